@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <optional>
 #include <stdexcept>
 
 #include <absl/hash/hash.h>
@@ -11,8 +13,8 @@
 namespace lemma {
 
 std::string_view name(AttributeKind kind) {
-  constexpr std::array<std::string_view, 7> names = {"integer", "real",       "string",   "integers",
-                                                     "reals",   "dimensions", "data type"};
+  constexpr std::array<std::string_view, 8> names = {"integer", "real",       "string",   "integers",
+                                                     "reals",   "dimensions", "data type", "dimension"};
   return names.at(static_cast<std::size_t>(kind));
 }
 
@@ -51,6 +53,7 @@ struct TextOf {
     return fmt::format("[{}]", fmt::join(parts, ", "));
   }
   std::string operator()(const Shape& shape) const { return lemma::text(shape); }
+  std::string operator()(const Dimension& value) const { return value.text(); }
   std::string operator()(DataType type) const { return std::string(lemma::name(type)); }
 };
 
@@ -71,6 +74,104 @@ const T& expect(const Attributes& attributes, std::string_view name) {
 }  // namespace
 
 std::string text(const AttributeValue& value) { return std::visit(TextOf{}, value); }
+
+namespace {
+
+/// The parts of "[a, f(b, c), d]": split at commas outside parentheses.
+std::optional<std::vector<std::string_view>> list_parts(std::string_view text) {
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return std::nullopt;
+  text = text.substr(1, text.size() - 2);
+  std::vector<std::string_view> parts;
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && text[i] == '(') ++depth;
+    if (i < text.size() && text[i] == ')') --depth;
+    if (i == text.size() || (text[i] == ',' && depth == 0)) {
+      std::string_view part = text.substr(begin, i - begin);
+      while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
+      while (!part.empty() && part.back() == ' ') part.remove_suffix(1);
+      if (!part.empty() || !parts.empty() || i < text.size()) parts.push_back(part);
+      begin = i + 1;
+    }
+  }
+  return parts;
+}
+
+template <typename T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+template <typename T>
+std::optional<std::vector<T>> parse_numbers(std::string_view text) {
+  const auto parts = list_parts(text);
+  if (!parts) return std::nullopt;
+  std::vector<T> values;
+  for (const std::string_view part : *parts) {
+    const auto value = parse_number<T>(part);
+    if (!value) return std::nullopt;
+    values.push_back(*value);
+  }
+  return values;
+}
+
+std::optional<std::string> unquote(std::string_view text) {
+  if (text.size() < 2 || text.front() != '"' || text.back() != '"') return std::nullopt;
+  text = text.substr(1, text.size() - 2);
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      result += text[i];
+    } else if (i + 3 < text.size() && text[i + 1] == 'x') {
+      unsigned value = 0;
+      const auto [end, error] = std::from_chars(&text[i + 2], &text[i + 2] + 2, value, 16);
+      if (error != std::errc() || end != &text[i + 2] + 2) return std::nullopt;
+      result += static_cast<char>(value);
+      i += 3;
+    } else if (i + 1 < text.size()) {
+      result += text[++i];
+    } else {
+      return std::nullopt;
+    }
+  }
+  return result;
+}
+
+Result<AttributeValue> parse_dimensions(std::string_view text) {
+  const auto parts = list_parts(text);
+  if (!parts) return bad_input(fmt::format("'{}' is not a list of dimensions", text));
+  Shape shape;
+  for (const std::string_view part : *parts) {
+    LEMMA_ASSIGN_OR_RETURN(Dimension dimension, parse_dimension(part));
+    shape.push_back(std::move(dimension));
+  }
+  return AttributeValue(std::move(shape));
+}
+
+}  // namespace
+
+Result<AttributeValue> parse_attribute_value(AttributeKind kind, std::string_view text) {
+  std::optional<AttributeValue> value;
+  switch (kind) {
+    case AttributeKind::integer: value = parse_number<std::int64_t>(text); break;
+    case AttributeKind::real: value = parse_number<double>(text); break;
+    case AttributeKind::string: value = unquote(text); break;
+    case AttributeKind::integers: value = parse_numbers<std::int64_t>(text); break;
+    case AttributeKind::reals: value = parse_numbers<double>(text); break;
+    case AttributeKind::dimensions: return parse_dimensions(text);
+    case AttributeKind::data_type: value = parse_data_type(text); break;
+    case AttributeKind::dimension: {
+      LEMMA_ASSIGN_OR_RETURN(Dimension dimension, parse_dimension(text));
+      return AttributeValue(std::move(dimension));
+    }
+  }
+  if (!value) return bad_input(fmt::format("'{}' is not of kind {}", text, name(kind)));
+  return std::move(*value);
+}
 
 Attributes::Attributes(std::initializer_list<std::pair<std::string, AttributeValue>> values) {
   for (const auto& [name, value] : values) set(name, value);
@@ -110,6 +211,10 @@ const Shape& Attributes::dimensions(std::string_view name) const {
 }
 DataType Attributes::data_type(std::string_view name) const {
   return expect<DataType>(*this, name);
+}
+
+const Dimension& Attributes::dimension(std::string_view name) const {
+  return expect<Dimension>(*this, name);
 }
 
 std::size_t Attributes::hash() const {

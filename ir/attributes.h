@@ -1,6 +1,7 @@
 #pragma once
-// Attributes of a node: names and values, sorted by name. Integers that may be symbolic (a target
-// shape, the end of a slice) are Dimensions; all others are plain.
+// Attributes of a node: names and values, sorted by name. Integers that may be symbolic, in models (a
+// target shape, the end of a slice) or in rules (strides, pads, groups), are Dimensions; those that
+// shape rules must know (axes, permutations, flags) are plain.
 
 #include <cstdint>
 #include <string>
@@ -20,7 +21,7 @@ using Reals = std::vector<double>;
 
 /// The order of the alternatives is the order of AttributeKind.
 using AttributeValue =
-    std::variant<std::int64_t, double, std::string, Integers, Reals, Shape, DataType>;
+    std::variant<std::int64_t, double, std::string, Integers, Reals, Shape, DataType, Dimension>;
 
 enum class AttributeKind : std::uint8_t {
   integer,
@@ -29,11 +30,14 @@ enum class AttributeKind : std::uint8_t {
   integers,
   reals,
   dimensions,
-  data_type
+  data_type,
+  dimension,
 };
 
 std::string_view name(AttributeKind kind);
 std::string text(const AttributeValue& value);
+/// Inverse of text() for a value of the given kind.
+Result<AttributeValue> parse_attribute_value(AttributeKind kind, std::string_view text);
 
 class Attributes {
  public:
@@ -56,6 +60,7 @@ class Attributes {
   const Reals& reals(std::string_view name) const;
   const Shape& dimensions(std::string_view name) const;
   DataType data_type(std::string_view name) const;
+  const Dimension& dimension(std::string_view name) const;
   bool has(std::string_view name) const { return find(name) != nullptr; }
 
   friend bool operator==(const Attributes&, const Attributes&) = default;
