@@ -35,7 +35,7 @@ def check_files(prefix):
         require((headers / "ir" / header.name).is_file(), f"not installed: ir/{header.name}")
     require(not (headers / "cli").exists(), "headers of the program are no part of the package")
     rules = [path.relative_to(ROOT) for path in ROOT.glob("rules/**/*")
-             if path.is_file() and path.suffix not in (".h", ".cpp") and path.name != "CMakeLists.txt"]
+             if path.is_file() and path.suffix != ".md" and path.name != "CMakeLists.txt"]
     for rule in rules:
         require((prefix / "share" / "lemma" / rule).is_file(), f"not installed: {rule}")
 
