@@ -17,10 +17,11 @@ EXTENTS = (4, 8, 32, 64, 128, 1, 16, 224)
 INTEGER_RANGES = ((0, 2), (1, 2), (1, 5), (0, 1))
 
 
-def session(path, optimized=False):
-    """A single-process CPU session; without graph optimizations it is a plain reference."""
+def session(path, optimized=False, threads=0):
+    """A CPU session; without graph optimizations it is a plain reference. 0 threads: as many as there are cores."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    options.intra_op_num_threads = threads
     if not optimized:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
