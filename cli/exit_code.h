@@ -1,0 +1,14 @@
+#pragma once
+
+namespace lemma {
+
+// What the program tells its caller; documented in docs/exit_codes.md.
+enum class ExitCode : int {
+  done = 0,
+  internal_fault = 1,
+  bad_input = 2,  // bad usage as well
+  some_models_failed = 3,
+  check_failed = 4,
+};
+
+}  // namespace lemma

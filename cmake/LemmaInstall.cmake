@@ -1,0 +1,46 @@
+# What `cmake --install` writes: the program, libraries, headers and the CMake package; rules/ adds
+# its data.
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(LEMMA_INSTALL_HEADERS "${CMAKE_INSTALL_INCLUDEDIR}/lemma")
+set(LEMMA_INSTALL_DATA "${CMAKE_INSTALL_DATADIR}/lemma")
+set(LEMMA_INSTALL_PACKAGE "${CMAKE_INSTALL_LIBDIR}/cmake/Lemma")
+
+# Installs a library and the headers that stand in its folder and in those below, except below
+# folders that are libraries of their own (they install theirs).
+function(lemma_install_library target folder)
+  install(TARGETS ${target} EXPORT LemmaTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  set(excluded "")
+  foreach(other IN LISTS LEMMA_FOLDERS)
+    if(other MATCHES "^${folder}/(.+)$")
+      list(APPEND excluded PATTERN "${CMAKE_MATCH_1}" EXCLUDE)
+    endif()
+  endforeach()
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}/" DESTINATION "${LEMMA_INSTALL_HEADERS}/${folder}"
+          FILES_MATCHING PATTERN "*.h" ${excluded})
+endfunction()
+
+function(lemma_install_program target)
+  install(TARGETS ${target} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endfunction()
+
+function(lemma_install_package)
+  install(EXPORT LemmaTargets NAMESPACE Lemma:: DESTINATION "${LEMMA_INSTALL_PACKAGE}")
+  configure_package_config_file(
+    "${PROJECT_SOURCE_DIR}/cmake/LemmaConfig.cmake.in" "${PROJECT_BINARY_DIR}/LemmaConfig.cmake"
+    INSTALL_DESTINATION "${LEMMA_INSTALL_PACKAGE}"
+    PATH_VARS LEMMA_INSTALL_DATA)
+  write_basic_package_version_file("${PROJECT_BINARY_DIR}/LemmaConfigVersion.cmake"
+                                   COMPATIBILITY SameMinorVersion)
+  install(FILES
+            "${PROJECT_BINARY_DIR}/LemmaConfig.cmake"
+            "${PROJECT_BINARY_DIR}/LemmaConfigVersion.cmake"
+            "${PROJECT_SOURCE_DIR}/cmake/FindZ3.cmake"
+          DESTINATION "${LEMMA_INSTALL_PACKAGE}")
+
+  # The program looks for its data in ../share/lemma; the build tree has the same layout.
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/share/lemma")
+  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/rules" "${PROJECT_BINARY_DIR}/share/lemma/rules" SYMBOLIC)
+endfunction()

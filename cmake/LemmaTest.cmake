@@ -1,0 +1,45 @@
+# Tests: GoogleTest binaries and scripts. Each carries the name of its folder below tests/ as label.
+
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+# lemma_add_test(ir_graph_test SOURCES graph_test.cpp... [LINKS Lemma::ir ...] [TIMEOUT SECONDS])
+# One ctest entry per TEST, listed when ctest runs; GTEST_SKIP is reported as skipped.
+function(lemma_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LINKS")
+  if(NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "lemma_add_test(${name}): bad arguments")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME label)
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE
+    ${arg_LINKS} GTest::gtest GTest::gtest_main lemma_compile_options)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/bin")
+  gtest_discover_tests(${name}
+    TEST_PREFIX "${name}."
+    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${label} TIMEOUT ${arg_TIMEOUT})
+endfunction()
+
+# lemma_add_script_test(readme COMMAND program arguments... [TIMEOUT SECONDS])
+# The program says with exit code 77 that it could not run here; that is reported as skipped.
+function(lemma_add_script_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND")
+  if(NOT arg_COMMAND OR arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "lemma_add_script_test(${name}): bad arguments")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME label)
+  add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES
+    SKIP_RETURN_CODE 77 LABELS ${label} TIMEOUT ${arg_TIMEOUT})
+endfunction()

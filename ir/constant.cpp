@@ -1,0 +1,185 @@
+#include "ir/constant.h"
+
+#include <bit>
+#include <cassert>
+#include <cstring>
+
+#include <absl/hash/hash.h>
+#include <fmt/format.h>
+
+namespace lemma {
+
+std::string text(const TensorType& type) {
+  return std::string(name(type.data_type)) + (type.shape ? text(*type.shape) : "[?]");
+}
+
+Result<Constant> Constant::create(TensorType type, std::shared_ptr<const void> owner,
+                                  std::span<const std::byte> bytes) {
+  if (!type.shape || !is_constant(*type.shape))
+    return bad_input("a constant needs a fixed shape, not " + text(type));
+  for (const Dimension& size : *type.shape)
+    if (size.offset() < 0) return bad_input("negative size in the shape " + text(type));
+  const Dimension count = lemma::element_count(*type.shape);
+  const Dimension bit_count = count * Dimension(bits(type.data_type));
+  if (bits(type.data_type) == 0) return unsupported("constant of type " + text(type));
+  if (!bit_count.is_valid()) return bad_input("the shape " + text(type) + " overflows");
+  const auto expected = (static_cast<std::uint64_t>(bit_count.offset()) + 7) / 8;
+  if (expected != bytes.size())
+    return bad_input(fmt::format("{} needs {} bytes of data, but {} are there", text(type),
+                                 expected, bytes.size()));
+  Constant result;
+  result.type_ = std::move(type);
+  result.owner_ = std::move(owner);
+  result.bytes_ = bytes;
+  result.element_count_ = static_cast<std::size_t>(count.offset());
+  return result;
+}
+
+Constant detail::constant_from_copy(DataType type, const std::vector<std::int64_t>& sizes,
+                                    const void* data, std::size_t byte_count) {
+  auto copy = std::make_shared<std::vector<std::byte>>(byte_count);
+  if (byte_count != 0) std::memcpy(copy->data(), data, byte_count);
+  const std::span<const std::byte> bytes(*copy);
+  auto result = Constant::create({type, Shape(sizes.begin(), sizes.end())}, std::move(copy), bytes);
+  assert(result.has_value());
+  return std::move(*result);
+}
+
+Constant Constant::of_integers(const std::vector<std::int64_t>& values) {
+  return of(DataType::i64, {static_cast<std::int64_t>(values.size())}, values);
+}
+
+Constant Constant::scalar_f32(float value) {
+  return of(DataType::f32, {}, std::vector<float>{value});
+}
+
+namespace {
+
+template <typename Stored, typename Computed, typename Convert>
+void widen(std::span<const std::byte> bytes, std::vector<Computed>& out, Convert convert) {
+  const std::size_t count = bytes.size() / sizeof(Stored);
+  out.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    Stored element;
+    std::memcpy(&element, bytes.data() + i * sizeof(Stored), sizeof(Stored));
+    out.push_back(convert(element));
+  }
+}
+
+template <typename Computed>
+void widen_integers(DataType type, std::span<const std::byte> bytes, std::vector<Computed>& out) {
+  auto convert = [](auto element) { return static_cast<Computed>(element); };
+  switch (type) {
+    case DataType::u8:
+    case DataType::boolean: return widen<std::uint8_t>(bytes, out, convert);
+    case DataType::i8: return widen<std::int8_t>(bytes, out, convert);
+    case DataType::u16: return widen<std::uint16_t>(bytes, out, convert);
+    case DataType::i16: return widen<std::int16_t>(bytes, out, convert);
+    case DataType::u32: return widen<std::uint32_t>(bytes, out, convert);
+    case DataType::i32: return widen<std::int32_t>(bytes, out, convert);
+    case DataType::u64: return widen<std::uint64_t>(bytes, out, convert);
+    case DataType::i64: return widen<std::int64_t>(bytes, out, convert);
+    default: return;
+  }
+}
+
+}  // namespace
+
+std::vector<std::int64_t> Constant::integers() const {
+  std::vector<std::int64_t> out;
+  widen_integers(type_.data_type, bytes_, out);
+  return out;
+}
+
+std::vector<double> Constant::reals() const {
+  std::vector<double> out;
+  auto to_double = [](auto element) { return static_cast<double>(element); };
+  switch (type_.data_type) {
+    case DataType::f32: widen<float>(bytes_, out, to_double); break;
+    case DataType::f64: widen<double>(bytes_, out, to_double); break;
+    case DataType::f16:
+      widen<std::uint16_t>(bytes_, out, [](auto e) { return static_cast<double>(f16_to_f32(e)); });
+      break;
+    case DataType::bf16:
+      widen<std::uint16_t>(bytes_, out, [](auto e) { return static_cast<double>(bf16_to_f32(e)); });
+      break;
+    default: widen_integers(type_.data_type, bytes_, out);
+  }
+  return out;
+}
+
+bool operator==(const Constant& a, const Constant& b) {
+  if (!(a.type_ == b.type_) || a.bytes_.size() != b.bytes_.size()) return false;
+  if (a.bytes_.data() == b.bytes_.data() || a.bytes_.empty()) return true;
+  return std::memcmp(a.bytes_.data(), b.bytes_.data(), a.bytes_.size()) == 0;
+}
+
+std::size_t Constant::hash() const {
+  constexpr std::size_t sample = 1024;
+  const auto* data = reinterpret_cast<const char*>(bytes_.data());
+  const std::string_view whole(data, bytes_.size());
+  const std::string_view head = whole.substr(0, sample);
+  const std::string_view tail =
+      whole.size() > sample ? whole.substr(whole.size() - std::min(sample, whole.size())) : "";
+  return absl::HashOf(static_cast<int>(type_.data_type), text(*type_.shape), whole.size(), head,
+                      tail);
+}
+
+std::uint64_t Constant::digest() const {
+  // FNV-1a over words with a final mix: a fixed function, so that digests may be written to files.
+  std::uint64_t state = 0xcbf29ce484222325ULL;
+  auto absorb = [&state](std::uint64_t word) {
+    state = (state ^ word) * 0x100000001b3ULL;
+    state ^= state >> 29;
+  };
+  for (char c : text(type_)) absorb(static_cast<unsigned char>(c));
+  std::size_t i = 0;
+  for (; i + 8 <= bytes_.size(); i += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes_.data() + i, 8);
+    absorb(word);
+  }
+  for (; i < bytes_.size(); ++i) absorb(static_cast<std::uint64_t>(bytes_[i]));
+  state ^= state >> 32;
+  return state * 0x9e3779b97f4a7c15ULL;
+}
+
+float f16_to_f32(std::uint16_t half) {
+  const std::uint32_t sign = (half & 0x8000U) << 16;
+  const std::uint32_t exponent = (half >> 10) & 0x1fU;
+  const std::uint32_t mantissa = half & 0x3ffU;
+  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000U | (mantissa << 13));
+  if (exponent != 0)
+    return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
+  const float magnitude = static_cast<float>(mantissa) * 0x1p-24F;
+  return sign != 0 ? -magnitude : magnitude;
+}
+
+std::uint16_t f32_to_f16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000U);
+  const std::uint32_t magnitude = bits & 0x7fffffffU;
+  if (magnitude > 0x7f800000U) return sign | 0x7e00U;   // NaN
+  if (magnitude >= 0x477ff000U) return sign | 0x7c00U;  // rounds to infinity
+  if (magnitude < 0x38800000U) {                        // subnormal: scale and round to integer
+    const float scaled = std::bit_cast<float>(magnitude) * 0x1p24F;
+    const auto whole = static_cast<std::uint32_t>(scaled);
+    const float rest = scaled - static_cast<float>(whole);
+    const bool up = rest > 0.5F || (rest == 0.5F && (whole & 1U) != 0);
+    return static_cast<std::uint16_t>(sign | (whole + (up ? 1 : 0)));
+  }
+  const std::uint32_t rounded = magnitude + 0xfffU + ((magnitude >> 13) & 1U) - (112U << 23);
+  return static_cast<std::uint16_t>(sign | (rounded >> 13));
+}
+
+float bf16_to_f32(std::uint16_t half) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
+}
+
+std::uint16_t f32_to_bf16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<std::uint16_t>((bits >> 16) | 0x40U);
+  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+}
+
+}  // namespace lemma

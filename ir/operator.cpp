@@ -1,0 +1,156 @@
+#include "ir/operator.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "ir/operators/families.h"
+
+namespace lemma {
+
+namespace {
+
+std::vector<OperatorRecord> join_families() {
+  std::vector<OperatorRecord> table;
+  for (const auto family :
+       {operators::arithmetic(), operators::unary(), operators::logic(), operators::contraction(),
+        operators::convolution(), operators::pooling(), operators::reduction(),
+        operators::normalization(), operators::shape(), operators::movement(),
+        operators::indexing(), operators::resampling()})
+    table.insert(table.end(), family.begin(), family.end());
+  auto by_name = [](const OperatorRecord& a, const OperatorRecord& b) { return a.name < b.name; };
+  std::sort(table.begin(), table.end(), by_name);
+  for (std::size_t i = 1; i < table.size(); ++i)
+    if (table[i - 1].name == table[i].name)
+      throw std::logic_error(fmt::format("two operator records are named '{}'", table[i].name));
+  return table;
+}
+
+Result<void> normalize_axis(std::int64_t& axis, std::size_t rank, std::string_view attribute) {
+  const auto limit = static_cast<std::int64_t>(rank);
+  if (axis < -limit || axis >= limit)
+    return bad_input(fmt::format("{} {} is out of range for {} axes", attribute, axis, rank));
+  if (axis < 0) axis += limit;
+  return {};
+}
+
+Result<void> normalize_axes(Integers& axes, std::size_t rank, std::string_view attribute) {
+  for (std::int64_t& axis : axes) LEMMA_RETURN_IF_ERROR(normalize_axis(axis, rank, attribute));
+  std::sort(axes.begin(), axes.end());
+  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end())
+    return bad_input(fmt::format("{} names an axis twice", attribute));
+  return {};
+}
+
+Result<void> normalize_role(const AttributeSpecification& specification,
+                            std::span<const TensorType> inputs, AttributeValue& value) {
+  if (specification.role == AttributeRole::plain) return {};
+  if (inputs.empty() || !inputs[0].shape) return bad_input("the rank of input 0 is unknown");
+  const std::size_t rank = inputs[0].shape->size();
+  if (specification.role == AttributeRole::axis)
+    return normalize_axis(std::get<std::int64_t>(value), rank, specification.name);
+  auto& axes = std::get<Integers>(value);
+  const bool of_output = specification.role == AttributeRole::output_axes;
+  return normalize_axes(axes, rank + (of_output ? axes.size() : 0), specification.name);
+}
+
+}  // namespace
+
+std::span<const OperatorRecord> all_operators() {
+  static const std::vector<OperatorRecord> table = join_families();
+  return table;
+}
+
+const OperatorRecord& record(OperatorId id) { return all_operators()[id.v]; }
+
+std::optional<OperatorId> find_operator(std::string_view name) {
+  const auto table = all_operators();
+  auto where = std::lower_bound(
+      table.begin(), table.end(), name,
+      [](const OperatorRecord& record, std::string_view key) { return record.name < key; });
+  if (where == table.end() || where->name != name) return std::nullopt;
+  return OperatorId{static_cast<std::uint16_t>(where - table.begin())};
+}
+
+OperatorId operator_named(std::string_view name) {
+  const auto id = find_operator(name);
+  if (!id) throw std::logic_error(fmt::format("no operator is named '{}'", name));
+  return *id;
+}
+
+namespace {
+
+Result<void> check_arity(const OperatorRecord& record, const Instance& instance) {
+  const auto count = static_cast<int>(instance.inputs.size());
+  if (count < record.inputs.minimum ||
+      (record.inputs.maximum >= 0 && count > record.inputs.maximum))
+    return bad_input(fmt::format("{} inputs are given, but {} to {} are allowed", count,
+                                 record.inputs.minimum, record.inputs.maximum));
+  for (int i = 0; i < record.inputs.minimum; ++i)
+    if (!instance.has(static_cast<std::size_t>(i)))
+      return bad_input(fmt::format("input {} is missing", i));
+  for (std::size_t i = 0; i < instance.inputs.size(); ++i)
+    if (instance.has(i) && !instance.inputs[i].is_known())
+      return unsupported(fmt::format("input {} has the type {}", i, text(instance.inputs[i])));
+  const auto outputs = static_cast<int>(instance.output_count);
+  if (outputs < record.outputs.minimum ||
+      (record.outputs.maximum >= 0 && outputs > record.outputs.maximum))
+    return bad_input(fmt::format("{} outputs are asked for, but {} to {} are allowed", outputs,
+                                 record.outputs.minimum, record.outputs.maximum));
+  return {};
+}
+
+}  // namespace
+
+Result<Attributes> complete_attributes(const OperatorRecord& record,
+                                       std::span<const TensorType> inputs, Attributes attributes,
+                                       std::size_t output_count) {
+  LEMMA_RETURN_IF_ERROR(check_arity(record, {inputs, attributes, output_count}));
+  for (const auto& [name, value] : attributes) {
+    auto where = std::find_if(record.attributes.begin(), record.attributes.end(),
+                              [&name = name](const auto& s) { return s.name == name; });
+    if (where == record.attributes.end())
+      return bad_input(fmt::format("there is no attribute '{}'", name));
+    if (value.index() != static_cast<std::size_t>(where->kind))
+      return bad_input(fmt::format("attribute '{}' has the kind {}, not {}", name,
+                                   lemma::name(static_cast<AttributeKind>(value.index())),
+                                   lemma::name(where->kind)));
+  }
+  for (const AttributeSpecification& specification : record.attributes) {
+    const AttributeValue* given = attributes.find(specification.name);
+    if (given == nullptr && specification.default_text == "required")
+      return bad_input(fmt::format("attribute '{}' is missing", specification.name));
+    if (given == nullptr && specification.default_text == "optional") continue;
+    AttributeValue value;
+    if (given != nullptr) {
+      value = *given;
+    } else {
+      LEMMA_ASSIGN_OR_RETURN(
+          value, parse_attribute_value(specification.kind, specification.default_text));
+    }
+    LEMMA_RETURN_IF_ERROR(normalize_role(specification, inputs, value));
+    attributes.set(std::string(specification.name), std::move(value));
+  }
+  if (record.normalize == nullptr) return attributes;
+  return record.normalize({inputs, attributes, output_count});
+}
+
+Result<std::vector<TensorType>> infer_types(const OperatorRecord& record,
+                                            const Instance& instance) {
+  LEMMA_RETURN_IF_ERROR(check_arity(record, instance));
+  LEMMA_ASSIGN_OR_RETURN(std::vector<TensorType> types, record.infer(instance));
+  if (types.size() != instance.output_count)
+    return internal_error(fmt::format("the shape rule gives {} outputs, not {}", types.size(),
+                                      instance.output_count));
+  for (const TensorType& type : types) {
+    for (const Dimension& size : *type.shape)
+      if (!size.is_valid() || (size.is_constant() && size.offset() < 0))
+        return bad_input(fmt::format("the output would have the shape {}", text(*type.shape)));
+    if (!element_count(*type.shape).is_valid())
+      return bad_input(fmt::format("the output shape {} overflows", text(*type.shape)));
+  }
+  return types;
+}
+
+}  // namespace lemma

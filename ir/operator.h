@@ -1,0 +1,138 @@
+#pragma once
+// The operator record: everything Lemma knows about one operator, in one place. Interpreter,
+// generator, verifier, cost model, code generation and the ONNX front end all read it, so that
+// they cannot disagree.
+//
+// To add an operator, add one record to a file of ir/operators/ (see CONTRIBUTING.md).
+//
+// The meaning is either a definition (an index expression, ir/definition.h) or a composition of
+// other operators; exactly one of the two is given.
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ir/attributes.h"
+#include "ir/definition.h"
+#include "ir/onnx_mapping.h"
+#include "ir/result.h"
+#include "ir/tensor_type.h"
+
+namespace lemma {
+
+class Graph;
+struct ValueId;
+
+/// One application of an operator, as its record's functions see it: input types and complete,
+/// normalised attributes. An absent optional input has an undefined type.
+struct Instance {
+  std::span<const TensorType> inputs;
+  const Attributes& attributes;
+  std::size_t output_count = 1;  // how many outputs the node has (variadic operators)
+
+  bool has(std::size_t i) const {
+    return i < inputs.size() && inputs[i].data_type != DataType::undefined;
+  }
+  const Shape& shape(std::size_t i) const { return *inputs[i].shape; }
+  std::size_t rank(std::size_t i) const { return inputs[i].shape->size(); }
+  DataType type(std::size_t i) const { return inputs[i].data_type; }
+};
+
+enum class AttributeRole : std::uint8_t {
+  plain,
+  axis,         // an axis of input 0: negative values count from the end, and are normalised away
+  axes,         // several of them; sorted
+  output_axes,  // axes of the output, whose rank is that of input 0 plus their number (Unsqueeze)
+};
+
+struct AttributeSpecification {
+  std::string_view name;
+  AttributeKind kind = AttributeKind::integer;
+  /// Text of the default in the textual form; "required" and "optional" (may be absent) are special.
+  std::string_view default_text = "required";
+  AttributeRole role = AttributeRole::plain;
+};
+
+/// Algebraic and structural properties, combined with |.
+enum OperatorFlag : std::uint32_t {
+  no_flags = 0,
+  elementwise = 1U << 0,     // output element depends on the same (broadcast) element of each input
+  commutative = 1U << 1,     // in inputs 0 and 1
+  associative = 1U << 2,     // over the reals
+  idempotent = 1U << 3,      // f(f(x)) = f(x), or f(x, x) = x
+  involutive = 1U << 4,      // f(f(x)) = x
+  data_movement = 1U << 5,   // elements are copied, never computed with
+  view = 1U << 6,            // same elements in the same order: no data need move (Reshape, ...)
+  linear = 1U << 7,          // linear in each input separately (multilinear)
+  monotone = 1U << 8,        // non-decreasing in input 0, elementwise
+};
+
+struct Arity {
+  int minimum = 1;
+  int maximum = 1;  // -1: any number
+};
+
+using InferFunction = Result<std::vector<TensorType>> (*)(const Instance&);
+using DefineFunction = Definition (*)(const Instance&);
+/// Builds the equivalent of the node from other operators in `graph`; returns its outputs.
+using ComposeFunction = Result<std::vector<ValueId>> (*)(Graph& graph, const Instance&,
+                                                         std::span<const ValueId> inputs);
+/// Brings attributes into canonical form beyond defaults and axis roles (automatic padding, ...).
+using NormalizeFunction = Result<Attributes> (*)(const Instance&);
+
+struct OperatorRecord {
+  std::string_view name;     // of the newest ONNX operator set, where ONNX has the operator
+  std::string_view summary;  // one line for docs/operators.md
+  Arity inputs = {};
+  Arity outputs = {};
+  std::span<const AttributeSpecification> attributes = {};
+  std::uint32_t flags = no_flags;
+  /// Output types; called with known input types only. Checks all that can be wrong with them.
+  InferFunction infer = nullptr;
+  DefineFunction define = nullptr;
+  ComposeFunction compose = nullptr;
+  NormalizeFunction normalize = nullptr;
+  std::span<const OnnxMapping> onnx = {};
+
+  bool has(OperatorFlag flag) const { return (flags & flag) != 0; }
+};
+
+/// Nothing that every record must have is missing; for static_assert beside each table.
+constexpr bool is_complete(std::span<const OperatorRecord> records) {
+  for (const OperatorRecord& record : records) {
+    if (record.name.empty() || record.summary.empty() || record.infer == nullptr) return false;
+    if ((record.define == nullptr) == (record.compose == nullptr)) return false;
+    for (const OnnxMapping& mapping : record.onnx)
+      if (mapping.name.empty() || mapping.since < 1) return false;
+  }
+  return true;
+}
+
+/// Position in the table of all operators, which is sorted by name.
+struct OperatorId {
+  std::uint16_t v = 0;
+  friend auto operator<=>(OperatorId, OperatorId) = default;
+  template <typename H>
+  friend H AbslHashValue(H state, OperatorId id) {
+    return H::combine(std::move(state), id.v);
+  }
+};
+
+std::span<const OperatorRecord> all_operators();
+const OperatorRecord& record(OperatorId id);
+/// Nothing for an unknown name.
+std::optional<OperatorId> find_operator(std::string_view name);
+/// For names in our own code: an unknown one is a broken invariant.
+OperatorId operator_named(std::string_view name);
+
+/// Attributes checked against the specification, with defaults filled in and axes normalised.
+/// Errors name the attribute.
+Result<Attributes> complete_attributes(const OperatorRecord& record,
+                                       std::span<const TensorType> inputs, Attributes attributes,
+                                       std::size_t output_count);
+
+/// Output types of one application: arity and attributes checked, then the record's rule.
+Result<std::vector<TensorType>> infer_types(const OperatorRecord& record, const Instance& instance);
+
+}  // namespace lemma

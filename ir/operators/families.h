@@ -1,0 +1,23 @@
+#pragma once
+// The families of operator records, one file each; ir/operator.cpp joins them into one table.
+
+#include <span>
+
+#include "ir/operator.h"
+
+namespace lemma::operators {
+
+std::span<const OperatorRecord> arithmetic();       // elementwise with one or more operands
+std::span<const OperatorRecord> unary();            // scalar functions of one operand
+std::span<const OperatorRecord> logic();            // comparison, logic, Where, Cast
+std::span<const OperatorRecord> contraction();      // MatMul, Gemm
+std::span<const OperatorRecord> convolution();      // Conv, ConvTranspose
+std::span<const OperatorRecord> pooling();          // pools, windows
+std::span<const OperatorRecord> reduction();        // sums, maxima, ... over axes
+std::span<const OperatorRecord> normalization();    // softmax, layer, batch, instance, ...
+std::span<const OperatorRecord> shape();            // Reshape, Squeeze, Shape, Expand, ...
+std::span<const OperatorRecord> movement();         // Transpose, Slice, Concat, Split, Pad, ...
+std::span<const OperatorRecord> indexing();         // Gather, Scatter, ...
+std::span<const OperatorRecord> resampling();       // Resize
+
+}  // namespace lemma::operators

@@ -1,0 +1,65 @@
+#pragma once
+// Failure as a value. Three kinds of failure exist in Lemma: bad input (an Error of kind
+// `bad_input`, worded for the person who supplied the input), something the input asks for and
+// Lemma does not do (`unsupported`), and a broken invariant (`internal`). "No answer" is none of
+// them: it is a verdict, and has types of its own.
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tl/expected.hpp>
+
+namespace lemma {
+
+enum class ErrorKind { bad_input, unsupported, internal };
+
+/// A failure and where it happened. `message` is one line, lower case, without a full stop;
+/// contexts (file, then node, then detail) are prepended with ": " between them.
+struct Error {
+  ErrorKind kind = ErrorKind::bad_input;
+  std::string message;
+};
+
+template <typename T>
+using Result = tl::expected<T, Error>;
+
+inline tl::unexpected<Error> fail(ErrorKind kind, std::string message) {
+  return tl::unexpected<Error>(Error{kind, std::move(message)});
+}
+inline tl::unexpected<Error> bad_input(std::string message) {
+  return fail(ErrorKind::bad_input, std::move(message));
+}
+inline tl::unexpected<Error> unsupported(std::string message) {
+  return fail(ErrorKind::unsupported, std::move(message));
+}
+inline tl::unexpected<Error> internal_error(std::string message) {
+  return fail(ErrorKind::internal, std::move(message));
+}
+
+/// The same error, one level further out.
+inline tl::unexpected<Error> with_context(std::string_view context, Error error) {
+  error.message.insert(0, std::string(context) + ": ");
+  return tl::unexpected<Error>(std::move(error));
+}
+
+}  // namespace lemma
+
+#define LEMMA_CONCATENATE_(a, b) a##b
+#define LEMMA_CONCATENATE(a, b) LEMMA_CONCATENATE_(a, b)
+
+/// LEMMA_ASSIGN_OR_RETURN(auto x, f()); declares x from a Result, or returns its error.
+#define LEMMA_ASSIGN_OR_RETURN(declaration, ...) \
+  LEMMA_ASSIGN_OR_RETURN_(LEMMA_CONCATENATE(lemma_result_, __LINE__), declaration, __VA_ARGS__)
+#define LEMMA_ASSIGN_OR_RETURN_(result, declaration, ...)                      \
+  auto result = (__VA_ARGS__);                                                 \
+  if (!result) return tl::unexpected<::lemma::Error>(std::move(result.error())); \
+  declaration = std::move(*result)
+
+/// LEMMA_RETURN_IF_ERROR(f()); for a Result whose value is not needed.
+#define LEMMA_RETURN_IF_ERROR(...)                                                         \
+  do {                                                                                     \
+    auto lemma_status = (__VA_ARGS__);                                                     \
+    if (!lemma_status)                                                                     \
+      return tl::unexpected<::lemma::Error>(std::move(lemma_status.error()));              \
+  } while (false)

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""cmake/check_edges.py refuses exactly what is wrong in tests/build/refused_tree."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+CHECK = HERE.parent.parent / "cmake" / "check_edges.py"
+
+EXPECTED = """\
+egraph/egraph.h:3: third-party header belongs in a .cpp file: z3++.h
+egraph/unguarded.h: header without #pragma once
+frontend_onnx/import.cpp:2: frontend_onnx may not use search: search/search.h
+frontend_onnx/unlisted.cpp: not listed in frontend_onnx/CMakeLists.txt
+ir/upward.h:2: ir may not use egraph: egraph/egraph.h
+search/search.cpp:2: search may not use third-party header onnx/onnx_pb.h
+6 files, 6 complaints
+"""
+
+
+def check(root):
+    return subprocess.run([sys.executable, CHECK, root], capture_output=True, text=True)
+
+
+class CheckEdges(unittest.TestCase):
+    def test_refuses_forbidden_includes(self):
+        result = check(HERE / "refused_tree")
+        self.assertEqual(result.stdout, EXPECTED)
+        self.assertEqual(result.returncode, 1)
+
+    def test_an_empty_tree_is_no_success(self):
+        with tempfile.TemporaryDirectory() as root:
+            (pathlib.Path(root) / "cmake").mkdir()
+            (pathlib.Path(root) / "cmake" / "edges.txt").write_text("folder ir :\n")
+            self.assertEqual(check(root).returncode, 2)
+
+    def test_a_misspelt_folder_is_an_error(self):
+        with tempfile.TemporaryDirectory() as root:
+            (pathlib.Path(root) / "cmake").mkdir()
+            (pathlib.Path(root) / "cmake" / "edges.txt").write_text("folder ir : egrap\n")
+            result = check(root)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn("egrap", result.stderr)
+
+    def test_a_cycle_of_folders_is_an_error(self):
+        with tempfile.TemporaryDirectory() as root:
+            (pathlib.Path(root) / "cmake").mkdir()
+            (pathlib.Path(root) / "cmake" / "edges.txt").write_text(
+                "folder ir : egraph\nfolder egraph : ir\n")
+            result = check(root)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn("ir uses egraph", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

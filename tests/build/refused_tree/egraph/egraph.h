@@ -1,0 +1,3 @@
+#pragma once
+#include "ir/upward.h"
+#include <z3++.h>

@@ -1,0 +1,2 @@
+#include <onnx/onnx_pb.h>
+#include "search/search.h"

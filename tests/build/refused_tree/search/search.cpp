@@ -1,0 +1,3 @@
+#include "egraph/egraph.h"
+#include <onnx/onnx_pb.h>
+  #  include <vector>
