@@ -16,7 +16,7 @@ std::vector<OperatorRecord> join_families() {
   for (const auto family :
        {operators::arithmetic(), operators::unary(), operators::activation(), operators::logic(),
         operators::contraction(), operators::convolution(), operators::pooling(),
-        operators::reduction(), operators::normalization(), operators::shape(),
+        operators::reduction(), operators::softmax(), operators::normalization(), operators::shape(),
         operators::generation(), operators::movement(), operators::indexing(),
         operators::resampling()})
     table.insert(table.end(), family.begin(), family.end());
