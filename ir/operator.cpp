@@ -17,7 +17,8 @@ std::vector<OperatorRecord> join_families() {
        {operators::arithmetic(), operators::unary(), operators::logic(), operators::contraction(),
         operators::convolution(), operators::pooling(), operators::reduction(),
         operators::normalization(), operators::shape(), operators::movement(),
-        operators::slicing(), operators::indexing(), operators::resampling()})
+        operators::slicing(), operators::padding(), operators::rearrangement(),
+        operators::indexing(), operators::resampling()})
     table.insert(table.end(), family.begin(), family.end());
   auto by_name = [](const OperatorRecord& a, const OperatorRecord& b) { return a.name < b.name; };
   std::sort(table.begin(), table.end(), by_name);
