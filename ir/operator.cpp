@@ -18,7 +18,7 @@ std::vector<OperatorRecord> join_families() {
         operators::convolution(), operators::pooling(), operators::reduction(),
         operators::normalization(), operators::shape(), operators::movement(),
         operators::slicing(), operators::padding(), operators::rearrangement(),
-        operators::indexing(), operators::resampling()})
+        operators::indexing(), operators::scattering(), operators::resampling()})
     table.insert(table.end(), family.begin(), family.end());
   auto by_name = [](const OperatorRecord& a, const OperatorRecord& b) { return a.name < b.name; };
   std::sort(table.begin(), table.end(), by_name);

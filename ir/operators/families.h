@@ -20,7 +20,8 @@ std::span<const OperatorRecord> movement();         // Transpose, Concat, Split
 std::span<const OperatorRecord> slicing();          // Slice
 std::span<const OperatorRecord> padding();          // Pad
 std::span<const OperatorRecord> rearrangement();    // Tile, DepthToSpace, ReverseSequence, ...
-std::span<const OperatorRecord> indexing();         // Gather, Scatter, ...
+std::span<const OperatorRecord> indexing();         // Gather, OneHot, TopK, ...
+std::span<const OperatorRecord> scattering();       // ScatterElements, ScatterND
 std::span<const OperatorRecord> resampling();       // Resize
 
 }  // namespace lemma::operators
