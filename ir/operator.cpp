@@ -30,7 +30,10 @@ std::vector<OperatorRecord> join_families() {
         operators::movement(),
         operators::slicing(),
         operators::indexing(),
-        operators::resampling()})
+        operators::resampling(),
+        operators::padding(),
+        operators::rearrangement(),
+        operators::scattering()})
        // clang-format on
     table.insert(table.end(), family.begin(), family.end());
   auto by_name = [](const OperatorRecord& a, const OperatorRecord& b) { return a.name < b.name; };
