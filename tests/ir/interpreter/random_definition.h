@@ -29,6 +29,7 @@ class RandomDefinition {
       sizes.emplace_back(below(8) == 0 ? 100 + below(300) : 1 + below(9));
     const std::vector<Expression> axes = d.variables(sizes);
     scope_ = axes;
+    axes_ = element_count(sizes).offset();
     budget_ = 40;
     const Expression value = below(4) == 0 ? integer(d, 4) : real(d, 4);
     d.output(axes, value);
@@ -102,7 +103,7 @@ class RandomDefinition {
                                                ExpressionKind::maximum_over};
     std::vector<Expression> bound;
     for (std::int64_t i = 0; i < 1 + below(2); ++i)
-      bound.push_back(d.variable(below(20) == 0 ? 40 + below(600) : below(5)));
+      bound.push_back(d.variable(axes_ <= 20 && below(12) == 0 ? 40 + below(600) : below(5)));
     scope_.insert(scope_.end(), bound.begin(), bound.end());
     const Expression body = make();
     scope_.resize(scope_.size() - bound.size());
@@ -152,6 +153,7 @@ class RandomDefinition {
   std::vector<Tensor> inputs_;
   std::vector<Expression> scope_;
   int budget_ = 0;
+  std::int64_t axes_ = 1;  // elements of the output
 };
 
 }  // namespace lemma::interpreter
