@@ -8,14 +8,6 @@
 
 namespace lemma {
 
-enum class AtomKind : std::uint8_t { symbol, floor_div, minimum, maximum };
-
-struct Dimension::Atom {
-  AtomKind kind = AtomKind::symbol;
-  std::string symbol;
-  Dimension left, right;
-};
-
 namespace {
 
 using Atom = Dimension::Atom;
