@@ -1,5 +1,6 @@
 """Evaluates models under ONNX Runtime and measures how far two sets of outputs are apart."""
 
+import itertools
 import math
 
 import numpy
@@ -11,10 +12,12 @@ ELEMENT_TYPES = {
     "uint8": numpy.uint8, "uint16": numpy.uint16, "uint32": numpy.uint32, "uint64": numpy.uint64,
     "bool": numpy.bool_, "string": numpy.object_,
 }
-# Extents tried for a dynamic dimension other than the first, and ranges tried for integers: many models accept
-# only some (multiples of 32 for a detector, indices below a bound, lengths above zero). The first that runs is used.
-EXTENTS = (4, 8, 32, 64, 128, 1, 16, 224)
+# Extents tried for dynamic dimensions other than the first, and ranges tried for integers: many models accept only
+# some (multiples of 32 for a detector, a minimum of samples for audio, indices below a bound). The first choice that
+# runs is used: all extents alike if possible, else any combination within a number of attempts.
+EXTENTS = (4, 8, 32, 64, 128, 1, 16, 224, 512, 1280)
 INTEGER_RANGES = ((0, 2), (1, 2), (1, 5), (0, 1))
+ATTEMPTS = 500
 
 
 def session(path, optimized=False, threads=0):
@@ -34,28 +37,38 @@ class RandomInputs:
         self.inputs = inputs
         self.shapes = shapes
         self.seed = seed
-        self.extent = EXTENTS[0]
-        self.integers = INTEGER_RANGES[0]
         for entry in inputs:
             if element_type(entry) is None:
                 raise ValueError(f"no random values of type {entry.type} for input {entry.name}")
+        self.extents = {symbol: EXTENTS[0] for symbol in self.free_symbols()}
+        self.integers = INTEGER_RANGES[0]
 
     def settle(self, run):
         """Keeps the first choice with which `run(inputs)` succeeds; returns its error if none does."""
         first_error = None
-        for extent in EXTENTS if self.is_dynamic() else EXTENTS[:1]:
-            for integers in INTEGER_RANGES if self.has_integers() else INTEGER_RANGES[:1]:
-                self.extent, self.integers = extent, integers
-                try:
-                    run(self.sample(0))
-                    return None
-                except Exception as error:  # ONNX Runtime has no common base class for its errors
-                    first_error = first_error or error
+        for self.extents, self.integers in itertools.islice(self.choices(), ATTEMPTS):
+            try:
+                run(self.sample(0))
+                return None
+            except Exception as error:  # ONNX Runtime has no common base class for its errors
+                first_error = first_error or error
         return first_error
 
-    def is_dynamic(self):
-        return any(entry.name not in self.shapes and not all(isinstance(extent, int) for extent in entry.shape)
-                   for entry in self.inputs)
+    def choices(self):
+        symbols = self.free_symbols()
+        ranges = INTEGER_RANGES if self.has_integers() else INTEGER_RANGES[:1]
+        alike = [(extent,) * len(symbols) for extent in (EXTENTS if symbols else EXTENTS[:1])]
+        mixed = itertools.product(EXTENTS, repeat=len(symbols)) if len(symbols) > 1 else ()
+        for extents in itertools.chain(alike, mixed):
+            for integers in ranges:
+                yield dict(zip(symbols, extents)), integers
+
+    def free_symbols(self):
+        """The dynamic dimensions to choose: a name stands for all that bear it; first dimensions are 1."""
+        symbols = [symbol for entry in self.inputs if entry.name not in self.shapes
+                   for symbol in dimension_symbols(entry) if not isinstance(symbol, int)]
+        first = {dimension_symbols(entry)[0] for entry in self.inputs if entry.shape}
+        return [symbol for symbol in dict.fromkeys(symbols) if symbol not in first]
 
     def has_integers(self):
         return any(numpy.issubdtype(element_type(entry), numpy.integer) for entry in self.inputs)
@@ -65,15 +78,10 @@ class RandomInputs:
         return {entry.name: self.values(generator, element_type(entry), self.shape(entry)) for entry in self.inputs}
 
     def shape(self, entry):
-        """Dynamic first dimensions become 1; those of one name agree everywhere."""
         if entry.name in self.shapes:
             return self.shapes[entry.name]
-        return [extent if isinstance(extent, int) else 1 if position == 0 else self.extent_of(extent)
-                for position, extent in enumerate(entry.shape)]
-
-    def extent_of(self, name):
-        first = {entry.shape[0] for entry in self.inputs if entry.shape}
-        return 1 if name is not None and name in first else self.extent
+        return [symbol if isinstance(symbol, int) else self.extents.get(symbol, 1)
+                for symbol in dimension_symbols(entry)]
 
     def values(self, generator, kind, shape):
         if numpy.issubdtype(kind, numpy.floating):
@@ -84,6 +92,11 @@ class RandomInputs:
             return numpy.array([f"text {value}" for value in generator.integers(0, 9, shape).flat],
                                dtype=kind).reshape(shape)
         return generator.integers(*self.integers, shape).astype(kind)
+
+
+def dimension_symbols(entry):
+    """Per dimension its extent, its name, or, where it has neither, its place."""
+    return [(entry.name, position) if extent is None else extent for position, extent in enumerate(entry.shape)]
 
 
 def element_type(entry):
