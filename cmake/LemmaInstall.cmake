@@ -1,4 +1,5 @@
-# What `cmake --install` writes: the program, libraries, headers, rules and the CMake package.
+# What `cmake --install` writes: the program, libraries, headers and the CMake package; rules/ adds
+# its data.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -40,8 +41,6 @@ function(lemma_install_package)
           DESTINATION "${LEMMA_INSTALL_PACKAGE}")
 
   # The program looks for its data in ../share/lemma; the build tree has the same layout.
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/rules" DESTINATION "${LEMMA_INSTALL_DATA}"
-          PATTERN "*.cpp" EXCLUDE PATTERN "*.h" EXCLUDE PATTERN "CMakeLists.txt" EXCLUDE)
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/share/lemma")
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/rules" "${PROJECT_BINARY_DIR}/share/lemma/rules" SYMBOLIC)
 endfunction()

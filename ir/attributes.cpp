@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ir/quoted.h"
+
 namespace lemma {
 
 std::string_view name(AttributeKind kind) {
@@ -27,23 +29,10 @@ std::string real_text(double value) {
   return result;
 }
 
-std::string quoted(const std::string& value) {
-  std::string result = "\"";
-  for (const char c : value) {
-    if (c == '"' || c == '\\')
-      result += fmt::format("\\{}", c);
-    else if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f)
-      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    else
-      result += c;
-  }
-  return result + "\"";
-}
-
 struct TextOf {
   std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
   std::string operator()(double value) const { return real_text(value); }
-  std::string operator()(const std::string& value) const { return quoted(value); }
+  std::string operator()(const std::string& value) const { return quote(value); }
   std::string operator()(const Integers& values) const {
     return fmt::format("[{}]", fmt::join(values, ", "));
   }
@@ -117,28 +106,6 @@ std::optional<std::vector<T>> parse_numbers(std::string_view text) {
     values.push_back(*value);
   }
   return values;
-}
-
-std::optional<std::string> unquote(std::string_view text) {
-  if (text.size() < 2 || text.front() != '"' || text.back() != '"') return std::nullopt;
-  text = text.substr(1, text.size() - 2);
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\') {
-      result += text[i];
-    } else if (i + 3 < text.size() && text[i + 1] == 'x') {
-      unsigned value = 0;
-      const auto [end, error] = std::from_chars(&text[i + 2], &text[i + 2] + 2, value, 16);
-      if (error != std::errc() || end != &text[i + 2] + 2) return std::nullopt;
-      result += static_cast<char>(value);
-      i += 3;
-    } else if (i + 1 < text.size()) {
-      result += text[++i];
-    } else {
-      return std::nullopt;
-    }
-  }
-  return result;
 }
 
 Result<AttributeValue> parse_dimensions(std::string_view text) {

@@ -84,8 +84,8 @@ using NormalizeFunction = Result<Attributes> (*)(const Instance&);
 struct OperatorRecord {
   std::string_view name;     // of the newest ONNX operator set, where ONNX has the operator
   std::string_view summary;  // one line for docs/operators.md
-  Arity inputs;
-  Arity outputs;
+  Arity inputs = {};
+  Arity outputs = {};
   std::span<const AttributeSpecification> attributes = {};
   std::uint32_t flags = no_flags;
   /// Output types; called with known input types only. Checks all that can be wrong with them.

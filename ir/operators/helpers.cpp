@@ -20,8 +20,11 @@ Result<Shape> broadcast(const Shape& a, const Shape& b) {
       result[offset + i] = y;
     } else if (x.is_constant() && !y.is_constant()) {
       result[offset + i] = x;
-    } else {
+    } else if (x.is_constant()) {
       return bad_input(fmt::format("shapes {} and {} cannot be broadcast", text(a), text(b)));
+    } else {
+      return unsupported(fmt::format("whether {} and {} can be broadcast is not known", text(a),
+                                     text(b)));
     }
   }
   return result;

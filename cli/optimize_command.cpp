@@ -1,0 +1,323 @@
+#include "cli/optimize_command.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/atomic_file.h"
+#include "cli/child_process.h"
+#include "cli/data_directory.h"
+#include "cli/optimize_request.h"
+#include "cli/table.h"
+
+namespace lemma {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct OptimizeArguments {
+  std::vector<std::string> models;
+  std::string output, output_directory, report;
+  std::string device = "cpu";
+  int jobs = 1;
+  bool json = false;
+  double model_time_limit = 0;
+  OptimizeRequest common;
+};
+
+/// Where each model goes. Two models with one file name in --out-dir would overwrite each other.
+Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
+  if (arguments.output.empty() == arguments.output_directory.empty())
+    return bad_input("give either -o FILE or --out-dir DIR");
+  if (!arguments.output.empty() && arguments.models.size() > 1)
+    return bad_input("-o takes one model; use --out-dir DIR for several");
+  const fs::path device_file =
+      arguments.device.find_first_of("./") == std::string::npos
+          ? data_directory() / "devices" / (arguments.device + ".json")
+          : fs::path(arguments.device);
+  std::vector<OptimizeRequest> requests;
+  std::set<fs::path> taken;
+  for (const std::string& model : arguments.models) {
+    OptimizeRequest request = arguments.common;
+    request.model = model;
+    request.device_file = device_file.string();
+    request.rules_directory = (data_directory() / "rules").string();
+    request.output = arguments.output.empty()
+                         ? (fs::path(arguments.output_directory) / fs::path(model).filename()).string()
+                         : arguments.output;
+    if (!taken.insert(request.output).second)
+      return bad_input(fmt::format("{}: two models would be written there; give their folders to "
+                                   "separate calls", request.output));
+    std::error_code error;
+    if (fs::equivalent(request.model, request.output, error) && !error)
+      return bad_input(fmt::format("{}: the output would replace the input", request.output));
+    requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
+OptimizeAnswer answer_of(const OptimizeRequest& request, const ChildOutcome& outcome) {
+  OptimizeAnswer answer;
+  if (!outcome.lines.empty()) {
+    auto parsed = parse_answer(outcome.lines.back());
+    if (parsed) answer = std::move(*parsed);
+  }
+  answer.model = request.model;
+  answer.output = request.output;
+  answer.peak_memory_bytes = outcome.peak_memory_bytes;
+  answer.seconds = outcome.seconds;
+  if (outcome.timed_out) {
+    answer.status = "timed out";
+    answer.message = fmt::format("no result within {:.0f} s", outcome.seconds);
+  } else if (outcome.signal != 0) {
+    answer.status = "crashed";
+    answer.message = outcome.signal == SIGKILL ? "the process was killed (out of memory?)"
+                                               : fmt::format("signal {}", outcome.signal);
+  } else if (answer.status.empty()) {
+    answer.status = "crashed";
+    answer.message = fmt::format("the process ended with code {} and no answer", outcome.exit_status);
+  }
+  return answer;
+}
+
+bool is_written(const OptimizeAnswer& answer) {
+  return answer.status == "optimized" || answer.status == "unchanged";
+}
+
+/// One line, whatever the names in it.
+std::string printable(const std::string& text) {
+  std::string result;
+  for (const char c : text.substr(0, 1500))
+    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return result;
+}
+
+std::string failure_line(const OptimizeAnswer& answer) {
+  const std::string message =
+      answer.message.starts_with(answer.model) ? answer.message : answer.model + ": " + answer.message;
+  const std::string prefix = answer.status == "failed" ? "lemma: " : "lemma: " + answer.status + ": ";
+  return printable(prefix + message);
+}
+
+/// The code for all models together: what went wrong most seriously decides. With a single model
+/// its own kind of failure is told.
+ExitCode exit_code_of(const std::vector<OptimizeAnswer>& answers) {
+  bool mismatch = false, failed = false;
+  for (const OptimizeAnswer& answer : answers) {
+    mismatch = mismatch || answer.status == "mismatch";
+    failed = failed || !is_written(answer);
+  }
+  if (mismatch) return ExitCode::check_failed;
+  if (!failed) return ExitCode::done;
+  if (answers.size() > 1) return ExitCode::some_models_failed;
+  if (answers.front().status != "failed")
+    return answers.front().status == "crashed" ? ExitCode::internal_fault
+                                               : ExitCode::some_models_failed;
+  switch (static_cast<ErrorKind>(answers.front().error_kind)) {
+    case ErrorKind::bad_input: return ExitCode::bad_input;
+    case ErrorKind::unsupported: return ExitCode::some_models_failed;
+    case ErrorKind::internal: return ExitCode::internal_fault;
+  }
+  return ExitCode::internal_fault;
+}
+
+Json figures_json(const Figures& figures) {
+  return {{"operators", figures.operators}, {"parameters", figures.parameters},
+          {"flops", figures.flops},         {"bytes", figures.bytes},
+          {"cost", figures.cost_seconds}};
+}
+
+Json report_json(const std::vector<OptimizeAnswer>& answers) {
+  Json models = Json::array();
+  for (const OptimizeAnswer& answer : answers) {
+    Json rules = Json::object();
+    for (const RuleUse& use : answer.rules_used) rules[use.rule] = use.count;
+    models.push_back({{"model", answer.model},
+                      {"output", is_written(answer) ? Json(answer.output) : Json(nullptr)},
+                      {"status", answer.status},
+                      {"message", answer.message},
+                      {"cost_before", answer.before.cost_seconds},
+                      {"cost_after", answer.after.cost_seconds},
+                      {"latency_before_ms", nullptr},
+                      {"latency_after_ms", nullptr},
+                      {"max_error", answer.max_error},
+                      {"smallest_passing_tolerance_scale", answer.smallest_passing_scale},
+                      {"samples_compared", answer.samples_compared},
+                      {"rules_used", rules},
+                      {"seconds", answer.seconds},
+                      {"before", figures_json(answer.before)},
+                      {"after", figures_json(answer.after)},
+                      {"opaque_operators", answer.opaque_operators},
+                      {"egraph_nodes", answer.egraph_nodes},
+                      {"stop_reason", answer.stop_reason},
+                      {"peak_memory_bytes", answer.peak_memory_bytes}});
+  }
+  return {{"models", models}};
+}
+
+std::string summary_table(const std::vector<OptimizeAnswer>& answers) {
+  using enum Table::Align;
+  Table table({"model", "status", "operators", "", "parameters", "", "flops", "", "bytes", "",
+               "cost", "", "change", "max error", "time"},
+              {left, left, right, right, right, right, right, right, right, right, right, right,
+               right, right, right});
+  for (const OptimizeAnswer& a : answers) {
+    const std::string name = fs::path(a.model).filename().string();
+    if (!is_written(a)) {
+      table.add({printable(name), a.status});
+      continue;
+    }
+    table.add({printable(name), a.status, fmt::format("{}", a.before.operators),
+               fmt::format("> {}", a.after.operators),
+               with_prefix(static_cast<double>(a.before.parameters)),
+               "> " + with_prefix(static_cast<double>(a.after.parameters)),
+               with_prefix(a.before.flops), "> " + with_prefix(a.after.flops),
+               with_prefix(a.before.bytes), "> " + with_prefix(a.after.bytes),
+               duration_text(a.before.cost_seconds), "> " + duration_text(a.after.cost_seconds),
+               change_text(a.before.cost_seconds, a.after.cost_seconds),
+               a.samples_compared > 0 ? fmt::format("{:.1e}", a.max_error) : "-",
+               fmt::format("{:.1f} s", a.seconds)});
+  }
+  return table.text();
+}
+
+/// Progress on standard error: a line for every model that ends, and on a terminal what runs now.
+class Progress {
+ public:
+  explicit Progress(std::size_t total) : total_(total), terminal_(isatty(STDERR_FILENO) == 1) {}
+
+  void stage(const std::string& model, const std::string& what) {
+    if (terminal_)
+      std::cerr << printable(fmt::format("[{}/{}] {}: {}", done_, total_, model, what)) << "\33[K\r"
+                << std::flush;
+  }
+  void ended(const OptimizeAnswer& answer) {
+    ++done_;
+    if (terminal_) std::cerr << "\33[K";
+    if (!is_written(answer)) {
+      std::cerr << failure_line(answer) << "\n";
+    } else if (total_ > 1) {
+      const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
+      std::cerr << printable(fmt::format(
+                       "[{}/{}] {}: {}, about {:.0f} s left", done_, total_, answer.model,
+                       answer.status,
+                       elapsed / static_cast<double>(done_) * static_cast<double>(total_ - done_)))
+                << "\n";
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::size_t total_, done_ = 0;
+  bool terminal_;
+  Clock::time_point start_ = Clock::now();
+};
+
+ExitCode run_optimize(const OptimizeArguments& arguments) {
+  auto requests = plan(arguments);
+  if (!requests) {
+    std::cerr << printable("lemma: " + requests.error().message) << "\n";
+    return ExitCode::bad_input;
+  }
+  if (!arguments.output_directory.empty()) {
+    std::error_code error;
+    fs::create_directories(arguments.output_directory, error);
+    if (error) {
+      std::cerr << printable(fmt::format("lemma: {}: cannot be created: {}",
+                                         arguments.output_directory, error.message())) << "\n";
+      return ExitCode::bad_input;
+    }
+  }
+  std::vector<ChildRequest> children;
+  for (const OptimizeRequest& request : *requests)
+    children.push_back({{"optimize-worker"}, to_json(request) + "\n", arguments.model_time_limit});
+  std::vector<OptimizeAnswer> answers(requests->size());
+  Progress progress(requests->size());
+  const bool complete = run_children(
+      children, static_cast<std::size_t>(arguments.jobs),
+      [&](std::size_t i, const std::string& line) {
+        if (line.starts_with("stage ")) progress.stage((*requests)[i].model, line.substr(6));
+      },
+      [&](std::size_t i, const ChildOutcome& outcome) {
+        answers[i] = answer_of((*requests)[i], outcome);
+        progress.ended(answers[i]);
+      });
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (!answers[i].status.empty()) continue;
+    answers[i].model = (*requests)[i].model;
+    answers[i].status = "interrupted";
+  }
+  const std::string json = report_json(answers).dump(2, ' ', false, Json::error_handler_t::replace);
+  if (!arguments.report.empty()) {
+    auto written = write_file_atomically(arguments.report, json + "\n");
+    if (!written) {
+      std::cerr << printable("lemma: " + written.error().message) << "\n";
+      return ExitCode::bad_input;
+    }
+  }
+  if (arguments.json)
+    std::cout << json << "\n";
+  else
+    std::cout << summary_table(answers);
+  std::cout.flush();
+  return complete ? exit_code_of(answers) : ExitCode::some_models_failed;
+}
+
+}  // namespace
+
+void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
+  auto* command = application.add_subcommand("optimize", "make ONNX models cheaper to run");
+  auto arguments = std::make_shared<OptimizeArguments>();
+  OptimizeRequest& common = arguments->common;
+  command->add_option("models", arguments->models, "ONNX files")->required();
+  command->add_option("-o,--output", arguments->output, "file to write (one model)");
+  command->add_option("--out-dir", arguments->output_directory,
+                      "folder to write to, under the models' own names");
+  command->add_option("--device", arguments->device,
+                      "cpu, cuda, or the file of a device description")
+      ->capture_default_str();
+  command->add_option("--strategy", common.strategy, "saturation, or none: only read and write")
+      ->check(CLI::IsMember({"saturation", "none"}))
+      ->capture_default_str();
+  command->add_option("--shape", common.shapes, "fix an input's sizes, NAME:1,3,224,224; '?' keeps "
+                                                "a size dynamic (may be repeated)");
+  command->add_option("--time-limit", common.time_limit_seconds, "seconds of search for each model")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--model-time-limit", arguments->model_time_limit,
+                      "seconds after which a model is given up; 0: never")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--node-limit", common.node_limit, "nodes of the e-graph; 0: the default")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--jobs", arguments->jobs, "models at a time")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--threads", common.threads, "threads for each model; 0: all processors")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--check", common.check.samples,
+                      "comparisons with the original on random inputs before writing")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--rtol", common.check.relative_tolerance, "relative tolerance of the check")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--atol", common.check.absolute_tolerance, "absolute tolerance of the check")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--seed", common.check.seed, "of the random inputs")->capture_default_str();
+  command->add_flag("--external-data", common.external_data, "write weights to a file of their own");
+  command->add_option("--report", arguments->report, "write a JSON report to this file");
+  command->add_flag("--json", arguments->json, "print one JSON object instead of the table");
+  command->callback([arguments, &exit_code] { exit_code = run_optimize(*arguments); });
+}
+
+}  // namespace lemma

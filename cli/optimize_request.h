@@ -1,0 +1,70 @@
+#pragma once
+// What the parent asks of the process that optimizes one model, and what it answers. Both travel
+// as one line of JSON.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/result.h"
+
+namespace lemma {
+
+struct CheckOptions {
+  int samples = 1;  // comparisons on random inputs before a model is written
+  double relative_tolerance = 1e-4;
+  double absolute_tolerance = 1e-5;
+  std::uint64_t seed = 0;
+};
+
+struct OptimizeRequest {
+  std::string model;   // file
+  std::string output;  // file
+  std::string device_file;
+  std::string rules_directory;
+  std::string strategy = "saturation";  // or "none": import and export only
+  std::vector<std::string> shapes;      // NAME:1,3,224,224
+  double time_limit_seconds = 60;       // of the search
+  std::int64_t node_limit = 0;          // of the e-graph; 0: the default
+  int iterations = 0;                   // of saturation; 0: the default
+  int threads = 0;
+  bool external_data = false;
+  CheckOptions check;
+};
+
+struct Figures {  // of one graph
+  std::int64_t operators = 0;
+  std::int64_t parameters = 0;
+  double flops = 0, bytes = 0, cost_seconds = 0;
+};
+
+struct RuleUse {
+  std::string rule;
+  std::int64_t count = 0;
+};
+
+/// status: "optimized" (written, cheaper), "unchanged" (written as it was: nothing cheaper found),
+/// "failed" (bad input; nothing written), "mismatch" (the check failed; nothing written),
+/// "crashed" or "timed out" (nothing written).
+struct OptimizeAnswer {
+  std::string model, output, status, message;
+  int error_kind = 0;  // an ErrorKind, for "failed"
+  Figures before, after;
+  std::int64_t opaque_operators = 0;
+  int samples_compared = 0;
+  double max_error = 0;              // largest absolute difference seen by the check
+  double smallest_passing_scale = 0;  // multiple of the tolerance that would have passed
+  std::vector<RuleUse> rules_used;
+  std::string stop_reason;
+  std::int64_t egraph_nodes = 0;
+  double seconds = 0;
+  std::int64_t peak_memory_bytes = 0;
+};
+
+std::string to_json(const OptimizeRequest& request);
+Result<OptimizeRequest> parse_request(const std::string& text);
+std::string to_json(const OptimizeAnswer& answer);
+Result<OptimizeAnswer> parse_answer(const std::string& text);
+
+}  // namespace lemma

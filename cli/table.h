@@ -1,0 +1,31 @@
+#pragma once
+// Tables of aligned columns for people.
+
+#include <string>
+#include <vector>
+
+namespace lemma {
+
+class Table {
+ public:
+  enum class Align { left, right };
+
+  Table(std::vector<std::string> headings, std::vector<Align> alignment);
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  /// Headings, a rule, the rows; two spaces between columns; no trailing spaces.
+  std::string text() const;
+
+ private:
+  std::vector<std::string> headings_;
+  std::vector<Align> alignment_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// "1.23 G", "45.6 M", "789": three significant digits with a decimal prefix.
+std::string with_prefix(double value);
+/// "1.23 ms", "45 us".
+std::string duration_text(double seconds);
+/// "-12.3%", "0.0%", "+1.0%".
+std::string change_text(double before, double after);
+
+}  // namespace lemma

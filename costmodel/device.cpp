@@ -1,0 +1,73 @@
+#include "costmodel/device.h"
+
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace lemma {
+
+namespace {
+
+using Json = nlohmann::json;
+
+Result<double> positive_number(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number() || found->get<double>() < 0)
+    return bad_input(fmt::format("'{}' is missing or not a non-negative number", key));
+  return found->get<double>();
+}
+
+Result<std::map<DataType, double>> peaks(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_object() || !found->contains("f32"))
+    return bad_input(fmt::format("'{}' is missing or has no entry for f32", key));
+  std::map<DataType, double> result;
+  for (const auto& [type_name, value] : found->items()) {
+    const auto type = parse_data_type(type_name);
+    if (!type || !value.is_number() || value.get<double>() <= 0)
+      return bad_input(fmt::format("'{}' has a malformed entry '{}'", key, type_name));
+    result[*type] = value.get<double>();
+  }
+  return result;
+}
+
+Result<Device> from_json(const Json& json) {
+  if (!json.is_object()) return bad_input("a device description is one JSON object");
+  Device device;
+  device.name = json.value("name", "");
+  device.source = json.value("source", "");
+  if (device.name.empty()) return bad_input("'name' is missing");
+  LEMMA_ASSIGN_OR_RETURN(device.contraction_peak, peaks(json, "contraction_flops_per_second"));
+  LEMMA_ASSIGN_OR_RETURN(device.elementwise_peak, peaks(json, "elementwise_flops_per_second"));
+  LEMMA_ASSIGN_OR_RETURN(device.memory_bandwidth,
+                         positive_number(json, "memory_bytes_per_second"));
+  LEMMA_ASSIGN_OR_RETURN(device.operator_overhead,
+                         positive_number(json, "operator_overhead_seconds"));
+  LEMMA_ASSIGN_OR_RETURN(device.half_peak_flops, positive_number(json, "half_peak_flops"));
+  LEMMA_ASSIGN_OR_RETURN(device.half_peak_bytes, positive_number(json, "half_peak_bytes"));
+  if (device.memory_bandwidth <= 0) return bad_input("'memory_bytes_per_second' is 0");
+  return device;
+}
+
+double peak_of(const std::map<DataType, double>& peaks, DataType type) {
+  const auto found = peaks.find(type);
+  return found != peaks.end() ? found->second : peaks.at(DataType::f32);
+}
+
+}  // namespace
+
+double Device::contraction(DataType type) const { return peak_of(contraction_peak, type); }
+double Device::elementwise(DataType type) const { return peak_of(elementwise_peak, type); }
+
+Result<Device> load_device(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  if (!stream) return bad_input(fmt::format("{}: cannot be read", file.string()));
+  const Json json = Json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return bad_input(fmt::format("{}: not JSON", file.string()));
+  auto device = from_json(json);
+  if (!device) return with_context(file.string(), std::move(device.error()));
+  return device;
+}
+
+}  // namespace lemma

@@ -1,0 +1,34 @@
+#pragma once
+// What the cost model knows about a device, read from a description file (costmodel/devices/*.json).
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "ir/data_type.h"
+#include "ir/result.h"
+
+namespace lemma {
+
+struct Device {
+  std::string name;
+  std::string source;  // where the figures come from
+  /// Arithmetic peaks, floating-point operations a second, by element type; `contraction` for
+  /// sums of products (matrix units), `elementwise` for everything else.
+  std::map<DataType, double> contraction_peak;
+  std::map<DataType, double> elementwise_peak;
+  double memory_bandwidth = 0;   // bytes a second
+  double operator_overhead = 0;  // seconds to start one operator
+  /// Work that keeps all units busy: an operator of this many flops (or bytes) runs at half the
+  /// peak (or bandwidth). Models that small operators cannot fill a wide device.
+  double half_peak_flops = 0;
+  double half_peak_bytes = 0;
+
+  double contraction(DataType type) const;
+  double elementwise(DataType type) const;
+};
+
+/// Errors name the file and the missing or malformed entry.
+Result<Device> load_device(const std::filesystem::path& file);
+
+}  // namespace lemma

@@ -1,0 +1,16 @@
+#pragma once
+// Row-major order: how the elements of one shape are found in another with as many elements.
+
+#include <vector>
+
+#include "ir/definition.h"
+
+namespace lemma::operators {
+
+/// Indices into `from` of the element that stands at `axes` in `to`. Runs of axes whose sizes have
+/// equal products on both sides are treated apart, so that the indices read as people write them:
+/// [N, 4, 5] as [N, 20] is x[i, floordiv(j, 5), floormod(j, 5)].
+std::vector<Expression> reshaped_indices(DefinitionBuilder& builder, const Shape& from,
+                                         const Shape& to, const std::vector<Expression>& axes);
+
+}  // namespace lemma::operators

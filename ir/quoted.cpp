@@ -1,0 +1,44 @@
+#include "ir/quoted.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace lemma {
+
+std::string quote(std::string_view value) {
+  std::string result = "\"";
+  for (const char c : value) {
+    if (c == '"' || c == '\\')
+      result += fmt::format("\\{}", c);
+    else if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f)
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      result += c;
+  }
+  return result + "\"";
+}
+
+std::optional<std::string> unquote(std::string_view text) {
+  if (text.size() < 2 || text.front() != '"' || text.back() != '"') return std::nullopt;
+  text = text.substr(1, text.size() - 2);
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      result += text[i];
+    } else if (i + 3 < text.size() && text[i + 1] == 'x') {
+      unsigned value = 0;
+      const auto [end, error] = std::from_chars(&text[i + 2], &text[i + 2] + 2, value, 16);
+      if (error != std::errc() || end != &text[i + 2] + 2) return std::nullopt;
+      result += static_cast<char>(value);
+      i += 3;
+    } else if (i + 1 < text.size()) {
+      result += text[++i];
+    } else {
+      return std::nullopt;
+    }
+  }
+  return result;
+}
+
+}  // namespace lemma

@@ -1,0 +1,14 @@
+#pragma once
+// Quoted strings of the textual form: "…" with \" \\ and \xNN for all that is not printable ASCII.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lemma {
+
+std::string quote(std::string_view value);
+/// Inverse of quote(); nothing if the text is not exactly one quoted string.
+std::optional<std::string> unquote(std::string_view text);
+
+}  // namespace lemma

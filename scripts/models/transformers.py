@@ -1,0 +1,145 @@
+"""Transformer models: an encoder and a decoder."""
+
+import math
+
+import numpy
+from onnx import TensorProto
+
+from builder import Builder
+
+
+def bert_base(options):
+    """BERT-base (Devlin et al., 2019): 12 layers, hidden size 768, 12 heads, sequence 128, batch 1; 109.5 M
+    parameters with the published vocabulary of 30522."""
+    builder = Builder("bert_base", options.seed)
+    hidden, sequence = 768, 128
+    tokens = builder.input("input_ids", [1, sequence], TensorProto.INT64)
+    segments = builder.input("token_type_ids", [1, sequence], TensorProto.INT64)
+    value = bert_embedding(builder, tokens, segments, options.vocabulary or 30522, sequence, hidden)
+    for layer in range(12):
+        value = bert_layer(builder, value, sequence, hidden, 12, f"layer{layer}")
+    first = builder.node("Gather", value, builder.constant(0, numpy.int64), axis=1)
+    pooled = builder.node("Tanh", builder.linear(first, hidden, hidden, "pooler_dense"))
+    builder.output(value, "last_hidden_state", [1, sequence, hidden])
+    builder.output(pooled, "pooler_output", [1, hidden])
+    return builder.finish(bert_base.__doc__)
+
+
+def bert_embedding(builder, tokens, segments, vocabulary, sequence, hidden):
+    words = builder.node("Gather", builder.normal("word_embedding", (vocabulary, hidden), 0.5), tokens, axis=0)
+    kinds = builder.node("Gather", builder.normal("segment_embedding", (2, hidden), 0.5), segments, axis=0)
+    # The table has the published 512 positions; this sequence reads the first ones.
+    positions = builder.node("Slice", builder.normal("position_embedding", (512, hidden), 0.5),
+                             builder.constant([0], numpy.int64), builder.constant([sequence], numpy.int64),
+                             builder.constant([0], numpy.int64))
+    value = builder.node("Add", builder.node("Add", words, kinds), positions)
+    return builder.layer_normalization(value, hidden, "embedding_norm")
+
+
+def bert_layer(builder, value, sequence, hidden, heads, name):
+    attention = bert_attention(builder, value, sequence, hidden, heads, f"{name}_attention")
+    value = builder.layer_normalization(builder.node("Add", attention, value), hidden, f"{name}_attention_norm")
+    wide = gelu(builder, builder.linear(value, hidden, 4 * hidden, f"{name}_intermediate"))
+    narrow = builder.linear(wide, 4 * hidden, hidden, f"{name}_output")
+    return builder.layer_normalization(builder.node("Add", narrow, value), hidden, f"{name}_output_norm")
+
+
+def bert_attention(builder, value, sequence, hidden, heads, name):
+    size = hidden // heads
+
+    def project(role, permutation):
+        entry = builder.linear(value, hidden, hidden, f"{name}_{role}")
+        return builder.transpose(builder.reshape(entry, [1, sequence, heads, size]), permutation)
+
+    query, key, content = project("query", [0, 2, 1, 3]), project("key", [0, 2, 3, 1]), project("value", [0, 2, 1, 3])
+    scores = builder.node("Div", builder.node("MatMul", query, key), builder.constant(math.sqrt(size)))
+    mixed = builder.node("MatMul", builder.node("Softmax", scores, axis=-1), content)
+    joined = builder.reshape(builder.transpose(mixed, [0, 2, 1, 3]), [1, sequence, hidden])
+    return builder.linear(joined, hidden, hidden, f"{name}_output")
+
+
+def gelu(builder, value):
+    """x * (1 + erf(x / sqrt 2)) / 2, from its parts."""
+    inner = builder.node("Erf", builder.node("Div", value, builder.constant(math.sqrt(2))))
+    product = builder.node("Mul", value, builder.node("Add", inner, builder.constant(1.0)))
+    return builder.node("Mul", product, builder.constant(0.5))
+
+
+def decoder(options):
+    """A small Llama-style decoder (Touvron et al., 2023) of the dimensions of the 15 M parameter TinyStories model
+    of llama2.c: 6 layers, width 288, 6 heads, SwiGLU of 768, sequence 256, vocabulary 32000, tied embeddings.
+    RMSNorm, rotary embedding and SwiGLU are made of primitive operators."""
+    return Decoder(Builder("decoder", options.seed), options.vocabulary or 32000).model()
+
+
+class Decoder:
+    def __init__(self, builder, vocabulary):
+        self.builder = builder
+        self.vocabulary = vocabulary
+        self.hidden, self.heads, self.wide, self.sequence, self.layers = 288, 6, 768, 256, 6
+        self.size = self.hidden // self.heads
+        self.cosine, self.sine = self.rotation_tables()
+        blocked = numpy.triu(numpy.full((self.sequence, self.sequence), -1e9, dtype=numpy.float32), k=1)
+        self.mask = builder.tensor("causal_mask", blocked[None, None])
+
+    def rotation_tables(self):
+        """Cosines and sines [sequence, head size]; computed in double precision, then rounded."""
+        frequency = 10000.0 ** (-numpy.arange(0, self.size, 2) / self.size)
+        angle = numpy.outer(numpy.arange(self.sequence), frequency)
+        angle = numpy.concatenate([angle, angle], axis=1)
+        return (self.builder.tensor("rotary_cosine", numpy.cos(angle).astype(numpy.float32)),
+                self.builder.tensor("rotary_sine", numpy.sin(angle).astype(numpy.float32)))
+
+    def model(self):
+        builder = self.builder
+        tokens = builder.input("tokens", [1, self.sequence], TensorProto.INT64)
+        embedding = builder.normal("embedding", (self.vocabulary, self.hidden), 1.0)
+        value = builder.node("Gather", embedding, tokens, axis=0)
+        for layer in range(self.layers):
+            name = f"layer{layer}"
+            value = builder.node("Add", value, self.attention(self.rms_norm(value, f"{name}_attention_norm"), name))
+            value = builder.node("Add", value, self.swiglu(self.rms_norm(value, f"{name}_feed_norm"), name))
+        value = self.rms_norm(value, "final_norm")
+        # The embedding is read a second time, transposed: logits of order one need the scale.
+        value = builder.node("Mul", value, builder.constant(1 / math.sqrt(self.hidden)))
+        logits = builder.node("MatMul", value, builder.transpose(embedding, [1, 0]))
+        builder.output(logits, "logits", [1, self.sequence, self.vocabulary])
+        return builder.finish(decoder.__doc__)
+
+    def rms_norm(self, value, name):
+        builder = self.builder
+        square = builder.node("Pow", value, builder.constant(2.0))
+        mean = builder.node("ReduceMean", square, axes=[-1], keepdims=1)
+        root = builder.node("Sqrt", builder.node("Add", mean, builder.constant(1e-5)))
+        scale = builder.normal(f"{name}_scale", (self.hidden,), 0.05, mean=1.0)
+        return builder.node("Mul", builder.node("Div", value, root), scale)
+
+    def rotate(self, value):
+        """Rotary position embedding (Su et al., 2021): x cos + (-x_right, x_left) sin."""
+        builder = self.builder
+        left, right = builder.node("Split", value, outputs=2, axis=-1)
+        turned = builder.node("Concat", builder.node("Neg", right), left, axis=-1)
+        return builder.node("Add", builder.node("Mul", value, self.cosine), builder.node("Mul", turned, self.sine))
+
+    def attention(self, value, name):
+        builder = self.builder
+
+        def project(role):
+            entry = builder.matmul(value, self.hidden, self.hidden, f"{name}_{role}")
+            entry = builder.reshape(entry, [1, self.sequence, self.heads, self.size])
+            return builder.transpose(entry, [0, 2, 1, 3])
+
+        query, key, content = self.rotate(project("query")), self.rotate(project("key")), project("value")
+        scores = builder.node("MatMul", query, builder.transpose(key, [0, 1, 3, 2]))
+        scores = builder.node("Mul", scores, builder.constant(1 / math.sqrt(self.size)))
+        weights = builder.node("Softmax", builder.node("Add", scores, self.mask), axis=-1)
+        mixed = builder.transpose(builder.node("MatMul", weights, content), [0, 2, 1, 3])
+        joined = builder.reshape(mixed, [1, self.sequence, self.hidden])
+        return builder.matmul(joined, self.hidden, self.hidden, f"{name}_output", gain=0.5)
+
+    def swiglu(self, value, name):
+        builder = self.builder
+        gate = builder.matmul(value, self.hidden, self.wide, f"{name}_gate")
+        gate = builder.node("Mul", gate, builder.node("Sigmoid", gate))
+        up = builder.matmul(value, self.hidden, self.wide, f"{name}_up")
+        return builder.matmul(builder.node("Mul", gate, up), self.wide, self.hidden, f"{name}_down")

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Installs the project, then builds and runs an outside project that finds the installed package."""
+
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+
+
+def run(*command):
+    """The command's output; its failure ends the test and shows what it said."""
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if result.returncode != 0:
+        print("failed:", *command)
+        print(result.stdout, result.stderr, sep="\n")
+        sys.exit(1)
+    return result.stdout
+
+
+def require(condition, message):
+    if not condition:
+        print(message)
+        sys.exit(1)
+
+
+def check_files(prefix):
+    headers = prefix / "include" / "lemma"
+    for header in ROOT.glob("ir/*.h"):
+        require((headers / "ir" / header.name).is_file(), f"not installed: ir/{header.name}")
+    require(not (headers / "cli").exists(), "headers of the program are no part of the package")
+    rules = [path.relative_to(ROOT) for path in ROOT.glob("rules/**/*")
+             if path.is_file() and path.suffix != ".md" and path.name != "CMakeLists.txt"]
+    for rule in rules:
+        require((prefix / "share" / "lemma" / rule).is_file(), f"not installed: {rule}")
+
+
+def check_no_path_of_the_checkout(prefix):
+    for path in prefix.rglob("*.cmake"):
+        require(str(ROOT) not in path.read_text(), f"{path.name} names a path of the checkout")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cmake", required=True)
+    parser.add_argument("--build-folder", required=True)
+    parser.add_argument("--compiler", required=True)
+    parser.add_argument("--compiler-flags", default="")
+    parser.add_argument("--version", required=True)
+    arguments = parser.parse_args()
+
+    with tempfile.TemporaryDirectory(prefix="lemma-install-") as scratch_name:
+        scratch = pathlib.Path(scratch_name)
+        prefix = scratch / "first"
+        run(arguments.cmake, "--install", arguments.build_folder, "--prefix", prefix)
+        # The package must not depend on where it was installed.
+        prefix = prefix.rename(scratch / "moved")
+        check_files(prefix)
+        check_no_path_of_the_checkout(prefix)
+        said = run(prefix / "bin" / "lemma", "--version").strip()
+        require(said == f"lemma {arguments.version}", f"the installed program says '{said}'")
+
+        outside = shutil.copytree(HERE / "outside", scratch / "outside")
+        build = scratch / "build"
+        run(arguments.cmake, "-G", "Ninja", "-S", outside, "-B", build,
+            f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_CXX_COMPILER={arguments.compiler}",
+            f"-DCMAKE_CXX_FLAGS={arguments.compiler_flags}",
+            f"-DLEMMA_WANTED_VERSION={arguments.version}")
+        run(arguments.cmake, "--build", build)
+        said = run(build / "outside").strip()
+        require(said.startswith(f"Lemma {arguments.version}"), f"the outside program says '{said}'")
+        print(said)
+
+
+if __name__ == "__main__":
+    os.environ.pop("CMAKE_PREFIX_PATH", None)
+    main()
