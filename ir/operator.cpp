@@ -23,6 +23,7 @@ std::vector<OperatorRecord> join_families() {
         operators::convolution(),
         operators::pooling(),
         operators::reduction(),
+        operators::softmax(),
         operators::normalization(),
         operators::shape(),
         operators::generation(),
