@@ -110,7 +110,7 @@ class Matcher {
       operand_types.push_back(graph.input_types(node));
       nodes.push_back({TermId{i}, &node.attributes, operand_types.back()});
     }
-    if (!bind(axiom_, types, nodes, match.bindings)) return;
+    if (!bind_variables(axiom_, types, nodes, match.bindings)) return;
     for (const TermId root : axiom_.left) match.left.push_back(*classes_[root.v]);
     matches_.push_back(std::move(match));
   }
