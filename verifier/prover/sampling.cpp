@@ -51,7 +51,9 @@ class InstanceChooser {
     instance_ = {};
     choose_groups();
     choose_dimensions();
-    if (!choose_inputs() || !choose_parameters() || !choose_inputs()) return std::nullopt;
+    if (!choose_inputs()) return std::nullopt;
+    choose_target_shapes();
+    if (!choose_parameters()) return std::nullopt;
     if (!conditions_hold(rule_, instance_.bindings)) return std::nullopt;
     return instance_;
   }
@@ -74,6 +76,20 @@ class InstanceChooser {
       for (std::size_t i = 0; i < rank; ++i)
         shape[i] = aligned ? (choose_.once_in(5) ? 1 : common[rank - 1 - i]) : size();
       instance_.bindings.groups[group.name] = std::move(shape);
+    }
+  }
+
+  /// Groups that stand in attributes only: the shapes that a Reshape makes.
+  void choose_target_shapes() {
+    for (auto& [name, shape] : instance_.bindings.groups) {
+      const auto stands_for = [&name = name](const RuleExpression& e) {
+        return e.kind == RuleExpression::Kind::splice && e.name == name;
+      };
+      const bool in_input = std::any_of(
+          rule_.inputs.begin(), rule_.inputs.end(), [&stands_for](const RuleInput& input) {
+            return std::any_of(input.shape.begin(), input.shape.end(), stands_for);
+          });
+      if (!in_input) shape = choose_list(shape.size(), 1);
     }
   }
 
@@ -142,7 +158,7 @@ class InstanceChooser {
       case Range::dimensions: {
         const auto length = bound(parameter, 0);
         if (!length) return std::nullopt;
-        return choose_list(*length);
+        return choose_list(*length, 3);
       }
       case Range::permutation: {
         const auto length = bound(parameter, 0);
@@ -164,9 +180,9 @@ class InstanceChooser {
   }
 
   /// Small numbers (strides, pads, ...), or a shape with as many elements as an input (of Reshape).
-  Shape choose_list(std::size_t length) {
+  Shape choose_list(std::size_t length, std::size_t shape_once_in) {
     Shape result(length);
-    if (!instance_.inputs.empty() && choose_.once_in(3) && length > 0) {
+    if (!instance_.inputs.empty() && choose_.once_in(shape_once_in) && length > 0) {
       const TensorType& input = instance_.inputs[choose_.below(instance_.inputs.size())];
       std::int64_t rest = element_count(*input.shape).offset();
       std::fill(result.begin(), result.end(), Dimension(1));
