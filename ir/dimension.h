@@ -55,7 +55,8 @@ class Dimension {
   friend std::strong_ordering operator<=>(const Dimension& a, const Dimension& b);
 
   std::size_t hash() const;
-  /// Canonical text, which parse_dimension reads back: "2*N + 1", "floordiv(H + 1, 2)".
+  /// Canonical text, which parse_dimension reads back: "2*N + 1", "floordiv(H + 1, 2)". Symbols
+  /// that are not plain names are quoted: "batch size".
   std::string text() const;
 
  private:
@@ -81,11 +82,12 @@ Dimension substitute(const Dimension& dimension, const DimensionBindings& bindin
 /// The names of all symbols that occur, also inside atoms.
 void collect_symbols(const Dimension& dimension, std::map<std::string, int>& counts);
 
+/// Inverse of text(); what overflows or divides by zero is an error.
 Result<Dimension> parse_dimension(std::string_view text);
 
 using Shape = std::vector<Dimension>;
 
-/// Product of all dimensions; 1 for a scalar; invalid on overflow.
+/// Product of all dimensions; 1 for a scalar; 0 if one is 0; invalid on overflow.
 Dimension element_count(const Shape& shape);
 bool is_constant(const Shape& shape);
 /// All sizes of a constant shape; nothing if one is symbolic or invalid.
