@@ -29,6 +29,8 @@ std::vector<OperatorRecord> join_families() {
         operators::generation(),
         operators::movement(),
         operators::slicing(),
+        operators::padding(),
+        operators::rearrangement(),
         operators::indexing(),
         operators::resampling(),
         operators::padding(),
