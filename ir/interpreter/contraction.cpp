@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -49,76 +50,123 @@ struct Group {
   }
 };
 
+/// Whether the elements of a factor lie closer together along the inner variables than along its
+/// own ones: weights, mostly.
+bool is_inner_closer(const TermGraph& graph, TermId factor, const Group& own, const Group& inner) {
+  std::vector<char> reached(graph.size(), 0);
+  reached[factor] = 1;
+  for (TermId id = factor + 1; id-- > 0;) {
+    if (reached[id] == 0) continue;
+    const Term& term = graph.term(id);
+    for (const TermId operand : term.operands) reached[operand] = 1;
+    if (term.kind != ExpressionKind::read) continue;
+    const Linear address = graph.address(term);
+    const std::int64_t along_own = std::abs(address.coefficient(own.variables.back()));
+    if (along_own != 0 && along_own <= 16) continue;
+    std::int64_t dense = 1, step = 1;
+    for (std::size_t i = inner.variables.size(); i-- > 0; step *= inner.sizes[i]) {
+      if (address.coefficient(inner.variables[i]) != step) break;
+      dense *= inner.sizes[i];
+    }
+    if (along_own != 0 && dense >= 16) return true;
+  }
+  return false;
+}
+
 /// Evaluates one factor into panels of `tile` lanes: element (k, i) of panel p, which holds lanes
 /// p * tile .. p * tile + tile - 1, comes to p * depth * tile + k * tile + i. Lanes beyond the last
 /// one are 0.
 class Packer {
  public:
-  Packer(const Program& program, std::span<const std::byte* const> inputs, const Group& inner,
-         std::int64_t tile, bool must_be_finite)
-      : program_(program), evaluator_(program, inputs), inner_(inner), tile_(tile),
-        bytes_(lane_size(program.registers[program.result].lanes)),
+  Packer(const Program& program, bool along_inner, std::span<const std::byte* const> inputs,
+         const Group& own, const Group& inner, std::int64_t tile, bool must_be_finite)
+      : evaluator_(program, inputs), along_inner_(along_inner), own_(own), inner_(inner),
+        tile_(tile), bytes_(lane_size(program.registers[program.result].lanes)),
         must_be_finite_(must_be_finite), filled_(program.lane_count * 8) {}
 
   void set_batch(const Group& batch, std::int64_t position) {
     batch.values(position, values_);
-    for (std::size_t i = 0; i < values_.size(); ++i)
-      evaluator_.set_variable(batch.variables[i], values_[i]);
+    set_variables(batch);
   }
 
   /// False if an element is undefined or not finite.
   bool pack(std::int64_t first_lane, std::int64_t lanes, std::int64_t first_k, std::int64_t depth,
             std::byte* out) {
-    evaluator_.set_strip(first_lane, static_cast<std::size_t>(lanes));
-    inner_.values(first_k, values_);
-    for (std::int64_t k = 0; k < depth; ++k) {
-      for (std::size_t i = 0; i < values_.size(); ++i)
-        evaluator_.set_variable(inner_.variables[i], values_[i]);
-      advance();
+    if (lanes % tile_ != 0)
+      std::memset(out + lanes / tile_ * tile_ * depth * bytes(), 0,
+                  static_cast<std::size_t>(tile_ * depth * bytes()));
+    // Strips run along one of the two groups of variables, and are evaluated for each point of the
+    // other one.
+    const Group& group = along_inner_ ? own_ : inner_;
+    const std::int64_t length = along_inner_ ? depth : lanes;
+    evaluator_.set_strip(along_inner_ ? first_k : first_lane, static_cast<std::size_t>(length));
+    group.values(along_inner_ ? first_lane : first_k, values_);
+    for (std::int64_t i = 0; i < (along_inner_ ? lanes : depth); ++i) {
+      set_variables(group);
+      advance(group);
       evaluator_.run();
       if (evaluator_.first_undefined()) return false;
       const auto* row = static_cast<const std::byte*>(evaluator_.result());
       if (evaluator_.is_uniform()) {
-        fill_lanes(bytes_, row, filled_.data(), static_cast<std::size_t>(lanes));
+        fill_lanes(bytes_, row, filled_.data(), static_cast<std::size_t>(length));
         row = filled_.data();
       }
-      if (must_be_finite_ && !all_finite(row, lanes)) return false;
-      place(row, lanes, k, depth, out);
+      if (must_be_finite_ && !all_finite(row, length)) return false;
+      if (along_inner_)
+        place_across(row, i, depth, out);
+      else
+        place(row, lanes, i, depth, out);
     }
     return true;
   }
 
  private:
-  void advance() {
+  std::int64_t bytes() const { return static_cast<std::int64_t>(bytes_); }
+
+  void set_variables(const Group& group) {
+    for (std::size_t i = 0; i < values_.size(); ++i)
+      evaluator_.set_variable(group.variables[i], values_[i]);
+  }
+
+  void advance(const Group& group) {
     for (std::size_t i = values_.size(); i-- > 0;) {
-      if (++values_[i] < inner_.sizes[i]) return;
+      if (++values_[i] < group.sizes[i]) return;
       values_[i] = 0;
     }
   }
 
-  bool all_finite(const std::byte* row, std::int64_t lanes) const {
+  bool all_finite(const std::byte* row, std::int64_t count) const {
     auto check = [&]<typename T>(T sum) {
       const T* values = reinterpret_cast<const T*>(row);
-      for (std::int64_t i = 0; i < lanes; ++i) sum += values[i] * T{0};
+      for (std::int64_t i = 0; i < count; ++i) sum += values[i] * T{0};
       return sum == T{0};
     };
     return bytes_ == 4 ? check(0.0F) : check(0.0);
   }
 
+  /// All lanes of one k.
   void place(const std::byte* row, std::int64_t lanes, std::int64_t k, std::int64_t depth,
              std::byte* out) const {
-    const auto bytes = static_cast<std::int64_t>(bytes_);
-    for (std::int64_t lane = 0; lane < lanes; lane += tile_) {
-      std::byte* to = out + (lane * depth + k * tile_) * bytes;
-      const std::int64_t count = std::min(tile_, lanes - lane);
-      std::memcpy(to, row + lane * bytes, static_cast<std::size_t>(count * bytes));
-      if (count < tile_)
-        std::memset(to + count * bytes, 0, static_cast<std::size_t>((tile_ - count) * bytes));
-    }
+    for (std::int64_t lane = 0; lane < lanes; lane += tile_)
+      std::memcpy(out + (lane * depth + k * tile_) * bytes(), row + lane * bytes(),
+                  static_cast<std::size_t>(std::min(tile_, lanes - lane) * bytes()));
   }
 
-  const Program& program_;
+  /// All k of one lane.
+  void place_across(const std::byte* row, std::int64_t lane, std::int64_t depth,
+                    std::byte* out) const {
+    out += (lane / tile_ * tile_ * depth + lane % tile_) * bytes();
+    auto copy = [&]<typename T>(T) {
+      const T* from = reinterpret_cast<const T*>(row);
+      T* to = reinterpret_cast<T*>(out);
+      for (std::int64_t k = 0; k < depth; ++k) to[k * tile_] = from[k];
+    };
+    return bytes_ == 4 ? copy(std::uint32_t{}) : copy(std::uint64_t{});
+  }
+
   StripEvaluator evaluator_;
+  bool along_inner_;
+  const Group& own_;
   const Group& inner_;
   std::int64_t tile_;
   std::size_t bytes_;
@@ -157,8 +205,14 @@ class ContractionEvaluation {
   }
 
   Result<bool> evaluate(const TermGraph& graph) {
-    LEMMA_ASSIGN_OR_RETURN(left_, compile(graph, contraction_.left, {contraction_.rows}));
-    LEMMA_ASSIGN_OR_RETURN(right_, compile(graph, contraction_.right, {contraction_.columns}));
+    left_along_inner_ = is_inner_closer(graph, contraction_.left, rows_, inner_);
+    right_along_inner_ = is_inner_closer(graph, contraction_.right, columns_, inner_);
+    LEMMA_ASSIGN_OR_RETURN(
+        left_, compile(graph, contraction_.left,
+                       {left_along_inner_ ? contraction_.inner : contraction_.rows}));
+    LEMMA_ASSIGN_OR_RETURN(
+        right_, compile(graph, contraction_.right,
+                        {right_along_inner_ ? contraction_.inner : contraction_.columns}));
     choose_columns();
     const std::int64_t tasks = batch_.count * column_blocks_;
     parallel_ranges(tasks, options_.threads, [&](std::int64_t begin, std::int64_t end) {
@@ -194,10 +248,10 @@ class ContractionEvaluation {
    public:
     explicit Worker(const ContractionEvaluation& all)
         : all_(all),
-          left_packer_(all.left_, all.inputs_, all.inner_, all.kernel_.rows,
-                       all.contraction_.left_must_be_finite),
-          right_packer_(all.right_, all.inputs_, all.inner_, all.kernel_.columns,
-                        all.contraction_.right_must_be_finite),
+          left_packer_(all.left_, all.left_along_inner_, all.inputs_, all.rows_, all.inner_,
+                       all.kernel_.rows, all.contraction_.left_must_be_finite),
+          right_packer_(all.right_, all.right_along_inner_, all.inputs_, all.columns_, all.inner_,
+                        all.kernel_.columns, all.contraction_.right_must_be_finite),
           left_(new_block(block_rows * std::min(block_depth, all.inner_.count))),
           right_(new_block(all.width_ * (all.streams_ ? std::min(block_depth, all.inner_.count)
                                                       : all.inner_.count))),
@@ -293,6 +347,7 @@ class ContractionEvaluation {
   MatrixKernel kernel_;
   Group batch_, rows_, columns_, inner_;
   Program left_, right_;
+  bool left_along_inner_ = false, right_along_inner_ = false;
   std::int64_t width_ = 0, column_blocks_ = 0;
   bool streams_ = false;  // the sum is too long to keep the right factor packed
   std::atomic<bool> given_up_ = false, interrupted_ = false;
