@@ -1,21 +1,42 @@
-#include <CLI/CLI.hpp>
+#include <exception>
+#include <iostream>
 #include <string>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/exit_code.h"
+#include "cli/optimize_command.h"
 #include "ir/version.h"
 
-int main(int argument_count, char** arguments) {
+namespace {
+
+int run(int argument_count, char** arguments) {
+  using lemma::ExitCode;
   CLI::App application("Lemma: makes tensor programs cheaper by substitutions that are proved");
   application.name("lemma");
   application.set_version_flag("--version", "lemma " + std::string(lemma::version()));
+  application.require_subcommand(1);
 
+  ExitCode exit_code = ExitCode::done;
+  lemma::add_optimize_command(application, exit_code);
+  lemma::add_optimize_worker_command(application, exit_code);
   try {
     application.parse(argument_count, arguments);
   } catch (const CLI::ParseError& error) {
-    const bool asked_for_text = error.get_exit_code() == 0;
-    application.exit(error);
-    return static_cast<int>(asked_for_text ? lemma::ExitCode::done : lemma::ExitCode::bad_input);
+    if (error.get_exit_code() == 0) return application.exit(error);  // help or version
+    std::cerr << "lemma: " << error.what() << " (lemma --help lists the commands)\n";
+    exit_code = ExitCode::bad_input;
   }
-  application.exit(CLI::CallForHelp());
-  return static_cast<int>(lemma::ExitCode::bad_input);
+  return static_cast<int>(exit_code);
+}
+
+}  // namespace
+
+int main(int argument_count, char** arguments) {
+  try {
+    return run(argument_count, arguments);
+  } catch (const std::exception& error) {
+    std::cerr << "lemma: internal fault: " << error.what() << "\n";
+    return static_cast<int>(lemma::ExitCode::internal_fault);
+  }
 }

@@ -287,8 +287,8 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--strategy", common.strategy, "saturation, or none: only read and write")
       ->check(CLI::IsMember({"saturation", "none"}))
       ->capture_default_str();
-  command->add_option("--shape", common.shapes, "fix an input's sizes, NAME:1,3,224,224; '?' keeps "
-                                                "a size dynamic (may be repeated)");
+  command->add_option("--shape", common.shapes, "fix an input's sizes, NAME:1,3,224,224; a name keeps "
+                                                "a size dynamic, NAME:batch,3,224,224 (may be repeated)");
   command->add_option("--time-limit", common.time_limit_seconds, "seconds of search for each model")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -153,6 +153,8 @@ Result<OnnxInput> parameter_input(const AttributeValue& value) {
   if (const auto* reals = std::get_if<Reals>(&value))
     return OnnxInput(Constant::of(DataType::f32, {static_cast<std::int64_t>(reals->size())},
                                   std::vector<float>(reals->begin(), reals->end())));
+  if (const auto* real = std::get_if<double>(&value))
+    return OnnxInput(Constant::scalar_f32(static_cast<float>(*real)));
   return internal_error("a parameter of this kind cannot be an ONNX input");
 }
 

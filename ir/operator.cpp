@@ -14,11 +14,29 @@ namespace {
 std::vector<OperatorRecord> join_families() {
   std::vector<OperatorRecord> table;
   for (const auto family :
-       {operators::arithmetic(), operators::unary(), operators::logic(), operators::contraction(),
-        operators::convolution(), operators::pooling(), operators::reduction(),
-        operators::normalization(), operators::shape(), operators::movement(),
-        operators::slicing(), operators::padding(), operators::rearrangement(),
-        operators::indexing(), operators::scattering(), operators::resampling()})
+       // clang-format off: one family a line
+       {operators::arithmetic(),
+        operators::unary(),
+        operators::activation(),
+        operators::logic(),
+        operators::contraction(),
+        operators::convolution(),
+        operators::pooling(),
+        operators::reduction(),
+        operators::softmax(),
+        operators::normalization(),
+        operators::shape(),
+        operators::generation(),
+        operators::movement(),
+        operators::slicing(),
+        operators::padding(),
+        operators::rearrangement(),
+        operators::indexing(),
+        operators::resampling(),
+        operators::padding(),
+        operators::rearrangement(),
+        operators::scattering()})
+       // clang-format on
     table.insert(table.end(), family.begin(), family.end());
   auto by_name = [](const OperatorRecord& a, const OperatorRecord& b) { return a.name < b.name; };
   std::sort(table.begin(), table.end(), by_name);

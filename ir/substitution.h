@@ -32,10 +32,17 @@
 //   let NAME = TERM
 //   TERM & TERM ... => TERM & TERM ...
 //
-// A term is an input, a `let` name, OP{attribute=EXPRESSION, ...}(TERM, ...) or TERM#k for output k.
-// Attributes that are not written have their record's default on both sides. Axes may be negative.
+// A term is an input, a `let` name, OP{attribute=EXPRESSION, ...}(TERM, ...) or TERM#k for output k;
+// `_` as an operand is an absent optional one. Attributes that are not written have their record's
+// default on both sides. Axes may be negative.
 // EXPRESSIONs: literals, variables, + - *, lists [n, B.., p], len(B), and attribute functions such
 // as compose(p, q).
+//
+// A line goes on in the next one while a bracket is open, and where the next one begins with `=>`,
+// `=` or `&`. From a `#` at the beginning of a line or after a blank to its end is a comment.
+//
+// A side binds a variable if it stands alone in a declared shape or attribute, or can be solved for
+// by + - * and exact division once all others beside it are known (`g*i`, `n + 1`, `len(B) + 1`).
 
 #include <map>
 #include <span>
@@ -56,6 +63,7 @@ struct RuleExpression {
   AttributeValue literal;                 // literal
   std::string name;                       // variable, splice (group), call (function)
   std::vector<RuleExpression> arguments;  // operands, list elements
+  friend bool operator==(const RuleExpression&, const RuleExpression&) = default;
 };
 
 struct RuleCondition {
@@ -63,6 +71,7 @@ struct RuleCondition {
   Kind kind = Kind::predicate;
   std::string predicate;
   std::vector<RuleExpression> arguments;
+  friend bool operator==(const RuleCondition&, const RuleCondition&) = default;
 };
 
 struct RuleInput {
@@ -70,11 +79,13 @@ struct RuleInput {
   DataType data_type = DataType::undefined;  // undefined: the rule's shared real type
   std::vector<RuleExpression> shape;         // dimension expressions and splices
   bool weight = false;
+  friend bool operator==(const RuleInput&, const RuleInput&) = default;
 };
 
 struct RuleGroup {
   std::string name;
   std::size_t minimum = 0, maximum = 3;
+  friend bool operator==(const RuleGroup&, const RuleGroup&) = default;
 };
 
 struct RuleParameter {
@@ -83,10 +94,14 @@ struct RuleParameter {
   Range range = Range::dimensions;
   std::vector<RuleExpression> bounds;  // length; or first and past-the-last integer
   std::vector<std::string> strings;
+  friend bool operator==(const RuleParameter&, const RuleParameter&) = default;
 };
 
 struct TermId {
   std::uint32_t v = 0;
+  /// Stands for an absent optional operand.
+  static constexpr TermId none() { return {0xffffffffU}; }
+  bool is_none() const { return v == 0xffffffffU; }
   friend auto operator<=>(TermId, TermId) = default;
 };
 
@@ -99,6 +114,7 @@ struct RuleTerm {
   std::vector<TermId> operands;
   std::uint32_t output = 0;        // which output of the node
   std::uint32_t output_count = 1;  // how many it has (greatest #k used + 1, or as the list says)
+  friend bool operator==(const RuleTerm&, const RuleTerm&) = default;
 };
 
 struct Substitution {
@@ -112,6 +128,7 @@ struct Substitution {
   std::vector<RuleTerm> terms;
   std::vector<TermId> left, right;  // outputs, pairwise equal
   int line = 0;                     // where it stands in its file
+  friend bool operator==(const Substitution&, const Substitution&) = default;
 };
 
 /// Values of a rule's variables. Ordered, so that iteration is deterministic.
@@ -119,6 +136,9 @@ struct RuleBindings {
   std::map<std::string, Dimension, std::less<>> dimensions;
   std::map<std::string, Shape, std::less<>> groups;
   std::map<std::string, AttributeValue, std::less<>> parameters;
+  /// Known before the group itself: from an attribute such as axis=len(B).
+  std::map<std::string, std::size_t, std::less<>> group_lengths;
+  friend bool operator==(const RuleBindings&, const RuleBindings&) = default;
 };
 
 /// Errors name file, line and what is wrong: unknown operators, attributes, functions; variables of
@@ -130,18 +150,37 @@ std::string text(const Substitution& substitution);
 /// The same claim read from right to left (for `=`).
 Substitution reversed(const Substitution& substitution);
 
+/// What a match has found for one operation of the left side.
+struct MatchedNode {
+  TermId term;
+  const Attributes* attributes = nullptr;  // complete
+  std::span<const TensorType> input_types;
+};
+
+/// Finds the values of all variables for a place where the structure of the left side fits: types of
+/// the rule's inputs and attributes of the matched nodes. True only if shapes, attributes, parameter ranges and conditions all agree.
+bool bind_variables(const Substitution& rule, std::span<const TensorType* const> input_types,
+                    std::span<const MatchedNode> nodes, RuleBindings& bindings);
+
+// The parts of bind_variables().
+
 /// Extends `bindings` so that the declared shape equals `shape`; false if that is impossible.
-/// Dimension expressions that are not a single unbound variable are compared after the others
-/// (polynomial equality), so several inputs should be matched before conditions are asked.
+/// What cannot be decided yet (two unknown variables in one dimension) is left out: shapes_agree
+/// asks again once all is bound.
 bool match_shape(const Substitution& rule, std::uint32_t input, const Shape& shape,
                  RuleBindings& bindings);
 /// Binds or compares the attributes of a pattern node with the complete attributes of a real node.
+/// What cannot be decided yet is left out: attributes_agree asks again once all is bound.
 bool match_attributes(const RuleTerm& term, const Attributes& attributes,
                       std::span<const TensorType> input_types, RuleBindings& bindings);
 /// Compares the declared shape expressions of all inputs again, now that all is bound.
 bool shapes_agree(const Substitution& rule, const std::vector<Shape>& input_shapes,
                   const RuleBindings& bindings);
-/// True only if every condition certainly holds (for all non-negative symbols).
+/// Whether the pattern's attributes, evaluated and completed, are exactly those of the real node.
+bool attributes_agree(const RuleTerm& term, const Attributes& attributes,
+                      std::span<const TensorType> input_types, const RuleBindings& bindings);
+/// True only if every condition certainly holds (for all non-negative symbols), groups have an
+/// allowed number of axes and parameters lie in their ranges.
 bool conditions_hold(const Substitution& rule, const RuleBindings& bindings);
 
 Result<Dimension> evaluate_dimension(const RuleExpression& expression,
@@ -158,12 +197,14 @@ Result<std::vector<ValueId>> instantiate(const Substitution& rule, std::span<con
 
 /// Functions on attribute values that rules may call, and predicates for `where`.
 struct AttributeFunction {
-  std::string_view name;     // compose, inverse, identity, insert, remove, concat, reverse, sum, ...
+  std::string_view name;  // compose, inverse, identity, insert, remove, concat, reverse, sum, ...
   std::size_t argument_count = 1;
   std::string_view summary;  // for docs/rules.md
   Result<AttributeValue> (*apply)(std::span<const AttributeValue> arguments) = nullptr;
   bool (*holds)(std::span<const AttributeValue> arguments) = nullptr;  // predicates
 };
 std::span<const AttributeFunction> attribute_functions();
+/// Null for an unknown name.
+const AttributeFunction* find_attribute_function(std::string_view name);
 
 }  // namespace lemma

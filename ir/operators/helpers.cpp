@@ -20,8 +20,11 @@ Result<Shape> broadcast(const Shape& a, const Shape& b) {
       result[offset + i] = y;
     } else if (x.is_constant() && !y.is_constant()) {
       result[offset + i] = x;
-    } else {
+    } else if (x.is_constant()) {
       return bad_input(fmt::format("shapes {} and {} cannot be broadcast", text(a), text(b)));
+    } else {
+      return unsupported(fmt::format("whether {} and {} can be broadcast is not known", text(a),
+                                     text(b)));
     }
   }
   return result;
@@ -87,6 +90,13 @@ Result<void> require_rank(const Instance& instance, std::size_t input, std::size
                                text(instance.shape(input)),
                                rank < minimum ? fmt::format("at least {}", minimum)
                                               : fmt::format("at most {}", maximum)));
+}
+
+Result<void> require_same_size(const Dimension& a, const Dimension& b, std::string_view what) {
+  if (a == b) return {};
+  if ((a - b).is_constant())
+    return bad_input(fmt::format("{} are {} and {}", what, a.text(), b.text()));
+  return unsupported(fmt::format("whether {} are {} or {} is not known", what, a.text(), b.text()));
 }
 
 std::vector<Expression> broadcast_indices(DefinitionBuilder& builder, const Shape& shape,

@@ -1,5 +1,8 @@
 #include <array>
 
+#include <fmt/format.h>
+
+#include "ir/operators/composition.h"
 #include "ir/operators/elementwise.h"
 #include "ir/operators/families.h"
 
@@ -87,7 +90,7 @@ Expression reduce_by(DefinitionBuilder& d, const ReductionParts& parts) {
 Result<ImportedCall> import_reduction(const OnnxCall& call, ImportedCall imported) {
   for (const auto& [name, value] : call.attributes)
     if (name != "axes" && name != "keepdims" && name != "noop_with_empty_axes")
-      return unsupported("attribute '" + name + "' is not supported");
+      return unsupported(fmt::format("attribute '{}' is not supported", name));
   const AttributeValue* axes = imported.attributes.find("axes");
   const bool none = axes == nullptr || std::get<Integers>(*axes).empty();
   const bool noop =
@@ -97,7 +100,7 @@ Result<ImportedCall> import_reduction(const OnnxCall& call, ImportedCall importe
   return imported;
 }
 
-/// `Since` is the first operator set in which axes are an input and empty axes may reduce nothing.
+/// `since` is the first operator set in which axes are an input and empty axes may reduce nothing.
 template <int since>
 Result<ExportedCall> export_reduction(const Instance& in, int opset, ExportedCall exported) {
   if (!in.attributes.integers("axes").empty()) return exported;
@@ -135,11 +138,175 @@ constexpr OperatorRecord reduction_record(std::string_view summary, std::uint32_
           .onnx = reduction_onnx<name, axes_input_since>};
 }
 
+// ---- Their elements ----------------------------------------------------------------------------
+
+Expression mean(DefinitionBuilder& d, const ReductionParts& parts) {
+  return d.sum(parts.bound, parts.element) / d.cast(d.extent(parts.count), parts.element.type());
+}
+
+Expression sum_of_squares(DefinitionBuilder& d, const ReductionParts& parts) {
+  return d.sum(parts.bound, parts.element * parts.element);
+}
+
+Expression sum_of_sizes(DefinitionBuilder& d, const ReductionParts& parts) {
+  const Expression x = parts.element;
+  const Expression size = is_real(x.type()) ? d.apply(ScalarFunction::absolute, x)
+                                            : maximum(x, d.integer(0, x.type()) - x);
+  return d.sum(parts.bound, is_unsigned_integer(x.type()) ? x : size);
+}
+
+Expression euclidean_norm(DefinitionBuilder& d, const ReductionParts& parts) {
+  return d.apply(ScalarFunction::sqrt, sum_of_squares(d, parts));
+}
+
+Expression log_of_sum(DefinitionBuilder& d, const ReductionParts& parts) {
+  return d.apply(ScalarFunction::log, d.sum(parts.bound, parts.element));
+}
+
+// ---- ReduceLogSumExp ---------------------------------------------------------------------------
+
+/// m + log(sum(exp(x - m))) for the maximum m, which changes nothing but the range; where m is
+/// infinite the difference would not be a number, so 0 takes its place.
+Result<std::vector<ValueId>> compose_log_sum_exp(Graph& graph, const Instance& in,
+                                                 std::span<const ValueId> inputs) {
+  Composer c(graph);
+  const Attributes over = {{"axes", in.attributes.integers("axes")}};
+  const ValueId x = inputs[0], largest = c("ReduceMax", {x}, over);
+  const ValueId offset =
+      c("Where", {c("IsInf", {largest}), c.scalar(0, in.type(0)), largest});
+  const ValueId powers = c("Exp", {c.subtract(x, offset)});
+  const ValueId result = c.add(c("Log", {c("ReduceSum", {powers}, over)}), offset);
+  const bool keep = in.attributes.integer("keepdims") != 0;
+  return c.outputs({keep ? result : c("Squeeze", {result}, over)});
+}
+
+constexpr OperatorRecord log_sum_exp_record() {
+  OperatorRecord result =
+      reduction_record<"ReduceLogSumExp", TypeSet::real, log_of_sum>("log of the sum of exp(x)");
+  result.define = nullptr;
+  result.compose = compose_log_sum_exp;
+  return result;
+}
+
+// ---- ArgMax and ArgMin -------------------------------------------------------------------------
+
+constexpr std::array arg_attributes = {
+    AttributeSpecification{"axis", AttributeKind::integer, "0", AttributeRole::axis},
+    AttributeSpecification{"keepdims", AttributeKind::integer, "1"},
+    AttributeSpecification{"select_last_index", AttributeKind::integer, "0"},
+};
+
+Result<std::vector<TensorType>> infer_arg(const Instance& in) {
+  LEMMA_RETURN_IF_ERROR(require_type(in, 0, TypeSet::numeric));
+  const auto axis = static_cast<std::size_t>(in.attributes.integer("axis"));
+  Shape shape = in.shape(0);
+  if (shape[axis].is(0))
+    return bad_input(fmt::format("axis {} of {} has no elements", axis, text(shape)));
+  if (in.attributes.integer("keepdims") != 0)
+    shape[axis] = 1;
+  else
+    shape.erase(shape.begin() + static_cast<long>(axis));
+  return std::vector<TensorType>{{DataType::i64, std::move(shape)}};
+}
+
+/// The first (or last) of the positions at which the extreme value stands.
+template <StaticName extreme>
+Result<std::vector<ValueId>> compose_arg(Graph& graph, const Instance& in,
+                                         std::span<const ValueId> inputs) {
+  Composer c(graph);
+  const ValueId x = inputs[0];
+  const std::int64_t axis = in.attributes.integer("axis");
+  const bool last = in.attributes.integer("select_last_index") != 0;
+  const std::vector<std::int64_t> nowhere = {last ? -1 : INT64_MAX};
+  const ValueId found = c("Equal", {x, c(extreme.view(), {x}, {{"axes", Integers{axis}}})});
+  const ValueId at = c("Where", {found, c.positions(in.shape(0), axis),
+                                 c.constant(Constant::of(DataType::i64, {}, nowhere))});
+  const std::int64_t keep = in.attributes.integer("keepdims");
+  return c.outputs({c(last ? "ReduceMax" : "ReduceMin", {at},
+                      {{"axes", Integers{axis}}, {"keepdims", keep}})});
+}
+
+Result<ExportedCall> export_arg(const Instance& in, int opset, ExportedCall exported) {
+  if (opset >= 12) return exported;
+  if (in.attributes.integer("select_last_index") != 0)
+    return unsupported(fmt::format("operator set {} has no select_last_index", opset));
+  exported.attributes.erase("select_last_index");
+  return exported;
+}
+
+template <StaticName name>
+inline constexpr std::array arg_onnx = {
+    OnnxMapping{.name = name.view(), .since = 1, .export_hook = export_arg}};
+
+template <StaticName name, StaticName extreme>
+constexpr OperatorRecord arg_record(std::string_view summary) {
+  return {.name = name.view(),
+          .summary = summary,
+          .attributes = arg_attributes,
+          .infer = infer_arg,
+          .compose = compose_arg<extreme>,
+          .onnx = arg_onnx<name>};
+}
+
+// ---- CumSum ------------------------------------------------------------------------------------
+
+constexpr std::array cum_sum_attributes = {
+    AttributeSpecification{"axis", AttributeKind::integer, "required", AttributeRole::axis},
+    AttributeSpecification{"exclusive", AttributeKind::integer, "0"},
+    AttributeSpecification{"reverse", AttributeKind::integer, "0"},
+};
+
+Result<std::vector<TensorType>> infer_cum_sum(const Instance& in) {
+  LEMMA_RETURN_IF_ERROR(require_type(in, 0, TypeSet::numeric));
+  return infer_same(in);
+}
+
+Definition define_cum_sum(const Instance& in) {
+  DefinitionBuilder d;
+  const auto axis = static_cast<std::size_t>(in.attributes.integer("axis"));
+  const std::vector<Expression> axes = d.variables(in.shape(0));
+  const Expression here = axes[axis], other = d.variable(in.shape(0)[axis]);
+  const bool reverse = in.attributes.integer("reverse") != 0;
+  const Expression earlier = reverse ? here : other, later = reverse ? other : here;
+  const bool exclusive = in.attributes.integer("exclusive") != 0;
+  std::vector<Expression> indices = axes;
+  indices[axis] = other;
+  const Expression element = d.read(0, in.type(0), std::move(indices));
+  const Expression counted = exclusive ? earlier < later : earlier <= later;
+  d.output(axes, d.sum({other}, d.select(counted, element, d.constant(0, in.type(0)))));
+  return std::move(d).finish();
+}
+
+constexpr std::array cum_sum_parameters = {OnnxParameter{"axis", 1, 1}};
+constexpr std::array cum_sum_onnx = {
+    OnnxMapping{.name = "CumSum", .since = 11, .parameters = cum_sum_parameters}};
+
 constexpr std::array records = {
+    arg_record<"ArgMax", "ReduceMax">("position of the largest element along an axis"),
+    arg_record<"ArgMin", "ReduceMin">("position of the smallest element along an axis"),
+    OperatorRecord{.name = "CumSum",
+                   .summary = "sum of the elements up to each one along an axis",
+                   .attributes = cum_sum_attributes,
+                   .flags = linear,
+                   .infer = infer_cum_sum,
+                   .define = define_cum_sum,
+                   .onnx = cum_sum_onnx},
+    reduction_record<"ReduceL1", TypeSet::numeric, sum_of_sizes>("sum of |x| over axes"),
+    reduction_record<"ReduceL2", TypeSet::real, euclidean_norm>(
+        "square root of the sum of x * x over axes"),
+    reduction_record<"ReduceLogSum", TypeSet::real, log_of_sum>("log of the sum over axes"),
+    log_sum_exp_record(),
     reduction_record<"ReduceMax", TypeSet::any, reduce_by<ExpressionKind::maximum_over>>(
         "maximum over axes"),
+    reduction_record<"ReduceMean", TypeSet::numeric, mean>("mean over axes", linear),
+    reduction_record<"ReduceMin", TypeSet::any, reduce_by<ExpressionKind::minimum_over>>(
+        "minimum over axes"),
+    reduction_record<"ReduceProd", TypeSet::numeric, reduce_by<ExpressionKind::product>>(
+        "product over axes"),
     reduction_record<"ReduceSum", TypeSet::numeric, reduce_by<ExpressionKind::sum>, 13>(
         "sum over axes", linear),
+    reduction_record<"ReduceSumSquare", TypeSet::numeric, sum_of_squares>(
+        "sum of x * x over axes"),
 };
 static_assert(is_complete(records));
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -113,7 +114,221 @@ constexpr std::array reshape_onnx = {OnnxMapping{.name = "Reshape",
                                                  .import_hook = import_reshape,
                                                  .export_hook = export_reshape}};
 
+// ---- Flatten -----------------------------------------------------------------------------------
+
+constexpr std::array flatten_attributes = {
+    AttributeSpecification{"axis", AttributeKind::integer, "1"},
+};
+
+/// Unlike other axes this one may equal the rank: everything is then in front of it.
+Result<Attributes> normalize_flatten(const Instance& in) {
+  const auto rank = static_cast<std::int64_t>(in.rank(0));
+  const std::int64_t axis = in.attributes.integer("axis");
+  if (axis < -rank || axis > rank)
+    return bad_input(fmt::format("axis {} is out of range for {} axes", axis, rank));
+  Attributes attributes = in.attributes;
+  attributes.set("axis", axis < 0 ? axis + rank : axis);
+  return attributes;
+}
+
+Result<std::vector<TensorType>> infer_flatten(const Instance& in) {
+  Dimension rows = 1, columns = 1;
+  for (std::size_t i = 0; i < in.rank(0); ++i) {
+    Dimension& side = static_cast<std::int64_t>(i) < in.attributes.integer("axis") ? rows : columns;
+    side = side * in.shape(0)[i];
+  }
+  return std::vector<TensorType>{{in.type(0), Shape{rows, columns}}};
+}
+
+constexpr std::array flatten_onnx = {OnnxMapping{.name = "Flatten", .since = 1}};
+
+// ---- Squeeze and Unsqueeze ---------------------------------------------------------------------
+
+constexpr std::array squeeze_attributes = {
+    AttributeSpecification{"axes", AttributeKind::integers, "optional", AttributeRole::axes},
+};
+constexpr std::array unsqueeze_attributes = {
+    AttributeSpecification{"axes", AttributeKind::integers, "required", AttributeRole::output_axes},
+};
+
+Result<Attributes> normalize_squeeze(const Instance& in) {
+  if (in.attributes.has("axes")) return in.attributes;
+  Integers axes;
+  for (std::size_t i = 0; i < in.rank(0); ++i) {
+    if (!in.shape(0)[i].is_constant())
+      return unsupported(fmt::format("which sizes of {} are 1 is not known", text(in.shape(0))));
+    if (in.shape(0)[i].is(1)) axes.push_back(static_cast<std::int64_t>(i));
+  }
+  Attributes attributes = in.attributes;
+  attributes.set("axes", std::move(axes));
+  return attributes;
+}
+
+Result<std::vector<TensorType>> infer_squeeze(const Instance& in) {
+  const Integers& axes = in.attributes.integers("axes");
+  Shape shape;
+  for (std::size_t i = 0; i < in.rank(0); ++i) {
+    const Dimension& size = in.shape(0)[i];
+    if (!contains(axes, static_cast<std::int64_t>(i)))
+      shape.push_back(size);
+    else if (size.is_constant() && !size.is(1))
+      return bad_input(fmt::format("axis {} of {} does not have size 1", i, text(in.shape(0))));
+  }
+  return std::vector<TensorType>{{in.type(0), std::move(shape)}};
+}
+
+Definition define_squeeze(const Instance& in) {
+  DefinitionBuilder d;
+  const std::vector<Expression> axes = d.variables(output_shape(in, infer_squeeze));
+  std::vector<Expression> indices;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < in.rank(0); ++i) {
+    const bool gone = contains(in.attributes.integers("axes"), static_cast<std::int64_t>(i));
+    indices.push_back(gone ? d.integer(0) : axes[next++]);
+  }
+  d.output(axes, d.read(0, in.type(0), std::move(indices)));
+  return std::move(d).finish();
+}
+
+Result<std::vector<TensorType>> infer_unsqueeze(const Instance& in) {
+  const Integers& axes = in.attributes.integers("axes");
+  Shape shape;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < in.rank(0) + axes.size(); ++i)
+    shape.push_back(contains(axes, static_cast<std::int64_t>(i)) ? Dimension(1)
+                                                                 : in.shape(0)[next++]);
+  return std::vector<TensorType>{{in.type(0), std::move(shape)}};
+}
+
+Definition define_unsqueeze(const Instance& in) {
+  DefinitionBuilder d;
+  const std::vector<Expression> axes = d.variables(output_shape(in, infer_unsqueeze));
+  std::vector<Expression> indices;
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if (!contains(in.attributes.integers("axes"), static_cast<std::int64_t>(i)))
+      indices.push_back(axes[i]);
+  d.output(axes, d.read(0, in.type(0), std::move(indices)));
+  return std::move(d).finish();
+}
+
+/// ONNX may read an empty list as every axis of size 1.
+Result<ExportedCall> export_squeeze(const Instance& in, int, ExportedCall exported) {
+  if (!in.attributes.integers("axes").empty()) return exported;
+  exported.name = "Identity";
+  exported.attributes = {};
+  exported.inputs.resize(1);
+  return exported;
+}
+
+constexpr std::array axes_parameters = {OnnxParameter{"axes", 1, 13}};
+constexpr std::array squeeze_onnx = {OnnxMapping{.name = "Squeeze",
+                                                 .since = 1,
+                                                 .parameters = axes_parameters,
+                                                 .export_hook = export_squeeze}};
+constexpr std::array unsqueeze_onnx = {
+    OnnxMapping{.name = "Unsqueeze", .since = 1, .parameters = axes_parameters}};
+
+// ---- Expand ------------------------------------------------------------------------------------
+//
+// In Lemma the shape is that of the result; in ONNX it is broadcast against the input's.
+
+Result<Attributes> normalize_expand(const Instance& in) {
+  LEMMA_ASSIGN_OR_RETURN(Shape shape, broadcast(in.shape(0), in.attributes.dimensions("shape")));
+  Attributes attributes = in.attributes;
+  attributes.set("shape", std::move(shape));
+  return attributes;
+}
+
+Result<std::vector<TensorType>> infer_expand(const Instance& in) {
+  return std::vector<TensorType>{{in.type(0), in.attributes.dimensions("shape")}};
+}
+
+Definition define_expand(const Instance& in) {
+  DefinitionBuilder d;
+  const std::vector<Expression> axes = d.variables(in.attributes.dimensions("shape"));
+  d.output(axes, read_broadcast(d, in, 0, axes));
+  return std::move(d).finish();
+}
+
+constexpr std::array expand_parameters = {OnnxParameter{"shape", 1, 1}};
+constexpr std::array expand_onnx = {
+    OnnxMapping{.name = "Expand", .since = 8, .parameters = expand_parameters}};
+
+// ---- Shape and Size ----------------------------------------------------------------------------
+
+constexpr std::array shape_attributes = {
+    AttributeSpecification{"end", AttributeKind::integer, "optional"},
+    AttributeSpecification{"start", AttributeKind::integer, "0"},
+};
+
+/// Both ends count from the end where negative, and are then brought into the range 0 .. rank.
+Result<Attributes> normalize_shape(const Instance& in) {
+  const auto rank = static_cast<std::int64_t>(in.rank(0));
+  auto clamp = [rank](std::int64_t axis) {
+    return std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+  };
+  Attributes attributes = in.attributes;
+  attributes.set("start", clamp(in.attributes.integer("start")));
+  attributes.set("end", in.attributes.has("end") ? clamp(in.attributes.integer("end")) : rank);
+  return attributes;
+}
+
+Result<std::vector<TensorType>> infer_shape(const Instance& in) {
+  const std::int64_t start = in.attributes.integer("start"), end = in.attributes.integer("end");
+  return std::vector<TensorType>{{DataType::i64, Shape{std::max<std::int64_t>(end - start, 0)}}};
+}
+
+Definition define_shape(const Instance& in) {
+  DefinitionBuilder d;
+  const std::vector<Expression> axes = d.variables(output_shape(in, infer_shape));
+  const std::int64_t start = in.attributes.integer("start"), end = in.attributes.integer("end");
+  auto size = [&](std::int64_t axis) { return d.extent(in.shape(0)[static_cast<std::size_t>(axis)]); };
+  Expression value = end > start ? size(end - 1) : d.integer(0);
+  for (std::int64_t axis = end - 2; axis >= start; --axis)
+    value = d.select(axes[0] == d.integer(axis - start), size(axis), value);
+  d.output(axes, value);
+  return std::move(d).finish();
+}
+
+Result<ExportedCall> export_shape(const Instance& in, int opset, ExportedCall exported) {
+  const bool whole = in.attributes.integer("start") == 0 &&
+                     in.attributes.integer("end") == static_cast<std::int64_t>(in.rank(0));
+  if (whole) exported.attributes = {};
+  if (!whole && opset < 15)
+    return unsupported(fmt::format("operator set {} has no shape of some axes", opset));
+  return exported;
+}
+
+constexpr std::array shape_onnx = {
+    OnnxMapping{.name = "Shape", .since = 1, .export_hook = export_shape}};
+
+Result<std::vector<TensorType>> infer_size(const Instance&) {
+  return std::vector<TensorType>{{DataType::i64, Shape{}}};
+}
+
+Definition define_size(const Instance& in) {
+  DefinitionBuilder d;
+  d.output({}, d.extent(element_count(in.shape(0))));
+  return std::move(d).finish();
+}
+
 constexpr std::array records = {
+    OperatorRecord{.name = "Expand",
+                   .summary = "repeated along axes of size 1, to a shape",
+                   .attributes = reshape_attributes,
+                   .flags = data_movement | linear,
+                   .infer = infer_expand,
+                   .define = define_expand,
+                   .normalize = normalize_expand,
+                   .onnx = expand_onnx},
+    OperatorRecord{.name = "Flatten",
+                   .summary = "a matrix: the axes in front of an axis are one, the others are one",
+                   .attributes = flatten_attributes,
+                   .flags = data_movement | view | linear,
+                   .infer = infer_flatten,
+                   .define = define_reshaping<infer_flatten>,
+                   .normalize = normalize_flatten,
+                   .onnx = flatten_onnx},
     OperatorRecord{.name = "Reshape",
                    .summary = "the same elements in row-major order, in another shape",
                    .attributes = reshape_attributes,
@@ -122,6 +337,33 @@ constexpr std::array records = {
                    .define = define_reshaping<infer_reshape>,
                    .normalize = normalize_reshape,
                    .onnx = reshape_onnx},
+    OperatorRecord{.name = "Shape",
+                   .summary = "the sizes of the axes from start to end",
+                   .attributes = shape_attributes,
+                   .infer = infer_shape,
+                   .define = define_shape,
+                   .normalize = normalize_shape,
+                   .onnx = shape_onnx},
+    OperatorRecord{.name = "Size",
+                   .summary = "the number of elements",
+                   .infer = infer_size,
+                   .define = define_size,
+                   .onnx = same_in_onnx<"Size">},
+    OperatorRecord{.name = "Squeeze",
+                   .summary = "without some axes of size 1",
+                   .attributes = squeeze_attributes,
+                   .flags = data_movement | view | linear,
+                   .infer = infer_squeeze,
+                   .define = define_squeeze,
+                   .normalize = normalize_squeeze,
+                   .onnx = squeeze_onnx},
+    OperatorRecord{.name = "Unsqueeze",
+                   .summary = "with additional axes of size 1",
+                   .attributes = unsqueeze_attributes,
+                   .flags = data_movement | view | linear,
+                   .infer = infer_unsqueeze,
+                   .define = define_unsqueeze,
+                   .onnx = unsqueeze_onnx},
 };
 static_assert(is_complete(records));
 

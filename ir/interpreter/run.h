@@ -1,0 +1,32 @@
+#pragma once
+// Running a whole graph on given inputs.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/dimension.h"
+#include "ir/graph.h"
+#include "ir/interpreter/evaluate.h"
+#include "ir/interpreter/tensor.h"
+#include "ir/result.h"
+
+namespace lemma::interpreter {
+
+struct NamedTensor {
+  std::string name;
+  Tensor value;
+};
+
+struct RunOptions : EvaluationOptions {};
+
+/// Values of the graph's outputs, in order. Inputs are native tensors or tensors of the domain of
+/// the options, one for each graph input; symbolic sizes are taken from them. Fails for graphs with
+/// an opaque node that an output depends on.
+Result<std::vector<Tensor>> run(const Graph& graph, std::span<const NamedTensor> inputs,
+                                const RunOptions& options = {});
+
+/// Symbols of the graph's input shapes solved from actual types, in the order of the inputs.
+Result<DimensionBindings> bind_symbols(const Graph& graph, std::span<const TensorType> types);
+
+}  // namespace lemma::interpreter

@@ -1,0 +1,32 @@
+#pragma once
+// What the files that implement ir/substitution.h share.
+
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "ir/operator.h"
+#include "ir/substitution.h"
+
+namespace lemma::detail {
+
+/// Calls `visit` on an expression and everything inside it, outermost first.
+void for_each_expression(const RuleExpression& expression,
+                         const std::function<void(const RuleExpression&)>& visit);
+
+/// Numbers the terms in the order in which they are first needed, left side before right, operands
+/// before users, and drops those that are not needed. Gives every output of a node the same
+/// output_count.
+void number_terms(Substitution& substitution);
+
+/// Terms from which a root is computed, ascending (operands first).
+std::vector<TermId> reachable_terms(const Substitution& substitution, std::span<const TermId> roots);
+
+/// Checks what can be said about a rule by itself: variables are known and bound by the left side
+/// (by both sides for `=`), everything declared is used. The error is without file and line.
+Result<void> check_substitution(const Substitution& substitution);
+
+const AttributeSpecification* find_attribute(const OperatorRecord& record, std::string_view name);
+
+}  // namespace lemma::detail

@@ -1,0 +1,748 @@
+// Reads the textual form of substitutions (ir/substitution.h says what it is).
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "ir/substitution.h"
+#include "ir/substitution_analysis.h"
+
+namespace lemma {
+namespace {
+
+constexpr int depth_limit = 200;  // of nested terms and expressions
+
+// ---- Words ------------------------------------------------------------------------------------
+
+struct Token {
+  enum class Kind { name, integer, real, string, sign, end };
+  Kind kind = Kind::end;
+  std::string text;
+  int line = 0;
+};
+
+bool begins_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool continues_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '\'';
+}
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+/// Length of the number at the beginning of `text`; a dot counts only before a digit ("0..3").
+std::size_t number_length(std::string_view text, bool& real) {
+  std::size_t i = 0;
+  const auto digits = [&] {
+    while (i < text.size() && is_digit(text[i])) ++i;
+  };
+  digits();
+  if (i + 1 < text.size() && text[i] == '.' && is_digit(text[i + 1])) {
+    real = true;
+    ++i;
+    digits();
+  }
+  if (i < text.size() && (text[i] == 'e' || text[i] == 'E')) {
+    std::size_t j = i + 1;
+    if (j < text.size() && (text[j] == '+' || text[j] == '-')) ++j;
+    if (j < text.size() && is_digit(text[j])) {
+      real = true;
+      i = j;
+      digits();
+    }
+  }
+  return i;
+}
+
+/// Appends the tokens of one line of text.
+Result<void> tokenize(std::string_view line, int number, std::vector<Token>& tokens) {
+  std::size_t i = 0;
+  while (i < line.size()) {
+    const char c = line[i];
+    if (c == ' ' || c == '\t' || c == '\r') {
+      ++i;
+    } else if (c == '#' && (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t')) {
+      return {};
+    } else if (begins_name(c)) {
+      std::size_t end = i;
+      while (end < line.size() && continues_name(line[end])) ++end;
+      tokens.push_back({Token::Kind::name, std::string(line.substr(i, end - i)), number});
+      i = end;
+    } else if (is_digit(c)) {
+      bool real = false;
+      const std::size_t length = number_length(line.substr(i), real);
+      tokens.push_back({real ? Token::Kind::real : Token::Kind::integer,
+                        std::string(line.substr(i, length)), number});
+      i += length;
+    } else if (c == '"') {
+      std::size_t end = i + 1;
+      while (end < line.size() && line[end] != '"') end += line[end] == '\\' ? 2 : 1;
+      if (end >= line.size()) return bad_input("a string does not end");
+      tokens.push_back({Token::Kind::string, std::string(line.substr(i, end + 1 - i)), number});
+      i = end + 1;
+    } else {
+      const std::string_view two = line.substr(i, 2);
+      const bool is_pair = two == "=>" || two == "==" || two == "!=" || two == "<=" || two == "..";
+      if (!is_pair && std::string_view("()[]{},:#&=<+-*").find(c) == std::string_view::npos)
+        return bad_input(fmt::format("unexpected character '{}'", c));
+      tokens.push_back({Token::Kind::sign, std::string(line.substr(i, is_pair ? 2 : 1)), number});
+      i += is_pair ? 2 : 1;
+    }
+  }
+  return {};
+}
+
+int open_brackets(const std::vector<Token>& tokens) {
+  int depth = 0;
+  for (const Token& token : tokens) {
+    if (token.kind != Token::Kind::sign) continue;
+    if (token.text == "(" || token.text == "[" || token.text == "{") ++depth;
+    if (token.text == ")" || token.text == "]" || token.text == "}") --depth;
+  }
+  return depth;
+}
+
+bool continues_line(const std::vector<Token>& tokens) {
+  if (tokens.empty() || tokens[0].kind != Token::Kind::sign) return false;
+  return tokens[0].text == "=>" || tokens[0].text == "=" || tokens[0].text == "&";
+}
+
+bool begins_rule(const std::vector<Token>& line) {
+  return line.size() >= 2 && line[0].kind == Token::Kind::name &&
+         (line[0].text == "rule" || line[0].text == "axiom") && line[1].kind == Token::Kind::name;
+}
+
+// ---- One rule ---------------------------------------------------------------------------------
+
+class RuleParser {
+ public:
+  /// The first line names the rule; the others are its content.
+  Result<Substitution> parse(const std::vector<std::vector<Token>>& lines) {
+    rule_.line = lines[0][0].line;
+    begin(lines[0]);
+    rule_.is_axiom = take().text == "axiom";
+    rule_.name = take().text;
+    LEMMA_RETURN_IF_ERROR(expect_end());
+    for (std::size_t i = 1; i < lines.size(); ++i) {
+      begin(lines[i]);
+      if (done_) return bad_input("the rule has ended with its equation");
+      LEMMA_RETURN_IF_ERROR(content_line());
+      LEMMA_RETURN_IF_ERROR(expect_end());
+    }
+    line_ = rule_.line;
+    if (!done_) return bad_input("the rule has no equation");
+    return finish();
+  }
+
+  int line() const { return line_; }
+  const std::string& name() const { return rule_.name; }
+
+ private:
+  struct Let {
+    std::string name;
+    TermId term;
+    bool used = false;
+  };
+
+  // Reading tokens.
+
+  void begin(const std::vector<Token>& tokens) {
+    tokens_ = &tokens;
+    position_ = 0;
+    line_ = tokens[0].line;
+  }
+  const Token& peek(std::size_t ahead = 0) const {
+    static const Token end;
+    return position_ + ahead < tokens_->size() ? (*tokens_)[position_ + ahead] : end;
+  }
+  const Token& take() {
+    const Token& token = peek();
+    if (token.kind != Token::Kind::end) {
+      ++position_;
+      line_ = token.line;
+    }
+    return token;
+  }
+  bool is_sign(std::string_view sign, std::size_t ahead = 0) const {
+    return peek(ahead).kind == Token::Kind::sign && peek(ahead).text == sign;
+  }
+  bool is_word(std::string_view word) const {
+    return peek().kind == Token::Kind::name && peek().text == word;
+  }
+  bool accept(std::string_view sign) {
+    if (!is_sign(sign)) return false;
+    take();
+    return true;
+  }
+  std::string found() const {
+    return peek().kind == Token::Kind::end ? "the end of the line" : "'" + peek().text + "'";
+  }
+  Result<void> expect(std::string_view sign) {
+    if (accept(sign)) return {};
+    return bad_input(fmt::format("expected '{}', found {}", sign, found()));
+  }
+  Result<void> expect_end() const {
+    if (peek().kind == Token::Kind::end) return {};
+    return bad_input(fmt::format("unexpected {}", found()));
+  }
+  Result<std::string> expect_name(std::string_view what) {
+    if (peek().kind == Token::Kind::name) return take().text;
+    return bad_input(fmt::format("expected {}, found {}", what, found()));
+  }
+
+  // Lines.
+
+  Result<void> content_line() {
+    const bool second_is_name = peek(1).kind == Token::Kind::name;
+    if (is_word("group") && second_is_name) return group_line();
+    if (is_word("param") && second_is_name) return parameter_line();
+    if (is_word("let") && second_is_name) return let_line();
+    if (is_word("where")) return where_line();
+    if (is_word("weight") && second_is_name) return input_line();
+    if (is_sign(":", 1)) return input_line();
+    return equation_line();
+  }
+
+  Result<void> declare(const std::string& name, std::string_view what) {
+    if (parse_data_type(name)) return bad_input(fmt::format("'{}' is a data type", name));
+    if (name == "_") return bad_input("'_' is not a name");
+    for (const auto& [other, is] : declared_)
+      if (other == name) return bad_input(fmt::format("'{}' is already {}", name, is));
+    declared_.emplace_back(name, what);
+    return {};
+  }
+  std::string_view declared(std::string_view name) const {
+    for (const auto& [other, what] : declared_)
+      if (other == name) return what;
+    return {};
+  }
+
+  Result<void> input_line() {
+    RuleInput input;
+    if (is_word("weight") && !is_sign(":", 1)) {
+      take();
+      input.weight = true;
+    }
+    LEMMA_ASSIGN_OR_RETURN(input.name, expect_name("the name of an input"));
+    LEMMA_RETURN_IF_ERROR(declare(input.name, "an input"));
+    LEMMA_RETURN_IF_ERROR(expect(":"));
+    if (peek().kind == Token::Kind::name) {
+      const auto type = parse_data_type(peek().text);
+      if (!type || !is_computable(*type))
+        return bad_input(fmt::format("{} is not a type to compute with", found()));
+      input.data_type = *type;
+      take();
+    }
+    LEMMA_RETURN_IF_ERROR(expect("["));
+    LEMMA_ASSIGN_OR_RETURN(input.shape, expressions("]"));
+    for (const RuleExpression& size : input.shape) LEMMA_RETURN_IF_ERROR(declare_sizes(size));
+    rule_.inputs.push_back(std::move(input));
+    return {};
+  }
+
+  /// Names in declared shapes are dimension variables and groups.
+  Result<void> declare_sizes(const RuleExpression& size) {
+    Result<void> result;
+    detail::for_each_expression(size, [&](const RuleExpression& e) {
+      if (!result) return;
+      const bool is_group = e.kind == RuleExpression::Kind::splice;
+      if (!is_group && e.kind != RuleExpression::Kind::variable) return;
+      const std::string_view known = declared(e.name);
+      if (known.empty()) {
+        result = declare(e.name, is_group ? "a group" : "a dimension");
+        if (result && is_group) rule_.groups.push_back({e.name});
+      } else if (known != (is_group ? "a group" : "a dimension") && known != "a parameter" &&
+                 !(e.kind == RuleExpression::Kind::variable && known == "a group")) {
+        result = bad_input(fmt::format("'{}' is {}", e.name, known));
+      }
+    });
+    return result;
+  }
+
+  Result<void> group_line() {
+    take();
+    const std::string name = take().text;
+    if (declared(name).empty()) {  // one that stands in attributes only: Reshape{shape=[T..]}
+      LEMMA_RETURN_IF_ERROR(declare(name, "a group"));
+      rule_.groups.push_back({name});
+    }
+    const auto group = std::find_if(rule_.groups.begin(), rule_.groups.end(),
+                                    [&name](const RuleGroup& g) { return g.name == name; });
+    if (group == rule_.groups.end())
+      return bad_input(fmt::format("'{}' is {}, not a group", name, declared(name)));
+    LEMMA_RETURN_IF_ERROR(expect(":"));
+    LEMMA_ASSIGN_OR_RETURN(group->minimum, axis_count());
+    LEMMA_RETURN_IF_ERROR(expect(".."));
+    LEMMA_ASSIGN_OR_RETURN(group->maximum, axis_count());
+    if (group->minimum > group->maximum) return bad_input("the range is empty");
+    return {};
+  }
+
+  Result<std::size_t> axis_count() {
+    std::size_t value = 0;
+    const std::string digits = peek().text;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (peek().kind != Token::Kind::integer || error != std::errc() || value > 64)
+      return bad_input(fmt::format("expected a number of axes, found {}", found()));
+    take();
+    return value;
+  }
+
+  Result<void> parameter_line() {
+    take();
+    RuleParameter parameter;
+    LEMMA_ASSIGN_OR_RETURN(parameter.name, expect_name("the name of a parameter"));
+    const bool is_size = declared(parameter.name) == "a dimension";
+    if (is_size) return bad_input(fmt::format("'{}' is a dimension already", parameter.name));
+    LEMMA_RETURN_IF_ERROR(declare(parameter.name, "a parameter"));
+    LEMMA_RETURN_IF_ERROR(expect(":"));
+    LEMMA_ASSIGN_OR_RETURN(const std::string range, expect_name("a range"));
+    LEMMA_RETURN_IF_ERROR(parameter_range(range, parameter));
+    rule_.parameters.push_back(std::move(parameter));
+    return {};
+  }
+
+  Result<void> parameter_range(const std::string& range, RuleParameter& parameter) {
+    using Range = RuleParameter::Range;
+    std::size_t bounds = 0;
+    if (range == "dimension" || range == "real") {
+      parameter.range = range == "real" ? Range::real : Range::dimension;
+      return {};
+    }
+    LEMMA_RETURN_IF_ERROR(expect("["));
+    if (range == "string") {
+      parameter.range = Range::strings;
+      do {
+        if (peek().kind != Token::Kind::string)
+          return bad_input(fmt::format("expected a string, found {}", found()));
+        LEMMA_ASSIGN_OR_RETURN(const AttributeValue value,
+                               parse_attribute_value(AttributeKind::string, take().text));
+        parameter.strings.push_back(std::get<std::string>(value));
+      } while (accept(","));
+      return expect("]");
+    }
+    if (range == "integer") {
+      parameter.range = Range::integer;
+      LEMMA_ASSIGN_OR_RETURN(parameter.bounds, expressions(")"));
+      bounds = 2;
+    } else if (range == "dimensions" || range == "permutation") {
+      parameter.range = range == "dimensions" ? Range::dimensions : Range::permutation;
+      LEMMA_ASSIGN_OR_RETURN(parameter.bounds, expressions("]"));
+      bounds = 1;
+    } else {
+      return bad_input(fmt::format("'{}' is no range of a parameter", range));
+    }
+    if (parameter.bounds.size() != bounds)
+      return bad_input(fmt::format("'{}' takes {} bounds, not {}", range, bounds,
+                                   parameter.bounds.size()));
+    return {};
+  }
+
+  Result<void> where_line() {
+    take();
+    do {
+      LEMMA_ASSIGN_OR_RETURN(RuleCondition next, condition());
+      rule_.conditions.push_back(std::move(next));
+    } while (accept(","));
+    return {};
+  }
+
+  Result<RuleCondition> condition() {
+    using Kind = RuleCondition::Kind;
+    if (peek().kind == Token::Kind::name && is_sign("(", 1)) {
+      const AttributeFunction* function = find_attribute_function(peek().text);
+      if (function != nullptr && function->holds != nullptr) {
+        RuleCondition result{Kind::predicate, take().text, {}};
+        take();
+        LEMMA_ASSIGN_OR_RETURN(result.arguments, expressions(")"));
+        LEMMA_RETURN_IF_ERROR(check_argument_count(*function, result.arguments.size()));
+        return result;
+      }
+    }
+    RuleCondition result;
+    LEMMA_ASSIGN_OR_RETURN(RuleExpression left, sum(0));
+    if (accept("==")) result.kind = Kind::equal;
+    else if (accept("!=")) result.kind = Kind::not_equal;
+    else if (accept("<=")) result.kind = Kind::less_equal;
+    else if (accept("<")) result.kind = Kind::less;
+    else return bad_input(fmt::format("expected a comparison, found {}", found()));
+    LEMMA_ASSIGN_OR_RETURN(RuleExpression right, sum(0));
+    result.arguments = {std::move(left), std::move(right)};
+    return result;
+  }
+
+  Result<void> let_line() {
+    take();
+    const std::string name = take().text;
+    LEMMA_RETURN_IF_ERROR(declare(name, "a let name"));
+    LEMMA_RETURN_IF_ERROR(expect("="));
+    LEMMA_ASSIGN_OR_RETURN(const TermId id, term(0));
+    lets_.push_back({name, id});
+    return {};
+  }
+
+  Result<void> equation_line() {
+    LEMMA_ASSIGN_OR_RETURN(rule_.left, outputs());
+    if (accept("="))
+      rule_.bidirectional = true;
+    else
+      LEMMA_RETURN_IF_ERROR(expect("=>"));
+    LEMMA_ASSIGN_OR_RETURN(rule_.right, outputs());
+    done_ = true;
+    return {};
+  }
+
+  Result<std::vector<TermId>> outputs() {
+    std::vector<TermId> result;
+    do {
+      LEMMA_ASSIGN_OR_RETURN(const TermId id, term(0));
+      result.push_back(id);
+    } while (accept("&"));
+    return result;
+  }
+
+  // Terms.
+
+  TermId intern(RuleTerm term) {
+    for (std::uint32_t i = 0; i < rule_.terms.size(); ++i)
+      if (rule_.terms[i] == term) return {i};
+    rule_.terms.push_back(std::move(term));
+    return {static_cast<std::uint32_t>(rule_.terms.size() - 1)};
+  }
+
+  Result<TermId> term(int depth) {
+    if (depth > depth_limit) return bad_input("terms are nested too deeply");
+    LEMMA_ASSIGN_OR_RETURN(const std::string name, expect_name("a term"));
+    if (is_sign("{") || is_sign("(")) {
+      LEMMA_ASSIGN_OR_RETURN(const TermId id, operation(name, depth));
+      return output_of(id);
+    }
+    for (std::uint32_t i = 0; i < rule_.inputs.size(); ++i)
+      if (rule_.inputs[i].name == name) {
+        RuleTerm input;
+        input.is_input = true;
+        input.input = i;
+        return intern(std::move(input));
+      }
+    for (Let& let : lets_)
+      if (let.name == name) {
+        let.used = true;
+        return output_of(let.term);
+      }
+    return bad_input(fmt::format("'{}' is neither an input nor a let name", name));
+  }
+
+  Result<TermId> output_of(TermId id) {
+    if (!accept("#")) return id;
+    std::uint32_t output = 0;
+    const std::string digits = peek().text;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), output);
+    if (peek().kind != Token::Kind::integer || error != std::errc() || output > 1000)
+      return bad_input(fmt::format("expected the number of an output, found {}", found()));
+    take();
+    RuleTerm term = rule_.terms[id.v];
+    if (term.is_input) return bad_input("an input has one output");
+    if (term.output != 0) return bad_input("an output of an output is asked for");
+    const int maximum = record(term.op).outputs.maximum;
+    const bool listed = term.output_count > 1 && maximum < 0;
+    if ((maximum >= 0 && output >= static_cast<std::uint32_t>(maximum)) ||
+        (listed && output >= term.output_count))
+      return bad_input(fmt::format("{} has no output {}", record(term.op).name, output));
+    term.output = output;
+    term.output_count = std::max(term.output_count, output + 1);
+    return intern(std::move(term));
+  }
+
+  Result<TermId> operation(const std::string& name, int depth) {
+    const auto op = find_operator(name);
+    if (!op) return bad_input(fmt::format("there is no operator '{}'", name));
+    RuleTerm term;
+    term.op = *op;
+    const OperatorRecord& operator_record = record(*op);
+    if (accept("{")) LEMMA_RETURN_IF_ERROR(attributes(operator_record, term));
+    LEMMA_RETURN_IF_ERROR(expect("("));
+    if (!accept(")")) {
+      do {
+        LEMMA_ASSIGN_OR_RETURN(const TermId operand, operand_term(depth));
+        term.operands.push_back(operand);
+      } while (accept(","));
+      LEMMA_RETURN_IF_ERROR(expect(")"));
+    }
+    while (!term.operands.empty() && term.operands.back().is_none()) term.operands.pop_back();
+    const auto count = static_cast<int>(term.operands.size());
+    const Arity arity = operator_record.inputs;
+    if (count < arity.minimum || (arity.maximum >= 0 && count > arity.maximum))
+      return bad_input(fmt::format("{} cannot have {} operands", name, count));
+    for (const AttributeSpecification& specification : operator_record.attributes)
+      if (specification.default_text == "required" && !is_written(term, specification.name))
+        return bad_input(fmt::format("{} needs the attribute '{}'", name, specification.name));
+    term.output_count = listed_outputs(operator_record, term);
+    return intern(std::move(term));
+  }
+
+  Result<TermId> operand_term(int depth) {
+    if (is_word("_")) {
+      take();
+      return TermId::none();
+    }
+    return term(depth + 1);
+  }
+
+  static bool is_written(const RuleTerm& term, std::string_view name) {
+    return std::any_of(term.attributes.begin(), term.attributes.end(),
+                       [name](const auto& attribute) { return attribute.first == name; });
+  }
+
+  /// An operator with any number of outputs (Split) has as many as its list attribute has elements.
+  static std::uint32_t listed_outputs(const OperatorRecord& operator_record, const RuleTerm& term) {
+    if (operator_record.outputs.maximum >= 0) return 1;
+    for (const auto& [name, value] : term.attributes) {
+      const bool is_list = value.kind == RuleExpression::Kind::list;
+      const bool has_splice =
+          std::any_of(value.arguments.begin(), value.arguments.end(), [](const auto& e) {
+            return e.kind == RuleExpression::Kind::splice;
+          });
+      if (is_list && !has_splice && !value.arguments.empty())
+        return static_cast<std::uint32_t>(value.arguments.size());
+    }
+    return 1;
+  }
+
+  Result<void> attributes(const OperatorRecord& operator_record, RuleTerm& term) {
+    if (accept("}")) return {};
+    do {
+      LEMMA_ASSIGN_OR_RETURN(std::string name, expect_name("the name of an attribute"));
+      const auto* specification = detail::find_attribute(operator_record, name);
+      if (specification == nullptr)
+        return bad_input(fmt::format("{} has no attribute '{}'", operator_record.name, name));
+      if (is_written(term, name))
+        return bad_input(fmt::format("attribute '{}' is written twice", name));
+      LEMMA_RETURN_IF_ERROR(expect("="));
+      LEMMA_ASSIGN_OR_RETURN(RuleExpression value, sum(0));
+      if (value.kind == RuleExpression::Kind::literal)
+        LEMMA_RETURN_IF_ERROR(check_literal(*specification, value));
+      term.attributes.emplace_back(std::move(name), std::move(value));
+    } while (accept(","));
+    std::sort(term.attributes.begin(), term.attributes.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    return expect("}");
+  }
+
+  static Result<void> check_literal(const AttributeSpecification& specification,
+                                    const RuleExpression& value) {
+    if (evaluate_attribute(value, specification.kind, {})) return {};
+    return bad_input(fmt::format("attribute '{}' is of kind {}, which {} is not",
+                                 specification.name, lemma::name(specification.kind),
+                                 text(value.literal)));
+  }
+
+  // Expressions.
+
+  Result<std::vector<RuleExpression>> expressions(std::string_view closing) {
+    std::vector<RuleExpression> result;
+    if (accept(closing)) return result;
+    do {
+      LEMMA_ASSIGN_OR_RETURN(RuleExpression next, sum(0));
+      result.push_back(std::move(next));
+    } while (accept(","));
+    LEMMA_RETURN_IF_ERROR(expect(closing));
+    return result;
+  }
+
+  static RuleExpression combine(RuleExpression::Kind kind, RuleExpression a, RuleExpression b) {
+    RuleExpression result;
+    result.kind = kind;
+    result.arguments = {std::move(a), std::move(b)};
+    return result;
+  }
+
+  Result<RuleExpression> sum(int depth) {
+    if (depth > depth_limit) return bad_input("expressions are nested too deeply");
+    LEMMA_ASSIGN_OR_RETURN(RuleExpression total, product(depth));
+    while (is_sign("+") || is_sign("-")) {
+      const bool add = take().text == "+";
+      LEMMA_ASSIGN_OR_RETURN(RuleExpression next, product(depth));
+      total = combine(add ? RuleExpression::Kind::add : RuleExpression::Kind::subtract,
+                      std::move(total), std::move(next));
+    }
+    return total;
+  }
+
+  Result<RuleExpression> product(int depth) {
+    LEMMA_ASSIGN_OR_RETURN(RuleExpression total, factor(depth));
+    while (accept("*")) {
+      LEMMA_ASSIGN_OR_RETURN(RuleExpression next, factor(depth));
+      total = combine(RuleExpression::Kind::multiply, std::move(total), std::move(next));
+    }
+    return total;
+  }
+
+  Result<RuleExpression> factor(int depth) {
+    if (depth > depth_limit) return bad_input("expressions are nested too deeply");
+    if (accept("(")) {
+      LEMMA_ASSIGN_OR_RETURN(RuleExpression inner, sum(depth + 1));
+      LEMMA_RETURN_IF_ERROR(expect(")"));
+      return inner;
+    }
+    if (accept("[")) {
+      RuleExpression result;
+      result.kind = RuleExpression::Kind::list;
+      LEMMA_ASSIGN_OR_RETURN(result.arguments, expressions("]"));
+      return result;
+    }
+    const bool negative = accept("-");
+    if (peek().kind == Token::Kind::name && !negative) return name_expression();
+    if (peek().kind == Token::Kind::integer || peek().kind == Token::Kind::real ||
+        (peek().kind == Token::Kind::string && !negative))
+      return literal(negative);
+    if (!negative) return bad_input(fmt::format("expected an expression, found {}", found()));
+    LEMMA_ASSIGN_OR_RETURN(RuleExpression inner, factor(depth + 1));
+    RuleExpression zero;
+    zero.literal = std::int64_t{0};
+    return combine(RuleExpression::Kind::subtract, std::move(zero), std::move(inner));
+  }
+
+  Result<RuleExpression> literal(bool negative) {
+    const Token token = take();
+    AttributeKind kind = AttributeKind::string;
+    if (token.kind == Token::Kind::integer) kind = AttributeKind::integer;
+    if (token.kind == Token::Kind::real) kind = AttributeKind::real;
+    RuleExpression result;
+    LEMMA_ASSIGN_OR_RETURN(result.literal,
+                           parse_attribute_value(kind, (negative ? "-" : "") + token.text));
+    return result;
+  }
+
+  Result<RuleExpression> name_expression() {
+    RuleExpression result;
+    result.name = take().text;
+    if (accept("..")) {
+      result.kind = RuleExpression::Kind::splice;
+      return result;
+    }
+    if (accept("(")) {
+      result.kind = RuleExpression::Kind::call;
+      const AttributeFunction* function = find_attribute_function(result.name);
+      if (function == nullptr || function->apply == nullptr)
+        return bad_input(fmt::format("there is no function '{}'", result.name));
+      LEMMA_ASSIGN_OR_RETURN(result.arguments, expressions(")"));
+      LEMMA_RETURN_IF_ERROR(check_argument_count(*function, result.arguments.size()));
+      return result;
+    }
+    if (const auto type = parse_data_type(result.name)) {
+      result.name.clear();
+      result.literal = *type;
+      return result;
+    }
+    result.kind = RuleExpression::Kind::variable;
+    return result;
+  }
+
+  static Result<void> check_argument_count(const AttributeFunction& function, std::size_t given) {
+    if (given == function.argument_count) return {};
+    return bad_input(fmt::format("'{}' takes {} arguments, not {}", function.name,
+                                 function.argument_count, given));
+  }
+
+  // The whole.
+
+  Result<Substitution> finish() {
+    for (const Let& let : lets_)
+      if (!let.used) return bad_input(fmt::format("let name '{}' is not used", let.name));
+    Result<void> known;
+    const auto check = [&](const RuleExpression& expression) {
+      detail::for_each_expression(expression, [&](const RuleExpression& e) {
+        const bool is_group = e.kind == RuleExpression::Kind::splice;
+        if (!known || (!is_group && e.kind != RuleExpression::Kind::variable)) return;
+        const std::string_view what = declared(e.name);
+        if (is_group ? what != "a group"
+                     : what != "a dimension" && what != "a parameter" && what != "a group")
+          known = bad_input(fmt::format("'{}' is not a {}", e.name, is_group ? "group" : "variable"));
+      });
+    };
+    for (const RuleTerm& term : rule_.terms)
+      for (const auto& [name, value] : term.attributes) check(value);
+    for (const RuleCondition& condition : rule_.conditions)
+      for (const RuleExpression& argument : condition.arguments) check(argument);
+    for (const RuleParameter& parameter : rule_.parameters)
+      for (const RuleExpression& bound : parameter.bounds) check(bound);
+    LEMMA_RETURN_IF_ERROR(known);
+    detail::number_terms(rule_);
+    LEMMA_RETURN_IF_ERROR(detail::check_substitution(rule_));
+    return std::move(rule_);
+  }
+
+  Substitution rule_;
+  std::vector<Let> lets_;
+  std::vector<std::pair<std::string, std::string_view>> declared_;
+  const std::vector<Token>* tokens_ = nullptr;
+  std::size_t position_ = 0;
+  int line_ = 0;
+  bool done_ = false;
+};
+
+// ---- A file -----------------------------------------------------------------------------------
+
+tl::unexpected<Error> located(std::string_view file, int line, Error error) {
+  return with_context(fmt::format("{}:{}", file, line), std::move(error));
+}
+
+/// Logical lines; an empty line of text gives an empty one.
+Result<std::vector<std::vector<Token>>> logical_lines(std::string_view text,
+                                                      std::string_view file) {
+  std::vector<std::vector<Token>> lines;
+  int number = 0;
+  while (!text.empty()) {
+    ++number;
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    std::vector<Token> tokens;
+    if (auto read = tokenize(line, number, tokens); !read)
+      return located(file, number, std::move(read.error()));
+    const bool is_comment = tokens.empty() && line.find('#') != std::string_view::npos;
+    if (is_comment) continue;
+    const bool joins = !lines.empty() && !lines.back().empty() && !tokens.empty() &&
+                       !begins_rule(tokens) &&
+                       (open_brackets(lines.back()) > 0 || continues_line(tokens));
+    if (joins)
+      lines.back().insert(lines.back().end(), tokens.begin(), tokens.end());
+    else
+      lines.push_back(std::move(tokens));
+  }
+  return lines;
+}
+
+}  // namespace
+
+Result<std::vector<Substitution>> parse_substitutions(std::string_view text,
+                                                      std::string_view file) {
+  LEMMA_ASSIGN_OR_RETURN(const auto lines, logical_lines(text, file));
+  std::vector<Substitution> result;
+  std::size_t i = 0;
+  while (i < lines.size()) {
+    if (lines[i].empty()) {
+      ++i;
+      continue;
+    }
+    if (!begins_rule(lines[i]))
+      return located(file, lines[i][0].line, {ErrorKind::bad_input, "expected 'rule' or 'axiom'"});
+    std::vector<std::vector<Token>> rule_lines = {lines[i++]};
+    while (i < lines.size() && !lines[i].empty() && !begins_rule(lines[i]))
+      rule_lines.push_back(lines[i++]);
+    RuleParser parser;
+    auto rule = parser.parse(rule_lines);
+    if (!rule)
+      return located(file, parser.line(),
+                     with_context(rule_lines[0][1].text, std::move(rule.error())).value());
+    for (const Substitution& other : result)
+      if (other.name == rule->name)
+        return located(file, rule->line,
+                       {ErrorKind::bad_input, fmt::format("'{}' is already defined at line {}",
+                                                          rule->name, other.line)});
+    result.push_back(std::move(*rule));
+  }
+  return result;
+}
+
+}  // namespace lemma

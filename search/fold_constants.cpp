@@ -1,0 +1,170 @@
+#include "search/fold_constants.h"
+
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "costmodel/roofline.h"
+#include "ir/interpreter/run.h"
+
+namespace lemma {
+
+namespace {
+
+double byte_count(const TensorType& type) {
+  if (!type.shape) return 0;
+  const Dimension count = element_count(*type.shape);
+  return count.is_constant() ? static_cast<double>(count.offset()) * bits(type.data_type) / 8 : -1;
+}
+
+/// Values at the edge of the weight-only part: computed from constants, used by something else.
+std::vector<ValueId> frontier(const Graph& graph, const std::vector<bool>& weight_only) {
+  std::set<ValueId> values;
+  auto consider = [&](ValueId value) {
+    if (value.is_none()) return;
+    const NodeId producer = graph.producer(value);
+    if (weight_only[producer.v] && graph.node(producer).kind == NodeKind::operation)
+      values.insert(value);
+  };
+  for (const NodeId id : graph.live_nodes()) {
+    if (weight_only[id.v]) continue;
+    for (const ValueId input : graph.node(id).inputs) consider(input);
+  }
+  for (const GraphOutput& output : graph.outputs()) consider(output.value);
+  return {values.begin(), values.end()};
+}
+
+/// Bytes of all constants that a value is computed from, each once.
+double source_bytes(const Graph& graph, ValueId value) {
+  double bytes = 0;
+  std::set<NodeId> seen;
+  std::vector<NodeId> stack = {graph.producer(value)};
+  while (!stack.empty()) {
+    const NodeId id = stack.back();
+    stack.pop_back();
+    if (!seen.insert(id).second) continue;
+    const Node& node = graph.node(id);
+    if (node.kind == NodeKind::constant) bytes += byte_count(graph.type(node.output()));
+    for (const ValueId input : node.inputs)
+      if (!input.is_none()) stack.push_back(graph.producer(input));
+  }
+  return bytes;
+}
+
+/// Copies nodes of one graph into another, on demand and without recursion.
+class Copier {
+ public:
+  Copier(const Graph& from, Graph& to, std::vector<ValueId> known)
+      : from_(from), to_(to), values_(std::move(known)) {}
+
+  Result<ValueId> copy(ValueId root) {
+    std::vector<NodeId> stack = {from_.producer(root)};
+    while (!stack.empty()) {
+      const NodeId id = stack.back();
+      const Node& node = from_.node(id);
+      bool ready = true;
+      if (values_[node.first_output].is_none())
+        for (const ValueId input : node.inputs)
+          if (!input.is_none() && values_[input.v].is_none()) {
+            stack.push_back(from_.producer(input));
+            ready = false;
+          }
+      if (!ready) continue;
+      stack.pop_back();
+      if (values_[node.first_output].is_none()) LEMMA_RETURN_IF_ERROR(add(node));
+    }
+    return values_[root.v];
+  }
+
+  Result<void> add(const Node& node) {
+    switch (node.kind) {
+      case NodeKind::input: {
+        LEMMA_ASSIGN_OR_RETURN(
+            values_[node.output().v],
+            to_.add_input(from_.input_name(node), from_.type(node.output())));
+        break;
+      }
+      case NodeKind::constant:
+        values_[node.output().v] = to_.add_constant(from_.constant(node));
+        break;
+      case NodeKind::operation: {
+        LEMMA_ASSIGN_OR_RETURN(const NodeId id,
+                               to_.add_operation(node.op, inputs(node), node.attributes,
+                                                 node.output_count));
+        set_outputs(node, to_.node(id));
+        break;
+      }
+      case NodeKind::opaque:
+        set_outputs(node, to_.node(to_.add_opaque(from_.opaque(node), inputs(node),
+                                                  from_.output_types(node))));
+        break;
+    }
+    for (std::uint32_t k = 0; k < node.output_count; ++k)
+      to_.suggest_name(values_[node.output(k).v], from_.suggested_name(node.output(k)));
+    return {};
+  }
+
+  const std::vector<ValueId>& values() const { return values_; }
+
+ private:
+  std::vector<ValueId> inputs(const Node& node) const {
+    std::vector<ValueId> result;
+    for (const ValueId input : node.inputs)
+      result.push_back(input.is_none() ? input : values_[input.v]);
+    return result;
+  }
+  void set_outputs(const Node& old_node, const Node& new_node) {
+    for (std::uint32_t k = 0; k < old_node.output_count; ++k)
+      values_[old_node.output(k).v] = new_node.output(k);
+  }
+
+  const Graph& from_;
+  Graph& to_;
+  std::vector<ValueId> values_;
+};
+
+/// Contents of one weight-only value; nothing if it cannot be computed.
+std::optional<Constant> compute(const Graph& graph, ValueId value, const FoldOptions& options) {
+  Graph part;
+  Copier copier(graph, part, std::vector<ValueId>(graph.value_count(), ValueId::none()));
+  const auto root = copier.copy(value);
+  if (!root || !part.add_output("value", *root)) return std::nullopt;
+  interpreter::RunOptions run_options;
+  run_options.threads = options.threads;
+  auto results = interpreter::run(part, {}, run_options);
+  if (!results || results->size() != 1) return std::nullopt;
+  return results->front().constant();
+}
+
+}  // namespace
+
+Result<Graph> fold_constants(const Graph& graph, const FoldOptions& options) {
+  const std::vector<bool> weight_only = weight_only_nodes(graph);
+  Graph folded;
+  folded.set_name(graph.name());
+  std::vector<ValueId> known(graph.value_count(), ValueId::none());
+  for (const NodeId id : graph.inputs()) {
+    const Node& node = graph.node(id);
+    LEMMA_ASSIGN_OR_RETURN(known[node.output().v],
+                           folded.add_input(graph.input_name(node), graph.type(node.output())));
+  }
+  for (const ValueId value : frontier(graph, weight_only)) {
+    const double bytes = byte_count(graph.type(value));
+    const double limit = std::max(static_cast<double>(options.free_bytes),
+                                  options.growth * source_bytes(graph, value));
+    if (bytes < 0 || bytes > limit) continue;
+    auto contents = compute(graph, value, options);
+    if (!contents) continue;
+    known[value.v] = folded.add_constant(std::move(*contents));
+    folded.suggest_name(known[value.v], graph.suggested_name(value));
+  }
+  Copier copier(graph, folded, std::move(known));
+  for (const GraphOutput& output : graph.outputs()) {
+    LEMMA_ASSIGN_OR_RETURN(const ValueId value, copier.copy(output.value));
+    LEMMA_RETURN_IF_ERROR(folded.add_output(output.name, value));
+  }
+  return folded;
+}
+
+}  // namespace lemma

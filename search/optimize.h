@@ -1,0 +1,45 @@
+#pragma once
+// From a graph to the cheapest equivalent one that proved rules reach.
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "costmodel/roofline.h"
+#include "ir/graph.h"
+#include "ir/substitution.h"
+#include "search/fold_constants.h"
+
+namespace lemma {
+
+struct SearchOptions {
+  double time_limit_seconds = 60;
+  std::size_t node_limit = 100'000;  // of the e-graph
+  std::size_t iterations = 12;       // of saturation
+  FoldOptions fold;
+  /// Called with what is being done, for progress.
+  std::function<void(const std::string&)> on_stage;
+};
+
+struct UsedRule {
+  std::string name;
+  std::size_t count = 0;  // nodes of the chosen graph that it made
+};
+
+struct SearchResult {
+  Graph graph;  // the original (without dead nodes) if nothing cheaper was found
+  bool improved = false;
+  GraphCost before, after;
+  std::vector<UsedRule> rules_used;
+  std::string stop_reason;  // of saturation
+  std::size_t egraph_nodes = 0;
+};
+
+/// Saturation within the limits, extraction, constant folding; then the result is compared with the
+/// original as a whole and replaced by it unless it is cheaper. Deterministic unless the time limit
+/// ends the search.
+Result<SearchResult> optimize(const Graph& graph, std::span<const Substitution> rules,
+                              const RooflineModel& model, const SearchOptions& options);
+
+}  // namespace lemma

@@ -1,0 +1,35 @@
+#pragma once
+// Comparing a graph with its original by computing both on random inputs. This is a safety net
+// under the proofs: it would show a fault of the program, not of a rule.
+
+#include <cstdint>
+#include <string>
+
+#include "ir/graph.h"
+
+namespace lemma {
+
+struct SampledCheckOptions {
+  int samples = 1;
+  double relative_tolerance = 1e-4;
+  double absolute_tolerance = 1e-5;
+  std::uint64_t seed = 0;
+  int threads = 0;
+};
+
+struct SampledCheck {
+  bool passed = true;
+  int samples = 0;
+  double max_error = 0;
+  double smallest_passing_scale = 0;  // multiple of the tolerances that would have passed
+  std::string difference;             // first output that differs, for people
+};
+
+/// Inputs are taken by name, outputs in order. Symbolic sizes get small values for which the
+/// original can be computed; integer inputs are 0 or 1, so that they are valid indices. Both graphs
+/// are cut at their opaque nodes. An error: the original cannot be computed on any of the inputs
+/// tried, which says nothing about the other graph.
+Result<SampledCheck> compare_on_random_inputs(const Graph& original, const Graph& candidate,
+                                              const SampledCheckOptions& options);
+
+}  // namespace lemma
