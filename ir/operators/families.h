@@ -12,6 +12,8 @@ std::span<const OperatorRecord> unary();            // scalar functions of one o
 std::span<const OperatorRecord> activation();       // Relu, Sigmoid, Gelu, Clip, ...
 std::span<const OperatorRecord> logic();            // comparison, logic, Where, Cast
 std::span<const OperatorRecord> contraction();      // MatMul, Gemm
+std::span<const OperatorRecord> einsum();           // Einsum
+std::span<const OperatorRecord> quantization();     // QuantizeLinear and its relatives
 std::span<const OperatorRecord> convolution();      // Conv, ConvTranspose
 std::span<const OperatorRecord> pooling();          // pools, windows
 std::span<const OperatorRecord> reduction();        // sums, maxima, ... over axes

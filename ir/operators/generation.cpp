@@ -154,6 +154,7 @@ Definition define_range_real(const Instance& in) {
 }
 
 Result<ImportedCall> import_range_real(const OnnxCall& call, ImportedCall imported) {
+  if (!is_real(call.inputs[0].type.data_type)) return unsupported("a range of integers");
   imported.attributes.set("data_type", call.inputs[0].type.data_type);
   return imported;
 }
