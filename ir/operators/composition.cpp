@@ -26,28 +26,44 @@ Constant constant_of_value(DataType type, double value, const std::vector<std::i
   }
 }
 
-Result<ValueId> add_cast(Graph& graph, ValueId value, DataType type) {
-  if (graph.type(value).data_type == type) return value;
-  return graph.add("Cast", {value}, {{"to", type}});
-}
-
-Result<ValueId> add_positions(Graph& graph, const Shape& shape, std::int64_t axis) {
-  const auto position = static_cast<std::size_t>(axis);
-  LEMMA_ASSIGN_OR_RETURN(const ValueId range,
-                         graph.add("Range", {}, {{"limit", shape[position]}}));
-  return graph.add("Unsqueeze", {range},
-                   {{"axes", axes_between(1, static_cast<std::int64_t>(shape.size() - position))}});
-}
-
-Result<ValueId> add_channels(Graph& graph, ValueId vector, std::size_t rank) {
-  return graph.add("Unsqueeze", {vector},
-                   {{"axes", axes_between(1, static_cast<std::int64_t>(rank) - 1)}});
-}
-
 Integers axes_between(std::int64_t first, std::int64_t last) {
   Integers axes;
   for (std::int64_t axis = first; axis < last; ++axis) axes.push_back(axis);
   return axes;
+}
+
+ValueId Composer::operator()(std::string_view op, std::vector<ValueId> inputs,
+                             Attributes attributes) {
+  if (error_) return ValueId::none();
+  auto result = graph_.add(op, std::move(inputs), std::move(attributes));
+  if (result) return *result;
+  error_ = std::move(result.error());
+  return ValueId::none();
+}
+
+ValueId Composer::scalar(double value, DataType type) {
+  return constant(constant_of_value(type, value));
+}
+
+ValueId Composer::cast(ValueId value, DataType type) {
+  if (error_ || graph_.type(value).data_type == type) return value;
+  return (*this)("Cast", {value}, {{"to", type}});
+}
+
+ValueId Composer::positions(const Shape& shape, std::int64_t axis) {
+  const auto following = static_cast<std::int64_t>(shape.size()) - axis;
+  const ValueId range = (*this)("Range", {}, {{"limit", shape[static_cast<std::size_t>(axis)]}});
+  return (*this)("Unsqueeze", {range}, {{"axes", axes_between(1, following)}});
+}
+
+ValueId Composer::channels(ValueId vector, std::size_t rank) {
+  const Integers axes = axes_between(1, static_cast<std::int64_t>(rank) - 1);
+  return (*this)("Unsqueeze", {vector}, {{"axes", axes}});
+}
+
+Result<std::vector<ValueId>> Composer::outputs(std::vector<ValueId> values) {
+  if (error_) return tl::unexpected<Error>(*error_);
+  return values;
 }
 
 }  // namespace lemma::operators

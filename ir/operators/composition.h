@@ -1,5 +1,7 @@
 #pragma once
-// What composite operators are built with: scalar constants of any element type.
+// What composite operators are built with.
+
+#include <optional>
 
 #include "ir/constant.h"
 #include "ir/graph.h"
@@ -9,20 +11,37 @@ namespace lemma::operators {
 /// A constant of one element; the value is rounded or truncated to the type.
 Constant constant_of_value(DataType type, double value, const std::vector<std::int64_t>& sizes = {});
 
-inline ValueId add_scalar(Graph& graph, double value, DataType type) {
-  return graph.add_constant(constant_of_value(type, value));
-}
-
-/// The value in another element type; itself if it has that type.
-Result<ValueId> add_cast(Graph& graph, ValueId value, DataType type);
-
-/// The indices 0, 1, ... along `axis` of a tensor with the given shape, to be broadcast to it.
-Result<ValueId> add_positions(Graph& graph, const Shape& shape, std::int64_t axis);
-
-/// A vector over channels (axis 1) as a tensor to be broadcast to `rank` axes.
-Result<ValueId> add_channels(Graph& graph, ValueId vector, std::size_t rank);
-
 /// The axes first, first + 1, ..., last - 1.
 Integers axes_between(std::int64_t first, std::int64_t last);
+
+/// Adds operations to a graph so that formulas read as formulas: after a failure nothing more is
+/// added, and outputs() returns the error.
+class Composer {
+ public:
+  explicit Composer(Graph& graph) : graph_(graph) {}
+
+  ValueId operator()(std::string_view op, std::vector<ValueId> inputs, Attributes attributes = {});
+
+  ValueId add(ValueId a, ValueId b) { return (*this)("Add", {a, b}); }
+  ValueId subtract(ValueId a, ValueId b) { return (*this)("Sub", {a, b}); }
+  ValueId multiply(ValueId a, ValueId b) { return (*this)("Mul", {a, b}); }
+  ValueId divide(ValueId a, ValueId b) { return (*this)("Div", {a, b}); }
+  ValueId sqrt(ValueId a) { return (*this)("Sqrt", {a}); }
+
+  ValueId scalar(double value, DataType type);
+  ValueId constant(Constant value) { return graph_.add_constant(std::move(value)); }
+  /// The value in another element type; itself if it has that type.
+  ValueId cast(ValueId value, DataType type);
+  /// The indices 0, 1, ... along `axis` of a tensor with the given shape, to be broadcast to it.
+  ValueId positions(const Shape& shape, std::int64_t axis);
+  /// A vector over channels (axis 1) as a tensor to be broadcast to `rank` axes.
+  ValueId channels(ValueId vector, std::size_t rank);
+
+  Result<std::vector<ValueId>> outputs(std::vector<ValueId> values);
+
+ private:
+  Graph& graph_;
+  std::optional<Error> error_;
+};
 
 }  // namespace lemma::operators

@@ -26,9 +26,7 @@ MatMulShapes matmul_shapes(const Instance& in) {
 
 Result<Shape> matmul_shape(const Instance& in) {
   const auto [left, right, left_vector, right_vector] = matmul_shapes(in);
-  if (!(left.back() == right[right.size() - 2]))
-    return bad_input(fmt::format("inner sizes differ: {} and {}", text(in.shape(0)),
-                                 text(in.shape(1))));
+  LEMMA_RETURN_IF_ERROR(require_same_size(left.back(), right[right.size() - 2], "inner sizes"));
   LEMMA_ASSIGN_OR_RETURN(Shape shape, broadcast(Shape(left.begin(), left.end() - 2),
                                                 Shape(right.begin(), right.end() - 2)));
   if (!left_vector) shape.push_back(left[left.size() - 2]);
@@ -89,9 +87,8 @@ Result<void> check_zero_point(const Instance& in, std::size_t input, const Dimen
     return bad_input(fmt::format("zero point {} is {}, not {}", input - 2, name(in.type(input)),
                                  name(in.type(input - 2))));
   if (in.rank(input) > 1) return unsupported("zero points with several axes");
-  if (in.rank(input) == 1 && !in.shape(input)[0].is(1) && in.shape(input)[0] != size)
-    return bad_input(fmt::format("{} zero points for size {}", text(in.shape(input)), size.text()));
-  return {};
+  if (in.rank(input) == 0 || in.shape(input)[0].is(1)) return {};
+  return require_same_size(in.shape(input)[0], size, "zero points and sizes");
 }
 
 Result<std::vector<TensorType>> infer_matmul_integer(const Instance& in) {
@@ -149,9 +146,8 @@ Result<std::vector<TensorType>> infer_gemm(const Instance& in) {
       return unsupported(fmt::format("a fractional '{}' for integers", factor));
   const std::size_t left = in.attributes.integer("transA") != 0 ? 1 : 0;
   const std::size_t right = in.attributes.integer("transB") != 0 ? 1 : 0;
-  if (in.shape(0)[1 - left] != in.shape(1)[right])
-    return bad_input(fmt::format("inner sizes differ: {} and {}", text(in.shape(0)),
-                                 text(in.shape(1))));
+  LEMMA_RETURN_IF_ERROR(
+      require_same_size(in.shape(0)[1 - left], in.shape(1)[right], "inner sizes"));
   Shape shape = {in.shape(0)[left], in.shape(1)[1 - right]};
   if (in.has(2)) {
     LEMMA_ASSIGN_OR_RETURN(const Shape with_addend, broadcast(shape, in.shape(2)));

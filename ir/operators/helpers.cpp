@@ -92,6 +92,13 @@ Result<void> require_rank(const Instance& instance, std::size_t input, std::size
                                               : fmt::format("at most {}", maximum)));
 }
 
+Result<void> require_same_size(const Dimension& a, const Dimension& b, std::string_view what) {
+  if (a == b) return {};
+  if ((a - b).is_constant())
+    return bad_input(fmt::format("{} are {} and {}", what, a.text(), b.text()));
+  return unsupported(fmt::format("whether {} are {} or {} is not known", what, a.text(), b.text()));
+}
+
 std::vector<Expression> broadcast_indices(DefinitionBuilder& builder, const Shape& shape,
                                           const std::vector<Expression>& axes) {
   std::vector<Expression> indices;

@@ -23,6 +23,10 @@ Result<void> require_type(const Instance& instance, std::size_t input, TypeSet s
 Result<void> require_rank(const Instance& instance, std::size_t input, std::size_t minimum,
                           std::size_t maximum = 1000);
 
+/// Errors unless two sizes are equal: bad input where they differ, unsupported where that is not
+/// known before run time. `what` names what is counted.
+Result<void> require_same_size(const Dimension& a, const Dimension& b, std::string_view what);
+
 /// Indices of the element of `shape` that output element `axes` uses under broadcasting.
 std::vector<Expression> broadcast_indices(DefinitionBuilder& builder, const Shape& shape,
                                           const std::vector<Expression>& axes);

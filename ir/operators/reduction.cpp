@@ -169,20 +169,15 @@ Expression log_of_sum(DefinitionBuilder& d, const ReductionParts& parts) {
 /// infinite the difference would not be a number, so 0 takes its place.
 Result<std::vector<ValueId>> compose_log_sum_exp(Graph& graph, const Instance& in,
                                                  std::span<const ValueId> inputs) {
+  Composer c(graph);
   const Attributes over = {{"axes", in.attributes.integers("axes")}};
-  const ValueId x = inputs[0], zero = add_scalar(graph, 0, in.type(0));
-  LEMMA_ASSIGN_OR_RETURN(const ValueId largest, graph.add("ReduceMax", {x}, over));
-  LEMMA_ASSIGN_OR_RETURN(const ValueId infinite, graph.add("IsInf", {largest}));
-  LEMMA_ASSIGN_OR_RETURN(const ValueId offset, graph.add("Where", {infinite, zero, largest}));
-  LEMMA_ASSIGN_OR_RETURN(const ValueId shifted, graph.add("Sub", {x, offset}));
-  LEMMA_ASSIGN_OR_RETURN(const ValueId powers, graph.add("Exp", {shifted}));
-  LEMMA_ASSIGN_OR_RETURN(const ValueId total, graph.add("ReduceSum", {powers}, over));
-  LEMMA_ASSIGN_OR_RETURN(const ValueId logarithm, graph.add("Log", {total}));
-  LEMMA_ASSIGN_OR_RETURN(ValueId result, graph.add("Add", {logarithm, offset}));
-  if (in.attributes.integer("keepdims") == 0) {
-    LEMMA_ASSIGN_OR_RETURN(result, graph.add("Squeeze", {result}, over));
-  }
-  return std::vector<ValueId>{result};
+  const ValueId x = inputs[0], largest = c("ReduceMax", {x}, over);
+  const ValueId offset =
+      c("Where", {c("IsInf", {largest}), c.scalar(0, in.type(0)), largest});
+  const ValueId powers = c("Exp", {c.subtract(x, offset)});
+  const ValueId result = c.add(c("Log", {c("ReduceSum", {powers}, over)}), offset);
+  const bool keep = in.attributes.integer("keepdims") != 0;
+  return c.outputs({keep ? result : c("Squeeze", {result}, over)});
 }
 
 constexpr OperatorRecord log_sum_exp_record() {
@@ -218,21 +213,17 @@ Result<std::vector<TensorType>> infer_arg(const Instance& in) {
 template <StaticName extreme>
 Result<std::vector<ValueId>> compose_arg(Graph& graph, const Instance& in,
                                          std::span<const ValueId> inputs) {
+  Composer c(graph);
+  const ValueId x = inputs[0];
   const std::int64_t axis = in.attributes.integer("axis");
   const bool last = in.attributes.integer("select_last_index") != 0;
-  const ValueId x = inputs[0];
-  const ValueId nowhere = graph.add_constant(
-      Constant::of(DataType::i64, {}, std::vector<std::int64_t>{last ? -1 : INT64_MAX}));
-  LEMMA_ASSIGN_OR_RETURN(const ValueId best,
-                         graph.add(extreme.view(), {x}, {{"axes", Integers{axis}}}));
-  LEMMA_ASSIGN_OR_RETURN(const ValueId found, graph.add("Equal", {x, best}));
-  LEMMA_ASSIGN_OR_RETURN(const ValueId positions, add_positions(graph, in.shape(0), axis));
-  LEMMA_ASSIGN_OR_RETURN(const ValueId at, graph.add("Where", {found, positions, nowhere}));
-  LEMMA_ASSIGN_OR_RETURN(const ValueId result,
-                         graph.add(last ? "ReduceMax" : "ReduceMin", {at},
-                                   {{"axes", Integers{axis}},
-                                    {"keepdims", in.attributes.integer("keepdims")}}));
-  return std::vector<ValueId>{result};
+  const std::vector<std::int64_t> nowhere = {last ? -1 : INT64_MAX};
+  const ValueId found = c("Equal", {x, c(extreme.view(), {x}, {{"axes", Integers{axis}}})});
+  const ValueId at = c("Where", {found, c.positions(in.shape(0), axis),
+                                 c.constant(Constant::of(DataType::i64, {}, nowhere))});
+  const std::int64_t keep = in.attributes.integer("keepdims");
+  return c.outputs({c(last ? "ReduceMax" : "ReduceMin", {at},
+                      {{"axes", Integers{axis}}, {"keepdims", keep}})});
 }
 
 Result<ExportedCall> export_arg(const Instance& in, int opset, ExportedCall exported) {
