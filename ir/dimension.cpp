@@ -10,17 +10,6 @@
 
 namespace lemma {
 
-enum class AtomKind : std::uint8_t { symbol, floor_div, minimum, maximum };
-
-struct Dimension::Atom {
-  AtomKind kind = AtomKind::symbol;
-  std::string symbol;
-  Dimension left, right;
-  std::size_t hash = 0;  // of the structure: unequal atoms are told apart without a walk
-  std::size_t size = 1;  // atoms of the whole tree, and its height
-  std::size_t depth = 1;
-};
-
 namespace {
 
 using Atom = Dimension::Atom;

@@ -21,9 +21,11 @@
 
 namespace lemma {
 
+enum class AtomKind : std::uint8_t { symbol, floor_div, minimum, maximum };
+
 class Dimension {
  public:
-  struct Atom;                                      // a symbol, or a non-linear function
+  struct Atom;                                      // a symbol, or a non-linear function; below
   using AtomPointer = std::shared_ptr<const Atom>;  // immutable, compared by structure
   struct Term {                                     // coefficient · product of atoms (sorted)
     std::vector<AtomPointer> atoms;
@@ -64,6 +66,16 @@ class Dimension {
   std::int64_t constant_ = 0;
   bool invalid_ = false;
   std::shared_ptr<const std::vector<Term>> terms_;  // null for constants
+};
+
+/// `symbol` for a symbol, else `left` and `right`.
+struct Dimension::Atom {
+  AtomKind kind = AtomKind::symbol;
+  std::string symbol;
+  Dimension left, right;
+  std::size_t hash = 0;  // of the structure: unequal atoms are told apart without a walk
+  std::size_t size = 1;  // atoms of the whole tree, and its height
+  std::size_t depth = 1;
 };
 
 /// floor(a / b) and its remainder; exact polynomial quotients are simplified. Invalid for b = 0.

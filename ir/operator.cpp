@@ -29,8 +29,13 @@ std::vector<OperatorRecord> join_families() {
         operators::generation(),
         operators::movement(),
         operators::slicing(),
+        operators::padding(),
+        operators::rearrangement(),
         operators::indexing(),
-        operators::resampling()})
+        operators::resampling(),
+        operators::padding(),
+        operators::rearrangement(),
+        operators::scattering()})
        // clang-format on
     table.insert(table.end(), family.begin(), family.end());
   auto by_name = [](const OperatorRecord& a, const OperatorRecord& b) { return a.name < b.name; };
