@@ -60,9 +60,10 @@ Result<AttributeValue> parameter_value(const AttributeSpecification& specificati
     if (specification.kind == AttributeKind::reals) return AttributeValue(values);
     if (specification.kind == AttributeKind::real && values.size() == 1)
       return AttributeValue(values.front());
-    // Some integers may be stored as reals (the depth of OneHot).
-    if (specification.kind == AttributeKind::dimension && values.size() == 1 &&
-        std::trunc(values.front()) == values.front() && std::abs(values.front()) < 1e15)
+    // Sizes may be given as reals (the depth of OneHot).
+    const bool whole = values.size() == 1 && std::trunc(values.front()) == values.front() &&
+                       std::abs(values.front()) < 0x1p53;
+    if (specification.kind == AttributeKind::dimension && whole)
       return AttributeValue(Dimension(static_cast<std::int64_t>(values.front())));
     return not_representable(name);
   }
