@@ -25,9 +25,8 @@ Result<ImportedCall> import_early_broadcast(const OnnxCall& call, ImportedCall i
 Result<ExportedCall> export_early_broadcast(const Instance& in, int opset, ExportedCall exported) {
   const Shape &a = in.shape(0), &b = in.shape(1);
   if (a == b) return exported;
-  const bool fits = b.size() <= a.size() && (element_count(b).is(1) ||
-                                             std::equal(b.rbegin(), b.rend(), a.rbegin()));
-  if (!fits)
+  const auto both = broadcast(a, b);
+  if (!both || *both != a)
     return unsupported(fmt::format("operator set {} cannot broadcast {} and {}", opset, text(a),
                                    text(b)));
   exported.attributes.set("broadcast", std::int64_t{1});
