@@ -43,4 +43,6 @@ function(lemma_install_package)
   # The program looks for its data in ../share/lemma; the build tree has the same layout.
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/share/lemma")
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/rules" "${PROJECT_BINARY_DIR}/share/lemma/rules" SYMBOLIC)
+  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/costmodel/devices"
+       "${PROJECT_BINARY_DIR}/share/lemma/devices" SYMBOLIC)
 endfunction()

@@ -16,7 +16,7 @@ struct RooflineOptions {
   /// Symbolic sizes are unknown until run time; costs are taken at this value of every symbol
   /// that has no value of its own in `sizes`.
   std::int64_t assumed_size = 16;
-  DimensionBindings sizes;
+  DimensionBindings sizes = {};
 };
 
 class RooflineModel {

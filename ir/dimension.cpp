@@ -1,20 +1,14 @@
 #include "ir/dimension.h"
 
 #include <algorithm>
-#include <cctype>
+#include <numeric>
 
 #include <absl/hash/hash.h>
 #include <fmt/format.h>
 
+#include "ir/quoted.h"
+
 namespace lemma {
-
-enum class AtomKind : std::uint8_t { symbol, floor_div, minimum, maximum };
-
-struct Dimension::Atom {
-  AtomKind kind = AtomKind::symbol;
-  std::string symbol;
-  Dimension left, right;
-};
 
 namespace {
 
@@ -23,7 +17,7 @@ using AtomPointer = Dimension::AtomPointer;
 using Term = Dimension::Term;
 
 std::strong_ordering compare(const Atom& a, const Atom& b) {
-  if (&a == &b) return std::strong_ordering::equal;
+  if (&a == &b) return std::strong_ordering::equal;  // shared, as most equal atoms are
   if (auto order = a.kind <=> b.kind; order != 0) return order;
   if (a.kind == AtomKind::symbol) return a.symbol.compare(b.symbol) <=> 0;
   if (auto order = a.left <=> b.left; order != 0) return order;
@@ -62,7 +56,28 @@ std::optional<std::vector<AtomPointer>> divide(const std::vector<AtomPointer>& a
   return quotient;
 }
 
-constexpr std::size_t term_limit = 256;  // beyond this a shape is absurd: treated as overflow
+// Beyond these limits a shape is absurd, which is treated as overflow. They bound the time of every
+// operation here, and the depth is one that the parser reads back.
+constexpr std::size_t term_limit = 256;
+constexpr std::size_t atom_limit = 4096;
+constexpr std::size_t depth_limit = 64;
+
+/// Atoms of all terms, also of those nested in atoms.
+std::size_t tree_size(const std::vector<Term>& terms) {
+  std::size_t size = 0;
+  for (const Term& term : terms)
+    for (const AtomPointer& atom : term.atoms) size += atom->size;
+  return size;
+}
+
+std::size_t tree_depth(const std::vector<Term>& terms) {
+  std::size_t depth = 0;
+  for (const Term& term : terms)
+    for (const AtomPointer& atom : term.atoms) depth = std::max(depth, atom->depth);
+  return depth;
+}
+
+bool fits(__int128 value) { return value >= INT64_MIN && value <= INT64_MAX; }
 
 }  // namespace
 
@@ -74,27 +89,29 @@ class DimensionAccess {
     return result;
   }
   static Dimension from_atom(Atom atom) {
+    atom.hash =
+        absl::HashOf(static_cast<int>(atom.kind), atom.symbol, atom.left.hash(), atom.right.hash());
+    atom.size = 1 + tree_size(atom.left.terms()) + tree_size(atom.right.terms());
+    atom.depth = 1 + std::max(tree_depth(atom.left.terms()), tree_depth(atom.right.terms()));
+    if (atom.size > atom_limit || atom.depth > depth_limit) return Dimension::invalid();
     std::vector<AtomPointer> atoms = {std::make_shared<const Atom>(std::move(atom))};
     return make(0, {Term{std::move(atoms), 1}});
   }
-  /// Sums terms with equal monomials; `terms` in any order.
+  /// Sums terms with equal monomials; `terms` in any order, and few enough not to overflow a sum.
   static Dimension collect(__int128 constant, std::vector<Term> terms) {
-    if (constant > INT64_MAX || constant < INT64_MIN) return Dimension::invalid();
-    std::stable_sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) {
-      return compare(a.atoms, b.atoms) < 0;
-    });
+    if (!fits(constant)) return Dimension::invalid();
+    std::sort(terms.begin(), terms.end(),
+              [](const Term& a, const Term& b) { return compare(a.atoms, b.atoms) < 0; });
     std::vector<Term> merged;
-    for (Term& term : terms) {
-      if (!merged.empty() && compare(merged.back().atoms, term.atoms) == 0) {
-        if (__builtin_add_overflow(merged.back().coefficient, term.coefficient,
-                                   &merged.back().coefficient))
-          return Dimension::invalid();
-        if (merged.back().coefficient == 0) merged.pop_back();
-      } else if (term.coefficient != 0) {
-        merged.push_back(std::move(term));
-      }
+    for (std::size_t i = 0, next = 0; i < terms.size(); i = next) {
+      __int128 coefficient = 0;
+      for (; next < terms.size() && compare(terms[next].atoms, terms[i].atoms) == 0; ++next)
+        coefficient += terms[next].coefficient;
+      if (!fits(coefficient)) return Dimension::invalid();
+      if (coefficient != 0)
+        merged.push_back({std::move(terms[i].atoms), static_cast<std::int64_t>(coefficient)});
     }
-    if (merged.size() > term_limit) return Dimension::invalid();
+    if (merged.size() > term_limit || tree_size(merged) > atom_limit) return Dimension::invalid();
     return make(static_cast<std::int64_t>(constant), std::move(merged));
   }
 };
@@ -135,7 +152,18 @@ Dimension operator+(const Dimension& a, const Dimension& b) {
                                   std::move(terms));
 }
 
-Dimension operator-(const Dimension& a, const Dimension& b) { return a + b * Dimension(-1); }
+Dimension operator-(const Dimension& a, const Dimension& b) {
+  if (a.invalid_ || b.invalid_) return Dimension::invalid();
+  std::vector<Term> terms = a.terms();
+  for (const Term& term : b.terms()) {
+    // The least integer has no negative of its width; in two parts it has.
+    const bool least = term.coefficient == INT64_MIN;
+    if (least) terms.push_back({term.atoms, 1});
+    terms.push_back({term.atoms, least ? INT64_MAX : -term.coefficient});
+  }
+  return DimensionAccess::collect(static_cast<__int128>(a.constant_) - b.constant_,
+                                  std::move(terms));
+}
 
 Dimension operator*(const Dimension& a, const Dimension& b) {
   if (a.invalid_ || b.invalid_) return Dimension::invalid();
@@ -159,7 +187,18 @@ Dimension operator*(const Dimension& a, const Dimension& b) {
                                   std::move(terms));
 }
 
-bool operator==(const Dimension& a, const Dimension& b) { return (a <=> b) == 0; }
+bool operator==(const Dimension& a, const Dimension& b) {
+  if (a.constant_ != b.constant_ || a.invalid_ != b.invalid_) return false;
+  if (a.terms_ == b.terms_) return true;
+  return std::equal(a.terms().begin(), a.terms().end(), b.terms().begin(), b.terms().end(),
+                    [](const Term& s, const Term& t) {
+                      return s.coefficient == t.coefficient &&
+                             std::equal(s.atoms.begin(), s.atoms.end(), t.atoms.begin(),
+                                        t.atoms.end(), [](const auto& x, const auto& y) {
+                                          return x->hash == y->hash && compare(*x, *y) == 0;
+                                        });
+                    });
+}
 
 std::strong_ordering operator<=>(const Dimension& a, const Dimension& b) {
   if (auto order = a.invalid_ <=> b.invalid_; order != 0) return order;
@@ -175,15 +214,21 @@ std::strong_ordering operator<=>(const Dimension& a, const Dimension& b) {
 }
 
 std::size_t Dimension::hash() const {
-  if (!terms_) return absl::HashOf(constant_, invalid_);
-  return absl::HashOf(text());
+  std::size_t state = absl::HashOf(constant_, invalid_);
+  for (const Term& term : terms()) {
+    state = absl::HashOf(state, term.coefficient, term.atoms.size());
+    for (const AtomPointer& atom : term.atoms) state = absl::HashOf(state, atom->hash);
+  }
+  return state;
 }
 
 namespace {
 
 std::string text_of(const Atom& atom) {
   switch (atom.kind) {
-    case AtomKind::symbol: return atom.symbol;
+    case AtomKind::symbol:
+      return is_plain_name(atom.symbol) && atom.symbol != "invalid" ? atom.symbol
+                                                                    : quote(atom.symbol);
     case AtomKind::floor_div:
       return fmt::format("floordiv({}, {})", atom.left.text(), atom.right.text());
     case AtomKind::minimum: return fmt::format("min({}, {})", atom.left.text(), atom.right.text());
@@ -220,10 +265,9 @@ std::optional<Dimension> exact_div(const Dimension& a, const Dimension& b) {
   const bool constant_divisor = b.is_constant();
   Dimension remainder = a, quotient;
   // Long division by the leading term; each step removes the leading term of the remainder.
-  for (int step = 0; step < 64; ++step) {
+  for (std::size_t step = 0; step <= term_limit + 1; ++step) {
     if (remainder.is(0)) return quotient;
-    const std::int64_t divisor =
-        constant_divisor ? b.offset() : b.terms().front().coefficient;
+    const std::int64_t divisor = constant_divisor ? b.offset() : b.terms().front().coefficient;
     const std::vector<AtomPointer> divisor_atoms =
         constant_divisor ? std::vector<AtomPointer>{} : b.terms().front().atoms;
     const bool constant_remainder = remainder.is_constant();
@@ -244,34 +288,65 @@ std::optional<Dimension> exact_div(const Dimension& a, const Dimension& b) {
   return std::nullopt;
 }
 
+namespace {
+
+std::int64_t floor_quotient(std::int64_t a, std::int64_t positive) {
+  return a / positive - (a % positive < 0 ? 1 : 0);
+}
+
+/// The canonical form of floor(a / divisor) for a symbolic `a` and a divisor above 1. What the
+/// divisor divides is taken out, floor((d*t + r) / d) = t + floor(r / d); a common factor is
+/// cancelled; a floor inside a floor is one floor.
+Dimension floor_div_symbolic(const Dimension& a, std::int64_t divisor) {
+  std::vector<Term> whole, rest;
+  std::int64_t common = divisor;
+  for (const Term& term : a.terms()) {
+    const std::int64_t quotient = term.coefficient / divisor;
+    const std::int64_t remainder = term.coefficient % divisor;
+    if (quotient != 0) whole.push_back({term.atoms, quotient});
+    if (remainder != 0) rest.push_back({term.atoms, remainder});
+    common = std::gcd(common, remainder);
+  }
+  const std::int64_t offset = floor_quotient(a.offset(), divisor);
+  const auto offset_rest =
+      static_cast<std::int64_t>(a.offset() - static_cast<__int128>(offset) * divisor);
+  Dimension outside = DimensionAccess::make(offset, std::move(whole));
+  if (rest.empty()) return outside;
+  for (Term& term : rest) term.coefficient /= common;
+  const Dimension inside = DimensionAccess::make(offset_rest / common, std::move(rest));
+  const Dimension reduced(divisor / common);
+  const Term& first = inside.terms().front();
+  const Atom& atom = *first.atoms.front();
+  if (inside.terms().size() == 1 && first.coefficient == 1 && first.atoms.size() == 1 &&
+      atom.kind == AtomKind::floor_div && atom.right.is_constant() && atom.right.offset() > 0) {
+    const Dimension both = reduced * atom.right;
+    const Dimension numerator = atom.left + Dimension(inside.offset()) * atom.right;
+    if (both.is_valid() && numerator.is_valid()) return outside + floor_div(numerator, both);
+  }
+  return outside + DimensionAccess::from_atom({AtomKind::floor_div, {}, inside, reduced});
+}
+
+}  // namespace
+
 Dimension floor_div(const Dimension& a, const Dimension& b) {
   if (!a.is_valid() || !b.is_valid() || b.is(0)) return Dimension::invalid();
   if (auto quotient = exact_div(a, b)) return *quotient;
-  if (!b.is_constant()) return DimensionAccess::from_atom({AtomKind::floor_div, {}, a, b});
-  const std::int64_t divisor = b.offset();
-  if (a.is_constant()) {
-    const std::int64_t value = a.offset();
-    if (divisor == -1 && value == INT64_MIN) return Dimension::invalid();
-    const std::int64_t quotient = value / divisor;
-    return quotient - (value % divisor != 0 && ((value < 0) != (divisor < 0)) ? 1 : 0);
+  if (b.is_constant() && b.offset() < 0) {
+    const Dimension numerator = a * Dimension(-1), divisor = b * Dimension(-1);
+    if (numerator.is_valid() && divisor.is_valid()) return floor_div(numerator, divisor);
+    if (a.is_constant()) return Dimension::invalid();
+  } else if (b.is_constant()) {
+    if (a.is_constant()) return floor_quotient(a.offset(), b.offset());
+    return floor_div_symbolic(a, b.offset());
   }
-  if (divisor < 0) return DimensionAccess::from_atom({AtomKind::floor_div, {}, a, b});
-  // Take out what the divisor divides: floor((d*t + r) / d) = t + floor(r / d).
-  std::vector<Term> whole, rest;
-  for (const Term& term : a.terms()) {
-    const bool divides = term.coefficient % divisor == 0;
-    (divides ? whole : rest).push_back(term);
-    if (divides) whole.back().coefficient /= divisor;
-  }
-  const Dimension constant_quotient = floor_div(Dimension(a.offset()), b);
-  const std::int64_t constant_rest = a.offset() - constant_quotient.offset() * divisor;
-  const Dimension outside = DimensionAccess::make(constant_quotient.offset(), std::move(whole));
-  if (rest.empty()) return outside;
-  const Dimension inside = DimensionAccess::make(constant_rest, std::move(rest));
-  return outside + DimensionAccess::from_atom({AtomKind::floor_div, {}, inside, b});
+  return DimensionAccess::from_atom({AtomKind::floor_div, {}, a, b});
 }
 
-Dimension floor_mod(const Dimension& a, const Dimension& b) { return a - b * floor_div(a, b); }
+Dimension floor_mod(const Dimension& a, const Dimension& b) {
+  if (a.is_constant() && b.is_constant() && b.offset() > 0)
+    return a.offset() % b.offset() + (a.offset() % b.offset() < 0 ? b.offset() : 0);
+  return a - b * floor_div(a, b);
+}
 
 std::optional<std::int64_t> lower_bound(const Dimension& dimension) {
   if (!dimension.is_valid()) return std::nullopt;
@@ -291,9 +366,9 @@ std::optional<std::int64_t> lower_bound(const Dimension& dimension) {
       }
       if (atom->kind == AtomKind::floor_div && atom->right.is_constant() &&
           atom->right.offset() > 0)
-        if (auto l = lower_bound(atom->left))
-          low = floor_div(Dimension(*l), atom->right).offset();
-      if (!low || *low < 0) return std::nullopt;
+        if (auto l = lower_bound(atom->left)) low = floor_quotient(*l, atom->right.offset());
+      // A negative bound says nothing about a product with another factor.
+      if (!low || (*low < 0 && term.atoms.size() > 1)) return std::nullopt;
       product *= *low;
       if (product > INT64_MAX) return std::nullopt;
     }
@@ -366,109 +441,12 @@ void collect_symbols(const Dimension& dimension, std::map<std::string, int>& cou
     }
 }
 
-namespace {
-
-/// Recursive descent over: sum := product (('+'|'-') product)*; product := factor ('*' factor)*.
-class DimensionParser {
- public:
-  explicit DimensionParser(std::string_view text) : text_(text) {}
-
-  Result<Dimension> parse() {
-    LEMMA_ASSIGN_OR_RETURN(Dimension result, sum(0));
-    skip_space();
-    if (position_ != text_.size()) return error("unexpected text");
-    return result;
-  }
-
- private:
-  static constexpr int depth_limit = 100;
-
-  Result<Dimension> sum(int depth) {
-    if (depth > depth_limit) return error("nested too deeply");
-    LEMMA_ASSIGN_OR_RETURN(Dimension total, product(depth));
-    while (true) {
-      if (accept('+')) {
-        LEMMA_ASSIGN_OR_RETURN(Dimension next, product(depth));
-        total = total + next;
-      } else if (accept('-')) {
-        LEMMA_ASSIGN_OR_RETURN(Dimension next, product(depth));
-        total = total - next;
-      } else {
-        return total;
-      }
-    }
-  }
-
-  Result<Dimension> product(int depth) {
-    LEMMA_ASSIGN_OR_RETURN(Dimension total, factor(depth));
-    while (accept('*')) {
-      LEMMA_ASSIGN_OR_RETURN(Dimension next, factor(depth));
-      total = total * next;
-    }
-    return total;
-  }
-
-  Result<Dimension> factor(int depth) {
-    if (depth > depth_limit) return error("nested too deeply");
-    if (accept('-')) {
-      LEMMA_ASSIGN_OR_RETURN(Dimension inner, factor(depth + 1));
-      return Dimension(0) - inner;
-    }
-    if (accept('(')) {
-      LEMMA_ASSIGN_OR_RETURN(Dimension inner, sum(depth + 1));
-      if (!accept(')')) return error("expected ')'");
-      return inner;
-    }
-    skip_space();
-    const std::size_t begin = position_;
-    if (begin < text_.size() && std::isdigit(static_cast<unsigned char>(text_[begin]))) {
-      std::int64_t value = 0;
-      for (; position_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[position_]));
-           ++position_)
-        if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, text_[position_] - '0', &value))
-          return error("number too large");
-      return Dimension(value);
-    }
-    while (position_ < text_.size() && is_name_character(text_[position_])) ++position_;
-    if (position_ == begin) return error("expected a dimension");
-    std::string word(text_.substr(begin, position_ - begin));
-    if (!accept('(')) return Dimension::symbol(std::move(word));
-    LEMMA_ASSIGN_OR_RETURN(Dimension left, sum(depth + 1));
-    if (!accept(',')) return error("expected ','");
-    LEMMA_ASSIGN_OR_RETURN(Dimension right, sum(depth + 1));
-    if (!accept(')')) return error("expected ')'");
-    if (word == "floordiv") return floor_div(left, right);
-    if (word == "min") return minimum(left, right);
-    if (word == "max") return maximum(left, right);
-    return error("unknown function '" + word + "'");
-  }
-
-  static bool is_name_character(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '\'';
-  }
-  void skip_space() {
-    while (position_ < text_.size() && text_[position_] == ' ') ++position_;
-  }
-  bool accept(char c) {
-    skip_space();
-    if (position_ >= text_.size() || text_[position_] != c) return false;
-    ++position_;
-    return true;
-  }
-  tl::unexpected<Error> error(const std::string& what) const {
-    return bad_input(fmt::format("dimension '{}': {} at column {}", text_, what, position_ + 1));
-  }
-
-  std::string_view text_;
-  std::size_t position_ = 0;
-};
-
-}  // namespace
-
-Result<Dimension> parse_dimension(std::string_view text) { return DimensionParser(text).parse(); }
-
 Dimension element_count(const Shape& shape) {
+  const bool valid = std::all_of(shape.begin(), shape.end(),
+                                 [](const Dimension& dimension) { return dimension.is_valid(); });
+  const bool empty = std::any_of(shape.begin(), shape.end(),
+                                 [](const Dimension& dimension) { return dimension.is(0); });
+  if (valid && empty) return 0;  // however large the other sizes are
   Dimension count(1);
   for (const Dimension& dimension : shape) count = count * dimension;
   return count;
@@ -490,8 +468,7 @@ std::optional<std::vector<std::int64_t>> constant_sizes(const Shape& shape) {
 
 std::string text(const Shape& shape) {
   std::string result = "[";
-  for (std::size_t i = 0; i < shape.size(); ++i)
-    result += (i == 0 ? "" : ", ") + shape[i].text();
+  for (std::size_t i = 0; i < shape.size(); ++i) result += (i == 0 ? "" : ", ") + shape[i].text();
   return result + "]";
 }
 

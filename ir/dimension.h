@@ -21,9 +21,11 @@
 
 namespace lemma {
 
+enum class AtomKind : std::uint8_t { symbol, floor_div, minimum, maximum };
+
 class Dimension {
  public:
-  struct Atom;                                      // a symbol, or a non-linear function
+  struct Atom;                                      // a symbol, or a non-linear function; below
   using AtomPointer = std::shared_ptr<const Atom>;  // immutable, compared by structure
   struct Term {                                     // coefficient · product of atoms (sorted)
     std::vector<AtomPointer> atoms;
@@ -55,7 +57,8 @@ class Dimension {
   friend std::strong_ordering operator<=>(const Dimension& a, const Dimension& b);
 
   std::size_t hash() const;
-  /// Canonical text, which parse_dimension reads back: "2*N + 1", "floordiv(H + 1, 2)".
+  /// Canonical text, which parse_dimension reads back: "2*N + 1", "floordiv(H + 1, 2)". Symbols
+  /// that are not plain names are quoted: "batch size".
   std::string text() const;
 
  private:
@@ -63,6 +66,16 @@ class Dimension {
   std::int64_t constant_ = 0;
   bool invalid_ = false;
   std::shared_ptr<const std::vector<Term>> terms_;  // null for constants
+};
+
+/// `symbol` for a symbol, else `left` and `right`.
+struct Dimension::Atom {
+  AtomKind kind = AtomKind::symbol;
+  std::string symbol;
+  Dimension left, right;
+  std::size_t hash = 0;  // of the structure: unequal atoms are told apart without a walk
+  std::size_t size = 1;  // atoms of the whole tree, and its height
+  std::size_t depth = 1;
 };
 
 /// floor(a / b) and its remainder; exact polynomial quotients are simplified. Invalid for b = 0.
@@ -81,11 +94,12 @@ Dimension substitute(const Dimension& dimension, const DimensionBindings& bindin
 /// The names of all symbols that occur, also inside atoms.
 void collect_symbols(const Dimension& dimension, std::map<std::string, int>& counts);
 
+/// Inverse of text(); what overflows or divides by zero is an error.
 Result<Dimension> parse_dimension(std::string_view text);
 
 using Shape = std::vector<Dimension>;
 
-/// Product of all dimensions; 1 for a scalar; invalid on overflow.
+/// Product of all dimensions; 1 for a scalar; 0 if one is 0; invalid on overflow.
 Dimension element_count(const Shape& shape);
 bool is_constant(const Shape& shape);
 /// All sizes of a constant shape; nothing if one is symbolic or invalid.

@@ -31,7 +31,10 @@ std::vector<OperatorRecord> join_families() {
         operators::generation(),
         operators::movement(),
         operators::slicing(),
+        operators::padding(),
+        operators::rearrangement(),
         operators::indexing(),
+        operators::scattering(),
         operators::resampling()})
        // clang-format on
     table.insert(table.end(), family.begin(), family.end());

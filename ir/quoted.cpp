@@ -1,5 +1,6 @@
 #include "ir/quoted.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -24,6 +25,7 @@ std::optional<std::string> unquote(std::string_view text) {
   text = text.substr(1, text.size() - 2);
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') return std::nullopt;
     if (text[i] != '\\') {
       result += text[i];
     } else if (i + 3 < text.size() && text[i + 1] == 'x') {
@@ -32,13 +34,23 @@ std::optional<std::string> unquote(std::string_view text) {
       if (error != std::errc() || end != &text[i + 2] + 2) return std::nullopt;
       result += static_cast<char>(value);
       i += 3;
-    } else if (i + 1 < text.size()) {
+    } else if (i + 1 < text.size() && (text[i + 1] == '"' || text[i + 1] == '\\')) {
       result += text[++i];
     } else {
       return std::nullopt;
     }
   }
   return result;
+}
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.' || c == '\'';
+}
+
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && (name.front() < '0' || name.front() > '9') &&
+         std::all_of(name.begin(), name.end(), is_name_character);
 }
 
 }  // namespace lemma

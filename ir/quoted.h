@@ -11,4 +11,8 @@ std::string quote(std::string_view value);
 /// Inverse of quote(); nothing if the text is not exactly one quoted string.
 std::optional<std::string> unquote(std::string_view text);
 
+/// Whether a name can stand without quotes: letters, digits, '_', '.' and '\'', no digit first.
+bool is_plain_name(std::string_view name);
+bool is_name_character(char c);
+
 }  // namespace lemma

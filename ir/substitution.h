@@ -159,10 +159,10 @@ struct MatchedNode {
 
 /// Finds the values of all variables for a place where the structure of the left side fits: types of
 /// the rule's inputs and attributes of the matched nodes. True only if shapes, attributes, parameter ranges and conditions all agree.
-bool bind(const Substitution& rule, std::span<const TensorType* const> input_types,
-          std::span<const MatchedNode> nodes, RuleBindings& bindings);
+bool bind_variables(const Substitution& rule, std::span<const TensorType* const> input_types,
+                    std::span<const MatchedNode> nodes, RuleBindings& bindings);
 
-// The parts of bind().
+// The parts of bind_variables().
 
 /// Extends `bindings` so that the declared shape equals `shape`; false if that is impossible.
 /// What cannot be decided yet (two unknown variables in one dimension) is left out: shapes_agree

@@ -214,6 +214,10 @@ Result<void> check_direction(const Substitution& rule, std::span<const TermId> f
   for (const RuleCondition& condition : rule.conditions)
     for (const RuleExpression& argument : condition.arguments)
       LEMMA_RETURN_IF_ERROR(check_bound(sides, argument, "condition"));
+  for (const RuleGroup& group : rule.groups)
+    if (!sides.knows(group.name))
+      return bad_input(fmt::format("group '{}..' is not bound by the side that is matched",
+                                   group.name));
   for (const RuleParameter& parameter : rule.parameters) {
     if (!sides.knows(parameter.name))
       return bad_input(fmt::format("parameter '{}' is not bound by the side that is matched",

@@ -329,8 +329,8 @@ bool dimensions_are_sizes(const Substitution& rule, const RuleBindings& bindings
 
 }  // namespace
 
-bool bind(const Substitution& rule, std::span<const TensorType* const> input_types,
-          std::span<const MatchedNode> nodes, RuleBindings& bindings) {
+bool bind_variables(const Substitution& rule, std::span<const TensorType* const> input_types,
+                    std::span<const MatchedNode> nodes, RuleBindings& bindings) {
   std::vector<Shape> shapes;
   for (const TensorType* type : input_types) {
     if (type == nullptr || !type->is_known()) return false;

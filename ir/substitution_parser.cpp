@@ -262,10 +262,14 @@ class RuleParser {
   Result<void> group_line() {
     take();
     const std::string name = take().text;
+    if (declared(name).empty()) {  // one that stands in attributes only: Reshape{shape=[T..]}
+      LEMMA_RETURN_IF_ERROR(declare(name, "a group"));
+      rule_.groups.push_back({name});
+    }
     const auto group = std::find_if(rule_.groups.begin(), rule_.groups.end(),
                                     [&name](const RuleGroup& g) { return g.name == name; });
     if (group == rule_.groups.end())
-      return bad_input(fmt::format("no input has the group '{}..'", name));
+      return bad_input(fmt::format("'{}' is {}, not a group", name, declared(name)));
     LEMMA_RETURN_IF_ERROR(expect(":"));
     LEMMA_ASSIGN_OR_RETURN(group->minimum, axis_count());
     LEMMA_RETURN_IF_ERROR(expect(".."));

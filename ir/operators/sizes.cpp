@@ -56,4 +56,14 @@ Expression flat_index(DefinitionBuilder& builder, const Shape& shape,
   return position;
 }
 
+std::vector<Expression> unflattened(DefinitionBuilder& builder, const Shape& shape,
+                                    Expression position) {
+  std::vector<Expression> indices(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    indices[i] = i == 0 ? position : builder.floor_mod(position, shape[i]);
+    if (i > 0) position = builder.floor_div(position, shape[i]);
+  }
+  return indices;
+}
+
 }  // namespace lemma::operators

@@ -37,6 +37,10 @@ Expression reduction_index(DefinitionBuilder& builder, const Dimension& extent,
 Expression flat_index(DefinitionBuilder& builder, const Shape& shape,
                       const std::vector<Expression>& indices);
 
+/// The inverse: indices into `shape` of a row-major position.
+std::vector<Expression> unflattened(DefinitionBuilder& builder, const Shape& shape,
+                                    Expression position);
+
 /// Axes from `begin` up to `end`.
 inline Shape part(const Shape& shape, std::size_t begin, std::size_t end) {
   return {shape.begin() + static_cast<long>(begin), shape.begin() + static_cast<long>(end)};

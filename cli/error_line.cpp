@@ -1,0 +1,28 @@
+#include "cli/error_line.h"
+
+namespace lemma {
+
+std::string printable(std::string_view text) {
+  constexpr std::size_t longest = 1500;
+  std::string result(text.substr(0, longest));
+  for (char& c : result)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return result;
+}
+
+std::string error_line(std::string_view model, std::string_view message) {
+  std::string line = "lemma: ";
+  if (!model.empty() && !message.starts_with(model)) line += std::string(model) + ": ";
+  return printable(line + std::string(message));
+}
+
+ExitCode exit_code_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::bad_input: return ExitCode::bad_input;
+    case ErrorKind::unsupported: return ExitCode::some_models_failed;
+    case ErrorKind::internal: return ExitCode::internal_fault;
+  }
+  return ExitCode::internal_fault;
+}
+
+}  // namespace lemma

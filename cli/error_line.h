@@ -1,0 +1,18 @@
+#pragma once
+// How an error is told: one line on standard error and an exit code.
+
+#include <string>
+#include <string_view>
+
+#include "cli/exit_code.h"
+#include "ir/result.h"
+
+namespace lemma {
+
+/// Without control characters, which names in a damaged file may hold, and of bounded length.
+std::string printable(std::string_view text);
+/// "lemma: MODEL: MESSAGE", with the name of the model once.
+std::string error_line(std::string_view model, std::string_view message);
+ExitCode exit_code_of(ErrorKind kind);
+
+}  // namespace lemma

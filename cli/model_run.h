@@ -1,0 +1,47 @@
+#pragma once
+// Running one model on tensors from files or on random ones, and comparing what comes out with
+// files of expected tensors.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/shape_option.h"
+#include "ir/interpreter/compare.h"
+#include "ir/interpreter/tensor.h"
+
+namespace lemma {
+
+struct RunRequest {
+  std::filesystem::path model;
+  std::optional<std::filesystem::path> inputs;    // folder of input_0.pb, input_1.pb, ...
+  std::optional<std::uint64_t> seed;              // of random inputs, where there is no folder
+  std::optional<std::filesystem::path> expected;  // folder of output_0.pb, output_1.pb, ...
+  std::map<std::string, Shape, std::less<>> shapes;
+  interpreter::Tolerance tolerance;
+  int threads = 0;
+};
+
+enum class RunStatus { passed, wrong, unsupported, bad_input, internal_fault };
+std::string_view name(RunStatus status);
+
+struct RunOutput {
+  std::string name;
+  interpreter::Tensor value;
+  std::optional<interpreter::Comparison> comparison;
+};
+
+struct RunAnswer {
+  RunStatus status = RunStatus::passed;
+  std::string reason;  // one line; empty for `passed`
+  std::vector<RunOutput> outputs;
+  std::vector<std::string> notes;  // what was assumed, for people
+  double seconds = 0;              // of the computation alone
+};
+
+/// Never throws: what goes wrong is in the answer.
+RunAnswer run_model(const RunRequest& request);
+
+}  // namespace lemma

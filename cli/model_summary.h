@@ -1,0 +1,44 @@
+#pragma once
+// What `lemma inspect` tells about a graph, as data.
+
+#include <string>
+#include <vector>
+
+#include "costmodel/roofline.h"
+#include "ir/graph.h"
+
+namespace lemma {
+
+struct OperatorSummary {
+  std::string name;
+  std::int64_t count = 0;
+  double flops = 0, integer_operations = 0, bytes = 0, seconds = 0;
+  bool opaque = false;
+};
+
+struct OpaqueSummary {
+  std::string operator_name;  // with its domain, where that is not the standard one
+  std::string reason;
+  std::int64_t count = 0;
+};
+
+struct SymbolSummary {
+  std::string name;
+  std::string source;  // "axis 0 of input 'x'"; empty if no input has it as a size
+  std::int64_t uses = 0;  // types of values that mention it
+};
+
+struct ModelSummary {
+  GraphCost total;
+  std::int64_t constant_nodes = 0;  // operators computed once, from weights alone
+  std::vector<OperatorSummary> operators;  // costliest first
+  std::vector<OpaqueSummary> opaque;       // most frequent first
+  std::vector<SymbolSummary> symbols;      // by name
+};
+
+ModelSummary summarize(const Graph& graph, const RooflineModel& model);
+
+/// "Conv", or "com.microsoft.FusedConv" outside the standard domain.
+std::string qualified_name(const OpaqueOperator& op);
+
+}  // namespace lemma

@@ -1,0 +1,289 @@
+#include "cli/run_command.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iostream>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/atomic_file.h"
+#include "cli/error_line.h"
+#include "cli/model_run.h"
+#include "cli/table.h"
+#include "frontend_onnx/tensor_file.h"
+
+namespace lemma {
+
+namespace {
+
+namespace fs = std::filesystem;
+using interpreter::Comparison;
+using interpreter::Tensor;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t shown_elements = 6;
+
+struct RunArguments {
+  std::string model, batch, inputs, compare, outputs;
+  std::vector<std::string> shapes;
+  std::string engine = "interpreter";
+  std::uint64_t seed = 0;
+  bool random = false;
+  bool json = false;
+  int threads = 0;
+  interpreter::Tolerance tolerance = {.absolute = 1e-7, .relative = 1e-3};
+};
+
+struct Statistics {
+  double minimum = std::numeric_limits<double>::quiet_NaN();
+  double mean = std::numeric_limits<double>::quiet_NaN();
+  double maximum = std::numeric_limits<double>::quiet_NaN();
+};
+
+Statistics statistics_of(const std::vector<double>& elements) {
+  if (elements.empty()) return {};
+  double sum = 0;
+  for (const double element : elements) sum += element;
+  const auto [least, greatest] = std::minmax_element(elements.begin(), elements.end());
+  return {*least, sum / static_cast<double>(elements.size()), *greatest};
+}
+
+std::string first_elements(const Tensor& tensor) {
+  std::vector<std::string> shown;
+  if (is_real(tensor.data_type())) {
+    const std::vector<double> elements = tensor.reals();
+    for (std::size_t i = 0; i < std::min(elements.size(), shown_elements); ++i)
+      shown.push_back(fmt::format("{:.5g}", elements[i]));
+  } else {
+    const std::vector<std::int64_t> elements = tensor.integers();
+    for (std::size_t i = 0; i < std::min(elements.size(), shown_elements); ++i)
+      shown.push_back(tensor.data_type() == DataType::u64
+                          ? fmt::format("{}", static_cast<std::uint64_t>(elements[i]))
+                          : fmt::format("{}", elements[i]));
+  }
+  const bool more = tensor.element_count() > static_cast<std::int64_t>(shown_elements);
+  return fmt::format("{}{}", fmt::join(shown, " "), more ? " ..." : "");
+}
+
+Json comparison_json(const Comparison& comparison) {
+  return {{"equal", comparison.equal},
+          {"max_absolute_error", comparison.max_absolute_error},
+          {"max_relative_error", comparison.max_relative_error},
+          {"tolerance_factor", comparison.tolerance_factor},
+          {"failures", comparison.failures},
+          {"first_failure",
+           comparison.first_failure ? Json(*comparison.first_failure) : Json(nullptr)},
+          {"description", comparison.description}};
+}
+
+Json output_json(const RunOutput& output) {
+  const Statistics statistics = statistics_of(output.value.reals());
+  Json json = {{"name", output.name},
+               {"type", text(output.value.type())},
+               {"min", statistics.minimum},
+               {"mean", statistics.mean},
+               {"max", statistics.maximum}};
+  if (output.comparison) json["comparison"] = comparison_json(*output.comparison);
+  return json;
+}
+
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json answer_json(const std::string& model, const RunAnswer& answer) {
+  Json outputs = Json::array();
+  for (const RunOutput& output : answer.outputs) outputs.push_back(output_json(output));
+  return {{"model", model},
+          {"status", name(answer.status)},
+          {"reason", answer.reason},
+          {"seconds", answer.seconds},
+          {"outputs", outputs}};
+}
+
+std::string output_table(const RunAnswer& answer) {
+  using enum Table::Align;
+  Table table({"output", "type", "min", "mean", "max", "elements"},
+              {left, left, right, right, right, left});
+  for (const RunOutput& output : answer.outputs) {
+    const Statistics statistics = statistics_of(output.value.reals());
+    table.add({printable(output.name), text(output.value.type()),
+               fmt::format("{:.5g}", statistics.minimum), fmt::format("{:.5g}", statistics.mean),
+               fmt::format("{:.5g}", statistics.maximum), first_elements(output.value)});
+  }
+  return table.text();
+}
+
+std::string factor_text(double factor) {
+  if (std::isinf(factor)) return "none";
+  return fmt::format("{:.3g}", factor);
+}
+
+std::string comparison_table(const RunAnswer& answer) {
+  using enum Table::Align;
+  Table table({"output", "type", "equal", "max error", "max relative", "differing", "tolerance x",
+               "first difference"},
+              {left, left, left, right, right, right, right, left});
+  for (const RunOutput& output : answer.outputs) {
+    if (!output.comparison) continue;
+    const Comparison& comparison = *output.comparison;
+    table.add({printable(output.name), text(output.value.type()), comparison.equal ? "yes" : "NO",
+               fmt::format("{:.3g}", comparison.max_absolute_error),
+               fmt::format("{:.3g}", comparison.max_relative_error),
+               fmt::format("{}", comparison.failures),
+               comparison.type_difference.empty() ? factor_text(comparison.tolerance_factor) : "",
+               comparison.equal ? "" : comparison.description});
+  }
+  return table.text();
+}
+
+Result<void> write_outputs(const fs::path& folder, const RunAnswer& answer) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    return bad_input(fmt::format("{}: cannot be created: {}", folder.string(), error.message()));
+  for (std::size_t i = 0; i < answer.outputs.size(); ++i) {
+    const RunOutput& output = answer.outputs[i];
+    LEMMA_RETURN_IF_ERROR(
+        write_file_atomically(folder / fmt::format("output_{}.pb", i),
+                              serialize_tensor(output.name, output.value.constant())));
+  }
+  return {};
+}
+
+ExitCode exit_code_of(RunStatus status) {
+  switch (status) {
+    case RunStatus::passed: return ExitCode::done;
+    case RunStatus::wrong: return ExitCode::check_failed;
+    case RunStatus::unsupported: return ExitCode::some_models_failed;
+    case RunStatus::bad_input: return ExitCode::bad_input;
+    case RunStatus::internal_fault: return ExitCode::internal_fault;
+  }
+  return ExitCode::internal_fault;
+}
+
+ExitCode complain(std::string_view model, const Error& error) {
+  std::cerr << error_line(model, error.message) << "\n";
+  return exit_code_of(error.kind);
+}
+
+Result<RunRequest> request_of(const RunArguments& arguments) {
+  RunRequest request;
+  request.model = arguments.model;
+  if (!arguments.inputs.empty()) request.inputs = arguments.inputs;
+  if (arguments.random) request.seed = arguments.seed;
+  if (!arguments.compare.empty()) request.expected = arguments.compare;
+  request.tolerance = arguments.tolerance;
+  request.threads = arguments.threads;
+  LEMMA_ASSIGN_OR_RETURN(request.shapes, parse_shape_options(arguments.shapes));
+  return request;
+}
+
+ExitCode run_one(const RunArguments& arguments) {
+  auto request = request_of(arguments);
+  if (!request) return complain("", request.error());
+  RunAnswer answer = run_model(*request);
+  const bool computed = answer.status == RunStatus::passed || answer.status == RunStatus::wrong;
+  if (computed && !arguments.outputs.empty()) {
+    auto written = write_outputs(arguments.outputs, answer);
+    if (!written) return complain("", written.error());
+  }
+  for (const std::string& note : answer.notes) std::cerr << printable("note: " + note) << "\n";
+  if (arguments.json)
+    std::cout << dump(answer_json(arguments.model, answer)) << "\n";
+  else if (computed)
+    std::cout << (request->expected ? comparison_table(answer) : output_table(answer));
+  std::cout.flush();
+  if (!answer.reason.empty()) std::cerr << error_line(arguments.model, answer.reason) << "\n";
+  return exit_code_of(answer.status);
+}
+
+/// What went wrong most seriously.
+RunStatus worse(RunStatus a, RunStatus b) {
+  auto rank = [](RunStatus status) {
+    switch (status) {
+      case RunStatus::passed: return 0;
+      case RunStatus::unsupported: return 1;
+      case RunStatus::bad_input: return 2;
+      case RunStatus::wrong: return 3;
+      case RunStatus::internal_fault: return 4;
+    }
+    return 4;
+  };
+  return rank(a) < rank(b) ? b : a;
+}
+
+ExitCode run_batch(const RunArguments& arguments) {
+  std::ifstream jobs(arguments.batch);
+  if (!jobs) return complain("", Error{ErrorKind::bad_input, arguments.batch + ": cannot be read"});
+  RunStatus worst = RunStatus::passed;
+  std::string line;
+  for (std::size_t number = 1; std::getline(jobs, line); ++number) {
+    if (line.empty()) continue;
+    const std::size_t tab = line.find('\t');
+    if (tab == std::string::npos)
+      return complain("", Error{ErrorKind::bad_input,
+                                fmt::format("{}: line {}: expected MODEL<tab>FOLDER",
+                                            arguments.batch, number)});
+    RunRequest request;
+    request.model = line.substr(0, tab);
+    request.inputs = request.expected = line.substr(tab + 1);
+    request.tolerance = arguments.tolerance;
+    request.threads = arguments.threads;
+    const RunAnswer answer = run_model(request);
+    worst = worse(worst, answer.status);
+    if (arguments.json)
+      std::cout << dump({{"model", request.model.string()},
+                         {"status", name(answer.status)},
+                         {"reason", answer.reason}});
+    else
+      std::cout << printable(fmt::format("{}: {}{}{}", request.model.string(), name(answer.status),
+                                         answer.reason.empty() ? "" : ": ", answer.reason));
+    std::cout << std::endl;
+  }
+  return exit_code_of(worst);
+}
+
+ExitCode run_run(const RunArguments& arguments) {
+  if (arguments.batch.empty() == arguments.model.empty())
+    return complain("", Error{ErrorKind::bad_input, "give either a model or --batch FILE"});
+  return arguments.batch.empty() ? run_one(arguments) : run_batch(arguments);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& application, ExitCode& exit_code) {
+  auto* command = application.add_subcommand("run", "run an ONNX model, compare what it computes");
+  auto arguments = std::make_shared<RunArguments>();
+  command->add_option("model", arguments->model, "ONNX file");
+  auto* inputs = command->add_option("--inputs", arguments->inputs,
+                                     "folder of input_0.pb, input_1.pb, ... in order of the inputs");
+  command->add_option("--random", arguments->seed, "seed of random inputs")
+      ->each([arguments](const std::string&) { arguments->random = true; })
+      ->excludes(inputs);
+  command->add_option("--compare", arguments->compare,
+                      "folder of the expected output_0.pb, output_1.pb, ...");
+  command->add_option("--rtol", arguments->tolerance.relative, "relative tolerance")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--atol", arguments->tolerance.absolute, "absolute tolerance")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--shape", arguments->shapes,
+                      "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
+  command->add_option("--engine", arguments->engine, "what computes")
+      ->check(CLI::IsMember({"interpreter"}))
+      ->capture_default_str();
+  command->add_option("--outputs", arguments->outputs, "folder to write output_0.pb, ... to");
+  command->add_option("--batch", arguments->batch,
+                      "file of jobs, a line each: MODEL<tab>FOLDER of inputs and expected outputs");
+  command->add_option("--threads", arguments->threads, "0: all processors")
+      ->check(CLI::NonNegativeNumber);
+  command->add_flag("--json", arguments->json, "print one JSON object (a line each with --batch)");
+  command->callback([arguments, &exit_code] { exit_code = run_run(*arguments); });
+}
+
+}  // namespace lemma

@@ -1,0 +1,208 @@
+// From substitutions to patterns and plans.
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "egraph/pattern.h"
+
+namespace lemma {
+namespace {
+
+/// Terms from which the roots are computed.
+std::vector<char> needed_terms(const Substitution& rule, std::span<const TermId> roots) {
+  std::vector<char> needed(rule.terms.size(), 0);
+  for (const TermId root : roots) needed[root.v] = 1;
+  for (std::size_t i = needed.size(); i-- > 0;)
+    if (needed[i] != 0)
+      for (const TermId operand : rule.terms[i].operands)
+        if (!operand.is_none()) needed[operand.v] = 1;
+  return needed;
+}
+
+class Compiler {
+ public:
+  explicit Compiler(const Substitution& rule) { result_.rule = rule; }
+
+  Result<CompiledRule> compile() {
+    const Substitution& rule = result_.rule;
+    variable_of_.assign(rule.terms.size(), PatternNode::absent_operand);
+    result_.input_variables.assign(rule.inputs.size(), PatternNode::absent_operand);
+    const std::vector<char> needed = needed_terms(rule, rule.left);
+    for (std::uint32_t i = 0; i < rule.terms.size(); ++i)
+      if (needed[i] != 0) add_term({i});
+    for (const TermId root : rule.left) {
+      if (rule.terms[root.v].is_input)
+        return bad_input(fmt::format("{}: the left side is the bare input '{}'", rule.name,
+                                     rule.inputs[rule.terms[root.v].input].name));
+      result_.left_variables.push_back(variable_of_[root.v]);
+    }
+    for (std::uint32_t i = 0; i < result_.nodes.size(); ++i) result_.plans.push_back(plan_from(i));
+    result_.symmetric = is_symmetric();
+    return std::move(result_);
+  }
+
+ private:
+  void add_term(TermId id) {
+    const RuleTerm& term = result_.rule.terms[id.v];
+    const std::uint32_t variable = result_.variable_count++;
+    variable_of_[id.v] = variable;
+    if (term.is_input) {
+      result_.input_variables[term.input] = variable;
+      return;
+    }
+    std::uint32_t computed = variable;
+    if (term.output_count > 1) {
+      PatternNode projection;
+      projection.kind = ENodeKind::projection;
+      projection.output = term.output;
+      projection.result = variable;
+      const auto known = tuple_of(term);
+      computed = known ? *known : result_.variable_count++;
+      projection.operands = {computed};
+      result_.nodes.push_back(std::move(projection));
+      if (known) return;
+    }
+    PatternNode node;
+    node.op = term.op;
+    node.output_count = term.output_count;
+    node.term = id;
+    node.result = computed;
+    for (const TermId operand : term.operands)
+      node.operands.push_back(operand.is_none() ? PatternNode::absent_operand
+                                                : variable_of_[operand.v]);
+    result_.nodes.push_back(std::move(node));
+  }
+
+  /// The variable of the tuple, if another output of the same node came before.
+  std::optional<std::uint32_t> tuple_of(const RuleTerm& term) const {
+    for (const PatternNode& node : result_.nodes) {
+      if (node.kind != ENodeKind::operation || node.output_count < 2) continue;
+      const RuleTerm& other = result_.rule.terms[node.term.v];
+      if (other.op == term.op && other.attributes == term.attributes &&
+          other.operands == term.operands)
+        return node.result;
+    }
+    return std::nullopt;
+  }
+
+  /// Greedy: a node whose class is known, the more operands known the better; else one with a known
+  /// operand; else any.
+  std::vector<MatchStep> plan_from(std::uint32_t first) const {
+    std::vector<char> known(result_.variable_count, 0), done(result_.nodes.size(), 0);
+    std::vector<MatchStep> plan;
+    MatchStep next{MatchStep::Way::scan, first, 0};
+    while (true) {
+      plan.push_back(next);
+      const PatternNode& node = result_.nodes[next.node];
+      done[next.node] = 1;
+      known[node.result] = 1;
+      for (const std::uint32_t operand : node.operands)
+        if (operand != PatternNode::absent_operand) known[operand] = 1;
+      const auto best = best_step(known, done);
+      if (!best) return plan;
+      next = *best;
+    }
+  }
+
+  std::optional<MatchStep> best_step(const std::vector<char>& known,
+                                     const std::vector<char>& done) const {
+    std::optional<MatchStep> best;
+    std::size_t best_score = 0;
+    for (std::uint32_t i = 0; i < result_.nodes.size(); ++i) {
+      if (done[i] != 0) continue;
+      const PatternNode& node = result_.nodes[i];
+      MatchStep step{MatchStep::Way::scan, i, 0};
+      std::size_t score = 1;
+      for (std::uint32_t k = 0; k < node.operands.size(); ++k) {
+        if (node.operands[k] == PatternNode::absent_operand || known[node.operands[k]] == 0) continue;
+        step = {MatchStep::Way::up, i, k};
+        score += 2;
+      }
+      if (known[node.result] != 0) {
+        step = {MatchStep::Way::down, i, 0};
+        score += 1000;
+      }
+      if (score <= best_score) continue;
+      best = step;
+      best_score = score;
+    }
+    return best;
+  }
+
+  /// Whether exchanging the two outputs of the left side gives the same left side with other names.
+  bool is_symmetric() const {
+    const Substitution& rule = result_.rule;
+    if (rule.left.size() != 2 || !rule.conditions.empty() || !rule.parameters.empty()) return false;
+    return description({rule.left[0], rule.left[1]}) == description({rule.left[1], rule.left[0]});
+  }
+
+  /// The left side with names replaced by the order of their first occurrence.
+  std::string description(std::vector<TermId> roots) const {
+    const Substitution& rule = result_.rule;
+    std::map<std::string, std::size_t> names;
+    std::string result;
+    const auto number = [&names](const std::string& name) {
+      return names.try_emplace(name, names.size()).first->second;
+    };
+    const std::function<void(const RuleExpression&)> describe = [&](const RuleExpression& e) {
+      result += fmt::format("({} {}", static_cast<int>(e.kind), text(e.literal));
+      const bool named = e.kind == RuleExpression::Kind::variable ||
+                         e.kind == RuleExpression::Kind::splice;
+      if (named) result += fmt::format(" {}", number(e.name));
+      if (e.kind == RuleExpression::Kind::call) result += " " + e.name;
+      for (const RuleExpression& argument : e.arguments) describe(argument);
+      result += ")";
+    };
+    std::vector<TermId> stack(roots.rbegin(), roots.rend());
+    std::map<std::uint32_t, std::size_t> seen;
+    while (!stack.empty()) {
+      const TermId id = stack.back();
+      stack.pop_back();
+      if (id.is_none()) {
+        result += " none";
+        continue;
+      }
+      const auto [where, is_new] = seen.try_emplace(id.v, seen.size());
+      result += fmt::format(" t{}", where->second);
+      if (!is_new) continue;
+      const RuleTerm& term = rule.terms[id.v];
+      if (term.is_input) {
+        const RuleInput& input = rule.inputs[term.input];
+        result += fmt::format(" input {} {}", static_cast<int>(input.data_type), input.weight);
+        for (const RuleExpression& size : input.shape) describe(size);
+        continue;
+      }
+      result += fmt::format(" {} {}/{}", term.op.v, term.output, term.output_count);
+      for (const auto& [name, value] : term.attributes) {
+        result += " " + name;
+        describe(value);
+      }
+      stack.insert(stack.end(), term.operands.rbegin(), term.operands.rend());
+    }
+    return result;
+  }
+
+  CompiledRule result_;
+  std::vector<std::uint32_t> variable_of_;
+};
+
+}  // namespace
+
+Result<CompiledRule> compile_rule(const Substitution& rule) { return Compiler(rule).compile(); }
+
+Result<std::vector<CompiledRule>> compile_rules(std::span<const Substitution> rules) {
+  std::vector<CompiledRule> result;
+  for (const Substitution& rule : rules) {
+    LEMMA_ASSIGN_OR_RETURN(CompiledRule forward, compile_rule(rule));
+    result.push_back(std::move(forward));
+    if (!rule.bidirectional) continue;
+    LEMMA_ASSIGN_OR_RETURN(CompiledRule backward, compile_rule(reversed(rule)));
+    result.push_back(std::move(backward));
+  }
+  return result;
+}
+
+}  // namespace lemma

@@ -1,0 +1,177 @@
+#pragma once
+// An e-graph over tensor values: a set of terms and a congruence on them (Nelson and Oppen 1980;
+// deferred rebuilding after Willsey et al., "egg", POPL 2021).
+//
+// Meaning. All e-nodes of one class compute the same value whatever the graph's inputs are. A class
+// may contain itself below one of its nodes (x = x * 1); choosing one node for each class without
+// running in circles is the matter of extraction.
+//
+// Canonical: find(c) == c. Children of e-nodes are canonical after rebuild(), not between unite()
+// and rebuild(). Everything is ordered by number, so that two runs do the same.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/inlined_vector.h>
+
+#include "egraph/enode.h"
+#include "egraph/node_table.h"
+#include "ir/graph.h"
+
+namespace lemma {
+
+class EGraph {
+ public:
+  // Terms.
+
+  /// Adds the inputs of the graph and what its outputs need; to be called once, before anything else
+  /// is added. Returns the class of each value; none for values that are not needed.
+  std::vector<ClassId> add_graph(const Graph& graph);
+  ClassId add_constant(const Constant& constant);
+  /// Completes attributes and infers types; the class is a tuple if output_count > 1.
+  Result<ClassId> add_operation(OperatorId op, std::span<const ClassId> children,
+                                AttributesId attributes, std::uint32_t output_count = 1);
+  Result<ClassId> add_operation(OperatorId op, std::span<const ClassId> children,
+                                Attributes attributes, std::uint32_t output_count = 1);
+  /// Output of a tuple.
+  ClassId add_projection(ClassId tuple, std::uint32_t output);
+  AttributesId intern(Attributes attributes);
+
+  // Equalities.
+
+  /// False if they were equal already. Values of different types cannot be equal: an internal error.
+  Result<bool> unite(ClassId a, ClassId b);
+  /// Restores congruence: equal children make equal nodes. Cheap if nothing changed.
+  void rebuild();
+  ClassId find(ClassId id) const;
+
+  // Reading. Duplicate nodes are left out by nodes() and parents() after rebuild().
+
+  std::size_t node_count() const { return table_.size(); }  // without duplicates
+  std::size_t id_count() const { return nodes_.size(); }    // with them
+  std::size_t class_count() const { return class_count_; }
+  std::size_t memory_bytes() const;
+
+  const ENode& node(ENodeId id) const { return nodes_[id.v]; }
+  std::span<const ClassId> children(ENodeId id) const;
+  /// The children with which the node was added: classes as they were then, never renamed. The term of
+  /// class id c is that of node c over the terms of these, which have smaller numbers.
+  std::span<const ClassId> founding_children(ENodeId id) const;
+  /// For canonical classes.
+  const std::vector<ENodeId>& nodes(ClassId id) const { return classes_[id.v].nodes; }
+  const std::vector<ENodeId>& parents(ClassId id) const { return classes_[id.v].parents; }
+  const std::vector<ENodeId>& nodes_of(OperatorId op) const { return operator_nodes_[op.v]; }
+  const std::vector<ENodeId>& projections() const { return projections_; }
+
+  TypeId type_id(ClassId id) const { return classes_[find(id).v].type; }
+  /// One type for a value; one for each output for a tuple.
+  const std::vector<TensorType>& types(ClassId id) const { return types_[type_id(id).v]; }
+  const TensorType& type(ClassId id) const { return types(id).front(); }
+  /// Types of a node's children, undefined for absent ones, as Instance wants them.
+  std::vector<TensorType> input_types(ENodeId id) const;
+  /// Some node of the class depends on no graph input and no opaque node.
+  bool weight_only(ClassId id) const { return classes_[find(id).v].weight_only; }
+  /// The node's own inputs are weight-only (then it can be computed ahead of time).
+  bool weight_only(ENodeId id) const;
+  const Attributes& attributes(AttributesId id) const { return attributes_[id.v]; }
+  const Attributes& attributes(const ENode& node) const { return attributes_[node.payload]; }
+  const Constant& constant(const ENode& node) const { return constants_[node.payload]; }
+  /// The contents of a class that holds a constant; null otherwise.
+  const Constant* constant_of(ClassId id) const;
+  const OpaqueOperator& opaque(const ENode& node) const { return opaques_[node.payload]; }
+  const std::string& input_name(const ENode& node) const { return input_names_[node.payload]; }
+
+  /// Grows with every call of advance_clock(); changed nodes carry the time of their change.
+  std::uint32_t clock() const { return clock_; }
+  void advance_clock() { ++clock_; }
+
+  // What to_graph() needs from the graph that was added.
+
+  struct Output {
+    std::string name;
+    ClassId value;
+  };
+  const std::string& graph_name() const { return graph_name_; }
+  const std::vector<Output>& outputs() const { return outputs_; }
+  const std::vector<ENodeId>& inputs() const { return inputs_; }
+  /// Suggested names by founding class, in order of node.
+  const std::vector<std::pair<ClassId, std::string>>& names() const { return names_; }
+  /// Nodes with smaller numbers came from add_graph.
+  std::uint32_t original_id_limit() const { return original_id_limit_; }
+
+  /// Everything that the comments of this class promise; for tests and debugging. To be called
+  /// after rebuild().
+  Result<void> check_invariants() const;
+
+ private:
+  struct EClass {
+    std::vector<ENodeId> nodes;
+    std::vector<ENodeId> parents;
+    TypeId type;
+    bool weight_only = false;
+    std::uint32_t constant = 0xffffffffU;  // position, if the class holds a constant
+  };
+  struct Inferred {  // of one operator on given types; attributes are complete
+    bool valid = false;
+    AttributesId attributes;
+    TypeId type;
+    std::string error;
+  };
+  using InferenceKey = absl::InlinedVector<std::uint32_t, 8>;
+
+  TypeId intern(std::vector<TensorType> types);
+  const Inferred& infer(OperatorId op, std::span<const ClassId> children, AttributesId attributes,
+                        std::uint32_t output_count);
+  std::size_t hash_of(const ENode& node, std::span<const ClassId> children) const;
+  std::uint32_t lookup(std::size_t hash, const ENode& node,
+                       std::span<const ClassId> children) const;
+  ClassId add(ENode node, std::span<const ClassId> children, TypeId type, bool weight_only);
+  ClassId append(ENode node, std::span<const ClassId> canonical, std::span<const ClassId> founding,
+                 TypeId type, bool weight_only);
+  ClassId add_leaf(ENodeKind kind, std::uint32_t payload, std::vector<TensorType> types);
+  bool all_weight_only(std::span<const ClassId> children) const;
+  void touch(const std::vector<ENodeId>& nodes);
+  void repair(ENodeId id);
+  void mark_duplicate(ENodeId id);
+  void propagate_weight_only();
+  void drop_duplicates();
+
+  std::vector<ENode> nodes_;
+  std::vector<ClassId> children_, founding_children_;  // by ENode::first_child
+  std::vector<EClass> classes_;                        // by number; contents at canonical ones
+  mutable std::vector<std::uint32_t> parent_of_;       // union-find
+  NodeTable table_;
+  std::size_t class_count_ = 0;
+  std::size_t list_entries_ = 0;
+  std::uint32_t clock_ = 1;
+  std::uint32_t original_id_limit_ = 0;
+
+  std::vector<std::vector<ENodeId>> operator_nodes_;
+  std::vector<ENodeId> projections_;
+  std::vector<ClassId> changed_;          // merged since the last rebuild
+  std::vector<ClassId> weight_changed_;
+  std::vector<ENodeId> duplicates_;       // found by the rebuild that is going on
+
+  std::vector<Attributes> attributes_ = {Attributes{}};
+  absl::flat_hash_map<std::size_t, std::vector<std::uint32_t>> attributes_by_hash_;
+  std::vector<std::vector<TensorType>> types_;
+  absl::flat_hash_map<std::size_t, std::vector<std::uint32_t>> types_by_hash_;
+  absl::flat_hash_map<InferenceKey, std::unique_ptr<Inferred>> inferred_;
+
+  std::vector<Constant> constants_;
+  absl::flat_hash_map<std::size_t, std::vector<ClassId>> constants_by_hash_;
+  std::vector<OpaqueOperator> opaques_;
+  std::vector<std::string> input_names_;
+
+  std::string graph_name_ = "graph";
+  std::vector<Output> outputs_;
+  std::vector<ENodeId> inputs_;
+  std::vector<std::pair<ClassId, std::string>> names_;
+};
+
+}  // namespace lemma

@@ -1,0 +1,67 @@
+#pragma once
+// Equality saturation: applying rules to an e-graph until nothing new follows or a limit is reached.
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "egraph/egraph.h"
+#include "egraph/pattern.h"
+
+namespace lemma {
+
+struct SaturationLimits {
+  std::size_t max_nodes = 100'000;
+  std::size_t max_iterations = 30;
+  double max_seconds = 30;
+  std::size_t max_bytes = 2'000'000'000;
+  /// A rule with more new matches than this in one iteration is not applied, and rests for
+  /// `rest_iterations`; both double each time (the back-off scheduler of egg). 0: no limit.
+  std::size_t match_limit = 10'000;
+  std::size_t rest_iterations = 3;
+  /// Rules with several outputs can merge what they merged before, without end: they take part in
+  /// this many iterations.
+  std::size_t multi_output_iterations = 3;
+  bool log_applications = false;
+  /// Asked now and then, also within an iteration; true ends the saturation.
+  std::function<bool()> cancelled;
+};
+
+enum class StopReason { saturated, nodes, iterations, time, memory, cancelled, failed };
+std::string_view name(StopReason reason);
+
+struct RuleStatistics {
+  std::size_t matches = 0;       // new places found
+  std::size_t applications = 0;  // of them, those that changed the e-graph
+  std::size_t dropped = 0;       // right side not well typed, or of another type
+  std::size_t rejected = 0;      // structure fitted; types, attributes or conditions did not
+  std::size_t rests = 0;         // times that the scheduler made the rule rest
+  double seconds = 0;            // searching
+};
+
+/// One use of a rule. The claim about ground terms: with each input standing for the term of its id
+/// (EGraph::founding_children) and the variables bound as here, left equals right.
+struct Application {
+  std::uint32_t rule = 0;  // in the list given to saturate()
+  RuleBindings bindings;
+  std::vector<ClassId> inputs;       // by input of the rule
+  std::vector<ClassId> left, right;  // by output
+};
+
+struct SaturationReport {
+  StopReason stop = StopReason::saturated;
+  std::size_t iterations = 0;
+  double seconds = 0;
+  std::vector<RuleStatistics> rules;
+  std::vector<Application> log;  // those that changed the e-graph, in order
+  std::string failure;           // what was found wrong (StopReason::failed)
+};
+
+/// The e-graph is rebuilt at the end, whatever stopped it. Limits are checked within iterations,
+/// so that nodes exceed theirs by one right side at most.
+SaturationReport saturate(EGraph& egraph, std::span<const CompiledRule> rules,
+                          const SaturationLimits& limits = {});
+
+}  // namespace lemma

@@ -1,0 +1,39 @@
+#pragma once
+// Types as model files declare them, and the names of symbolic sizes.
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "frontend_onnx/messages.h"
+#include "ir/tensor_type.h"
+
+namespace lemma::frontend {
+
+/// Gives every named size (dim_param) its symbol, and every unnamed one a symbol of its own. Names in
+/// a file are free text; symbols are words.
+class SizeSymbols {
+ public:
+  Dimension named(const std::string& parameter);
+  Dimension unnamed(const std::string& value, std::size_t axis);
+  /// Claims the symbols of a shape that did not come from the file, as their own names.
+  void claim(const Shape& shape);
+
+  /// The name in the file for each symbol that has one.
+  const std::map<std::string, std::string>& parameters() const { return parameters_; }
+
+ private:
+  std::string unique(std::string_view base);
+  std::map<std::string, std::string> by_parameter_;
+  std::map<std::string, std::string> parameters_;
+  std::set<std::string> taken_;
+};
+
+/// The declared tensor type: undefined for what is no tensor, no shape where none is declared.
+Result<TensorType> declared_type(const ::onnx::ValueInfoProto& value, SizeSymbols& symbols);
+
+/// Writes a type into a declaration, keeping what it says of sizes that `type` has no file name for.
+void declare_type(const TensorType& type, const std::map<std::string, std::string>& parameters,
+                  ::onnx::ValueInfoProto& value);
+
+}  // namespace lemma::frontend

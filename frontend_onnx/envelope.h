@@ -1,0 +1,30 @@
+#pragma once
+// The contents of a ModelEnvelope. Messages are held in serialized form, with the data of large
+// tensors taken out (frontend_onnx/wire.h).
+
+#include <map>
+#include <set>
+
+#include "frontend_onnx/functions.h"
+#include "frontend_onnx/model.h"
+#include "frontend_onnx/tensor_source.h"
+
+namespace lemma {
+
+struct ModelEnvelope::Data {
+  std::string header;  // ModelProto: no functions; the graph has only documentation and metadata
+  std::int64_t ir_version = 0;
+  frontend::OperatorSets operator_sets;
+  std::map<std::string, std::string> declarations;       // ValueInfoProto by name
+  std::map<std::string, std::string> overridable;        // TensorProto by name of the input
+  std::set<std::string> initializers;                    // names
+  std::map<std::string, std::string> node_names;         // by the node's first output
+  std::map<std::string, std::string> functions;          // FunctionProto by function_key
+  std::vector<std::string> quantization_annotations;     // TensorAnnotation
+  std::map<std::string, std::string> size_parameters;    // dim_param by symbol
+  std::shared_ptr<const frontend::TensorSource> source;  // of tensors in serialized messages
+  bool external_data = false;
+  std::vector<std::string> notes;
+};
+
+}  // namespace lemma

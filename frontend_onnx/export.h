@@ -1,0 +1,35 @@
+#pragma once
+// ONNX files out: same inputs, outputs, operator set and names as the model that came in. The same
+// model always gives the same bytes.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "frontend_onnx/model.h"
+
+namespace lemma {
+
+enum class ExternalData : std::uint8_t {
+  as_imported,  // if the original used it, or the file would exceed `inline_limit`
+  never,
+  always,
+};
+
+struct ExportOptions {
+  ExternalData external_data = ExternalData::as_imported;
+  /// Tensors of at least this many bytes go to the external data file, if there is one.
+  std::size_t external_threshold = 1024;
+  /// Protobuf readers refuse messages from 2 GiB on; some room is left below.
+  std::uint64_t inline_limit = 0x7fff0000;
+};
+
+/// Writes `path`, and `<stem>.data` beside it where external data is used. Each file appears
+/// complete or not at all; weights go from their mapping to the file without being held in memory.
+Result<void> export_model(const OnnxModel& model, const std::filesystem::path& path,
+                          const ExportOptions& options = {});
+
+/// The bytes of the file, without external data.
+Result<std::string> serialize_model(const OnnxModel& model);
+
+}  // namespace lemma

@@ -1,0 +1,267 @@
+#include "frontend_onnx/graph_builder.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <onnx/onnx_pb.h>
+
+#include "frontend_onnx/import.h"
+#include "frontend_onnx/node_attributes.h"
+#include "frontend_onnx/subgraphs.h"
+
+namespace lemma::frontend {
+
+using Node = ::onnx::NodeProto;
+
+void GraphBuilder::name_value(const std::string& name, ValueId value) {
+  if (name.empty()) return;
+  values_.insert_or_assign(name, value);
+  graph_.suggest_name(value, name);
+}
+
+void GraphBuilder::bind(ValueId input, Constant contents) {
+  if (!is_real(contents.type().data_type)) {
+    const auto integers = contents.integers();
+    known_.set(input, Shape(integers.begin(), integers.end()));
+  }
+  bound_.insert_or_assign(input, std::move(contents));
+}
+
+const ValueId* GraphBuilder::find(const std::string& name) const {
+  const auto found = values_.find(name);
+  return found != values_.end() ? &found->second : nullptr;
+}
+
+Result<void> GraphBuilder::add_node(const FlatNode& flat) {
+  const Node& node = *flat.node;
+  auto added = [&]() -> Result<void> {
+    LEMMA_ASSIGN_OR_RETURN(const Operands operands, operands_of(node));
+    if (!flat.opaque_reason.empty()) return add_opaque(node, operands, flat.opaque_reason);
+    LEMMA_ASSIGN_OR_RETURN(const bool constant, add_constant_node(node));
+    if (constant) return {};
+    auto operation = add_operation(node, operands);
+    if (operation) return {};
+    if (operation.error().kind == ErrorKind::bad_input) return operation;
+    return add_opaque(node, operands, std::move(operation.error().message));
+  }();
+  if (!added) return with_context(label(flat), std::move(added.error()));
+  return {};
+}
+
+Result<GraphBuilder::Operands> GraphBuilder::operands_of(const Node& node) const {
+  Operands operands;
+  for (const std::string& input : node.input()) {
+    const ValueId* value = input.empty() ? nullptr : find(input);
+    if (value == nullptr && !input.empty())
+      return bad_input(fmt::format("input '{}' is not defined", input));
+    operands.values.push_back(value != nullptr ? *value : ValueId::none());
+  }
+  for (const std::string& name : captured_names(node)) {
+    const ValueId* value = find(name);
+    if (value == nullptr)
+      return bad_input(fmt::format("'{}', used in a subgraph, is not defined", name));
+    operands.captured.push_back(*value);
+  }
+  return operands;
+}
+
+// ---- Constants ----------------------------------------------------------------------------------
+
+Result<void> GraphBuilder::add_tensor(const std::string& name, const ::onnx::TensorProto& tensor) {
+  auto constant = constant_from(tensor, source_);
+  if (constant) {
+    const ValueId value = graph_.add_constant(std::move(*constant));
+    known_.update(graph_, graph_.producer(value));
+    name_value(name, value);
+    return {};
+  }
+  if (constant.error().kind != ErrorKind::unsupported)
+    return with_context(fmt::format("tensor '{}'", name), std::move(constant.error()));
+  Node node;
+  node.set_op_type("Constant");
+  node.add_output(name);
+  auto& attribute = *node.add_attribute();
+  attribute.set_name("value");
+  attribute.set_type(::onnx::AttributeProto::TENSOR);
+  *attribute.mutable_t() = tensor;
+  return add_opaque(node, {}, std::move(constant.error().message));
+}
+
+/// Whether the node was a constant that the graph can hold.
+Result<bool> GraphBuilder::add_constant_node(const Node& node) {
+  if (node.op_type() != "Constant" || !canonical_domain(node.domain()).empty()) return false;
+  if (node.attribute_size() != 1 || node.output_size() != 1 || node.output(0).empty()) return false;
+  const auto& attribute = node.attribute(0);
+  if (!attribute.ref_attr_name().empty()) return false;
+  const std::string& name = attribute.name();
+  if (name == "value" && attribute.has_t()) {
+    LEMMA_RETURN_IF_ERROR(add_tensor(node.output(0), attribute.t()));
+    return true;
+  }
+  std::optional<Constant> constant;
+  if (name == "value_float") {
+    constant = Constant::scalar_f32(attribute.f());
+  } else if (name == "value_int") {
+    constant = Constant::of(DataType::i64, {}, std::vector<std::int64_t>{attribute.i()});
+  } else if (name == "value_floats") {
+    const std::vector<float> elements(attribute.floats().begin(), attribute.floats().end());
+    constant = Constant::of(DataType::f32, {attribute.floats_size()}, elements);
+  } else if (name == "value_ints") {
+    constant = Constant::of_integers({attribute.ints().begin(), attribute.ints().end()});
+  } else {
+    return false;
+  }
+  const ValueId value = graph_.add_constant(std::move(*constant));
+  known_.update(graph_, graph_.producer(value));
+  name_value(node.output(0), value);
+  return true;
+}
+
+// ---- Operations ---------------------------------------------------------------------------------
+
+Result<int> GraphBuilder::operator_set_of(const Node& node) const {
+  const std::string domain = canonical_domain(node.domain());
+  const auto found = sets_.find(domain);
+  if (found == sets_.end())
+    return unsupported(fmt::format("the model imports no operator set of domain '{}'", domain));
+  if (!domain.empty()) return found->second;
+  if (found->second < oldest_operator_set)
+    return unsupported(fmt::format("operator set {} is older than {}, the oldest that is understood",
+                                   found->second, oldest_operator_set));
+  if (found->second > newest_operator_set)
+    return unsupported(fmt::format("operator set {} is newer than {}, the newest that is understood",
+                                   found->second, newest_operator_set));
+  return found->second;
+}
+
+/// Outputs up to the last one that something uses; at least one.
+std::size_t GraphBuilder::used_outputs(const Node& node) const {
+  int count = node.output_size();
+  while (count > 1 && !used_.contains(node.output(count - 1))) --count;
+  return static_cast<std::size_t>(count);
+}
+
+Result<OnnxCall> GraphBuilder::call_of(const Node& node, int set, const Operands& operands) const {
+  OnnxCall call;
+  call.name = node.op_type();
+  call.opset = set;
+  call.output_count = used_outputs(node);
+  LEMMA_RETURN_IF_ERROR(read_attributes(node, source_, call));
+  for (std::size_t i = 0; i < operands.values.size(); ++i) {
+    const ValueId value = operands.values[i];
+    OnnxOperand& operand = call.inputs.emplace_back();
+    if (value.is_none()) continue;
+    operand.type = graph_.type(value);
+    if (!operand.type.is_known())
+      return unsupported(fmt::format("input {} has the type {}", i, text(operand.type)));
+    operand.constant = graph_.constant_of(value);
+    if (const auto bound = bound_.find(value); bound != bound_.end())
+      operand.constant = &bound->second;
+    operand.elements = known_.find(value);
+  }
+  return call;
+}
+
+Result<NodeId> GraphBuilder::apply(const OnnxMatch& match, const OnnxCall& call,
+                                   const Operands& operands) {
+  LEMMA_ASSIGN_OR_RETURN(ImportedCall imported, import_call(*match.record, *match.mapping, call));
+  std::vector<ValueId> inputs;
+  for (const int position : imported.inputs) {
+    if (position >= static_cast<int>(operands.values.size()))
+      return internal_error("the mapping names an input that is not there");
+    inputs.push_back(position < 0 ? ValueId::none()
+                                  : operands.values[static_cast<std::size_t>(position)]);
+  }
+  return graph_.add_operation(operator_named(match.record->name), std::move(inputs),
+                              std::move(imported.attributes), call.output_count);
+}
+
+/// Whether a mismatch of shapes would be one at run time: with sizes that are not known, shapes that
+/// cannot be shown to agree may still do.
+bool GraphBuilder::has_fixed_types(const Operands& operands) const {
+  return std::all_of(operands.values.begin(), operands.values.end(), [this](ValueId value) {
+    if (value.is_none()) return true;
+    const Shape* elements = known_.find(value);
+    return graph_.type(value).shape && is_constant(*graph_.type(value).shape) &&
+           (elements == nullptr || is_constant(*elements));
+  });
+}
+
+Result<void> GraphBuilder::add_operation(const Node& node, const Operands& operands) {
+  if (node.output_size() == 0 || !operands.captured.empty())
+    return unsupported(node.output_size() == 0 ? "it has no outputs" : "it has subgraphs");
+  LEMMA_ASSIGN_OR_RETURN(const int set, operator_set_of(node));
+  const std::string domain = canonical_domain(node.domain());
+  auto [cached, is_new] = candidates_.try_emplace(domain + "." + node.op_type());
+  if (is_new) cached->second = onnx_candidates(domain, node.op_type(), set);
+  if (cached->second.empty())
+    return unsupported(fmt::format("operator '{}{}{}' of operator set {} has no record", domain,
+                                   domain.empty() ? "" : ".", node.op_type(), set));
+  LEMMA_ASSIGN_OR_RETURN(const OnnxCall call, call_of(node, set, operands));
+  std::optional<Error> reason;
+  for (const OnnxMatch& match : cached->second) {
+    auto id = apply(match, call, operands);
+    if (id) {
+      known_.update(graph_, *id);
+      const lemma::Node operation = graph_.node(*id);  // a copy: folding adds nodes
+      for (std::size_t i = 0; i < call.output_count; ++i)
+        name_value(node.output(static_cast<int>(i)),
+                   folded(operation.output(static_cast<std::uint32_t>(i))));
+      return {};
+    }
+    // What one candidate finds wrong, another may still express.
+    if (!reason || id.error().kind == ErrorKind::bad_input) reason = std::move(id.error());
+  }
+  if (reason->kind == ErrorKind::bad_input && !has_fixed_types(operands))
+    reason->kind = ErrorKind::unsupported;
+  if (reason->kind == ErrorKind::internal) reason->message.insert(0, "internal error: ");
+  return tl::unexpected<Error>(std::move(*reason));
+}
+
+/// The value, or a constant in its place where its contents are known without symbols.
+ValueId GraphBuilder::folded(ValueId value) {
+  const Shape* elements = known_.find(value);
+  const TensorType& type = graph_.type(value);
+  if (elements == nullptr || !type.shape || graph_.constant_of(value) != nullptr) return value;
+  const auto contents = constant_sizes(*elements);
+  const auto sizes = constant_sizes(*type.shape);
+  if (!contents || !sizes) return value;
+  std::optional<Constant> constant;
+  if (type.data_type == DataType::i64)
+    constant = Constant::of(DataType::i64, *sizes, *contents);
+  else if (type.data_type == DataType::i32)
+    constant = Constant::of(DataType::i32, *sizes,
+                            std::vector<std::int32_t>(contents->begin(), contents->end()));
+  if (!constant || constant->element_count() != contents->size()) return value;
+  const ValueId replacement = graph_.add_constant(std::move(*constant));
+  known_.update(graph_, graph_.producer(replacement));
+  return replacement;
+}
+
+// ---- Opaque nodes -------------------------------------------------------------------------------
+
+Result<void> GraphBuilder::add_opaque(const Node& node, const Operands& operands,
+                                      std::string reason) {
+  // Export will read this data: what is wrong with it is the model's fault, to be said now.
+  std::optional<Error> error;
+  for_each_tensor(node, [&](const ::onnx::TensorProto& tensor) {
+    auto located = source_.locate(tensor);
+    if (!located && !error) error = std::move(located.error());
+  });
+  if (error) return tl::unexpected<Error>(std::move(*error));
+  std::vector<TensorType> types;
+  for (const std::string& output : node.output()) {
+    const auto declared = declared_.find(output);
+    types.push_back(declared != declared_.end() ? declared->second : TensorType{});
+  }
+  std::vector<ValueId> inputs = operands.values;
+  inputs.insert(inputs.end(), operands.captured.begin(), operands.captured.end());
+  const NodeId id = graph_.add_opaque({canonical_domain(node.domain()), node.op_type(),
+                                       node.SerializeAsString(), std::move(reason)},
+                                      std::move(inputs), std::move(types));
+  for (int i = 0; i < node.output_size(); ++i)
+    name_value(node.output(i), graph_.node(id).output(static_cast<std::uint32_t>(i)));
+  return {};
+}
+
+}  // namespace lemma::frontend

@@ -1,0 +1,68 @@
+#pragma once
+// Builds the graph node by node: an operation where a record expresses the node, else an opaque one.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+
+#include "frontend_onnx/functions.h"
+#include "frontend_onnx/tensor_source.h"
+#include "ir/graph.h"
+#include "ir/onnx_mapping.h"
+#include "ir/symbolic_values.h"
+
+namespace lemma::frontend {
+
+class GraphBuilder {
+ public:
+  GraphBuilder(const OperatorSets& sets, const TensorSource& source)
+      : sets_(sets), source_(source) {}
+
+  Graph& graph() { return graph_; }
+  /// Gives a value its name in the file. Contents are those that may be relied upon, if it is an
+  /// input whose contents are known.
+  void name_value(const std::string& name, ValueId value);
+  void bind(ValueId input, Constant contents);
+  /// A type that the file states for a value, for outputs of opaque nodes.
+  void declare(const std::string& name, TensorType type) { declared_[name] = std::move(type); }
+  /// States that something uses the value of that name; outputs nobody uses may be left out.
+  void mark_used(const std::string& name) { used_.insert(name); }
+
+  const ValueId* find(const std::string& name) const;
+  Result<void> add_node(const FlatNode& node);
+  /// A tensor of the file under its name: a constant, or an opaque node for types that a Constant
+  /// cannot hold.
+  Result<void> add_tensor(const std::string& name, const ::onnx::TensorProto& tensor);
+
+ private:
+  struct Operands {
+    std::vector<ValueId> values;
+    std::vector<ValueId> captured;
+  };
+  Result<Operands> operands_of(const ::onnx::NodeProto& node) const;
+  Result<bool> add_constant_node(const ::onnx::NodeProto& node);
+  Result<void> add_operation(const ::onnx::NodeProto& node, const Operands& operands);
+  Result<void> add_opaque(const ::onnx::NodeProto& node, const Operands& operands,
+                          std::string reason);
+  Result<int> operator_set_of(const ::onnx::NodeProto& node) const;
+  std::size_t used_outputs(const ::onnx::NodeProto& node) const;
+  Result<OnnxCall> call_of(const ::onnx::NodeProto& node, int set, const Operands& operands) const;
+  Result<NodeId> apply(const OnnxMatch& match, const OnnxCall& call, const Operands& operands);
+  ValueId folded(ValueId value);
+  bool has_fixed_types(const Operands& operands) const;
+
+  const OperatorSets& sets_;
+  const TensorSource& source_;
+  Graph graph_;
+  SymbolicValues known_;
+  absl::flat_hash_map<std::string, ValueId> values_;
+  std::map<ValueId, Constant> bound_;
+  absl::flat_hash_map<std::string, TensorType> declared_;
+  absl::flat_hash_set<std::string> used_;
+  absl::flat_hash_map<std::string, std::vector<OnnxMatch>> candidates_;  // by domain and name
+};
+
+}  // namespace lemma::frontend

@@ -1,0 +1,48 @@
+#pragma once
+// ONNX files in. Operators that have a record become operations; all else becomes opaque nodes,
+// which export writes back as they were: an operator set below 7 or newer than we know, operators
+// of unknown domains, nodes with subgraphs, nodes whose types or parameters are not known.
+//
+// Weights are views of the memory-mapped file (or of its external data files): they are neither
+// read nor copied at import, and may be unaligned, as everywhere in a Constant. A mapped file must
+// not be shortened while the model is in use; replacing it by renaming is safe.
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "frontend_onnx/model.h"
+
+namespace lemma {
+
+struct ImportOptions {
+  /// Shapes of graph inputs by name, in place of the declared ones; may hold symbols.
+  std::map<std::string, Shape, std::less<>> shapes;
+  /// Contents of graph inputs that may be relied upon where an operator takes a parameter from an
+  /// input. They stay inputs of the graph.
+  std::map<std::string, Constant, std::less<>> bound_inputs;
+  /// Whether files beside the model may be opened for weights.
+  bool allow_external_data = true;
+  /// Whether initializers that callers may override (also declared as inputs, IR version 4 on) count
+  /// as constants. In older files every initializer is declared so, and they always count.
+  bool fix_overridable_initializers = false;
+  /// Limit on the nodes that inlining of local functions may produce.
+  std::size_t inlined_node_limit = 1'000'000;
+};
+
+/// Operator sets whose records are complete; nodes of others stay opaque.
+inline constexpr int oldest_operator_set = 7;
+inline constexpr int newest_operator_set = 28;
+inline constexpr int newest_ir_version = 13;
+
+Result<OnnxModel> import_model(const std::filesystem::path& path, const ImportOptions& options = {});
+
+/// A model in memory. `bytes` stay valid as long as `owner` lives; external data is looked for in
+/// `folder`, and refused if that is empty.
+Result<OnnxModel> import_model(std::shared_ptr<const void> owner, std::span<const std::byte> bytes,
+                               const std::filesystem::path& folder,
+                               const ImportOptions& options = {});
+
+}  // namespace lemma

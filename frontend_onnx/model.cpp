@@ -1,0 +1,33 @@
+#include "frontend_onnx/model.h"
+
+#include <onnx/onnx_pb.h>
+
+#include "frontend_onnx/envelope.h"
+
+namespace lemma {
+
+ModelEnvelope ModelEnvelope::for_operator_set(int version) {
+  constexpr std::int64_t ir_version = 8;
+  auto data = std::make_shared<Data>();
+  ::onnx::ModelProto header;
+  header.set_ir_version(ir_version);
+  header.set_producer_name("lemma");
+  header.add_opset_import()->set_version(version);
+  data->header = header.SerializeAsString();
+  data->ir_version = ir_version;
+  data->operator_sets[""] = version;
+  data->source = std::make_shared<frontend::TensorSource>(frontend::SharedBytes{},
+                                                          std::filesystem::path{}, false);
+  return ModelEnvelope(std::move(data));
+}
+
+int ModelEnvelope::operator_set() const {
+  const auto found = data_->operator_sets.find("");
+  return found != data_->operator_sets.end() ? found->second : 0;
+}
+
+std::int64_t ModelEnvelope::ir_version() const { return data_->ir_version; }
+bool ModelEnvelope::used_external_data() const { return data_->external_data; }
+const std::vector<std::string>& ModelEnvelope::notes() const { return data_->notes; }
+
+}  // namespace lemma

@@ -1,0 +1,41 @@
+#pragma once
+// An ONNX model as Lemma holds it: the program as a Graph, and everything else of the file that has
+// to come out again in an envelope.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace lemma {
+
+/// What a model file says beyond its graph: versions, producer, metadata, names and types as
+/// declared, functions that opaque nodes call, the bytes opaque nodes refer to. Immutable and cheap
+/// to copy, so that an optimized graph travels in the envelope of the original.
+class ModelEnvelope {
+ public:
+  /// For a graph that did not come from a file.
+  static ModelEnvelope for_operator_set(int version);
+
+  /// Version of the standard operators ("", also spelled "ai.onnx"); 0 if they are not imported.
+  int operator_set() const;
+  std::int64_t ir_version() const;
+  bool used_external_data() const;
+  /// What import dropped or could not use, for people; one line each.
+  const std::vector<std::string>& notes() const;
+
+  struct Data;
+  explicit ModelEnvelope(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+  const Data& data() const { return *data_; }
+
+ private:
+  std::shared_ptr<const Data> data_;
+};
+
+struct OnnxModel {
+  Graph graph;
+  ModelEnvelope envelope;
+};
+
+}  // namespace lemma

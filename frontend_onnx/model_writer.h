@@ -1,0 +1,18 @@
+#pragma once
+// Lays out a model as the bytes of an ONNX file.
+
+#include "frontend_onnx/model.h"
+#include "frontend_onnx/tensor_writer.h"
+
+namespace lemma::frontend {
+
+struct LayoutOptions {
+  DataFile* data_file = nullptr;  // none: all data stands in the model
+  std::size_t external_threshold = 0;
+  bool all_external = false;  // see TensorWriter
+};
+
+/// The ModelProto. Tensor data is referred to, so the result must not outlive the model.
+Result<Rope> lay_out(const OnnxModel& model, const LayoutOptions& options);
+
+}  // namespace lemma::frontend

@@ -1,0 +1,99 @@
+#include "frontend_onnx/node_attributes.h"
+
+#include <fmt/format.h>
+#include <onnx/onnx_pb.h>
+
+namespace lemma::frontend {
+
+namespace {
+
+using Attribute = ::onnx::AttributeProto;
+
+/// Files of the first IR version do not state the kind.
+Attribute::AttributeType kind_of(const Attribute& attribute) {
+  if (attribute.type() != Attribute::UNDEFINED) return attribute.type();
+  if (attribute.has_f()) return Attribute::FLOAT;
+  if (attribute.has_i()) return Attribute::INT;
+  if (attribute.has_s()) return Attribute::STRING;
+  if (attribute.has_t()) return Attribute::TENSOR;
+  if (attribute.has_g()) return Attribute::GRAPH;
+  if (attribute.floats_size() != 0) return Attribute::FLOATS;
+  if (attribute.strings_size() != 0) return Attribute::STRINGS;
+  return attribute.ints_size() != 0 ? Attribute::INTS : Attribute::UNDEFINED;
+}
+
+}  // namespace
+
+Result<void> read_attributes(const ::onnx::NodeProto& node, const TensorSource& source,
+                             OnnxCall& call) {
+  for (const Attribute& attribute : node.attribute()) {
+    const std::string& name = attribute.name();
+    if (!attribute.ref_attr_name().empty())
+      return unsupported(fmt::format("attribute '{}' refers to a function's", name));
+    if (call.attributes.has(name))
+      return bad_input(fmt::format("attribute '{}' is given twice", name));
+    switch (kind_of(attribute)) {
+      case Attribute::FLOAT: call.attributes.set(name, static_cast<double>(attribute.f())); break;
+      case Attribute::INT: call.attributes.set(name, attribute.i()); break;
+      case Attribute::STRING: call.attributes.set(name, attribute.s()); break;
+      case Attribute::FLOATS:
+        call.attributes.set(name, Reals(attribute.floats().begin(), attribute.floats().end()));
+        break;
+      case Attribute::INTS:
+        call.attributes.set(name, Integers(attribute.ints().begin(), attribute.ints().end()));
+        break;
+      case Attribute::TENSOR: {
+        auto constant = constant_from(attribute.t(), source);
+        if (!constant)
+          return with_context(fmt::format("attribute '{}'", name), std::move(constant.error()));
+        call.tensors.emplace_back(name, std::move(*constant));
+        break;
+      }
+      case Attribute::GRAPH:
+      case Attribute::GRAPHS: return unsupported("it has subgraphs");
+      default:
+        return unsupported(fmt::format("attribute '{}' is of a kind without a counterpart", name));
+    }
+  }
+  return {};
+}
+
+Result<void> write_attribute(const std::string& name, const AttributeValue& value,
+                             ::onnx::NodeProto& node) {
+  Attribute& out = *node.add_attribute();
+  out.set_name(name);
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+    out.set_type(Attribute::INT);
+    out.set_i(*integer);
+  } else if (const auto* real = std::get_if<double>(&value)) {
+    out.set_type(Attribute::FLOAT);
+    out.set_f(static_cast<float>(*real));
+  } else if (const auto* string = std::get_if<std::string>(&value)) {
+    out.set_type(Attribute::STRING);
+    out.set_s(*string);
+  } else if (const auto* integers = std::get_if<Integers>(&value)) {
+    out.set_type(Attribute::INTS);
+    for (const std::int64_t element : *integers) out.add_ints(element);
+  } else if (const auto* reals = std::get_if<Reals>(&value)) {
+    out.set_type(Attribute::FLOATS);
+    for (const double element : *reals) out.add_floats(static_cast<float>(element));
+  } else if (const auto* type = std::get_if<DataType>(&value)) {
+    out.set_type(Attribute::INT);
+    out.set_i(static_cast<std::int64_t>(*type));
+  } else {
+    // A size or a list of sizes: an ONNX attribute cannot be symbolic.
+    const auto* one = std::get_if<Dimension>(&value);
+    const auto sizes = constant_sizes(one != nullptr ? Shape{*one} : std::get<Shape>(value));
+    if (!sizes) return unsupported(fmt::format("attribute '{}' would be symbolic", name));
+    if (one != nullptr) {
+      out.set_type(Attribute::INT);
+      out.set_i(sizes->front());
+    } else {
+      out.set_type(Attribute::INTS);
+      for (const std::int64_t size : *sizes) out.add_ints(size);
+    }
+  }
+  return {};
+}
+
+}  // namespace lemma::frontend

@@ -1,0 +1,18 @@
+#pragma once
+// Attributes between ONNX messages and the neutral form of the operators' mappings.
+
+#include "frontend_onnx/messages.h"
+#include "frontend_onnx/tensor_source.h"
+#include "ir/onnx_mapping.h"
+
+namespace lemma::frontend {
+
+/// Fills in attributes and tensors of the call. `unsupported` for kinds without a neutral form
+/// (graphs, lists of strings, ...).
+Result<void> read_attributes(const ::onnx::NodeProto& node, const TensorSource& source,
+                             OnnxCall& call);
+
+Result<void> write_attribute(const std::string& name, const AttributeValue& value,
+                             ::onnx::NodeProto& node);
+
+}  // namespace lemma::frontend

@@ -1,0 +1,56 @@
+#pragma once
+// The wire format of ONNX messages, read without building messages: only where tensors are nested
+// is known here. Lengths are 64 bits wide, so files beyond the 2 GiB of protobuf's own parser work.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "frontend_onnx/rope.h"
+#include "ir/result.h"
+
+namespace lemma::frontend {
+
+enum class MessageKind : std::uint8_t {
+  other,
+  model,
+  graph,
+  node,
+  attribute,
+  tensor,
+  sparse_tensor,
+  function
+};
+
+struct WireField {
+  std::uint32_t number = 0;
+  std::uint32_t type = 0;
+  std::string_view content;  // of a length-delimited field
+  std::string_view whole;    // tag, length and content
+};
+
+class WireReader {
+ public:
+  explicit WireReader(std::string_view bytes) : rest_(bytes) {}
+  bool done() const { return rest_.empty(); }
+  Result<WireField> next();
+
+ private:
+  Result<std::uint64_t> varint();
+  std::string_view rest_;
+};
+
+/// A copy of the message in which the data of large tensors is replaced by a reference to where it
+/// stands in `file` (of which `bytes` is a part). See tensor_reference().
+Result<std::string> strip(std::string_view file, std::string_view bytes, MessageKind kind);
+
+/// The key, among the external_data entries of a stripped tensor, of "FIELD:OFFSET:LENGTH": the data
+/// field that was taken out, and its content's place in the model file.
+inline constexpr std::string_view stripped_key = "lemma.stripped";
+
+/// The message with every tensor in it replaced by what `rewrite` makes of its content.
+using TensorRewrite = std::function<Result<Rope>(std::string_view tensor)>;
+Result<Rope> rewrite_tensors(std::string_view bytes, MessageKind kind, const TensorRewrite& rewrite);
+
+}  // namespace lemma::frontend

@@ -1,0 +1,98 @@
+#include "costmodel/roofline.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "ir/graph_text.h"
+
+namespace lemma {
+namespace {
+
+Graph parsed(std::string_view text) {
+  auto graph = parse_graph(text);
+  EXPECT_TRUE(graph.has_value()) << graph.error().message;
+  return std::move(*graph);
+}
+
+/// Round figures: 1 flop and 1 byte a nanosecond, a microsecond to start.
+Device simple_device() {
+  Device device;
+  device.name = "simple";
+  device.contraction_peak = {{DataType::f32, 1e9}};
+  device.elementwise_peak = {{DataType::f32, 1e9}};
+  device.memory_bandwidth = 1e9;
+  device.operator_overhead = 1e-6;
+  return device;
+}
+
+TEST(Roofline, MatMulIsComputeBoundAndAddMemoryBound) {
+  const RooflineModel model(simple_device(), {});
+  const GraphCost product = cost_of(parsed(R"(graph "g"
+  input %0 "a" : f32[64, 64]
+  input %1 "b" : f32[64, 64]
+  %2 = MatMul(%0, %1)
+  output "c" = %2
+)"), model);
+  EXPECT_DOUBLE_EQ(product.flops, 2.0 * 64 * 64 * 64);
+  EXPECT_DOUBLE_EQ(product.bytes, 3.0 * 64 * 64 * 4);
+  EXPECT_NEAR(product.seconds, 1e-6 + 2.0 * 64 * 64 * 64 * 1e-9, 1e-12);
+  const GraphCost sum = cost_of(parsed(R"(graph "g"
+  input %0 "a" : f32[64, 64]
+  input %1 "b" : f32[64, 64]
+  %2 = Add(%0, %1)
+  output "c" = %2
+)"), model);
+  EXPECT_DOUBLE_EQ(sum.flops, 64.0 * 64);
+  EXPECT_NEAR(sum.seconds, 1e-6 + 3.0 * 64 * 64 * 4 * 1e-9, 1e-12);
+}
+
+TEST(Roofline, ViewsAndWeightOnlyNodesCostNothing) {
+  const RooflineModel model(simple_device(), {});
+  const GraphCost cost = cost_of(parsed(R"(graph "g"
+  input %0 "a" : f32[2, 3]
+  %1 = constant f32[6] [1, 2, 3, 4, 5, 6]
+  %2 = Mul(%1, %1)
+  %3 = Reshape{shape=[6]}(%0)
+  output "c" = %3
+  output "d" = %2
+)"), model);
+  EXPECT_EQ(cost.seconds, 0);
+  EXPECT_EQ(cost.operators, 1);
+}
+
+TEST(Roofline, SymbolicSizesAreAssumed) {
+  const std::string_view text = R"(graph "g"
+  input %0 "a" : f32[N, 10]
+  %1 = Relu(%0)
+  output "c" = %1
+)";
+  const GraphCost assumed = cost_of(parsed(text), RooflineModel(simple_device(), {.assumed_size = 7}));
+  EXPECT_DOUBLE_EQ(assumed.bytes, 2.0 * 70 * 4);
+  const GraphCost given =
+      cost_of(parsed(text), RooflineModel(simple_device(), {.sizes = {{"N", Dimension(3)}}}));
+  EXPECT_DOUBLE_EQ(given.bytes, 2.0 * 30 * 4);
+}
+
+TEST(Device, ShippedDescriptionsLoad) {
+  for (const char* name : {"cpu", "cuda"}) {
+    const auto device =
+        load_device(std::filesystem::path("costmodel/devices") / (std::string(name) + ".json"));
+    ASSERT_TRUE(device.has_value()) << device.error().message;
+    EXPECT_GT(device->contraction(DataType::f32), 0);
+    EXPECT_FALSE(device->source.empty());
+  }
+}
+
+TEST(Device, AMalformedDescriptionIsRefusedWithItsEntry) {
+  const auto file = std::filesystem::temp_directory_path() / "lemma_device_test.json";
+  std::ofstream(file) << R"({"name": "x", "contraction_flops_per_second": {"f32": -1}})";
+  const auto device = load_device(file);
+  std::filesystem::remove(file);
+  ASSERT_FALSE(device.has_value());
+  EXPECT_NE(device.error().message.find("contraction_flops_per_second"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lemma

@@ -1,0 +1,243 @@
+#include "egraph/saturation.h"
+
+#include <cmath>
+
+#include "tests/egraph/helpers.h"
+
+namespace lemma {
+namespace {
+
+using testing::graph_of;
+using testing::rules_of;
+using testing::sum_of;
+using testing::unlimited;
+
+std::size_t sum_nodes(int n) {
+  return static_cast<std::size_t>(std::pow(3, n) - std::pow(2, n + 1) + 1 + n);
+}
+
+TEST(Saturation, SumsHaveTheExactNumberOfNodes) {
+  // Every set of at least two variables is a class; its nodes are the ordered ways to divide it.
+  const auto rules = rules_of(testing::sum_rules);
+  for (int n = 4; n <= 8; ++n) {
+    EGraph egraph;
+    egraph.add_graph(sum_of(n));
+    const SaturationReport report = saturate(egraph, rules, unlimited());
+    EXPECT_EQ(report.stop, StopReason::saturated);
+    EXPECT_EQ(egraph.node_count(), sum_nodes(n)) << n;
+    EXPECT_EQ(egraph.class_count(), (1U << n) - 1) << n;
+    const auto sound = egraph.check_invariants();
+    EXPECT_TRUE(sound) << sound.error().message;
+  }
+}
+
+TEST(Saturation, RestingRulesCatchUp) {
+  const auto rules = rules_of(testing::sum_rules);
+  EGraph egraph;
+  egraph.add_graph(sum_of(7));
+  SaturationLimits limits = unlimited();
+  limits.match_limit = 40;
+  const SaturationReport report = saturate(egraph, rules, limits);
+  EXPECT_EQ(report.stop, StopReason::saturated);
+  EXPECT_EQ(egraph.node_count(), sum_nodes(7));
+  EXPECT_GT(report.rules[0].rests + report.rules[1].rests + report.rules[2].rests, 0U);
+}
+
+TEST(Saturation, LimitsHold) {
+  const auto rules = rules_of(testing::sum_rules);
+  EGraph nodes;
+  nodes.add_graph(sum_of(10));
+  SaturationLimits limits = unlimited();
+  limits.max_nodes = 500;
+  EXPECT_EQ(saturate(nodes, rules, limits).stop, StopReason::nodes);
+  EXPECT_LE(nodes.node_count(), 502U);
+  EXPECT_GT(nodes.id_count(), 499U);
+  EXPECT_TRUE(nodes.check_invariants());
+
+  EGraph iterations;
+  iterations.add_graph(sum_of(10));
+  limits = unlimited();
+  limits.max_iterations = 2;
+  const SaturationReport report = saturate(iterations, rules, limits);
+  EXPECT_EQ(report.stop, StopReason::iterations);
+  EXPECT_EQ(report.iterations, 2U);
+
+  EGraph time;
+  time.add_graph(sum_of(16));
+  limits = unlimited();
+  limits.max_seconds = 0.3;
+  const SaturationReport timed = saturate(time, rules, limits);
+  EXPECT_EQ(timed.stop, StopReason::time);
+  EXPECT_LT(timed.seconds, 5);
+  EXPECT_TRUE(time.check_invariants());
+
+  EGraph memory;
+  memory.add_graph(sum_of(12));
+  limits = unlimited();
+  limits.max_bytes = 1'000'000;
+  EXPECT_EQ(saturate(memory, rules, limits).stop, StopReason::memory);
+  limits = unlimited();
+  limits.cancelled = [] { return true; };
+  EXPECT_EQ(saturate(memory, rules, limits).stop, StopReason::cancelled);
+}
+
+/// All nodes with canonical children, for comparing runs.
+std::string dump(const EGraph& egraph) {
+  std::string result;
+  for (std::uint32_t i = 0; i < egraph.id_count(); ++i) {
+    const ENodeId id{i};
+    const ENode& node = egraph.node(id);
+    result += std::to_string(egraph.find(id.founded()).v) + ":" + std::to_string(node.payload) +
+              (node.duplicate ? "d" : "") + "(";
+    for (const ClassId child : egraph.children(id)) result += std::to_string(child.v) + " ";
+    result += ")\n";
+  }
+  return result;
+}
+
+TEST(Saturation, TwoRunsDoTheSame) {
+  const auto rules = rules_of(testing::sum_rules);
+  std::string first;
+  for (int run = 0; run < 2; ++run) {
+    EGraph egraph;
+    egraph.add_graph(sum_of(7));
+    SaturationLimits limits = unlimited();
+    limits.match_limit = 100;
+    limits.max_nodes = 1500;
+    saturate(egraph, rules, limits);
+    if (run == 0) first = dump(egraph);
+    EXPECT_EQ(dump(egraph), first);
+  }
+}
+
+constexpr std::string_view merge_rule = R"(
+rule merge_matmul_shared_left
+  x : [B.., m, k]
+  weight a : [k, n]
+  weight b : [k, p]
+  let both = Split{axis=-1, split=[n, p]}(MatMul(x, Concat{axis=-1}(a, b)))
+  MatMul(x, a) & MatMul(x, b) => both#0 & both#1
+)";
+
+constexpr std::string_view two_matmuls = R"(graph "g"
+  input %0 "x" : f32[2, 3]
+  input %1 "z" : f32[3, 4]
+  %2 = constant f32[3, 1] [1, 2, 3]
+  %3 = constant f32[3, 2] [1, 2, 3, 4, 5, 6]
+  %4 = MatMul(%0, %2) : f32[2, 1]
+  %5 = MatMul(%0, %3) : f32[2, 2]
+  %6 = MatMul(%0, %1) : f32[2, 4]
+  output "p" = %4
+  output "q" = %5
+  output "r" = %6
+)";
+
+TEST(Saturation, SeveralOutputsAreJoinedAtWhatTheyShare) {
+  const auto rules = rules_of(merge_rule);
+  ASSERT_EQ(rules.size(), 1U);
+  EXPECT_TRUE(rules[0].symmetric);
+  EGraph egraph;
+  const auto values = egraph.add_graph(graph_of(two_matmuls));
+  SaturationLimits limits = unlimited();
+  limits.multi_output_iterations = 1;
+  limits.log_applications = true;
+  const SaturationReport report = saturate(egraph, rules, limits);
+  EXPECT_EQ(report.rules[0].matches, 1U) << "the product with an input is no weight";
+  EXPECT_EQ(report.rules[0].applications, 1U);
+  for (const std::uint32_t v : {4U, 5U}) {
+    const auto& nodes = egraph.nodes(egraph.find(values[v]));
+    ASSERT_EQ(nodes.size(), 2U);
+    EXPECT_EQ(egraph.node(nodes[1]).kind, ENodeKind::projection);
+  }
+  ASSERT_EQ(report.log.size(), 1U);
+  EXPECT_EQ(report.log[0].left, (std::vector<ClassId>{values[4], values[5]}));
+  EXPECT_EQ(report.log[0].inputs, (std::vector<ClassId>{values[0], values[2], values[3]}));
+  EXPECT_TRUE(report.log[0].bindings.dimensions.at("p").is(2));
+  EXPECT_TRUE(egraph.check_invariants());
+}
+
+TEST(Saturation, MatchesOfSeveralOutputsBack) {
+  // The other way: a rule whose left side reads both outputs of one node.
+  const auto rules = rules_of(R"(
+rule concat_of_split
+  x : [n + p, m]
+  let parts = Split{axis=0, split=[n, p]}(x)
+  Concat{axis=0}(parts#0, parts#1) => Identity(x)
+)");
+  EGraph egraph;
+  const auto values = egraph.add_graph(graph_of(R"(graph "g"
+  input %0 "x" : f32[5, 3]
+  %1, %2 = Split{axis=0, split=[2, 3]}(%0) : f32[2, 3], f32[3, 3]
+  %3 = Concat{axis=0}(%1, %2) : f32[5, 3]
+  %4 = Concat{axis=0}(%2, %1) : f32[5, 3]
+  output "y" = %3
+  output "z" = %4
+)"));
+  const SaturationReport report = saturate(egraph, rules, unlimited());
+  EXPECT_EQ(report.rules[0].applications, 1U);
+  EXPECT_EQ(egraph.nodes(egraph.find(values[3])).size(), 2U);
+  EXPECT_EQ(egraph.nodes(egraph.find(values[4])).size(), 1U);
+}
+
+TEST(Saturation, ClassesMayContainThemselves) {
+  const auto rules = rules_of(R"(
+rule neg_neg
+  x : [S..]
+  Neg(Neg(x)) => Identity(x)
+
+rule identity
+  x : [S..]
+  Identity(x) => x
+)");
+  EGraph egraph;
+  const auto values = egraph.add_graph(graph_of(R"(graph "g"
+  input %0 "x" : f32[4]
+  %1 = Neg(%0) : f32[4]
+  %2 = Neg(%1) : f32[4]
+  %3 = Neg(%2) : f32[4]
+  %4 = Identity(%3) : f32[4]
+  output "y" = %4
+)"));
+  const SaturationReport report = saturate(egraph, rules, unlimited());
+  EXPECT_EQ(report.stop, StopReason::saturated);
+  EXPECT_EQ(egraph.find(values[2]), values[0]);
+  EXPECT_EQ(egraph.find(values[4]), values[1]);
+  EXPECT_EQ(egraph.class_count(), 2U);
+  EXPECT_TRUE(egraph.check_invariants());
+}
+
+TEST(Saturation, IllTypedRightSidesAreDropped) {
+  // Wrong on purpose: the right side has another type, or none.
+  const auto rules = rules_of(R"(
+rule other_type
+  x : [n, m]
+  Relu(x) => Transpose{perm=[1, 0]}(x)
+
+rule no_type
+  x : [n, m]
+  Relu(x) => MatMul(x, x)
+)");
+  EGraph egraph;
+  const auto values = egraph.add_graph(graph_of(R"(graph "g"
+  input %0 "x" : f32[4, 3]
+  %1 = Relu(%0) : f32[4, 3]
+  output "y" = %1
+)"));
+  const SaturationReport report = saturate(egraph, rules, unlimited());
+  EXPECT_EQ(report.rules[0].dropped, 1U);
+  EXPECT_EQ(report.rules[1].dropped, 1U);
+  EXPECT_EQ(egraph.nodes(values[1]).size(), 1U);
+  EXPECT_EQ(report.stop, StopReason::saturated);
+}
+
+TEST(Saturation, BareInputsOnTheLeftAreRefused) {
+  const auto parsed =
+      parse_substitutions("rule r\n  x : [n]\n  x => Relu(x)\n", "test.rules");
+  ASSERT_TRUE(parsed);
+  const auto compiled = compile_rules(*parsed);
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(compiled.error().message, "r: the left side is the bare input 'x'");
+}
+
+}  // namespace
+}  // namespace lemma

@@ -1,0 +1,86 @@
+#include "search/sampled_check.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/graph_text.h"
+
+namespace lemma {
+namespace {
+
+Graph parsed(std::string_view text) {
+  auto graph = parse_graph(text);
+  EXPECT_TRUE(graph.has_value()) << graph.error().message;
+  return std::move(*graph);
+}
+
+constexpr std::string_view product_of_sum = R"(graph "g"
+  input %0 "x" : f32[N, 4]
+  input %1 "y" : f32[N, 4]
+  %2 = Add(%0, %1)
+  %3 = Mul(%2, %2)
+  output "z" = %3
+)";
+
+TEST(SampledCheck, EqualGraphsPass) {
+  const Graph original = parsed(product_of_sum);
+  const Graph candidate = parsed(R"(graph "g"
+  input %0 "x" : f32[N, 4]
+  input %1 "y" : f32[N, 4]
+  %2 = Add(%1, %0)
+  %3 = Mul(%2, %2)
+  output "z" = %3
+)");
+  const auto check = compare_on_random_inputs(original, candidate, {.samples = 3});
+  ASSERT_TRUE(check.has_value()) << check.error().message;
+  EXPECT_TRUE(check->passed);
+  EXPECT_EQ(check->samples, 3);
+}
+
+TEST(SampledCheck, ADifferenceIsShown) {
+  const Graph original = parsed(product_of_sum);
+  const Graph candidate = parsed(R"(graph "g"
+  input %0 "x" : f32[N, 4]
+  input %1 "y" : f32[N, 4]
+  %2 = Sub(%0, %1)
+  %3 = Mul(%2, %2)
+  output "z" = %3
+)");
+  const auto check = compare_on_random_inputs(original, candidate, {});
+  ASSERT_TRUE(check.has_value());
+  EXPECT_FALSE(check->passed);
+  EXPECT_NE(check->difference.find("'z'"), std::string::npos) << check->difference;
+  EXPECT_GT(check->smallest_passing_scale, 1);
+}
+
+TEST(SampledCheck, OpaqueNodesAreCut) {
+  auto with = [](std::string_view operation) {
+    return parsed(std::string(R"(graph "g"
+  input %0 "x" : f32[4]
+  %1 = )") + std::string(operation) + R"((%0, %0)
+  %2 = opaque "com.example" "Widget" "" "unknown" (%1) : f32[4]
+  %3 = Add(%2, %1)
+  output "z" = %3
+)");
+  };
+  const auto same = compare_on_random_inputs(with("Mul"), with("Mul"), {});
+  ASSERT_TRUE(same.has_value()) << same.error().message;
+  EXPECT_TRUE(same->passed);
+  const auto other = compare_on_random_inputs(with("Mul"), with("Add"), {});
+  ASSERT_TRUE(other.has_value());
+  EXPECT_FALSE(other->passed);
+}
+
+TEST(SampledCheck, AnOriginalThatCannotRunIsAnError) {
+  const Graph original = parsed(R"(graph "g"
+  input %0 "x" : f32[4]
+  input %1 "i" : i64[4]
+  %2 = constant i64[] [7]
+  %3 = Add(%1, %2)
+  %4 = Gather{axis=0}(%0, %3)
+  output "z" = %4
+)");
+  EXPECT_FALSE(compare_on_random_inputs(original, original, {}).has_value());
+}
+
+}  // namespace
+}  // namespace lemma

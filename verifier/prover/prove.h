@@ -1,0 +1,38 @@
+#pragma once
+// Proving a substitution from axioms, for all sizes and all its cases.
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/substitution.h"
+#include "verifier/verdict.h"
+
+namespace lemma::verifier {
+
+struct Theory;  // axioms, prepared for proving
+
+/// Parsed axioms that passed exact evaluation. `refused` lists those that did not, with the reason;
+/// they are not used.
+class AxiomSet {
+ public:
+  explicit AxiomSet(std::vector<Substitution> axioms);
+  ~AxiomSet();
+  AxiomSet(AxiomSet&&) noexcept;
+  AxiomSet& operator=(AxiomSet&&) noexcept;
+
+  const std::vector<Substitution>& axioms() const;
+  const std::vector<std::pair<std::string, std::string>>& refused() const { return refused_; }
+  const Theory& theory() const { return *theory_; }
+
+ private:
+  std::unique_ptr<Theory> theory_;
+  std::vector<std::pair<std::string, std::string>> refused_;
+};
+
+/// Refuted if exact evaluation finds a counterexample; Proved if every case follows from the axioms
+/// by a chain of instances that Z3 confirms; Unknown otherwise.
+Verdict prove(const Substitution& rule, const AxiomSet& axioms);
+
+}  // namespace lemma::verifier

@@ -1,0 +1,14 @@
+#pragma once
+// The check of a proof. Nothing that the search believed is used: every step is instantiated anew
+// from the text of its axiom, its guards are asked again, and Z3 must refute that the goals' sides
+// differ, given the steps' equations as ground formulas over uninterpreted functions.
+
+#include "ir/result.h"
+#include "verifier/prover/saturate.h"
+
+namespace lemma::verifier {
+
+/// Nothing if the goals follow; otherwise why that could not be shown.
+Result<void> replay(Graph& graph, const std::vector<Step>& steps, const std::vector<Goal>& goals);
+
+}  // namespace lemma::verifier

@@ -1,0 +1,358 @@
+#include "verifier/prover/sampling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "ir/interpreter/compare.h"
+#include "ir/interpreter/random.h"
+#include "ir/interpreter/run.h"
+
+namespace lemma::verifier {
+namespace {
+
+using interpreter::Domain;
+using interpreter::Tensor;
+
+constexpr std::int64_t element_limit = 4000;  // of a value: instances stay quick to evaluate
+
+/// Choices that are the same for a seed, everywhere.
+class Chooser {
+ public:
+  explicit Chooser(std::uint64_t seed) : seed_(seed) {}
+  std::uint64_t word() { return interpreter::random_word(seed_, 0, counter_++); }
+  std::size_t below(std::size_t count) { return static_cast<std::size_t>(word() % count); }
+  std::int64_t in(std::int64_t low, std::int64_t high) {
+    return low + static_cast<std::int64_t>(below(static_cast<std::size_t>(high - low + 1)));
+  }
+  bool once_in(std::size_t count) { return below(count) == 0; }
+
+ private:
+  std::uint64_t seed_;
+  std::uint64_t counter_ = 0;
+};
+
+/// A concrete instance of a rule.
+struct Instance {
+  RuleBindings bindings;
+  std::vector<TensorType> inputs;
+};
+
+// ---- Choosing instances -----------------------------------------------------------------------
+
+class InstanceChooser {
+ public:
+  InstanceChooser(const Substitution& rule, Chooser& choose) : rule_(rule), choose_(choose) {}
+
+  /// Nothing if the choices contradict the conditions or each other.
+  std::optional<Instance> next() {
+    instance_ = {};
+    choose_groups();
+    choose_dimensions();
+    if (!choose_inputs()) return std::nullopt;
+    choose_target_shapes();
+    if (!choose_parameters()) return std::nullopt;
+    if (!conditions_hold(rule_, instance_.bindings)) return std::nullopt;
+    return instance_;
+  }
+
+ private:
+  std::int64_t size() { return choose_.once_in(6) ? 1 : choose_.in(1, 5); }
+
+  /// Half of the time groups are aligned at their ends, so that they can be broadcast.
+  void choose_groups() {
+    const bool aligned = choose_.once_in(2);
+    std::vector<std::int64_t> common(16);
+    for (std::int64_t& value : common) value = choose_.in(1, 4);
+    const std::size_t same_rank = choose_.below(4);
+    const bool one_rank = choose_.once_in(2);
+    for (const RuleGroup& group : rule_.groups) {
+      const std::size_t most = std::min(group.maximum, group.minimum + (rule_.groups.size() > 2 ? 2 : 4));
+      std::size_t rank = group.minimum + choose_.below(most - group.minimum + 1);
+      if (one_rank) rank = std::clamp(same_rank, group.minimum, most);
+      Shape shape(rank);
+      for (std::size_t i = 0; i < rank; ++i)
+        shape[i] = aligned ? (choose_.once_in(5) ? 1 : common[rank - 1 - i]) : size();
+      instance_.bindings.groups[group.name] = std::move(shape);
+    }
+  }
+
+  /// Groups that stand in attributes only: the shapes that a Reshape makes.
+  void choose_target_shapes() {
+    for (auto& [name, shape] : instance_.bindings.groups) {
+      const auto stands_for = [&name = name](const RuleExpression& e) {
+        return e.kind == RuleExpression::Kind::splice && e.name == name;
+      };
+      const bool in_input = std::any_of(
+          rule_.inputs.begin(), rule_.inputs.end(), [&stands_for](const RuleInput& input) {
+            return std::any_of(input.shape.begin(), input.shape.end(), stands_for);
+          });
+      if (!in_input) shape = choose_list(shape.size(), 1);
+    }
+  }
+
+  void choose_dimensions() {
+    std::vector<const RuleExpression*> open;
+    for (const RuleInput& input : rule_.inputs)
+      for (const RuleExpression& item : input.shape) open.push_back(&item);
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      for (const RuleExpression& argument : open[i]->arguments) open.push_back(&argument);
+      const std::string& name = open[i]->name;
+      if (open[i]->kind != RuleExpression::Kind::variable || is_parameter(name) ||
+          instance_.bindings.groups.contains(name))
+        continue;
+      instance_.bindings.dimensions.try_emplace(name, size());
+    }
+    // A dimension parameter may stand in shapes (the number of groups of a convolution).
+    for (const RuleParameter& parameter : rule_.parameters)
+      if (parameter.range == RuleParameter::Range::dimension)
+        instance_.bindings.parameters[parameter.name] = small();
+  }
+
+  bool is_parameter(const std::string& name) const {
+    return std::any_of(rule_.parameters.begin(), rule_.parameters.end(),
+                       [&name](const RuleParameter& p) { return p.name == name; });
+  }
+
+  Dimension small() { return choose_.once_in(4) ? Dimension(0) : Dimension(choose_.in(1, 3)); }
+
+  bool choose_inputs() {
+    instance_.inputs.clear();
+    for (const RuleInput& input : rule_.inputs) {
+      RuleExpression list;
+      list.kind = RuleExpression::Kind::list;
+      list.arguments = input.shape;
+      auto shape = evaluate_attribute(list, AttributeKind::dimensions, instance_.bindings);
+      if (!shape) return false;
+      const Dimension count = element_count(std::get<Shape>(*shape));
+      if (!count.is_constant() || count.offset() > element_limit) return false;
+      instance_.inputs.push_back(
+          {input.data_type == DataType::undefined ? DataType::f32 : input.data_type,
+           std::get<Shape>(std::move(*shape))});
+    }
+    return true;
+  }
+
+  std::optional<std::size_t> bound(const RuleParameter& parameter, std::size_t i) const {
+    const auto value = evaluate_dimension(parameter.bounds[i], instance_.bindings);
+    if (!value || !value->is_constant() || value->offset() < 0 || value->offset() > 32)
+      return std::nullopt;
+    return static_cast<std::size_t>(value->offset());
+  }
+
+  bool choose_parameters() {
+    for (const RuleParameter& parameter : rule_.parameters) {
+      auto value = choose_parameter(parameter);
+      if (!value) return false;
+      instance_.bindings.parameters[parameter.name] = std::move(*value);
+    }
+    return true;
+  }
+
+  std::optional<AttributeValue> choose_parameter(const RuleParameter& parameter) {
+    using Range = RuleParameter::Range;
+    switch (parameter.range) {
+      case Range::dimension: return instance_.bindings.parameters[parameter.name];
+      case Range::dimensions: {
+        const auto length = bound(parameter, 0);
+        if (!length) return std::nullopt;
+        return choose_list(*length, 3);
+      }
+      case Range::permutation: {
+        const auto length = bound(parameter, 0);
+        if (!length) return std::nullopt;
+        Integers order(*length);
+        std::iota(order.begin(), order.end(), 0);
+        for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[choose_.below(i)]);
+        return order;
+      }
+      case Range::integer: {
+        const auto first = bound(parameter, 0), end = bound(parameter, 1);
+        if (!first || !end || *first >= *end) return std::nullopt;
+        return static_cast<std::int64_t>(*first + choose_.below(*end - *first));
+      }
+      case Range::real: return static_cast<double>(choose_.in(-2, 3));
+      case Range::strings: return parameter.strings[choose_.below(parameter.strings.size())];
+    }
+    return std::nullopt;
+  }
+
+  /// Small numbers (strides, pads, ...), or a shape with as many elements as an input (of Reshape).
+  Shape choose_list(std::size_t length, std::size_t shape_once_in) {
+    Shape result(length);
+    if (!instance_.inputs.empty() && choose_.once_in(shape_once_in) && length > 0) {
+      const TensorType& input = instance_.inputs[choose_.below(instance_.inputs.size())];
+      std::int64_t rest = element_count(*input.shape).offset();
+      std::fill(result.begin(), result.end(), Dimension(1));
+      for (std::int64_t factor = 2; rest > 1; ++factor)
+        for (; rest % factor == 0; rest /= factor) {
+          Dimension& place = result[choose_.below(length)];
+          place = place * factor;
+        }
+      return result;
+    }
+    const bool positive = choose_.once_in(2);
+    for (Dimension& value : result) value = positive ? Dimension(choose_.in(1, 3)) : small();
+    return result;
+  }
+
+  const Substitution& rule_;
+  Chooser& choose_;
+  Instance instance_;
+};
+
+// ---- Describing -------------------------------------------------------------------------------
+
+std::string describe(const Substitution& rule, const Instance& instance) {
+  std::string result;
+  for (std::size_t i = 0; i < instance.inputs.size(); ++i)
+    result += fmt::format("{}{} : {}", result.empty() ? "" : ", ", rule.inputs[i].name,
+                          text(instance.inputs[i]));
+  for (const auto& [name, value] : instance.bindings.parameters)
+    result += fmt::format(", {} = {}", name, text(value));
+  return result;
+}
+
+std::string describe(const Substitution& rule, const std::vector<Tensor>& tensors) {
+  std::string result;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const std::vector<double> values = tensors[i].reals();
+    result += fmt::format("{}{} = [", i == 0 ? "" : ", ", rule.inputs[i].name);
+    for (std::size_t j = 0; j < values.size() && j < 64; ++j)
+      result += fmt::format("{}{}", j == 0 ? "" : " ", values[j]);
+    result += values.size() > 64 ? " ...]" : "]";
+  }
+  return result;
+}
+
+// ---- Evaluating -------------------------------------------------------------------------------
+
+/// Both sides of an instance as one graph.
+struct Sides {
+  Graph graph;
+  std::vector<ValueId> left, right;
+};
+
+bool is_small(const Graph& graph) {
+  for (std::uint32_t v = 0; v < graph.value_count(); ++v) {
+    const auto& shape = graph.type({v}).shape;
+    const Dimension count = shape ? element_count(*shape) : Dimension(0);
+    if (!count.is_constant() || count.offset() > element_limit) return false;
+  }
+  return true;
+}
+
+class Evaluation {
+ public:
+  Evaluation(const Substitution& rule, const Instance& instance, std::uint64_t seed)
+      : rule_(rule), instance_(instance), seed_(seed) {}
+
+  /// Whether the left side is well typed; a counterexample if then the right side is not, or has
+  /// other types.
+  bool build(std::optional<Refuted>& counterexample) {
+    std::vector<ValueId> inputs;
+    for (std::size_t i = 0; i < instance_.inputs.size(); ++i)
+      inputs.push_back(*sides_.graph.add_input(rule_.inputs[i].name, instance_.inputs[i]));
+    auto left = instantiate(rule_, rule_.left, inputs, instance_.bindings, sides_.graph);
+    if (!left || !is_small(sides_.graph)) return false;
+    sides_.left = std::move(*left);
+    auto right = instantiate(rule_, rule_.right, inputs, instance_.bindings, sides_.graph);
+    if (!right) {
+      counterexample = Refuted{describe(rule_, instance_), "",
+                               "the right side is undefined: " + right.error().message};
+      return true;
+    }
+    sides_.right = std::move(*right);
+    for (std::size_t i = 0; i < sides_.left.size(); ++i) {
+      const TensorType &l = sides_.graph.type(sides_.left[i]), &r = sides_.graph.type(sides_.right[i]);
+      if (l == r) continue;
+      counterexample = Refuted{describe(rule_, instance_), "",
+                               fmt::format("output {} has the types {} and {}", i, text(l), text(r))};
+      return true;
+    }
+    return true;
+  }
+
+  /// False if the contents could not be computed in any domain; `failure` says why.
+  bool evaluate(std::optional<Refuted>& counterexample, std::string& failure) {
+    for (std::size_t i = 0; i < sides_.left.size(); ++i) {
+      (void)sides_.graph.add_output(fmt::format("left {}", i), sides_.left[i]);
+      (void)sides_.graph.add_output(fmt::format("right {}", i), sides_.right[i]);
+    }
+    for (const Domain domain : {Domain::exact_integer, Domain::prime_field, Domain::f64}) {
+      const std::vector<Tensor> inputs = contents(domain);
+      std::vector<interpreter::NamedTensor> named;
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        named.push_back({rule_.inputs[i].name, inputs[i]});
+      interpreter::RunOptions options;
+      options.domain = domain;
+      options.plain = true;
+      options.threads = 1;
+      const auto outputs = interpreter::run(sides_.graph, named, options);
+      if (!outputs) {
+        failure = outputs.error().message;
+        continue;
+      }
+      compare(inputs, *outputs, domain, counterexample);
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  std::vector<Tensor> contents(Domain domain) const {
+    std::vector<Tensor> result;
+    for (std::size_t i = 0; i < instance_.inputs.size(); ++i) {
+      const TensorType& type = instance_.inputs[i];
+      interpreter::RandomRange range{0.25, 2, -4, 4};
+      if (type.data_type == DataType::boolean) range.integer_low = 0, range.integer_high = 1;
+      const bool real = is_real(type.data_type);
+      result.push_back(interpreter::random_tensor(type.data_type, *constant_sizes(*type.shape), seed_,
+                                                  i + 1, range, real ? domain : Domain::native));
+    }
+    return result;
+  }
+
+  void compare(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs, Domain domain,
+               std::optional<Refuted>& counterexample) const {
+    const interpreter::Tolerance tolerance =
+        domain == Domain::f64 ? interpreter::Tolerance{1e-9, 1e-9} : interpreter::Tolerance{};
+    for (std::size_t i = 0; i + 1 < outputs.size(); i += 2) {
+      const auto comparison = interpreter::compare(outputs[i + 1], outputs[i], tolerance);
+      if (comparison.equal) continue;
+      counterexample = Refuted{describe(rule_, instance_), describe(rule_, inputs),
+                               fmt::format("output {}: {}{} (right and left side, in {})", i / 2,
+                                           comparison.type_difference, comparison.description,
+                                           interpreter::name(domain))};
+      return;
+    }
+  }
+
+  const Substitution& rule_;
+  const Instance& instance_;
+  std::uint64_t seed_;
+  Sides sides_;
+};
+
+}  // namespace
+
+Sampling sample(const Substitution& rule, const SamplingOptions& options) {
+  Sampling result;
+  Chooser choose(options.seed);
+  InstanceChooser instances(rule, choose);
+  for (std::size_t attempt = 0; attempt < options.attempts && result.evaluated < options.wanted;
+       ++attempt) {
+    const auto instance = instances.next();
+    if (!instance) continue;
+    Evaluation evaluation(rule, *instance, options.seed + attempt);
+    if (!evaluation.build(result.counterexample)) continue;
+    if (result.counterexample) return result;
+    if (evaluation.evaluate(result.counterexample, result.failure)) ++result.evaluated;
+    if (result.counterexample) return result;
+  }
+  return result;
+}
+
+}  // namespace lemma::verifier

@@ -1,0 +1,30 @@
+#pragma once
+// Exact evaluation of both sides on small concrete instances: what refutes a false claim, and
+// checks every axiom and every proved rule independently of the prover.
+
+#include <cstdint>
+#include <optional>
+
+#include "ir/substitution.h"
+#include "verifier/verdict.h"
+
+namespace lemma::verifier {
+
+struct SamplingOptions {
+  std::size_t wanted = 24;      // instances to evaluate
+  std::size_t attempts = 6000;  // choices tried; most do not make the left side well typed
+  std::uint64_t seed = 1;
+};
+
+struct Sampling {
+  std::size_t evaluated = 0;
+  std::optional<Refuted> counterexample;
+  std::string failure;  // why instances that are well typed could not be evaluated
+};
+
+/// Sizes are small, unequal and sometimes 1; strides, groups, pads and kernels vary. Contents are
+/// small integers, evaluated in exact integers or a prime field; where an operator leaves those,
+/// positive reals in f64 with a relative tolerance of 1e-9.
+Sampling sample(const Substitution& rule, const SamplingOptions& options = {});
+
+}  // namespace lemma::verifier

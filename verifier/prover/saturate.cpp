@@ -1,0 +1,121 @@
+#include "verifier/prover/saturate.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "verifier/prover/matching.h"
+
+namespace lemma::verifier {
+namespace {
+
+/// Both sides are built of one operator.
+bool reorders(const Substitution& axiom) {
+  const RuleTerm* first = nullptr;
+  for (const RuleTerm& term : axiom.terms) {
+    if (term.is_input) continue;
+    if (first == nullptr) first = &term;
+    if (term.op != first->op) return false;
+  }
+  return axiom.bidirectional;
+}
+
+/// A side that is an input alone matches everywhere and says nothing new.
+bool is_pattern(const Substitution& rule) {
+  return std::none_of(rule.left.begin(), rule.left.end(),
+                      [&rule](TermId id) { return rule.terms[id.v].is_input; });
+}
+
+class Search {
+ public:
+  Search(Closure& terms, const std::vector<Goal>& goals, const std::vector<DirectedAxiom>& axioms,
+         const SaturationLimits& limits)
+      : terms_(terms), goals_(goals), axioms_(axioms), limits_(limits) {}
+
+  Saturation run() {
+    terms_.rebuild();
+    bool with_reordering = false;
+    for (int round = 0; round < limits_.rounds; ++round) {
+      if (reached()) break;
+      if (terms_.graph().node_count() > limits_.nodes) {
+        result_.stopped = fmt::format("{} terms", terms_.graph().node_count());
+        return std::move(result_);
+      }
+      if (apply_all(with_reordering)) continue;
+      if (with_reordering) {
+        result_.stopped = "nothing more follows from the axioms";
+        return std::move(result_);
+      }
+      with_reordering = true;
+    }
+    result_.reached = reached();
+    if (!result_.reached) result_.stopped = fmt::format("{} rounds", limits_.rounds);
+    return std::move(result_);
+  }
+
+ private:
+  bool reached() const {
+    return std::all_of(goals_.begin(), goals_.end(), [this](const Goal& goal) {
+      return terms_.equal(goal.left, goal.right);
+    });
+  }
+
+  /// Matches of all axioms against the terms of this moment; then their conclusions.
+  bool apply_all(bool with_reordering) {
+    std::vector<std::pair<const DirectedAxiom*, Match>> found;
+    for (const DirectedAxiom& axiom : axioms_) {
+      if (axiom.reorders && !with_reordering) continue;
+      for (Match& match : find_matches(terms_, axiom.rule, limits_.matches))
+        found.emplace_back(&axiom, std::move(match));
+    }
+    bool changed = false;
+    for (auto& [axiom, match] : found) {
+      changed = apply(*axiom, std::move(match)) || changed;
+      if (terms_.graph().node_count() > 2 * limits_.nodes) break;
+    }
+    if (changed) terms_.rebuild();
+    return changed;
+  }
+
+  bool apply(const DirectedAxiom& axiom, Match match) {
+    const auto right = instantiate(axiom.rule, axiom.rule.right, match.inputs, match.bindings,
+                                   terms_.graph());
+    if (!right) return false;
+    for (std::size_t i = 0; i < right->size(); ++i)
+      if (!(terms_.graph().type((*right)[i]) == terms_.graph().type(match.left[i]))) return false;
+    bool changed = false;
+    for (std::size_t i = 0; i < right->size(); ++i)
+      if (!terms_.equal((*right)[i], match.left[i]))
+        changed = terms_.merge((*right)[i], match.left[i]) || changed;
+    if (changed)
+      result_.steps.push_back({axiom.origin, std::move(match.inputs), std::move(match.bindings)});
+    return changed;
+  }
+
+  Closure& terms_;
+  const std::vector<Goal>& goals_;
+  const std::vector<DirectedAxiom>& axioms_;
+  const SaturationLimits& limits_;
+  Saturation result_;
+};
+
+}  // namespace
+
+std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms) {
+  std::vector<DirectedAxiom> result;
+  for (const Substitution& axiom : axioms) {
+    const bool reordering = reorders(axiom);
+    if (is_pattern(axiom)) result.push_back({axiom, &axiom, reordering});
+    if (!axiom.bidirectional) continue;
+    Substitution backward = reversed(axiom);
+    if (is_pattern(backward)) result.push_back({std::move(backward), &axiom, reordering});
+  }
+  return result;
+}
+
+Saturation saturate(Closure& terms, const std::vector<Goal>& goals,
+                    const std::vector<DirectedAxiom>& axioms, const SaturationLimits& limits) {
+  return Search(terms, goals, axioms, limits).run();
+}
+
+}  // namespace lemma::verifier

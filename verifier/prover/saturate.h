@@ -1,0 +1,48 @@
+#pragma once
+// Equality saturation with axioms: the untrusted search for a proof. What it finds is a list of
+// axiom instances, which prover/replay.h checks on its own.
+
+#include <string>
+#include <vector>
+
+#include "ir/substitution.h"
+#include "verifier/prover/closure.h"
+
+namespace lemma::verifier {
+
+/// An axiom at given terms. The claim is that its two sides, built over `inputs`, are equal.
+struct Step {
+  const Substitution* axiom = nullptr;
+  std::vector<ValueId> inputs;
+  RuleBindings bindings;
+};
+
+struct SaturationLimits {
+  int rounds = 12;
+  std::size_t nodes = 3000;    // terms in the graph
+  std::size_t matches = 1500;  // of one axiom in one round
+};
+
+struct Goal {
+  ValueId left, right;
+};
+
+struct Saturation {
+  bool reached = false;  // every goal's sides are equal
+  std::string stopped;   // otherwise: what ended the search
+  std::vector<Step> steps;
+};
+
+/// An axiom as a rewriting rule in one direction. Reordering ones (commutativity, associativity)
+/// are tried only after the others have found nothing new.
+struct DirectedAxiom {
+  Substitution rule;                      // its left side is the pattern
+  const Substitution* origin = nullptr;   // as written
+  bool reorders = false;
+};
+std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms);
+
+Saturation saturate(Closure& terms, const std::vector<Goal>& goals,
+                    const std::vector<DirectedAxiom>& axioms, const SaturationLimits& limits);
+
+}  // namespace lemma::verifier
