@@ -50,7 +50,8 @@ std::string imported(std::string_view op, int opset, const std::vector<std::stri
   call.name = op;
   call.opset = opset;
   call.attributes = std::move(attributes);
-  for (const std::string& input : inputs) call.inputs.push_back({*parse_tensor_type(input), nullptr, nullptr});
+  for (const std::string& input : inputs)
+    call.inputs.push_back({*parse_tensor_type(input), nullptr, nullptr});
   std::vector<Shape> elements(constants.size());
   for (std::size_t i = 0; i < constants.size(); ++i) {
     for (const std::int64_t element : constants[i].integers()) elements[i].emplace_back(element);
