@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <optional>
 #include <stdexcept>
@@ -15,8 +16,8 @@
 namespace lemma {
 
 std::string_view name(AttributeKind kind) {
-  constexpr std::array<std::string_view, 8> names = {"integer", "real",       "string",   "integers",
-                                                     "reals",   "dimensions", "data type", "dimension"};
+  constexpr std::array<std::string_view, 8> names = {
+      "integer", "real", "string", "integers", "reals", "dimensions", "data type", "dimension"};
   return names.at(static_cast<std::size_t>(kind));
 }
 
@@ -47,8 +48,9 @@ struct TextOf {
 };
 
 auto position(auto& values, std::string_view name) {
-  return std::lower_bound(values.begin(), values.end(), name,
-                          [](const auto& entry, std::string_view key) { return entry.first < key; });
+  return std::lower_bound(
+      values.begin(), values.end(), name,
+      [](const auto& entry, std::string_view key) { return entry.first < key; });
 }
 
 template <typename T>
@@ -66,14 +68,18 @@ std::string text(const AttributeValue& value) { return std::visit(TextOf{}, valu
 
 namespace {
 
-/// The parts of "[a, f(b, c), d]": split at commas outside parentheses.
+/// The parts of "[a, f(b, c), d]": split at commas outside parentheses and quotes.
 std::optional<std::vector<std::string_view>> list_parts(std::string_view text) {
   if (text.size() < 2 || text.front() != '[' || text.back() != ']') return std::nullopt;
   text = text.substr(1, text.size() - 2);
   std::vector<std::string_view> parts;
   int depth = 0;
+  bool quoted = false;
   std::size_t begin = 0;
   for (std::size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && text[i] == '"') quoted = !quoted;
+    if (i + 1 < text.size() && quoted && text[i] == '\\') ++i;
+    if (quoted && i < text.size()) continue;
     if (i < text.size() && text[i] == '(') ++depth;
     if (i < text.size() && text[i] == ')') --depth;
     if (i == text.size() || (text[i] == ',' && depth == 0)) {
@@ -182,6 +188,29 @@ DataType Attributes::data_type(std::string_view name) const {
 
 const Dimension& Attributes::dimension(std::string_view name) const {
   return expect<Dimension>(*this, name);
+}
+
+namespace {
+
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+bool same(const AttributeValue& a, const AttributeValue& b) {
+  if (a.index() != b.index()) return false;
+  if (const auto* real = std::get_if<double>(&a)) return same_bits(*real, std::get<double>(b));
+  if (const auto* reals = std::get_if<Reals>(&a))
+    return std::equal(reals->begin(), reals->end(), std::get<Reals>(b).begin(),
+                      std::get<Reals>(b).end(), same_bits);
+  return a == b;
+}
+
+}  // namespace
+
+bool operator==(const Attributes& a, const Attributes& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.first == y.first && same(x.second, y.second);
+  });
 }
 
 std::size_t Attributes::hash() const {

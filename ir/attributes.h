@@ -63,7 +63,8 @@ class Attributes {
   const Dimension& dimension(std::string_view name) const;
   bool has(std::string_view name) const { return find(name) != nullptr; }
 
-  friend bool operator==(const Attributes&, const Attributes&) = default;
+  /// Real numbers are compared by their bits: NaN equals itself, and -0 differs from 0.
+  friend bool operator==(const Attributes& a, const Attributes& b);
   std::size_t hash() const;
 
  private:

@@ -20,9 +20,8 @@ namespace {
 Result<void> check_types(const Graph& graph, const Node& node) {
   const OperatorRecord& op = graph.op(node);
   const std::vector<TensorType> inputs = graph.input_types(node);
-  LEMMA_ASSIGN_OR_RETURN(
-      const Attributes completed,
-      complete_attributes(op, inputs, node.attributes, node.output_count));
+  LEMMA_ASSIGN_OR_RETURN(const Attributes completed,
+                         complete_attributes(op, inputs, node.attributes, node.output_count));
   if (!(completed == node.attributes))
     return bad_input(fmt::format("attributes {} are not in normal form {}", text(node.attributes),
                                  text(completed)));
@@ -40,11 +39,16 @@ Result<void> check_node(const Graph& graph, NodeId id, Stage stage) {
   for (const ValueId input : node.inputs)
     if (!input.is_none() && (input.v >= graph.value_count() || graph.producer(input) >= id))
       return bad_input("an input does not precede its use");
+  for (std::uint32_t k = 0; k < node.output_count; ++k) {
+    const TensorType& type = graph.type(node.output(k));
+    if (type.shape && !has_sizes(*type.shape))
+      return bad_input(fmt::format("output {} has the type {}", k, text(type)));
+  }
   if (node.kind == NodeKind::operation) LEMMA_RETURN_IF_ERROR(check_types(graph, node));
   if (stage != Stage::concrete) return {};
   if (node.kind == NodeKind::opaque)
-    return unsupported(fmt::format("{} is opaque: {}", graph.opaque(node).name,
-                                   graph.opaque(node).reason));
+    return unsupported(
+        fmt::format("{} is opaque: {}", graph.opaque(node).name, graph.opaque(node).reason));
   for (std::uint32_t k = 0; k < node.output_count; ++k) {
     const TensorType& type = graph.type(node.output(k));
     if (!type.is_known() || !is_constant(*type.shape))

@@ -17,8 +17,7 @@ Result<Constant> Constant::create(TensorType type, std::shared_ptr<const void> o
                                   std::span<const std::byte> bytes) {
   if (!type.shape || !is_constant(*type.shape))
     return bad_input("a constant needs a fixed shape, not " + text(type));
-  for (const Dimension& size : *type.shape)
-    if (size.offset() < 0) return bad_input("negative size in the shape " + text(type));
+  if (!has_sizes(*type.shape)) return bad_input("negative size in the shape " + text(type));
   const Dimension count = lemma::element_count(*type.shape);
   const Dimension bit_count = count * Dimension(bits(type.data_type));
   if (bits(type.data_type) == 0) return unsupported("constant of type " + text(type));

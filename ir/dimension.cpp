@@ -457,6 +457,12 @@ bool is_constant(const Shape& shape) {
                      [](const Dimension& dimension) { return dimension.is_constant(); });
 }
 
+bool has_sizes(const Shape& shape) {
+  return std::all_of(shape.begin(), shape.end(), [](const Dimension& dimension) {
+    return dimension.is_valid() && (!dimension.is_constant() || dimension.offset() >= 0);
+  });
+}
+
 std::optional<std::vector<std::int64_t>> constant_sizes(const Shape& shape) {
   std::vector<std::int64_t> sizes;
   for (const Dimension& dimension : shape) {

@@ -102,6 +102,8 @@ using Shape = std::vector<Dimension>;
 /// Product of all dimensions; 1 for a scalar; 0 if one is 0; invalid on overflow.
 Dimension element_count(const Shape& shape);
 bool is_constant(const Shape& shape);
+/// No dimension is invalid or a negative constant.
+bool has_sizes(const Shape& shape);
 /// All sizes of a constant shape; nothing if one is symbolic or invalid.
 std::optional<std::vector<std::int64_t>> constant_sizes(const Shape& shape);
 std::string text(const Shape& shape);  // "[1, N, 2*N]"

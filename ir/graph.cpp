@@ -1,7 +1,5 @@
 #include "ir/graph.h"
 
-#include <algorithm>
-
 #include <absl/hash/hash.h>
 #include <fmt/format.h>
 
@@ -17,7 +15,9 @@ NodeId Graph::append(Node node, std::vector<TensorType> types) {
 }
 
 Result<ValueId> Graph::add_input(std::string name, TensorType type) {
-  if (std::find(input_names_.begin(), input_names_.end(), name) != input_names_.end())
+  if (type.shape && !has_sizes(*type.shape))
+    return bad_input(fmt::format("graph input '{}' cannot have the type {}", name, text(type)));
+  if (!taken_input_names_.insert(name).second)
     return bad_input(fmt::format("two graph inputs are named '{}'", name));
   Node node;
   node.kind = NodeKind::input;
@@ -58,6 +58,10 @@ Result<NodeId> Graph::add_operation(OperatorId op, std::vector<ValueId> inputs,
   node.op = op;
   node.inputs = std::move(inputs);
   const std::vector<TensorType> types = input_types(node);
+  // To a record an undefined type means an absent input; here it would be one that is ignored.
+  for (std::size_t i = 0; i < types.size(); ++i)
+    if (!node.inputs[i].is_none() && types[i].data_type == DataType::undefined)
+      return unsupported(fmt::format("{}: input {} has no known type", operator_record.name, i));
   auto completed = complete_attributes(operator_record, types, std::move(attributes), output_count);
   if (!completed) return with_context(operator_record.name, std::move(completed.error()));
   node.attributes = std::move(*completed);
@@ -79,8 +83,8 @@ Result<NodeId> Graph::add_operation(OperatorId op, std::vector<ValueId> inputs,
 
 Result<ValueId> Graph::add(std::string_view op, std::vector<ValueId> inputs,
                            Attributes attributes) {
-  LEMMA_ASSIGN_OR_RETURN(const NodeId id, add_operation(operator_named(op), std::move(inputs),
-                                                        std::move(attributes)));
+  LEMMA_ASSIGN_OR_RETURN(
+      const NodeId id, add_operation(operator_named(op), std::move(inputs), std::move(attributes)));
   return nodes_[id.v].output();
 }
 
@@ -95,8 +99,8 @@ NodeId Graph::add_opaque(OpaqueOperator op, std::vector<ValueId> inputs,
 }
 
 Result<void> Graph::add_output(std::string name, ValueId value) {
-  for (const GraphOutput& output : outputs_)
-    if (output.name == name) return bad_input(fmt::format("two graph outputs are named '{}'", name));
+  if (!taken_output_names_.insert(name).second)
+    return bad_input(fmt::format("two graph outputs are named '{}'", name));
   outputs_.push_back({std::move(name), value});
   return {};
 }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 
 #include "ir/attributes.h"
 #include "ir/constant.h"
@@ -80,7 +81,7 @@ class Graph {
   Result<ValueId> add_input(std::string name, TensorType type);
   ValueId add_constant(Constant constant);
   /// Completes attributes, infers types, and returns the existing node if there is an equal one.
-  /// Inputs must be of this graph (none() for absent ones). `output_count` matters for operators
+  /// Inputs must be of this graph (none() for absent ones), and of known types. `output_count` matters for operators
   /// with a variable number of outputs only.
   Result<NodeId> add_operation(OperatorId op, std::vector<ValueId> inputs, Attributes attributes,
                                std::size_t output_count = 1);
@@ -136,6 +137,7 @@ class Graph {
   std::vector<Constant> constants_;
   std::vector<OpaqueOperator> opaques_;
   std::vector<std::string> input_names_;
+  absl::flat_hash_set<std::string> taken_input_names_, taken_output_names_;
   std::vector<NodeId> inputs_;
   std::vector<GraphOutput> outputs_;
   absl::flat_hash_map<std::uint32_t, std::string> names_;

@@ -71,8 +71,12 @@ class LineReader {
   }
   Result<TensorType> type() {
     skip_space();
-    const std::size_t end = rest_.find(']');
-    if (end == std::string_view::npos) return bad_input("expected a type such as f32[2, N]");
+    std::size_t end = 0;
+    for (bool quoted = false; end < rest_.size() && (quoted || rest_[end] != ']'); ++end) {
+      if (rest_[end] == '"') quoted = !quoted;
+      if (quoted && rest_[end] == '\\') ++end;
+    }
+    if (end >= rest_.size()) return bad_input("expected a type such as f32[2, N]");
     auto result = parse_tensor_type(rest_.substr(0, end + 1));
     rest_.remove_prefix(end + 1);
     return result;
@@ -122,19 +126,28 @@ Result<Constant> from_bytes(const TensorType& type, std::vector<std::byte> bytes
 }
 
 template <typename Stored>
-std::vector<std::byte> narrowed(const Integers& values) {
+Result<std::vector<std::byte>> narrowed(DataType type, const Integers& values) {
   std::vector<Stored> stored;
-  for (const std::int64_t value : values) stored.push_back(static_cast<Stored>(value));
+  for (const std::int64_t value : values) {
+    stored.push_back(static_cast<Stored>(value));
+    if (static_cast<std::int64_t>(stored.back()) != value)
+      return bad_input(fmt::format("{} does not fit {}", value, name(type)));
+  }
   return raw_bytes(stored);
 }
 
 Result<std::vector<std::byte>> integer_bytes(DataType type, const Integers& values) {
-  switch (bits(type)) {
-    case 8: return narrowed<std::uint8_t>(values);
-    case 16: return narrowed<std::uint16_t>(values);
-    case 32: return narrowed<std::uint32_t>(values);
-    case 64: return narrowed<std::uint64_t>(values);
-    default: return bad_input("constants of this type have no list form");
+  switch (type) {
+    case DataType::boolean:
+    case DataType::u8: return narrowed<std::uint8_t>(type, values);
+    case DataType::i8: return narrowed<std::int8_t>(type, values);
+    case DataType::u16: return narrowed<std::uint16_t>(type, values);
+    case DataType::i16: return narrowed<std::int16_t>(type, values);
+    case DataType::u32: return narrowed<std::uint32_t>(type, values);
+    case DataType::i32: return narrowed<std::int32_t>(type, values);
+    case DataType::u64:
+    case DataType::i64: return narrowed<std::int64_t>(type, values);  // as Constant::integers()
+    default: return bad_input("constants of this type are written as hex");
   }
 }
 
@@ -163,6 +176,7 @@ class GraphParser {
  private:
   Result<void> parse_line(LineReader& reader) {
     if (reader.accept("graph ")) {
+      if (started_) return bad_input("a second graph begins");
       LEMMA_ASSIGN_OR_RETURN(std::string name, reader.string());
       graph_.set_name(std::move(name));
       started_ = true;
@@ -306,9 +320,9 @@ class GraphParser {
     if (!op) return bad_input(fmt::format("there is no operator '{}'", op_name));
     LEMMA_ASSIGN_OR_RETURN(Attributes attributes, parse_attributes(reader, record(*op)));
     LEMMA_ASSIGN_OR_RETURN(std::vector<ValueId> inputs, parse_inputs(reader));
-    LEMMA_ASSIGN_OR_RETURN(const NodeId id,
-                           graph_.add_operation(*op, std::move(inputs), std::move(attributes),
-                                                names.size()));
+    LEMMA_ASSIGN_OR_RETURN(
+        const NodeId id,
+        graph_.add_operation(*op, std::move(inputs), std::move(attributes), names.size()));
     if (reader.at_end()) return define_outputs(id, names);
     LEMMA_ASSIGN_OR_RETURN(const std::vector<TensorType> types, parse_types(reader));
     if (types != graph_.output_types(graph_.node(id)))
@@ -350,11 +364,10 @@ Result<TensorType> parse_tensor_type(std::string_view text) {
   const std::size_t open = text.find('[');
   if (open == std::string_view::npos) return bad_input(fmt::format("'{}' is not a type", text));
   const auto data_type = parse_data_type(text.substr(0, open));
-  if (!data_type)
-    return bad_input(fmt::format("unknown element type '{}'", text.substr(0, open)));
+  if (!data_type) return bad_input(fmt::format("unknown element type '{}'", text.substr(0, open)));
   if (text.substr(open) == "[?]") return TensorType{*data_type, std::nullopt};
-  LEMMA_ASSIGN_OR_RETURN(AttributeValue shape, parse_attribute_value(AttributeKind::dimensions,
-                                                                     text.substr(open)));
+  LEMMA_ASSIGN_OR_RETURN(AttributeValue shape,
+                         parse_attribute_value(AttributeKind::dimensions, text.substr(open)));
   return TensorType{*data_type, std::get<Shape>(std::move(shape))};
 }
 

@@ -34,8 +34,8 @@ std::vector<OperatorRecord> join_families() {
         operators::padding(),
         operators::rearrangement(),
         operators::indexing(),
-        operators::scattering(),
-        operators::resampling()})
+        operators::resampling(),
+        operators::scattering()})
        // clang-format on
     table.insert(table.end(), family.begin(), family.end());
   auto by_name = [](const OperatorRecord& a, const OperatorRecord& b) { return a.name < b.name; };
@@ -163,9 +163,8 @@ Result<std::vector<TensorType>> infer_types(const OperatorRecord& record,
     return internal_error(fmt::format("the shape rule gives {} outputs, not {}", types.size(),
                                       instance.output_count));
   for (const TensorType& type : types) {
-    for (const Dimension& size : *type.shape)
-      if (!size.is_valid() || (size.is_constant() && size.offset() < 0))
-        return bad_input(fmt::format("the output would have the shape {}", text(*type.shape)));
+    if (!has_sizes(*type.shape))
+      return bad_input(fmt::format("the output would have the shape {}", text(*type.shape)));
     if (!element_count(*type.shape).is_valid())
       return bad_input(fmt::format("the output shape {} overflows", text(*type.shape)));
   }
