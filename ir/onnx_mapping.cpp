@@ -1,6 +1,7 @@
 #include "ir/onnx_mapping.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -59,6 +60,11 @@ Result<AttributeValue> parameter_value(const AttributeSpecification& specificati
     if (specification.kind == AttributeKind::reals) return AttributeValue(values);
     if (specification.kind == AttributeKind::real && values.size() == 1)
       return AttributeValue(values.front());
+    // Sizes may be given as reals (the depth of OneHot).
+    const bool whole = values.size() == 1 && std::trunc(values.front()) == values.front() &&
+                       std::abs(values.front()) < 0x1p53;
+    if (specification.kind == AttributeKind::dimension && whole)
+      return AttributeValue(Dimension(static_cast<std::int64_t>(values.front())));
     return not_representable(name);
   }
   if (operand.elements == nullptr)

@@ -20,6 +20,8 @@ std::vector<OperatorRecord> join_families() {
         operators::activation(),
         operators::logic(),
         operators::contraction(),
+        operators::einsum(),
+        operators::quantization(),
         operators::convolution(),
         operators::pooling(),
         operators::reduction(),

@@ -207,6 +207,27 @@ void StripEvaluator::exclude(RegisterId out, const std::uint8_t* allowed) {
   for (std::size_t lane = 0; lane < count; ++lane) ok_[out][lane] &= allowed[lane];
 }
 
+/// `out` is undefined where `operand` is and, if there is a condition, the condition has that value.
+void StripEvaluator::require(RegisterId out, RegisterId operand, const std::uint8_t* condition,
+                             std::uint8_t value) {
+  if (is_defined(operand)) return;
+  const std::size_t count = count_of(out);
+  std::uint8_t* ok = ok_[out];
+  const std::uint8_t* other = ok_[operand];
+  if (uniform(operand) && condition == nullptr) {
+    for (std::size_t i = 0; i < count; ++i) ok[i] &= other[0];
+  } else if (uniform(operand)) {
+    const std::uint8_t whole = other[0];
+    for (std::size_t i = 0; i < count; ++i) ok[i] &= whole | (condition[i] ^ value);
+  } else if (condition == nullptr) {
+    for (std::size_t i = 0; i < count; ++i) ok[i] &= other[i];
+  } else if (value != 0) {
+    for (std::size_t i = 0; i < count; ++i) ok[i] &= other[i] | (condition[i] ^ 1U);
+  } else {
+    for (std::size_t i = 0; i < count; ++i) ok[i] &= other[i] | condition[i];
+  }
+}
+
 std::uint8_t* StripEvaluator::all_allowed(std::size_t count) {
   std::fill_n(inside_.data(), count, std::uint8_t{1});
   return inside_.data();
@@ -337,11 +358,11 @@ void StripEvaluator::select(const Instruction& i) {
     all_ok_[i.out] = 1;
     return;
   }
-  all_ok_[i.out] = 0;
-  for (std::size_t lane = 0; lane < count; ++lane)
-    ok_[i.out][lane] =
-        is_defined(i.a, lane) && is_defined(condition[lane] != 0 ? i.b : i.c, lane) ? 1 : 0;
-  if (std::memchr(ok_[i.out], 0, count) == nullptr) all_ok_[i.out] = 1;
+  std::fill_n(ok_[i.out], count, std::uint8_t{1});
+  require(i.out, i.a, nullptr, 0);
+  require(i.out, i.b, condition, 1);
+  require(i.out, i.c, condition, 0);
+  all_ok_[i.out] = std::memchr(ok_[i.out], 0, count) == nullptr ? 1 : 0;
 }
 
 void StripEvaluator::logical_and(const Instruction& i) {
@@ -357,11 +378,13 @@ void StripEvaluator::logical_and(const Instruction& i) {
     all_ok_[i.out] = 1;
     return;
   }
+  std::fill_n(ok_[i.out], count, std::uint8_t{1});
+  require(i.out, i.a, nullptr, 0);
+  if (!uniform(i.a))
+    require(i.out, i.b, left, 1);
+  else if (left[0] != 0)
+    require(i.out, i.b, nullptr, 0);
   all_ok_[i.out] = 0;
-  for (std::size_t lane = 0; lane < count; ++lane) {
-    const bool excluded = left[uniform(i.a) ? 0 : lane] == 0;
-    ok_[i.out][lane] = is_defined(i.a, lane) && (excluded || is_defined(i.b, lane)) ? 1 : 0;
-  }
 }
 
 void StripEvaluator::begin_reduction(const Instruction& i) {

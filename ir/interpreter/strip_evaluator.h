@@ -71,6 +71,8 @@ class StripEvaluator {
   void propagate(RegisterId out, std::initializer_list<RegisterId> operands);
   void propagate_linear(RegisterId out, const CompiledLinear& form);
   void exclude(RegisterId out, const std::uint8_t* allowed);
+  void require(RegisterId out, RegisterId operand, const std::uint8_t* condition,
+               std::uint8_t value);
   std::uint8_t* all_allowed(std::size_t count);
   void note_cause(const Instruction& instruction);
   std::optional<std::string> cause_of(RegisterId id, std::size_t lane) const;

@@ -113,6 +113,18 @@ constexpr std::array hard_sigmoid_attributes = {
     AttributeSpecification{"beta", AttributeKind::real, "0.5"},
 };
 
+Expression shrink(DefinitionBuilder& d, const Instance& in, Operands operands) {
+  const Expression x = operands[0], zero = number(d, in, 0), bias = attribute(d, in, "bias");
+  const double limit = in.attributes.real("lambd");
+  const Expression above = d.select(number(d, in, limit) < x, x - bias, zero);
+  return d.select(x < number(d, in, -limit), x + bias, above);
+}
+
+constexpr std::array shrink_attributes = {
+    AttributeSpecification{"bias", AttributeKind::real, "0.0"},
+    AttributeSpecification{"lambd", AttributeKind::real, "0.5"},
+};
+
 // ---- Gelu --------------------------------------------------------------------------------------
 
 constexpr std::array gelu_attributes = {
@@ -255,6 +267,8 @@ constexpr std::array records = {
     unary_record<"Relu", TypeSet::numeric, relu>("max(x, 0)", idempotent | monotone),
     unary_record<"Selu", TypeSet::real, selu, 6>(
         "gamma x, where not positive gamma (alpha exp(x) - alpha)", selu_attributes),
+    unary_record<"Shrink", TypeSet::real, shrink, 9>(
+        "x brought towards 0 by a bias, and 0 near 0", shrink_attributes),
     unary_record<"Sigmoid", TypeSet::real, sigmoid>("1 / (1 + exp(-x))", monotone),
     unary_record<"Softplus", TypeSet::real, softplus>("log(1 + exp(x))", monotone),
     unary_record<"Softsign", TypeSet::real, softsign>("x / (1 + |x|)", monotone),

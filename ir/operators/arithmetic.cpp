@@ -46,7 +46,8 @@ Result<ImportedCall> import_sum_of_two(const OnnxCall& call, ImportedCall import
 }
 
 constexpr std::array add_onnx = {
-    OnnxMapping{.name = "Add", .since = 7},
+    broadcast_in_onnx<"Add">[0],
+    broadcast_in_onnx<"Add">[1],
     OnnxMapping{.name = "Sum", .since = 6, .import_hook = import_sum_of_two, .import_only = true}};
 
 constexpr OperatorRecord add_record() {
@@ -62,22 +63,25 @@ constexpr std::array mod_attributes = {
     AttributeSpecification{"fmod", AttributeKind::integer, "0"},
 };
 
-Result<std::vector<TensorType>> infer_mod(const Instance& in) {
-  if (in.attributes.integer("fmod") == 0 && is_real(in.type(0)))
-    return bad_input("real operands need fmod=1");
-  return infer_elementwise(in, TypeSet::numeric);
-}
-
 Expression mod(DefinitionBuilder& d, const Instance& in, Operands x) {
   const bool as_dividend = in.attributes.integer("fmod") != 0;
   return d.binary(as_dividend ? Kind::truncated_modulo : Kind::floor_modulo, x[0], x[1]);
 }
 
+Result<ExportedCall> export_mod(const Instance& in, int opset, ExportedCall exported) {
+  if (opset < 28 && in.attributes.integer("fmod") == 0 && is_real(in.type(0)))
+    return unsupported(fmt::format("operator set {} has no such remainder of reals", opset));
+  return exported;
+}
+
+constexpr std::array mod_onnx = {
+    OnnxMapping{.name = "Mod", .since = 10, .export_hook = export_mod}};
+
 constexpr OperatorRecord mod_record() {
   OperatorRecord result = binary_record<"Mod", TypeSet::numeric, mod, 10>(
       "remainder with the sign of b, or with fmod=1 the sign of a");
   result.attributes = mod_attributes;
-  result.infer = infer_mod;
+  result.onnx = mod_onnx;
   return result;
 }
 
@@ -117,10 +121,32 @@ Expression prelu(DefinitionBuilder& d, const Instance&, Operands x) {
   return d.select(x[0] < d.constant(0, x[0].type()), x[1] * x[0], x[0]);
 }
 
+/// Before operator set 7 a vector of slopes belonged to axis 1.
+Result<ImportedCall> import_early_prelu(const OnnxCall& call, ImportedCall imported) {
+  if (call.inputs.size() != 2 || !call.inputs[0].type.shape || !call.inputs[1].type.shape)
+    return unsupported("operands of unknown rank");
+  if (!element_count(*call.inputs[1].type.shape).is(1) && call.inputs[0].type.shape->size() != 2)
+    return unsupported("a slope for each channel");
+  return imported;
+}
+
+Result<ExportedCall> export_early_prelu(const Instance& in, int opset, ExportedCall exported) {
+  if (element_count(in.shape(1)).is(1) || (in.rank(0) == 2 && in.rank(1) == 1)) return exported;
+  return unsupported(fmt::format("operator set {} has a slope for each channel only", opset));
+}
+
+constexpr std::array prelu_onnx = {OnnxMapping{.name = "PRelu", .since = 7},
+                                   OnnxMapping{.name = "PRelu",
+                                               .since = 1,
+                                               .until = 6,
+                                               .import_hook = import_early_prelu,
+                                               .export_hook = export_early_prelu}};
+
 constexpr OperatorRecord prelu_record() {
   OperatorRecord result =
       binary_record<"PRelu", TypeSet::numeric, prelu>("x, where negative times a slope");
   result.infer = infer_prelu;
+  result.onnx = prelu_onnx;
   return result;
 }
 
@@ -134,17 +160,18 @@ Result<std::vector<TensorType>> infer_bit_shift(const Instance& in) {
   const std::string& direction = in.attributes.string("direction");
   if (direction != "LEFT" && direction != "RIGHT")
     return bad_input(fmt::format("direction '{}' is neither LEFT nor RIGHT", direction));
-  if (!is_unsigned_integer(in.type(0))) return bad_input("only unsigned integers can be shifted");
   return infer_elementwise(in, TypeSet::integer);
 }
 
-/// Shifting by the width or more leaves nothing.
+/// Shifting by the width or more, or by a negative number, leaves nothing but copies of the sign.
 Expression bit_shift(DefinitionBuilder& d, const Instance& in, Operands x) {
   const DataType type = in.type(0);
-  const Kind kind =
-      in.attributes.string("direction") == "LEFT" ? Kind::shift_left : Kind::shift_right;
-  return d.select(x[1] < d.integer(bits(type), type), d.binary(kind, x[0], x[1]),
-                  d.integer(0, type));
+  const bool left = in.attributes.string("direction") == "LEFT";
+  const Expression zero = d.integer(0, type);
+  const bool extends = !left && !is_unsigned_integer(type);
+  const Expression rest = extends ? d.select(x[0] < zero, d.integer(-1, type), zero) : zero;
+  return d.select(zero <= x[1] && x[1] < d.integer(bits(type), type),
+                  d.binary(left ? Kind::shift_left : Kind::shift_right, x[0], x[1]), rest);
 }
 
 constexpr OperatorRecord bit_shift_record() {

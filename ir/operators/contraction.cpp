@@ -182,8 +182,23 @@ Result<ExportedCall> export_gemm(const Instance& in, int opset, ExportedCall exp
   return exported;
 }
 
+/// Before operator set 7 an attribute allowed the addend to be broadcast.
+Result<ImportedCall> import_early_gemm(const OnnxCall&, ImportedCall imported) { return imported; }
+
+Result<ExportedCall> export_early_gemm(const Instance& in, int opset, ExportedCall exported) {
+  LEMMA_ASSIGN_OR_RETURN(exported, export_gemm(in, opset, std::move(exported)));
+  if (in.shape(2) != output_shape(in, infer_gemm))
+    exported.attributes.set("broadcast", std::int64_t{1});
+  return exported;
+}
+
 constexpr std::array gemm_onnx = {
-    OnnxMapping{.name = "Gemm", .since = 7, .export_hook = export_gemm}};
+    OnnxMapping{.name = "Gemm", .since = 7, .export_hook = export_gemm},
+    OnnxMapping{.name = "Gemm",
+                .since = 1,
+                .until = 6,
+                .import_hook = import_early_gemm,
+                .export_hook = export_early_gemm}};
 
 constexpr std::array records = {
     OperatorRecord{.name = "Gemm",

@@ -21,6 +21,20 @@ struct StaticName {
 template <StaticName name, int since = 1>
 inline constexpr std::array same_in_onnx = {OnnxMapping{.name = name.view(), .since = since}};
 
+/// Before operator set 7 the second operand was broadcast along axes that an attribute named.
+/// Accepted where that is what broadcasting is today.
+Result<ImportedCall> import_early_broadcast(const OnnxCall& call, ImportedCall imported);
+Result<ExportedCall> export_early_broadcast(const Instance& in, int opset, ExportedCall exported);
+
+template <StaticName name>
+inline constexpr std::array broadcast_in_onnx = {
+    OnnxMapping{.name = name.view(), .since = 7},
+    OnnxMapping{.name = name.view(),
+                .since = 1,
+                .until = 6,
+                .import_hook = import_early_broadcast,
+                .export_hook = export_early_broadcast}};
+
 template <TypeSet types>
 Result<std::vector<TensorType>> infer_elementwise_of(const Instance& in) {
   return infer_elementwise(in, types);
@@ -62,6 +76,7 @@ template <StaticName name, TypeSet types, ElementBody body, int since = 7>
 constexpr OperatorRecord binary_record(std::string_view summary, std::uint32_t flags = no_flags) {
   OperatorRecord result = unary_record<name, types, body, since>(summary, flags);
   result.inputs = {2, 2};
+  if (since == 7) result.onnx = broadcast_in_onnx<name>;
   return result;
 }
 

@@ -7,7 +7,7 @@
 #include "ir/operators/elementwise.h"
 #include "ir/operators/families.h"
 
-// Tensors made from sizes and positions: constants of a shape, ranges, triangles, one-hot rows.
+// Tensors made from sizes and positions: constants of a shape, ranges, diagonals, triangles.
 
 namespace lemma::operators {
 namespace {
@@ -154,6 +154,7 @@ Definition define_range_real(const Instance& in) {
 }
 
 Result<ImportedCall> import_range_real(const OnnxCall& call, ImportedCall imported) {
+  if (!is_real(call.inputs[0].type.data_type)) return unsupported("a range of integers");
   imported.attributes.set("data_type", call.inputs[0].type.data_type);
   return imported;
 }
@@ -222,53 +223,6 @@ constexpr std::array trilu_parameters = {OnnxParameter{"k", 1, 1}};
 constexpr std::array trilu_onnx = {
     OnnxMapping{.name = "Trilu", .since = 14, .parameters = trilu_parameters}};
 
-// ---- OneHot ------------------------------------------------------------------------------------
-
-constexpr std::array one_hot_attributes = {
-    AttributeSpecification{"axis", AttributeKind::integer, "-1"},
-    AttributeSpecification{"depth", AttributeKind::dimension},
-};
-
-/// The axis is one of the output, which has one more than the indices.
-Result<Attributes> normalize_one_hot(const Instance& in) {
-  const auto rank = static_cast<std::int64_t>(in.rank(0)) + 1;
-  const std::int64_t axis = in.attributes.integer("axis");
-  if (axis < -rank || axis >= rank)
-    return bad_input(fmt::format("axis {} is out of range for {} axes", axis, rank));
-  Attributes attributes = in.attributes;
-  attributes.set("axis", axis < 0 ? axis + rank : axis);
-  return attributes;
-}
-
-Result<std::vector<TensorType>> infer_one_hot(const Instance& in) {
-  LEMMA_RETURN_IF_ERROR(require_type(in, 0, TypeSet::numeric));
-  LEMMA_RETURN_IF_ERROR(require_type(in, 1, TypeSet::any));
-  if (in.rank(1) != 1 || (in.shape(1)[0].is_constant() && !in.shape(1)[0].is(2)))
-    return bad_input(fmt::format("values {} are not two", text(in.shape(1))));
-  Shape shape = in.shape(0);
-  shape.insert(shape.begin() + in.attributes.integer("axis"), in.attributes.dimension("depth"));
-  return std::vector<TensorType>{{in.type(1), std::move(shape)}};
-}
-
-/// Values are off and on; an index counts from the end where negative, and beyond that is nowhere.
-Definition define_one_hot(const Instance& in) {
-  DefinitionBuilder d;
-  const std::vector<Expression> axes = d.variables(output_shape(in, infer_one_hot));
-  const auto axis = static_cast<std::size_t>(in.attributes.integer("axis"));
-  std::vector<Expression> position = axes;
-  position.erase(position.begin() + static_cast<long>(axis));
-  const Expression index = d.cast(d.read(0, in.type(0), position), DataType::i64);
-  const Expression hot =
-      index == axes[axis] || index + in.attributes.dimension("depth") == axes[axis];
-  d.output(axes, d.select(hot, d.read(1, in.type(1), {d.integer(1)}),
-                          d.read(1, in.type(1), {d.integer(0)})));
-  return std::move(d).finish();
-}
-
-constexpr std::array one_hot_parameters = {OnnxParameter{"depth", 1, 1}};
-constexpr std::array one_hot_onnx = {
-    OnnxMapping{.name = "OneHot", .since = 9, .parameters = one_hot_parameters}};
-
 constexpr std::array records = {
     OperatorRecord{.name = "ConstantOfShape",
                    .summary = "one value everywhere",
@@ -283,14 +237,6 @@ constexpr std::array records = {
                    .infer = infer_eye_like,
                    .define = define_eye_like,
                    .onnx = same_in_onnx<"EyeLike", 9>},
-    OperatorRecord{.name = "OneHot",
-                   .summary = "the value `on` at given indices along a new axis, `off` elsewhere",
-                   .inputs = {2, 2},
-                   .attributes = one_hot_attributes,
-                   .infer = infer_one_hot,
-                   .define = define_one_hot,
-                   .normalize = normalize_one_hot,
-                   .onnx = one_hot_onnx},
     OperatorRecord{.name = "Range",
                    .summary = "the integers start, start + delta, ... below (or above) a limit",
                    .inputs = {0, 0},

@@ -258,10 +258,17 @@ Result<ImportedCall> import_batch(const OnnxCall& call, ImportedCall imported) {
   const Attributes& given = call.attributes;
   if (given.has("spatial") && given.integer("spatial") == 0)
     return unsupported("statistics for each position");
+  if (call.opset < 7 && (!given.has("is_test") || given.integer("is_test") == 0))
+    return unsupported("training mode");
   if (given.has("training_mode") && given.integer("training_mode") != 0)
     return unsupported("training mode");
   if (call.output_count > 1) return unsupported("statistics as outputs");
   return imported;
+}
+
+Result<ExportedCall> export_batch(const Instance&, int opset, ExportedCall exported) {
+  if (opset < 7) exported.attributes.set("is_test", std::int64_t{1});
+  return exported;
 }
 
 Result<ImportedCall> import_batch_training(const OnnxCall& call, ImportedCall imported) {
@@ -275,8 +282,10 @@ Result<ExportedCall> export_batch_training(const Instance&, int, ExportedCall ex
   return exported;
 }
 
-constexpr std::array batch_onnx = {
-    OnnxMapping{.name = "BatchNormalization", .since = 7, .import_hook = import_batch}};
+constexpr std::array batch_onnx = {OnnxMapping{.name = "BatchNormalization",
+                                               .since = 6,
+                                               .import_hook = import_batch,
+                                               .export_hook = export_batch}};
 constexpr std::array batch_training_onnx = {OnnxMapping{.name = "BatchNormalization",
                                                         .since = 14,
                                                         .import_hook = import_batch_training,

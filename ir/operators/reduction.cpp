@@ -248,20 +248,21 @@ constexpr OperatorRecord arg_record(std::string_view summary) {
           .onnx = arg_onnx<name>};
 }
 
-// ---- CumSum ------------------------------------------------------------------------------------
+// ---- CumSum and CumProd ------------------------------------------------------------------------------------
 
-constexpr std::array cum_sum_attributes = {
+constexpr std::array cumulative_attributes = {
     AttributeSpecification{"axis", AttributeKind::integer, "required", AttributeRole::axis},
     AttributeSpecification{"exclusive", AttributeKind::integer, "0"},
     AttributeSpecification{"reverse", AttributeKind::integer, "0"},
 };
 
-Result<std::vector<TensorType>> infer_cum_sum(const Instance& in) {
+Result<std::vector<TensorType>> infer_cumulative(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_type(in, 0, TypeSet::numeric));
   return infer_same(in);
 }
 
-Definition define_cum_sum(const Instance& in) {
+template <ExpressionKind kind, int neutral>
+Definition define_cumulative(const Instance& in) {
   DefinitionBuilder d;
   const auto axis = static_cast<std::size_t>(in.attributes.integer("axis"));
   const std::vector<Expression> axes = d.variables(in.shape(0));
@@ -273,23 +274,32 @@ Definition define_cum_sum(const Instance& in) {
   indices[axis] = other;
   const Expression element = d.read(0, in.type(0), std::move(indices));
   const Expression counted = exclusive ? earlier < later : earlier <= later;
-  d.output(axes, d.sum({other}, d.select(counted, element, d.constant(0, in.type(0)))));
+  const Expression term = d.select(counted, element, d.constant(neutral, in.type(0)));
+  d.output(axes, d.reduce(kind, {other}, term));
   return std::move(d).finish();
 }
 
-constexpr std::array cum_sum_parameters = {OnnxParameter{"axis", 1, 1}};
+constexpr std::array cumulative_parameters = {OnnxParameter{"axis", 1, 1}};
 constexpr std::array cum_sum_onnx = {
-    OnnxMapping{.name = "CumSum", .since = 11, .parameters = cum_sum_parameters}};
+    OnnxMapping{.name = "CumSum", .since = 11, .parameters = cumulative_parameters}};
+constexpr std::array cum_prod_onnx = {
+    OnnxMapping{.name = "CumProd", .since = 26, .parameters = cumulative_parameters}};
 
 constexpr std::array records = {
     arg_record<"ArgMax", "ReduceMax">("position of the largest element along an axis"),
     arg_record<"ArgMin", "ReduceMin">("position of the smallest element along an axis"),
+    OperatorRecord{.name = "CumProd",
+                   .summary = "product of the elements up to each one along an axis",
+                   .attributes = cumulative_attributes,
+                   .infer = infer_cumulative,
+                   .define = define_cumulative<ExpressionKind::product, 1>,
+                   .onnx = cum_prod_onnx},
     OperatorRecord{.name = "CumSum",
                    .summary = "sum of the elements up to each one along an axis",
-                   .attributes = cum_sum_attributes,
+                   .attributes = cumulative_attributes,
                    .flags = linear,
-                   .infer = infer_cum_sum,
-                   .define = define_cum_sum,
+                   .infer = infer_cumulative,
+                   .define = define_cumulative<ExpressionKind::sum, 0>,
                    .onnx = cum_sum_onnx},
     reduction_record<"ReduceL1", TypeSet::numeric, sum_of_sizes>("sum of |x| over axes"),
     reduction_record<"ReduceL2", TypeSet::real, euclidean_norm>(

@@ -1,5 +1,7 @@
 #include <array>
 
+#include <fmt/format.h>
+
 #include "ir/operators/elementwise.h"
 #include "ir/operators/families.h"
 
@@ -92,35 +94,46 @@ Result<ImportedCall> import_dropout(const OnnxCall& call, ImportedCall imported)
       call.inputs.size() > 1 && call.inputs[1].present() && is_zero(call, 1);
   if (!ratio_is_zero && !is_zero(call, 2)) return unsupported("dropout in training mode");
   if (call.opset < 10 && call.output_count > 1) return unsupported("a mask of a real type");
+  if (call.opset < 7 && (!call.attributes.has("is_test") || call.attributes.integer("is_test") == 0))
+    return unsupported("dropout in training mode");
   imported.inputs.resize(1);
   return imported;
 }
 
-constexpr std::array dropout_onnx = {
-    OnnxMapping{.name = "Dropout", .since = 7, .import_hook = import_dropout}};
+Result<ExportedCall> export_dropout(const Instance& in, int opset, ExportedCall exported) {
+  if (opset < 10 && in.output_count == 2)
+    return unsupported(fmt::format("operator set {} has no mask of booleans", opset));
+  if (opset < 7) exported.attributes.set("is_test", std::int64_t{1});
+  return exported;
+}
+
+constexpr std::array dropout_onnx = {OnnxMapping{.name = "Dropout",
+                                                 .since = 6,
+                                                 .import_hook = import_dropout,
+                                                 .export_hook = export_dropout}};
 
 constexpr std::array records = {
     unary_record<"Abs", TypeSet::numeric, absolute>("absolute value", idempotent),
-    unary_record<"Acos", TypeSet::real, apply_scalar<Function::acos>>("inverse cosine"),
-    unary_record<"Acosh", TypeSet::real, apply_scalar<Function::acosh>>(
+    unary_record<"Acos", TypeSet::real, apply_scalar<Function::acos>, 7>("inverse cosine"),
+    unary_record<"Acosh", TypeSet::real, apply_scalar<Function::acosh>, 9>(
         "inverse hyperbolic cosine", monotone),
-    unary_record<"Asin", TypeSet::real, apply_scalar<Function::asin>>("inverse sine", monotone),
-    unary_record<"Asinh", TypeSet::real, apply_scalar<Function::asinh>>("inverse hyperbolic sine",
+    unary_record<"Asin", TypeSet::real, apply_scalar<Function::asin>, 7>("inverse sine", monotone),
+    unary_record<"Asinh", TypeSet::real, apply_scalar<Function::asinh>, 9>("inverse hyperbolic sine",
                                                                         monotone),
-    unary_record<"Atan", TypeSet::real, apply_scalar<Function::atan>>("inverse tangent", monotone),
-    unary_record<"Atanh", TypeSet::real, apply_scalar<Function::atanh>>(
+    unary_record<"Atan", TypeSet::real, apply_scalar<Function::atan>, 7>("inverse tangent", monotone),
+    unary_record<"Atanh", TypeSet::real, apply_scalar<Function::atanh>, 9>(
         "inverse hyperbolic tangent", monotone),
     unary_record<"Ceil", TypeSet::real, apply_scalar<Function::ceil>>(
         "smallest whole number not below x", idempotent | monotone),
-    unary_record<"Cos", TypeSet::real, apply_scalar<Function::cos>>("cosine"),
-    unary_record<"Cosh", TypeSet::real, apply_scalar<Function::cosh>>("hyperbolic cosine"),
+    unary_record<"Cos", TypeSet::real, apply_scalar<Function::cos>, 7>("cosine"),
+    unary_record<"Cosh", TypeSet::real, apply_scalar<Function::cosh>, 9>("hyperbolic cosine"),
     OperatorRecord{.name = "Dropout",
                    .summary = "x, and a mask of what is kept (everything: inference only)",
                    .outputs = {1, 2},
                    .infer = infer_dropout,
                    .define = define_dropout,
                    .onnx = dropout_onnx},
-    unary_record<"Erf", TypeSet::real, apply_scalar<Function::erf>>("Gauss error function",
+    unary_record<"Erf", TypeSet::real, apply_scalar<Function::erf>, 9>("Gauss error function",
                                                                     monotone),
     unary_record<"Exp", TypeSet::real, apply_scalar<Function::exp>>("e to the power of x", monotone),
     unary_record<"Floor", TypeSet::real, apply_scalar<Function::floor>>(
@@ -133,13 +146,13 @@ constexpr std::array records = {
     unary_record<"Neg", TypeSet::numeric, negate>("-x", involutive | linear),
     unary_record<"Reciprocal", TypeSet::real, apply_scalar<Function::reciprocal>>("1 / x",
                                                                                   involutive),
-    unary_record<"Round", TypeSet::real, apply_scalar<Function::round>>(
+    unary_record<"Round", TypeSet::real, apply_scalar<Function::round>, 11>(
         "nearest whole number, the even one of two", idempotent | monotone),
-    unary_record<"Sign", TypeSet::numeric, sign>("-1, 0 or 1", idempotent | monotone),
-    unary_record<"Sin", TypeSet::real, apply_scalar<Function::sin>>("sine"),
-    unary_record<"Sinh", TypeSet::real, apply_scalar<Function::sinh>>("hyperbolic sine", monotone),
+    unary_record<"Sign", TypeSet::numeric, sign, 9>("-1, 0 or 1", idempotent | monotone),
+    unary_record<"Sin", TypeSet::real, apply_scalar<Function::sin>, 7>("sine"),
+    unary_record<"Sinh", TypeSet::real, apply_scalar<Function::sinh>, 9>("hyperbolic sine", monotone),
     unary_record<"Sqrt", TypeSet::real, apply_scalar<Function::sqrt>>("square root", monotone),
-    unary_record<"Tan", TypeSet::real, apply_scalar<Function::tan>>("tangent"),
+    unary_record<"Tan", TypeSet::real, apply_scalar<Function::tan>, 7>("tangent"),
     unary_record<"Tanh", TypeSet::real, apply_scalar<Function::tanh>>("hyperbolic tangent",
                                                                       monotone),
 };
