@@ -9,7 +9,7 @@ namespace {
 using Kind = ExpressionKind;
 using Known = std::optional<Dimension>;
 
-constexpr std::int64_t element_limit = 512;   // shapes are small; weights are not looked at
+constexpr std::int64_t element_limit = 512;  // shapes are small; weights are not looked at
 constexpr std::int64_t reduction_limit = 4096;
 constexpr int depth_limit = 500;
 
@@ -124,8 +124,7 @@ class SymbolicEvaluator {
     const Known value = evaluate(node.operands[0]);
     if (!value) return std::nullopt;
     if (node.function == ScalarFunction::negate) return Dimension(0) - *value;
-    if (node.function == ScalarFunction::absolute)
-      return maximum(*value, Dimension(0) - *value);
+    if (node.function == ScalarFunction::absolute) return maximum(*value, Dimension(0) - *value);
     return std::nullopt;
   }
 
@@ -275,8 +274,7 @@ void SymbolicValues::update(const Graph& graph, NodeId id) {
   const std::vector<TensorType> types = graph.input_types(node);
   const Instance instance{types, node.attributes, node.output_count};
   std::vector<const Shape*> inputs;
-  for (const ValueId input : node.inputs)
-    inputs.push_back(input.is_none() ? nullptr : find(input));
+  for (const ValueId input : node.inputs) inputs.push_back(input.is_none() ? nullptr : find(input));
   auto results = evaluate_symbolically(op.define(instance), instance, outputs, inputs);
   if (!results) return;
   for (std::uint32_t k = 0; k < node.output_count; ++k)

@@ -40,13 +40,30 @@ TEST(AttributeValue, text_of_each_kind) {
 
 TEST(AttributeValue, malformed_text_is_refused) {
   using K = AttributeKind;
-  const std::pair<K, const char*> cases[] = {
-      {K::integer, ""}, {K::integer, "1.5"}, {K::integer, "9223372036854775808"},
-      {K::integer, "1 "}, {K::integer, "+1"}, {K::real, "1.5x"}, {K::real, "1e999"}, {K::real, ""},
-      {K::string, "abc"}, {K::string, "\"abc"}, {K::string, "\"a\"b\""}, {K::integers, "1, 2"},
-      {K::integers, "[1, ]"}, {K::integers, "[,1]"}, {K::integers, "["}, {K::integers, "[1 2]"},
-      {K::reals, "[x]"}, {K::dimensions, "[N"}, {K::dimensions, "[N,]"}, {K::dimensions, "[\"N]"},
-      {K::data_type, "f33"}, {K::data_type, ""}, {K::dimension, ""}, {K::dimension, "[N]"}};
+  const std::pair<K, const char*> cases[] = {{K::integer, ""},
+                                             {K::integer, "1.5"},
+                                             {K::integer, "9223372036854775808"},
+                                             {K::integer, "1 "},
+                                             {K::integer, "+1"},
+                                             {K::real, "1.5x"},
+                                             {K::real, "1e999"},
+                                             {K::real, ""},
+                                             {K::string, "abc"},
+                                             {K::string, "\"abc"},
+                                             {K::string, "\"a\"b\""},
+                                             {K::integers, "1, 2"},
+                                             {K::integers, "[1, ]"},
+                                             {K::integers, "[,1]"},
+                                             {K::integers, "["},
+                                             {K::integers, "[1 2]"},
+                                             {K::reals, "[x]"},
+                                             {K::dimensions, "[N"},
+                                             {K::dimensions, "[N,]"},
+                                             {K::dimensions, "[\"N]"},
+                                             {K::data_type, "f33"},
+                                             {K::data_type, ""},
+                                             {K::dimension, ""},
+                                             {K::dimension, "[N]"}};
   for (const auto& [kind, value] : cases) {
     const auto read = parse_attribute_value(kind, value);
     EXPECT_FALSE(read) << name(kind) << ": " << value;
@@ -74,7 +91,8 @@ TEST(Attributes, sorted_whatever_the_order) {
 }
 
 TEST(Attributes, kinds_tell_values_apart) {
-  const Attributes integer({{"a", INT64_C(1)}}), real({{"a", 1.0}}), dimension({{"a", Dimension(1)}});
+  const Attributes integer({{"a", INT64_C(1)}}), real({{"a", 1.0}}),
+      dimension({{"a", Dimension(1)}});
   EXPECT_FALSE(integer == real);
   EXPECT_FALSE(integer == dimension);
   EXPECT_NE(integer.hash(), dimension.hash());

@@ -20,8 +20,7 @@ struct Format {
     const int mantissa = static_cast<int>(bits & ((1U << mantissa_bits) - 1));
     const int exponent = static_cast<int>((bits >> mantissa_bits) & ((1U << exponent_bits) - 1));
     const double sign = ((bits >> (mantissa_bits + exponent_bits)) & 1U) != 0 ? -1 : 1;
-    if (exponent == (1 << exponent_bits) - 1)
-      return mantissa != 0 ? std::nan("") : sign * INFINITY;
+    if (exponent == (1 << exponent_bits) - 1) return mantissa != 0 ? std::nan("") : sign * INFINITY;
     if (exponent == 0) return sign * std::ldexp(mantissa, 1 - bias() - mantissa_bits);
     return sign * std::ldexp(mantissa + (1 << mantissa_bits), exponent - bias() - mantissa_bits);
   }
@@ -56,7 +55,8 @@ TEST(SmallFloats, all_patterns_widen_to_their_value) {
       const float widened = half ? f16_to_f32(pattern) : bf16_to_f32(pattern);
       if (std::isnan(expected)) {
         ASSERT_TRUE(std::isnan(widened)) << bits;
-        ASSERT_TRUE(std::isnan(half ? f16_to_f32(f32_to_f16(widened)) : bf16_to_f32(f32_to_bf16(widened))));
+        ASSERT_TRUE(
+            std::isnan(half ? f16_to_f32(f32_to_f16(widened)) : bf16_to_f32(f32_to_bf16(widened))));
       } else {
         ASSERT_EQ(std::bit_cast<std::uint64_t>(static_cast<double>(widened)),
                   std::bit_cast<std::uint64_t>(expected))
@@ -83,7 +83,8 @@ TEST(SmallFloats, narrowing_rounds_to_nearest_even) {
   // Around every value of either format and every midpoint between two of them.
   for (std::uint32_t pattern = 0; pattern < 0x8000; ++pattern) {
     const auto half = std::bit_cast<std::uint32_t>(f16_to_f32(static_cast<std::uint16_t>(pattern)));
-    const auto next = std::bit_cast<std::uint32_t>(f16_to_f32(static_cast<std::uint16_t>(pattern + 1)));
+    const auto next =
+        std::bit_cast<std::uint32_t>(f16_to_f32(static_cast<std::uint16_t>(pattern + 1)));
     const std::uint32_t middle = half + (next - half) / 2;
     for (const std::uint32_t sign : {0U, 0x80000000U})
       for (const std::uint32_t center : {half, middle, pattern << 16, (pattern << 16) | 0x8000U})
@@ -92,7 +93,8 @@ TEST(SmallFloats, narrowing_rounds_to_nearest_even) {
     if (HasFatalFailure()) return;
   }
   std::mt19937 random(1);
-  for (int i = 0; i < 200000 && !HasFatalFailure(); ++i) expect_rounded(static_cast<std::uint32_t>(random()));
+  for (int i = 0; i < 200000 && !HasFatalFailure(); ++i)
+    expect_rounded(static_cast<std::uint32_t>(random()));
 }
 
 std::span<const std::byte> as_bytes(const auto& values) { return std::as_bytes(std::span(values)); }
@@ -154,8 +156,10 @@ TEST(Constant, elements_of_every_computable_type) {
   const std::vector<double> expected = {1.5, -INFINITY};
   EXPECT_EQ(Constant::of(DataType::f16, {2}, Bits{0x3e00, 0xfc00}).reals(), expected);
   EXPECT_EQ(Constant::of(DataType::bf16, {2}, Bits{0x3fc0, 0xff80}).reals(), expected);
-  EXPECT_EQ(Constant::of(DataType::f32, {2}, std::vector<float>{1.5F, -INFINITY}).reals(), expected);
-  EXPECT_EQ(Constant::of(DataType::f64, {2}, std::vector<double>{1.5, -INFINITY}).reals(), expected);
+  EXPECT_EQ(Constant::of(DataType::f32, {2}, std::vector<float>{1.5F, -INFINITY}).reals(),
+            expected);
+  EXPECT_EQ(Constant::of(DataType::f64, {2}, std::vector<double>{1.5, -INFINITY}).reals(),
+            expected);
   EXPECT_TRUE(Constant::scalar_f32(1).integers().empty());
   EXPECT_EQ(Constant::of_integers({3, -4}).integers(), (std::vector<std::int64_t>{3, -4}));
 }
@@ -164,7 +168,7 @@ TEST(Constant, digests_are_fixed) {
   // Written to files: they may not change from run to run or version to version.
   EXPECT_EQ(Constant::of_integers({1, 2, 3}).digest(), Constant::of_integers({1, 2, 3}).digest());
   EXPECT_NE(Constant::of_integers({1, 2, 3}).digest(), Constant::of_integers({1, 3, 2}).digest());
-  EXPECT_EQ(Constant::of_integers({1, 2, 3}).digest(), 0x@DIGEST@ULL);
+  EXPECT_EQ(Constant::of_integers({1, 2, 3}).digest(), 0x0ULL);
 }
 
 TEST(Constant, empty_ones_are_equal) {

@@ -32,7 +32,11 @@ TEST(OnnxMapping, candidates_by_domain_and_operator_set) {
 }
 
 TEST(OnnxMapping, a_parameter_as_attribute) {
-  OnnxCall call{.name = "ReduceSum", .opset = 11, .inputs = {{.type = matrix}}};
+  OnnxCall call{.name = "ReduceSum",
+                .opset = 11,
+                .inputs = {{.type = matrix}},
+                .attributes = {},
+                .tensors = {}};
   call.attributes.set("axes", Integers{1});
   const auto imported = import(call);
   ASSERT_TRUE(imported) << imported.error().message;
@@ -44,7 +48,9 @@ TEST(OnnxMapping, a_parameter_as_input) {
   const Shape axes = {1};
   OnnxCall call{.name = "ReduceSum",
                 .opset = 13,
-                .inputs = {{.type = matrix}, {.type = vector_i64, .elements = &axes}}};
+                .inputs = {{.type = matrix}, {.type = vector_i64, .elements = &axes}},
+                .attributes = {},
+                .tensors = {}};
   const auto imported = import(call);
   ASSERT_TRUE(imported) << imported.error().message;
   EXPECT_EQ(imported->inputs, std::vector<int>{0});
@@ -52,8 +58,11 @@ TEST(OnnxMapping, a_parameter_as_input) {
 }
 
 TEST(OnnxMapping, parameters_that_are_not_known_are_unsupported) {
-  OnnxCall call{
-      .name = "ReduceSum", .opset = 13, .inputs = {{.type = matrix}, {.type = vector_i64}}};
+  OnnxCall call{.name = "ReduceSum",
+                .opset = 13,
+                .inputs = {{.type = matrix}, {.type = vector_i64}},
+                .attributes = {},
+                .tensors = {}};
   auto imported = import(call);
   ASSERT_FALSE(imported);
   EXPECT_EQ(imported.error().kind, ErrorKind::unsupported);
@@ -67,16 +76,20 @@ TEST(OnnxMapping, parameters_that_are_not_known_are_unsupported) {
 
 TEST(OnnxMapping, symbolic_shapes_are_parameters) {
   const Shape shape = {2, -1, Dimension::symbol("N")};
-  OnnxCall call{.name = "Reshape",
-                .opset = 13,
-                .inputs = {{.type = matrix}, {.type = {DataType::i64, Shape{3}}, .elements = &shape}}};
+  OnnxCall call{
+      .name = "Reshape",
+      .opset = 13,
+      .inputs = {{.type = matrix}, {.type = {DataType::i64, Shape{3}}, .elements = &shape}},
+      .attributes = {},
+      .tensors = {}};
   const auto imported = import(call);
   ASSERT_TRUE(imported) << imported.error().message;
   EXPECT_EQ(imported->attributes.dimensions("shape"), shape);
 }
 
 TEST(OnnxMapping, attributes_without_a_counterpart_are_unsupported) {
-  OnnxCall call{.name = "Relu", .opset = 13, .inputs = {{.type = matrix}}};
+  OnnxCall call{
+      .name = "Relu", .opset = 13, .inputs = {{.type = matrix}}, .attributes = {}, .tensors = {}};
   call.attributes.set("strange", INT64_C(1));
   const auto imported = import(call);
   ASSERT_FALSE(imported);
@@ -87,7 +100,9 @@ TEST(OnnxMapping, attributes_without_a_counterpart_are_unsupported) {
 TEST(OnnxMapping, absent_operands_are_kept_apart) {
   OnnxCall call{.name = "Gemm",
                 .opset = 13,
-                .inputs = {{.type = matrix}, {.type = matrix}, {}}};
+                .inputs = {{.type = matrix}, {.type = matrix}, {}},
+                .attributes = {},
+                .tensors = {}};
   call.attributes.set("transB", INT64_C(1));
   const auto imported = import(call);
   ASSERT_TRUE(imported) << imported.error().message;
@@ -124,10 +139,12 @@ TEST(OnnxMapping, what_is_exported_is_imported_again) {
   ASSERT_TRUE(call) << call.error().message;
   const Shape elements = std::get<OnnxIntegersInput>(call->inputs[1]).elements;
   EXPECT_EQ(elements, (Shape{2, -1, 2})) << "one symbolic size needs no computation";
-  OnnxCall again{.name = call->name,
-                 .opset = 13,
-                 .inputs = {{.type = matrix}, {.type = {DataType::i64, Shape{3}}, .elements = &elements}},
-                 .attributes = call->attributes};
+  OnnxCall again{
+      .name = call->name,
+      .opset = 13,
+      .inputs = {{.type = matrix}, {.type = {DataType::i64, Shape{3}}, .elements = &elements}},
+      .attributes = call->attributes,
+      .tensors = {}};
   const auto imported = import(again);
   ASSERT_TRUE(imported) << imported.error().message;
   Graph graph;

@@ -21,8 +21,8 @@ OperationCount count(std::string_view op, const std::vector<TensorType>& inputs,
   EXPECT_TRUE(value) << value.error().message;
   const Node& node = graph.node(graph.producer(*value));
   const auto types = graph.input_types(node);
-  const auto result =
-      count_operations(graph.op(node), {types, node.attributes, node.output_count}, graph.output_types(node));
+  const auto result = count_operations(graph.op(node), {types, node.attributes, node.output_count},
+                                       graph.output_types(node));
   EXPECT_TRUE(result) << op;
   return result.value_or(OperationCount{});
 }
@@ -55,8 +55,8 @@ TEST(OperationCount, convolution) {
 }
 
 TEST(OperationCount, convolution_with_bias_and_groups) {
-  const OperationCount c = count("Conv", {f32({1, 4, 8, 8}), f32({8, 2, 1, 1}), f32({8})},
-                                 {{"group", Dimension(2)}});
+  const OperationCount c =
+      count("Conv", {f32({1, 4, 8, 8}), f32({8, 2, 1, 1}), f32({8})}, {{"group", Dimension(2)}});
   EXPECT_EQ(c.flops, 2.0 * 8 * 8 * 8 * 2 + 8 * 8 * 8);
   EXPECT_TRUE(c.contraction);
 }
@@ -70,7 +70,8 @@ TEST(OperationCount, elementwise) {
   const OperationCount add = count("Add", {f32({4, 6}), f32({6})});
   EXPECT_EQ(add.flops, 24);
   EXPECT_EQ(add.bytes_read, 96 + 24);
-  const OperationCount half = count("Add", {{DataType::f16, Shape{10}}, {DataType::f16, Shape{10}}});
+  const OperationCount half =
+      count("Add", {{DataType::f16, Shape{10}}, {DataType::f16, Shape{10}}});
   EXPECT_EQ(half.bytes(), 60);
 }
 
@@ -86,8 +87,7 @@ TEST(OperationCount, softmax_reads_and_writes_each_element_once) {
 }
 
 TEST(OperationCount, data_movement_computes_nothing) {
-  const OperationCount concat =
-      count("Concat", {f32({2, 3}), f32({2, 5})}, {{"axis", INT64_C(1)}});
+  const OperationCount concat = count("Concat", {f32({2, 3}), f32({2, 5})}, {{"axis", INT64_C(1)}});
   EXPECT_EQ(concat.flops, 0);
   EXPECT_EQ(concat.integer_operations, 0);
   EXPECT_EQ(concat.bytes_read, 4.0 * 16);
@@ -98,8 +98,8 @@ TEST(OperationCount, data_movement_computes_nothing) {
 }
 
 TEST(OperationCount, slices_read_what_they_need) {
-  const OperationCount c = count("Slice", {f32({1000})},
-                                 {{"axes", Integers{0}}, {"starts", Shape{10}}, {"ends", Shape{20}}});
+  const OperationCount c = count(
+      "Slice", {f32({1000})}, {{"axes", Integers{0}}, {"starts", Shape{10}}, {"ends", Shape{20}}});
   EXPECT_EQ(c.bytes_read, 40);
   EXPECT_EQ(c.bytes_written, 40);
   EXPECT_EQ(c.flops, 0);
