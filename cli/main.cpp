@@ -7,6 +7,7 @@
 #include "cli/exit_code.h"
 #include "cli/inspect_command.h"
 #include "cli/optimize_command.h"
+#include "cli/rules_command.h"
 #include "cli/run_command.h"
 #include "ir/version.h"
 
@@ -24,6 +25,7 @@ int run(int argument_count, char** arguments) {
   lemma::add_optimize_worker_command(application, exit_code);
   lemma::add_inspect_command(application, exit_code);
   lemma::add_run_command(application, exit_code);
+  lemma::add_rules_command(application, exit_code);
   try {
     application.parse(argument_count, arguments);
   } catch (const CLI::ParseError& error) {
