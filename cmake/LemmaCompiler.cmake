@@ -20,8 +20,9 @@ endif()
 add_library(lemma_compile_options INTERFACE)
 target_compile_options(lemma_compile_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 reports these two falsely inside std::string and std::optional when it inlines deeply.
-  target_compile_options(lemma_compile_options INTERFACE -Wno-restrict -Wno-error=maybe-uninitialized)
+  # g++ 12 reports these falsely inside std::string and std::optional when it inlines deeply.
+  target_compile_options(lemma_compile_options INTERFACE -Wno-restrict -Wno-error=maybe-uninitialized
+    -Wno-error=array-bounds -Wno-error=stringop-overflow -Wno-error=stringop-overread)
 endif()
 if(LEMMA_NATIVE)
   target_compile_options(lemma_compile_options INTERFACE -march=native)

@@ -78,8 +78,10 @@ double RooflineModel::seconds(const OperatorRecord& record, const Instance& inst
     if (is_real(output.data_type)) type = output.data_type;
   const double peak = work.contraction ? device_.contraction(type) : device_.elementwise(type);
   const double operations = work.flops + work.integer_operations;
-  // t = (w + h) / peak is w / peak at large w, and reaches half the peak at w = h.
-  const double compute = operations > 0 ? (operations + device_.half_peak_flops) / peak : 0;
+  // t = (w + h) / peak is w / peak at large w, and reaches half the peak at w = h. Elementwise work
+  // is spread like its bytes, whose ramp is counted below.
+  const double ramp = work.contraction ? device_.half_peak_flops : 0;
+  const double compute = operations > 0 ? (operations + ramp) / peak : 0;
   const double memory =
       work.bytes() > 0 ? (work.bytes() + device_.half_peak_bytes) / device_.memory_bandwidth : 0;
   return device_.operator_overhead + std::max(compute, memory);
@@ -90,7 +92,7 @@ std::vector<bool> weight_only_nodes(const Graph& graph) {
   for (std::uint32_t i = 0; i < graph.node_count(); ++i) {
     const Node& node = graph.node({i});
     if (node.kind == NodeKind::constant) weight_only[i] = true;
-    if (node.kind != NodeKind::operation) continue;
+    if (node.kind != NodeKind::operation || graph.op(node).has(not_folded)) continue;
     weight_only[i] =
         std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
           return input.is_none() || weight_only[graph.producer(input).v];

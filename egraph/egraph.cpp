@@ -84,6 +84,7 @@ bool EGraph::all_weight_only(std::span<const ClassId> children) const {
 bool EGraph::weight_only(ENodeId id) const {
   const ENodeKind kind = nodes_[id.v].kind;
   if (kind == ENodeKind::input || kind == ENodeKind::opaque) return false;
+  if (kind == ENodeKind::operation && record(nodes_[id.v].op).has(not_folded)) return false;
   return all_weight_only(children(id));
 }
 
@@ -204,7 +205,8 @@ Result<ClassId> EGraph::add_operation(OperatorId op, std::span<const ClassId> ch
   node.op = op;
   node.payload = inferred.attributes.v;
   node.output_count = output_count;
-  return add(node, children, inferred.type, all_weight_only(children));
+  return add(node, children, inferred.type,
+             !record(op).has(not_folded) && all_weight_only(children));
 }
 
 Result<ClassId> EGraph::add_operation(OperatorId op, std::span<const ClassId> children,
@@ -252,7 +254,8 @@ std::vector<ClassId> EGraph::add_graph(const Graph& graph) {
         // The graph has completed the attributes and inferred the types already.
         node.op = source.op;
         node.payload = intern(source.attributes).v;
-        added = add(node, children, intern(graph.output_types(source)), all_weight_only(children));
+        added = add(node, children, intern(graph.output_types(source)),
+                    !graph.op(source).has(not_folded) && all_weight_only(children));
         break;
     }
     for (std::uint32_t k = 0; k < source.output_count; ++k) {

@@ -35,8 +35,6 @@ std::vector<OperatorRecord> join_families() {
         operators::rearrangement(),
         operators::indexing(),
         operators::resampling(),
-        operators::padding(),
-        operators::rearrangement(),
         operators::scattering()})
        // clang-format on
     table.insert(table.end(), family.begin(), family.end());

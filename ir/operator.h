@@ -66,6 +66,7 @@ enum OperatorFlag : std::uint32_t {
   view = 1U << 6,            // same elements in the same order: no data need move (Reshape, ...)
   linear = 1U << 7,          // linear in each input separately (multilinear)
   monotone = 1U << 8,        // non-decreasing in input 0, elementwise
+  not_folded = 1U << 9,      // stays in the model even on constants: it says how they are stored
 };
 
 struct Arity {

@@ -42,6 +42,17 @@ const std::vector<Substitution>& AxiomSet::axioms() const { return theory_->axio
 
 namespace {
 
+/// Whether `excess` is 0 or a sum of at most two of the others, with signs.
+bool follows(const Dimension& excess, std::vector<Dimension> others) {
+  if (excess.is(0)) return true;
+  for (std::size_t i = others.size(); i-- > 0;) others.push_back(Dimension(0) - others[i]);
+  others.emplace_back(0);
+  for (const Dimension& a : others)
+    for (const Dimension& b : others)
+      if (excess == a + b) return true;
+  return false;
+}
+
 /// Reshape accepts sizes that it cannot compare, and trusts that they fit at run time. On the left
 /// that is part of the claim's condition; the right side must not ask for more.
 std::optional<std::string> extra_condition(const Graph& graph, std::size_t left_nodes) {
@@ -55,11 +66,7 @@ std::optional<std::string> extra_condition(const Graph& graph, std::size_t left_
       accepted.push_back(excess);
       continue;
     }
-    const bool implied = excess.is(0) || std::any_of(accepted.begin(), accepted.end(),
-                                                     [&excess](const Dimension& other) {
-                                                       return excess == other ||
-                                                              excess == Dimension(0) - other;
-                                                     });
+    const bool implied = follows(excess, accepted);
     if (!implied)
       return fmt::format("the right side is defined only where {} = 0", excess.text());
   }

@@ -1,0 +1,121 @@
+#include "verifier/verify_database.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "verifier/prover/prove.h"
+
+namespace lemma::verifier {
+namespace {
+
+ProofRecord record_of(const Substitution& rule, const Proved& proved, const AxiomSet& axioms) {
+  std::map<std::string, const Substitution*, std::less<>> table;
+  for (const Substitution& axiom : axioms.axioms()) table[axiom.name] = &axiom;
+  std::vector<const Substitution*> used;
+  for (const std::string& name : proved.axioms) used.push_back(table.at(name));
+  ProofRecord record;
+  record.rule = rule.name;
+  record.rule_digest = text_digest(text(rule));
+  record.axioms_digest = axioms_digest(used);
+  record.cases = proved.instances;
+  for (const RuleGroup& group : rule.groups)
+    record.groups.push_back(fmt::format("{}:{}..{}", group.name, group.minimum, group.maximum));
+  record.axioms = proved.axioms;
+  return record;
+}
+
+VerifiedRule verify_rule(const Substitution& rule, const AxiomSet& axioms) {
+  const auto begin = std::chrono::steady_clock::now();
+  VerifiedRule result;
+  result.name = rule.name;
+  result.verdict = rule.is_axiom ? Unknown{"an axiom among the rules"} : prove(rule, axioms);
+  if (const auto* proved = std::get_if<Proved>(&result.verdict))
+    result.record = record_of(rule, *proved, axioms);
+  result.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+/// Rules are handed out one by one; each result goes to its own place.
+std::vector<VerifiedRule> verify_rules(const std::vector<Substitution>& rules,
+                                       const AxiomSet& axioms, int threads) {
+  std::vector<VerifiedRule> results(rules.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < rules.size(); i = next++)
+      results[i] = verify_rule(rules[i], axioms);
+  };
+  const int available = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  std::vector<std::thread> workers;
+  for (int i = 1; i < (threads > 0 ? threads : available); ++i) workers.emplace_back(work);
+  work();
+  for (std::thread& worker : workers) worker.join();
+  return results;
+}
+
+}  // namespace
+
+std::size_t DatabaseVerification::proved() const {
+  return static_cast<std::size_t>(
+      std::count_if(rules.begin(), rules.end(),
+                    [](const VerifiedRule& rule) { return is_proved(rule.verdict); }));
+}
+
+std::size_t DatabaseVerification::refuted() const {
+  return static_cast<std::size_t>(
+      std::count_if(rules.begin(), rules.end(),
+                    [](const VerifiedRule& rule) { return is_refuted(rule.verdict); }));
+}
+
+Result<DatabaseVerification> verify_database(const std::filesystem::path& directory,
+                                             const VerifyOptions& options) {
+  LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> axioms,
+                         read_substitutions(directory / "axioms", ".axioms"));
+  LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> rules,
+                         read_substitutions(directory / "substitutions", ".rules"));
+  for (const Substitution& axiom : axioms)
+    if (!axiom.is_axiom)
+      return bad_input(fmt::format("'{}' stands among the axioms, but is a rule", axiom.name));
+  std::vector<Substitution> chosen;
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    if (i % options.shards == options.shard) chosen.push_back(std::move(rules[i]));
+  const AxiomSet set(std::move(axioms));
+  DatabaseVerification result;
+  result.axioms = set.axioms().size();
+  result.refused_axioms = set.refused();
+  result.rules = verify_rules(chosen, set, options.threads);
+  return result;
+}
+
+std::string proof_file_text(const DatabaseVerification& verification) {
+  std::vector<ProofRecord> records;
+  for (const VerifiedRule& rule : verification.rules)
+    if (is_proved(rule.verdict)) records.push_back(rule.record);
+  return lemma::proof_file_text(records);
+}
+
+Result<void> write_proofs(const std::filesystem::path& directory,
+                          const DatabaseVerification& verification) {
+  const std::filesystem::path target = directory / "substitutions.proofs";
+  std::filesystem::path draft = target;
+  draft += ".new";
+  {
+    std::ofstream stream(draft, std::ios::binary | std::ios::trunc);
+    stream << proof_file_text(verification);
+    stream.flush();
+    if (!stream) return bad_input(fmt::format("cannot write '{}'", draft.string()));
+  }
+  std::error_code error;
+  std::filesystem::rename(draft, target, error);
+  if (error)
+    return bad_input(fmt::format("cannot replace '{}': {}", target.string(), error.message()));
+  return {};
+}
+
+}  // namespace lemma::verifier
