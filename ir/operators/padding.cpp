@@ -120,7 +120,7 @@ Definition define_pad(const Instance& in) {
 Result<ImportedCall> import_pad(const OnnxCall& call, ImportedCall standard) {
   LEMMA_RETURN_IF_ERROR(only_attributes(call, {"pads", "mode", "value"}));
   if (call.opset < 11) return standard;
-  if (standard.inputs.size() > 1) standard.inputs.resize(1);
+  while (standard.inputs.size() > 1) standard.inputs.pop_back();
   const bool constant_mode = string_or(call, "mode", "constant") == "constant";
   if (!constant_mode || call.inputs.size() < 3 || !call.inputs[2].present()) return standard;
   const Constant* value = call.inputs[2].constant;
