@@ -1,5 +1,6 @@
 // Contractions computed as matrix products against plain evaluation: the same bits.
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 
