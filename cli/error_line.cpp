@@ -1,5 +1,7 @@
 #include "cli/error_line.h"
 
+#include <iostream>
+
 namespace lemma {
 
 std::string printable(std::string_view text) {
@@ -23,6 +25,11 @@ ExitCode exit_code_of(ErrorKind kind) {
     case ErrorKind::internal: return ExitCode::internal_fault;
   }
   return ExitCode::internal_fault;
+}
+
+ExitCode report_error(const Error& error) {
+  std::cerr << printable("lemma: " + error.message) << "\n";
+  return exit_code_of(error.kind);
 }
 
 }  // namespace lemma

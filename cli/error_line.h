@@ -14,5 +14,7 @@ std::string printable(std::string_view text);
 /// "lemma: MODEL: MESSAGE", with the name of the model once.
 std::string error_line(std::string_view model, std::string_view message);
 ExitCode exit_code_of(ErrorKind kind);
+/// The error on standard error; its exit code.
+ExitCode report_error(const Error& error);
 
 }  // namespace lemma

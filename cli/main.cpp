@@ -5,7 +5,10 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/exit_code.h"
+#include "cli/inspect_command.h"
 #include "cli/optimize_command.h"
+#include "cli/rules_command.h"
+#include "cli/run_command.h"
 #include "ir/version.h"
 
 namespace {
@@ -20,6 +23,9 @@ int run(int argument_count, char** arguments) {
   ExitCode exit_code = ExitCode::done;
   lemma::add_optimize_command(application, exit_code);
   lemma::add_optimize_worker_command(application, exit_code);
+  lemma::add_inspect_command(application, exit_code);
+  lemma::add_run_command(application, exit_code);
+  lemma::add_rules_command(application, exit_code);
   try {
     application.parse(argument_count, arguments);
   } catch (const CLI::ParseError& error) {

@@ -1,5 +1,6 @@
 #include "cli/model_run.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -53,13 +54,25 @@ Result<void> require_tensors(const Graph& graph) {
   return {};
 }
 
+/// A tensor file; test data made with numpy, which has no bfloat16, holds its bits as u16.
+Result<Tensor> read_tensor(const fs::path& file, DataType declared) {
+  LEMMA_ASSIGN_OR_RETURN(NamedConstant tensor, read_tensor_file(file));
+  const TensorType& type = tensor.value.type();
+  if (declared != DataType::bf16 || type.data_type != DataType::u16) return Tensor::of(tensor.value);
+  LEMMA_ASSIGN_OR_RETURN(const Constant same_bits,
+                         Constant::create({DataType::bf16, type.shape}, tensor.value.owner(),
+                                          tensor.value.bytes()));
+  return Tensor::of(same_bits);
+}
+
 Result<std::vector<NamedTensor>> read_inputs(const Graph& graph, const fs::path& folder) {
   LEMMA_RETURN_IF_ERROR(check_number_of_files(folder, "input", graph.inputs().size()));
   std::vector<NamedTensor> inputs;
   for (const NodeId id : graph.inputs()) {
-    LEMMA_ASSIGN_OR_RETURN(NamedConstant tensor,
-                           read_tensor_file(numbered(folder, "input", inputs.size())));
-    inputs.push_back({graph.input_name(graph.node(id)), Tensor::of(tensor.value)});
+    const Node& node = graph.node(id);
+    LEMMA_ASSIGN_OR_RETURN(Tensor tensor, read_tensor(numbered(folder, "input", inputs.size()),
+                                                      graph.type(node.output()).data_type));
+    inputs.push_back({graph.input_name(node), std::move(tensor)});
   }
   return inputs;
 }
@@ -155,11 +168,11 @@ Result<void> compare_outputs(const RunRequest& request, RunAnswer& answer) {
   LEMMA_RETURN_IF_ERROR(
       check_number_of_files(*request.expected, "output", answer.outputs.size()));
   for (std::size_t i = 0; i < answer.outputs.size(); ++i) {
-    LEMMA_ASSIGN_OR_RETURN(const NamedConstant expected,
-                           read_tensor_file(numbered(*request.expected, "output", i)));
     RunOutput& output = answer.outputs[i];
-    output.comparison =
-        interpreter::compare(output.value, Tensor::of(expected.value), request.tolerance);
+    LEMMA_ASSIGN_OR_RETURN(
+        const Tensor expected,
+        read_tensor(numbered(*request.expected, "output", i), output.value.data_type()));
+    output.comparison = interpreter::compare(output.value, expected, request.tolerance);
     if (output.comparison->equal || answer.status == RunStatus::wrong) continue;
     answer.status = RunStatus::wrong;
     answer.reason = fmt::format("output '{}': {}", output.name, output.comparison->description);

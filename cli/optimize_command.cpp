@@ -13,6 +13,7 @@
 #include "cli/atomic_file.h"
 #include "cli/child_process.h"
 #include "cli/data_directory.h"
+#include "cli/error_line.h"
 #include "cli/optimize_request.h"
 #include "cli/table.h"
 
@@ -90,14 +91,6 @@ OptimizeAnswer answer_of(const OptimizeRequest& request, const ChildOutcome& out
 
 bool is_written(const OptimizeAnswer& answer) {
   return answer.status == "optimized" || answer.status == "unchanged";
-}
-
-/// One line, whatever the names in it.
-std::string printable(const std::string& text) {
-  std::string result;
-  for (const char c : text.substr(0, 1500))
-    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return result;
 }
 
 std::string failure_line(const OptimizeAnswer& answer) {

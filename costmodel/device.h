@@ -19,8 +19,8 @@ struct Device {
   std::map<DataType, double> elementwise_peak;
   double memory_bandwidth = 0;   // bytes a second
   double operator_overhead = 0;  // seconds to start one operator
-  /// Work that keeps all units busy: an operator of this many flops (or bytes) runs at half the
-  /// peak (or bandwidth). Models that small operators cannot fill a wide device.
+  /// Work that keeps all units busy: a contraction of this many flops (an operator of this many
+  /// bytes) runs at half the peak (or bandwidth). Models that small operators cannot fill a wide device.
   double half_peak_flops = 0;
   double half_peak_bytes = 0;
 

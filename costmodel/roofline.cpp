@@ -78,8 +78,10 @@ double RooflineModel::seconds(const OperatorRecord& record, const Instance& inst
     if (is_real(output.data_type)) type = output.data_type;
   const double peak = work.contraction ? device_.contraction(type) : device_.elementwise(type);
   const double operations = work.flops + work.integer_operations;
-  // t = (w + h) / peak is w / peak at large w, and reaches half the peak at w = h.
-  const double compute = operations > 0 ? (operations + device_.half_peak_flops) / peak : 0;
+  // t = (w + h) / peak is w / peak at large w, and reaches half the peak at w = h. Elementwise work
+  // is spread like its bytes, whose ramp is counted below.
+  const double ramp = work.contraction ? device_.half_peak_flops : 0;
+  const double compute = operations > 0 ? (operations + ramp) / peak : 0;
   const double memory =
       work.bytes() > 0 ? (work.bytes() + device_.half_peak_bytes) / device_.memory_bandwidth : 0;
   return device_.operator_overhead + std::max(compute, memory);

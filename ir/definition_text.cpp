@@ -110,8 +110,8 @@ class Writer {
     for (const VariableId bound : node.bound)
       ranges.push_back(
           fmt::format("{} < {}", variables_[bound.v], definition_.extent(bound).text()));
-    return {fmt::format("{}({}: {})", name(node.kind), fmt::join(ranges, ", "),
-                        operand(node, 0).text)};
+    return {
+        fmt::format("{}({}: {})", name(node.kind), fmt::join(ranges, ", "), operand(node, 0).text)};
   }
 
   Phrase function(const ExpressionNode& node) const {

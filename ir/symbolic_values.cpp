@@ -9,9 +9,23 @@ namespace {
 using Kind = ExpressionKind;
 using Known = std::optional<Dimension>;
 
-constexpr std::int64_t element_limit = 512;   // shapes are small; weights are not looked at
+constexpr std::int64_t element_limit = 512;  // shapes are small; weights are not looked at
 constexpr std::int64_t reduction_limit = 4096;
 constexpr int depth_limit = 500;
+
+/// Whether the value certainly is one of the type, so that storing it does not wrap. A symbolic size
+/// always fits a signed type in a model that works at all.
+bool is_stored_exactly(const Dimension& value, DataType type) {
+  const int width = bits(type);
+  const auto low = lower_bound(value);
+  if (is_unsigned_integer(type) && (!low || *low < 0)) return false;
+  if (!value.is_constant()) return width >= 32;
+  if (width >= 64) return true;
+  const std::int64_t half = std::int64_t{1} << (width - 1);
+  return is_unsigned_integer(type) || type == DataType::boolean
+             ? value.offset() >= 0 && value.offset() < 2 * half
+             : value.offset() >= -half && value.offset() < half;
+}
 
 /// Evaluates expressions of one definition over dimensions, for fixed index variables.
 class SymbolicEvaluator {
@@ -99,29 +113,18 @@ class SymbolicEvaluator {
     if (is_real(from.type) || is_real(node.type)) return std::nullopt;
     const Known value = evaluate(node.operands[0]);
     if (!value || node.type == DataType::i64 || node.type == from.type) return value;
-    if (!value->is_constant()) {
-      // A size always fits the narrower type in a model that works at all.
-      if (node.type == DataType::i32) return value;
-      return std::nullopt;
+    if (node.type == DataType::boolean) {
+      if (!value->is_constant()) return std::nullopt;
+      return Dimension(value->offset() != 0 ? 1 : 0);
     }
-    if (node.type == DataType::boolean) return Dimension(value->offset() != 0 ? 1 : 0);
-    return fits(value->offset(), node.type) ? value : std::nullopt;
-  }
-
-  static bool fits(std::int64_t value, DataType type) {
-    const int width = bits(type);
-    if (width >= 64) return type == DataType::i64 || value >= 0;
-    const std::int64_t half = std::int64_t{1} << (width - 1);
-    return is_unsigned_integer(type) ? value >= 0 && value < 2 * half
-                                     : value >= -half && value < half;
+    return is_stored_exactly(*value, node.type) ? value : std::nullopt;
   }
 
   Known function(const ExpressionNode& node) {
     const Known value = evaluate(node.operands[0]);
     if (!value) return std::nullopt;
     if (node.function == ScalarFunction::negate) return Dimension(0) - *value;
-    if (node.function == ScalarFunction::absolute)
-      return maximum(*value, Dimension(0) - *value);
+    if (node.function == ScalarFunction::absolute) return maximum(*value, Dimension(0) - *value);
     return std::nullopt;
   }
 
@@ -240,7 +243,7 @@ std::optional<std::vector<Shape>> evaluate_symbolically(const Definition& defini
         rest /= size;
       }
       auto element = evaluator.evaluate(output.value);
-      if (!element) return std::nullopt;
+      if (!element || !is_stored_exactly(*element, outputs[k].data_type)) return std::nullopt;
       elements.push_back(std::move(*element));
     }
     results.push_back(std::move(elements));
@@ -271,8 +274,7 @@ void SymbolicValues::update(const Graph& graph, NodeId id) {
   const std::vector<TensorType> types = graph.input_types(node);
   const Instance instance{types, node.attributes, node.output_count};
   std::vector<const Shape*> inputs;
-  for (const ValueId input : node.inputs)
-    inputs.push_back(input.is_none() ? nullptr : find(input));
+  for (const ValueId input : node.inputs) inputs.push_back(input.is_none() ? nullptr : find(input));
   auto results = evaluate_symbolically(op.define(instance), instance, outputs, inputs);
   if (!results) return;
   for (std::uint32_t k = 0; k < node.output_count; ++k)

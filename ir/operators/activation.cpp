@@ -211,10 +211,8 @@ Result<ExportedCall> export_clip(const Instance& in, int opset, ExportedCall exp
   return exported;
 }
 
-constexpr std::array clip_onnx = {OnnxMapping{.name = "Clip",
-                                              .since = 6,
-                                              .import_hook = import_clip,
-                                              .export_hook = export_clip}};
+constexpr std::array clip_onnx = {OnnxMapping{
+    .name = "Clip", .since = 6, .import_hook = import_clip, .export_hook = export_clip}};
 
 constexpr OperatorRecord clip_record() {
   OperatorRecord result = unary_record<"Clip", TypeSet::numeric, clip>(
@@ -258,8 +256,8 @@ constexpr std::array records = {
     unary_record<"Elu", TypeSet::real, elu, 6>("x, where negative alpha (exp(x) - 1)",
                                                alpha_attributes),
     gelu_record(),
-    unary_record<"HardSigmoid", TypeSet::real, hard_sigmoid, 6>(
-        "max(0, min(1, alpha x + beta))", hard_sigmoid_attributes),
+    unary_record<"HardSigmoid", TypeSet::real, hard_sigmoid, 6>("max(0, min(1, alpha x + beta))",
+                                                                hard_sigmoid_attributes),
     unary_record<"HardSwish", TypeSet::real, hard_swish, 14>("x max(0, min(1, x / 6 + 1 / 2))"),
     unary_record<"LeakyRelu", TypeSet::real, leaky_relu, 6>("x, where negative alpha x",
                                                             leaky_relu_attributes),
@@ -267,14 +265,14 @@ constexpr std::array records = {
     unary_record<"Relu", TypeSet::numeric, relu>("max(x, 0)", idempotent | monotone),
     unary_record<"Selu", TypeSet::real, selu, 6>(
         "gamma x, where not positive gamma (alpha exp(x) - alpha)", selu_attributes),
-    unary_record<"Shrink", TypeSet::real, shrink, 9>(
-        "x brought towards 0 by a bias, and 0 near 0", shrink_attributes),
+    unary_record<"Shrink", TypeSet::real, shrink, 9>("x brought towards 0 by a bias, and 0 near 0",
+                                                     shrink_attributes),
     unary_record<"Sigmoid", TypeSet::real, sigmoid>("1 / (1 + exp(-x))", monotone),
     unary_record<"Softplus", TypeSet::real, softplus>("log(1 + exp(x))", monotone),
     unary_record<"Softsign", TypeSet::real, softsign>("x / (1 + |x|)", monotone),
     unary_record<"Swish", TypeSet::real, swish, 24>("x / (1 + exp(-alpha x))", swish_attributes),
-    unary_record<"ThresholdedRelu", TypeSet::real, thresholded_relu, 10>("x where above alpha, or 0",
-                                                                         alpha_attributes),
+    unary_record<"ThresholdedRelu", TypeSet::real, thresholded_relu, 10>(
+        "x where above alpha, or 0", alpha_attributes),
 };
 static_assert(is_complete(records));
 

@@ -31,8 +31,7 @@ Expression mean(DefinitionBuilder& d, const Instance& in, Operands x) {
 }
 
 template <StaticName name, TypeSet types, ElementBody body>
-constexpr OperatorRecord variadic_record(std::string_view summary,
-                                         std::uint32_t flags = no_flags) {
+constexpr OperatorRecord variadic_record(std::string_view summary, std::uint32_t flags = no_flags) {
   OperatorRecord result = unary_record<name, types, body>(summary, flags);
   result.inputs = {1, -1};
   return result;
@@ -46,9 +45,9 @@ Result<ImportedCall> import_sum_of_two(const OnnxCall& call, ImportedCall import
 }
 
 constexpr std::array add_onnx = {
-    broadcast_in_onnx<"Add">[0],
-    broadcast_in_onnx<"Add">[1],
-    OnnxMapping{.name = "Sum", .since = 6, .import_hook = import_sum_of_two, .import_only = true}};
+    broadcast_in_onnx<"Add">[0], broadcast_in_onnx<"Add">[1], OnnxMapping {
+      .name = "Sum", .since = 6, .import_hook = import_sum_of_two, .import_only = true
+    }};
 
 constexpr OperatorRecord add_record() {
   OperatorRecord result =
@@ -112,8 +111,8 @@ Result<std::vector<TensorType>> infer_prelu(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_types(in, TypeSet::numeric));
   LEMMA_ASSIGN_OR_RETURN(const Shape shape, broadcast_inputs(in));
   if (shape != in.shape(0))
-    return bad_input(fmt::format("slope {} cannot be broadcast to {}", text(in.shape(1)),
-                                 text(in.shape(0))));
+    return bad_input(
+        fmt::format("slope {} cannot be broadcast to {}", text(in.shape(1)), text(in.shape(0))));
   return infer_same(in);
 }
 

@@ -9,7 +9,8 @@
 namespace lemma::operators {
 
 /// A constant of one element; the value is rounded or truncated to the type.
-Constant constant_of_value(DataType type, double value, const std::vector<std::int64_t>& sizes = {});
+Constant constant_of_value(DataType type, double value,
+                           const std::vector<std::int64_t>& sizes = {});
 
 /// The axes first, first + 1, ..., last - 1.
 Integers axes_between(std::int64_t first, std::int64_t last);

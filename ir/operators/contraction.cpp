@@ -122,8 +122,7 @@ Definition define_matmul_integer(const Instance& in) {
   const MatMulReads at = matmul_reads(d, in, output_shape(in, infer_matmul_integer));
   const Expression row = at.left.size() > 1 ? at.left[at.left.size() - 2] : d.integer(0);
   const Expression column = at.right.size() > 1 ? at.right.back() : d.integer(0);
-  const Expression product =
-      shifted(d, in, 0, at.left, row) * shifted(d, in, 1, at.right, column);
+  const Expression product = shifted(d, in, 0, at.left, row) * shifted(d, in, 1, at.right, column);
   d.output(at.axes, d.sum({at.k}, product));
   return std::move(d).finish();
 }
@@ -142,7 +141,8 @@ Result<std::vector<TensorType>> infer_gemm(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_rank(in, 0, 2, 2));
   LEMMA_RETURN_IF_ERROR(require_rank(in, 1, 2, 2));
   for (const char* factor : {"alpha", "beta"})
-    if (!is_real(in.type(0)) && std::trunc(in.attributes.real(factor)) != in.attributes.real(factor))
+    if (!is_real(in.type(0)) &&
+        std::trunc(in.attributes.real(factor)) != in.attributes.real(factor))
       return unsupported(fmt::format("a fractional '{}' for integers", factor));
   const std::size_t left = in.attributes.integer("transA") != 0 ? 1 : 0;
   const std::size_t right = in.attributes.integer("transB") != 0 ? 1 : 0;
@@ -168,8 +168,10 @@ Definition define_gemm(const Instance& in) {
   const bool left = in.attributes.integer("transA") != 0;
   const bool right = in.attributes.integer("transB") != 0;
   const Expression k = d.variable(in.shape(0)[left ? 0 : 1]);
-  const Expression a = left ? d.read(0, in.type(0), {k, axes[0]}) : d.read(0, in.type(0), {axes[0], k});
-  const Expression b = right ? d.read(1, in.type(1), {axes[1], k}) : d.read(1, in.type(1), {k, axes[1]});
+  const Expression a =
+      left ? d.read(0, in.type(0), {k, axes[0]}) : d.read(0, in.type(0), {axes[0], k});
+  const Expression b =
+      right ? d.read(1, in.type(1), {axes[1], k}) : d.read(1, in.type(1), {k, axes[1]});
   Expression value = scaled(d, in, "alpha", d.sum({k}, a * b));
   if (in.has(2)) value = value + scaled(d, in, "beta", read_broadcast(d, in, 2, axes));
   d.output(axes, value);

@@ -74,7 +74,8 @@ std::string implied_result(const std::vector<std::string>& terms) {
 Result<Attributes> normalize_einsum(const Instance& in) {
   std::string equation = in.attributes.string("equation");
   std::erase(equation, ' ');
-  if (std::any_of(equation.begin(), equation.end(), [](unsigned char c) { return std::isdigit(c); }))
+  if (std::any_of(equation.begin(), equation.end(),
+                  [](unsigned char c) { return std::isdigit(c); }))
     return bad_input(fmt::format("equation '{}' has digits", equation));
   if (equation.find("->") == std::string::npos)
     equation += "->" + implied_result(split(equation, ','));
@@ -112,8 +113,7 @@ Result<std::map<char, Dimension>> label_sizes(const Instance& in, const Equation
   std::map<char, Dimension> sizes;
   for (std::size_t i = 0; i < in.inputs.size(); ++i)
     for (std::size_t axis = 0; axis < in.rank(i); ++axis) {
-      const auto [where, is_new] =
-          sizes.emplace(equation.operands[i][axis], in.shape(i)[axis]);
+      const auto [where, is_new] = sizes.emplace(equation.operands[i][axis], in.shape(i)[axis]);
       if (is_new) continue;
       LEMMA_ASSIGN_OR_RETURN(const Shape both,
                              broadcast(Shape{where->second}, Shape{in.shape(i)[axis]}));

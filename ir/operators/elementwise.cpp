@@ -27,8 +27,8 @@ Result<ExportedCall> export_early_broadcast(const Instance& in, int opset, Expor
   if (a == b) return exported;
   const auto both = broadcast(a, b);
   if (!both || *both != a)
-    return unsupported(fmt::format("operator set {} cannot broadcast {} and {}", opset, text(a),
-                                   text(b)));
+    return unsupported(
+        fmt::format("operator set {} cannot broadcast {} and {}", opset, text(a), text(b)));
   exported.attributes.set("broadcast", std::int64_t{1});
   return exported;
 }

@@ -51,9 +51,8 @@ Result<ImportedCall> import_constant_of_shape(const OnnxCall& call, ImportedCall
 
 Result<ExportedCall> export_constant_of_shape(const Instance& in, int, ExportedCall exported) {
   exported.attributes = {};
-  exported.tensors.emplace_back(
-      "value",
-      constant_of_value(in.attributes.data_type("data_type"), in.attributes.real("value"), {1}));
+  exported.tensors.emplace_back("value", constant_of_value(in.attributes.data_type("data_type"),
+                                                           in.attributes.real("value"), {1}));
   return exported;
 }
 
@@ -111,8 +110,8 @@ Result<ExportedCall> export_range(const Instance& in, int opset, ExportedCall ex
   for (OnnxInput& input : exported.inputs) {
     const Dimension& value = std::get<OnnxIntegersInput>(input).elements.front();
     if (!value.is_constant())
-      return unsupported(fmt::format("operator set {} has no symbolic range of {}", opset,
-                                     name(type)));
+      return unsupported(
+          fmt::format("operator set {} has no symbolic range of {}", opset, name(type)));
     input = constant_of_value(type, static_cast<double>(value.offset()));
   }
   return exported;
@@ -183,8 +182,7 @@ constexpr std::array eye_like_attributes = {
 
 Result<std::vector<TensorType>> infer_eye_like(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_rank(in, 0, 2, 2));
-  const DataType type =
-      in.attributes.has("dtype") ? in.attributes.data_type("dtype") : in.type(0);
+  const DataType type = in.attributes.has("dtype") ? in.attributes.data_type("dtype") : in.type(0);
   if (!is_computable(type)) return unsupported(fmt::format("elements of type {}", name(type)));
   return std::vector<TensorType>{{type, in.shape(0)}};
 }

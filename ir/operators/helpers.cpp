@@ -23,8 +23,8 @@ Result<Shape> broadcast(const Shape& a, const Shape& b) {
     } else if (x.is_constant()) {
       return bad_input(fmt::format("shapes {} and {} cannot be broadcast", text(a), text(b)));
     } else {
-      return unsupported(fmt::format("whether {} and {} can be broadcast is not known", text(a),
-                                     text(b)));
+      return unsupported(
+          fmt::format("whether {} and {} can be broadcast is not known", text(a), text(b)));
     }
   }
   return result;
@@ -67,8 +67,8 @@ std::string_view describe(TypeSet set) {
 
 Result<void> require_type(const Instance& instance, std::size_t input, TypeSet set) {
   if (belongs(instance.type(input), set)) return {};
-  return bad_input(fmt::format("input {} is {}, not {}", input, name(instance.type(input)),
-                               describe(set)));
+  return bad_input(
+      fmt::format("input {} is {}, not {}", input, name(instance.type(input)), describe(set)));
 }
 
 Result<void> require_types(const Instance& instance, TypeSet set) {
@@ -86,10 +86,9 @@ Result<void> require_rank(const Instance& instance, std::size_t input, std::size
                           std::size_t maximum) {
   const std::size_t rank = instance.rank(input);
   if (rank >= minimum && rank <= maximum) return {};
-  return bad_input(fmt::format("input {} has the shape {}, but needs {} axes", input,
-                               text(instance.shape(input)),
-                               rank < minimum ? fmt::format("at least {}", minimum)
-                                              : fmt::format("at most {}", maximum)));
+  return bad_input(fmt::format(
+      "input {} has the shape {}, but needs {} axes", input, text(instance.shape(input)),
+      rank < minimum ? fmt::format("at least {}", minimum) : fmt::format("at most {}", maximum)));
 }
 
 Result<void> require_same_size(const Dimension& a, const Dimension& b, std::string_view what) {

@@ -163,8 +163,8 @@ Types infer_group_18(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(check_groups(in));
   for (std::size_t i = 1; i < 3; ++i) {
     LEMMA_RETURN_IF_ERROR(require_rank(in, i, 1, 1));
-    LEMMA_RETURN_IF_ERROR(require_same_size(in.shape(i)[0], in.attributes.integer("num_groups"),
-                                            "groups"));
+    LEMMA_RETURN_IF_ERROR(
+        require_same_size(in.shape(i)[0], in.attributes.integer("num_groups"), "groups"));
   }
   return infer_same(in);
 }
@@ -182,8 +182,7 @@ ValueId normalized_groups(Composer& c, const Instance& in, ValueId x, DataType t
 
 Compose compose_group(Graph& graph, const Instance& in, std::span<const ValueId> inputs) {
   Composer c(graph);
-  const ValueId normal =
-      normalized_groups(c, in, inputs[0], in.attributes.data_type("stash_type"));
+  const ValueId normal = normalized_groups(c, in, inputs[0], in.attributes.data_type("stash_type"));
   const ValueId back = c("Reshape", {c.cast(normal, in.type(0))}, {{"shape", in.shape(0)}});
   const ValueId scaled = c.multiply(back, c.channels(inputs[1], in.rank(0)));
   return c.outputs({c.add(scaled, c.channels(inputs[2], in.rank(0)))});
@@ -233,8 +232,7 @@ Types infer_batch_training(const Instance& in) {
   return types;
 }
 
-Compose compose_batch_training(Graph& graph, const Instance& in,
-                               std::span<const ValueId> inputs) {
+Compose compose_batch_training(Graph& graph, const Instance& in, std::span<const ValueId> inputs) {
   Composer c(graph);
   Integers axes = axes_between(0, static_cast<std::int64_t>(in.rank(0)));
   axes.erase(axes.begin() + 1);
@@ -310,8 +308,8 @@ Compose compose_lp(Graph& graph, const Instance& in, std::span<const ValueId> in
   Composer c(graph);
   const ValueId x = inputs[0], zero = c.scalar(0, in.type(0));
   const bool first = in.attributes.integer("p") == 1;
-  const ValueId norm = c(first ? "ReduceL1" : "ReduceL2", {x},
-                         {{"axes", Integers{in.attributes.integer("axis")}}});
+  const ValueId norm =
+      c(first ? "ReduceL1" : "ReduceL2", {x}, {{"axes", Integers{in.attributes.integer("axis")}}});
   return c.outputs({c("Where", {c("Equal", {norm, zero}), zero, c.divide(x, norm)})});
 }
 
@@ -345,8 +343,7 @@ Definition define_lrn(const Instance& in) {
   const Expression squares = d.sum(
       {near}, d.select(d.in_range(indices[1], in.shape(0)[1]), other * other, d.real(0, type)));
   const double factor = in.attributes.real("alpha") / static_cast<double>(size);
-  const Expression base =
-      d.real(in.attributes.real("bias"), type) + d.real(factor, type) * squares;
+  const Expression base = d.real(in.attributes.real("bias"), type) + d.real(factor, type) * squares;
   const Expression divisor =
       d.binary(ExpressionKind::power, base, d.real(in.attributes.real("beta"), type));
   d.output(axes, d.read(0, type, axes) / divisor);

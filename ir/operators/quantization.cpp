@@ -67,8 +67,8 @@ Types infer_dequantize(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_type(in, 0, TypeSet::integer));
   LEMMA_RETURN_IF_ERROR(check_scale(in));
   if (in.has(2) && in.type(2) != in.type(0))
-    return bad_input(fmt::format("the zero point is {}, not {}", name(in.type(2)),
-                                 name(in.type(0))));
+    return bad_input(
+        fmt::format("the zero point is {}, not {}", name(in.type(2)), name(in.type(0))));
   return std::vector<TensorType>{{in.type(1), in.shape(0)}};
 }
 
@@ -127,11 +127,10 @@ Result<ExportedCall> export_quantization(const Instance& in, int opset, Exported
 }
 
 template <StaticName name>
-inline constexpr std::array quantization_onnx = {
-    OnnxMapping{.name = name.view(),
-                .since = 10,
-                .import_hook = import_quantization,
-                .export_hook = export_quantization}};
+inline constexpr std::array quantization_onnx = {OnnxMapping{.name = name.view(),
+                                                             .since = 10,
+                                                             .import_hook = import_quantization,
+                                                             .export_hook = export_quantization}};
 
 // ---- DynamicQuantizeLinear ---------------------------------------------------------------------
 
@@ -150,8 +149,7 @@ Compose compose_dynamic(Graph& graph, const Instance&, std::span<const ValueId> 
   const ValueId high = c("Max", {c("ReduceMax", {x}, scalar), zero});
   const ValueId low = c("Min", {c("ReduceMin", {x}, scalar), zero});
   const ValueId step = c.divide(c.subtract(high, low), c.scalar(255, DataType::f32));
-  const ValueId scale =
-      c("Where", {c("Equal", {step, zero}), c.scalar(1, DataType::f32), step});
+  const ValueId scale = c("Where", {c("Equal", {step, zero}), c.scalar(1, DataType::f32), step});
   const ValueId start = c.divide(c.subtract(zero, low), scale);
   const ValueId rounded = c("Round", {c("Clip", {start}, {{"max", 255.0}, {"min", 0.0}})});
   const ValueId zero_point = c.cast(rounded, DataType::u8);
@@ -167,14 +165,13 @@ Types infer_qlinear_matmul(const Instance& in) {
   for (const std::size_t i : {1, 4, 6}) LEMMA_RETURN_IF_ERROR(require_type(in, i, TypeSet::real));
   const std::array factors = {in.inputs[0], in.inputs[3]};
   const Attributes none;
-  LEMMA_ASSIGN_OR_RETURN(auto types, infer_types(record(operator_named("MatMulInteger")),
-                                                 Instance{factors, none}));
+  LEMMA_ASSIGN_OR_RETURN(
+      auto types, infer_types(record(operator_named("MatMulInteger")), Instance{factors, none}));
   types[0].data_type = in.type(7);
   return types;
 }
 
-Compose compose_qlinear_matmul(Graph& graph, const Instance& in,
-                               std::span<const ValueId> inputs) {
+Compose compose_qlinear_matmul(Graph& graph, const Instance& in, std::span<const ValueId> inputs) {
   Composer c(graph);
   auto scalar = [&](std::size_t i) {
     return in.rank(i) == 0 ? inputs[i] : c("Reshape", {inputs[i]}, {{"shape", Shape{}}});

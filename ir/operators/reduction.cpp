@@ -93,8 +93,8 @@ Result<ImportedCall> import_reduction(const OnnxCall& call, ImportedCall importe
       return unsupported(fmt::format("attribute '{}' is not supported", name));
   const AttributeValue* axes = imported.attributes.find("axes");
   const bool none = axes == nullptr || std::get<Integers>(*axes).empty();
-  const bool noop =
-      call.attributes.has("noop_with_empty_axes") && call.attributes.integer("noop_with_empty_axes") != 0;
+  const bool noop = call.attributes.has("noop_with_empty_axes") &&
+                    call.attributes.integer("noop_with_empty_axes") != 0;
   if (none && noop) imported.attributes.set("axes", Integers{});
   if (none && !noop) imported.attributes.erase("axes");
   return imported;
@@ -119,15 +119,15 @@ template <int since>
 inline constexpr std::array reduction_parameters = {OnnxParameter{"axes", 1, since}};
 
 template <StaticName name, int since>
-inline constexpr std::array reduction_onnx = {
-    OnnxMapping{.name = name.view(),
-                .since = 1,
-                .parameters = reduction_parameters<since>,
-                .import_hook = import_reduction,
-                .export_hook = export_reduction<since>}};
+inline constexpr std::array reduction_onnx = {OnnxMapping{.name = name.view(),
+                                                          .since = 1,
+                                                          .parameters = reduction_parameters<since>,
+                                                          .import_hook = import_reduction,
+                                                          .export_hook = export_reduction<since>}};
 
 template <StaticName name, TypeSet types, ReductionBody body, int axes_input_since = 18>
-constexpr OperatorRecord reduction_record(std::string_view summary, std::uint32_t flags = no_flags) {
+constexpr OperatorRecord reduction_record(std::string_view summary,
+                                          std::uint32_t flags = no_flags) {
   return {.name = name.view(),
           .summary = summary,
           .attributes = reduction_attributes,
@@ -172,8 +172,7 @@ Result<std::vector<ValueId>> compose_log_sum_exp(Graph& graph, const Instance& i
   Composer c(graph);
   const Attributes over = {{"axes", in.attributes.integers("axes")}};
   const ValueId x = inputs[0], largest = c("ReduceMax", {x}, over);
-  const ValueId offset =
-      c("Where", {c("IsInf", {largest}), c.scalar(0, in.type(0)), largest});
+  const ValueId offset = c("Where", {c("IsInf", {largest}), c.scalar(0, in.type(0)), largest});
   const ValueId powers = c("Exp", {c.subtract(x, offset)});
   const ValueId result = c.add(c("Log", {c("ReduceSum", {powers}, over)}), offset);
   const bool keep = in.attributes.integer("keepdims") != 0;
@@ -222,8 +221,8 @@ Result<std::vector<ValueId>> compose_arg(Graph& graph, const Instance& in,
   const ValueId at = c("Where", {found, c.positions(in.shape(0), axis),
                                  c.constant(Constant::of(DataType::i64, {}, nowhere))});
   const std::int64_t keep = in.attributes.integer("keepdims");
-  return c.outputs({c(last ? "ReduceMax" : "ReduceMin", {at},
-                      {{"axes", Integers{axis}}, {"keepdims", keep}})});
+  return c.outputs(
+      {c(last ? "ReduceMax" : "ReduceMin", {at}, {{"axes", Integers{axis}}, {"keepdims", keep}})});
 }
 
 Result<ExportedCall> export_arg(const Instance& in, int opset, ExportedCall exported) {
@@ -315,8 +314,7 @@ constexpr std::array records = {
         "product over axes"),
     reduction_record<"ReduceSum", TypeSet::numeric, reduce_by<ExpressionKind::sum>, 13>(
         "sum over axes", linear),
-    reduction_record<"ReduceSumSquare", TypeSet::numeric, sum_of_squares>(
-        "sum of x * x over axes"),
+    reduction_record<"ReduceSumSquare", TypeSet::numeric, sum_of_squares>("sum of x * x over axes"),
 };
 static_assert(is_complete(records));
 

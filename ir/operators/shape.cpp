@@ -78,7 +78,8 @@ Result<ImportedCall> import_reshape(const OnnxCall& call, ImportedCall imported)
     if (!shape[i].is(0)) continue;
     if (!input) return unsupported("a size is copied from an input of unknown rank");
     if (i >= input->size())
-      return bad_input(fmt::format("size {} is copied, but the input has {} axes", i, input->size()));
+      return bad_input(
+          fmt::format("size {} is copied, but the input has {} axes", i, input->size()));
     shape[i] = (*input)[i];
   }
   imported.attributes.set("shape", std::move(shape));
@@ -221,10 +222,8 @@ Result<ExportedCall> export_squeeze(const Instance& in, int, ExportedCall export
 }
 
 constexpr std::array axes_parameters = {OnnxParameter{"axes", 1, 13}};
-constexpr std::array squeeze_onnx = {OnnxMapping{.name = "Squeeze",
-                                                 .since = 1,
-                                                 .parameters = axes_parameters,
-                                                 .export_hook = export_squeeze}};
+constexpr std::array squeeze_onnx = {OnnxMapping{
+    .name = "Squeeze", .since = 1, .parameters = axes_parameters, .export_hook = export_squeeze}};
 constexpr std::array unsqueeze_onnx = {
     OnnxMapping{.name = "Unsqueeze", .since = 1, .parameters = axes_parameters}};
 
@@ -282,7 +281,9 @@ Definition define_shape(const Instance& in) {
   DefinitionBuilder d;
   const std::vector<Expression> axes = d.variables(output_shape(in, infer_shape));
   const std::int64_t start = in.attributes.integer("start"), end = in.attributes.integer("end");
-  auto size = [&](std::int64_t axis) { return d.extent(in.shape(0)[static_cast<std::size_t>(axis)]); };
+  auto size = [&](std::int64_t axis) {
+    return d.extent(in.shape(0)[static_cast<std::size_t>(axis)]);
+  };
   Expression value = end > start ? size(end - 1) : d.integer(0);
   for (std::int64_t axis = end - 2; axis >= start; --axis)
     value = d.select(axes[0] == d.integer(axis - start), size(axis), value);

@@ -61,8 +61,7 @@ Compose compose_hardmax(Graph& graph, const Instance& in, std::span<const ValueI
 Compose compose_hardmax_flattened(Graph& graph, const Instance& in,
                                   std::span<const ValueId> inputs) {
   Composer c(graph);
-  const ValueId matrix =
-      c("Flatten", {inputs[0]}, {{"axis", in.attributes.integer("axis")}});
+  const ValueId matrix = c("Flatten", {inputs[0]}, {{"axis", in.attributes.integer("axis")}});
   const ValueId result = c("Hardmax", {matrix}, {{"axis", 1}});
   return c.outputs({c("Reshape", {result}, {{"shape", in.shape(0)}})});
 }
@@ -79,21 +78,19 @@ Result<ImportedCall> import_along_last(const OnnxCall& call, ImportedCall import
   const auto& shape = call.inputs[0].type.shape;
   const std::int64_t axis =
       call.attributes.has("axis") ? call.attributes.integer("axis") : std::int64_t{1};
-  const bool last =
-      axis == -1 || (shape && axis + 1 == static_cast<std::int64_t>(shape->size()));
+  const bool last = axis == -1 || (shape && axis + 1 == static_cast<std::int64_t>(shape->size()));
   if (!last) return unsupported("normalization over more than the last axis");
   imported.attributes.set("axis", std::int64_t{-1});
   return imported;
 }
 
 template <StaticName name>
-inline constexpr std::array along_onnx = {
-    OnnxMapping{.name = name.view(), .since = 13},
-    OnnxMapping{.name = name.view(),
-                .since = 1,
-                .until = 12,
-                .import_hook = import_along_last,
-                .export_hook = export_along}};
+inline constexpr std::array along_onnx = {OnnxMapping{.name = name.view(), .since = 13},
+                                          OnnxMapping{.name = name.view(),
+                                                      .since = 1,
+                                                      .until = 12,
+                                                      .import_hook = import_along_last,
+                                                      .export_hook = export_along}};
 
 template <StaticName name>
 inline constexpr std::array flattened_onnx = {

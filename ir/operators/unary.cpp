@@ -90,11 +90,11 @@ bool is_zero(const OnnxCall& call, std::size_t input) {
 }
 
 Result<ImportedCall> import_dropout(const OnnxCall& call, ImportedCall imported) {
-  const bool ratio_is_zero =
-      call.inputs.size() > 1 && call.inputs[1].present() && is_zero(call, 1);
+  const bool ratio_is_zero = call.inputs.size() > 1 && call.inputs[1].present() && is_zero(call, 1);
   if (!ratio_is_zero && !is_zero(call, 2)) return unsupported("dropout in training mode");
   if (call.opset < 10 && call.output_count > 1) return unsupported("a mask of a real type");
-  if (call.opset < 7 && (!call.attributes.has("is_test") || call.attributes.integer("is_test") == 0))
+  if (call.opset < 7 &&
+      (!call.attributes.has("is_test") || call.attributes.integer("is_test") == 0))
     return unsupported("dropout in training mode");
   imported.inputs.resize(1);
   return imported;
@@ -107,10 +107,8 @@ Result<ExportedCall> export_dropout(const Instance& in, int opset, ExportedCall 
   return exported;
 }
 
-constexpr std::array dropout_onnx = {OnnxMapping{.name = "Dropout",
-                                                 .since = 6,
-                                                 .import_hook = import_dropout,
-                                                 .export_hook = export_dropout}};
+constexpr std::array dropout_onnx = {OnnxMapping{
+    .name = "Dropout", .since = 6, .import_hook = import_dropout, .export_hook = export_dropout}};
 
 constexpr std::array records = {
     unary_record<"Abs", TypeSet::numeric, absolute>("absolute value", idempotent),
@@ -118,9 +116,10 @@ constexpr std::array records = {
     unary_record<"Acosh", TypeSet::real, apply_scalar<Function::acosh>, 9>(
         "inverse hyperbolic cosine", monotone),
     unary_record<"Asin", TypeSet::real, apply_scalar<Function::asin>, 7>("inverse sine", monotone),
-    unary_record<"Asinh", TypeSet::real, apply_scalar<Function::asinh>, 9>("inverse hyperbolic sine",
-                                                                        monotone),
-    unary_record<"Atan", TypeSet::real, apply_scalar<Function::atan>, 7>("inverse tangent", monotone),
+    unary_record<"Asinh", TypeSet::real, apply_scalar<Function::asinh>, 9>(
+        "inverse hyperbolic sine", monotone),
+    unary_record<"Atan", TypeSet::real, apply_scalar<Function::atan>, 7>("inverse tangent",
+                                                                         monotone),
     unary_record<"Atanh", TypeSet::real, apply_scalar<Function::atanh>, 9>(
         "inverse hyperbolic tangent", monotone),
     unary_record<"Ceil", TypeSet::real, apply_scalar<Function::ceil>>(
@@ -134,8 +133,9 @@ constexpr std::array records = {
                    .define = define_dropout,
                    .onnx = dropout_onnx},
     unary_record<"Erf", TypeSet::real, apply_scalar<Function::erf>, 9>("Gauss error function",
+                                                                       monotone),
+    unary_record<"Exp", TypeSet::real, apply_scalar<Function::exp>>("e to the power of x",
                                                                     monotone),
-    unary_record<"Exp", TypeSet::real, apply_scalar<Function::exp>>("e to the power of x", monotone),
     unary_record<"Floor", TypeSet::real, apply_scalar<Function::floor>>(
         "greatest whole number not above x", idempotent | monotone),
     unary_record<"Identity", TypeSet::any, identity>(
@@ -150,7 +150,8 @@ constexpr std::array records = {
         "nearest whole number, the even one of two", idempotent | monotone),
     unary_record<"Sign", TypeSet::numeric, sign, 9>("-1, 0 or 1", idempotent | monotone),
     unary_record<"Sin", TypeSet::real, apply_scalar<Function::sin>, 7>("sine"),
-    unary_record<"Sinh", TypeSet::real, apply_scalar<Function::sinh>, 9>("hyperbolic sine", monotone),
+    unary_record<"Sinh", TypeSet::real, apply_scalar<Function::sinh>, 9>("hyperbolic sine",
+                                                                         monotone),
     unary_record<"Sqrt", TypeSet::real, apply_scalar<Function::sqrt>>("square root", monotone),
     unary_record<"Tan", TypeSet::real, apply_scalar<Function::tan>, 7>("tangent"),
     unary_record<"Tanh", TypeSet::real, apply_scalar<Function::tanh>>("hyperbolic tangent",

@@ -126,8 +126,7 @@ TEST(Substitution, ErrorsNameFileLineAndCause) {
   EXPECT_EQ(error_of(head + "  let unused = Relu(x)\n  Relu(x) => x\n"),
             "bad.rules:1: r: let name 'unused' is not used");
   EXPECT_EQ(error_of(head + "  Relu(x)#3 => x\n"), "bad.rules:3: r: Relu has no output 3");
-  EXPECT_EQ(error_of(head + "  Relu(x, x) => x\n"),
-            "bad.rules:3: r: Relu cannot have 2 operands");
+  EXPECT_EQ(error_of(head + "  Relu(x, x) => x\n"), "bad.rules:3: r: Relu cannot have 2 operands");
   EXPECT_EQ(error_of(head), "bad.rules:1: r: the rule has no equation");
   EXPECT_EQ(error_of(head + "  Relu(x) => x\n" + "rule r\n  x : [n]\n  Relu(x) => x\n"),
             "bad.rules:4: 'r' is already defined at line 1");
@@ -147,8 +146,7 @@ TEST(Substitution, DeepNestingIsAnError) {
 // ---- Matching ---------------------------------------------------------------------------------
 
 TensorType f32(std::string_view shape) {
-  return {DataType::f32,
-          std::get<Shape>(*parse_attribute_value(AttributeKind::dimensions, shape))};
+  return {DataType::f32, std::get<Shape>(*parse_attribute_value(AttributeKind::dimensions, shape))};
 }
 
 bool binds(const Substitution& rule, const std::vector<TensorType>& inputs,
@@ -169,16 +167,15 @@ std::vector<TermId> left_operations(const Substitution& rule) {
 TEST(SubstitutionMatch, DimensionsAndGroups) {
   const Substitution rule = parsed(rules)[0];
   RuleBindings bindings;
-  ASSERT_TRUE(
-      binds(rule, {f32("[N, 8, 16, 64]"), f32("[64, 3]"), f32("[64, M]")}, {}, bindings));
+  ASSERT_TRUE(binds(rule, {f32("[N, 8, 16, 64]"), f32("[64, 3]"), f32("[64, M]")}, {}, bindings));
   EXPECT_EQ(text(bindings.groups.at("B")), "[N, 8]");
   EXPECT_TRUE(bindings.dimensions.at("k").is(64));
   EXPECT_EQ(bindings.dimensions.at("p").text(), "M");
   bindings = {};
   EXPECT_FALSE(binds(rule, {f32("[8, 64]"), f32("[64, 3]"), f32("[65, 3]")}, {}, bindings));
   bindings = {};
-  EXPECT_FALSE(binds(rule, {f32("[1, 1, 1, 1, 8, 64]"), f32("[64, 3]"), f32("[64, 3]")}, {},
-                     bindings))
+  EXPECT_FALSE(
+      binds(rule, {f32("[1, 1, 1, 1, 8, 64]"), f32("[64, 3]"), f32("[64, 3]")}, {}, bindings))
       << "groups have at most three axes unless stated";
   bindings = {};
   const TensorType f64{DataType::f64, f32("[64, 3]").shape};
@@ -211,8 +208,8 @@ TEST(SubstitutionMatch, ConditionsStopMatches) {
   const Attributes same{{"perm", Integers{0, 1}}}, swap{{"perm", Integers{1, 0}}}, none;
   const std::array types = {f32("[2, 2]")};
   RuleBindings bindings;
-  EXPECT_TRUE(binds(rule, {types[0]}, {{operations[0], &same, types}, {operations[1], &none, types}},
-                    bindings));
+  EXPECT_TRUE(binds(rule, {types[0]},
+                    {{operations[0], &same, types}, {operations[1], &none, types}}, bindings));
   bindings = {};
   EXPECT_FALSE(binds(rule, {types[0]},
                      {{operations[0], &swap, types}, {operations[1], &none, types}}, bindings));
@@ -268,8 +265,8 @@ TEST(SubstitutionMatch, UnwrittenAttributesHaveTheirDefault) {
 
 AttributeValue value_of(std::string_view expression) {
   // By way of a rule, so that parsing and calling are both tested.
-  const auto rule = parsed("rule r\n  x : [n, m]\n  Relu(x) => Reshape{shape=" +
-                           std::string(expression) + "}(x)\n");
+  const auto rule = parsed(
+      "rule r\n  x : [n, m]\n  Relu(x) => Reshape{shape=" + std::string(expression) + "}(x)\n");
   if (rule.empty()) return std::string("not parsed");
   RuleBindings bindings;
   bindings.dimensions = {{"n", Dimension::symbol("N")}, {"m", Dimension(6)}};

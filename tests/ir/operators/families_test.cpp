@@ -84,7 +84,8 @@ TEST(Shapes, AreInferred) {
   EXPECT_EQ(type_of("Reshape", {"f32[N, 4, 6]"}, {{"shape", Shape{-1, 8}}}), "f32[3*N, 8]");
   EXPECT_EQ(type_of("Reshape", {"f32[N, 4]"}, {{"shape", Shape{4, n}}}), "f32[4, N]");
   EXPECT_TRUE(mentions(type_of("Reshape", {"f32[6]"}, {{"shape", Shape{4, -1}}}), "do not fit"));
-  EXPECT_TRUE(mentions(type_of("Reshape", {"f32[6]"}, {{"shape", Shape{-1, -1}}}), "more than one"));
+  EXPECT_TRUE(
+      mentions(type_of("Reshape", {"f32[6]"}, {{"shape", Shape{-1, -1}}}), "more than one"));
   EXPECT_TRUE(mentions(type_of("Reshape", {"f32[0]"}, {{"shape", Shape{0, -1}}}), "anything"));
   EXPECT_TRUE(mentions(type_of("Reshape", {"f32[N]"}, {{"shape", Shape{n + 1}}}), "as many"));
   EXPECT_EQ(type_of("Flatten", {"f32[N, 3, 4]"}, {{"axis", 3}}), "f32[12*N, 1]");
@@ -119,6 +120,69 @@ TEST(Normalization, ChecksChannelsAndGroups) {
   EXPECT_TRUE(mentions(type_of("InstanceNormalization", {"f32[2, 5]", "f32[5]", "f32[6]"}),
                        "channels are 6 and 5"));
   EXPECT_EQ(type_of("LayerNormalization", {"f16[N, 4]", "f16[4]"}), "f16[N, 4]");
+}
+
+/// The output types by the shape rule, and those of the composition.
+std::pair<std::string, std::string> rule_and_composition(std::string_view op,
+                                                         const std::vector<std::string>& inputs,
+                                                         Attributes attributes,
+                                                         std::size_t output_count) {
+  Graph graph;
+  std::vector<ValueId> values;
+  for (const std::string& input : inputs)
+    values.push_back(
+        *graph.add_input("x" + std::to_string(values.size()), *parse_tensor_type(input)));
+  const OperatorId id = operator_named(op);
+  const Node node =
+      graph.node(*graph.add_operation(id, values, std::move(attributes), output_count));
+  const auto types = graph.input_types(node);
+  const auto composed = record(id).compose(graph, {types, node.attributes, output_count}, values);
+  if (!composed) return {"a composition", composed.error().message};
+  std::pair<std::string, std::string> result;
+  for (std::uint32_t i = 0; i < output_count; ++i) {
+    result.first += text(graph.type(node.output(i))) + " ";
+    result.second += text(graph.type((*composed)[i])) + " ";
+  }
+  return result;
+}
+
+TEST(Composition, HasTheTypesOfTheShapeRule) {
+  struct Case {
+    std::string_view op;
+    std::vector<std::string> inputs;
+    Attributes attributes = {};
+    std::size_t output_count = 1;
+  };
+  const std::vector<std::string> batch = {"f32[N, C, 4]", "f32[C]", "f32[C]", "f32[C]", "f32[C]"};
+  const std::vector<std::string> group = {"f16[N, 6, M]", "f16[6]", "f16[6]"};
+  const std::vector<Case> cases = {
+      {"ArgMax", {"i8[N, M]"}, {{"axis", 1}, {"keepdims", 0}}},
+      {"ArgMin", {"f32[N, M]"}, {{"select_last_index", 1}}},
+      {"BatchNormalization", batch},
+      {"BatchNormalizationTraining", batch, {}, 3},
+      {"DynamicQuantizeLinear", {"f32[N, 3]"}, {}, 3},
+      {"GroupNormalization", group, {{"num_groups", 3}}},
+      {"GroupNormalizationByGroup", {"f32[N, 6, M]", "f32[3]", "f32[3]"}, {{"num_groups", 3}}},
+      {"Hardmax", {"f32[2, N, 3]"}, {{"axis", 1}}},
+      {"HardmaxFlattened", {"f32[2, N, 3]"}, {{"axis", 1}}},
+      {"InstanceNormalization", {"f32[N, C, H, W]", "f32[C]", "f32[C]"}},
+      {"LayerNormalization", {"f16[N, M, 4]", "f16[M, 4]", "f16[4]"}, {{"axis", 1}}, 3},
+      {"LogSoftmax", {"f32[N, M]"}, {{"axis", 0}}},
+      {"LogSoftmaxFlattened", {"f32[N, M, 2]"}},
+      {"LpNormalization", {"f32[N, M]"}, {{"p", 1}}},
+      {"MeanVarianceNormalization", {"f32[N, C, H, W]"}},
+      {"QLinearMatMul",
+       {"u8[N, K]", "f32[1]", "u8[1]", "i8[K, 4]", "f32[]", "i8[]", "f32[]", "u8[]"}},
+      {"RMSNormalization", {"f16[N, M]", "f16[M]"}},
+      {"ReduceLogSumExp", {"f32[N, M]"}, {{"axes", Integers{0}}, {"keepdims", 0}}},
+      {"Softmax", {"f16[N, M]"}},
+      {"SoftmaxFlattened", {"f32[N, M, 2]"}},
+  };
+  for (const Case& c : cases) {
+    const auto [rule, composition] =
+        rule_and_composition(c.op, c.inputs, c.attributes, c.output_count);
+    EXPECT_EQ(rule, composition) << c.op;
+  }
 }
 
 TEST(DefinitionText, ReadsAsMaths) {

@@ -46,8 +46,12 @@ std::string exported(const Application& a, int opset) {
 /// The record that takes a call of operands of the given types, with the attributes it gives them.
 std::string imported(std::string_view op, int opset, const std::vector<std::string>& inputs,
                      Attributes attributes, const std::vector<Constant>& constants = {}) {
-  OnnxCall call{.name = op, .opset = opset, .attributes = std::move(attributes)};
-  for (const std::string& input : inputs) call.inputs.push_back({*parse_tensor_type(input)});
+  OnnxCall call;
+  call.name = op;
+  call.opset = opset;
+  call.attributes = std::move(attributes);
+  for (const std::string& input : inputs)
+    call.inputs.push_back({*parse_tensor_type(input), nullptr, nullptr});
   std::vector<Shape> elements(constants.size());
   for (std::size_t i = 0; i < constants.size(); ++i) {
     for (const std::int64_t element : constants[i].integers()) elements[i].emplace_back(element);

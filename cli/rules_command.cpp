@@ -1,0 +1,159 @@
+#include "cli/rules_command.h"
+
+#include <sys/resource.h>
+
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/atomic_file.h"
+#include "cli/data_directory.h"
+#include "cli/error_line.h"
+#include "cli/table.h"
+#include "ir/rule_database.h"
+#include "verifier/verify_database.h"
+
+namespace lemma {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using verifier::DatabaseVerification;
+using verifier::VerifiedRule;
+
+struct RulesArguments {
+  std::string directory;  // empty: the shipped one
+  std::string verdicts;   // file for one JSON line a rule
+  bool write = false, json = false;
+  verifier::VerifyOptions options;
+};
+
+std::filesystem::path directory_of(const RulesArguments& arguments) {
+  return arguments.directory.empty() ? data_directory() / "rules"
+                                     : std::filesystem::path(arguments.directory);
+}
+
+std::string_view verdict_name(const verifier::Verdict& verdict) {
+  if (verifier::is_proved(verdict)) return "proved";
+  return verifier::is_refuted(verdict) ? "refuted" : "unknown";
+}
+
+std::string verdict_lines(const DatabaseVerification& verification) {
+  std::string lines;
+  for (std::size_t i = 0; i < verification.rules.size(); ++i) {
+    const VerifiedRule& rule = verification.rules[i];
+    const bool proved = verifier::is_proved(rule.verdict);
+    lines += Json({{"index", i},
+                   {"rule", rule.name},
+                   {"verdict", verdict_name(rule.verdict)},
+                   {"condition", ""},
+                   {"reason", proved ? "" : verifier::text(rule.verdict)}})
+                 .dump() + "\n";
+  }
+  return lines;
+}
+
+double processor_seconds() {
+  struct rusage usage {};
+  getrusage(RUSAGE_SELF, &usage);
+  auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+long peak_memory_bytes() {
+  struct rusage usage {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;
+}
+
+void print_verification(const DatabaseVerification& verification, bool json) {
+  if (json) {
+    std::cout << Json({{"axioms", verification.axioms},
+                       {"axioms_refused", verification.refused_axioms.size()},
+                       {"candidates", verification.rules.size()},
+                       {"proved", verification.proved()},
+                       {"refuted", verification.refuted()},
+                       {"unknown", verification.unknown()},
+                       {"rules", verification.proved()},
+                       {"cpu_seconds", processor_seconds()},
+                       {"peak_rss_bytes", peak_memory_bytes()}})
+                     .dump(2)
+              << "\n";
+    return;
+  }
+  using enum Table::Align;
+  Table table({"rule", "verdict", "cases", "axioms", "seconds", ""},
+              {left, left, right, right, right, left});
+  for (const VerifiedRule& rule : verification.rules) {
+    const auto* proof = std::get_if<verifier::Proved>(&rule.verdict);
+    table.add({rule.name, std::string(verdict_name(rule.verdict)),
+               proof != nullptr ? fmt::format("{}", proof->instances) : "",
+               proof != nullptr ? fmt::format("{}", proof->axioms.size()) : "",
+               fmt::format("{:.2f}", rule.seconds),
+               proof != nullptr ? "" : verifier::text(rule.verdict)});
+  }
+  std::cout << table.text();
+  for (const auto& [axiom, reason] : verification.refused_axioms)
+    std::cout << fmt::format("axiom {} is refused: {}\n", axiom, reason);
+  std::cout << fmt::format(
+      "{} axioms; {} rules: {} proved, {} refuted, {} unknown; {:.1f} processor seconds\n",
+      verification.axioms, verification.rules.size(), verification.proved(),
+      verification.refuted(), verification.unknown(), processor_seconds());
+}
+
+ExitCode run_verify(const RulesArguments& arguments) {
+  const auto directory = directory_of(arguments);
+  auto verification = verifier::verify_database(directory, arguments.options);
+  if (!verification) return report_error(verification.error());
+  if (!arguments.verdicts.empty()) {
+    const auto written = write_file_atomically(arguments.verdicts, verdict_lines(*verification));
+    if (!written) return report_error(written.error());
+  }
+  if (arguments.write) {
+    const auto written = verifier::write_proofs(directory, *verification);
+    if (!written) return report_error(written.error());
+  }
+  print_verification(*verification, arguments.json);
+  return verification->complete() ? ExitCode::done : ExitCode::check_failed;
+}
+
+ExitCode run_list(const RulesArguments& arguments) {
+  const auto rules = load_rules(directory_of(arguments));
+  if (!rules) return report_error(rules.error());
+  if (arguments.json) {
+    Json list = Json::array();
+    for (const Substitution& rule : rules->substitutions())
+      list.push_back({{"name", rule.name}, {"text", text(rule)}});
+    std::cout << Json({{"rules", list}}).dump(2) << "\n";
+    return ExitCode::done;
+  }
+  for (const Substitution& rule : rules->substitutions()) std::cout << text(rule) << "\n";
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_rules_command(CLI::App& application, ExitCode& exit_code) {
+  auto* command = application.add_subcommand("rules", "the substitutions and their proofs");
+  command->require_subcommand(1);
+  auto arguments = std::make_shared<RulesArguments>();
+
+  auto* verify = command->add_subcommand("verify", "prove all rules from the axioms");
+  verify->add_option("--rules", arguments->directory, "folder of axioms and rules");
+  verify->add_flag("--write", arguments->write, "record the proofs; rules without one do not load");
+  verify->add_option("--verdicts", arguments->verdicts, "write one JSON line for each rule");
+  verify->add_option("--threads", arguments->options.threads, "0: all processors")
+      ->check(CLI::NonNegativeNumber);
+  verify->add_flag("--json", arguments->json, "print one JSON object with the totals");
+  verify->callback([arguments, &exit_code] { exit_code = run_verify(*arguments); });
+
+  auto* list = command->add_subcommand("list", "print the rules that load");
+  list->add_option("--rules", arguments->directory, "folder of axioms and rules");
+  list->add_flag("--json", arguments->json, "print one JSON object");
+  list->callback([arguments, &exit_code] { exit_code = run_list(*arguments); });
+}
+
+}  // namespace lemma

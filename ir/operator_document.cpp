@@ -1,0 +1,297 @@
+#include "ir/operator_document.h"
+
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "ir/graph_text.h"
+
+namespace lemma {
+
+namespace {
+
+// ---- Examples ---------------------------------------------------------------------------------
+
+/// Shapes to try, those that read best first. The last two are for positional operands.
+std::vector<Shape> example_shapes() {
+  auto size = [](const char* name) { return Dimension::symbol(name); };
+  return {{size("M"), size("K")},
+          {size("K"), size("N")},
+          {size("N")},
+          {},
+          {size("N"), 4, size("H"), size("W")},
+          {8, 4, 3, 3},
+          {size("N"), 4, size("L")},
+          {4},
+          {1},
+          {2, 2},
+          {8}};
+}
+
+using Types = std::vector<DataType>;
+
+std::vector<Types> example_types(std::size_t count) {
+  std::vector<Types> result;
+  for (const DataType type : {DataType::f32, DataType::i64, DataType::boolean, DataType::u8})
+    result.emplace_back(count, type);
+  if (count < 2) return result;
+  // One operand of another type: indices, conditions.
+  for (const DataType other : {DataType::i64, DataType::boolean})
+    for (std::size_t i = count; i-- > 0;) {
+      result.emplace_back(count, DataType::f32);
+      result.back()[i] = other;
+    }
+  return result;
+}
+
+/// All the same; the first and then the others; for up to three operands, all combinations.
+std::vector<std::vector<Shape>> example_shape_lists(std::size_t count) {
+  const std::vector<Shape> shapes = example_shapes();
+  std::vector<std::vector<Shape>> result;
+  if (count == 0) return {{}};
+  for (const Shape& shape : shapes) result.emplace_back(count, shape);
+  for (const Shape& first : shapes)
+    for (const Shape& others : shapes) {
+      result.emplace_back(count, others);
+      result.back().front() = first;
+    }
+  if (count != 3) return result;
+  for (const Shape& a : shapes)
+    for (const Shape& b : shapes)
+      for (const Shape& c : shapes) result.push_back({a, b, c});
+  return result;
+}
+
+std::vector<AttributeValue> example_values(AttributeKind kind) {
+  switch (kind) {
+    case AttributeKind::integer: return {INT64_C(0), INT64_C(1)};
+    case AttributeKind::real: return {1.0};
+    case AttributeKind::string: return {std::string("ij,jk->ik"), std::string("nearest")};
+    case AttributeKind::integers:
+      return {Integers{1, 0}, Integers{0}, Integers{2, 2}, Integers{0, 2, 3, 1}, Integers{}};
+    case AttributeKind::reals: return {Reals{1.0, 1.0, 2.0, 2.0}, Reals{1.0}, Reals{1.0, 2.0}};
+    case AttributeKind::dimensions:
+      return {Shape{Dimension::symbol("K"), Dimension::symbol("M")},
+              Shape{1},
+              Shape{2, 2},
+              Shape{0, 0, 1, 1},
+              Shape{0, 0, 1, 1, 0, 0, 1, 1},
+              Shape{Dimension::symbol("N")}};
+    case AttributeKind::data_type: return {DataType::f32, DataType::i64};
+    case AttributeKind::dimension: return {Dimension(2), Dimension(1)};
+  }
+  return {};
+}
+
+/// All combinations of values for the required attributes.
+std::vector<Attributes> example_attributes(const OperatorRecord& op) {
+  std::vector<Attributes> result(1);
+  for (const AttributeSpecification& specification : op.attributes) {
+    if (specification.default_text != "required") continue;
+    std::vector<Attributes> longer;
+    for (const Attributes& attributes : result)
+      for (AttributeValue& value : example_values(specification.kind)) {
+        longer.push_back(attributes);
+        longer.back().set(std::string(specification.name), std::move(value));
+      }
+    result = std::move(longer);
+  }
+  return result;
+}
+
+std::string input_letter(std::size_t i) { return std::string(1, static_cast<char>('a' + i)); }
+
+/// Nothing if inference refuses.
+std::optional<Graph> application(OperatorId op, const Types& types,
+                                 const std::vector<Shape>& shapes, const Attributes& attributes,
+                                 std::size_t output_count) {
+  Graph graph;
+  graph.set_name(std::string(record(op).name));
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const auto input = graph.add_input(input_letter(i), {types[i], shapes[i]});
+    if (!input) return std::nullopt;
+    inputs.push_back(*input);
+  }
+  const auto node = graph.add_operation(op, inputs, attributes, output_count);
+  if (!node) return std::nullopt;
+  for (std::uint32_t k = 0; k < output_count; ++k)
+    if (!graph.add_output("y" + std::to_string(k), graph.node(*node).output(k)))
+      return std::nullopt;
+  return graph;
+}
+
+}  // namespace
+
+std::optional<Graph> example_application(OperatorId op) {
+  const OperatorRecord& chosen = record(op);
+  const auto outputs = static_cast<std::size_t>(chosen.outputs.minimum);
+  const int most = chosen.inputs.maximum < 0 ? 2 : chosen.inputs.maximum;
+  const std::vector<Attributes> attributes = example_attributes(chosen);
+  for (int count = std::min(std::max(chosen.inputs.minimum, 1), most); count <= most; ++count) {
+    const auto operands = static_cast<std::size_t>(
+        chosen.inputs.maximum < 0 && chosen.inputs.minimum < 2 ? 2 : count);
+    for (const Types& types : example_types(operands))
+      for (const std::vector<Shape>& shapes : example_shape_lists(operands))
+        for (const Attributes& values : attributes)
+          if (auto graph = application(op, types, shapes, values, outputs)) return graph;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+// ---- Markdown ---------------------------------------------------------------------------------
+
+std::string count_text(Arity arity) {
+  if (arity.maximum < 0) return fmt::format("{} or more", arity.minimum);
+  if (arity.minimum == arity.maximum) return std::to_string(arity.minimum);
+  return fmt::format("{} to {}", arity.minimum, arity.maximum);
+}
+
+std::string flags_text(const OperatorRecord& op) {
+  constexpr std::array<std::pair<OperatorFlag, std::string_view>, 9> names = {
+      {{elementwise, "elementwise"},
+       {commutative, "commutative"},
+       {associative, "associative"},
+       {idempotent, "idempotent"},
+       {involutive, "involutive"},
+       {data_movement, "data movement"},
+       {view, "view"},
+       {linear, "linear"},
+       {monotone, "monotone"}}};
+  std::vector<std::string_view> flags;
+  for (const auto& [flag, name] : names)
+    if (op.has(flag)) flags.push_back(name);
+  return fmt::format("{}", fmt::join(flags, ", "));
+}
+
+std::string cell(std::string_view text) {
+  std::string result;
+  for (const char c : text) result += c == '|' ? std::string("\\|") : std::string(1, c);
+  return result;
+}
+
+std::string overview() {
+  std::string result =
+      "| Operator | Meaning | Inputs | Outputs | Properties |\n"
+      "|---|---|---|---|---|\n";
+  for (const OperatorRecord& op : all_operators()) {
+    std::string anchor(op.name);
+    for (char& c : anchor)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    result += fmt::format("| [{}](#{}) | {} | {} | {} | {} |\n", op.name, anchor, cell(op.summary),
+                          count_text(op.inputs), count_text(op.outputs), flags_text(op));
+  }
+  return result;
+}
+
+std::string_view role_text(AttributeRole role) {
+  switch (role) {
+    case AttributeRole::plain: return "";
+    case AttributeRole::axis: return "an axis of the first input";
+    case AttributeRole::axes: return "axes of the first input";
+    case AttributeRole::output_axes: return "axes of the output";
+  }
+  return "";
+}
+
+std::string attributes_text(const OperatorRecord& op) {
+  if (op.attributes.empty()) return "";
+  std::string result = "| Attribute | Kind | Default | |\n|---|---|---|---|\n";
+  for (const AttributeSpecification& specification : op.attributes) {
+    const bool special =
+        specification.default_text == "required" || specification.default_text == "optional";
+    result += fmt::format("| `{}` | {} | {} | {} |\n", specification.name, name(specification.kind),
+                          special ? std::string(specification.default_text)
+                                  : fmt::format("`{}`", cell(specification.default_text)),
+                          role_text(specification.role));
+  }
+  return result + "\n";
+}
+
+std::string onnx_text(const OnnxMapping& mapping) {
+  std::string result =
+      fmt::format("`{}{}{}`", mapping.domain, mapping.domain.empty() ? "" : "::", mapping.name);
+  result += mapping.until < 1000
+                ? fmt::format(" in operator sets {} to {}", mapping.since, mapping.until)
+                : fmt::format(" from operator set {}", mapping.since);
+  for (const OnnxParameter& parameter : mapping.parameters)
+    result += fmt::format(", `{}` as input {}{}", parameter.attribute, parameter.input,
+                          parameter.input_since > mapping.since
+                              ? fmt::format(" from {}", parameter.input_since)
+                              : "");
+  if (mapping.import_only) result += " (read only)";
+  return result;
+}
+
+std::string onnx_forms(const OperatorRecord& op) {
+  if (op.onnx.empty()) return "Not an operator of ONNX.\n\n";
+  std::vector<std::string> forms;
+  for (const OnnxMapping& mapping : op.onnx) forms.push_back(onnx_text(mapping));
+  return fmt::format("ONNX: {}.\n\n", fmt::join(forms, "; "));
+}
+
+/// "Relu(a: f32[N]) : f32[N]", as in the textual form of graphs.
+std::string call_text(const Graph& example, const Node& node) {
+  std::vector<std::string> inputs, outputs;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    inputs.push_back(input_letter(i) + ": " + text(example.type(node.inputs[i])));
+  for (const TensorType& type : example.output_types(node)) outputs.push_back(text(type));
+  return fmt::format("{}{}({}) : {}", example.op(node).name, text(node.attributes),
+                     fmt::join(inputs, ", "), fmt::join(outputs, ", "));
+}
+
+/// The lines of the composition, without the graph's name.
+std::string composition_text(const OperatorRecord& op, const Instance& instance) {
+  Graph graph;
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < instance.inputs.size(); ++i)
+    inputs.push_back(*graph.add_input(input_letter(i), instance.inputs[i]));
+  const auto outputs = op.compose(graph, instance, inputs);
+  if (!outputs) return "";
+  for (const ValueId output : *outputs)
+    if (!graph.add_output("y" + std::to_string(graph.outputs().size()), output)) return "";
+  const std::string printed = print_graph(graph);
+  return printed.substr(printed.find('\n') + 1);
+}
+
+std::string meaning_text(OperatorId id) {
+  const auto example = example_application(id);
+  if (!example) return "";
+  const Node& node = example->node(example->producer(example->outputs().front().value));
+  const OperatorRecord& op = example->op(node);
+  const std::vector<TensorType> types = example->input_types(node);
+  const Instance instance{types, node.attributes, node.output_count};
+  std::string meaning =
+      op.define != nullptr ? text(op.define(instance)) : composition_text(op, instance);
+  if (!meaning.empty() && meaning.back() != '\n') meaning += '\n';
+  return fmt::format("```\n{}\n\n{}```\n\n", call_text(*example, node), meaning);
+}
+
+}  // namespace
+
+std::string operators_document() {
+  const auto table = all_operators();
+  std::string result = fmt::format(
+      "# Operators\n\n"
+      "Generated from the records in `ir/operators/` by `scripts/docs`; edit those, not this "
+      "file.\n\n"
+      "Each operator has a *definition*, an index expression for the elements of its outputs\n"
+      "(`ir/definition.h` says what the expressions mean), or a *composition* of other operators.\n"
+      "It is shown for an example of input types; `a`, `b`, ... are the inputs. Attributes are "
+      "those\n"
+      "of the textual form of graphs. There are {} operators.\n\n",
+      table.size());
+  result += overview();
+  for (std::uint16_t i = 0; i < table.size(); ++i) {
+    const OperatorRecord& op = table[i];
+    result += fmt::format("\n## {}\n\n{}.\n\n", op.name, op.summary);
+    result += attributes_text(op) + onnx_forms(op) + meaning_text({i});
+    while (result.ends_with("\n\n")) result.pop_back();
+  }
+  return result;
+}
+
+}  // namespace lemma

@@ -1,0 +1,19 @@
+#pragma once
+// The reference of all operators, generated from their records: docs/operators.md.
+
+#include <optional>
+#include <string>
+
+#include "ir/graph.h"
+
+namespace lemma {
+
+/// Markdown: an overview, then for each operator its attributes, its ONNX forms and its meaning for
+/// an example.
+std::string operators_document();
+
+/// A graph with inputs and one application of the operator, found by trying small shapes, types and
+/// attribute values until inference accepts; nothing if none of them is accepted.
+std::optional<Graph> example_application(OperatorId op);
+
+}  // namespace lemma

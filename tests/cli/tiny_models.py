@@ -1,0 +1,65 @@
+"""ONNX models of a few nodes and tensor files, encoded by hand: the tests need no Python package."""
+
+import struct
+
+F32 = 1
+I64 = 7
+STRING = 8
+
+
+def varint(value):
+    value &= (1 << 64) - 1
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def content(field, data):
+    data = data.encode() if isinstance(data, str) else data
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def tensor_type(data_type, sizes):
+    """A TypeProto; sizes are numbers or names."""
+    dimensions = b"".join(
+        content(1, number(1, size) if isinstance(size, int) else content(2, size)) for size in sizes)
+    return content(1, number(1, data_type) + content(2, dimensions))
+
+
+def sequence_type(data_type):
+    return content(4, content(1, content(1, number(1, data_type))))
+
+
+def value_info(name, type_message):
+    return content(1, name) + content(2, type_message)
+
+
+def node(op_type, inputs, outputs, domain=""):
+    fields = [content(1, name) for name in inputs] + [content(2, name) for name in outputs]
+    return b"".join(fields) + content(4, op_type) + (content(7, domain) if domain else b"")
+
+
+def model(nodes, inputs, outputs, domains=()):
+    """The bytes of a model file; inputs and outputs are (name, type) pairs."""
+    graph = b"".join(content(1, each) for each in nodes) + content(2, "tiny")
+    graph += b"".join(content(11, value_info(*each)) for each in inputs)
+    graph += b"".join(content(12, value_info(*each)) for each in outputs)
+    operator_sets = content(8, content(1, "") + number(2, 17))
+    for domain in domains:
+        operator_sets += content(8, content(1, domain) + number(2, 1))
+    return number(1, 8) + content(7, graph) + operator_sets
+
+
+def tensor(name, sizes, values, data_type=F32):
+    """The bytes of a tensor file."""
+    letter = {F32: "f", I64: "q"}[data_type]
+    raw = struct.pack(f"<{len(values)}{letter}", *values)
+    dimensions = b"".join(number(1, size) for size in sizes)
+    return dimensions + number(2, data_type) + content(8, name) + content(9, raw)

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""The ONNX backend tests through `lemma run`: nothing wrong, nothing crashed, and as much passed as before.
+
+What is unsupported is counted, never hidden: a test that turns from passed to unsupported fails here too.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SKIPPED = 77
+
+# For the data of libonnx-testdata 1.12. Raise a figure when more passes.
+LEAST_PASSED = {"node": 561}
+
+
+def has_data():
+    usual = pathlib.Path("/usr/share/libonnx-testdata/data/node")
+    if usual.is_dir():
+        return True
+    try:
+        listing = subprocess.run(["dpkg", "-L", "libonnx-testdata"], capture_output=True, text=True)
+    except FileNotFoundError:
+        return False
+    return "/node\n" in listing.stdout
+
+
+def check(lemma, suite, least):
+    command = [sys.executable, ROOT / "scripts" / "conformance", "--lemma", lemma, "--suite", suite, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if not done.stdout:
+        print(f"{suite}: scripts/conformance failed: {done.stderr}")
+        return False
+    report = json.loads(done.stdout)
+    counts = {name: report[name] for name in ("passed", "wrong", "crashed", "unsupported")}
+    print(f"{suite}: {counts}, at least {least} must pass")
+    for name in ("wrong", "crashed"):
+        for test in report["tests"][name]:
+            print(f"  {name}: {test['name']}: {test['reason']}")
+    return counts["wrong"] == 0 and counts["crashed"] == 0 and counts["passed"] >= least
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lemma", required=True, help="the program to test")
+    lemma = parser.parse_args().lemma
+    if not has_data():
+        print("skipped: libonnx-testdata is not installed")
+        sys.exit(SKIPPED)
+    results = [check(lemma, suite, least) for suite, least in LEAST_PASSED.items()]
+    sys.exit(0 if all(results) else 1)
+
+
+if __name__ == "__main__":
+    main()
