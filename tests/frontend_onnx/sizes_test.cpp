@@ -207,8 +207,8 @@ TEST(SizeNodes, ShareWhatIsEqual) {
 TEST(SizeNodes, RoundDown) {
   Evaluator evaluate(13);
   EXPECT_THAT(*evaluate({"floordiv(N, 2)"}), ElementsAre(3));
-  EXPECT_THAT(*evaluate({"floordiv(H - 5, 2) + 10"}), ElementsAre(8));  // floor(-1.5) = -2
-  EXPECT_FALSE(Evaluator(9)({"floordiv(H - 5, 2) + 10"}));
+  EXPECT_THAT(*evaluate({"floordiv(H - N, 2)"}), ElementsAre(-3));  // floor(-2.5)
+  EXPECT_FALSE(Evaluator(9)({"floordiv(H - N, 2)"}));
   EXPECT_THAT(*Evaluator(9)({"floordiv(N, 2)"}), ElementsAre(3));
 }
 

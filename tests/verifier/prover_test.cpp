@@ -43,31 +43,11 @@ TEST(WrongRules, AreNeverProved) {
   }
 }
 
-/// The prover alone, without the counterexamples of exact evaluation, must not prove them either.
+/// Without the counterexamples of exact evaluation they must not be proved either.
 TEST(WrongRules, DoNotFollowFromTheAxioms) {
-  const std::vector<DirectedAxiom> axioms = directed(shipped_axioms().axioms());
-  const std::vector<Substitution> rules = parse(*read_text_file("tests/verifier/wrong.rules"));
-  for (const Substitution& rule : rules) {
-    const auto cases = cases_of(rule);
-    if (!cases) continue;
-    std::size_t reached = 0;
-    for (std::size_t i = 0; i < cases->size() && i < 40; ++i) {
-      const Case& one = (*cases)[i];
-      Closure terms;
-      std::vector<ValueId> inputs;
-      for (std::size_t k = 0; k < one.inputs.size(); ++k)
-        inputs.push_back(*terms.graph().add_input(rule.inputs[k].name, one.inputs[k]));
-      const auto left = instantiate(rule, rule.left, inputs, one.bindings, terms.graph());
-      const auto right = instantiate(rule, rule.right, inputs, one.bindings, terms.graph());
-      if (!left || !right) continue;
-      std::vector<Goal> goals;
-      for (std::size_t k = 0; k < left->size(); ++k) goals.push_back({(*left)[k], (*right)[k]});
-      SaturationLimits limits;
-      limits.rounds = 6;
-      limits.nodes = 800;
-      reached += saturate(terms, goals, axioms, limits).reached ? 1 : 0;
-    }
-    EXPECT_TRUE(cases->empty() || reached < cases->size()) << rule.name;
+  for (const Substitution& rule : parse(*read_text_file("tests/verifier/wrong.rules"))) {
+    const Verdict verdict = prove_from_axioms(rule, shipped_axioms());
+    EXPECT_FALSE(is_proved(verdict)) << rule.name << ": " << text(verdict);
   }
 }
 
@@ -136,7 +116,9 @@ TEST_F(Replay, RefusesAnAxiomWhoseShapesDoNotFit) {
 
 TEST(Axioms, AllShippedOnesAreEvaluatedOnManyInstances) {
   EXPECT_TRUE(shipped_axioms().refused().empty());
-  for (const Substitution& axiom : *read_substitutions("rules/axioms", ".axioms")) {
+  const auto axioms = read_substitutions("rules/axioms", ".axioms");
+  ASSERT_TRUE(axioms) << axioms.error().message;
+  for (const Substitution& axiom : *axioms) {
     const Sampling sampling = sample(axiom);
     EXPECT_FALSE(sampling.counterexample) << axiom.name;
     EXPECT_GE(sampling.evaluated, 20U) << axiom.name << ' ' << sampling.failure;
