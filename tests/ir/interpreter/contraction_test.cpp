@@ -1,9 +1,6 @@
 // Contractions computed as matrix products against plain evaluation: the same bits.
 
-<<<<<<< HEAD
-=======
 #include <array>
->>>>>>> interp
 #include <cmath>
 #include <cstring>
 #include <limits>
