@@ -65,6 +65,7 @@ class Cutter {
     }
     for (std::uint32_t k = 0; k < node.output_count; ++k) {
       const ValueId output = node.output(k);
+      if (!graph_.type(output).is_known()) continue;
       LEMMA_ASSIGN_OR_RETURN(values_[output.v],
                              cut_.add_input(fmt::format("opaque {}#{}", name, k),
                                             graph_.type(output)));

@@ -20,7 +20,7 @@ using interpreter::Tensor;
 
 /// Values for all symbols. Sizes that the model relates to each other are often equal, so one
 /// value for all comes first.
-constexpr std::array<std::int64_t, 6> symbol_sizes = {2, 3, 4, 1, 8, 16};
+constexpr std::array<std::int64_t, 8> symbol_sizes = {2, 3, 4, 1, 8, 16, 64, 224};
 constexpr std::int64_t element_limit = std::int64_t{1} << 28;
 
 Result<std::vector<NamedTensor>> random_inputs(const Graph& graph, std::int64_t symbol_size,
