@@ -125,6 +125,12 @@ Verdict prove_direction(const Substitution& rule, const AxiomSet& axioms) {
   if (sampling.evaluated == 0)
     return Unknown{"no instance could be evaluated" +
                    (sampling.failure.empty() ? "" : ": " + sampling.failure)};
+  return prove_from_axioms(rule, axioms);
+}
+
+}  // namespace
+
+Verdict prove_from_axioms(const Substitution& rule, const AxiomSet& axioms) {
   const auto cases = cases_of(rule);
   if (!cases) return Unknown{cases.error().message};
   std::set<std::string> used;
@@ -140,8 +146,6 @@ Verdict prove_direction(const Substitution& rule, const AxiomSet& axioms) {
   proved.axioms.assign(used.begin(), used.end());
   return proved;
 }
-
-}  // namespace
 
 Verdict prove(const Substitution& rule, const AxiomSet& axioms) {
   Verdict forward = prove_direction(rule, axioms);

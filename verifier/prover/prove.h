@@ -35,4 +35,7 @@ class AxiomSet {
 /// by a chain of instances that Z3 confirms; Unknown otherwise.
 Verdict prove(const Substitution& rule, const AxiomSet& axioms);
 
+/// The second half of this alone, left to right: Proved or Unknown, nothing is evaluated.
+Verdict prove_from_axioms(const Substitution& rule, const AxiomSet& axioms);
+
 }  // namespace lemma::verifier

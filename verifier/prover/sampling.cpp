@@ -306,7 +306,9 @@ class Evaluation {
     std::vector<Tensor> result;
     for (std::size_t i = 0; i < instance_.inputs.size(); ++i) {
       const TensorType& type = instance_.inputs[i];
-      interpreter::RandomRange range{0.25, 2, -4, 4};
+      // Half of the instances have negative reals too: undefined logarithms and roots must be so on
+      // both sides.
+      interpreter::RandomRange range{seed_ % 2 == 0 ? 0.25 : -2, 2, -4, 4};
       if (type.data_type == DataType::boolean) range.integer_low = 0, range.integer_high = 1;
       const bool real = is_real(type.data_type);
       result.push_back(interpreter::random_tensor(type.data_type, *constant_sizes(*type.shape), seed_,

@@ -24,7 +24,7 @@ struct Sampling {
 
 /// Sizes are small, unequal and sometimes 1; strides, groups, pads and kernels vary. Contents are
 /// small integers, evaluated in exact integers or a prime field; where an operator leaves those,
-/// positive reals in f64 with a relative tolerance of 1e-9.
+/// reals in f64 with a relative tolerance of 1e-9.
 Sampling sample(const Substitution& rule, const SamplingOptions& options = {});
 
 }  // namespace lemma::verifier

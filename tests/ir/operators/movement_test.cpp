@@ -84,7 +84,7 @@ TEST(Pad, ExpandsAxes) {
   const Application padded =
       apply("Pad", {"f32[2, N]"}, {{"pads", dimensions({"1", "2"})}, {"axes", Integers{-1}}});
   EXPECT_EQ(padded.types, "f32[2, N + 3]");
-  EXPECT_EQ(padded.attributes, "{mode=\"constant\", pads=[0, 1, 0, 2], value=0}");
+  EXPECT_EQ(padded.attributes, "{mode=\"constant\", pads=[0, 1, 0, 2], value=0.0}");
   EXPECT_EQ(apply("Pad", {"f32[2]"}, {{"pads", dimensions({"0", "-3"})}}).types,
             "Pad: the output would have the shape [-1]");
 }

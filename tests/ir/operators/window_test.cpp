@@ -22,7 +22,7 @@ TEST(Conv, TakesSymbolicParameters) {
   EXPECT_EQ(apply("Conv", {"f32[N, G*C, W]", "f32[G*M, C, K]"},
                   {{"strides", dimensions({"S"})}, {"group", *parse_dimension("G")}})
                 .types,
-            "f32[N, G*M, floordiv(W - K, S) + 1]");
+            "f32[N, G*M, floordiv(-K + W, S) + 1]");
 }
 
 TEST(Conv, RefusesChannelsThatDoNotFit) {
