@@ -231,6 +231,19 @@ Result<ExportedCall> export_k(const Instance& in, int opset, ExportedCall standa
   return export_top_k(in, opset, std::move(standard));
 }
 
+/// ONNX Runtime has kernels for f32 and i32 indices only if the depth has the same type.
+Result<ExportedCall> export_one_hot(const Instance& in, int, ExportedCall standard) {
+  const Dimension& depth = in.attributes.dimension("depth");
+  if (!depth.is_constant() || in.type(1) != DataType::f32) return standard;
+  if (in.type(0) == DataType::f32)
+    standard.inputs[1] =
+        Constant::of(DataType::f32, {}, std::vector{static_cast<float>(depth.offset())});
+  if (in.type(0) == DataType::i32)
+    standard.inputs[1] =
+        Constant::of(DataType::i32, {}, std::vector{static_cast<std::int32_t>(depth.offset())});
+  return standard;
+}
+
 constexpr std::array one_hot_parameters = {OnnxParameter{"depth", 1, 1}};
 constexpr std::array top_k_parameters = {OnnxParameter{"k", 1, 10}};
 constexpr std::array gather_onnx = {OnnxMapping{.name = "Gather", .since = 1}};
@@ -238,7 +251,10 @@ constexpr std::array gather_elements_onnx = {OnnxMapping{.name = "GatherElements
 constexpr std::array gather_nd_onnx = {
     OnnxMapping{.name = "GatherND", .since = 11, .export_hook = export_gather_nd}};
 constexpr std::array one_hot_onnx = {
-    OnnxMapping{.name = "OneHot", .since = 9, .parameters = one_hot_parameters}};
+    OnnxMapping{.name = "OneHot",
+                .since = 9,
+                .parameters = one_hot_parameters,
+                .export_hook = export_one_hot}};
 constexpr std::array top_k_onnx = {OnnxMapping{
     .name = "TopK", .since = 1, .parameters = top_k_parameters, .export_hook = export_k}};
 
