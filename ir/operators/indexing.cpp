@@ -231,14 +231,16 @@ Result<ExportedCall> export_k(const Instance& in, int opset, ExportedCall standa
   return export_top_k(in, opset, std::move(standard));
 }
 
-/// ONNX Runtime has kernels for f32 and i32 indices only if the depth has the same type.
+/// ONNX Runtime lacks kernels for an i64 depth beside some types of indices and values.
 Result<ExportedCall> export_one_hot(const Instance& in, int, ExportedCall standard) {
   const Dimension& depth = in.attributes.dimension("depth");
-  if (!depth.is_constant() || in.type(1) != DataType::f32) return standard;
-  if (in.type(0) == DataType::f32)
+  if (!depth.is_constant()) return standard;
+  const DataType indices = in.type(0), values = in.type(1);
+  if ((indices == DataType::f32 && values == DataType::f32) ||
+      (indices == DataType::i64 && values == DataType::i32))
     standard.inputs[1] =
         Constant::of(DataType::f32, {}, std::vector{static_cast<float>(depth.offset())});
-  if (in.type(0) == DataType::i32)
+  if (indices == DataType::i32 && values == DataType::f32)
     standard.inputs[1] =
         Constant::of(DataType::i32, {}, std::vector{static_cast<std::int32_t>(depth.offset())});
   return standard;
