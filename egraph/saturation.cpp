@@ -63,7 +63,7 @@ class Saturation {
     if (stopped_) return true;
     if (egraph_.node_count() >= limits_.max_nodes) return stop(StopReason::nodes);
     if (egraph_.memory_bytes() >= limits_.max_bytes) return stop(StopReason::memory);
-    return interrupted();
+    return (++checks_ & 0x3fU) == 1 && interrupted();
   }
   bool interrupted() {
     if (stopped_) return true;
@@ -75,7 +75,7 @@ class Saturation {
   /// One round of all rules: first every search, then every application, so that the order of rules
   /// does not decide what they see. False at the end.
   bool iterate() {
-    if (exhausted()) return false;
+    if (exhausted() || interrupted()) return false;
     if (report_.iterations >= limits_.max_iterations) {
       stop(StopReason::iterations);
       return false;
@@ -188,6 +188,7 @@ class Saturation {
   std::vector<RuleState> states_;
   SaturationReport report_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::uint32_t checks_ = 0;  // the clock is asked now and then only
   bool stopped_ = false;
 };
 

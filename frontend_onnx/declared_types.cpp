@@ -20,6 +20,11 @@ std::string word_of(std::string_view text) {
   return word;
 }
 
+/// Some exporters write these for a size that has no name; two of them need not be equal.
+bool is_name(std::string_view parameter) {
+  return !parameter.empty() && parameter != "?" && parameter != "-1" && parameter != "None";
+}
+
 }  // namespace
 
 std::string SizeSymbols::unique(std::string_view base) {
@@ -66,7 +71,7 @@ Result<TensorType> declared_type(const ::onnx::ValueInfoProto& value, SizeSymbol
       return bad_input(fmt::format("negative size {} in axis {}", size.dim_value(), axis));
     if (size.has_dim_value() && size.dim_value() >= 0)
       type.shape->emplace_back(size.dim_value());
-    else if (size.has_dim_param() && !size.dim_param().empty())
+    else if (is_name(size.dim_param()))
       type.shape->push_back(symbols.named(size.dim_param()));
     else
       type.shape->push_back(symbols.unnamed(value.name(), static_cast<std::size_t>(axis)));

@@ -242,8 +242,13 @@ class ModelWriter {
         return internal_error("the mapping names an operand that is not there");
       return names_->of(node.inputs[operand->operand]);
     }
-    if (const auto* sizes = std::get_if<OnnxIntegersInput>(&input))
-      return sizes_->sizes(sizes->elements, sizes->scalar);
+    if (const auto* sizes = std::get_if<OnnxIntegersInput>(&input)) {
+      std::vector<SizedValue> nearby;
+      for (const ValueId value : node.inputs)
+        if (!value.is_none() && graph_.type(value).shape)
+          nearby.push_back({names_->of(value), &*graph_.type(value).shape});
+      return sizes_->sizes(sizes->elements, sizes->scalar, nearby);
+    }
     if (const auto* constant = std::get_if<Constant>(&input)) return parameter(*constant, "parameter");
     return std::string();
   }

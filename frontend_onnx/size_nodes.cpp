@@ -4,7 +4,8 @@
 
 namespace lemma::frontend {
 
-Result<std::string> SizeNodes::sizes(const Shape& sizes, bool scalar) {
+Result<std::string> SizeNodes::sizes(const Shape& sizes, bool scalar,
+                                     std::span<const SizedValue> nearby) {
   if (const auto constants = constant_sizes(sizes)) return sink_.integers(*constants, scalar);
   const std::string key = text(sizes) + (scalar ? " scalar" : "");
   if (const auto found = vectors_.find(key); found != vectors_.end()) return found->second;
@@ -20,6 +21,7 @@ Result<std::string> SizeNodes::sizes(const Shape& sizes, bool scalar) {
       continue;
     }
     end_run();
+    read_off(element, nearby);
     LEMMA_ASSIGN_OR_RETURN(std::string part, size(element));
     parts.push_back(std::move(part));
   }
@@ -28,6 +30,25 @@ Result<std::string> SizeNodes::sizes(const Shape& sizes, bool scalar) {
   if (scalar) result = sink_.node("Gather", {result, sink_.integers({0}, true)}, {{"axis", 0}});
   vectors_.emplace(key, result);
   return result;
+}
+
+/// Makes the size known if a nearby value has it. Symbols have their sources, shared by all users.
+void SizeNodes::read_off(const Dimension& size, std::span<const SizedValue> nearby) {
+  const auto symbol = size.as_symbol();
+  if ((symbol && sources_.contains(*symbol)) || known_.contains(size.text())) return;
+  for (const SizedValue& value : nearby)
+    for (std::size_t axis = 0; axis < value.shape->size(); ++axis)
+      if ((*value.shape)[axis] == size) {
+        known_.emplace(size.text(), element_of_shape(value.name, axis));
+        return;
+      }
+}
+
+std::string SizeNodes::element_of_shape(const std::string& value, std::size_t axis) {
+  std::string& shape = shapes_[value];
+  if (shape.empty()) shape = sink_.node("Shape", {value}, {});
+  const std::string position = sink_.integers({static_cast<std::int64_t>(axis)}, false);
+  return sink_.node("Gather", {shape, position}, {{"axis", 0}});
 }
 
 Result<std::string> SizeNodes::size(const Dimension& size) {
@@ -85,16 +106,12 @@ std::string SizeNodes::extremum(bool is_minimum, const std::string& left,
 }
 
 Result<std::string> SizeNodes::symbol(const std::string& name) {
+  const std::string key = Dimension::symbol(name).text();
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
   const auto source = sources_.find(name);
   if (source == sources_.end())
     return unsupported(fmt::format("no input has the size '{}', so it cannot be computed", name));
-  const std::string key = Dimension::symbol(name).text();
-  if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  std::string& shape = shapes_[source->second.value];
-  if (shape.empty()) shape = sink_.node("Shape", {source->second.value}, {});
-  const std::string position =
-      sink_.integers({static_cast<std::int64_t>(source->second.axis)}, false);
-  std::string value = sink_.node("Gather", {shape, position}, {{"axis", 0}});
+  std::string value = element_of_shape(source->second.value, source->second.axis);
   known_.emplace(key, value);
   return value;
 }

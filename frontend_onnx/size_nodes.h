@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,12 @@ namespace lemma::frontend {
 struct SizeSource {
   std::string value;
   std::size_t axis = 0;
+};
+
+/// A value that the user of a size has at hand.
+struct SizedValue {
+  std::string name;
+  const Shape* shape = nullptr;
 };
 
 /// What the nodes are written with; every function returns the name of the value.
@@ -32,10 +39,15 @@ class SizeNodes {
       : sources_(std::move(sources)), operator_set_(operator_set), sink_(std::move(sink)) {}
 
   const std::map<std::string, SizeSource>& sources() const { return sources_; }
-  /// An i64 vector of the sizes, or a scalar.
-  Result<std::string> sizes(const Shape& sizes, bool scalar);
+  /// An i64 vector of the sizes, or a scalar. A size that `nearby` values have is read off there
+  /// rather than computed: that is less work, and holds even where a runtime rounds the output sizes
+  /// of degenerate windows in its own way.
+  Result<std::string> sizes(const Shape& sizes, bool scalar,
+                            std::span<const SizedValue> nearby = {});
 
  private:
+  void read_off(const Dimension& size, std::span<const SizedValue> nearby);
+  std::string element_of_shape(const std::string& value, std::size_t axis);
   Result<std::string> size(const Dimension& size);
   Result<std::string> product(const Dimension::Term& term);
   Result<std::string> atom(const Dimension::Atom& atom);

@@ -1,5 +1,7 @@
 #include "ir/cut.h"
 
+#include <map>
+
 #include <fmt/format.h>
 
 namespace lemma {
@@ -13,7 +15,6 @@ class Cutter {
 
   Result<Graph> cut() {
     cut_.set_name(graph_.name());
-    std::size_t opaque_count = 0;
     for (const NodeId id : graph_.live_nodes()) {
       const Node& node = graph_.node(id);
       switch (node.kind) {
@@ -27,7 +28,7 @@ class Cutter {
           values_[node.output().v] = cut_.add_constant(graph_.constant(node));
           break;
         case NodeKind::operation: LEMMA_RETURN_IF_ERROR(copy(node)); break;
-        case NodeKind::opaque: LEMMA_RETURN_IF_ERROR(open(node, opaque_count++)); break;
+        case NodeKind::opaque: LEMMA_RETURN_IF_ERROR(open(node)); break;
       }
     }
     for (const GraphOutput& output : graph_.outputs())
@@ -49,9 +50,13 @@ class Cutter {
     return {};
   }
 
-  Result<void> open(const Node& node, std::size_t number) {
-    const std::string& suggested = graph_.suggested_name(node.output());
-    const std::string name = suggested.empty() ? fmt::format("number {}", number) : suggested;
+  /// The payload tells opaque nodes apart, as it holds the names of their outputs; those that are
+  /// alike all the same are numbered.
+  Result<void> open(const Node& node) {
+    const OpaqueOperator& op = graph_.opaque(node);
+    std::string name = fmt::format("{} {:016x}", op.name, digest(op.payload));
+    const std::size_t number = seen_[name]++;
+    if (number > 0) name += fmt::format(" number {}", number);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId input = node.inputs[i];
       if (input.is_none() || !graph_.type(input).is_known()) continue;
@@ -67,9 +72,18 @@ class Cutter {
     return {};
   }
 
+  /// 64-bit FNV-1a.
+  static std::uint64_t digest(std::string_view bytes) {
+    std::uint64_t state = 0xcbf29ce484222325ULL;
+    for (const char byte : bytes)
+      state = (state ^ static_cast<unsigned char>(byte)) * 0x100000001b3ULL;
+    return state;
+  }
+
   const Graph& graph_;
   Graph cut_;
   std::vector<ValueId> values_;
+  std::map<std::string, std::size_t> seen_;
 };
 
 }  // namespace

@@ -6,9 +6,9 @@
 
 namespace lemma {
 
-/// Inputs "opaque NAME#k" stand for output k of the opaque node whose first output is suggested to
-/// be called NAME, outputs "into opaque NAME#i" for its input i; the names agree between a graph
-/// and its optimized form. Values of unknown type are left out: they only pass between opaque
+/// Inputs "opaque NAME#k" stand for output k of an opaque node, outputs "into opaque NAME#i" for its
+/// input i; the names follow from the node's payload, so that they agree between a graph and its
+/// optimized form. Values of unknown type are left out: they only pass between opaque
 /// nodes. Without opaque nodes it is the same graph, less what no output needs.
 Result<Graph> cut_at_opaque_nodes(const Graph& graph);
 

@@ -26,16 +26,6 @@ struct Strips {
   std::int64_t per_row = 1;
 };
 
-bool has_long_reduction(const TermGraph& graph, std::int64_t elements) {
-  for (TermId id = 0; id < graph.size(); ++id) {
-    const Term& term = graph.term(id);
-    if (is_reduction(term.kind) &&
-        graph.extent(term.bound.back()) >= std::max<std::int64_t>(32, 4 * elements))
-      return true;
-  }
-  return false;
-}
-
 class ElementEvaluation {
  public:
   ElementEvaluation(const TermGraph& graph, std::span<const std::byte* const> inputs,
@@ -63,7 +53,7 @@ class ElementEvaluation {
     layout.count = strip_lanes;
     std::int64_t elements = 1;
     for (const LoopVariable v : destination_.axes) elements *= graph_.extent(v);
-    layout.reduce_along_lanes = elements <= 64 && has_long_reduction(graph_, elements);
+    layout.reduce_along_lanes = reduces_along_lanes(graph_, elements);
     std::size_t first_lane_axis = destination_.axes.size();
     while (!layout.reduce_along_lanes && first_lane_axis > 0 && strips_.row < wanted_row)
       strips_.row *= graph_.extent(destination_.axes[--first_lane_axis]);
@@ -149,6 +139,17 @@ class ElementEvaluation {
 };
 
 }  // namespace
+
+bool reduces_along_lanes(const TermGraph& graph, std::int64_t elements) {
+  if (elements > 64) return false;
+  for (TermId id = 0; id < graph.size(); ++id) {
+    const Term& term = graph.term(id);
+    if (is_reduction(term.kind) &&
+        graph.extent(term.bound.back()) >= std::max<std::int64_t>(32, 4 * elements))
+      return true;
+  }
+  return false;
+}
 
 Result<void> evaluate_elements(const TermGraph& graph, TermId root,
                                std::span<const std::byte* const> inputs,

@@ -18,6 +18,10 @@ struct Destination {
   ElementAccess access;
 };
 
+/// Whether so few elements are computed by so long a reduction that its terms, not the elements, run
+/// along the lanes. They are then added up in another order.
+bool reduces_along_lanes(const TermGraph& graph, std::int64_t elements);
+
 /// `inputs` are the bytes of the graph's inputs, in order.
 Result<void> evaluate_elements(const TermGraph& graph, TermId root,
                                std::span<const std::byte* const> inputs,

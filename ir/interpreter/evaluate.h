@@ -1,8 +1,12 @@
 #pragma once
 // Evaluation of definitions: the reference for what operators compute.
 //
-// Results do not depend on the number of threads: a reduction is never divided among threads, and
-// its terms are taken in the order of its variables (the last one fastest).
+// Results do not depend on the number of threads, nor on whether a definition is lowered: a
+// reduction is never divided among threads, and its terms are taken in the order of its variables
+// (the last one fastest). Only where few elements are computed by long reductions, the last
+// variable is dealt out to 512 partial results, which are combined in pairs.
+//
+// Functions such as exp come from the C library; their last bit may differ between machines.
 
 #include <atomic>
 #include <chrono>

@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "ir/interpreter/contraction.h"
+#include "ir/interpreter/elements.h"
 #include "ir/interpreter/matrix_kernel.h"
 
 namespace lemma::interpreter {
@@ -26,6 +27,8 @@ class Finder {
   }
 
   std::optional<Contraction> find(TermId root) {
+    // Lowering never changes the order of a sum.
+    if (reduces_along_lanes(graph_, size_of(all_axes_))) return std::nullopt;
     std::vector<char> reached(graph_.size(), 0);
     reached[root] = 1;
     for (TermId id = root + 1; id-- > 0;) {

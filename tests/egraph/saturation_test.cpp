@@ -1,6 +1,9 @@
 #include "egraph/saturation.h"
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "tests/egraph/helpers.h"
 
@@ -237,6 +240,21 @@ TEST(Saturation, BareInputsOnTheLeftAreRefused) {
   const auto compiled = compile_rules(*parsed);
   ASSERT_FALSE(compiled);
   EXPECT_EQ(compiled.error().message, "r: the left side is the bare input 'x'");
+}
+
+TEST(Saturation, TheRuleDatabaseCompiles) {
+  std::size_t count = 0;
+  for (const auto& file : std::filesystem::directory_iterator("rules/substitutions")) {
+    if (file.path().extension() != ".rules") continue;
+    std::ifstream stream(file.path());
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    const auto parsed = parse_substitutions(text, file.path().string());
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    const auto compiled = compile_rules(*parsed);
+    EXPECT_TRUE(compiled) << file.path() << ": " << compiled.error().message;
+    count += compiled ? compiled->size() : 0;
+  }
+  EXPECT_GT(count, 40U);
 }
 
 }  // namespace

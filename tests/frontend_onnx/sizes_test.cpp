@@ -52,6 +52,17 @@ TEST(Sizes, NamesThatAreNoWordsComeOutAsTheyWere) {
   EXPECT_EQ(out.graph().input(0).type().tensor_type().shape().dim(1).dim_param(), "batch_size");
 }
 
+TEST(Sizes, QuestionMarksAreNoNames) {
+  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13]>
+    g (float[A, B] x) => (float[A, B] y) { y = Relu(x) })");
+  for (auto& size : *message.mutable_graph()->mutable_input(0)->mutable_type()
+                         ->mutable_tensor_type()->mutable_shape()->mutable_dim())
+    size.set_dim_param("?");
+  const auto model = import_message(message);
+  ASSERT_TRUE(model) << error_of(model);
+  EXPECT_EQ(text(type_of_input(model->graph, 0)), "f32[x_0, x_1]");
+}
+
 constexpr const char* with_reshape = R"(<ir_version: 8, opset_import: ["" : 13]>
   g (float[N, C, 6] x) => (float[?, ?] y)
   <int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, int64[1] three = {3}> {
@@ -147,11 +158,15 @@ class Evaluator {
     values_["shape of v"] = {100, 2};
   }
 
-  Result<std::vector<std::int64_t>> operator()(const std::vector<std::string>& sizes) {
+  Result<std::vector<std::int64_t>> operator()(const std::vector<std::string>& sizes,
+                                               std::span<const SizedValue> nearby = {}) {
     Shape shape;
     for (const std::string& size : sizes) shape.push_back(*parse_dimension(size));
-    LEMMA_ASSIGN_OR_RETURN(const std::string name, nodes_.sizes(shape, false));
+    LEMMA_ASSIGN_OR_RETURN(const std::string name, nodes_.sizes(shape, false, nearby));
     return values_.at(name);
+  }
+  void define_shape(const std::string& value, std::vector<std::int64_t> sizes) {
+    values_["shape of " + value] = std::move(sizes);
   }
   int count(const std::string& op) const { return counts_.count(op) != 0 ? counts_.at(op) : 0; }
 
@@ -219,6 +234,16 @@ TEST(SizeNodes, ExtremaInEveryOperatorSet) {
                 ElementsAre(2, 7, 5));
     EXPECT_EQ(evaluate.count("Min") != 0, operator_set >= 12);
   }
+}
+
+TEST(SizeNodes, AreReadOffNearbyValues) {
+  Evaluator evaluate(13);
+  evaluate.define_shape("t", {3, 41, 5});
+  const Shape shape = {3, *parse_dimension("floordiv(N, H) + 1"), *parse_dimension("Q")};
+  const std::vector<SizedValue> nearby = {{"t", &shape}};
+  // 41 is not what the formula gives: the value's own shape counts.
+  EXPECT_THAT(*evaluate({"N", "floordiv(N, H) + 1", "Q"}, nearby), ElementsAre(7, 41, 5));
+  EXPECT_EQ(evaluate.count("Div"), 0);
 }
 
 TEST(SizeNodes, SymbolWithoutASourceIsAnError) {

@@ -89,7 +89,7 @@ const Chain chains[] = {
      "[N, 3, H, W]"},
 };
 INSTANTIATE_TEST_SUITE_P(Values, SymbolicChains, ::testing::ValuesIn(chains),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& chain) { return std::string(chain.param.name); });
 
 TEST(SymbolicValues, what_is_stated_of_an_input_is_used) {
   const auto graph = parse_graph(

@@ -1,5 +1,7 @@
 // Contractions computed as matrix products against plain evaluation: the same bits.
 
+#include <array>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
