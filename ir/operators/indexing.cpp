@@ -231,6 +231,21 @@ Result<ExportedCall> export_k(const Instance& in, int opset, ExportedCall standa
   return export_top_k(in, opset, std::move(standard));
 }
 
+/// ONNX Runtime lacks kernels for an i64 depth beside some types of indices and values.
+Result<ExportedCall> export_one_hot(const Instance& in, int, ExportedCall standard) {
+  const Dimension& depth = in.attributes.dimension("depth");
+  if (!depth.is_constant()) return standard;
+  const DataType indices = in.type(0), values = in.type(1);
+  if ((indices == DataType::f32 && values == DataType::f32) ||
+      (indices == DataType::i64 && values == DataType::i32))
+    standard.inputs[1] =
+        Constant::of(DataType::f32, {}, std::vector{static_cast<float>(depth.offset())});
+  if (indices == DataType::i32 && values == DataType::f32)
+    standard.inputs[1] =
+        Constant::of(DataType::i32, {}, std::vector{static_cast<std::int32_t>(depth.offset())});
+  return standard;
+}
+
 constexpr std::array one_hot_parameters = {OnnxParameter{"depth", 1, 1}};
 constexpr std::array top_k_parameters = {OnnxParameter{"k", 1, 10}};
 constexpr std::array gather_onnx = {OnnxMapping{.name = "Gather", .since = 1}};
@@ -238,7 +253,10 @@ constexpr std::array gather_elements_onnx = {OnnxMapping{.name = "GatherElements
 constexpr std::array gather_nd_onnx = {
     OnnxMapping{.name = "GatherND", .since = 11, .export_hook = export_gather_nd}};
 constexpr std::array one_hot_onnx = {
-    OnnxMapping{.name = "OneHot", .since = 9, .parameters = one_hot_parameters}};
+    OnnxMapping{.name = "OneHot",
+                .since = 9,
+                .parameters = one_hot_parameters,
+                .export_hook = export_one_hot}};
 constexpr std::array top_k_onnx = {OnnxMapping{
     .name = "TopK", .since = 1, .parameters = top_k_parameters, .export_hook = export_k}};
 

@@ -56,6 +56,12 @@ TEST(Resize, ScalesSizes) {
                    {"keep_aspect_ratio_policy", std::string("not_larger")}})
                 .types,
             "f32[1, 1, 5, 8]");
+  EXPECT_EQ(apply("Resize", {"f32[W]"},
+                  {{"sizes", dimensions({"3"})},
+                   {"mode", std::string("linear")},
+                   {"antialias", std::int64_t{1}}})
+                .types,
+            "Resize: antialiasing with a symbolic scale factor");
   EXPECT_EQ(apply("Resize", {"f32[4]"}).types, "Resize: either scales or sizes are needed");
 }
 
