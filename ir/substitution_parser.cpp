@@ -239,8 +239,8 @@ class RuleParser {
       return bad_input(fmt::format("'{}' is no range of a parameter", range));
     }
     if (parameter.bounds.size() != bounds)
-      return bad_input(fmt::format("'{}' takes {} bounds, not {}", range, bounds,
-                                   parameter.bounds.size()));
+      return bad_input(
+          fmt::format("'{}' takes {} bounds, not {}", range, bounds, parameter.bounds.size()));
     return {};
   }
 
@@ -267,11 +267,16 @@ class RuleParser {
     }
     RuleCondition result;
     LEMMA_ASSIGN_OR_RETURN(RuleExpression left, sum(0));
-    if (accept("==")) result.kind = Kind::equal;
-    else if (accept("!=")) result.kind = Kind::not_equal;
-    else if (accept("<=")) result.kind = Kind::less_equal;
-    else if (accept("<")) result.kind = Kind::less;
-    else return bad_input(fmt::format("expected a comparison, found {}", found()));
+    if (accept("=="))
+      result.kind = Kind::equal;
+    else if (accept("!="))
+      result.kind = Kind::not_equal;
+    else if (accept("<="))
+      result.kind = Kind::less_equal;
+    else if (accept("<"))
+      result.kind = Kind::less;
+    else
+      return bad_input(fmt::format("expected a comparison, found {}", found()));
     LEMMA_ASSIGN_OR_RETURN(RuleExpression right, sum(0));
     result.arguments = {std::move(left), std::move(right)};
     return result;
@@ -405,9 +410,8 @@ class RuleParser {
     for (const auto& [name, value] : term.attributes) {
       const bool is_list = value.kind == RuleExpression::Kind::list;
       const bool has_splice =
-          std::any_of(value.arguments.begin(), value.arguments.end(), [](const auto& e) {
-            return e.kind == RuleExpression::Kind::splice;
-          });
+          std::any_of(value.arguments.begin(), value.arguments.end(),
+                      [](const auto& e) { return e.kind == RuleExpression::Kind::splice; });
       if (is_list && !has_splice && !value.arguments.empty())
         return static_cast<std::uint32_t>(value.arguments.size());
     }
@@ -563,7 +567,8 @@ class RuleParser {
         const std::string_view what = declared(e.name);
         if (is_group ? what != "a group"
                      : what != "a dimension" && what != "a parameter" && what != "a group")
-          known = bad_input(fmt::format("'{}' is not a {}", e.name, is_group ? "group" : "variable"));
+          known =
+              bad_input(fmt::format("'{}' is not a {}", e.name, is_group ? "group" : "variable"));
       });
     };
     for (const RuleTerm& term : rule_.terms)
@@ -600,7 +605,8 @@ Result<std::vector<Substitution>> parse_substitutions(std::string_view text,
       continue;
     }
     if (!detail::begins_rule(lines[i]))
-      return detail::located(file, lines[i][0].line, {ErrorKind::bad_input, "expected 'rule' or 'axiom'"});
+      return detail::located(file, lines[i][0].line,
+                             {ErrorKind::bad_input, "expected 'rule' or 'axiom'"});
     std::vector<TokenLine> rule_lines = {lines[i++]};
     while (i < lines.size() && !lines[i].empty() && !detail::begins_rule(lines[i]))
       rule_lines.push_back(lines[i++]);
@@ -608,12 +614,13 @@ Result<std::vector<Substitution>> parse_substitutions(std::string_view text,
     auto rule = parser.parse(rule_lines);
     if (!rule)
       return detail::located(file, parser.line(),
-                     with_context(rule_lines[0][1].text, std::move(rule.error())).value());
+                             with_context(rule_lines[0][1].text, std::move(rule.error())).value());
     for (const Substitution& other : result)
       if (other.name == rule->name)
-        return detail::located(file, rule->line,
-                       {ErrorKind::bad_input, fmt::format("'{}' is already defined at line {}",
-                                                          rule->name, other.line)});
+        return detail::located(
+            file, rule->line,
+            {ErrorKind::bad_input,
+             fmt::format("'{}' is already defined at line {}", rule->name, other.line)});
     result.push_back(std::move(*rule));
   }
   return result;

@@ -102,8 +102,7 @@ tl::unexpected<Error> located(std::string_view file, int line, Error error) {
   return with_context(fmt::format("{}:{}", file, line), std::move(error));
 }
 
-Result<std::vector<TokenLine>> logical_lines(std::string_view text,
-                                                      std::string_view file) {
+Result<std::vector<TokenLine>> logical_lines(std::string_view text, std::string_view file) {
   std::vector<TokenLine> lines;
   int number = 0;
   while (!text.empty()) {

@@ -68,9 +68,8 @@ Result<Sample> sample(const Graph& original, std::uint64_t seed,
   return last;
 }
 
-void compare_outputs(const Graph& original, const Sample& sample,
-                     const std::vector<Tensor>& actual, const interpreter::Tolerance& tolerance,
-                     SampledCheck& check) {
+void compare_outputs(const Graph& original, const Sample& sample, const std::vector<Tensor>& actual,
+                     const interpreter::Tolerance& tolerance, SampledCheck& check) {
   for (std::size_t i = 0; i < sample.expected.size(); ++i) {
     const auto comparison = interpreter::compare(actual[i], sample.expected[i], tolerance);
     check.max_error = std::max(check.max_error, comparison.max_absolute_error);
