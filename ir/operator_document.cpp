@@ -26,7 +26,8 @@ std::vector<Shape> example_shapes() {
           {4},
           {1},
           {2, 2},
-          {8}};
+          {8},
+          {size("M")}};
 }
 
 using Types = std::vector<DataType>;
@@ -36,6 +37,11 @@ std::vector<Types> example_types(std::size_t count) {
   for (const DataType type : {DataType::f32, DataType::i64, DataType::boolean, DataType::u8})
     result.emplace_back(count, type);
   if (count < 2) return result;
+  if (count >= 8) {  // two quantized operands and a quantized result
+    using enum DataType;
+    result.push_back({u8, f32, u8, u8, f32, u8, f32, u8});
+    result.back().resize(count, i32);
+  }
   // One operand of another type: indices, conditions.
   for (const DataType other : {DataType::i64, DataType::boolean})
     for (std::size_t i = count; i-- > 0;) {
@@ -56,6 +62,13 @@ std::vector<std::vector<Shape>> example_shape_lists(std::size_t count) {
       result.emplace_back(count, others);
       result.back().front() = first;
     }
+  if (count >= 8)
+    for (const Shape& first : shapes)
+      for (const Shape& other : shapes) {
+        result.emplace_back(count, Shape{});
+        result.back()[0] = first;
+        result.back()[3] = other;
+      }
   if (count != 3) return result;
   for (const Shape& a : shapes)
     for (const Shape& b : shapes)

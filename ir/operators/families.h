@@ -14,11 +14,13 @@ std::span<const OperatorRecord> logic();            // comparison, logic, Where,
 std::span<const OperatorRecord> contraction();      // MatMul, Gemm
 std::span<const OperatorRecord> einsum();           // Einsum
 std::span<const OperatorRecord> quantization();     // QuantizeLinear and its relatives
+std::span<const OperatorRecord> quantized_convolution();  // ConvInteger, QLinearConv
 std::span<const OperatorRecord> convolution();      // Conv, ConvTranspose
 std::span<const OperatorRecord> pooling();          // pools, windows
 std::span<const OperatorRecord> reduction();        // sums, maxima, ... over axes
 std::span<const OperatorRecord> softmax();          // Softmax, LogSoftmax, Hardmax
 std::span<const OperatorRecord> normalization();    // layer, batch, instance, group, ...
+std::span<const OperatorRecord> loss();             // losses of classification
 std::span<const OperatorRecord> shape();            // Reshape, Squeeze, Shape, Expand, ...
 std::span<const OperatorRecord> generation();       // Range, ConstantOfShape, EyeLike, Trilu
 std::span<const OperatorRecord> movement();         // Transpose, Concat, Split, Pad, ...
