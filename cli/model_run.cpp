@@ -58,10 +58,11 @@ Result<void> require_tensors(const Graph& graph) {
 Result<Tensor> read_tensor(const fs::path& file, DataType declared) {
   LEMMA_ASSIGN_OR_RETURN(NamedConstant tensor, read_tensor_file(file));
   const TensorType& type = tensor.value.type();
-  if (declared != DataType::bf16 || type.data_type != DataType::u16) return Tensor::of(tensor.value);
-  LEMMA_ASSIGN_OR_RETURN(const Constant same_bits,
-                         Constant::create({DataType::bf16, type.shape}, tensor.value.owner(),
-                                          tensor.value.bytes()));
+  if (declared != DataType::bf16 || type.data_type != DataType::u16)
+    return Tensor::of(tensor.value);
+  LEMMA_ASSIGN_OR_RETURN(
+      const Constant same_bits,
+      Constant::create({DataType::bf16, type.shape}, tensor.value.owner(), tensor.value.bytes()));
   return Tensor::of(same_bits);
 }
 
@@ -193,8 +194,7 @@ interpreter::Tolerance tolerance_for(DataType type, interpreter::Tolerance toler
 }
 
 Result<void> compare_outputs(const RunRequest& request, RunAnswer& answer) {
-  LEMMA_RETURN_IF_ERROR(
-      check_number_of_files(*request.expected, "output", answer.outputs.size()));
+  LEMMA_RETURN_IF_ERROR(check_number_of_files(*request.expected, "output", answer.outputs.size()));
   for (std::size_t i = 0; i < answer.outputs.size(); ++i) {
     RunOutput& output = answer.outputs[i];
     LEMMA_ASSIGN_OR_RETURN(

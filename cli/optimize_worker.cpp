@@ -53,7 +53,8 @@ Result<Graph> improve(const OptimizeRequest& request, const Graph& original,
   if (request.iterations > 0) options.iterations = static_cast<std::size_t>(request.iterations);
   options.fold.threads = request.threads;
   options.on_stage = say_stage;
-  LEMMA_ASSIGN_OR_RETURN(SearchResult found, optimize(original, rules.substitutions(), model, options));
+  LEMMA_ASSIGN_OR_RETURN(SearchResult found,
+                         optimize(original, rules.substitutions(), model, options));
   answer.before = figures_of(found.before);
   answer.after = figures_of(found.after);
   answer.stop_reason = found.stop_reason;

@@ -37,7 +37,8 @@ inline constexpr int oldest_operator_set = 7;
 inline constexpr int newest_operator_set = 28;
 inline constexpr int newest_ir_version = 13;
 
-Result<OnnxModel> import_model(const std::filesystem::path& path, const ImportOptions& options = {});
+Result<OnnxModel> import_model(const std::filesystem::path& path,
+                               const ImportOptions& options = {});
 
 /// A model in memory. `bytes` stay valid as long as `owner` lives; external data is looked for in
 /// `folder`, and refused if that is empty.

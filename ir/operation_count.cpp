@@ -1,7 +1,7 @@
 #include "ir/operation_count.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "ir/graph.h"
 
@@ -18,15 +18,16 @@ std::optional<double> byte_count(const TensorType& type) {
   return static_cast<double>(count.offset()) * bits(type.data_type) / 8;
 }
 
-/// Walks one definition. A node is evaluated once for each value of the variables it depends on;
-/// index arithmetic is not counted, as loops turn it into increments.
+/// Walks one definition. A node is evaluated once for each value of the variables it depends on.
+/// Arithmetic on indices alone is not counted, as loops turn it into increments, nor are constants.
 class Counter {
  public:
   Counter(const Definition& definition, const Instance& instance)
       : definition_(definition),
         instance_(instance),
         reads_(instance.inputs.size(), 0),
-        depends_(definition.nodes().size()) {}
+        depends_(definition.nodes().size()),
+        of_elements_(definition.nodes().size(), 0) {}
 
   bool count(OperationCount& total) {
     find_dependencies();
@@ -55,6 +56,9 @@ class Counter {
       const ExpressionNode& node = definition_.nodes()[i];
       std::vector<VariableId>& set = depends_[i];
       if (node.kind == Kind::index) set.push_back(node.variable);
+      of_elements_[i] = node.kind == Kind::read ? 1 : 0;
+      for (const ExpressionId operand : node.operands)
+        if (of_elements_[operand.v] != 0) of_elements_[i] = 1;
       for (const ExpressionId operand : node.operands)
         set.insert(set.end(), depends_[operand.v].begin(), depends_[operand.v].end());
       std::sort(set.begin(), set.end());
@@ -78,11 +82,12 @@ class Counter {
   bool visit(ExpressionId root, const std::vector<VariableId>& scope) {
     const auto outputs = extent_product(scope);
     if (!outputs) return false;
-    std::vector<ExpressionId> stack = {root};
+    // What stands in an index is free, but for the elements that are read there.
+    std::vector<std::pair<ExpressionId, bool>> stack = {{root, false}};
     while (!stack.empty()) {
-      const ExpressionId id = stack.back();
+      const auto [id, in_index] = stack.back();
       stack.pop_back();
-      if (!visited_.emplace(id, true).second) continue;
+      if (!visited_.emplace(id, in_index).second) continue;
       const ExpressionNode& node = definition_.node(id);
       std::vector<VariableId> variables = depends_[id.v];
       auto times = extent_product(variables);
@@ -92,18 +97,21 @@ class Counter {
         if (!range) return false;
         *times *= *range;
       }
-      add(node, *times);
-      if (node.kind == Kind::read) continue;  // index arithmetic is free
-      stack.insert(stack.end(), node.operands.begin(), node.operands.end());
+      const bool is_read = node.kind == Kind::read;
+      if (is_read && !visited_.contains({id, !in_index})) add_read(node, *times);
+      if (!is_read && !in_index && of_elements_[id.v] != 0) add(node, *times);
+      for (const ExpressionId operand : node.operands)
+        stack.emplace_back(operand, in_index || is_read);
     }
     return true;
   }
 
+  void add_read(const ExpressionNode& node, double times) {
+    if (node.input < reads_.size()) reads_[node.input] += times;
+  }
+
   void add(const ExpressionNode& node, double times) {
     switch (node.kind) {
-      case Kind::read:
-        if (node.input < reads_.size()) reads_[node.input] += times;
-        return;
       case Kind::integer_constant:
       case Kind::real_constant:
       case Kind::extent:
@@ -116,7 +124,7 @@ class Counter {
       flops_ += times;
       const bool sum_of_products = node.kind == Kind::sum && is_product(node.operands[0]);
       if (sum_of_products) contraction_flops_ += 2 * times;
-    } else if (node.type != DataType::i64) {
+    } else {
       integers_ += times;
     }
   }
@@ -132,7 +140,8 @@ class Counter {
   double flops_ = 0, integers_ = 0, contraction_flops_ = 0;
   std::vector<double> reads_;
   std::vector<std::vector<VariableId>> depends_;
-  std::map<ExpressionId, bool> visited_;
+  std::vector<char> of_elements_;  // whether a node depends on an element, not on indices alone
+  std::set<std::pair<ExpressionId, bool>> visited_;  // as a value, and in an index
 };
 
 bool count_composite(const OperatorRecord& record, const Instance& instance,
@@ -148,8 +157,8 @@ bool count_composite(const OperatorRecord& record, const Instance& instance,
   for (const Node& node : graph.nodes()) {
     if (node.kind != NodeKind::operation) continue;
     const std::vector<TensorType> types = graph.input_types(node);
-    const auto part = count_operations(
-        graph.op(node), {types, node.attributes, node.output_count}, graph.output_types(node));
+    const auto part = count_operations(graph.op(node), {types, node.attributes, node.output_count},
+                                       graph.output_types(node));
     if (!part) return false;
     total.flops += part->flops;
     total.integer_operations += part->integer_operations;

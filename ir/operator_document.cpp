@@ -1,5 +1,6 @@
 #include "ir/operator_document.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -36,12 +37,10 @@ std::vector<Types> example_types(std::size_t count) {
   std::vector<Types> result;
   for (const DataType type : {DataType::f32, DataType::i64, DataType::boolean, DataType::u8})
     result.emplace_back(count, type);
+  if (count == 8)  // quantized: each matrix with its scale and zero point
+    result.push_back({DataType::u8, DataType::f32, DataType::u8, DataType::u8, DataType::f32,
+                      DataType::u8, DataType::f32, DataType::u8});
   if (count < 2) return result;
-  if (count >= 8) {  // two quantized operands and a quantized result
-    using enum DataType;
-    result.push_back({u8, f32, u8, u8, f32, u8, f32, u8});
-    result.back().resize(count, i32);
-  }
   // One operand of another type: indices, conditions.
   for (const DataType other : {DataType::i64, DataType::boolean})
     for (std::size_t i = count; i-- > 0;) {
@@ -62,13 +61,10 @@ std::vector<std::vector<Shape>> example_shape_lists(std::size_t count) {
       result.emplace_back(count, others);
       result.back().front() = first;
     }
-  if (count >= 8)
-    for (const Shape& first : shapes)
-      for (const Shape& other : shapes) {
-        result.emplace_back(count, Shape{});
-        result.back()[0] = first;
-        result.back()[3] = other;
-      }
+  if (count == 8) {
+    result.push_back({shapes[0], {}, {}, shapes[1], {}, {}, {}, {}});
+    result.push_back({shapes[4], {}, {}, shapes[5], {}, {}, {}, {}});
+  }
   if (count != 3) return result;
   for (const Shape& a : shapes)
     for (const Shape& b : shapes)
@@ -80,7 +76,7 @@ std::vector<AttributeValue> example_values(AttributeKind kind) {
   switch (kind) {
     case AttributeKind::integer: return {INT64_C(0), INT64_C(1)};
     case AttributeKind::real: return {1.0};
-    case AttributeKind::string: return {std::string("ij,jk->ik"), std::string("nearest")};
+    case AttributeKind::string: return {std::string("ij,jk->ik"), std::string("LEFT")};
     case AttributeKind::integers:
       return {Integers{1, 0}, Integers{0}, Integers{2, 2}, Integers{0, 2, 3, 1}, Integers{}};
     case AttributeKind::reals: return {Reals{1.0, 1.0, 2.0, 2.0}, Reals{1.0}, Reals{1.0, 2.0}};
@@ -97,11 +93,12 @@ std::vector<AttributeValue> example_values(AttributeKind kind) {
   return {};
 }
 
-/// All combinations of values for the required attributes.
-std::vector<Attributes> example_attributes(const OperatorRecord& op) {
+/// All combinations of values for the required attributes, and `given` if it is not null.
+std::vector<Attributes> example_attributes(const OperatorRecord& op,
+                                           const AttributeSpecification* given) {
   std::vector<Attributes> result(1);
   for (const AttributeSpecification& specification : op.attributes) {
-    if (specification.default_text != "required") continue;
+    if (specification.default_text != "required" && &specification != given) continue;
     std::vector<Attributes> longer;
     for (const Attributes& attributes : result)
       for (AttributeValue& value : example_values(specification.kind)) {
@@ -137,19 +134,48 @@ std::optional<Graph> application(OperatorId op, const Types& types,
 
 }  // namespace
 
+namespace {
+
+/// Where the operator slides a kernel over its input: an image and a kernel.
+std::vector<std::vector<Shape>> shape_lists_of(const OperatorRecord& op, std::size_t operands) {
+  std::vector<std::vector<Shape>> result = example_shape_lists(operands);
+  const bool kernel =
+      operands == 2 && std::any_of(op.attributes.begin(), op.attributes.end(),
+                                   [](const auto& s) { return s.name == "dilations"; });
+  if (!kernel) return result;
+  const Shape image = example_shapes()[4];
+  result.insert(result.begin(), {{image, {8, 4, 3, 3}}, {image, {4, 8, 3, 3}}});
+  return result;
+}
+
+std::optional<Graph> accepted_application(OperatorId op, std::size_t operands,
+                                          const std::vector<Attributes>& attributes) {
+  const Arity outputs = record(op).outputs;
+  const std::vector<std::vector<Shape>> shape_lists = shape_lists_of(record(op), operands);
+  for (const int count : {outputs.maximum < 0 ? 2 : outputs.minimum, outputs.minimum})
+    for (const Types& types : example_types(operands))
+      for (const std::vector<Shape>& shapes : shape_lists)
+        for (const Attributes& values : attributes)
+          if (auto graph = application(op, types, shapes, values, static_cast<std::size_t>(count)))
+            return graph;
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<Graph> example_application(OperatorId op) {
   const OperatorRecord& chosen = record(op);
-  const auto outputs = static_cast<std::size_t>(chosen.outputs.minimum);
-  const int most = chosen.inputs.maximum < 0 ? 2 : chosen.inputs.maximum;
-  const std::vector<Attributes> attributes = example_attributes(chosen);
-  for (int count = std::min(std::max(chosen.inputs.minimum, 1), most); count <= most; ++count) {
-    const auto operands = static_cast<std::size_t>(
-        chosen.inputs.maximum < 0 && chosen.inputs.minimum < 2 ? 2 : count);
-    for (const Types& types : example_types(operands))
-      for (const std::vector<Shape>& shapes : example_shape_lists(operands))
-        for (const Attributes& values : attributes)
-          if (auto graph = application(op, types, shapes, values, outputs)) return graph;
-  }
+  const int fewest = chosen.inputs.minimum, most = chosen.inputs.maximum;
+  // Any number of operands is best shown by two.
+  const auto operands = static_cast<std::size_t>(most < 0 ? std::max(fewest, 2)
+                                                          : std::max(fewest, std::min(1, most)));
+  if (auto graph = accepted_application(op, operands, example_attributes(chosen, nullptr)))
+    return graph;
+  for (const AttributeSpecification& specification : chosen.attributes)
+    if (specification.default_text == "optional")
+      if (auto graph =
+              accepted_application(op, operands, example_attributes(chosen, &specification)))
+        return graph;
   return std::nullopt;
 }
 
@@ -164,7 +190,7 @@ std::string count_text(Arity arity) {
 }
 
 std::string flags_text(const OperatorRecord& op) {
-  constexpr std::array<std::pair<OperatorFlag, std::string_view>, 9> names = {
+  constexpr std::array<std::pair<OperatorFlag, std::string_view>, 10> names = {
       {{elementwise, "elementwise"},
        {commutative, "commutative"},
        {associative, "associative"},
@@ -173,11 +199,21 @@ std::string flags_text(const OperatorRecord& op) {
        {data_movement, "data movement"},
        {view, "view"},
        {linear, "linear"},
-       {monotone, "monotone"}}};
+       {monotone, "monotone"},
+       {not_folded, "not folded"}}};
   std::vector<std::string_view> flags;
   for (const auto& [flag, name] : names)
     if (op.has(flag)) flags.push_back(name);
   return fmt::format("{}", fmt::join(flags, ", "));
+}
+
+/// With a capital letter, where the first word is one (and not a formula).
+std::string sentence(std::string_view text) {
+  std::string result(text);
+  auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  if (result.size() > 1 && lower(result[0]) && lower(result[1]))
+    result[0] = static_cast<char>(result[0] - 'a' + 'A');
+  return result + ".";
 }
 
 std::string cell(std::string_view text) {
@@ -300,7 +336,7 @@ std::string operators_document() {
   result += overview();
   for (std::uint16_t i = 0; i < table.size(); ++i) {
     const OperatorRecord& op = table[i];
-    result += fmt::format("\n## {}\n\n{}.\n\n", op.name, op.summary);
+    result += fmt::format("\n## {}\n\n{}\n\n", op.name, sentence(op.summary));
     result += attributes_text(op) + onnx_forms(op) + meaning_text({i});
     while (result.ends_with("\n\n")) result.pop_back();
   }

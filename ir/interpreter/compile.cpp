@@ -28,9 +28,8 @@ Result<std::uint64_t> neutral_element(Kind reduction, DataType type, Domain doma
   if (reduction == Kind::sum) return constant_lane(0, 0, type, domain);
   if (reduction == Kind::product) return constant_lane(1, 1, type, domain);
   DefinitionBuilder builder;
-  const ExpressionNode& bound =
-      builder.node((reduction == Kind::minimum_over ? builder.highest(type) : builder.lowest(type))
-                       .id());
+  const ExpressionNode& bound = builder.node(
+      (reduction == Kind::minimum_over ? builder.highest(type) : builder.lowest(type)).id());
   return constant_lane(bound.real, bound.integer, type, domain);
 }
 
@@ -90,7 +89,8 @@ class Compiler {
 
   Result<void> emit(TermId id) {
     const Term& term = graph_.term(id);
-    const RegisterId out = add_register(term.lanes, is_uniform(term.depends), term.may_be_undefined);
+    const RegisterId out =
+        add_register(term.lanes, is_uniform(term.depends), term.may_be_undefined);
     register_of_[id] = out;
     const std::vector<RegionId>& below = plan_.below[id];
     switch (term.kind) {
@@ -155,13 +155,13 @@ class Compiler {
     Load load;
     load.input = term.input;
     load.address = compiled(graph_.address(term));
-    load.access = input.as_lanes ? lane_access(term.lanes)
-                                 : element_access(term.type, graph_.domain());
+    load.access =
+        input.as_lanes ? lane_access(term.lanes) : element_access(term.type, graph_.domain());
     bool checked_along = false;
     for (std::size_t axis = 0; axis < term.indices.size(); ++axis) {
       if (!graph_.is_inside(term, axis)) {
-        load.checks.push_back({compiled(term.indices[axis]), input.sizes[axis],
-                               static_cast<std::uint32_t>(axis)});
+        load.checks.push_back(
+            {compiled(term.indices[axis]), input.sizes[axis], static_cast<std::uint32_t>(axis)});
         checked_along = checked_along || !load.checks.back().index.is_uniform();
       }
       for (const auto& [atom, factor] : term.indices[axis].terms)
@@ -203,8 +203,8 @@ class Compiler {
       instruction.tracks = term.may_be_undefined;
       return {};
     } else {
-      LEMMA_ASSIGN_OR_RETURN(operation, unary_operation(term.function, operand.lanes,
-                                                        operand.type == DataType::u64));
+      LEMMA_ASSIGN_OR_RETURN(
+          operation, unary_operation(term.function, operand.lanes, operand.type == DataType::u64));
     }
     Instruction& instruction = push(Opcode::unary);
     instruction.out = out;
@@ -225,9 +225,8 @@ class Compiler {
     if (left.lanes != right.lanes)
       return internal_error(fmt::format("the operands of '{}' have the types {} and {}",
                                         name(term.kind), name(left.type), name(right.type)));
-    LEMMA_ASSIGN_OR_RETURN(
-        const BinaryOperation operation,
-        binary_operation(term.kind, left.lanes, left.type == DataType::u64));
+    LEMMA_ASSIGN_OR_RETURN(const BinaryOperation operation,
+                           binary_operation(term.kind, left.lanes, left.type == DataType::u64));
     Instruction& instruction = push(Opcode::binary);
     instruction.kind = term.kind;
     instruction.out = out;

@@ -120,10 +120,8 @@ Result<ImportedCall> import_cast_like(const OnnxCall& call, ImportedCall importe
 
 constexpr std::array cast_onnx = {
     OnnxMapping{.name = "Cast", .since = 6, .import_hook = import_cast},
-    OnnxMapping{.name = "CastLike",
-                .since = 15,
-                .import_hook = import_cast_like,
-                .import_only = true}};
+    OnnxMapping{
+        .name = "CastLike", .since = 15, .import_hook = import_cast_like, .import_only = true}};
 
 constexpr OperatorRecord cast_record() {
   OperatorRecord result = unary_record<"Cast", TypeSet::any, cast>(

@@ -141,8 +141,7 @@ Compose compose_quantized_convolution(Graph& graph, const Instance& in,
   const ValueId x = centred(c, in, inputs, 0, 2, 0);
   const ValueId weight = centred(c, in, inputs, 3, 5, 0);
   ValueId sum = c("Conv", {x, weight}, std::move(attributes));
-  if (in.has(8))
-    sum = c.add(sum, c.cast(c.channels(inputs[8], rank), DataType::f64));
+  if (in.has(8)) sum = c.add(sum, c.cast(c.channels(inputs[8], rank), DataType::f64));
   auto single = [&c](ValueId value) { return c("Reshape", {value}, {{"shape", Shape{}}}); };
   const ValueId scale = along(c, inputs[4], in.shape(4), 1, rank);
   const ValueId unit = c.multiply(single(inputs[1]), scale);

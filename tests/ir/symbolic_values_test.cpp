@@ -67,8 +67,8 @@ const Chain chains[] = {
     {"squeeze",
      "%s = Shape(%x)\n%i = constant i64[1] [0]\n%n = Gather(%s, %i)\n%r = Squeeze{axes=[0]}(%n)",
      "[N]"},
-    {"number_of_elements", "%s = Shape(%x)\n%r = ReduceProd{keepdims=0}(%s)", "[3*N*H*W]"},
-    {"size", "%r = Size(%x)", "[3*N*H*W]"},
+    {"number_of_elements", "%s = Shape(%x)\n%r = ReduceProd{keepdims=0}(%s)", "[3*H*N*W]"},
+    {"size", "%r = Size(%x)", "[3*H*N*W]"},
     {"through_a_reshape", "%y = Reshape{shape=[N, 3*H, W]}(%x)\n%r = Shape(%y)", "[N, 3*H, W]"},
     {"choice_that_is_known",
      "%s = Shape(%x)\n%c = constant i64[4] [0, 0, 1, 1]\n%one = constant i64[] [1]\n"

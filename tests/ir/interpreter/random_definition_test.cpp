@@ -26,8 +26,7 @@ TEST(RandomDefinitions, AgreeWithElementByElementEvaluation) {
     options.plain = seed % 2 == 0;
     const auto actual = evaluate(definition, random.inputs(), options);
     ASSERT_EQ(actual.has_value(), expected.has_value())
-        << "seed " << seed << ": "
-        << (actual ? std::string() : actual.error().message);
+        << "seed " << seed << ": " << (actual ? std::string() : actual.error().message);
     if (!actual) {
       EXPECT_EQ(actual.error().kind, ErrorKind::bad_input);
       ++undefined;
