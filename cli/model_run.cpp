@@ -114,20 +114,23 @@ std::vector<TensorType> types_of(const std::vector<NamedTensor>& tensors) {
   return types;
 }
 
-/// What inputs must agree with: sizes of an input that no output depends on say nothing.
-std::vector<TensorType> types_to_check(const Graph& graph, const std::vector<NamedTensor>& inputs) {
+/// Sizes of an input that no output depends on say nothing: where they contradict the declared ones,
+/// a tensor of the declared sizes takes its place.
+void conform_unused_inputs(const Graph& graph, std::vector<NamedTensor>& inputs) {
   std::vector<bool> used(graph.value_count(), false);
   for (const NodeId id : graph.live_nodes())
     for (const ValueId operand : graph.node(id).inputs)
       if (!operand.is_none()) used[operand.v] = true;
   for (const GraphOutput& output : graph.outputs()) used[output.value.v] = true;
-  std::vector<TensorType> types = types_of(inputs);
-  for (std::size_t i = 0; i < types.size(); ++i) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ValueId input = graph.node(graph.inputs()[i]).output();
-    const std::optional<Shape>& declared = graph.type(input).shape;
-    if (!used[input.v] && declared && is_constant(*declared)) types[i].shape = declared;
+    const TensorType& declared = graph.type(input);
+    const TensorType given = inputs[i].value.type();
+    if (used[input.v] || !declared.shape || given.data_type != declared.data_type) continue;
+    const auto sizes = constant_sizes(*declared.shape);
+    if (sizes && given.shape != declared.shape)
+      inputs[i].value = interpreter::random_tensor(given.data_type, *sizes, 0);
   }
-  return types;
 }
 
 /// The import that knows the sizes of all inputs and the contents of the small ones.
@@ -172,8 +175,9 @@ Result<Graph> import_for_run(const RunRequest& request, std::vector<NamedTensor>
   } else if (!graph.inputs().empty()) {
     return bad_input("the model has inputs: give --inputs DIR or --random SEED");
   }
+  conform_unused_inputs(graph, inputs);
   // Sizes that contradict the declared ones are told here, in the terms of the model.
-  auto bindings = interpreter::bind_symbols(graph, types_to_check(graph, inputs));
+  auto bindings = interpreter::bind_symbols(graph, types_of(inputs));
   if (!bindings && bindings.error().kind == ErrorKind::bad_input)
     return tl::unexpected(std::move(bindings.error()));
   LEMMA_ASSIGN_OR_RETURN(OnnxModel bound, import_model(request.model, options_for(inputs)));
