@@ -77,6 +77,7 @@ class Compiler {
   Instruction& push(Opcode opcode) {
     program_.code.push_back({});
     program_.code.back().opcode = opcode;
+    program_.work += repetitions_;
     return program_.code.back();
   }
 
@@ -305,6 +306,7 @@ class Compiler {
     begin.index = along_lanes ? 1 : 0;  // all lanes, however short the strips are
 
     std::vector<std::uint32_t> starts;
+    const double outside = repetitions_;
     for (const RegionId loop : below) {
       const bool lanes = plan_.regions[loop].along_lanes;
       starts.push_back(here());
@@ -312,9 +314,12 @@ class Compiler {
       start.index = plan_.regions[loop].variable;
       start.number = graph_.extent(plan_.regions[loop].variable);
       if (lanes) lane_axes_ = {plan_.regions[loop].variable};
+      repetitions_ *= static_cast<double>(start.number) /
+                      (lanes ? static_cast<double>(layout_.count) : 1.0);
       LEMMA_RETURN_IF_ERROR(emit_region(loop));
     }
     emit_accumulate(total, register_of_[term.operands[0]], term, operation);
+    repetitions_ = outside;
     for (std::size_t i = below.size(); i-- > 0;) {
       const bool lanes = plan_.regions[below[i]].along_lanes;
       Instruction& end = push(lanes ? Opcode::lane_loop_end : Opcode::loop_end);
@@ -353,6 +358,7 @@ class Compiler {
   std::vector<LoopVariable> lane_axes_;  // those of the code being emitted
   std::vector<RegisterId> register_of_;
   Program program_;
+  double repetitions_ = 1;  // of the code being emitted
 };
 
 }  // namespace

@@ -37,8 +37,8 @@ class ElementEvaluation {
     if (strips_.rows * strips_.row == 0) return {};
     LEMMA_ASSIGN_OR_RETURN(program_, compile(graph_, root, layout));
     const std::int64_t count = strips_.rows * strips_.per_row;
-    // A few strips are done before other threads have woken up.
-    const bool small = count * static_cast<std::int64_t>(program_.code.size()) < 64;
+    // A little work is done before other threads have woken up.
+    const bool small = static_cast<double>(count) * program_.work < 1000;
     parallel_ranges(count, small ? 1 : options_.threads,
                     [&](std::int64_t begin, std::int64_t end) { evaluate_strips(begin, end); });
     if (first_failure_ < count) return bad_input(failure_);
