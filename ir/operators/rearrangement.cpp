@@ -58,8 +58,8 @@ Result<void> check_blocks(const Instance& in) {
 Result<Dimension> divided(const Dimension& size, const Dimension& divisor, const char* what) {
   if (const auto quotient = exact_div(size, divisor)) return *quotient;
   if (size.is_constant() && divisor.is_constant())
-    return bad_input(fmt::format("{} {} cannot be divided by {}", what, size.text(),
-                                 divisor.text()));
+    return bad_input(
+        fmt::format("{} {} cannot be divided by {}", what, size.text(), divisor.text()));
   return floor_div(size, divisor);
 }
 
@@ -81,8 +81,9 @@ Definition define_depth_to_space(const Instance& in) {
   const Expression channel = in.attributes.string("mode") == "DCR"
                                  ? cell * shape[1] + axes[1]
                                  : axes[1] * (block * block) + cell;
-  d.output(axes, d.read(0, in.type(0), {axes[0], channel, d.floor_div(axes[2], block),
-                                        d.floor_div(axes[3], block)}));
+  d.output(axes,
+           d.read(0, in.type(0),
+                  {axes[0], channel, d.floor_div(axes[2], block), d.floor_div(axes[3], block)}));
   return std::move(d).finish();
 }
 
@@ -105,9 +106,9 @@ Definition define_space_to_depth(const Instance& in) {
   const std::vector<Expression> axes = d.variables(output_shape(in, infer_space_to_depth));
   const Expression cell = depth_last ? d.floor_div(axes[1], depth) : d.floor_mod(axes[1], cells);
   const Expression channel = depth_last ? d.floor_mod(axes[1], depth) : d.floor_div(axes[1], cells);
-  d.output(axes, d.read(0, in.type(0), {axes[0], channel,
-                                        axes[2] * block + d.floor_div(cell, block),
-                                        axes[3] * block + d.floor_mod(cell, block)}));
+  d.output(axes, d.read(0, in.type(0),
+                        {axes[0], channel, axes[2] * block + d.floor_div(cell, block),
+                         axes[3] * block + d.floor_mod(cell, block)}));
   return std::move(d).finish();
 }
 
@@ -153,8 +154,7 @@ Definition define_reverse_sequence(const Instance& in) {
   const std::vector<Expression> axes = d.variables(in.shape(0));
   std::vector<Expression> indices = axes;
   const Expression length = d.cast(d.read(1, in.type(1), {axes[batch]}), DataType::i64);
-  indices[time] =
-      d.select(axes[time] < length, length - d.integer(1) - axes[time], axes[time]);
+  indices[time] = d.select(axes[time] < length, length - d.integer(1) - axes[time], axes[time]);
   d.output(axes, d.read(0, in.type(0), indices));
   return std::move(d).finish();
 }
@@ -162,8 +162,7 @@ Definition define_reverse_sequence(const Instance& in) {
 constexpr std::array reverse_sequence_attributes = {
     AttributeSpecification{"time_axis", AttributeKind::integer, "0", AttributeRole::axis},
     AttributeSpecification{"batch_axis", AttributeKind::integer, "1", AttributeRole::axis}};
-constexpr std::array reverse_sequence_onnx = {
-    OnnxMapping{.name = "ReverseSequence", .since = 10}};
+constexpr std::array reverse_sequence_onnx = {OnnxMapping{.name = "ReverseSequence", .since = 10}};
 
 constexpr std::array records = {
     OperatorRecord{.name = "Tile",

@@ -186,8 +186,8 @@ Expression tap_weight(DefinitionBuilder& d, const Instance& in, const ResizedAxi
     if (!cubic) return k == 0 ? d.real(1, type) - f : f;
     return k == 0 || k == 1 ? cubic_near(d, distance, a) : cubic_far(d, distance, a);
   }
-  distance = distance * d.cast(d.extent(axis.numerator), type) /
-             d.cast(d.extent(axis.denominator), type);
+  distance =
+      distance * d.cast(d.extent(axis.numerator), type) / d.cast(d.extent(axis.denominator), type);
   if (!cubic) return maximum(zero, d.real(1, type) - distance);
   return d.select(distance <= d.real(1, type), cubic_near(d, distance, a),
                   d.select(distance < d.real(2, type), cubic_far(d, distance, a), zero));
@@ -205,8 +205,7 @@ std::vector<Tap> interpolation_taps(DefinitionBuilder& d, const Instance& in,
   for (std::int64_t k = first; k <= 1 - first; ++k) {
     const Expression position = whole + d.integer(k);
     Expression weight = tap_weight(d, in, axis, k, fraction);
-    if (exclude)
-      weight = d.select(d.in_range(position, axis.input), weight, d.real(0, in.type(0)));
+    if (exclude) weight = d.select(d.in_range(position, axis.input), weight, d.real(0, in.type(0)));
     total = k == first ? weight : total + weight;
     taps.push_back({clamped(d, position, axis.input), weight});
   }
@@ -226,8 +225,8 @@ std::vector<Tap> taps_along(DefinitionBuilder& d, const Instance& in, const Resi
   const DataType type = in.type(0);
   const bool plain = mode == "linear" && in.attributes.integer("antialias") == 0;
   if (plain && at.denominator.is(1)) return {{clamped(d, whole, axis.input), {}}};
-  const Expression fraction = d.cast(d.floor_mod(position, at.denominator), type) /
-                              d.cast(d.extent(at.denominator), type);
+  const Expression fraction =
+      d.cast(d.floor_mod(position, at.denominator), type) / d.cast(d.extent(at.denominator), type);
   return interpolation_taps(d, in, axis, whole, fraction);
 }
 
@@ -275,9 +274,9 @@ Definition define_resize(const Instance& in) {
 
 Result<ImportedCall> import_resize(const OnnxCall& call, ImportedCall standard) {
   LEMMA_RETURN_IF_ERROR(only_attributes(
-      call, {"mode", "nearest_mode", "coordinate_transformation_mode", "cubic_coeff_a",
-             "exclude_outside", "extrapolation_value", "antialias", "axes",
-             "keep_aspect_ratio_policy"}));
+      call,
+      {"mode", "nearest_mode", "coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside",
+       "extrapolation_value", "antialias", "axes", "keep_aspect_ratio_policy"}));
   Attributes& attributes = standard.attributes;
   // Empty tensors stand for absent inputs.
   if (attributes.has("roi") && attributes.reals("roi").empty()) attributes.erase("roi");
@@ -343,7 +342,8 @@ Result<ExportedCall> export_resize(const Instance& in, int opset, ExportedCall s
     // These two may be empty but not absent.
     if (standard.inputs.size() < 3) standard.inputs.resize(3, OnnxAbsent{});
     for (const std::size_t i : {std::size_t{1}, std::size_t{2}})
-      if (std::holds_alternative<OnnxAbsent>(standard.inputs[i])) standard.inputs[i] = f32_vector({});
+      if (std::holds_alternative<OnnxAbsent>(standard.inputs[i]))
+        standard.inputs[i] = f32_vector({});
   }
   return standard;
 }
@@ -370,7 +370,8 @@ Result<ExportedCall> export_upsample(const Instance& in, int opset, ExportedCall
                     &nearest = in.attributes.string("nearest_mode");
   const bool rounds_alike = mode == "linear" || (nearest == "floor" && enlarges) ||
                             (nearest == "ceil" && shrinks && opset == 10);
-  if (mode == "cubic" || in.attributes.integer("antialias") != 0 || !rounds_alike || (opset < 10 && !enlarges) ||
+  if (mode == "cubic" || in.attributes.integer("antialias") != 0 || !rounds_alike ||
+      (opset < 10 && !enlarges) ||
       in.attributes.string("coordinate_transformation_mode") != "asymmetric")
     return unsupported(fmt::format("operator set {} cannot resize like this", opset));
   standard.attributes = Attributes{{"mode", mode}};
@@ -382,9 +383,8 @@ Result<ExportedCall> export_upsample(const Instance& in, int opset, ExportedCall
   return standard;
 }
 
-constexpr std::array resize_parameters = {OnnxParameter{"roi", 1, 11},
-                                          OnnxParameter{"scales", 2, 11},
-                                          OnnxParameter{"sizes", 3, 11}};
+constexpr std::array resize_parameters = {
+    OnnxParameter{"roi", 1, 11}, OnnxParameter{"scales", 2, 11}, OnnxParameter{"sizes", 3, 11}};
 constexpr std::array scales_parameters = {OnnxParameter{"scales", 1, 9}};
 constexpr std::array resize_onnx = {OnnxMapping{.name = "Resize",
                                                 .since = 11,
