@@ -314,8 +314,8 @@ class Compiler {
       start.index = plan_.regions[loop].variable;
       start.number = graph_.extent(plan_.regions[loop].variable);
       if (lanes) lane_axes_ = {plan_.regions[loop].variable};
-      repetitions_ *= static_cast<double>(start.number) /
-                      (lanes ? static_cast<double>(layout_.count) : 1.0);
+      repetitions_ *=
+          static_cast<double>(start.number) / (lanes ? static_cast<double>(layout_.count) : 1.0);
       LEMMA_RETURN_IF_ERROR(emit_region(loop));
     }
     emit_accumulate(total, register_of_[term.operands[0]], term, operation);

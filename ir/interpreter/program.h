@@ -99,8 +99,8 @@ struct Program {
   std::uint32_t test_slots = 0;
   std::size_t memory = 0;  // bytes of all registers
   RegisterId result = 0;
-  double work = 0;  // instructions executed for a strip, if no guard excludes any
-  std::size_t lane_count = 0;            // at most so many lanes in a strip
+  double work = 0;             // instructions executed for a strip, if no guard excludes any
+  std::size_t lane_count = 0;  // at most so many lanes in a strip
   std::vector<std::int64_t> lane_sizes;  // extents of the lane axes
 };
 
