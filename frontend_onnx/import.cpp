@@ -68,11 +68,13 @@ class Importer {
           fmt::format("IR version {} is newer than {}, the newest that is understood",
                       model_.ir_version(), newest_ir_version));
     for (const auto& import : model_.opset_import()) {
-      if (import.version() < 0 || import.version() > 1'000'000)
+      if (import.version() < 1 || import.version() > 1'000'000)
         return bad_input(fmt::format("operator set {} does not exist", import.version()));
       data_->operator_sets[canonical_domain(import.domain())] = static_cast<int>(import.version());
     }
     // Files of the first IR versions do not say; they are of the first operator set.
+    if (model_.opset_import().empty() && model_.ir_version() >= 3)
+      return bad_input("the model imports no operator set");
     if (model_.opset_import().empty()) data_->operator_sets[""] = 1;
     return {};
   }
