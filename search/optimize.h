@@ -16,7 +16,7 @@ namespace lemma {
 struct SearchOptions {
   double time_limit_seconds = 20;
   std::size_t node_limit = 40'000;  // of the e-graph
-  std::size_t iterations = 12;       // of saturation
+  std::size_t iterations = 12;      // of saturation
   FoldOptions fold;
   /// Called with what is being done, for progress.
   std::function<void(const std::string&)> on_stage;
