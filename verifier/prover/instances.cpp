@@ -54,45 +54,75 @@ std::vector<TermId> terms_below(const Substitution& rule, const std::vector<Term
   return result;
 }
 
+using Ranks = std::map<std::string, std::size_t>;
+
 bool broadcasts(const RuleTerm& term) {
   const OperatorRecord& op = record(term.op);
   return op.has(elementwise) || op.name == "MatMul" || op.name == "Expand";
 }
 
-/// Which groups are aligned with each other: a number for each. An error where alignment at the
-/// end of the groups is not all that relates them.
-Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule) {
+/// Leaves all axes where they are, counted from the end, and relates none of different groups.
+bool keeps_axes(const Substitution& rule, const RuleTerm& term) {
+  const std::string_view name = record(term.op).name;
+  if (name == "Slice") return true;
+  if (name != "Concat") return false;
+  const std::set<std::string> groups = groups_below(rule, term.operands[0]);
+  return std::all_of(
+      term.operands.begin(), term.operands.end(),
+      [&](TermId operand) { return groups_below(rule, operand) == groups; });
+}
+
+/// How many axes stand after each group; an error if that differs from input to input.
+Result<std::map<std::string, std::size_t>> axes_after(const Substitution& rule,
+                                                      const Ranks& ranks) {
+  std::map<std::string, std::size_t> result;
+  for (const RuleInput& input : rule.inputs) {
+    std::size_t after = 0;
+    for (std::size_t i = input.shape.size(); i-- > 0;) {
+      const RuleExpression& item = input.shape[i];
+      if (item.kind != RuleExpression::Kind::splice) {
+        ++after;
+        continue;
+      }
+      if (!result.try_emplace(item.name, after).second && result.at(item.name) != after)
+        return bad_input(
+            "the left side is well typed for some sizes only, and a group stands at several "
+            "places");
+      after += ranks.at(item.name);
+    }
+  }
+  return result;
+}
+
+/// Which groups are aligned with each other: a number for each. An error where alignment of groups
+/// that begin at the same axis, counted from the end, is not all that relates them.
+Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule,
+                                                     const Ranks& ranks) {
+  LEMMA_ASSIGN_OR_RETURN(const auto after, axes_after(rule, ranks));
   std::map<std::string, std::size_t> classes;
   for (const RuleGroup& group : rule.groups) classes.emplace(group.name, classes.size());
   for (const TermId id : terms_below(rule, rule.left)) {
     const RuleTerm& term = rule.terms[id.v];
     if (term.is_input) continue;
-    if (!broadcasts(term))
+    if (!broadcasts(term) && !keeps_axes(rule, term))
       return bad_input(
           fmt::format("the left side is well typed for some sizes only, and {} does "
                       "more than broadcast",
                       record(term.op).name));
     const std::set<std::string> groups = groups_below(rule, id);
-    if (groups.empty()) continue;
-    const std::size_t target = classes.at(*groups.begin());
-    for (const std::string& group : groups) {
-      const std::size_t old = classes.at(group);
-      for (auto& [name, number] : classes)
-        if (number == old) number = target;
-    }
+    for (const std::string& one : groups)
+      for (const std::string& other : groups) {
+        if (after.contains(one) && after.contains(other) && after.at(one) != after.at(other)) {
+          const auto end = [&](const std::string& name) { return after.at(name) + ranks.at(name); };
+          if (after.at(one) < end(other) && after.at(other) < end(one))
+            return bad_input("the left side is well typed for some sizes only, and groups overlap");
+          continue;
+        }
+        const std::size_t old = classes.at(other), target = classes.at(one);
+        for (auto& [name, number] : classes)
+          if (number == old) number = target;
+      }
   }
-  std::map<std::size_t, std::size_t> sizes_after;  // by class: axes after the group
-  for (const RuleInput& input : rule.inputs)
-    for (std::size_t i = 0; i < input.shape.size(); ++i) {
-      if (input.shape[i].kind != RuleExpression::Kind::splice) continue;
-      const std::size_t after = input.shape.size() - 1 - i;
-      const auto [where, inserted] =
-          sizes_after.try_emplace(classes.at(input.shape[i].name), after);
-      if (i != 0 || (!inserted && where->second != after))
-        return bad_input(
-            "the left side is well typed for some sizes only, and its groups are not "
-            "the first axes of inputs with equally many others");
-    }
   return classes;
 }
 
@@ -153,7 +183,6 @@ Result<std::vector<AttributeValue>> values_of(const RuleParameter& parameter,
     case Range::dimension: values.emplace_back(Dimension::symbol(parameter.name)); break;
     case Range::permutation: {
       LEMMA_ASSIGN_OR_RETURN(const std::int64_t length, bound(parameter, 0, bindings));
-      if (length > 6) return bad_input(fmt::format("too many permutations of {} axes", length));
       Integers order(static_cast<std::size_t>(length));
       std::iota(order.begin(), order.end(), 0);
       do values.emplace_back(order);
@@ -176,10 +205,29 @@ Result<std::vector<AttributeValue>> values_of(const RuleParameter& parameter,
   return values;
 }
 
-/// Bindings for every choice of the parameters' values.
-Result<std::vector<RuleBindings>> with_parameters(const Substitution& rule, RuleBindings start) {
+/// How many permutations a parameter ranges over; 1 for other parameters.
+Result<std::size_t> permutations(const RuleParameter& parameter, const RuleBindings& bindings) {
+  if (parameter.range != RuleParameter::Range::permutation) return 1;
+  LEMMA_ASSIGN_OR_RETURN(const std::int64_t length, bound(parameter, 0, bindings));
+  std::size_t count = 1;
+  for (std::int64_t i = 2; i <= length; ++i) count *= static_cast<std::size_t>(i);
+  return count;
+}
+
+/// Bindings for every choice of the parameters' values; nothing if there are too many. Parameters
+/// that have a value already keep it.
+Result<std::optional<std::vector<RuleBindings>>> with_parameters(const Substitution& rule,
+                                                                 RuleBindings start,
+                                                                 std::size_t limit) {
+  std::size_t choices = 1;
+  for (const RuleParameter& parameter : rule.parameters) {
+    LEMMA_ASSIGN_OR_RETURN(const std::size_t more, permutations(parameter, start));
+    choices *= more;
+    if (choices > limit) return std::nullopt;
+  }
   std::vector<RuleBindings> result = {std::move(start)};
   for (const RuleParameter& parameter : rule.parameters) {
+    if (result[0].parameters.contains(parameter.name)) continue;
     std::vector<RuleBindings> next;
     for (const RuleBindings& before : result) {
       LEMMA_ASSIGN_OR_RETURN(const std::vector<AttributeValue> values,
@@ -189,7 +237,7 @@ Result<std::vector<RuleBindings>> with_parameters(const Substitution& rule, Rule
         next.back().parameters[parameter.name] = value;
       }
     }
-    if (next.size() > case_limit) return bad_input("too many cases");
+    if (next.size() > limit) return std::nullopt;
     result = std::move(next);
   }
   return result;
@@ -273,17 +321,21 @@ bool is_well_typed(const Substitution& rule, const Case& one) {
   return instantiate(rule, rule.left, inputs, one.bindings, graph).has_value();
 }
 
-/// The cases for one choice of ranks. `fits` is false if a left side is not well typed.
-Result<std::vector<Case>> cases_with_groups(const Substitution& rule,
-                                            std::map<std::string, Shape, std::less<>> groups,
-                                            bool& fits) {
+/// The cases for one choice of ranks; nothing if there are too many. `fits` is false if a left side
+/// is not well typed.
+using SomeCases = Result<std::optional<std::vector<Case>>>;
+SomeCases cases_with_groups(const Substitution& rule,
+                            std::map<std::string, Shape, std::less<>> groups,
+                            const GivenParameters& given, std::size_t limit, bool& fits) {
   RuleBindings start;
   start.groups = std::move(groups);
+  start.parameters = given;
   bind_dimensions(rule, start);
-  LEMMA_ASSIGN_OR_RETURN(std::vector<RuleBindings> choices,
-                         with_parameters(rule, std::move(start)));
+  LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<RuleBindings>> choices,
+                         with_parameters(rule, std::move(start), limit));
+  if (!choices) return std::nullopt;
   std::vector<Case> result;
-  for (RuleBindings& bindings : choices) {
+  for (RuleBindings& bindings : *choices) {
     if (is_excluded(rule, bindings)) continue;
     Case one;
     LEMMA_ASSIGN_OR_RETURN(one.inputs, input_types(rule, bindings));
@@ -296,36 +348,50 @@ Result<std::vector<Case>> cases_with_groups(const Substitution& rule,
   return result;
 }
 
-Result<void> add_cases(const Substitution& rule, const std::map<std::string, std::size_t>& ranks,
-                       std::vector<Case>& result) {
-  std::map<std::string, Shape, std::less<>> unrelated;
-  for (const auto& [name, rank] : ranks) unrelated[name] = symbols(name, rank);
-  bool fits = true;
-  LEMMA_ASSIGN_OR_RETURN(std::vector<Case> cases, cases_with_groups(rule, unrelated, fits));
-  if (!fits) {
-    cases.clear();
-    LEMMA_ASSIGN_OR_RETURN(const auto classes, alignment(rule));
-    for (auto& groups : broadcast_patterns(classes, ranks)) {
-      bool pattern_fits = true;
-      LEMMA_ASSIGN_OR_RETURN(std::vector<Case> more, cases_with_groups(rule, groups, pattern_fits));
-      if (!pattern_fits) return bad_input("the left side is not well typed for unrelated sizes");
-      std::move(more.begin(), more.end(), std::back_inserter(cases));
-    }
+/// How many ways there are to give aligned axes the common size or 1.
+std::size_t count_patterns(const std::map<std::string, std::size_t>& classes, const Ranks& ranks) {
+  std::size_t count = 1;
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> aligned;
+  for (const auto& [name, rank] : ranks)
+    for (std::size_t i = 0; i < rank; ++i) ++aligned[{classes.at(name), i}];
+  for (const auto& [axis, groups] : aligned) {
+    count *= (std::size_t{1} << groups) - 1;
+    if (count > case_limit) break;
   }
-  std::move(cases.begin(), cases.end(), std::back_inserter(result));
-  if (result.size() > case_limit) return bad_input("too many cases");
-  return {};
+  return count;
 }
 
 }  // namespace
 
-Result<std::vector<Case>> cases_of(const Substitution& rule) {
+SomeCases cases_with_ranks(const Substitution& rule, const Ranks& ranks,
+                           const GivenParameters& given, const CaseLimits& limits) {
+  std::map<std::string, Shape, std::less<>> unrelated;
+  for (const auto& [name, rank] : ranks) unrelated[name] = symbols(name, rank);
+  bool fits = true;
+  LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<Case>> cases,
+                         cases_with_groups(rule, unrelated, given, limits.choices, fits));
+  if (fits) return cases;
   std::vector<Case> result;
-  std::map<std::string, std::size_t> ranks;
+  LEMMA_ASSIGN_OR_RETURN(const auto classes, alignment(rule, ranks));
+  if (count_patterns(classes, ranks) > limits.patterns) return std::nullopt;
+  for (auto& groups : broadcast_patterns(classes, ranks)) {
+    bool pattern_fits = true;
+    LEMMA_ASSIGN_OR_RETURN(
+        std::optional<std::vector<Case>> more,
+        cases_with_groups(rule, groups, given, limits.choices, pattern_fits));
+    if (!more) return std::nullopt;
+    if (!pattern_fits) return bad_input("the left side is not well typed for unrelated sizes");
+    std::move(more->begin(), more->end(), std::back_inserter(result));
+  }
+  return result;
+}
+
+Result<void> for_each_rank(const Substitution& rule,
+                           const std::function<Result<void>(const Ranks&)>& visit) {
+  Ranks ranks;
   for (const RuleGroup& group : rule.groups) ranks[group.name] = group.minimum;
   while (true) {
-    auto added = add_cases(rule, ranks, result);
-    if (!added) return tl::unexpected(std::move(added.error()));
+    LEMMA_RETURN_IF_ERROR(visit(ranks));
     // The next choice of ranks, counting up like an odometer.
     std::size_t digit = 0;
     for (; digit < rule.groups.size(); ++digit) {
@@ -336,8 +402,20 @@ Result<std::vector<Case>> cases_of(const Substitution& rule) {
       }
       ranks[group.name] = group.minimum;
     }
-    if (digit == rule.groups.size()) break;
+    if (digit == rule.groups.size()) return {};
   }
+}
+
+Result<std::vector<Case>> cases_of(const Substitution& rule) {
+  std::vector<Case> result;
+  LEMMA_RETURN_IF_ERROR(for_each_rank(rule, [&](const Ranks& ranks) -> Result<void> {
+    CaseLimits limits{case_limit, case_limit};
+    LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<Case>> cases,
+                           cases_with_ranks(rule, ranks, {}, limits));
+    if (!cases || result.size() + cases->size() > case_limit) return bad_input("too many cases");
+    std::move(cases->begin(), cases->end(), std::back_inserter(result));
+    return {};
+  }));
   if (result.empty()) return bad_input("no choice of ranks and parameters meets the conditions");
   return result;
 }

@@ -2,6 +2,9 @@
 // The cases of a rule that are proved one by one: a number of axes for each group, each permutation
 // and integer parameter, and symbols for everything else, so that a case covers all sizes.
 
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +23,23 @@ struct Case {
 /// cases also range over which axes have size 1: for aligned axes, sizes that broadcast are equal
 /// or 1. An error says why the cases would not cover the rule.
 Result<std::vector<Case>> cases_of(const Substitution& rule);
+
+/// Parameters whose values are given instead of enumerated.
+using GivenParameters = std::map<std::string, AttributeValue, std::less<>>;
+
+/// The cases with the given numbers of axes; nothing if there are more than `patterns` ways to
+/// broadcast the groups, or more than `choices` values of the parameters.
+struct CaseLimits {
+  std::size_t patterns = 20'000, choices = 20'000;
+};
+Result<std::optional<std::vector<Case>>> cases_with_ranks(
+    const Substitution& rule, const std::map<std::string, std::size_t>& ranks,
+    const GivenParameters& given, const CaseLimits& limits);
+
+/// Calls `visit` for every choice of a number of axes for each group; an error ends it.
+Result<void> for_each_rank(
+    const Substitution& rule,
+    const std::function<Result<void>(const std::map<std::string, std::size_t>&)>& visit);
 
 /// Real parameters cannot be symbols. They range over these values, which contain every order of
 /// two parameters and of each with zero; axioms that depend on more than the order of their

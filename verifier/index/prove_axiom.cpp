@@ -1,0 +1,420 @@
+#include "verifier/index/prove_axiom.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "ir/expand.h"
+#include "ir/rule_database.h"
+#include "verifier/index/composition.h"
+#include "verifier/index/equality.h"
+#include "verifier/index/solver.h"
+#include "verifier/index/typing.h"
+#include "verifier/prover/instances.h"
+
+namespace lemma::verifier {
+namespace {
+
+using namespace index;
+using Ranks = std::map<std::string, std::size_t>;
+
+// ---- Real parameters --------------------------------------------------------------------------
+
+/// All orders of the real parameters and 0: parameters take multiples of parameter_unit, such that
+/// no multiple between two of them is left out.
+std::vector<GivenParameters> orders_of_reals(const Substitution& rule) {
+  std::vector<std::string> names;
+  for (const RuleParameter& parameter : rule.parameters)
+    if (parameter.range == RuleParameter::Range::real) names.push_back(parameter.name);
+  const int count = static_cast<int>(names.size());
+  std::vector<int> ranks(names.size(), -count);
+  std::vector<GivenParameters> result;
+  while (true) {
+    bool gapless = true;
+    for (const int rank : ranks) {
+      const int closer = rank > 0 ? rank - 1 : rank + 1;  // to 0
+      gapless = gapless && (rank == 0 || closer == 0 ||
+                            std::find(ranks.begin(), ranks.end(), closer) != ranks.end());
+    }
+    if (gapless) {
+      GivenParameters given;
+      for (std::size_t i = 0; i < names.size(); ++i)
+        given[names[i]] = AttributeValue(ranks[i] * parameter_unit);
+      result.push_back(std::move(given));
+    }
+    std::size_t digit = 0;
+    for (; digit < ranks.size(); ++digit) {
+      if (ranks[digit] < count) {
+        ++ranks[digit];
+        break;
+      }
+      ranks[digit] = -count;
+    }
+    if (digit == ranks.size()) return result;
+  }
+}
+
+bool mentions_real(const RuleExpression& expression, const Substitution& rule) {
+  if (expression.kind == RuleExpression::Kind::variable)
+    return std::any_of(rule.parameters.begin(), rule.parameters.end(), [&](const auto& parameter) {
+      return parameter.name == expression.name && parameter.range == RuleParameter::Range::real;
+    });
+  return std::any_of(expression.arguments.begin(), expression.arguments.end(),
+                     [&rule](const RuleExpression& e) { return mentions_real(e, rule); });
+}
+
+/// Real parameters stand alone or in functions that only compare them.
+bool only_compares_reals(const RuleExpression& expression, const Substitution& rule) {
+  using Kind = RuleExpression::Kind;
+  if (!mentions_real(expression, rule) || expression.kind == Kind::variable) return true;
+  const bool compares = expression.kind == Kind::call &&
+                        (expression.name == "real_max" || expression.name == "real_min");
+  return compares &&
+         std::all_of(expression.arguments.begin(), expression.arguments.end(),
+                     [&rule](const RuleExpression& e) { return only_compares_reals(e, rule); });
+}
+
+// ---- One case ---------------------------------------------------------------------------------
+
+Result<Graph> side(const Substitution& rule, const std::vector<TermId>& roots, const Case& one) {
+  Graph graph;
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < one.inputs.size(); ++i) {
+    LEMMA_ASSIGN_OR_RETURN(const ValueId input,
+                           graph.add_input(rule.inputs[i].name, one.inputs[i]));
+    inputs.push_back(input);
+  }
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                         instantiate(rule, roots, inputs, one.bindings, graph));
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    LEMMA_RETURN_IF_ERROR(graph.add_output(fmt::format("y{}", i), outputs[i]));
+  return graph;
+}
+
+/// Conditions of the axiom that compare sizes, as far as they are that.
+std::vector<Formula> conditions_of(const Substitution& rule, const Case& one) {
+  std::vector<Formula> result;
+  for (const RuleCondition& condition : rule.conditions) {
+    if (condition.kind == RuleCondition::Kind::predicate) continue;
+    const auto a = evaluate_dimension(condition.arguments[0], one.bindings);
+    const auto b = evaluate_dimension(condition.arguments[1], one.bindings);
+    if (!a || !b) continue;
+    switch (condition.kind) {
+      case RuleCondition::Kind::equal: result.push_back(equal(*a, *b)); break;
+      case RuleCondition::Kind::not_equal: result.push_back(negation(equal(*a, *b))); break;
+      case RuleCondition::Kind::less: result.push_back(less(*a, *b)); break;
+      case RuleCondition::Kind::less_equal: result.push_back(less_equal(*a, *b)); break;
+      case RuleCondition::Kind::predicate: break;
+    }
+  }
+  return result;
+}
+
+/// Texts of conjuncts, to see at once what is given literally.
+class Known {
+ public:
+  explicit Known(std::vector<Formula> facts) : facts_(std::move(facts)) {
+    for (const Formula& fact : facts_) note(fact);
+  }
+  const std::vector<Formula>& facts() const { return facts_; }
+
+  void add(const Formula& fact) {
+    if (is_always(fact) || texts_.contains(fact->text)) return;
+    note(fact);
+    facts_.push_back(fact);
+  }
+
+  bool implies(const Formula& goal) const {
+    return is_obvious(goal) || entails(facts_, goal);
+  }
+
+ private:
+  void note(const Formula& fact) {
+    texts_.insert(fact->text);
+    if (fact->kind == FormulaNode::Kind::conjunction)
+      for (const Formula& part : fact->parts) note(part);
+  }
+
+  bool is_obvious(const Formula& goal) const {
+    if (is_always(goal) || texts_.contains(goal->text)) return true;
+    using Kind = FormulaNode::Kind;
+    if (goal->kind == Kind::conjunction)
+      return std::all_of(goal->parts.begin(), goal->parts.end(),
+                         [this](const Formula& part) { return is_obvious(part); });
+    if (goal->kind == Kind::disjunction)
+      return std::any_of(goal->parts.begin(), goal->parts.end(),
+                         [this](const Formula& part) { return is_obvious(part); });
+    return goal->kind == Kind::nonnegative && is_positive_product(goal->value + 1);
+  }
+
+  /// c * a * b * ... with factors that are given as positive.
+  bool is_positive_product(const Dimension& value) const {
+    if (value.offset() != 0 || value.terms().size() != 1) return false;
+    const Dimension::Term& term = value.terms()[0];
+    return term.coefficient > 0 &&
+           std::all_of(term.atoms.begin(), term.atoms.end(), [this](const auto& atom) {
+             return atom->kind == AtomKind::symbol &&
+                    texts_.contains(less(0, Dimension::symbol(atom->symbol))->text);
+           });
+  }
+
+  std::vector<Formula> facts_;
+  std::set<std::string> texts_;
+};
+
+/// Reasons against a case; nothing if it is proved.
+using Objection = std::optional<std::string>;
+
+class CaseProof {
+ public:
+  CaseProof(const Substitution& rule, const Case& one) : rule_(rule), case_(one) {}
+
+  Objection run() {
+    const auto left = side(rule_, rule_.left, case_), right = side(rule_, rule_.right, case_);
+    if (!left) return "the left side is not well typed: " + left.error().message;
+    if (!right) return "the right side is not well typed: " + right.error().message;
+    if (Objection objection = check_composites(*right)) return objection;
+    auto a = expand_composites(*left), b = expand_composites(*right);
+    if (!a || !b) return (a ? b : a).error().message;
+    left_ = std::move(*a);
+    right_ = std::move(*b);
+    try {
+      return check();
+    } catch (const Unsupported& error) {
+      return std::string(error.what());
+    }
+  }
+
+  /// The definitions used, as text.
+  std::string definitions() const {
+    std::string result;
+    for (const Graph* graph : {&left_, &right_})
+      for (const Node& node : graph->nodes()) {
+        if (node.kind != NodeKind::operation) continue;
+        const std::vector<TensorType> types = graph->input_types(node);
+        result += text(graph->op(node).define({types, node.attributes, node.output_count})) + "\n";
+      }
+    return result;
+  }
+
+ private:
+  /// Composition drops what only the composite operator itself demands.
+  static Objection check_composites(const Graph& right) {
+    for (const Node& node : right.nodes())
+      if (node.kind == NodeKind::operation && right.op(node).compose != nullptr &&
+          right.op(node).name != "BatchNormalization")  // compares all sizes
+        return fmt::format("it is not written down when {} is well typed", right.op(node).name);
+    return std::nullopt;
+  }
+
+  Objection check() {
+    auto given = typing_conditions(left_);
+    if (!given) return given.error().message;
+    const std::vector<Formula> conditions = conditions_of(rule_, case_);
+    given->insert(given->end(), conditions.begin(), conditions.end());
+    const Known known(std::move(*given));
+    if (Objection objection = check_right(known)) return objection;
+    const auto left = compose(left_, known.facts()), right = compose(right_, known.facts());
+    for (std::size_t i = 0; i < left.size(); ++i)
+      if (Objection objection = check_output(known, left[i], right[i], i)) return objection;
+    return std::nullopt;
+  }
+
+  /// The right side is defined where the left side is, and has the same types.
+  Objection check_right(const Known& known) const {
+    const auto wanted = typing_conditions(right_);
+    if (!wanted) return wanted.error().message;
+    for (const Formula& condition : *wanted)
+      if (!known.implies(condition))
+        return fmt::format("the right side is defined only where {}", condition->text);
+    for (const Graph* graph : {&left_, &right_})
+      for (std::uint32_t id = 0; id < graph->node_count(); ++id) {
+        if (graph->node({id}).kind != NodeKind::operation) continue;
+        if (auto checked = check_reads(*graph, {id}); !checked) return checked.error().message;
+      }
+    for (std::size_t i = 0; i < left_.outputs().size(); ++i) {
+      const TensorType &a = left_.type(left_.outputs()[i].value),
+                       &b = right_.type(right_.outputs()[i].value);
+      if (a == b) continue;
+      bool same = a.data_type == b.data_type && a.shape->size() == b.shape->size();
+      for (std::size_t axis = 0; same && axis < a.shape->size(); ++axis)
+        same = known.implies(equal((*a.shape)[axis], (*b.shape)[axis]));
+      if (!same) return fmt::format("output {} has the types {} and {}", i, text(a), text(b));
+    }
+    return std::nullopt;
+  }
+
+  static bool same_text(const Pieces& a, const Pieces& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Piece& x, const Piece& y) {
+      return x.guard->text == y.guard->text && x.value.text == y.value.text;
+    });
+  }
+
+  Objection check_output(Known known, const ComposedOutput& left, const ComposedOutput& right,
+                         std::size_t position) const {
+    known.add(left.range);
+    for (const ComposedOutput* side : {&left, &right})
+      for (const Formula& fact : side->nonempty) known.add(fact);
+    for (const ComposedOutput* side : {&left, &right})
+      for (const Formula& obligation : side->obligations)
+        if (!known.implies(obligation))
+          return fmt::format("a divisor may not be positive: {}", obligation->text);
+    if (Objection objection = check_partial(known, left, right)) return objection;
+    if (same_text(left.value, right.value)) return std::nullopt;
+    for (const Piece& a : left.value)
+      for (const Piece& b : right.value) {
+        std::vector<Formula> facts = known.facts();
+        facts.push_back(both(a.guard, b.guard));
+        if (is_unsatisfiable(facts) || are_equal(a.value, b.value, facts)) continue;
+        return fmt::format("output {} is not seen to be equal where {}\n    left:  {}\n    right: {}",
+                           position, facts.back()->text,
+                           without_empty_terms(a.value, facts).text,
+                           without_empty_terms(b.value, facts).text);
+      }
+    return std::nullopt;
+  }
+
+  /// Every application of a partial function on the right side is made on the left side as well.
+  static Objection check_partial(const Known& known, const ComposedOutput& left,
+                                 const ComposedOutput& right) {
+    for (const PartialApplication& wanted : right.partial) {
+      const bool given = std::any_of(
+          left.partial.begin(), left.partial.end(), [&](const PartialApplication& other) {
+            if (other.function != wanted.function) return false;
+            if (other.guard->text == wanted.guard->text &&
+                other.argument.text == wanted.argument.text)
+              return true;
+            if (other.is_bound || wanted.is_bound) return false;
+            std::vector<Formula> facts = known.facts();
+            facts.push_back(wanted.guard);
+            return entails(facts, other.guard) && are_equal(wanted.argument, other.argument, facts);
+          });
+      if (!given && !is_surely_defined(wanted) && !follows(known, wanted, left))
+        return fmt::format("the right side needs {} of {}, which the left side does not",
+                           wanted.function, wanted.argument.text);
+    }
+    return std::nullopt;
+  }
+
+  /// Squares, absolute values and exponentials have a root.
+  static bool is_surely_defined(const PartialApplication& wanted) {
+    return wanted.function == "sqrt" && is_nonnegative_value(wanted.argument);
+  }
+
+  static bool is_nonnegative_value(const Polynomial& value) {
+    return std::all_of(value.terms.begin(), value.terms.end(), [](const Term& term) {
+      if (term.coefficient < 0) return false;
+      for (std::size_t i = 0; i < term.factors.size(); ++i) {
+        // Factors are sorted: equal ones are neighbours.
+        if (i + 1 < term.factors.size() && term.factors[i]->text == term.factors[i + 1]->text) {
+          ++i;
+          continue;
+        }
+        const Factor& factor = *term.factors[i];
+        if (factor.kind != Factor::Kind::function) return false;
+        if (factor.function != ScalarFunction::absolute && factor.function != ScalarFunction::exp)
+          return false;
+      }
+      return true;
+    });
+  }
+
+  /// 1 / (a * b) is defined where 1 / a and 1 / b are; and 1 / a where 1 / (a * b) is.
+  static bool follows(const Known& known, const PartialApplication& wanted,
+                      const ComposedOutput& left) {
+    if (wanted.function != "inverse") return false;
+    const auto needed = factors_of(wanted);
+    if (!needed) return false;
+    std::set<std::string> given;
+    for (const PartialApplication& other : left.partial) {
+      if (other.function != "inverse" || !known.implies(other.guard)) continue;
+      if (const auto factors = factors_of(other)) given.insert(factors->begin(), factors->end());
+    }
+    return std::includes(given.begin(), given.end(), needed->begin(), needed->end());
+  }
+
+  /// The factors, exponentials left out, of an argument that is a plain product.
+  static std::optional<std::set<std::string>> factors_of(const PartialApplication& application) {
+    const Polynomial& argument = application.argument;
+    if (application.is_bound || argument.terms.size() != 1 || !argument.terms[0].is_plain())
+      return std::nullopt;
+    std::set<std::string> result;
+    for (const FactorPointer& factor : argument.terms[0].factors)
+      if (factor->kind != Factor::Kind::function || factor->function != ScalarFunction::exp)
+        result.insert(factor->text);
+    return result;
+  }
+
+  const Substitution& rule_;
+  const Case& case_;
+  Graph left_, right_;  // without composite operators
+};
+
+// ---- All cases --------------------------------------------------------------------------------
+
+class AxiomProof {
+ public:
+  explicit AxiomProof(const Substitution& axiom) : axiom_(axiom) {}
+
+  IndexProof run() {
+    Objection objection = prove(axiom_);
+    if (!objection && axiom_.bidirectional) objection = prove(reversed(axiom_));
+    proof_.proved = !objection;
+    if (objection) proof_.reason = std::move(*objection);
+    proof_.definitions = text_digest(definitions_);
+    return std::move(proof_);
+  }
+
+ private:
+  Objection prove(const Substitution& rule) {
+    for (const RuleTerm& term : rule.terms)
+      for (const auto& [name, value] : term.attributes)
+        if (!only_compares_reals(value, rule))
+          return fmt::format("attribute {} computes with a real parameter", name);
+    const std::size_t before = proof_.cases;
+    Objection objection;
+    const std::vector<GivenParameters> orders = orders_of_reals(rule);
+    const auto visited = for_each_rank(rule, [&](const Ranks& ranks) -> Result<void> {
+      for (const GivenParameters& given : orders) {
+        LEMMA_ASSIGN_OR_RETURN(const std::optional<std::vector<Case>> cases,
+                               cases_with_ranks(rule, ranks, given, {100, 720}));
+        if (!cases) {
+          ++proof_.by_uniformity;
+          return {};
+        }
+        for (const Case& one : *cases) {
+          objection = prove_case(rule, one);
+          if (objection) return bad_input("");
+        }
+      }
+      return {};
+    });
+    if (objection) return objection;
+    if (!visited) return visited.error().message;
+    if (proof_.cases == before) return "no choice of ranks and parameters meets the conditions";
+    return std::nullopt;
+  }
+
+  Objection prove_case(const Substitution& rule, const Case& one) {
+    CaseProof proof(rule, one);
+    Objection objection = proof.run();
+    constexpr std::size_t digested = 8;
+    if (proof_.cases < digested) definitions_ += proof.definitions();
+    ++proof_.cases;
+    if (objection && !one.text.empty()) objection = fmt::format("{}: {}", one.text, *objection);
+    return objection;
+  }
+
+  const Substitution& axiom_;
+  IndexProof proof_;
+  std::string definitions_;
+};
+
+}  // namespace
+
+IndexProof prove_by_index(const Substitution& axiom) { return AxiomProof(axiom).run(); }
+
+}  // namespace lemma::verifier

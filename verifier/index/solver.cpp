@@ -1,0 +1,234 @@
+#include "verifier/index/solver.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+
+#include <fmt/format.h>
+#include <z3++.h>
+
+namespace lemma::verifier::index {
+namespace {
+
+constexpr unsigned resource_limit = 3'000'000;
+
+using Atom = Dimension::Atom;
+using AtomPointer = Dimension::AtomPointer;
+
+std::string literal(std::int64_t value) {
+  if (value >= 0) return fmt::format("{}", value);
+  return fmt::format("(- {})", 0 - static_cast<std::uint64_t>(value));
+}
+
+/// A conjunction of formulas as text. Variables are named in the order in which they occur, so that
+/// questions that differ in names only are one.
+class Question {
+ public:
+  explicit Question(bool linear) : linear_(linear) {}
+
+  std::string text(const std::vector<Formula>& facts) {
+    std::vector<std::string> asserted;
+    for (const Formula& fact : facts) asserted.push_back(formula(*fact));
+    if (linear_) order_products();
+    std::string result =
+        fmt::format("(set-logic {})\n", linear_ ? "QF_LIA" : "QF_NIA") + declarations_;
+    for (const std::string& fact : constraints_) result += "(assert " + fact + ")\n";
+    for (const std::string& fact : asserted) result += "(assert " + fact + ")\n";
+    return result;
+  }
+  bool has_products() const { return !products_.empty() || has_product_; }
+
+ private:
+  using Product = std::vector<std::string>;  // sorted names of variables
+
+  std::string formula(const FormulaNode& node) {
+    using Kind = FormulaNode::Kind;
+    switch (node.kind) {
+      case Kind::truth: return "true";
+      case Kind::falsity: return "false";
+      case Kind::nonnegative: return fmt::format("(<= 0 {})", value(node.value));
+      case Kind::zero: return fmt::format("(= 0 {})", value(node.value));
+      case Kind::conjunction:
+      case Kind::disjunction: break;
+    }
+    std::string result = node.kind == Kind::conjunction ? "(and" : "(or";
+    for (const Formula& part : node.parts) result += " " + formula(*part);
+    return result + ")";
+  }
+
+  std::string value(const Dimension& dimension) {
+    std::string sum = literal(dimension.offset());
+    for (const Dimension::Term& term : dimension.terms()) {
+      Product names;
+      for (const AtomPointer& atom : term.atoms) names.push_back(variable(*atom));
+      std::sort(names.begin(), names.end());
+      sum += fmt::format(" (* {} {})", literal(term.coefficient), product(names));
+    }
+    return dimension.is_constant() ? sum : "(+ " + sum + ")";
+  }
+
+  std::string product(const Product& names) {
+    if (names.size() == 1) return names[0];
+    has_product_ = true;
+    if (!linear_) {
+      std::string result = "(*";
+      for (const std::string& name : names) result += " " + name;
+      return result + ")";
+    }
+    const auto found = products_.find(names);
+    if (found != products_.end()) return found->second;
+    if (names.size() > 2) product({names.begin() + 1, names.end()});  // for order_products()
+    std::string name = fmt::format("p{}", products_.size());
+    declare(name);
+    if (std::all_of(names.begin(), names.end(),
+                    [this](const std::string& n) { return naturals_.contains(n); })) {
+      naturals_.insert(name);
+      constraints_.push_back(fmt::format("(<= 0 {})", name));
+    }
+    return products_.emplace(names, std::move(name)).first->second;
+  }
+
+  void declare(const std::string& name) {
+    declarations_ += fmt::format("(declare-const {} Int)\n", name);
+  }
+
+  std::string variable(const Atom& atom) {
+    const std::string key = atom.kind == AtomKind::symbol
+                                ? atom.symbol
+                                : fmt::format("{} {} | {}", static_cast<int>(atom.kind),
+                                              atom.left.text(), atom.right.text());
+    const auto found = variables_.find(key);
+    if (found != variables_.end()) return found->second;
+    if (atom.kind == AtomKind::symbol) {
+      std::string name = fmt::format("x{}", variables_.size());
+      declare(name);
+      naturals_.insert(name);
+      constraints_.push_back(fmt::format("(<= 0 {})", name));
+      return variables_.emplace(key, std::move(name)).first->second;
+    }
+    const std::string left = value(atom.left), right = value(atom.right);
+    std::string name = fmt::format("x{}", variables_.size());
+    declare(name);
+    variables_.emplace(key, name);
+    if (atom.kind == AtomKind::floor_div)
+      define_quotient(atom, name, left, right);
+    else
+      constraints_.push_back(fmt::format("(= {0} (ite (<= {1} {2}) {3} {4}))", name, left, right,
+                                         atom.kind == AtomKind::minimum ? left : right,
+                                         atom.kind == AtomKind::minimum ? right : left));
+    return name;
+  }
+
+  /// right >= 1 implies right * q <= left < right * q + right.
+  void define_quotient(const Atom& atom, const std::string& name, const std::string& left,
+                       const std::string& right) {
+    if (lower_bound(atom.left).value_or(-1) >= 0) {
+      // Nothing is said of a divisor 0: then the quotient may be any natural number.
+      naturals_.insert(name);
+      constraints_.push_back(fmt::format("(<= 0 {})", name));
+    }
+    std::string multiple = literal(0);
+    if (atom.right.offset() != 0)
+      multiple = fmt::format("(* {} {})", literal(atom.right.offset()), name);
+    for (const Dimension::Term& term : atom.right.terms()) {
+      Product names = {name};
+      for (const AtomPointer& factor : term.atoms) names.push_back(variable(*factor));
+      std::sort(names.begin(), names.end());
+      multiple = fmt::format("(+ {} (* {} {}))", multiple, literal(term.coefficient),
+                             product(names));
+    }
+    constraints_.push_back(
+        fmt::format("(=> (<= 1 {0}) (and (<= {1} {2}) (< {2} (+ {1} {0}))))", right, multiple,
+                    left));
+  }
+
+  /// What is known of products c*a and c*b from the order of a and b.
+  void order_products() {
+    struct Part {
+      std::string whole, rest;
+    };
+    std::map<std::string, std::vector<Part>> by_factor;
+    for (const auto& [names, whole] : products_)
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        if (!naturals_.contains(names[i]) || (i > 0 && names[i] == names[i - 1])) continue;
+        Product rest = names;
+        rest.erase(rest.begin() + static_cast<long>(i));
+        if (rest.size() == 1)
+          by_factor[names[i]].push_back({whole, rest[0]});
+        else if (const auto found = products_.find(rest); found != products_.end())
+          by_factor[names[i]].push_back({whole, found->second});
+      }
+    for (auto& [factor, parts] : by_factor) {
+      parts.push_back({factor, "1"});
+      parts.push_back({"0", "0"});
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        for (std::size_t j = 0; j < parts.size(); ++j) {
+          if (i == j || (i + 2 >= parts.size() && j + 2 >= parts.size())) continue;
+          const Part &a = parts[i], &b = parts[j];
+          constraints_.push_back(
+              fmt::format("(=> (<= {} {}) (<= {} {}))", a.rest, b.rest, a.whole, b.whole));
+          constraints_.push_back(fmt::format("(=> (< {} {}) (<= (+ {} {}) {}))", a.rest, b.rest,
+                                             a.whole, factor, b.whole));
+        }
+    }
+  }
+
+  bool linear_;
+  bool has_product_ = false;
+  std::string declarations_;
+  std::vector<std::string> constraints_;
+  std::map<std::string, std::string> variables_;
+  std::map<Product, std::string> products_;
+  std::set<std::string> naturals_;
+};
+
+bool ask(const std::string& smt) {
+  try {
+    z3::context context;
+    z3::solver solver(context);
+    z3::params parameters(context);
+    parameters.set("rlimit", resource_limit);
+    parameters.set("random_seed", 0U);
+    solver.set(parameters);
+    solver.from_string(smt.c_str());
+    return solver.check() == z3::unsat;
+  } catch (const z3::exception&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+bool is_refuted(const std::string& smt) {
+  static std::mutex mutex;
+  static std::unordered_map<std::string, bool> answers;
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = answers.find(smt);
+    if (found != answers.end()) return found->second;
+  }
+  const bool answer = ask(smt);
+  const std::lock_guard lock(mutex);
+  answers.emplace(smt, answer);
+  return answer;
+}
+
+bool is_unsatisfiable(const std::vector<Formula>& facts) {
+  const Formula whole = conjunction(facts);
+  if (is_never(whole)) return true;
+  if (is_always(whole)) return false;
+  Question linear(true);
+  if (is_refuted(linear.text({whole}))) return true;
+  return linear.has_products() && is_refuted(Question(false).text({whole}));
+}
+
+bool entails(const std::vector<Formula>& facts, const Formula& goal) {
+  if (is_always(goal)) return true;
+  std::vector<Formula> all = facts;
+  all.push_back(negation(goal));
+  return is_unsatisfiable(all);
+}
+
+}  // namespace lemma::verifier::index
