@@ -367,7 +367,7 @@ Polynomial without_empty_terms(const Polynomial& a, const Facts& facts) {
   std::vector<Term> terms;
   for (const Term& term : a.terms)
     if (term.is_plain() ||
-        !is_unsatisfiable(with(facts, whole_domain(term.bound, term.domain)))) {
+        !contradicts(facts, whole_domain(term.bound, term.domain))) {
       terms.push_back(term);
       // A condition on free variables that holds anyway is left out.
       if (term.bound.empty() && entails(facts, term.domain)) {
@@ -381,8 +381,9 @@ Polynomial without_empty_terms(const Polynomial& a, const Facts& facts) {
 bool are_equal(const Polynomial& a, const Polynomial& b, const Facts& facts) {
   if (a.text == b.text) return true;
   if (is_infinite(a) || is_infinite(b)) return false;
-  const Polynomial difference =
-      merged(without_empty_terms(add(a, scale(b, -1)), facts), facts);
+  Polynomial difference = merged(add(a, scale(b, -1)), facts);
+  if (difference.terms.empty()) return true;
+  difference = merged(without_empty_terms(difference, facts), facts);
   if (difference.terms.empty()) return true;
   return is_refuted(RealQuestion(facts).difference(difference));
 }

@@ -215,8 +215,42 @@ bool is_refuted(const std::string& smt) {
   return answer;
 }
 
-bool is_unsatisfiable(const std::vector<Formula>& facts) {
-  const Formula whole = conjunction(facts);
+namespace {
+
+using Symbols = std::map<std::string, int>;
+
+void add_symbols(const Formula& formula, Symbols& symbols) {
+  for (const Formula& part : formula->parts) add_symbols(part, symbols);
+  if (formula->parts.empty()) collect_symbols(formula->value, symbols);
+}
+
+/// The facts that are connected with the goal by common symbols. Others could only help by
+/// contradicting each other.
+std::vector<Formula> relevant(const std::vector<Formula>& facts, const Formula& goal) {
+  std::vector<Symbols> symbols(facts.size());
+  for (std::size_t i = 0; i < facts.size(); ++i) add_symbols(facts[i], symbols[i]);
+  Symbols reached;
+  add_symbols(goal, reached);
+  std::vector<char> chosen(facts.size(), 0);
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (std::size_t i = 0; i < facts.size(); ++i) {
+      const bool touches =
+          std::any_of(symbols[i].begin(), symbols[i].end(),
+                      [&reached](const auto& symbol) { return reached.contains(symbol.first); });
+      if (chosen[i] != 0 || !touches) continue;
+      chosen[i] = 1;
+      grows = true;
+      reached.insert(symbols[i].begin(), symbols[i].end());
+    }
+  }
+  std::vector<Formula> result;
+  for (std::size_t i = 0; i < facts.size(); ++i)
+    if (chosen[i] != 0) result.push_back(facts[i]);
+  return result;
+}
+
+bool is_unsatisfiable(const Formula& whole) {
   if (is_never(whole)) return true;
   if (is_always(whole)) return false;
   Question linear(true);
@@ -224,11 +258,38 @@ bool is_unsatisfiable(const std::vector<Formula>& facts) {
   return linear.has_products() && is_refuted(Question(false).text({whole}));
 }
 
+/// The goal, or each of its parts, is one of the facts.
+bool is_given(const std::vector<Formula>& facts, const Formula& goal) {
+  using Kind = FormulaNode::Kind;
+  if (goal->kind == Kind::conjunction)
+    return std::all_of(goal->parts.begin(), goal->parts.end(),
+                       [&facts](const Formula& part) { return is_given(facts, part); });
+  return std::any_of(facts.begin(), facts.end(), [&goal](const Formula& fact) {
+    if (fact->text == goal->text) return true;
+    return fact->kind == Kind::conjunction &&
+           std::any_of(fact->parts.begin(), fact->parts.end(),
+                       [&goal](const Formula& part) { return part->text == goal->text; });
+  });
+}
+
+}  // namespace
+
 bool entails(const std::vector<Formula>& facts, const Formula& goal) {
-  if (is_always(goal)) return true;
-  std::vector<Formula> all = facts;
+  if (is_always(goal) || is_given(facts, goal)) return true;
+  std::vector<Formula> parts;
+  for (const Formula& fact : facts) {
+    if (fact->kind == FormulaNode::Kind::conjunction)
+      parts.insert(parts.end(), fact->parts.begin(), fact->parts.end());
+    else
+      parts.push_back(fact);
+  }
+  std::vector<Formula> all = relevant(parts, goal);
   all.push_back(negation(goal));
-  return is_unsatisfiable(all);
+  return is_unsatisfiable(conjunction(std::move(all)));
+}
+
+bool contradicts(const std::vector<Formula>& facts, const Formula& formula) {
+  return entails(facts, negation(formula));
 }
 
 }  // namespace lemma::verifier::index

@@ -9,11 +9,11 @@
 
 namespace lemma::verifier::index {
 
-/// No natural numbers satisfy all facts. First as linear arithmetic, products of variables being
-/// variables with their order; then with products.
-bool is_unsatisfiable(const std::vector<Formula>& facts);
-/// The goal holds wherever the facts do.
+/// The goal holds for all natural numbers for which the facts do. Asked first as linear arithmetic,
+/// products of variables being variables with their order; then with products.
 bool entails(const std::vector<Formula>& facts, const Formula& goal);
+/// The formula holds nowhere where the facts do.
+bool contradicts(const std::vector<Formula>& facts, const Formula& formula);
 
 /// Z3 refutes the SMT-LIB text. Anything but `unsat` is false.
 bool is_refuted(const std::string& smt);
