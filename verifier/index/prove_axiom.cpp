@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -381,11 +382,11 @@ class AxiomProof {
     const std::vector<GivenParameters> orders = orders_of_reals(rule);
     const auto visited = for_each_rank(rule, [&](const Ranks& ranks) -> Result<void> {
       for (const GivenParameters& given : orders) {
-        LEMMA_ASSIGN_OR_RETURN(const std::optional<std::vector<Case>> cases,
-                               cases_with_ranks(rule, ranks, given, {50, 720}));
+        LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<Case>> cases,
+                               cases_with_ranks(rule, ranks, given, {patterns, choices, 0}));
         if (!cases) {
           ++proof_.by_uniformity;
-          return {};
+          LEMMA_ASSIGN_OR_RETURN(cases, some_cases(rule, ranks, given));
         }
         for (const Case& one : *cases) {
           objection = prove_case(rule, one);
@@ -400,6 +401,34 @@ class AxiomProof {
     return std::nullopt;
   }
 
+  /// A few of the cases where there are too many: two ways to broadcast, two permutations.
+  static Result<std::vector<Case>> some_cases(const Substitution& rule, const Ranks& ranks,
+                                              const GivenParameters& given) {
+    RuleBindings lengths;
+    for (const auto& [name, rank] : ranks) lengths.groups[name] = Shape(rank);
+    std::vector<Case> result;
+    for (const bool rotated : {false, true}) {
+      GivenParameters some = given;
+      for (const RuleParameter& parameter : rule.parameters) {
+        if (parameter.range != RuleParameter::Range::permutation) continue;
+        LEMMA_ASSIGN_OR_RETURN(const Dimension length,
+                               evaluate_dimension(parameter.bounds[0], lengths));
+        Integers order(static_cast<std::size_t>(length.offset()));
+        std::iota(order.begin(), order.end(), 0);
+        if (rotated)
+          std::rotate(order.begin(), order.begin() + 1, order.end());
+        else
+          std::reverse(order.begin(), order.end());
+        some[parameter.name] = std::move(order);
+      }
+      LEMMA_ASSIGN_OR_RETURN(auto cases, cases_with_ranks(rule, ranks, some, {patterns, choices, 2}));
+      if (!cases) return result;  // sizes of too many terms
+      std::move(cases->begin(), cases->end(), std::back_inserter(result));
+      if (some == given) break;
+    }
+    return result;
+  }
+
   Objection prove_case(const Substitution& rule, const Case& one) {
     CaseProof proof(rule, one);
     Objection objection = proof.run();
@@ -409,6 +438,9 @@ class AxiomProof {
     if (objection && !one.text.empty()) objection = fmt::format("{}: {}", one.text, *objection);
     return objection;
   }
+
+  /// How many ways to broadcast and choices of parameters are gone through for one choice of ranks.
+  static constexpr std::size_t patterns = 50, choices = 720;
 
   const Substitution& axiom_;
   IndexProof proof_;

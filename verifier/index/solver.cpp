@@ -250,6 +250,57 @@ std::vector<Formula> relevant(const std::vector<Formula>& facts, const Formula& 
   return result;
 }
 
+// ---- Quotients --------------------------------------------------------------------------------
+
+void add_atoms(const Formula& formula, std::map<std::string, AtomPointer>& quotients) {
+  for (const Formula& part : formula->parts) add_atoms(part, quotients);
+  for (const Dimension::Term& term : formula->value.terms())
+    for (const AtomPointer& atom : term.atoms)
+      if (atom->kind == AtomKind::floor_div)
+        quotients.emplace(atom->left.text() + " / " + atom->right.text(), atom);
+}
+
+/// What multiplies the quotient in products of the formula.
+void add_cofactors(const Formula& formula, const Atom& quotient,
+                   std::map<std::string, Dimension>& cofactors) {
+  for (const Formula& part : formula->parts) add_cofactors(part, quotient, cofactors);
+  for (const Dimension::Term& term : formula->value.terms()) {
+    bool found = false;
+    for (const AtomPointer& atom : term.atoms)
+      found = found || (atom->kind == AtomKind::floor_div && atom->left == quotient.left &&
+                        atom->right == quotient.right);
+    for (const AtomPointer& atom : term.atoms)
+      if (found && atom->kind == AtomKind::symbol)
+        cofactors.emplace(atom->symbol, Dimension::symbol(atom->symbol));
+  }
+}
+
+/// A fact a < b * m says floor(a / b) < m, a fact a >= b * m says floor(a / b) >= m, if b > 0; and
+/// either may be multiplied by what is not negative.
+std::vector<Formula> facts_of_quotients(const std::vector<Formula>& facts) {
+  std::map<std::string, AtomPointer> quotients;
+  for (const Formula& fact : facts) add_atoms(fact, quotients);
+  std::vector<Formula> result;
+  for (const auto& [text, atom] : quotients) {
+    const Dimension value = floor_div(atom->left, atom->right);
+    std::map<std::string, Dimension> cofactors = {{"", Dimension(1)}};
+    for (const Formula& fact : facts) add_cofactors(fact, *atom, cofactors);
+    for (const Formula& fact : facts) {
+      if (fact->kind != FormulaNode::Kind::nonnegative) continue;
+      std::vector<Dimension> derived;
+      if (const auto m = exact_div(fact->value + atom->left + 1, atom->right))
+        derived.push_back(*m - 1 - value);
+      if (const auto m = exact_div(atom->left - fact->value, atom->right))
+        derived.push_back(value - *m);
+      for (const Dimension& difference : derived)
+        for (const auto& [name, cofactor] : cofactors)
+          result.push_back(disjunction(
+              {is_nonnegative(Dimension(0) - atom->right), is_nonnegative(difference * cofactor)}));
+    }
+  }
+  return result;
+}
+
 bool is_unsatisfiable(const Formula& whole) {
   if (is_never(whole)) return true;
   if (is_always(whole)) return false;
@@ -284,7 +335,13 @@ bool entails(const std::vector<Formula>& facts, const Formula& goal) {
       parts.push_back(fact);
   }
   std::vector<Formula> all = relevant(parts, goal);
-  all.push_back(negation(goal));
+  const Formula opposite = negation(goal);
+  if (opposite->kind == FormulaNode::Kind::conjunction)
+    all.insert(all.end(), opposite->parts.begin(), opposite->parts.end());
+  else
+    all.push_back(opposite);
+  const std::vector<Formula> derived = facts_of_quotients(all);
+  all.insert(all.end(), derived.begin(), derived.end());
   return is_unsatisfiable(conjunction(std::move(all)));
 }
 

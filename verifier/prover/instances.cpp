@@ -1,6 +1,7 @@
 #include "verifier/prover/instances.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -11,7 +12,7 @@ namespace {
 
 constexpr std::size_t case_limit = 20'000;
 
-using Choice = std::vector<std::pair<std::string, AttributeValue>>;
+using Ranks = std::map<std::string, std::size_t>;
 
 Shape symbols(const std::string& name, std::size_t count) {
   Shape result;
@@ -53,8 +54,6 @@ std::vector<TermId> terms_below(const Substitution& rule, const std::vector<Term
   }
   return result;
 }
-
-using Ranks = std::map<std::string, std::size_t>;
 
 bool broadcasts(const RuleTerm& term) {
   const OperatorRecord& op = record(term.op);
@@ -103,7 +102,7 @@ Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule,
   for (const RuleGroup& group : rule.groups) classes.emplace(group.name, classes.size());
   for (const TermId id : terms_below(rule, rule.left)) {
     const RuleTerm& term = rule.terms[id.v];
-    if (term.is_input) continue;
+    if (term.is_input || groups_below(rule, id).empty()) continue;
     if (!broadcasts(term) && !keeps_axes(rule, term))
       return bad_input(
           fmt::format("the left side is well typed for some sizes only, and {} does "
@@ -126,37 +125,46 @@ Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule,
   return classes;
 }
 
-/// All ways in which aligned axes may have the common size or 1; at least one has the common size.
-std::vector<std::map<std::string, Shape, std::less<>>> broadcast_patterns(
-    const std::map<std::string, std::size_t>& classes,
-    const std::map<std::string, std::size_t>& ranks) {
-  std::vector<std::map<std::string, Shape, std::less<>>> result(1);
-  for (const auto& [name, rank] : ranks) result[0][name] = Shape(rank);
-  std::size_t deepest = 0;
-  for (const auto& [name, rank] : ranks) deepest = std::max(deepest, rank);
-  const std::set<std::size_t> numbers = [&classes] {
-    std::set<std::size_t> all;
-    for (const auto& [name, number] : classes) all.insert(number);
-    return all;
-  }();
-  for (const std::size_t number : numbers)
-    for (std::size_t from_end = 1; from_end <= deepest; ++from_end) {
-      std::vector<std::string> aligned;
-      for (const auto& [name, rank] : ranks)
-        if (classes.at(name) == number && rank >= from_end) aligned.push_back(name);
-      if (aligned.empty()) continue;
-      const Dimension size = Dimension::symbol(fmt::format("axis{}.{}", number, from_end));
-      std::vector<std::map<std::string, Shape, std::less<>>> next;
-      for (const auto& before : result)
-        for (std::uint32_t mask = 1; mask < (1U << aligned.size()); ++mask) {
-          next.push_back(before);
-          for (std::size_t i = 0; i < aligned.size(); ++i) {
-            Shape& shape = next.back()[aligned[i]];
-            shape[shape.size() - from_end] = (mask >> i & 1U) != 0 ? size : Dimension(1);
-          }
-        }
-      result = std::move(next);
+using Classes = std::map<std::string, std::size_t>;
+
+/// The groups aligned at each axis, counted from the beginning of their common end.
+std::map<std::pair<std::size_t, std::size_t>, std::vector<std::string>> aligned_axes(
+    const Classes& classes, const Ranks& ranks) {
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<std::string>> result;
+  for (const auto& [name, rank] : ranks)
+    for (std::size_t from_end = 1; from_end <= rank; ++from_end)
+      result[{classes.at(name), from_end}].push_back(name);
+  return result;
+}
+
+/// In how many ways aligned axes may have the common size or 1; at least one has the common size.
+std::size_t count_patterns(const Classes& classes, const Ranks& ranks) {
+  std::size_t count = 1;
+  for (const auto& [axis, groups] : aligned_axes(classes, ranks)) {
+    std::size_t more = 0;
+    if (__builtin_mul_overflow(count, (std::size_t{1} << groups.size()) - 1, &more))
+      return std::numeric_limits<std::size_t>::max();
+    count = more;
+  }
+  return count;
+}
+
+/// The way with the given number.
+std::map<std::string, Shape, std::less<>> broadcast_pattern(const Classes& classes,
+                                                            const Ranks& ranks,
+                                                            std::size_t number) {
+  std::map<std::string, Shape, std::less<>> result;
+  for (const auto& [name, rank] : ranks) result[name] = Shape(rank);
+  for (const auto& [axis, groups] : aligned_axes(classes, ranks)) {
+    const std::size_t choices = (std::size_t{1} << groups.size()) - 1;
+    const std::size_t mask = number % choices + 1;
+    number /= choices;
+    const Dimension size = Dimension::symbol(fmt::format("axis{}.{}", axis.first, axis.second));
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      Shape& shape = result[groups[i]];
+      shape[shape.size() - axis.second] = (mask >> i & 1U) != 0 ? size : Dimension(1);
     }
+  }
   return result;
 }
 
@@ -207,7 +215,9 @@ Result<std::vector<AttributeValue>> values_of(const RuleParameter& parameter,
 
 /// How many permutations a parameter ranges over; 1 for other parameters.
 Result<std::size_t> permutations(const RuleParameter& parameter, const RuleBindings& bindings) {
-  if (parameter.range != RuleParameter::Range::permutation) return 1;
+  if (parameter.range != RuleParameter::Range::permutation ||
+      bindings.parameters.contains(parameter.name))
+    return 1;
   LEMMA_ASSIGN_OR_RETURN(const std::int64_t length, bound(parameter, 0, bindings));
   std::size_t count = 1;
   for (std::int64_t i = 2; i <= length; ++i) count *= static_cast<std::size_t>(i);
@@ -313,12 +323,18 @@ std::string describe(const Substitution& rule, const RuleBindings& bindings) {
   return result;
 }
 
-bool is_well_typed(const Substitution& rule, const Case& one) {
+enum class LeftSide { fits, does_not_fit, too_large };
+
+/// Whether the left side is well typed; too large if a number of elements has too many terms.
+LeftSide left_side(const Substitution& rule, const Case& one) {
   Graph graph;
   std::vector<ValueId> inputs;
   for (std::size_t i = 0; i < one.inputs.size(); ++i)
     inputs.push_back(*graph.add_input(rule.inputs[i].name, one.inputs[i]));
-  return instantiate(rule, rule.left, inputs, one.bindings, graph).has_value();
+  const auto values = instantiate(rule, rule.left, inputs, one.bindings, graph);
+  if (values) return LeftSide::fits;
+  return values.error().message.ends_with("overflows") ? LeftSide::too_large
+                                                       : LeftSide::does_not_fit;
 }
 
 /// The cases for one choice of ranks; nothing if there are too many. `fits` is false if a left side
@@ -341,24 +357,13 @@ SomeCases cases_with_groups(const Substitution& rule,
     LEMMA_ASSIGN_OR_RETURN(one.inputs, input_types(rule, bindings));
     one.text = describe(rule, bindings);
     one.bindings = std::move(bindings);
-    fits = fits && is_well_typed(rule, one);
+    const LeftSide left = left_side(rule, one);
+    if (left == LeftSide::too_large) return std::nullopt;
+    fits = fits && left == LeftSide::fits;
     if (!fits) return result;
     result.push_back(std::move(one));
   }
   return result;
-}
-
-/// How many ways there are to give aligned axes the common size or 1.
-std::size_t count_patterns(const std::map<std::string, std::size_t>& classes, const Ranks& ranks) {
-  std::size_t count = 1;
-  std::map<std::pair<std::size_t, std::size_t>, std::size_t> aligned;
-  for (const auto& [name, rank] : ranks)
-    for (std::size_t i = 0; i < rank; ++i) ++aligned[{classes.at(name), i}];
-  for (const auto& [axis, groups] : aligned) {
-    count *= (std::size_t{1} << groups) - 1;
-    if (count > case_limit) break;
-  }
-  return count;
 }
 
 }  // namespace
@@ -373,12 +378,16 @@ SomeCases cases_with_ranks(const Substitution& rule, const Ranks& ranks,
   if (fits) return cases;
   std::vector<Case> result;
   LEMMA_ASSIGN_OR_RETURN(const auto classes, alignment(rule, ranks));
-  if (count_patterns(classes, ranks) > limits.patterns) return std::nullopt;
-  for (auto& groups : broadcast_patterns(classes, ranks)) {
+  const std::size_t count = count_patterns(classes, ranks);
+  if (count > limits.patterns && limits.sampled == 0) return std::nullopt;
+  const std::size_t chosen = count > limits.patterns ? limits.sampled : count;
+  for (std::size_t i = 0; i < chosen; ++i) {
     bool pattern_fits = true;
-    LEMMA_ASSIGN_OR_RETURN(
-        std::optional<std::vector<Case>> more,
-        cases_with_groups(rule, groups, given, limits.choices, pattern_fits));
+    // Spread over all numbers; every one of them if chosen is the count.
+    const std::size_t number = count / chosen * i + i * (count % chosen) / chosen;
+    LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<Case>> more,
+                           cases_with_groups(rule, broadcast_pattern(classes, ranks, number), given,
+                                             limits.choices, pattern_fits));
     if (!more) return std::nullopt;
     if (!pattern_fits) return bad_input("the left side is not well typed for unrelated sizes");
     std::move(more->begin(), more->end(), std::back_inserter(result));

@@ -27,11 +27,13 @@ Result<std::vector<Case>> cases_of(const Substitution& rule);
 /// Parameters whose values are given instead of enumerated.
 using GivenParameters = std::map<std::string, AttributeValue, std::less<>>;
 
-/// The cases with the given numbers of axes; nothing if there are more than `patterns` ways to
-/// broadcast the groups, or more than `choices` values of the parameters.
 struct CaseLimits {
   std::size_t patterns = 20'000, choices = 20'000;
+  /// Where there are more than `patterns` ways to broadcast the groups, take this many of them.
+  std::size_t sampled = 0;
 };
+/// The cases with the given numbers of axes; nothing if there are more than `patterns` ways to
+/// broadcast the groups, more than `choices` values of the parameters, or sizes of too many terms.
 Result<std::optional<std::vector<Case>>> cases_with_ranks(
     const Substitution& rule, const std::map<std::string, std::size_t>& ranks,
     const GivenParameters& given, const CaseLimits& limits);
