@@ -14,8 +14,10 @@ namespace {
 
 using Kind = ExpressionKind;
 
-/// floor(a / b) for b > 0 with multiples of b taken out and floors of floors merged.
-Dimension quotient(const Dimension& a, const Dimension& b) {
+/// floor(a / b) with multiples of b taken out and floors of floors merged. That is right for
+/// positive divisors: `divisors` collects those that must be.
+Dimension quotient(const Dimension& a, const Dimension& b, std::vector<Dimension>& divisors) {
+  divisors.push_back(b);
   Dimension whole, rest(a.offset());
   if (b.is_constant()) return floor_div(a, b);
   for (const Dimension::Term& term : a.terms()) {
@@ -40,7 +42,8 @@ Dimension quotient(const Dimension& a, const Dimension& b) {
                        rest.terms()[0].coefficient == 1 && rest.terms()[0].atoms.size() == 1;
   if (is_atom && rest.terms()[0].atoms[0]->kind == AtomKind::floor_div) {
     const Dimension::Atom& inner = *rest.terms()[0].atoms[0];
-    return whole + quotient(inner.left, inner.right * b);
+    divisors.push_back(inner.right);
+    return whole + quotient(inner.left, inner.right * b, divisors);
   }
   return whole + floor_div(rest, b);
 }
@@ -160,15 +163,10 @@ class Composer {
       case Kind::multiply: return valid(operand(0) * operand(1));
       case Kind::minimum: return valid(minimum(operand(0), operand(1)));
       case Kind::maximum: return valid(maximum(operand(0), operand(1)));
-      case Kind::floor_divide: {
-        const Dimension divisor = operand(1);
-        positive(divisor, path);
-        return valid(quotient(operand(0), divisor));
-      }
+      case Kind::floor_divide: return floor_of(operand(0), operand(1), path);
       case Kind::floor_modulo: {
         const Dimension dividend = operand(0), divisor = operand(1);
-        positive(divisor, path);
-        return valid(dividend - divisor * quotient(dividend, divisor));
+        return valid(dividend - divisor * floor_of(dividend, divisor, path));
       }
       default: throw Unsupported(fmt::format("'{}' in an index", name(node.kind)));
     }
@@ -179,9 +177,14 @@ class Composer {
     return value;
   }
 
-  void positive(const Dimension& divisor, const Formula& path) {
-    const Formula goal = less(0, divisor);
-    if (!is_always(goal)) result_.obligations.push_back(disjunction({negation(path), goal}));
+  Dimension floor_of(const Dimension& a, const Dimension& b, const Formula& path) {
+    std::vector<Dimension> divisors;
+    Dimension result = valid(quotient(a, b, divisors));
+    for (const Dimension& divisor : divisors) {
+      const Formula goal = less(0, divisor);
+      if (!is_always(goal)) result_.obligations.push_back(disjunction({negation(path), goal}));
+    }
+    return result;
   }
 
   Formula condition(const Scope& scope, ExpressionId id, const Formula& path) {

@@ -129,11 +129,18 @@ bool equal_products(const std::vector<FactorPointer>& a, std::vector<FactorPoint
   return true;
 }
 
+/// That a variable is not negative goes without saying, but must be shown of what it stands for.
+Formula renamed_domain(const Formula& domain, const DimensionBindings& renaming) {
+  std::vector<Formula> parts = {substitute(domain, renaming)};
+  for (const auto& [name, value] : renaming) parts.push_back(is_nonnegative(value));
+  return conjunction(std::move(parts));
+}
+
 /// The domains correspond to each other under the bijection.
 bool equal_domains(const Matching& matching, const Formula& from, const Formula& to,
                    const Facts& facts) {
-  return entails(with(facts, from), substitute(to, matching.forward())) &&
-         entails(with(facts, to), substitute(from, matching.backward()));
+  return entails(with(facts, from), renamed_domain(to, matching.forward())) &&
+         entails(with(facts, to), renamed_domain(from, matching.backward()));
 }
 
 bool equal_reductions(const Term& a, const Term& b, const std::vector<std::size_t>& order,

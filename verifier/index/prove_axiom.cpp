@@ -1,6 +1,7 @@
 #include "verifier/index/prove_axiom.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -67,15 +68,25 @@ bool mentions_real(const RuleExpression& expression, const Substitution& rule) {
                      [&rule](const RuleExpression& e) { return mentions_real(e, rule); });
 }
 
-/// Real parameters stand alone or in functions that only compare them.
-bool only_compares_reals(const RuleExpression& expression, const Substitution& rule) {
+/// Maxima and minima of real parameters and 0: all that their order decides.
+bool is_ordered(const RuleExpression& expression, const Substitution& rule) {
   using Kind = RuleExpression::Kind;
-  if (!mentions_real(expression, rule) || expression.kind == Kind::variable) return true;
+  if (expression.kind == Kind::variable) return mentions_real(expression, rule);
+  if (expression.kind == Kind::literal) {
+    const auto* value = std::get_if<double>(&expression.literal);
+    return value != nullptr && *value == 0;
+  }
   const bool compares = expression.kind == Kind::call &&
                         (expression.name == "real_max" || expression.name == "real_min");
-  return compares &&
-         std::all_of(expression.arguments.begin(), expression.arguments.end(),
-                     [&rule](const RuleExpression& e) { return only_compares_reals(e, rule); });
+  return compares && std::all_of(expression.arguments.begin(), expression.arguments.end(),
+                                 [&rule](const RuleExpression& e) { return is_ordered(e, rule); });
+}
+
+/// No number that could be mistaken for a parameter, nothing computed from a parameter's value.
+bool reals_are_parameters(const RuleExpression& expression, const Substitution& rule) {
+  if (const auto* value = std::get_if<double>(&expression.literal))
+    return *value == 0 || std::remainder(*value, parameter_unit) != 0;
+  return !mentions_real(expression, rule) || is_ordered(expression, rule);
 }
 
 // ---- One case ---------------------------------------------------------------------------------
@@ -375,7 +386,7 @@ class AxiomProof {
   Objection prove(const Substitution& rule) {
     for (const RuleTerm& term : rule.terms)
       for (const auto& [name, value] : term.attributes)
-        if (!only_compares_reals(value, rule))
+        if (!reals_are_parameters(value, rule))
           return fmt::format("attribute {} computes with a real parameter", name);
     const std::size_t before = proof_.cases;
     Objection objection;
