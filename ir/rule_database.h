@@ -20,7 +20,7 @@
 namespace lemma {
 
 /// Raised whenever what counts as a proof changes: older records no longer fit.
-inline constexpr int proof_version = 1;
+inline constexpr int proof_version = 2;
 
 /// What is kept of a proof.
 struct ProofRecord {

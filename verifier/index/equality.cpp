@@ -251,7 +251,8 @@ class RealQuestion {
   std::string difference(const Polynomial& value) {
     const std::string sum = text(value);
     order_parameters();
-    std::string result = "(set-logic QF_NRA)\n" + declarations_;
+    std::string result =
+        fmt::format("(set-logic {})\n", linear_ ? "QF_LRA" : "QF_NRA") + declarations_;
     for (const std::string& constraint : constraints_) result += "(assert " + constraint + ")\n";
     return result + "(assert (not (= 0.0 " + sum + ")))\n";
   }
@@ -267,6 +268,7 @@ class RealQuestion {
   std::string product(const Term& term) {
     std::string result = literal(term.coefficient);
     if (!term.is_plain()) return fmt::format("(* {} {})", result, reduction(term));
+    linear_ = linear_ && term.factors.size() < 2;
     for (const FactorPointer& factor : term.factors)
       result = fmt::format("(* {} {})", result, variable(*factor));
     return result;
@@ -307,7 +309,10 @@ class RealQuestion {
     switch (factor.kind) {
       case Kind::constant: state("(= {} {})", x, exact(factor.number)); break;
       case Kind::parameter: parameters_[factor.number] = x; break;
-      case Kind::inverse: state("(= 1.0 (* {} {}))", x, a[0]); break;
+      case Kind::inverse:
+        linear_ = false;
+        state("(= 1.0 (* {} {}))", x, a[0]);
+        break;
       case Kind::maximum: {
         std::string equal;
         for (const std::string& argument : a) {
@@ -321,8 +326,9 @@ class RealQuestion {
         if (factor.function == ScalarFunction::absolute)
           state("(= {0} (ite (<= 0.0 {1}) {1} (- {1})))", x, a[0]);
         if (factor.function == ScalarFunction::exp) state("(< 0.0 {})", x);
-        if (factor.function == ScalarFunction::sqrt)
-          state("(and (<= 0.0 {0}) (=> (<= 0.0 {1}) (= {1} (* {0} {0}))))", x, a[0]);
+        if (factor.function != ScalarFunction::sqrt) break;
+        linear_ = false;
+        state("(and (<= 0.0 {0}) (=> (<= 0.0 {1}) (= {1} (* {0} {0}))))", x, a[0]);
         break;
       default: break;
     }
@@ -342,6 +348,7 @@ class RealQuestion {
   }
 
   const Facts& facts_;
+  bool linear_ = true;
   int count_ = 0;
   std::string declarations_;
   std::vector<std::string> constraints_;

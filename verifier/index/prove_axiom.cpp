@@ -200,18 +200,6 @@ class CaseProof {
     }
   }
 
-  /// The definitions used, as text.
-  std::string definitions() const {
-    std::string result;
-    for (const Graph* graph : {&left_, &right_})
-      for (const Node& node : graph->nodes()) {
-        if (node.kind != NodeKind::operation) continue;
-        const std::vector<TensorType> types = graph->input_types(node);
-        result += text(graph->op(node).define({types, node.attributes, node.output_count})) + "\n";
-      }
-    return result;
-  }
-
  private:
   /// Composition drops what only the composite operator itself demands.
   static Objection check_composites(const Graph& right) {
@@ -367,6 +355,19 @@ class CaseProof {
   Graph left_, right_;  // without composite operators
 };
 
+/// The definitions of all operations, as text.
+std::string definitions_of(const Graph& graph) {
+  std::string result;
+  const auto expanded = expand_composites(graph);
+  if (!expanded) return result;
+  for (const Node& node : expanded->nodes()) {
+    if (node.kind != NodeKind::operation) continue;
+    const std::vector<TensorType> types = expanded->input_types(node);
+    result += text(expanded->op(node).define({types, node.attributes, node.output_count})) + "\n";
+  }
+  return result;
+}
+
 // ---- All cases --------------------------------------------------------------------------------
 
 class AxiomProof {
@@ -378,7 +379,6 @@ class AxiomProof {
     if (!objection && axiom_.bidirectional) objection = prove(reversed(axiom_));
     proof_.proved = !objection;
     if (objection) proof_.reason = std::move(*objection);
-    proof_.definitions = text_digest(definitions_);
     return std::move(proof_);
   }
 
@@ -443,8 +443,6 @@ class AxiomProof {
   Objection prove_case(const Substitution& rule, const Case& one) {
     CaseProof proof(rule, one);
     Objection objection = proof.run();
-    constexpr std::size_t digested = 8;
-    if (proof_.cases < digested) definitions_ += proof.definitions();
     ++proof_.cases;
     if (objection && !one.text.empty()) objection = fmt::format("{}: {}", one.text, *objection);
     return objection;
@@ -455,11 +453,28 @@ class AxiomProof {
 
   const Substitution& axiom_;
   IndexProof proof_;
-  std::string definitions_;
 };
 
 }  // namespace
 
 IndexProof prove_by_index(const Substitution& axiom) { return AxiomProof(axiom).run(); }
+
+std::uint64_t definitions_digest(const Substitution& axiom) {
+  std::string all;
+  for (const std::size_t more : {1, 2}) {
+    Ranks ranks;
+    for (const RuleGroup& group : axiom.groups)
+      ranks[group.name] = std::min(group.minimum + more, group.maximum);
+    constexpr std::size_t digested = 4;
+    const auto cases =
+        cases_with_ranks(axiom, ranks, orders_of_reals(axiom)[0], {digested, 1000, digested});
+    if (!cases || !*cases) continue;
+    for (std::size_t i = 0; i < std::min(digested, (*cases)->size()); ++i)
+      for (const auto* roots : {&axiom.left, &axiom.right})
+        if (const auto graph = side(axiom, *roots, (**cases)[i]))
+          all += definitions_of(*graph);
+  }
+  return text_digest(all);
+}
 
 }  // namespace lemma::verifier

@@ -16,10 +16,12 @@ struct IndexProof {
   /// treated as axes of smaller ranks are.
   std::size_t by_uniformity = 0;
   std::string reason;  // not proved: the first case that fails, and both sides as far as they got
-  std::uint64_t definitions = 0;  // digest of the definitions used by some of the cases
 };
 
 /// An equation is proved in both directions.
 IndexProof prove_by_index(const Substitution& axiom);
+
+/// Digest of the definitions that a few of its cases use: changes where a definition does.
+std::uint64_t definitions_digest(const Substitution& axiom);
 
 }  // namespace lemma::verifier
