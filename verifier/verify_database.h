@@ -35,7 +35,7 @@ struct DatabaseVerification {
   std::vector<std::pair<std::string, std::string>> refused_axioms;
   std::vector<VerifiedAxiom> index_proofs;  // of all axioms, in the order of the files
   double index_seconds = 0;                 // elapsed
-  std::vector<VerifiedRule> rules;  // in the order of the files
+  std::vector<VerifiedRule> rules;          // in the order of the files
 
   std::size_t proved() const;
   std::size_t refuted() const;

@@ -115,8 +115,8 @@ std::vector<VerifiedAxiom> verify_axioms(std::span<const Substitution> axioms,
   const auto work = [&] {
     for (std::size_t i = next++; i < axioms.size(); i = next++) {
       const auto found = known.find(axioms[i].name);
-      results[i] = verify(axioms[i], found == known.end() ? nullptr : found->second,
-                          options.reprove);
+      results[i] =
+          verify(axioms[i], found == known.end() ? nullptr : found->second, options.reprove);
     }
   };
   const int available = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));

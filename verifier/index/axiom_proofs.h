@@ -34,14 +34,14 @@ Result<std::vector<AxiomRecord>> read_axiom_records(const std::filesystem::path&
 struct VerifiedAxiom {
   std::string name;
   IndexProof proof;
-  AxiomRecord record;      // filled in if the axiom is proved
-  bool recorded = false;   // the record was believed, nothing was proved
+  AxiomRecord record;     // filled in if the axiom is proved
+  bool recorded = false;  // the record was believed, nothing was proved
   double seconds = 0;
 };
 
 struct AxiomProofOptions {
-  int threads = 0;         // 0: as many as there are processors
-  bool reprove = false;    // also what has a fitting record
+  int threads = 0;       // 0: as many as there are processors
+  bool reprove = false;  // also what has a fitting record
 };
 
 /// In the order of the axioms; the same for any number of threads, but for the seconds.

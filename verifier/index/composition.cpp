@@ -405,31 +405,38 @@ class Composer {
     const Body body = body_of(scope, node, path);
     std::map<std::string, std::pair<Formula, std::vector<Piece>>> by_outer;
     for (const Piece& piece : body.pieces) {
+      if (is_infinite(piece.value)) continue;
       const SplitGuard guard = split_guard(piece.guard, body.names);
       auto& group = by_outer[guard.outer->text];
       group.first = guard.outer;
-      if (!is_infinite(piece.value)) group.second.push_back({guard.inner, piece.value});
+      group.second.push_back({guard.inner, piece.value});
     }
     Pieces result;
+    Formula rest = always();
     for (const auto& [text, group] : by_outer) {
-      if (group.second.empty()) {
-        result.push_back({group.first, number(-HUGE_VAL)});
-        continue;
-      }
+      for (const Piece& other : result)
+        if (!is_never(both(other.guard, group.first)))
+          throw Unsupported("a maximum over conditions that do not exclude each other");
       if (group.second.size() > 1) throw Unsupported("a maximum over different elements");
-      if (body.bound.empty() && is_always(group.second[0].guard)) {
-        result.push_back({group.first, scale(group.second[0].value, sign)});
-        continue;
-      }
-      Factor factor;
-      factor.kind = Factor::Kind::greatest;
-      factor.bound = body.bound;
-      factor.domain = group.second[0].guard;
-      factor.arguments = {scale(group.second[0].value, sign)};
-      factor.inhabited = is_inhabited(factor, both(path, group.first));
-      result.push_back({group.first, of_factor(std::move(factor))});
+      result.push_back({group.first, greatest_of(body, group.second[0], group.first, path, sign)});
+      rest = both(rest, negation(group.first));
     }
+    if (!is_never(rest)) result.push_back({rest, number(-HUGE_VAL)});
     return result;
+  }
+
+  Polynomial greatest_of(const Body& body, const Piece& piece, const Formula& outer,
+                         const Formula& path, int sign) const {
+    Polynomial value = scale(piece.value, sign);
+    if (body.bound.empty() && is_always(piece.guard)) return value;
+    Factor factor;
+    factor.kind = Factor::Kind::greatest;
+    factor.bound = body.bound;
+    factor.domain = piece.guard;
+    factor.arguments = {std::move(value)};
+    // Not under body.path, which says that the ranges are not empty.
+    factor.inhabited = is_inhabited(factor, both(path, outer));
+    return of_factor(std::move(factor));
   }
 
   /// Whether the first element of all ranges is in the domain.

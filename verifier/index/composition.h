@@ -33,7 +33,7 @@ struct PartialApplication {
 /// One output, and what was read and assumed on the way.
 struct ComposedOutput {
   Pieces value;
-  Formula range = always();  // of the index variables
+  Formula range = always();       // of the index variables
   std::vector<std::string> axes;  // their names
   std::vector<PartialApplication> partial;
   /// Implications: a tensor that is read has no axis of size 0.

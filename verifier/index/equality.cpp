@@ -35,22 +35,24 @@ class Matching {
  public:
   Matching(const std::vector<Bound>& from, const std::vector<Bound>& to) : from_(from), to_(to) {}
 
-  bool is_complete() const { return forward_.size() == to_.size() && backward_.size() == from_.size(); }
+  bool is_complete() const {
+    return forward_.size() == to_.size() && backward_.size() == from_.size();
+  }
   const DimensionBindings& forward() const { return forward_; }    // of `to`, over `from`
   const DimensionBindings& backward() const { return backward_; }  // of `from`, over `to`
 
   /// Makes `there`, over `to`, equal to `here`, over `from`, if one more variable can do that:
-  /// here = u + e and there = v + f, or both negated, give v = u + e - f and u = v + f - e.
+  /// here = s*u + e and there = t*v + f, with signs s and t, give v = t*(s*u + e - f) and back.
   void solve(const Dimension& here, const Dimension& there) {
     const auto u = open_variable(here, from_, backward_), v = open_variable(there, to_, forward_);
-    if (!u || !v || u->second != v->second) return;
-    const Dimension unit(u->second);
+    if (!u || !v) return;
+    const Dimension s(u->second), t(v->second);
     const Dimension x = Dimension::symbol(u->first), y = Dimension::symbol(v->first);
     // Both remainders must be free of the other bound variables, so that the map can be undone.
-    const Dimension e = here - unit * x, f = there - unit * y;
+    const Dimension e = here - s * x, f = there - t * y;
     if (mentions_bound(e) || mentions_bound(f)) return;
-    forward_[v->first] = x + unit * (e - f);
-    backward_[u->first] = y + unit * (f - e);
+    forward_[v->first] = t * (s * x + e - f);
+    backward_[u->first] = s * (t * y + f - e);
   }
 
   /// Pairs the variables that are left in order of their appearance.
@@ -196,8 +198,7 @@ bool equal_terms(const Term& a, const Term& b, const Facts& facts) {
 bool equal_greatest(const Factor& a, const Factor& b, const Facts& facts) {
   if (a.bound.size() != b.bound.size()) return false;
   Matching matching(a.bound, b.bound);
-  for (int round = 0; round < 2; ++round)
-    solve_reads(a.arguments[0], b.arguments[0], matching);
+  for (int round = 0; round < 2; ++round) solve_reads(a.arguments[0], b.arguments[0], matching);
   matching.pair_rest();
   if (!matching.is_complete()) return false;
   const Formula from = whole_domain(a.bound, a.domain), to = whole_domain(b.bound, b.domain);
@@ -260,8 +261,7 @@ class RealQuestion {
  private:
   std::string text(const Polynomial& value) {
     std::string sum = "0.0";
-    for (const Term& term : value.terms)
-      sum = fmt::format("(+ {} {})", sum, product(term));
+    for (const Term& term : value.terms) sum = fmt::format("(+ {} {})", sum, product(term));
     return sum;
   }
 
@@ -328,7 +328,7 @@ class RealQuestion {
         if (factor.function == ScalarFunction::exp) state("(< 0.0 {})", x);
         if (factor.function != ScalarFunction::sqrt) break;
         linear_ = false;
-        state("(and (<= 0.0 {0}) (=> (<= 0.0 {1}) (= {1} (* {0} {0}))))", x, a[0]);
+        state("(and (<= 0.0 {0}) (= {1} (* {0} {0})))", x, a[0]);
         break;
       default: break;
     }
@@ -380,8 +380,7 @@ Polynomial merged(const Polynomial& a, const Facts& facts) {
 Polynomial without_empty_terms(const Polynomial& a, const Facts& facts) {
   std::vector<Term> terms;
   for (const Term& term : a.terms)
-    if (term.is_plain() ||
-        !contradicts(facts, whole_domain(term.bound, term.domain))) {
+    if (term.is_plain() || !contradicts(facts, whole_domain(term.bound, term.domain))) {
       terms.push_back(term);
       // A condition on free variables that holds anyway is left out.
       if (term.bound.empty() && entails(facts, term.domain)) {

@@ -15,8 +15,8 @@ using Kind = Factor::Kind;
 std::string bound_text(const std::vector<Bound>& bound, const Formula& domain) {
   std::string text;
   for (const Bound& variable : bound)
-    text += fmt::format("{}{} < {}", text.empty() ? "" : ", ", variable.name,
-                        variable.extent.text());
+    text +=
+        fmt::format("{}{} < {}", text.empty() ? "" : ", ", variable.name, variable.extent.text());
   if (!is_always(domain)) text += fmt::format("{}if {}", text.empty() ? "" : " ", domain->text);
   return text;
 }
@@ -40,7 +40,8 @@ std::string text_of(const Factor& factor) {
     case Kind::parameter: return fmt::format("real<{}>", factor.number);
     case Kind::size: return fmt::format("real({})", factor.indices[0].text());
     case Kind::inverse: return fmt::format("inverse({})", arguments_text(factor));
-    case Kind::function: return fmt::format("{}({})", name(factor.function), arguments_text(factor));
+    case Kind::function:
+      return fmt::format("{}({})", name(factor.function), arguments_text(factor));
     case Kind::power: return fmt::format("power({})", arguments_text(factor));
     case Kind::maximum: return fmt::format("max({})", arguments_text(factor));
     case Kind::greatest:
@@ -296,8 +297,8 @@ Polynomial apply(ScalarFunction function, const Polynomial& a) {
       return factor->arguments[0];
   Term term;
   // |-x| = |x|: the first coefficient is positive.
-  const bool flip = function == ScalarFunction::absolute && !a.terms.empty() &&
-                    a.terms[0].coefficient < 0;
+  const bool flip =
+      function == ScalarFunction::absolute && !a.terms.empty() && a.terms[0].coefficient < 0;
   term.factors.push_back(function_of(function, flip ? scale(a, -1) : a));
   return of_term(std::move(term));
 }
@@ -337,9 +338,8 @@ Polynomial power(const Polynomial& a, const Polynomial& b) {
 
 bool is_infinite(const Polynomial& a) {
   return std::any_of(a.terms.begin(), a.terms.end(), [](const Term& term) {
-    return std::any_of(term.factors.begin(), term.factors.end(), [](const FactorPointer& factor) {
-      return factor->kind == Kind::infinity;
-    });
+    return std::any_of(term.factors.begin(), term.factors.end(),
+                       [](const FactorPointer& factor) { return factor->kind == Kind::infinity; });
   });
 }
 

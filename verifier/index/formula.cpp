@@ -52,9 +52,9 @@ bool has_contradiction(const std::vector<Formula>& parts) {
   for (const Formula& part : parts) {
     if (part->kind != Kind::nonnegative) continue;
     const Formula opposite = negation(part);
-    const auto found = std::lower_bound(
-        parts.begin(), parts.end(), opposite,
-        [](const Formula& a, const Formula& b) { return a->text < b->text; });
+    const auto found =
+        std::lower_bound(parts.begin(), parts.end(), opposite,
+                         [](const Formula& a, const Formula& b) { return a->text < b->text; });
     if (found != parts.end() && (*found)->text == opposite->text) return true;
   }
   return false;

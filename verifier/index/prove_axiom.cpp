@@ -139,9 +139,7 @@ class Known {
     facts_.push_back(fact);
   }
 
-  bool implies(const Formula& goal) const {
-    return is_obvious(goal) || entails(facts_, goal);
-  }
+  bool implies(const Formula& goal) const { return is_obvious(goal) || entails(facts_, goal); }
 
  private:
   void note(const Formula& fact) {
@@ -271,10 +269,10 @@ class CaseProof {
         if (!is_always(guard) && contradicts(facts, guard)) continue;
         facts.push_back(guard);
         if (are_equal(a.value, b.value, facts)) continue;
-        return fmt::format("output {} is not seen to be equal where {}\n    left:  {}\n    right: {}",
-                           position, facts.back()->text,
-                           without_empty_terms(a.value, facts).text,
-                           without_empty_terms(b.value, facts).text);
+        return fmt::format(
+            "output {} is not seen to be equal where {}\n    left:  {}\n    right: {}", position,
+            facts.back()->text, without_empty_terms(a.value, facts).text,
+            without_empty_terms(b.value, facts).text);
       }
     return std::nullopt;
   }
@@ -432,7 +430,8 @@ class AxiomProof {
           std::reverse(order.begin(), order.end());
         some[parameter.name] = std::move(order);
       }
-      LEMMA_ASSIGN_OR_RETURN(auto cases, cases_with_ranks(rule, ranks, some, {patterns, choices, 2}));
+      LEMMA_ASSIGN_OR_RETURN(auto cases,
+                             cases_with_ranks(rule, ranks, some, {patterns, choices, 2}));
       if (!cases) return result;  // sizes of too many terms
       std::move(cases->begin(), cases->end(), std::back_inserter(result));
       if (some == given) break;
@@ -471,8 +470,7 @@ std::uint64_t definitions_digest(const Substitution& axiom) {
     if (!cases || !*cases) continue;
     for (std::size_t i = 0; i < std::min(digested, (*cases)->size()); ++i)
       for (const auto* roots : {&axiom.left, &axiom.right})
-        if (const auto graph = side(axiom, *roots, (**cases)[i]))
-          all += definitions_of(*graph);
+        if (const auto graph = side(axiom, *roots, (**cases)[i])) all += definitions_of(*graph);
   }
   return text_digest(all);
 }

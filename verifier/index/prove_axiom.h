@@ -11,7 +11,8 @@ namespace lemma::verifier {
 
 struct IndexProof {
   bool proved = false;
-  std::size_t cases = 0;  // ranks, sizes of 1, permutations, orders of parameters: proved one by one
+  std::size_t cases =
+      0;  // ranks, sizes of 1, permutations, orders of parameters: proved one by one
   /// Choices of ranks with too many cases to go through; they follow because every axis of them is
   /// treated as axes of smaller ranks are.
   std::size_t by_uniformity = 0;

@@ -136,12 +136,11 @@ class Question {
       Product names = {name};
       for (const AtomPointer& factor : term.atoms) names.push_back(variable(*factor));
       std::sort(names.begin(), names.end());
-      multiple = fmt::format("(+ {} (* {} {}))", multiple, literal(term.coefficient),
-                             product(names));
+      multiple =
+          fmt::format("(+ {} (* {} {}))", multiple, literal(term.coefficient), product(names));
     }
-    constraints_.push_back(
-        fmt::format("(=> (<= 1 {0}) (and (<= {1} {2}) (< {2} (+ {1} {0}))))", right, multiple,
-                    left));
+    constraints_.push_back(fmt::format("(=> (<= 1 {0}) (and (<= {1} {2}) (< {2} (+ {1} {0}))))",
+                                       right, multiple, left));
   }
 
   /// What is known of products c*a and c*b from the order of a and b.

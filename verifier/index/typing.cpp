@@ -53,9 +53,9 @@ class Conditions {
  private:
   /// Nothing beyond the sizes of the outputs.
   bool always_typed() const {
-    constexpr std::array<std::string_view, 9> names = {
-        "Transpose", "Slice", "Unsqueeze", "Flatten",  "ConstantOfShape",
-        "Cast",      "Pad",   "Dropout",   "Identity"};
+    constexpr std::array<std::string_view, 9> names = {"Transpose", "Slice",           "Unsqueeze",
+                                                       "Flatten",   "ConstantOfShape", "Cast",
+                                                       "Pad",       "Dropout",         "Identity"};
     if (op_.name == "Pad" && node_.attributes.string("mode") != "constant") return false;
     return std::find(names.begin(), names.end(), op_.name) != names.end();
   }
@@ -64,9 +64,7 @@ class Conditions {
   bool has(std::size_t input) const {
     return input < node_.inputs.size() && !node_.inputs[input].is_none();
   }
-  const Shape& dimensions(std::string_view name) const {
-    return node_.attributes.dimensions(name);
-  }
+  const Shape& dimensions(std::string_view name) const { return node_.attributes.dimensions(name); }
   void add(Formula formula) {
     if (!is_always(formula)) conditions_.push_back(std::move(formula));
   }

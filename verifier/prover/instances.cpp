@@ -66,9 +66,8 @@ bool keeps_axes(const Substitution& rule, const RuleTerm& term) {
   if (name == "Slice") return true;
   if (name != "Concat") return false;
   const std::set<std::string> groups = groups_below(rule, term.operands[0]);
-  return std::all_of(
-      term.operands.begin(), term.operands.end(),
-      [&](TermId operand) { return groups_below(rule, operand) == groups; });
+  return std::all_of(term.operands.begin(), term.operands.end(),
+                     [&](TermId operand) { return groups_below(rule, operand) == groups; });
 }
 
 /// How many axes stand after each group; an error if that differs from input to input.
@@ -95,8 +94,7 @@ Result<std::map<std::string, std::size_t>> axes_after(const Substitution& rule,
 
 /// Which groups are aligned with each other: a number for each. An error where alignment of groups
 /// that begin at the same axis, counted from the end, is not all that relates them.
-Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule,
-                                                     const Ranks& ranks) {
+Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule, const Ranks& ranks) {
   LEMMA_ASSIGN_OR_RETURN(const auto after, axes_after(rule, ranks));
   std::map<std::string, std::size_t> classes;
   for (const RuleGroup& group : rule.groups) classes.emplace(group.name, classes.size());
