@@ -231,7 +231,11 @@ class Composer {
 
   Pieces real(const Scope& scope, ExpressionId id, const Formula& path) {
     const ExpressionNode& node = scope.definition.node(id);
-    const auto operand = [&](std::size_t i) { return real(scope, node.operands[i], path); };
+    const auto operand = [&](std::size_t i) {
+      Pieces result = real(scope, node.operands[i], path);
+      if (!is_real(node.type)) refuse_integers(result);
+      return result;
+    };
     switch (node.kind) {
       case Kind::integer_constant: return {{always(), number(static_cast<double>(node.integer))}};
       case Kind::real_constant: return {{always(), real_number(node.real)}};
@@ -266,6 +270,15 @@ class Composer {
                    [](const Polynomial& a) { return scale(a, -1); });
       default: throw Unsupported(fmt::format("'{}' of elements", name(node.kind)));
     }
+  }
+
+  /// Integers that are elements wrap around; they are only copied. Others are counts.
+  static void refuse_integers(const Pieces& pieces) {
+    for (const Piece& piece : pieces)
+      for (const Term& term : piece.value.terms)
+        for (const FactorPointer& factor : term.factors)
+          if (factor->kind != Factor::Kind::size)
+            throw Unsupported("arithmetic with elements that are integers");
   }
 
   struct Product {
@@ -383,6 +396,7 @@ class Composer {
     ++bound_depth_;
     body.pieces = real(scope, node.operands[0], body.path);
     --bound_depth_;
+    if (!is_real(node.type)) refuse_integers(body.pieces);
     return body;
   }
 
@@ -405,7 +419,11 @@ class Composer {
     const Body body = body_of(scope, node, path);
     std::map<std::string, std::pair<Formula, std::vector<Piece>>> by_outer;
     for (const Piece& piece : body.pieces) {
-      if (is_infinite(piece.value)) continue;
+      if (is_infinite(piece.value)) {
+        if (piece.value.text != number(-sign * HUGE_VAL).text)
+          throw Unsupported("an infinity that is not the neutral element");
+        continue;
+      }
       const SplitGuard guard = split_guard(piece.guard, body.names);
       auto& group = by_outer[guard.outer->text];
       group.first = guard.outer;

@@ -381,7 +381,27 @@ class AxiomProof {
   }
 
  private:
+  /// Names of variables that the proof makes up itself.
+  static Objection check_names(const Substitution& rule) {
+    std::vector<std::string> names;
+    std::vector<const RuleExpression*> open;
+    for (const RuleInput& input : rule.inputs)
+      for (const RuleExpression& item : input.shape) open.push_back(&item);
+    while (!open.empty()) {
+      const RuleExpression& expression = *open.back();
+      open.pop_back();
+      names.push_back(expression.name);
+      for (const RuleExpression& argument : expression.arguments) open.push_back(&argument);
+    }
+    for (const RuleParameter& parameter : rule.parameters) names.push_back(parameter.name);
+    for (const std::string& name : names)
+      if (name.starts_with("_") || name.starts_with("axis"))
+        return fmt::format("names such as '{}' are used in proofs", name);
+    return std::nullopt;
+  }
+
   Objection prove(const Substitution& rule) {
+    if (Objection objection = check_names(rule)) return objection;
     for (const RuleTerm& term : rule.terms)
       for (const auto& [name, value] : term.attributes)
         if (!reals_are_parameters(value, rule))
@@ -390,11 +410,12 @@ class AxiomProof {
     Objection objection;
     const std::vector<GivenParameters> orders = orders_of_reals(rule);
     const auto visited = for_each_rank(rule, [&](const Ranks& ranks) -> Result<void> {
+      bool uniform = false;
       for (const GivenParameters& given : orders) {
         LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<Case>> cases,
                                cases_with_ranks(rule, ranks, given, {patterns, choices, 0}));
         if (!cases) {
-          ++proof_.by_uniformity;
+          uniform = true;
           LEMMA_ASSIGN_OR_RETURN(cases, some_cases(rule, ranks, given));
         }
         for (const Case& one : *cases) {
@@ -402,6 +423,7 @@ class AxiomProof {
           if (objection) return bad_input("");
         }
       }
+      proof_.by_uniformity += uniform ? 1 : 0;
       return {};
     });
     if (objection) return objection;
@@ -410,31 +432,57 @@ class AxiomProof {
     return std::nullopt;
   }
 
-  /// A few of the cases where there are too many: two ways to broadcast, two permutations.
+  /// A few of the cases where there are too many: two ways to broadcast, two permutations; and where
+  /// sizes have too many terms, lists that are 0 but for two axes.
   static Result<std::vector<Case>> some_cases(const Substitution& rule, const Ranks& ranks,
                                               const GivenParameters& given) {
-    RuleBindings lengths;
-    for (const auto& [name, rank] : ranks) lengths.groups[name] = Shape(rank);
     std::vector<Case> result;
-    for (const bool rotated : {false, true}) {
-      GivenParameters some = given;
-      for (const RuleParameter& parameter : rule.parameters) {
-        if (parameter.range != RuleParameter::Range::permutation) continue;
-        LEMMA_ASSIGN_OR_RETURN(const Dimension length,
-                               evaluate_dimension(parameter.bounds[0], lengths));
-        Integers order(static_cast<std::size_t>(length.offset()));
-        std::iota(order.begin(), order.end(), 0);
-        if (rotated)
-          std::rotate(order.begin(), order.begin() + 1, order.end());
-        else
-          std::reverse(order.begin(), order.end());
-        some[parameter.name] = std::move(order);
+    for (const bool variant : {false, true})
+      for (const bool sparse : {false, true}) {
+        GivenParameters some = given;
+        for (const RuleParameter& parameter : rule.parameters) {
+          using Range = RuleParameter::Range;
+          const bool chosen = parameter.range == Range::permutation ||
+                              (sparse && parameter.range == Range::dimensions);
+          if (!chosen) continue;
+          RuleBindings lengths;
+          for (const auto& [name, rank] : ranks) lengths.groups[name] = Shape(rank);
+          LEMMA_ASSIGN_OR_RETURN(const Dimension length,
+                                 evaluate_dimension(parameter.bounds[0], lengths));
+          const auto count = static_cast<std::size_t>(length.offset());
+          if (parameter.range == Range::permutation)
+            some[parameter.name] = some_permutation(count, variant);
+          else
+            some[parameter.name] = sparse_list(parameter.name, count, variant);
+        }
+        LEMMA_ASSIGN_OR_RETURN(auto cases,
+                               cases_with_ranks(rule, ranks, some, {patterns, choices, 2}));
+        if (!cases) continue;
+        std::move(cases->begin(), cases->end(), std::back_inserter(result));
+        if (some == given) return result;
+        break;
       }
-      LEMMA_ASSIGN_OR_RETURN(auto cases,
-                             cases_with_ranks(rule, ranks, some, {patterns, choices, 2}));
-      if (!cases) return result;  // sizes of too many terms
-      std::move(cases->begin(), cases->end(), std::back_inserter(result));
-      if (some == given) break;
+    return result;
+  }
+
+  static Integers some_permutation(std::size_t count, bool rotated) {
+    Integers order(count);
+    std::iota(order.begin(), order.end(), 0);
+    if (rotated && count > 0)
+      std::rotate(order.begin(), order.begin() + 1, order.end());
+    else
+      std::reverse(order.begin(), order.end());
+    return order;
+  }
+
+  /// Two elements for each axis, those before first, as pads have them.
+  static Shape sparse_list(const std::string& name, std::size_t count, bool at_the_end) {
+    Shape result(count);
+    const std::size_t axes = count / 2;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t axis = axes == 0 ? 0 : i % axes;
+      if (at_the_end ? axis + 2 >= axes : axis < 2)
+        result[i] = Dimension::symbol(fmt::format("{}.{}", name, i));
     }
     return result;
   }

@@ -124,8 +124,8 @@ class Question {
   /// right >= 1 implies right * q <= left < right * q + right.
   void define_quotient(const Atom& atom, const std::string& name, const std::string& left,
                        const std::string& right) {
-    if (lower_bound(atom.left).value_or(-1) >= 0) {
-      // Nothing is said of a divisor 0: then the quotient may be any natural number.
+    if (lower_bound(atom.left).value_or(-1) >= 0 && lower_bound(atom.right).value_or(-1) >= 0) {
+      // Nothing else is said of a divisor 0: then the quotient may be any natural number.
       naturals_.insert(name);
       constraints_.push_back(fmt::format("(<= 0 {})", name));
     }
