@@ -133,7 +133,8 @@ class Known {
   }
   const std::vector<Formula>& facts() const { return facts_; }
 
-  void add(const Formula& fact) {
+  void add(const Formula& given) {
+    const Formula fact = without_given(given);
     if (is_always(fact) || texts_.contains(fact->text)) return;
     note(fact);
     facts_.push_back(fact);
@@ -144,8 +145,20 @@ class Known {
  private:
   void note(const Formula& fact) {
     texts_.insert(fact->text);
+    if (fact->kind == FormulaNode::Kind::zero) zeros_.push_back(fact->value);
     if (fact->kind == FormulaNode::Kind::conjunction)
       for (const Formula& part : fact->parts) note(part);
+  }
+
+  /// A conjunct that is given anyway is left out, also of the consequence of an implication.
+  Formula without_given(const Formula& fact) const {
+    using Kind = FormulaNode::Kind;
+    if (texts_.contains(fact->text)) return always();
+    if (fact->kind != Kind::conjunction && fact->kind != Kind::disjunction) return fact;
+    std::vector<Formula> parts;
+    for (const Formula& part : fact->parts) parts.push_back(without_given(part));
+    return fact->kind == Kind::conjunction ? conjunction(std::move(parts))
+                                           : disjunction(std::move(parts));
   }
 
   bool is_obvious(const Formula& goal) const {
@@ -157,7 +170,17 @@ class Known {
     if (goal->kind == Kind::disjunction)
       return std::any_of(goal->parts.begin(), goal->parts.end(),
                          [this](const Formula& part) { return is_obvious(part); });
+    if (goal->kind == Kind::zero) return is_sum_of_zeros(goal->value);
     return goal->kind == Kind::nonnegative && is_positive_product(goal->value + 1);
+  }
+
+  /// The sum or difference of two values that are given as 0: numbers of elements that are equal
+  /// to a third one.
+  bool is_sum_of_zeros(const Dimension& value) const {
+    for (const Dimension& a : zeros_)
+      for (const Dimension& b : zeros_)
+        if (value == a + b || value == a - b || value == Dimension(0) - a - b) return true;
+    return false;
   }
 
   /// c * a * b * ... with factors that are given as positive.
@@ -173,6 +196,7 @@ class Known {
 
   std::vector<Formula> facts_;
   std::set<std::string> texts_;
+  std::vector<Dimension> zeros_;
 };
 
 /// Reasons against a case; nothing if it is proved.
