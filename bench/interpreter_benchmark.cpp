@@ -20,9 +20,8 @@ void measure(benchmark::State& state, const Definition& definition,
     if (!outputs) state.SkipWithError(outputs.error().message.c_str());
     benchmark::DoNotOptimize(outputs->front().bytes().data());
   }
-  state.counters["FLOP/s"] =
-      benchmark::Counter(2.0 * static_cast<double>(products * state.iterations()),
-                         benchmark::Counter::kIsRate);
+  state.counters["FLOP/s"] = benchmark::Counter(
+      2.0 * static_cast<double>(products * state.iterations()), benchmark::Counter::kIsRate);
 }
 
 void convolution_64x56x56_3x3(benchmark::State& state) {
@@ -37,10 +36,10 @@ void convolution_64x56x56_3x3(benchmark::State& state) {
 BENCHMARK(convolution_64x56x56_3x3)->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 void product_128x768x768(benchmark::State& state) {
-  measure(state, product_definition(DataType::f32, 1, 128, 768, 768),
-          {random_tensor(DataType::f32, {1, 128, 768}, 1),
-           random_tensor(DataType::f32, {768, 768}, 2)},
-          128LL * 768 * 768);
+  measure(
+      state, product_definition(DataType::f32, 1, 128, 768, 768),
+      {random_tensor(DataType::f32, {1, 128, 768}, 1), random_tensor(DataType::f32, {768, 768}, 2)},
+      128LL * 768 * 768);
 }
 BENCHMARK(product_128x768x768)->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
 

@@ -52,8 +52,8 @@ Child start(const ChildRequest& request) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  if (posix_spawn(&child.process, "/proc/self/exe", &actions, nullptr, arguments.data(),
-                  environ) != 0)
+  if (posix_spawn(&child.process, "/proc/self/exe", &actions, nullptr, arguments.data(), environ) !=
+      0)
     child.process = -1;
   posix_spawn_file_actions_destroy(&actions);
   close(input[0]);
@@ -107,7 +107,8 @@ void kill_late(const ChildRequest& request, Child& child) {
 
 bool run_children(const std::vector<ChildRequest>& requests, std::size_t jobs,
                   const LineHandler& on_line, const EndHandler& on_end) {
-  struct sigaction action {}, old_interrupt{}, old_terminate{};
+  struct sigaction action {
+  }, old_interrupt{}, old_terminate{};
   action.sa_handler = note_interruption;
   sigaction(SIGINT, &action, &old_interrupt);
   sigaction(SIGTERM, &action, &old_terminate);

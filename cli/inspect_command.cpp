@@ -114,7 +114,8 @@ std::string report_json(const InspectArguments& arguments, const Inspection& ins
 std::string values_table(const Graph& graph) {
   using enum Table::Align;
   Table table({"", "name", "type"}, {left, left, left});
-  for (const auto& [name, type] : inputs_of(graph)) table.add({"input", printable(name), text(type)});
+  for (const auto& [name, type] : inputs_of(graph))
+    table.add({"input", printable(name), text(type)});
   for (const auto& [name, type] : outputs_of(graph))
     table.add({"output", printable(name), text(type)});
   return table.text();
@@ -228,11 +229,12 @@ void add_inspect_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("model", arguments->model, "ONNX file")->required();
   command->add_option("--shape", arguments->shapes,
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
-  command->add_option("--device", arguments->device,
-                      "cpu, cuda, or the file of a device description")
+  command
+      ->add_option("--device", arguments->device, "cpu, cuda, or the file of a device description")
       ->capture_default_str();
   auto* json = command->add_flag("--json", arguments->json, "print one JSON object");
-  command->add_flag("--text", arguments->text, "print the graph in its textual form")->excludes(json);
+  command->add_flag("--text", arguments->text, "print the graph in its textual form")
+      ->excludes(json);
   command->add_option("--dot", arguments->picture,
                       "write the source of a Graphviz picture, and the picture beside it (.svg)");
   command->callback([arguments, &exit_code] { exit_code = run_inspect(*arguments); });

@@ -58,10 +58,11 @@ Result<void> require_tensors(const Graph& graph) {
 Result<Tensor> read_tensor(const fs::path& file, DataType declared) {
   LEMMA_ASSIGN_OR_RETURN(NamedConstant tensor, read_tensor_file(file));
   const TensorType& type = tensor.value.type();
-  if (declared != DataType::bf16 || type.data_type != DataType::u16) return Tensor::of(tensor.value);
-  LEMMA_ASSIGN_OR_RETURN(const Constant same_bits,
-                         Constant::create({DataType::bf16, type.shape}, tensor.value.owner(),
-                                          tensor.value.bytes()));
+  if (declared != DataType::bf16 || type.data_type != DataType::u16)
+    return Tensor::of(tensor.value);
+  LEMMA_ASSIGN_OR_RETURN(
+      const Constant same_bits,
+      Constant::create({DataType::bf16, type.shape}, tensor.value.owner(), tensor.value.bytes()));
   return Tensor::of(same_bits);
 }
 
@@ -113,6 +114,25 @@ std::vector<TensorType> types_of(const std::vector<NamedTensor>& tensors) {
   return types;
 }
 
+/// Sizes of an input that no output depends on say nothing: where they contradict the declared ones,
+/// a tensor of the declared sizes takes its place.
+void conform_unused_inputs(const Graph& graph, std::vector<NamedTensor>& inputs) {
+  std::vector<bool> used(graph.value_count(), false);
+  for (const NodeId id : graph.live_nodes())
+    for (const ValueId operand : graph.node(id).inputs)
+      if (!operand.is_none()) used[operand.v] = true;
+  for (const GraphOutput& output : graph.outputs()) used[output.value.v] = true;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const ValueId input = graph.node(graph.inputs()[i]).output();
+    const TensorType& declared = graph.type(input);
+    const TensorType given = inputs[i].value.type();
+    if (used[input.v] || !declared.shape || given.data_type != declared.data_type) continue;
+    const auto sizes = constant_sizes(*declared.shape);
+    if (sizes && given.shape != declared.shape)
+      inputs[i].value = interpreter::random_tensor(given.data_type, *sizes, 0);
+  }
+}
+
 /// The import that knows the sizes of all inputs and the contents of the small ones.
 ImportOptions options_for(const std::vector<NamedTensor>& inputs) {
   ImportOptions options;
@@ -155,6 +175,7 @@ Result<Graph> import_for_run(const RunRequest& request, std::vector<NamedTensor>
   } else if (!graph.inputs().empty()) {
     return bad_input("the model has inputs: give --inputs DIR or --random SEED");
   }
+  conform_unused_inputs(graph, inputs);
   // Sizes that contradict the declared ones are told here, in the terms of the model.
   auto bindings = interpreter::bind_symbols(graph, types_of(inputs));
   if (!bindings && bindings.error().kind == ErrorKind::bad_input)
@@ -164,15 +185,23 @@ Result<Graph> import_for_run(const RunRequest& request, std::vector<NamedTensor>
   return std::move(bound.graph);
 }
 
+/// bfloat16 has steps of 2^-7 at most, relatively: a tolerance below one step would forbid every
+/// other way of rounding. An exact comparison stays exact.
+interpreter::Tolerance tolerance_for(DataType type, interpreter::Tolerance tolerance) {
+  if (type == DataType::bf16 && tolerance.relative > 0)
+    tolerance.relative = std::max(tolerance.relative, 0x1p-7);
+  return tolerance;
+}
+
 Result<void> compare_outputs(const RunRequest& request, RunAnswer& answer) {
-  LEMMA_RETURN_IF_ERROR(
-      check_number_of_files(*request.expected, "output", answer.outputs.size()));
+  LEMMA_RETURN_IF_ERROR(check_number_of_files(*request.expected, "output", answer.outputs.size()));
   for (std::size_t i = 0; i < answer.outputs.size(); ++i) {
     RunOutput& output = answer.outputs[i];
     LEMMA_ASSIGN_OR_RETURN(
         const Tensor expected,
         read_tensor(numbered(*request.expected, "output", i), output.value.data_type()));
-    output.comparison = interpreter::compare(output.value, expected, request.tolerance);
+    output.comparison = interpreter::compare(
+        output.value, expected, tolerance_for(output.value.data_type(), request.tolerance));
     if (output.comparison->equal || answer.status == RunStatus::wrong) continue;
     answer.status = RunStatus::wrong;
     answer.reason = fmt::format("output '{}': {}", output.name, output.comparison->description);

@@ -43,9 +43,8 @@ std::vector<OperatorSummary> summarize_operators(const Graph& graph, const Roofl
   }
   std::vector<OperatorSummary> rows;
   for (auto& [name, row] : by_name) rows.push_back(std::move(row));
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-    return a.seconds > b.seconds;
-  });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
   return rows;
 }
 

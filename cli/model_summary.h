@@ -24,13 +24,13 @@ struct OpaqueSummary {
 
 struct SymbolSummary {
   std::string name;
-  std::string source;  // "axis 0 of input 'x'"; empty if no input has it as a size
+  std::string source;     // "axis 0 of input 'x'"; empty if no input has it as a size
   std::int64_t uses = 0;  // types of values that mention it
 };
 
 struct ModelSummary {
   GraphCost total;
-  std::int64_t constant_nodes = 0;  // operators computed once, from weights alone
+  std::int64_t constant_nodes = 0;         // operators computed once, from weights alone
   std::vector<OperatorSummary> operators;  // costliest first
   std::vector<OpaqueSummary> opaque;       // most frequent first
   std::vector<SymbolSummary> symbols;      // by name

@@ -40,10 +40,9 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
     return bad_input("give either -o FILE or --out-dir DIR");
   if (!arguments.output.empty() && arguments.models.size() > 1)
     return bad_input("-o takes one model; use --out-dir DIR for several");
-  const fs::path device_file =
-      arguments.device.find_first_of("./") == std::string::npos
-          ? data_directory() / "devices" / (arguments.device + ".json")
-          : fs::path(arguments.device);
+  const fs::path device_file = arguments.device.find_first_of("./") == std::string::npos
+                                   ? data_directory() / "devices" / (arguments.device + ".json")
+                                   : fs::path(arguments.device);
   std::vector<OptimizeRequest> requests;
   std::set<fs::path> taken;
   for (const std::string& model : arguments.models) {
@@ -51,12 +50,15 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
     request.model = model;
     request.device_file = device_file.string();
     request.rules_directory = (data_directory() / "rules").string();
-    request.output = arguments.output.empty()
-                         ? (fs::path(arguments.output_directory) / fs::path(model).filename()).string()
-                         : arguments.output;
+    request.output =
+        arguments.output.empty()
+            ? (fs::path(arguments.output_directory) / fs::path(model).filename()).string()
+            : arguments.output;
     if (!taken.insert(request.output).second)
-      return bad_input(fmt::format("{}: two models would be written there; give their folders to "
-                                   "separate calls", request.output));
+      return bad_input(
+          fmt::format("{}: two models would be written there; give their folders to "
+                      "separate calls",
+                      request.output));
     std::error_code error;
     if (fs::equivalent(request.model, request.output, error) && !error)
       return bad_input(fmt::format("{}: the output would replace the input", request.output));
@@ -84,7 +86,8 @@ OptimizeAnswer answer_of(const OptimizeRequest& request, const ChildOutcome& out
                                                : fmt::format("signal {}", outcome.signal);
   } else if (answer.status.empty()) {
     answer.status = "crashed";
-    answer.message = fmt::format("the process ended with code {} and no answer", outcome.exit_status);
+    answer.message =
+        fmt::format("the process ended with code {} and no answer", outcome.exit_status);
   }
   return answer;
 }
@@ -94,9 +97,11 @@ bool is_written(const OptimizeAnswer& answer) {
 }
 
 std::string failure_line(const OptimizeAnswer& answer) {
-  const std::string message =
-      answer.message.starts_with(answer.model) ? answer.message : answer.model + ": " + answer.message;
-  const std::string prefix = answer.status == "failed" ? "lemma: " : "lemma: " + answer.status + ": ";
+  const std::string message = answer.message.starts_with(answer.model)
+                                  ? answer.message
+                                  : answer.model + ": " + answer.message;
+  const std::string prefix =
+      answer.status == "failed" ? "lemma: " : "lemma: " + answer.status + ": ";
   return printable(prefix + message);
 }
 
@@ -123,8 +128,10 @@ ExitCode exit_code_of(const std::vector<OptimizeAnswer>& answers) {
 }
 
 Json figures_json(const Figures& figures) {
-  return {{"operators", figures.operators}, {"parameters", figures.parameters},
-          {"flops", figures.flops},         {"bytes", figures.bytes},
+  return {{"operators", figures.operators},
+          {"parameters", figures.parameters},
+          {"flops", figures.flops},
+          {"bytes", figures.bytes},
           {"cost", figures.cost_seconds}};
 }
 
@@ -225,7 +232,8 @@ ExitCode run_optimize(const OptimizeArguments& arguments) {
     fs::create_directories(arguments.output_directory, error);
     if (error) {
       std::cerr << printable(fmt::format("lemma: {}: cannot be created: {}",
-                                         arguments.output_directory, error.message())) << "\n";
+                                         arguments.output_directory, error.message()))
+                << "\n";
       return ExitCode::bad_input;
     }
   }
@@ -274,19 +282,21 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("-o,--output", arguments->output, "file to write (one model)");
   command->add_option("--out-dir", arguments->output_directory,
                       "folder to write to, under the models' own names");
-  command->add_option("--device", arguments->device,
-                      "cpu, cuda, or the file of a device description")
+  command
+      ->add_option("--device", arguments->device, "cpu, cuda, or the file of a device description")
       ->capture_default_str();
   command->add_option("--strategy", common.strategy, "saturation, or none: only read and write")
       ->check(CLI::IsMember({"saturation", "none"}))
       ->capture_default_str();
-  command->add_option("--shape", common.shapes, "fix an input's sizes, NAME:1,3,224,224; a name keeps "
-                                                "a size dynamic, NAME:batch,3,224,224 (may be repeated)");
+  command->add_option("--shape", common.shapes,
+                      "fix an input's sizes, NAME:1,3,224,224; a name keeps "
+                      "a size dynamic, NAME:batch,3,224,224 (may be repeated)");
   command->add_option("--time-limit", common.time_limit_seconds, "seconds of search for each model")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--model-time-limit", arguments->model_time_limit,
-                      "seconds after which a model is given up; 0: never")
+  command
+      ->add_option("--model-time-limit", arguments->model_time_limit,
+                   "seconds after which a model is given up; 0: never")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--node-limit", common.node_limit, "nodes of the e-graph; 0: the default")
@@ -296,8 +306,9 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command->add_option("--threads", common.threads, "threads for each model; 0: all processors")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--check", common.check.samples,
-                      "comparisons with the original on random inputs before writing")
+  command
+      ->add_option("--check", common.check.samples,
+                   "comparisons with the original on random inputs before writing")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--rtol", common.check.relative_tolerance, "relative tolerance of the check")
@@ -307,7 +318,8 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--seed", common.check.seed, "of the random inputs")->capture_default_str();
-  command->add_flag("--external-data", common.external_data, "write weights to a file of their own");
+  command->add_flag("--external-data", common.external_data,
+                    "write weights to a file of their own");
   command->add_option("--report", arguments->report, "write a JSON report to this file");
   command->add_flag("--json", arguments->json, "print one JSON object instead of the table");
   command->callback([arguments, &exit_code] { exit_code = run_optimize(*arguments); });

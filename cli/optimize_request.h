@@ -53,7 +53,7 @@ struct OptimizeAnswer {
   Figures before, after;
   std::int64_t opaque_operators = 0;
   int samples_compared = 0;
-  double max_error = 0;              // largest absolute difference seen by the check
+  double max_error = 0;               // largest absolute difference seen by the check
   double smallest_passing_scale = 0;  // multiple of the tolerance that would have passed
   std::vector<RuleUse> rules_used;
   std::string stop_reason;

@@ -53,7 +53,8 @@ Result<Graph> improve(const OptimizeRequest& request, const Graph& original,
   if (request.iterations > 0) options.iterations = static_cast<std::size_t>(request.iterations);
   options.fold.threads = request.threads;
   options.on_stage = say_stage;
-  LEMMA_ASSIGN_OR_RETURN(SearchResult found, optimize(original, rules.substitutions(), model, options));
+  LEMMA_ASSIGN_OR_RETURN(SearchResult found,
+                         optimize(original, rules.substitutions(), model, options));
   answer.before = figures_of(found.before);
   answer.after = figures_of(found.after);
   answer.stop_reason = found.stop_reason;
@@ -96,6 +97,9 @@ Result<void> work(const OptimizeRequest& request, OptimizeAnswer& answer) {
   LEMMA_ASSIGN_OR_RETURN(Graph improved, improve(request, model.graph, answer));
   if (answer.status == "mismatch") return {};
   say_stage("writing");
+  // A folder that cannot be made shows when the file is written, with the reason.
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(request.output).parent_path(), ignored);
   model.graph = std::move(improved);
   ExportOptions export_options;
   if (request.external_data) export_options.external_data = ExternalData::always;

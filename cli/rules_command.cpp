@@ -49,7 +49,8 @@ std::string verdict_lines(const DatabaseVerification& verification) {
                    {"verdict", verdict_name(rule.verdict)},
                    {"condition", ""},
                    {"reason", proved ? "" : verifier::text(rule.verdict)}})
-                 .dump() + "\n";
+                 .dump() +
+             "\n";
   }
   return lines;
 }
@@ -100,8 +101,8 @@ void print_verification(const DatabaseVerification& verification, bool json) {
     std::cout << fmt::format("axiom {} is refused: {}\n", axiom, reason);
   std::cout << fmt::format(
       "{} axioms; {} rules: {} proved, {} refuted, {} unknown; {:.1f} processor seconds\n",
-      verification.axioms, verification.rules.size(), verification.proved(),
-      verification.refuted(), verification.unknown(), processor_seconds());
+      verification.axioms, verification.rules.size(), verification.proved(), verification.refuted(),
+      verification.unknown(), processor_seconds());
 }
 
 ExitCode run_verify(const RulesArguments& arguments) {

@@ -69,14 +69,14 @@ std::string first_elements(const Tensor& tensor) {
 }
 
 Json comparison_json(const Comparison& comparison) {
-  return {{"equal", comparison.equal},
-          {"max_absolute_error", comparison.max_absolute_error},
-          {"max_relative_error", comparison.max_relative_error},
-          {"tolerance_factor", comparison.tolerance_factor},
-          {"failures", comparison.failures},
-          {"first_failure",
-           comparison.first_failure ? Json(*comparison.first_failure) : Json(nullptr)},
-          {"description", comparison.description}};
+  return {
+      {"equal", comparison.equal},
+      {"max_absolute_error", comparison.max_absolute_error},
+      {"max_relative_error", comparison.max_relative_error},
+      {"tolerance_factor", comparison.tolerance_factor},
+      {"failures", comparison.failures},
+      {"first_failure", comparison.first_failure ? Json(*comparison.first_failure) : Json(nullptr)},
+      {"description", comparison.description}};
 }
 
 Json output_json(const RunOutput& output) {
@@ -225,9 +225,9 @@ ExitCode run_batch(const RunArguments& arguments) {
     if (line.empty()) continue;
     const std::size_t tab = line.find('\t');
     if (tab == std::string::npos)
-      return complain("", Error{ErrorKind::bad_input,
-                                fmt::format("{}: line {}: expected MODEL<tab>FOLDER",
-                                            arguments.batch, number)});
+      return complain(
+          "", Error{ErrorKind::bad_input, fmt::format("{}: line {}: expected MODEL<tab>FOLDER",
+                                                      arguments.batch, number)});
     RunRequest request;
     request.model = line.substr(0, tab);
     request.inputs = request.expected = line.substr(tab + 1);
@@ -259,8 +259,9 @@ void add_run_command(CLI::App& application, ExitCode& exit_code) {
   auto* command = application.add_subcommand("run", "run an ONNX model, compare what it computes");
   auto arguments = std::make_shared<RunArguments>();
   command->add_option("model", arguments->model, "ONNX file");
-  auto* inputs = command->add_option("--inputs", arguments->inputs,
-                                     "folder of input_0.pb, input_1.pb, ... in order of the inputs");
+  auto* inputs =
+      command->add_option("--inputs", arguments->inputs,
+                          "folder of input_0.pb, input_1.pb, ... in order of the inputs");
   command->add_option("--random", arguments->seed, "seed of random inputs")
       ->each([arguments](const std::string&) { arguments->random = true; })
       ->excludes(inputs);

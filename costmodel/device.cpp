@@ -40,8 +40,7 @@ Result<Device> from_json(const Json& json) {
   if (device.name.empty()) return bad_input("'name' is missing");
   LEMMA_ASSIGN_OR_RETURN(device.contraction_peak, peaks(json, "contraction_flops_per_second"));
   LEMMA_ASSIGN_OR_RETURN(device.elementwise_peak, peaks(json, "elementwise_flops_per_second"));
-  LEMMA_ASSIGN_OR_RETURN(device.memory_bandwidth,
-                         positive_number(json, "memory_bytes_per_second"));
+  LEMMA_ASSIGN_OR_RETURN(device.memory_bandwidth, positive_number(json, "memory_bytes_per_second"));
   LEMMA_ASSIGN_OR_RETURN(device.operator_overhead,
                          positive_number(json, "operator_overhead_seconds"));
   LEMMA_ASSIGN_OR_RETURN(device.half_peak_flops, positive_number(json, "half_peak_flops"));

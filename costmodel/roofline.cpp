@@ -62,8 +62,8 @@ OperationCount RooflineModel::count(const OperatorRecord& record, const Instance
   for (const TensorType& type : outputs) {
     const TensorType sized = bind(type);
     if (sized.shape)
-      rough.bytes_written += static_cast<double>(element_count(*sized.shape).offset()) *
-                             bits(sized.data_type) / 8;
+      rough.bytes_written +=
+          static_cast<double>(element_count(*sized.shape).offset()) * bits(sized.data_type) / 8;
   }
   rough.bytes_read = rough.bytes_written;
   return rough;
@@ -93,10 +93,9 @@ std::vector<bool> weight_only_nodes(const Graph& graph) {
     const Node& node = graph.node({i});
     if (node.kind == NodeKind::constant) weight_only[i] = true;
     if (node.kind != NodeKind::operation || graph.op(node).has(not_folded)) continue;
-    weight_only[i] =
-        std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
-          return input.is_none() || weight_only[graph.producer(input).v];
-        });
+    weight_only[i] = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+      return input.is_none() || weight_only[graph.producer(input).v];
+    });
   }
   return weight_only;
 }

@@ -117,7 +117,8 @@ class Compiler {
       MatchStep step{MatchStep::Way::scan, i, 0};
       std::size_t score = 1;
       for (std::uint32_t k = 0; k < node.operands.size(); ++k) {
-        if (node.operands[k] == PatternNode::absent_operand || known[node.operands[k]] == 0) continue;
+        if (node.operands[k] == PatternNode::absent_operand || known[node.operands[k]] == 0)
+          continue;
         step = {MatchStep::Way::up, i, k};
         score += 2;
       }
@@ -149,8 +150,8 @@ class Compiler {
     };
     const std::function<void(const RuleExpression&)> describe = [&](const RuleExpression& e) {
       result += fmt::format("({} {}", static_cast<int>(e.kind), text(e.literal));
-      const bool named = e.kind == RuleExpression::Kind::variable ||
-                         e.kind == RuleExpression::Kind::splice;
+      const bool named =
+          e.kind == RuleExpression::Kind::variable || e.kind == RuleExpression::Kind::splice;
       if (named) result += fmt::format(" {}", number(e.name));
       if (e.kind == RuleExpression::Kind::call) result += " " + e.name;
       for (const RuleExpression& argument : e.arguments) describe(argument);

@@ -179,8 +179,8 @@ const EGraph::Inferred& EGraph::infer(OperatorId op, std::span<const ClassId> ch
   }
   if (!entry->error.empty()) return *entry;
   const OperatorRecord& operator_record = record(op);
-  auto complete = complete_attributes(operator_record, inputs, attributes_[attributes.v],
-                                      output_count);
+  auto complete =
+      complete_attributes(operator_record, inputs, attributes_[attributes.v], output_count);
   if (!complete) {
     entry->error = complete.error().message;
     return *entry;
@@ -198,7 +198,8 @@ const EGraph::Inferred& EGraph::infer(OperatorId op, std::span<const ClassId> ch
 
 Result<ClassId> EGraph::add_operation(OperatorId op, std::span<const ClassId> children,
                                       AttributesId attributes, std::uint32_t output_count) {
-  while (!children.empty() && children.back().is_none()) children = children.first(children.size() - 1);
+  while (!children.empty() && children.back().is_none())
+    children = children.first(children.size() - 1);
   const Inferred& inferred = infer(op, children, attributes, output_count);
   if (!inferred.valid) return bad_input(fmt::format("{}: {}", record(op).name, inferred.error));
   ENode node;

@@ -153,9 +153,9 @@ class EGraph {
 
   std::vector<std::vector<ENodeId>> operator_nodes_;
   std::vector<ENodeId> projections_;
-  std::vector<ClassId> changed_;          // merged since the last rebuild
+  std::vector<ClassId> changed_;  // merged since the last rebuild
   std::vector<ClassId> weight_changed_;
-  std::vector<ENodeId> duplicates_;       // found by the rebuild that is going on
+  std::vector<ENodeId> duplicates_;  // found by the rebuild that is going on
 
   std::vector<Attributes> attributes_ = {Attributes{}};
   absl::flat_hash_map<std::size_t, std::vector<std::uint32_t>> attributes_by_hash_;

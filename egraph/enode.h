@@ -44,9 +44,9 @@ struct TypeId {
 };
 
 enum class ENodeKind : std::uint8_t {
-  input,       // a graph input
+  input,  // a graph input
   constant,
-  opaque,      // unique: never equal to another node
+  opaque,  // unique: never equal to another node
   operation,
   projection,  // output `payload` of its child, which is a node with several outputs
 };

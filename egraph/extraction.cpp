@@ -230,8 +230,7 @@ Result<void> validate(const EGraph& egraph, std::span<const ClassId> roots, cons
   }
   const bool equal = total == selection.cost ||
                      std::abs(total - selection.cost) <= 1e-9 * std::max(1.0, std::abs(total));
-  if (!equal)
-    return internal_error(fmt::format("the cost is {}, not {}", total, selection.cost));
+  if (!equal) return internal_error(fmt::format("the cost is {}, not {}", total, selection.cost));
   return {};
 }
 

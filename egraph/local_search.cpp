@@ -26,8 +26,13 @@ class LocalSearch {
   LocalSearch(const EGraph& egraph, std::span<const ClassId> roots,
               const std::vector<double>& node_cost, std::vector<ENodeId> start,
               const LocalSearchLimits& limits)
-      : egraph_(egraph), roots_(roots.begin(), roots.end()), node_cost_(node_cost), limits_(limits),
-        chosen_(std::move(start)), uses_(egraph.id_count(), 0), rank_(egraph.id_count(), 0),
+      : egraph_(egraph),
+        roots_(roots.begin(), roots.end()),
+        node_cost_(node_cost),
+        limits_(limits),
+        chosen_(std::move(start)),
+        uses_(egraph.id_count(), 0),
+        rank_(egraph.id_count(), 0),
         mark_(egraph.id_count(), 0) {
     for (ClassId& root : roots_) root = egraph_.find(root);
   }
@@ -166,7 +171,8 @@ class LocalSearch {
     for (const ENodeId user : egraph_.parents(value)) {
       const ClassId tuple = egraph_.find(user.founded());
       if (egraph_.node(user).output_count < 2 || in_use(tuple) || is_changed(move, tuple)) continue;
-      if (tuples.size() >= largest_move || std::find(tuples.begin(), tuples.end(), tuple) != tuples.end())
+      if (tuples.size() >= largest_move ||
+          std::find(tuples.begin(), tuples.end(), tuple) != tuples.end())
         continue;
       move.presets.emplace_back(tuple, user);
       tuples.push_back(tuple);
@@ -187,14 +193,16 @@ class LocalSearch {
     for (const ENodeId node : before) freed += node_cost_[node.v];
     // A class whose own node is exchanged must not be taken apart by its former node twice.
     for (const ENodeId node : before) freed += release_operands(node, left);
-    const bool still_used = std::all_of(move.changes.begin(), move.changes.end(),
-                                        [this](const auto& change) { return in_use(change.first); });
+    const bool still_used =
+        std::all_of(move.changes.begin(), move.changes.end(),
+                    [this](const auto& change) { return in_use(change.first); });
     if (still_used && freed - added > 1e-12 * (freed + added) && !makes_cycle(move)) {
       bool ranked = move.presets.empty();
       for (const auto& [id, node] : move.changes) {
         chosen_[id.v] = node;
         for (const ClassId child : egraph_.children(node))
-          if (!child.is_none()) ranked = ranked && rank_[child.v] != 0 && rank_[child.v] < rank_[id.v];
+          if (!child.is_none())
+            ranked = ranked && rank_[child.v] != 0 && rank_[child.v] < rank_[id.v];
       }
       if (!ranked) rank();
       return true;
@@ -263,8 +271,8 @@ class LocalSearch {
   std::vector<ClassId> roots_;
   const std::vector<double>& node_cost_;
   LocalSearchLimits limits_;
-  std::vector<ENodeId> chosen_;       // also for classes out of use, for when they come into use
-  std::vector<std::uint32_t> uses_;   // by chosen nodes in use, and as roots
+  std::vector<ENodeId> chosen_;      // also for classes out of use, for when they come into use
+  std::vector<std::uint32_t> uses_;  // by chosen nodes in use, and as roots
   std::vector<std::uint32_t> rank_;
   std::vector<ClassId> order_;
   std::vector<std::uint64_t> mark_;

@@ -53,9 +53,9 @@ struct RuleMatcher::Search {
   bool fits(const MatchStep& next, const PatternNode& pattern, ENodeId id) const {
     const ENode& node = egraph.node(id);
     if (node.kind != pattern.kind || node.child_count != pattern.operands.size()) return false;
-    if (node.kind == ENodeKind::projection ? node.payload != pattern.output
-                                           : node.op != pattern.op ||
-                                                 node.output_count != pattern.output_count)
+    if (node.kind == ENodeKind::projection
+            ? node.payload != pattern.output
+            : node.op != pattern.op || node.output_count != pattern.output_count)
       return false;
     const bool is_new = node.stamp > since;
     return next.node > start || is_new == (next.node == start);
@@ -110,7 +110,13 @@ struct RuleMatcher::Search {
 
 bool RuleMatcher::search(EGraph& egraph, std::uint32_t since, std::size_t limit,
                          const std::function<bool()>& interrupted, std::vector<Match>& matches) {
-  Search search{*this,   egraph, since, limit, interrupted, matches, *rule_,
+  Search search{*this,
+                egraph,
+                since,
+                limit,
+                interrupted,
+                matches,
+                *rule_,
                 std::vector<ClassId>(rule_->variable_count),
                 std::vector<ENodeId>(rule_->nodes.size())};
   search.run();

@@ -28,8 +28,8 @@ struct PatternNode {
   OperatorId op;
   std::uint32_t output = 0;  // projection
   std::uint32_t output_count = 1;
-  TermId term;               // whose attributes are meant (operation)
-  std::uint32_t result = 0;  // variable of the class that the node is in
+  TermId term;                          // whose attributes are meant (operation)
+  std::uint32_t result = 0;             // variable of the class that the node is in
   std::vector<std::uint32_t> operands;  // variables; absent_operand for none
   static constexpr std::uint32_t absent_operand = 0xffffffffU;
 };

@@ -153,7 +153,8 @@ Result<void> EGraph::check_invariants() const {
     const auto& members = classes_[own.v].nodes;
     const bool listed = std::find(members.begin(), members.end(), id) != members.end();
     if (listed == nodes_[i].duplicate)
-      return internal_error(fmt::format("node {} is {}in its class's list", i, listed ? "" : "not "));
+      return internal_error(
+          fmt::format("node {} is {}in its class's list", i, listed ? "" : "not "));
     if (nodes_[i].duplicate) continue;
     ++live;
     if (lookup(hash_of(nodes_[i], children(id)), nodes_[i], children(id)) != i)

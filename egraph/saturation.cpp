@@ -106,10 +106,10 @@ class Saturation {
     const bool multi_output = matchers_[i].rule().left_variables.size() > 1;
     if (multi_output && state.runs >= limits_.multi_output_iterations) return true;
     if (iteration < state.rests_until) return false;
-    const std::size_t limit =
-        limits_.match_limit == 0
-            ? std::numeric_limits<std::size_t>::max()
-            : limits_.match_limit << std::min<std::size_t>(statistics.rests, 20);
+    const std::size_t limit = limits_.match_limit == 0
+                                  ? std::numeric_limits<std::size_t>::max()
+                                  : limits_.match_limit
+                                        << std::min<std::size_t>(statistics.rests, 20);
     const double before = elapsed();
     const bool complete = matchers_[i].search(
         egraph_, state.since, limit, [this] { return interrupted(); }, matches);
@@ -117,8 +117,8 @@ class Saturation {
     if (!complete) {
       matches.clear();
       if (stopped_) return false;
-      state.rests_until = iteration + 1 + (limits_.rest_iterations
-                                           << std::min<std::size_t>(statistics.rests, 20));
+      state.rests_until =
+          iteration + 1 + (limits_.rest_iterations << std::min<std::size_t>(statistics.rests, 20));
       ++statistics.rests;
       return false;
     }

@@ -15,7 +15,9 @@ namespace {
 class GraphWriter {
  public:
   GraphWriter(const EGraph& egraph, const Selection& selection)
-      : egraph_(egraph), node_of_(selection.node_of), values_(egraph.id_count(), ValueId::none()),
+      : egraph_(egraph),
+        node_of_(selection.node_of),
+        values_(egraph.id_count(), ValueId::none()),
         tuples_(egraph.id_count()) {
     graph_.set_name(egraph.graph_name());
   }
@@ -81,9 +83,9 @@ class GraphWriter {
 
   Result<void> add_input(ENodeId input) {
     const ClassId id = egraph_.find(input.founded());
-    LEMMA_ASSIGN_OR_RETURN(const ValueId value,
-                           graph_.add_input(egraph_.input_name(egraph_.node(input)),
-                                            egraph_.type(id)));
+    LEMMA_ASSIGN_OR_RETURN(
+        const ValueId value,
+        graph_.add_input(egraph_.input_name(egraph_.node(input)), egraph_.type(id)));
     if (node_of_[id.v] == input) values_[id.v] = value;
     return {};
   }

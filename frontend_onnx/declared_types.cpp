@@ -60,7 +60,9 @@ Result<TensorType> declared_type(const ::onnx::ValueInfoProto& value, SizeSymbol
   TensorType type;
   if (!value.type().has_tensor_type()) return type;
   const auto& tensor = value.type().tensor_type();
-  if (tensor.elem_type() <= 0 || tensor.elem_type() >= data_type_count) return type;
+  if (tensor.elem_type() < 0 || tensor.elem_type() >= data_type_count)
+    return bad_input(fmt::format("element type {} does not exist", tensor.elem_type()));
+  if (tensor.elem_type() == 0) return type;
   type.data_type = static_cast<DataType>(tensor.elem_type());
   if (!tensor.has_shape()) return type;
   type.shape.emplace();

@@ -36,9 +36,9 @@ Result<AtomicFile> write_data(const DataFile& content, const std::filesystem::pa
 
 Result<void> export_to(const OnnxModel& model, const std::filesystem::path& path,
                        const ExportOptions& options) {
-  bool external = options.external_data == ExternalData::always ||
-                  (options.external_data == ExternalData::as_imported &&
-                   model.envelope.used_external_data());
+  bool external =
+      options.external_data == ExternalData::always ||
+      (options.external_data == ExternalData::as_imported && model.envelope.used_external_data());
   bool all_external = options.external_data == ExternalData::always;
   if (!external) {
     LEMMA_ASSIGN_OR_RETURN(const Rope content, lay_out(model, {}));
@@ -47,8 +47,8 @@ Result<void> export_to(const OnnxModel& model, const std::filesystem::path& path
       return file.publish();
     }
     if (options.external_data == ExternalData::never)
-      return unsupported(fmt::format("{} bytes are too many for a file without external data",
-                                     content.size()));
+      return unsupported(
+          fmt::format("{} bytes are too many for a file without external data", content.size()));
     all_external = true;
   }
   std::filesystem::path data_path = path;
@@ -58,8 +58,8 @@ Result<void> export_to(const OnnxModel& model, const std::filesystem::path& path
   LEMMA_ASSIGN_OR_RETURN(const Rope content,
                          lay_out(model, {&data, options.external_threshold, all_external}));
   if (content.size() > options.inline_limit)
-    return unsupported(fmt::format("the model has {} bytes besides its external data",
-                                   content.size()));
+    return unsupported(
+        fmt::format("the model has {} bytes besides its external data", content.size()));
   LEMMA_ASSIGN_OR_RETURN(AtomicFile model_file, write_model(content, path));
   if (!data.entries().empty()) {
     LEMMA_ASSIGN_OR_RETURN(AtomicFile data_file, write_data(data, data_path));

@@ -16,7 +16,7 @@ Result<std::shared_ptr<const FileMapping>> FileMapping::open(const std::filesyst
   // Without O_NONBLOCK opening a pipe would wait for a writer.
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return bad_input(fmt::format("cannot be opened: {}", std::strerror(errno)));
-  struct stat status{};
+  struct stat status {};
   if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(file);
     return bad_input("not a regular file");

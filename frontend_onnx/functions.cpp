@@ -36,7 +36,8 @@ std::vector<::onnx::AttributeProto> attribute_defaults(const Function& function)
   return defaults;
 }
 
-std::string key_of(const std::string& domain, const std::string& name, const std::string& overload) {
+std::string key_of(const std::string& domain, const std::string& name,
+                   const std::string& overload) {
   return fmt::format("{}.{}{}{}", canonical_domain(domain), name, overload.empty() ? "" : ":",
                      overload);
 }
@@ -97,9 +98,9 @@ class FunctionInliner {
       }
       auto body = instantiate(*found->second, current);
       if (!body)
-        return with_context(fmt::format("{}: function '{}'", label({&current, index_, {}}),
-                                        found->first),
-                            std::move(body.error()));
+        return with_context(
+            fmt::format("{}: function '{}'", label({&current, index_, {}}), found->first),
+            std::move(body.error()));
       frames.push_back({found->first, std::move(*body), 0});
     }
     return {};
@@ -165,7 +166,8 @@ class FunctionInliner {
       Node& copy = out_.instances.emplace_back(node);
       body.push_back(&copy);
       bind_attributes(copy, defaults, call);
-      for (const std::string& used : captured_names(copy)) LEMMA_RETURN_IF_ERROR(check(used, defined));
+      for (const std::string& used : captured_names(copy))
+        LEMMA_RETURN_IF_ERROR(check(used, defined));
       for (std::string& input : *copy.mutable_input()) {
         LEMMA_RETURN_IF_ERROR(check(input, defined));
         if (!input.empty()) input = names.at(input);

@@ -126,11 +126,13 @@ Result<int> GraphBuilder::operator_set_of(const Node& node) const {
     return unsupported(fmt::format("the model imports no operator set of domain '{}'", domain));
   if (!domain.empty()) return found->second;
   if (found->second < oldest_operator_set)
-    return unsupported(fmt::format("operator set {} is older than {}, the oldest that is understood",
-                                   found->second, oldest_operator_set));
+    return unsupported(
+        fmt::format("operator set {} is older than {}, the oldest that is understood",
+                    found->second, oldest_operator_set));
   if (found->second > newest_operator_set)
-    return unsupported(fmt::format("operator set {} is newer than {}, the newest that is understood",
-                                   found->second, newest_operator_set));
+    return unsupported(
+        fmt::format("operator set {} is newer than {}, the newest that is understood",
+                    found->second, newest_operator_set));
   return found->second;
 }
 

@@ -64,14 +64,17 @@ class Importer {
   Result<void> read_versions() {
     data_->ir_version = model_.ir_version();
     if (model_.ir_version() > newest_ir_version)
-      return unsupported(fmt::format("IR version {} is newer than {}, the newest that is understood",
-                                     model_.ir_version(), newest_ir_version));
+      return unsupported(
+          fmt::format("IR version {} is newer than {}, the newest that is understood",
+                      model_.ir_version(), newest_ir_version));
     for (const auto& import : model_.opset_import()) {
-      if (import.version() < 0 || import.version() > 1'000'000)
+      if (import.version() < 1 || import.version() > 1'000'000)
         return bad_input(fmt::format("operator set {} does not exist", import.version()));
       data_->operator_sets[canonical_domain(import.domain())] = static_cast<int>(import.version());
     }
     // Files of the first IR versions do not say; they are of the first operator set.
+    if (model_.opset_import().empty() && model_.ir_version() >= 3)
+      return bad_input("the model imports no operator set");
     if (model_.opset_import().empty()) data_->operator_sets[""] = 1;
     return {};
   }
@@ -147,8 +150,8 @@ class Importer {
       if (type.data_type == DataType::undefined)
         return bad_input(fmt::format("input '{}' is no tensor: it has no shape to set", name));
       if (type.shape && type.rank() != shape.size())
-        return bad_input(fmt::format("input '{}' has {} axes, not {}", name, type.rank(),
-                                     shape.size()));
+        return bad_input(
+            fmt::format("input '{}' has {} axes, not {}", name, type.rank(), shape.size()));
       for (std::size_t axis = 0; type.shape && axis < shape.size(); ++axis) {
         const Dimension& declared = (*type.shape)[axis];
         const auto symbol = declared.as_symbol();
@@ -183,8 +186,8 @@ class Importer {
     bool agrees = declared.data_type == given.data_type &&
                   (!declared.shape || declared.rank() == given.rank());
     for (std::size_t axis = 0; agrees && declared.shape && axis < declared.rank(); ++axis)
-      agrees = !(*declared.shape)[axis].is_constant() ||
-               (*declared.shape)[axis] == (*given.shape)[axis];
+      agrees =
+          !(*declared.shape)[axis].is_constant() || (*declared.shape)[axis] == (*given.shape)[axis];
     if (!agrees)
       return bad_input(fmt::format("input '{}' is {}, but the contents given are {}", name,
                                    text(declared), text(given)));

@@ -35,9 +35,10 @@ struct ImportOptions {
 /// Operator sets whose records are complete; nodes of others stay opaque.
 inline constexpr int oldest_operator_set = 7;
 inline constexpr int newest_operator_set = 28;
-inline constexpr int newest_ir_version = 13;
+inline constexpr int newest_ir_version = 14;
 
-Result<OnnxModel> import_model(const std::filesystem::path& path, const ImportOptions& options = {});
+Result<OnnxModel> import_model(const std::filesystem::path& path,
+                               const ImportOptions& options = {});
 
 /// A model in memory. `bytes` stay valid as long as `owner` lives; external data is looked for in
 /// `folder`, and refused if that is empty.

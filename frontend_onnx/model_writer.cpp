@@ -62,8 +62,8 @@ class ModelWriter {
       if (message.output_size() != static_cast<int>(node.output_count) ||
           static_cast<std::size_t>(message.input_size()) + captured_names(message).size() !=
               node.inputs.size())
-        return internal_error(fmt::format("an opaque node ({}) does not fit its payload",
-                                          graph_.opaque(node).name));
+        return internal_error(
+            fmt::format("an opaque node ({}) does not fit its payload", graph_.opaque(node).name));
     }
     return {};
   }
@@ -203,7 +203,8 @@ class ModelWriter {
 
   std::string integers(const std::vector<std::int64_t>& elements, bool scalar) {
     std::vector<std::int64_t> sizes;
-    if (!scalar || elements.size() != 1) sizes.push_back(static_cast<std::int64_t>(elements.size()));
+    if (!scalar || elements.size() != 1)
+      sizes.push_back(static_cast<std::int64_t>(elements.size()));
     return parameter(Constant::of(DataType::i64, sizes, elements), "integers");
   }
 
@@ -249,7 +250,8 @@ class ModelWriter {
           nearby.push_back({names_->of(value), &*graph_.type(value).shape});
       return sizes_->sizes(sizes->elements, sizes->scalar, nearby);
     }
-    if (const auto* constant = std::get_if<Constant>(&input)) return parameter(*constant, "parameter");
+    if (const auto* constant = std::get_if<Constant>(&input))
+      return parameter(*constant, "parameter");
     return std::string();
   }
 

@@ -26,7 +26,8 @@ Result<std::string> SizeNodes::sizes(const Shape& sizes, bool scalar,
     parts.push_back(std::move(part));
   }
   end_run();
-  std::string result = parts.size() == 1 ? parts.front() : sink_.node("Concat", parts, {{"axis", 0}});
+  std::string result =
+      parts.size() == 1 ? parts.front() : sink_.node("Concat", parts, {{"axis", 0}});
   if (scalar) result = sink_.node("Gather", {result, sink_.integers({0}, true)}, {{"axis", 0}});
   vectors_.emplace(key, result);
   return result;
@@ -80,7 +81,8 @@ Result<std::string> SizeNodes::atom(const Dimension::Atom& atom) {
   if (atom.kind == AtomKind::symbol) return symbol(atom.symbol);
   LEMMA_ASSIGN_OR_RETURN(const std::string left, size(atom.left));
   LEMMA_ASSIGN_OR_RETURN(const std::string right, size(atom.right));
-  if (atom.kind != AtomKind::floor_div) return extremum(atom.kind == AtomKind::minimum, left, right);
+  if (atom.kind != AtomKind::floor_div)
+    return extremum(atom.kind == AtomKind::minimum, left, right);
   const auto least_left = lower_bound(atom.left);
   const auto least_right = lower_bound(atom.right);
   if (least_left && least_right && *least_left >= 0 && *least_right >= 0)
@@ -88,8 +90,8 @@ Result<std::string> SizeNodes::atom(const Dimension::Atom& atom) {
   // Div truncates; Mod has the sign of the divisor.
   constexpr int mod_since = 10;
   if (operator_set_ < mod_since)
-    return unsupported(fmt::format("operator set {} cannot compute a rounded-down quotient",
-                                   operator_set_));
+    return unsupported(
+        fmt::format("operator set {} cannot compute a rounded-down quotient", operator_set_));
   return combine("Div", combine("Sub", left, combine("Mod", left, right)), right);
 }
 

@@ -50,8 +50,7 @@ Result<std::string> bytes_of_typed_fields(const onnx::TensorProto& tensor, DataT
     case DataType::u64: return narrow<std::uint64_t>(tensor.uint64_data());
     case DataType::i32: return narrow<std::int32_t>(tensor.int32_data());
     case DataType::string:
-    case DataType::undefined:
-      return unsupported(fmt::format("a tensor of type {}", name(type)));
+    case DataType::undefined: return unsupported(fmt::format("a tensor of type {}", name(type)));
     default: break;
   }
   if (bits(type) == 16) return narrow<std::uint16_t>(tensor.int32_data());

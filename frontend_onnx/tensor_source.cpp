@@ -42,8 +42,6 @@ Result<std::uint64_t> byte_count(const TensorType& type) {
   return (static_cast<std::uint64_t>(count.offset()) + 7) / 8;
 }
 
-
-
 }  // namespace
 
 Result<std::optional<SharedBytes>> TensorSource::locate(const ::onnx::TensorProto& tensor) const {
@@ -98,8 +96,9 @@ Result<SharedBytes> TensorSource::external(const ::onnx::TensorProto& tensor) co
     return with_context(fmt::format("external data '{}'", location), std::move(file.error()));
   const auto bytes = (*file)->bytes();
   if (*offset > bytes.size() || *length > bytes.size() - *offset)
-    return bad_input(fmt::format("external data '{}': {} bytes at {} are wanted, but the file has {}",
-                                 location, *length, *offset, bytes.size()));
+    return bad_input(
+        fmt::format("external data '{}': {} bytes at {} are wanted, but the file has {}", location,
+                    *length, *offset, bytes.size()));
   return SharedBytes{*file, bytes.subspan(*offset, *length)};
 }
 

@@ -20,9 +20,10 @@ MessageKind kind_of_field(MessageKind kind, std::uint32_t number) {
   switch (kind) {
     case K::model: return number == 7 ? K::graph : number == 25 ? K::function : K::other;
     case K::graph:
-      return number == 1 ? K::node : number == 5 ? K::tensor
-                                 : number == 15  ? K::sparse_tensor
-                                                 : K::other;
+      return number == 1    ? K::node
+             : number == 5  ? K::tensor
+             : number == 15 ? K::sparse_tensor
+                            : K::other;
     case K::node: return number == 5 ? K::attribute : K::other;
     case K::attribute:
       switch (number) {
@@ -53,8 +54,8 @@ bool holds_data(std::uint32_t number) {
 }
 /// Fields whose content is laid out like raw_data.
 bool is_laid_out(const WireField& field) {
-  return field.type == bytes_type && (field.number == float_data || field.number == raw_data ||
-                                      field.number == double_data);
+  return field.type == bytes_type &&
+         (field.number == float_data || field.number == raw_data || field.number == double_data);
 }
 
 Result<std::string> strip_tensor(std::string_view file, std::string_view bytes) {
@@ -77,9 +78,9 @@ Result<std::string> strip_tensor(std::string_view file, std::string_view bytes) 
     }
     Rope entry;
     entry.append_bytes_field(1, stripped_key);
-    entry.append_bytes_field(2, fmt::format("{}:{}:{}", field.number,
-                                            field.content.data() - file.data(),
-                                            field.content.size()));
+    entry.append_bytes_field(
+        2, fmt::format("{}:{}:{}", field.number, field.content.data() - file.data(),
+                       field.content.size()));
     out.append_message_field(external_data, std::move(entry));
   }
   return out.flatten();
@@ -104,8 +105,8 @@ Result<std::string> strip(std::string_view file, std::string_view bytes, Message
   return out.flatten();
 }
 
-Result<Rope> rewrite_tensors(std::string_view bytes, MessageKind kind,
-                             const TensorRewrite& rewrite, int depth) {
+Result<Rope> rewrite_tensors(std::string_view bytes, MessageKind kind, const TensorRewrite& rewrite,
+                             int depth) {
   if (depth > depth_limit) return bad_input("messages are nested too deeply");
   if (kind == MessageKind::tensor) return rewrite(bytes);
   Rope out;
@@ -116,14 +117,15 @@ Result<Rope> rewrite_tensors(std::string_view bytes, MessageKind kind,
       out.append(field.whole);
       continue;
     }
-    LEMMA_ASSIGN_OR_RETURN(Rope content,
-                           rewrite_tensors(field.content, inner, rewrite, depth + 1));
+    LEMMA_ASSIGN_OR_RETURN(Rope content, rewrite_tensors(field.content, inner, rewrite, depth + 1));
     out.append_message_field(field.number, std::move(content));
   }
   return out;
 }
 
-tl::unexpected<Error> damaged() { return bad_input("not an ONNX model: the file is damaged or cut"); }
+tl::unexpected<Error> damaged() {
+  return bad_input("not an ONNX model: the file is damaged or cut");
+}
 
 }  // namespace
 

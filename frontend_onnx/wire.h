@@ -51,6 +51,7 @@ inline constexpr std::string_view stripped_key = "lemma.stripped";
 
 /// The message with every tensor in it replaced by what `rewrite` makes of its content.
 using TensorRewrite = std::function<Result<Rope>(std::string_view tensor)>;
-Result<Rope> rewrite_tensors(std::string_view bytes, MessageKind kind, const TensorRewrite& rewrite);
+Result<Rope> rewrite_tensors(std::string_view bytes, MessageKind kind,
+                             const TensorRewrite& rewrite);
 
 }  // namespace lemma::frontend

@@ -351,9 +351,9 @@ bool disjoint(Arguments arguments) {
 bool all_equal(Arguments arguments) {
   const auto values = list(arguments, 0);
   const auto value = dimension(arguments, 1);
-  return values && value && std::all_of(values->begin(), values->end(), [&value](const Dimension& d) {
-           return d == *value;
-         });
+  return values && value &&
+         std::all_of(values->begin(), values->end(),
+                     [&value](const Dimension& d) { return d == *value; });
 }
 
 // ---- Numbers ----------------------------------------------------------------------------------

@@ -54,8 +54,8 @@ class Constant {
 };
 
 namespace detail {
-Constant constant_from_copy(DataType type, const std::vector<std::int64_t>& sizes,
-                            const void* data, std::size_t byte_count);
+Constant constant_from_copy(DataType type, const std::vector<std::int64_t>& sizes, const void* data,
+                            std::size_t byte_count);
 }
 
 template <typename T>

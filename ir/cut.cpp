@@ -19,9 +19,9 @@ class Cutter {
       const Node& node = graph_.node(id);
       switch (node.kind) {
         case NodeKind::input: {
-          LEMMA_ASSIGN_OR_RETURN(values_[node.output().v],
-                                 cut_.add_input(graph_.input_name(node),
-                                                graph_.type(node.output())));
+          LEMMA_ASSIGN_OR_RETURN(
+              values_[node.output().v],
+              cut_.add_input(graph_.input_name(node), graph_.type(node.output())));
           break;
         }
         case NodeKind::constant:
@@ -42,9 +42,9 @@ class Cutter {
     std::vector<ValueId> inputs;
     for (const ValueId input : node.inputs)
       inputs.push_back(input.is_none() ? input : values_[input.v]);
-    LEMMA_ASSIGN_OR_RETURN(const NodeId copied,
-                           cut_.add_operation(node.op, std::move(inputs), node.attributes,
-                                              node.output_count));
+    LEMMA_ASSIGN_OR_RETURN(
+        const NodeId copied,
+        cut_.add_operation(node.op, std::move(inputs), node.attributes, node.output_count));
     for (std::uint32_t k = 0; k < node.output_count; ++k)
       values_[node.output(k).v] = cut_.node(copied).output(k);
     return {};
@@ -65,9 +65,9 @@ class Cutter {
     }
     for (std::uint32_t k = 0; k < node.output_count; ++k) {
       const ValueId output = node.output(k);
-      LEMMA_ASSIGN_OR_RETURN(values_[output.v],
-                             cut_.add_input(fmt::format("opaque {}#{}", name, k),
-                                            graph_.type(output)));
+      if (!graph_.type(output).is_known()) continue;
+      LEMMA_ASSIGN_OR_RETURN(values_[output.v], cut_.add_input(fmt::format("opaque {}#{}", name, k),
+                                                               graph_.type(output)));
     }
     return {};
   }

@@ -14,18 +14,17 @@ namespace {
 using Kind = ExpressionKind;
 
 constexpr std::array<std::string_view, 34> kind_names = {
-    "integer",   "real",       "extent",   "index",     "read",       "+",
-    "-",         "*",          "/",        "floordiv",  "floormod",   "mod",
-    "pow",       "min",        "max",      "==",        "<",          "<=",
-    "and",       "or",         "not",      "bit_and",   "bit_or",     "bit_xor",
-    "shift_left", "shift_right", "select", "cast",      "function",   "sum",
-    "product",   "min",        "max",      ""};
+    "integer",  "real",   "extent",   "index",      "read",        "+",      "-",
+    "*",        "/",      "floordiv", "floormod",   "mod",         "pow",    "min",
+    "max",      "==",     "<",        "<=",         "and",         "or",     "not",
+    "bit_and",  "bit_or", "bit_xor",  "shift_left", "shift_right", "select", "cast",
+    "function", "sum",    "product",  "min",        "max",         ""};
 static_assert(kind_names.at(static_cast<std::size_t>(Kind::maximum_over)) == "max");
 
 constexpr std::array<std::string_view, 26> function_names = {
-    "",     "-",    "abs",  "sign", "floor", "ceil", "round", "exp",   "log",   "sqrt",
-    "1/",   "sin",  "cos",  "tan",  "asin",  "acos", "atan",  "sinh",  "cosh",  "tanh",
-    "asinh", "acosh", "atanh", "erf", "is_nan", "is_infinite"};
+    "",     "-",    "abs",   "sign",  "floor", "ceil", "round",  "exp",        "log",
+    "sqrt", "1/",   "sin",   "cos",   "tan",   "asin", "acos",   "atan",       "sinh",
+    "cosh", "tanh", "asinh", "acosh", "atanh", "erf",  "is_nan", "is_infinite"};
 static_assert(function_names.at(static_cast<std::size_t>(ScalarFunction::is_infinite)) ==
               "is_infinite");
 
@@ -35,9 +34,7 @@ bool is_comparison(Kind kind) {
 
 }  // namespace
 
-std::string_view name(ExpressionKind kind) {
-  return kind_names.at(static_cast<std::size_t>(kind));
-}
+std::string_view name(ExpressionKind kind) { return kind_names.at(static_cast<std::size_t>(kind)); }
 std::string_view name(ScalarFunction function) {
   return function_names.at(static_cast<std::size_t>(function));
 }

@@ -231,9 +231,6 @@ class DefinitionBuilder {
   Definition definition_;
 };
 
-
-
-
 Expression minimum(Expression a, Expression b);
 Expression maximum(Expression a, Expression b);
 

@@ -28,9 +28,8 @@ Result<std::vector<ValueId>> expand(Graph& target, const Node& node, std::vector
     if (!outputs) return with_context(op.name, std::move(outputs.error()));
     return outputs;
   }
-  LEMMA_ASSIGN_OR_RETURN(
-      const NodeId id,
-      target.add_operation(node.op, std::move(inputs), node.attributes, node.output_count));
+  LEMMA_ASSIGN_OR_RETURN(const NodeId id, target.add_operation(node.op, std::move(inputs),
+                                                               node.attributes, node.output_count));
   std::vector<ValueId> outputs;
   for (std::uint32_t i = 0; i < node.output_count; ++i)
     outputs.push_back(target.node(id).output(i));
@@ -46,8 +45,9 @@ Result<Graph> expand_composites(const Graph& graph) {
   for (int round = 0; round < limit; ++round) {
     if (!has_composites(current)) return current;
     LEMMA_ASSIGN_OR_RETURN(
-        current, rebuild(current, [](const Graph& source, ValueId v) { return source.type(v); },
-                         expand));
+        current,
+        rebuild(
+            current, [](const Graph& source, ValueId v) { return source.type(v); }, expand));
   }
   return internal_error("operators are composed of one another without end");
 }

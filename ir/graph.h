@@ -59,8 +59,8 @@ enum class NodeKind : std::uint8_t { input, constant, operation, opaque };
 
 struct Node {
   NodeKind kind = NodeKind::operation;
-  OperatorId op;                 // operation
-  std::uint32_t payload = 0;     // constant, opaque, input: position in the graph's table
+  OperatorId op;              // operation
+  std::uint32_t payload = 0;  // constant, opaque, input: position in the graph's table
   std::uint32_t first_output = 0;
   std::uint32_t output_count = 1;
   std::vector<ValueId> inputs;

@@ -21,7 +21,8 @@ std::string contents(const Constant& constant, const GraphTextOptions& options) 
   if (constant.bytes().size() > options.inline_constant_bytes)
     return fmt::format("digest {:016x}", constant.digest());
   const DataType type = constant.type().data_type;
-  if (is_integer(type) || type == DataType::boolean) return text(AttributeValue(constant.integers()));
+  if (is_integer(type) || type == DataType::boolean)
+    return text(AttributeValue(constant.integers()));
   if (type != DataType::f32 && type != DataType::f64) return hexadecimal(constant.bytes());
   std::string result = "[";
   const std::vector<double> values = constant.reals();

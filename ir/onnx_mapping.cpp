@@ -163,11 +163,11 @@ Result<OnnxInput> parameter_input(const AttributeValue& value) {
 Result<void> export_attributes(const OnnxMapping& mapping, const Instance& instance, int opset,
                                ExportedCall& exported) {
   for (const auto& [name, value] : instance.attributes) {
-    const bool is_input = std::any_of(
-        mapping.parameters.begin(), mapping.parameters.end(),
-        [&name = name, opset](const OnnxParameter& parameter) {
-          return parameter.attribute == name && opset >= parameter.input_since;
-        });
+    const bool is_input =
+        std::any_of(mapping.parameters.begin(), mapping.parameters.end(),
+                    [&name = name, opset](const OnnxParameter& parameter) {
+                      return parameter.attribute == name && opset >= parameter.input_since;
+                    });
     if (is_input) continue;
     if (const auto* dimensions = std::get_if<Shape>(&value)) {
       const auto sizes = constant_sizes(*dimensions);
@@ -202,11 +202,10 @@ Result<ExportedCall> export_call(const OperatorRecord& record, const Instance& i
   std::size_t operand = 0;
   for (int position = 0;; ++position) {
     const OnnxParameter* parameter = parameter_at(*mapping, position, opset);
-    const bool later_parameter =
-        std::any_of(mapping->parameters.begin(), mapping->parameters.end(),
-                    [position, opset](const OnnxParameter& p) {
-                      return p.input >= position && opset >= p.input_since;
-                    });
+    const bool later_parameter = std::any_of(mapping->parameters.begin(), mapping->parameters.end(),
+                                             [position, opset](const OnnxParameter& p) {
+                                               return p.input >= position && opset >= p.input_since;
+                                             });
     if (parameter == nullptr && operand >= instance.inputs.size() && !later_parameter) break;
     if (parameter != nullptr) {
       const AttributeValue* value = instance.attributes.find(parameter->attribute);

@@ -33,7 +33,7 @@ struct OnnxParameter {
 
 /// What is known about one input of an ONNX node at import.
 struct OnnxOperand {
-  TensorType type;                    // undefined type: the input is absent
+  TensorType type;                     // undefined type: the input is absent
   const Constant* constant = nullptr;  // contents, if it is a constant
   const Shape* elements = nullptr;     // integer contents as dimensions, if known (also constants)
   bool present() const { return type.data_type != DataType::undefined; }
@@ -88,7 +88,7 @@ using OnnxExportHook = Result<ExportedCall> (*)(const Instance& instance, int op
 
 struct OnnxMapping {
   std::string_view name;
-  int since = 1;      // operator sets in which this mapping is right
+  int since = 1;  // operator sets in which this mapping is right
   int until = 1000;
   std::span<const OnnxParameter> parameters = {};
   OnnxImportHook import_hook = nullptr;

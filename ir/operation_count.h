@@ -9,9 +9,9 @@
 namespace lemma {
 
 struct OperationCount {
-  double flops = 0;          // arithmetic on real elements; a multiply-add counts as two
+  double flops = 0;               // arithmetic on real elements; a multiply-add counts as two
   double integer_operations = 0;  // arithmetic on integer and boolean elements, not on indices
-  double bytes_read = 0;     // of each input, what is read at least once; at most its size
+  double bytes_read = 0;          // of each input, what is read at least once; at most its size
   double bytes_written = 0;
   bool contraction = false;  // most flops are multiply-adds of a sum of products
 

@@ -13,30 +13,18 @@ namespace {
 
 std::vector<OperatorRecord> join_families() {
   std::vector<OperatorRecord> table;
-  for (const auto family :
-       // clang-format off: one family a line
-       {operators::arithmetic(),
-        operators::unary(),
-        operators::activation(),
-        operators::logic(),
-        operators::contraction(),
-        operators::einsum(),
-        operators::quantization(),
-        operators::convolution(),
-        operators::pooling(),
-        operators::reduction(),
-        operators::softmax(),
-        operators::normalization(),
-        operators::shape(),
-        operators::generation(),
-        operators::movement(),
-        operators::slicing(),
-        operators::padding(),
-        operators::rearrangement(),
-        operators::indexing(),
-        operators::resampling(),
-        operators::scattering()})
-       // clang-format on
+  for (const auto family : {operators::arithmetic(),    operators::unary(),
+                            operators::activation(),    operators::logic(),
+                            operators::contraction(),   operators::einsum(),
+                            operators::quantization(),  operators::quantized_convolution(),
+                            operators::convolution(),   operators::pooling(),
+                            operators::reduction(),     operators::softmax(),
+                            operators::normalization(), operators::loss(),
+                            operators::shape(),         operators::generation(),
+                            operators::movement(),      operators::slicing(),
+                            operators::padding(),       operators::rearrangement(),
+                            operators::indexing(),      operators::resampling(),
+                            operators::scattering()})
     table.insert(table.end(), family.begin(), family.end());
   auto by_name = [](const OperatorRecord& a, const OperatorRecord& b) { return a.name < b.name; };
   std::sort(table.begin(), table.end(), by_name);
@@ -145,8 +133,8 @@ Result<Attributes> complete_attributes(const OperatorRecord& record,
     if (given != nullptr) {
       value = *given;
     } else {
-      LEMMA_ASSIGN_OR_RETURN(
-          value, parse_attribute_value(specification.kind, specification.default_text));
+      LEMMA_ASSIGN_OR_RETURN(value,
+                             parse_attribute_value(specification.kind, specification.default_text));
     }
     LEMMA_RETURN_IF_ERROR(normalize_role(specification, inputs, value));
     attributes.set(std::string(specification.name), std::move(value));

@@ -57,16 +57,16 @@ struct AttributeSpecification {
 /// Algebraic and structural properties, combined with |.
 enum OperatorFlag : std::uint32_t {
   no_flags = 0,
-  elementwise = 1U << 0,     // output element depends on the same (broadcast) element of each input
-  commutative = 1U << 1,     // in inputs 0 and 1
-  associative = 1U << 2,     // over the reals
-  idempotent = 1U << 3,      // f(f(x)) = f(x), or f(x, x) = x
-  involutive = 1U << 4,      // f(f(x)) = x
-  data_movement = 1U << 5,   // elements are copied, never computed with
-  view = 1U << 6,            // same elements in the same order: no data need move (Reshape, ...)
-  linear = 1U << 7,          // linear in each input separately (multilinear)
-  monotone = 1U << 8,        // non-decreasing in input 0, elementwise
-  not_folded = 1U << 9,      // stays in the model even on constants: it says how they are stored
+  elementwise = 1U << 0,    // output element depends on the same (broadcast) element of each input
+  commutative = 1U << 1,    // in inputs 0 and 1
+  associative = 1U << 2,    // over the reals
+  idempotent = 1U << 3,     // f(f(x)) = f(x), or f(x, x) = x
+  involutive = 1U << 4,     // f(f(x)) = x
+  data_movement = 1U << 5,  // elements are copied, never computed with
+  view = 1U << 6,           // same elements in the same order: no data need move (Reshape, ...)
+  linear = 1U << 7,         // linear in each input separately (multilinear)
+  monotone = 1U << 8,       // non-decreasing in input 0, elementwise
+  not_folded = 1U << 9,     // stays in the model even on constants: it says how they are stored
 };
 
 struct Arity {

@@ -27,7 +27,8 @@ std::vector<Shape> example_shapes() {
           {4},
           {1},
           {2, 2},
-          {8}};
+          {8},
+          {size("M")}};
 }
 
 using Types = std::vector<DataType>;
@@ -60,7 +61,10 @@ std::vector<std::vector<Shape>> example_shape_lists(std::size_t count) {
       result.emplace_back(count, others);
       result.back().front() = first;
     }
-  if (count == 8) result.push_back({shapes[0], {}, {}, shapes[1], {}, {}, {}, {}});
+  if (count == 8) {
+    result.push_back({shapes[0], {}, {}, shapes[1], {}, {}, {}, {}});
+    result.push_back({shapes[4], {}, {}, shapes[5], {}, {}, {}, {}});
+  }
   if (count != 3) return result;
   for (const Shape& a : shapes)
     for (const Shape& b : shapes)

@@ -17,9 +17,8 @@ Result<Graph> rebuild(const Graph& source, const RebuildType& type,
     std::vector<ValueId> outputs;
     switch (node.kind) {
       case NodeKind::input: {
-        LEMMA_ASSIGN_OR_RETURN(const ValueId value,
-                               target.add_input(source.input_name(node),
-                                                type(source, node.output())));
+        LEMMA_ASSIGN_OR_RETURN(const ValueId value, target.add_input(source.input_name(node),
+                                                                     type(source, node.output())));
         outputs = {value};
         break;
       }

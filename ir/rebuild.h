@@ -11,8 +11,8 @@ namespace lemma {
 
 /// Adds what stands for an operation node to `target`, given the node's inputs there (none() for
 /// absent ones); returns the values for its outputs.
-using RebuildOperation = std::function<Result<std::vector<ValueId>>(
-    Graph& target, const Node& node, std::vector<ValueId> inputs)>;
+using RebuildOperation = std::function<Result<std::vector<ValueId>>(Graph& target, const Node& node,
+                                                                    std::vector<ValueId> inputs)>;
 /// The new type of a graph input, or of an output of an opaque node.
 using RebuildType = std::function<TensorType(const Graph& source, ValueId value)>;
 

@@ -51,15 +51,14 @@ inline tl::unexpected<Error> with_context(std::string_view context, Error error)
 /// LEMMA_ASSIGN_OR_RETURN(auto x, f()); declares x from a Result, or returns its error.
 #define LEMMA_ASSIGN_OR_RETURN(declaration, ...) \
   LEMMA_ASSIGN_OR_RETURN_(LEMMA_CONCATENATE(lemma_result_, __LINE__), declaration, __VA_ARGS__)
-#define LEMMA_ASSIGN_OR_RETURN_(result, declaration, ...)                      \
-  auto result = (__VA_ARGS__);                                                 \
+#define LEMMA_ASSIGN_OR_RETURN_(result, declaration, ...)                        \
+  auto result = (__VA_ARGS__);                                                   \
   if (!result) return tl::unexpected<::lemma::Error>(std::move(result.error())); \
   declaration = std::move(*result)
 
 /// LEMMA_RETURN_IF_ERROR(f()); for a Result whose value is not needed.
-#define LEMMA_RETURN_IF_ERROR(...)                                                         \
-  do {                                                                                     \
-    auto lemma_status = (__VA_ARGS__);                                                     \
-    if (!lemma_status)                                                                     \
-      return tl::unexpected<::lemma::Error>(std::move(lemma_status.error()));              \
+#define LEMMA_RETURN_IF_ERROR(...)                                                             \
+  do {                                                                                         \
+    auto lemma_status = (__VA_ARGS__);                                                         \
+    if (!lemma_status) return tl::unexpected<::lemma::Error>(std::move(lemma_status.error())); \
   } while (false)

@@ -129,8 +129,8 @@ Result<std::vector<Substitution>> read_substitutions(const std::filesystem::path
        i.increment(error))
     if (i->path().extension() == extension) files.push_back(i->path());
   if (error)
-    return bad_input(fmt::format("cannot read the folder '{}': {}", folder.string(),
-                                 error.message()));
+    return bad_input(
+        fmt::format("cannot read the folder '{}': {}", folder.string(), error.message()));
   std::sort(files.begin(), files.end());
   std::vector<Substitution> result;
   for (const std::filesystem::path& file : files) {
@@ -142,8 +142,8 @@ Result<std::vector<Substitution>> read_substitutions(const std::filesystem::path
   std::map<std::string, int> count;
   for (const Substitution& substitution : result)
     if (++count[substitution.name] > 1)
-      return bad_input(fmt::format("{}: two substitutions are named '{}'", folder.string(),
-                                   substitution.name));
+      return bad_input(
+          fmt::format("{}: two substitutions are named '{}'", folder.string(), substitution.name));
   return result;
 }
 
@@ -191,8 +191,8 @@ Result<RuleDatabase> load_rules(const std::filesystem::path& directory) {
       unproved += fmt::format("{}{} ({})", unproved.empty() ? "" : ", ", rule.name, reason);
   }
   if (!unproved.empty())
-    return bad_input(fmt::format("{}: not proved: run lemma rules verify: {}", directory.string(),
-                                 unproved));
+    return bad_input(
+        fmt::format("{}: not proved: run lemma rules verify: {}", directory.string(), unproved));
   return RuleDatabase(std::move(rules));
 }
 

@@ -25,11 +25,11 @@ inline constexpr int proof_version = 1;
 /// What is kept of a proof.
 struct ProofRecord {
   std::string rule;
-  std::uint64_t rule_digest = 0;     // of the rule's canonical text
-  std::uint64_t axioms_digest = 0;   // of the canonical texts of the axioms used, in order
-  std::size_t cases = 0;             // ranks, permutations, ... proved one by one
-  std::vector<std::string> groups;   // "B:0..3", for people: the text digest covers them
-  std::vector<std::string> axioms;   // names, sorted
+  std::uint64_t rule_digest = 0;    // of the rule's canonical text
+  std::uint64_t axioms_digest = 0;  // of the canonical texts of the axioms used, in order
+  std::size_t cases = 0;            // ranks, permutations, ... proved one by one
+  std::vector<std::string> groups;  // "B:0..3", for people: the text digest covers them
+  std::vector<std::string> axioms;  // names, sorted
   int version = proof_version;
   friend bool operator==(const ProofRecord&, const ProofRecord&) = default;
 };

@@ -143,8 +143,7 @@ struct RuleBindings {
 
 /// Errors name file, line and what is wrong: unknown operators, attributes, functions; variables of
 /// the right side that the left side does not bind; outputs that do not pair up.
-Result<std::vector<Substitution>> parse_substitutions(std::string_view text,
-                                                      std::string_view file);
+Result<std::vector<Substitution>> parse_substitutions(std::string_view text, std::string_view file);
 /// Canonical text; parse_substitutions reads it back.
 std::string text(const Substitution& substitution);
 /// The same claim read from right to left (for `=`).

@@ -216,12 +216,12 @@ Result<void> check_direction(const Substitution& rule, std::span<const TermId> f
       LEMMA_RETURN_IF_ERROR(check_bound(sides, argument, "condition"));
   for (const RuleGroup& group : rule.groups)
     if (!sides.knows(group.name))
-      return bad_input(fmt::format("group '{}..' is not bound by the side that is matched",
-                                   group.name));
+      return bad_input(
+          fmt::format("group '{}..' is not bound by the side that is matched", group.name));
   for (const RuleParameter& parameter : rule.parameters) {
     if (!sides.knows(parameter.name))
-      return bad_input(fmt::format("parameter '{}' is not bound by the side that is matched",
-                                   parameter.name));
+      return bad_input(
+          fmt::format("parameter '{}' is not bound by the side that is matched", parameter.name));
     for (const RuleExpression& bound : parameter.bounds)
       LEMMA_RETURN_IF_ERROR(check_bound(sides, bound, "range of '" + parameter.name + "'"));
   }

@@ -21,7 +21,8 @@ void for_each_expression(const RuleExpression& expression,
 void number_terms(Substitution& substitution);
 
 /// Terms from which a root is computed, ascending (operands first).
-std::vector<TermId> reachable_terms(const Substitution& substitution, std::span<const TermId> roots);
+std::vector<TermId> reachable_terms(const Substitution& substitution,
+                                    std::span<const TermId> roots);
 
 /// Checks what can be said about a rule by itself: variables are known and bound by the left side
 /// (by both sides for `=`), everything declared is used. The error is without file and line.

@@ -145,7 +145,8 @@ bool certainly_different(const Dimension& a, const Dimension& b) {
 }
 
 bool certainly_different(const AttributeValue& a, const AttributeValue& b) {
-  if (const auto x = to_dimension(a), y = to_dimension(b); x && y) return certainly_different(*x, *y);
+  if (const auto x = to_dimension(a), y = to_dimension(b); x && y)
+    return certainly_different(*x, *y);
   if (const auto x = to_dimensions(a), y = to_dimensions(b); x && y) {
     if (x->size() != y->size()) return true;
     for (std::size_t i = 0; i < x->size(); ++i)

@@ -267,8 +267,8 @@ bool attributes_agree(const RuleTerm& term, const Attributes& attributes,
   if (operator_record.attributes.empty()) return attributes.empty();
   auto written = evaluate_attributes(term, bindings);
   if (!written) return false;
-  const auto complete = complete_attributes(operator_record, input_types, std::move(*written),
-                                            term.output_count);
+  const auto complete =
+      complete_attributes(operator_record, input_types, std::move(*written), term.output_count);
   return complete && *complete == attributes;
 }
 
@@ -316,8 +316,8 @@ bool dimensions_are_sizes(const Substitution& rule, const RuleBindings& bindings
   for (const auto& [name, value] : bindings.dimensions) {
     const auto low = lower_bound(value);
     if (low && *low >= 0) continue;
-    const bool is_size = std::any_of(
-        rule.inputs.begin(), rule.inputs.end(), [&name = name](const RuleInput& input) {
+    const bool is_size =
+        std::any_of(rule.inputs.begin(), rule.inputs.end(), [&name = name](const RuleInput& input) {
           return std::any_of(input.shape.begin(), input.shape.end(), [&](const RuleExpression& e) {
             return e.kind == RuleExpression::Kind::variable && e.name == name;
           });

@@ -1,7 +1,6 @@
 // Reads the textual form of substitutions (ir/substitution.h says what it is).
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <optional>
 
@@ -9,115 +8,22 @@
 
 #include "ir/substitution.h"
 #include "ir/substitution_analysis.h"
+#include "ir/substitution_tokens.h"
 
 namespace lemma {
 namespace {
 
+using detail::Token;
+using detail::TokenLine;
+
 constexpr int depth_limit = 200;  // of nested terms and expressions
-
-// ---- Words ------------------------------------------------------------------------------------
-
-struct Token {
-  enum class Kind { name, integer, real, string, sign, end };
-  Kind kind = Kind::end;
-  std::string text;
-  int line = 0;
-};
-
-bool begins_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool continues_name(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '\'';
-}
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-
-/// Length of the number at the beginning of `text`; a dot counts only before a digit ("0..3").
-std::size_t number_length(std::string_view text, bool& real) {
-  std::size_t i = 0;
-  const auto digits = [&] {
-    while (i < text.size() && is_digit(text[i])) ++i;
-  };
-  digits();
-  if (i + 1 < text.size() && text[i] == '.' && is_digit(text[i + 1])) {
-    real = true;
-    ++i;
-    digits();
-  }
-  if (i < text.size() && (text[i] == 'e' || text[i] == 'E')) {
-    std::size_t j = i + 1;
-    if (j < text.size() && (text[j] == '+' || text[j] == '-')) ++j;
-    if (j < text.size() && is_digit(text[j])) {
-      real = true;
-      i = j;
-      digits();
-    }
-  }
-  return i;
-}
-
-/// Appends the tokens of one line of text.
-Result<void> tokenize(std::string_view line, int number, std::vector<Token>& tokens) {
-  std::size_t i = 0;
-  while (i < line.size()) {
-    const char c = line[i];
-    if (c == ' ' || c == '\t' || c == '\r') {
-      ++i;
-    } else if (c == '#' && (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t')) {
-      return {};
-    } else if (begins_name(c)) {
-      std::size_t end = i;
-      while (end < line.size() && continues_name(line[end])) ++end;
-      tokens.push_back({Token::Kind::name, std::string(line.substr(i, end - i)), number});
-      i = end;
-    } else if (is_digit(c)) {
-      bool real = false;
-      const std::size_t length = number_length(line.substr(i), real);
-      tokens.push_back({real ? Token::Kind::real : Token::Kind::integer,
-                        std::string(line.substr(i, length)), number});
-      i += length;
-    } else if (c == '"') {
-      std::size_t end = i + 1;
-      while (end < line.size() && line[end] != '"') end += line[end] == '\\' ? 2 : 1;
-      if (end >= line.size()) return bad_input("a string does not end");
-      tokens.push_back({Token::Kind::string, std::string(line.substr(i, end + 1 - i)), number});
-      i = end + 1;
-    } else {
-      const std::string_view two = line.substr(i, 2);
-      const bool is_pair = two == "=>" || two == "==" || two == "!=" || two == "<=" || two == "..";
-      if (!is_pair && std::string_view("()[]{},:#&=<+-*").find(c) == std::string_view::npos)
-        return bad_input(fmt::format("unexpected character '{}'", c));
-      tokens.push_back({Token::Kind::sign, std::string(line.substr(i, is_pair ? 2 : 1)), number});
-      i += is_pair ? 2 : 1;
-    }
-  }
-  return {};
-}
-
-int open_brackets(const std::vector<Token>& tokens) {
-  int depth = 0;
-  for (const Token& token : tokens) {
-    if (token.kind != Token::Kind::sign) continue;
-    if (token.text == "(" || token.text == "[" || token.text == "{") ++depth;
-    if (token.text == ")" || token.text == "]" || token.text == "}") --depth;
-  }
-  return depth;
-}
-
-bool continues_line(const std::vector<Token>& tokens) {
-  if (tokens.empty() || tokens[0].kind != Token::Kind::sign) return false;
-  return tokens[0].text == "=>" || tokens[0].text == "=" || tokens[0].text == "&";
-}
-
-bool begins_rule(const std::vector<Token>& line) {
-  return line.size() >= 2 && line[0].kind == Token::Kind::name &&
-         (line[0].text == "rule" || line[0].text == "axiom") && line[1].kind == Token::Kind::name;
-}
 
 // ---- One rule ---------------------------------------------------------------------------------
 
 class RuleParser {
  public:
   /// The first line names the rule; the others are its content.
-  Result<Substitution> parse(const std::vector<std::vector<Token>>& lines) {
+  Result<Substitution> parse(std::span<const TokenLine> lines) {
     rule_.line = lines[0][0].line;
     begin(lines[0]);
     rule_.is_axiom = take().text == "axiom";
@@ -146,7 +52,7 @@ class RuleParser {
 
   // Reading tokens.
 
-  void begin(const std::vector<Token>& tokens) {
+  void begin(const TokenLine& tokens) {
     tokens_ = &tokens;
     position_ = 0;
     line_ = tokens[0].line;
@@ -333,8 +239,8 @@ class RuleParser {
       return bad_input(fmt::format("'{}' is no range of a parameter", range));
     }
     if (parameter.bounds.size() != bounds)
-      return bad_input(fmt::format("'{}' takes {} bounds, not {}", range, bounds,
-                                   parameter.bounds.size()));
+      return bad_input(
+          fmt::format("'{}' takes {} bounds, not {}", range, bounds, parameter.bounds.size()));
     return {};
   }
 
@@ -361,11 +267,16 @@ class RuleParser {
     }
     RuleCondition result;
     LEMMA_ASSIGN_OR_RETURN(RuleExpression left, sum(0));
-    if (accept("==")) result.kind = Kind::equal;
-    else if (accept("!=")) result.kind = Kind::not_equal;
-    else if (accept("<=")) result.kind = Kind::less_equal;
-    else if (accept("<")) result.kind = Kind::less;
-    else return bad_input(fmt::format("expected a comparison, found {}", found()));
+    if (accept("=="))
+      result.kind = Kind::equal;
+    else if (accept("!="))
+      result.kind = Kind::not_equal;
+    else if (accept("<="))
+      result.kind = Kind::less_equal;
+    else if (accept("<"))
+      result.kind = Kind::less;
+    else
+      return bad_input(fmt::format("expected a comparison, found {}", found()));
     LEMMA_ASSIGN_OR_RETURN(RuleExpression right, sum(0));
     result.arguments = {std::move(left), std::move(right)};
     return result;
@@ -499,9 +410,8 @@ class RuleParser {
     for (const auto& [name, value] : term.attributes) {
       const bool is_list = value.kind == RuleExpression::Kind::list;
       const bool has_splice =
-          std::any_of(value.arguments.begin(), value.arguments.end(), [](const auto& e) {
-            return e.kind == RuleExpression::Kind::splice;
-          });
+          std::any_of(value.arguments.begin(), value.arguments.end(),
+                      [](const auto& e) { return e.kind == RuleExpression::Kind::splice; });
       if (is_list && !has_splice && !value.arguments.empty())
         return static_cast<std::uint32_t>(value.arguments.size());
     }
@@ -657,7 +567,8 @@ class RuleParser {
         const std::string_view what = declared(e.name);
         if (is_group ? what != "a group"
                      : what != "a dimension" && what != "a parameter" && what != "a group")
-          known = bad_input(fmt::format("'{}' is not a {}", e.name, is_group ? "group" : "variable"));
+          known =
+              bad_input(fmt::format("'{}' is not a {}", e.name, is_group ? "group" : "variable"));
       });
     };
     for (const RuleTerm& term : rule_.terms)
@@ -675,49 +586,17 @@ class RuleParser {
   Substitution rule_;
   std::vector<Let> lets_;
   std::vector<std::pair<std::string, std::string_view>> declared_;
-  const std::vector<Token>* tokens_ = nullptr;
+  const TokenLine* tokens_ = nullptr;
   std::size_t position_ = 0;
   int line_ = 0;
   bool done_ = false;
 };
 
-// ---- A file -----------------------------------------------------------------------------------
-
-tl::unexpected<Error> located(std::string_view file, int line, Error error) {
-  return with_context(fmt::format("{}:{}", file, line), std::move(error));
-}
-
-/// Logical lines; an empty line of text gives an empty one.
-Result<std::vector<std::vector<Token>>> logical_lines(std::string_view text,
-                                                      std::string_view file) {
-  std::vector<std::vector<Token>> lines;
-  int number = 0;
-  while (!text.empty()) {
-    ++number;
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    std::vector<Token> tokens;
-    if (auto read = tokenize(line, number, tokens); !read)
-      return located(file, number, std::move(read.error()));
-    const bool is_comment = tokens.empty() && line.find('#') != std::string_view::npos;
-    if (is_comment) continue;
-    const bool joins = !lines.empty() && !lines.back().empty() && !tokens.empty() &&
-                       !begins_rule(tokens) &&
-                       (open_brackets(lines.back()) > 0 || continues_line(tokens));
-    if (joins)
-      lines.back().insert(lines.back().end(), tokens.begin(), tokens.end());
-    else
-      lines.push_back(std::move(tokens));
-  }
-  return lines;
-}
-
 }  // namespace
 
 Result<std::vector<Substitution>> parse_substitutions(std::string_view text,
                                                       std::string_view file) {
-  LEMMA_ASSIGN_OR_RETURN(const auto lines, logical_lines(text, file));
+  LEMMA_ASSIGN_OR_RETURN(const auto lines, detail::logical_lines(text, file));
   std::vector<Substitution> result;
   std::size_t i = 0;
   while (i < lines.size()) {
@@ -725,21 +604,23 @@ Result<std::vector<Substitution>> parse_substitutions(std::string_view text,
       ++i;
       continue;
     }
-    if (!begins_rule(lines[i]))
-      return located(file, lines[i][0].line, {ErrorKind::bad_input, "expected 'rule' or 'axiom'"});
-    std::vector<std::vector<Token>> rule_lines = {lines[i++]};
-    while (i < lines.size() && !lines[i].empty() && !begins_rule(lines[i]))
+    if (!detail::begins_rule(lines[i]))
+      return detail::located(file, lines[i][0].line,
+                             {ErrorKind::bad_input, "expected 'rule' or 'axiom'"});
+    std::vector<TokenLine> rule_lines = {lines[i++]};
+    while (i < lines.size() && !lines[i].empty() && !detail::begins_rule(lines[i]))
       rule_lines.push_back(lines[i++]);
     RuleParser parser;
     auto rule = parser.parse(rule_lines);
     if (!rule)
-      return located(file, parser.line(),
-                     with_context(rule_lines[0][1].text, std::move(rule.error())).value());
+      return detail::located(file, parser.line(),
+                             with_context(rule_lines[0][1].text, std::move(rule.error())).value());
     for (const Substitution& other : result)
       if (other.name == rule->name)
-        return located(file, rule->line,
-                       {ErrorKind::bad_input, fmt::format("'{}' is already defined at line {}",
-                                                          rule->name, other.line)});
+        return detail::located(
+            file, rule->line,
+            {ErrorKind::bad_input,
+             fmt::format("'{}' is already defined at line {}", rule->name, other.line)});
     result.push_back(std::move(*rule));
   }
   return result;

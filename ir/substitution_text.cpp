@@ -90,7 +90,9 @@ std::string text_of(const RuleParameter& parameter) {
 class TermWriter {
  public:
   explicit TermWriter(const Substitution& rule)
-      : rule_(rule), uses_(rule.terms.size(), 0), node_of_(rule.terms.size()),
+      : rule_(rule),
+        uses_(rule.terms.size(), 0),
+        node_of_(rule.terms.size()),
         name_of_(rule.terms.size()) {
     for (const RuleInput& input : rule.inputs) taken_.insert(input.name);
     for (std::uint32_t i = 0; i < rule.terms.size(); ++i) {
@@ -171,9 +173,9 @@ class TermWriter {
 std::string text(const Substitution& rule) {
   std::string result = fmt::format("{} {}\n", rule.is_axiom ? "axiom" : "rule", rule.name);
   for (const RuleInput& input : rule.inputs)
-    result += fmt::format(
-        "  {}{} : {}[{}]\n", input.weight ? "weight " : "", input.name,
-        input.data_type == DataType::undefined ? "" : name(input.data_type), joined(input.shape));
+    result += fmt::format("  {}{} : {}[{}]\n", input.weight ? "weight " : "", input.name,
+                          input.data_type == DataType::undefined ? "" : name(input.data_type),
+                          joined(input.shape));
   for (const RuleGroup& group : rule.groups)
     if (group.minimum != RuleGroup{}.minimum || group.maximum != RuleGroup{}.maximum)
       result += fmt::format("  group {} : {}..{}\n", group.name, group.minimum, group.maximum);

@@ -80,18 +80,17 @@ class Copier {
   Result<void> add(const Node& node) {
     switch (node.kind) {
       case NodeKind::input: {
-        LEMMA_ASSIGN_OR_RETURN(
-            values_[node.output().v],
-            to_.add_input(from_.input_name(node), from_.type(node.output())));
+        LEMMA_ASSIGN_OR_RETURN(values_[node.output().v],
+                               to_.add_input(from_.input_name(node), from_.type(node.output())));
         break;
       }
       case NodeKind::constant:
         values_[node.output().v] = to_.add_constant(from_.constant(node));
         break;
       case NodeKind::operation: {
-        LEMMA_ASSIGN_OR_RETURN(const NodeId id,
-                               to_.add_operation(node.op, inputs(node), node.attributes,
-                                                 node.output_count));
+        LEMMA_ASSIGN_OR_RETURN(
+            const NodeId id,
+            to_.add_operation(node.op, inputs(node), node.attributes, node.output_count));
         set_outputs(node, to_.node(id));
         break;
       }

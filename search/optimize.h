@@ -15,7 +15,7 @@ namespace lemma {
 
 struct SearchOptions {
   double time_limit_seconds = 20;
-  std::size_t node_limit = 100'000;  // of the e-graph
+  std::size_t node_limit = 40'000;  // of the e-graph
   std::size_t iterations = 12;       // of saturation
   FoldOptions fold;
   /// Called with what is being done, for progress.

@@ -20,7 +20,7 @@ using interpreter::Tensor;
 
 /// Values for all symbols. Sizes that the model relates to each other are often equal, so one
 /// value for all comes first.
-constexpr std::array<std::int64_t, 6> symbol_sizes = {2, 3, 4, 1, 8, 16};
+constexpr std::array<std::int64_t, 8> symbol_sizes = {2, 3, 4, 1, 8, 16, 64, 224};
 constexpr std::int64_t element_limit = std::int64_t{1} << 28;
 
 Result<std::vector<NamedTensor>> random_inputs(const Graph& graph, std::int64_t symbol_size,
@@ -68,9 +68,8 @@ Result<Sample> sample(const Graph& original, std::uint64_t seed,
   return last;
 }
 
-void compare_outputs(const Graph& original, const Sample& sample,
-                     const std::vector<Tensor>& actual, const interpreter::Tolerance& tolerance,
-                     SampledCheck& check) {
+void compare_outputs(const Graph& original, const Sample& sample, const std::vector<Tensor>& actual,
+                     const interpreter::Tolerance& tolerance, SampledCheck& check) {
   for (std::size_t i = 0; i < sample.expected.size(); ++i) {
     const auto comparison = interpreter::compare(actual[i], sample.expected[i], tolerance);
     check.max_error = std::max(check.max_error, comparison.max_absolute_error);

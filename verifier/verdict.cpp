@@ -11,7 +11,8 @@ struct Describe {
                        proved.axioms.size());
   }
   std::string operator()(const Refuted& refuted) const {
-    std::string result = fmt::format("refuted: with {}: {}", refuted.assignment, refuted.difference);
+    std::string result =
+        fmt::format("refuted: with {}: {}", refuted.assignment, refuted.difference);
     if (!refuted.inputs.empty()) result += fmt::format("; inputs {}", refuted.inputs);
     return result;
   }

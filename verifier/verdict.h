@@ -11,8 +11,8 @@ namespace lemma::verifier {
 
 struct Proved {
   std::vector<std::string> axioms;  // names of those that the proofs use, sorted
-  std::size_t instances = 0;        // choices of ranks, permutations, ... that were proved one by one
-  std::size_t steps = 0;            // axiom instances in all proofs together
+  std::size_t instances = 0;  // choices of ranks, permutations, ... that were proved one by one
+  std::size_t steps = 0;      // axiom instances in all proofs together
 };
 
 /// Concrete inputs on which the two sides differ.

@@ -37,8 +37,7 @@ VerifiedRule verify_rule(const Substitution& rule, const AxiomSet& axioms) {
   result.verdict = rule.is_axiom ? Unknown{"an axiom among the rules"} : prove(rule, axioms);
   if (const auto* proved = std::get_if<Proved>(&result.verdict))
     result.record = record_of(rule, *proved, axioms);
-  result.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }
 

@@ -49,9 +49,9 @@ void compare_elements(const std::vector<T>& actual, const std::vector<T>& expect
     ++result.failures;
     if (result.first_failure) continue;
     result.first_failure = static_cast<std::int64_t>(i);
-    result.description = fmt::format("element {} is {}, not {}",
-                                     position_text(*result.first_failure, sizes), actual[i],
-                                     expected[i]);
+    result.description =
+        fmt::format("element {} is {}, not {}", position_text(*result.first_failure, sizes),
+                    actual[i], expected[i]);
   }
   result.equal = result.failures == 0;
 }

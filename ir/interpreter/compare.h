@@ -16,8 +16,8 @@ struct Tolerance {
 };
 
 struct Comparison {
-  bool equal = true;            // types and sizes agree, and every element passes
-  std::string type_difference;  // if types or sizes differ; nothing else is filled in then
+  bool equal = true;              // types and sizes agree, and every element passes
+  std::string type_difference;    // if types or sizes differ; nothing else is filled in then
   double max_absolute_error = 0;  // over elements that are finite in both
   double max_relative_error = 0;
   /// The smallest factor by which both tolerances would have to be multiplied for all elements to

@@ -28,9 +28,8 @@ Result<std::uint64_t> neutral_element(Kind reduction, DataType type, Domain doma
   if (reduction == Kind::sum) return constant_lane(0, 0, type, domain);
   if (reduction == Kind::product) return constant_lane(1, 1, type, domain);
   DefinitionBuilder builder;
-  const ExpressionNode& bound =
-      builder.node((reduction == Kind::minimum_over ? builder.highest(type) : builder.lowest(type))
-                       .id());
+  const ExpressionNode& bound = builder.node(
+      (reduction == Kind::minimum_over ? builder.highest(type) : builder.lowest(type)).id());
   return constant_lane(bound.real, bound.integer, type, domain);
 }
 
@@ -78,6 +77,7 @@ class Compiler {
   Instruction& push(Opcode opcode) {
     program_.code.push_back({});
     program_.code.back().opcode = opcode;
+    program_.work += repetitions_;
     return program_.code.back();
   }
 
@@ -90,7 +90,8 @@ class Compiler {
 
   Result<void> emit(TermId id) {
     const Term& term = graph_.term(id);
-    const RegisterId out = add_register(term.lanes, is_uniform(term.depends), term.may_be_undefined);
+    const RegisterId out =
+        add_register(term.lanes, is_uniform(term.depends), term.may_be_undefined);
     register_of_[id] = out;
     const std::vector<RegionId>& below = plan_.below[id];
     switch (term.kind) {
@@ -155,13 +156,13 @@ class Compiler {
     Load load;
     load.input = term.input;
     load.address = compiled(graph_.address(term));
-    load.access = input.as_lanes ? lane_access(term.lanes)
-                                 : element_access(term.type, graph_.domain());
+    load.access =
+        input.as_lanes ? lane_access(term.lanes) : element_access(term.type, graph_.domain());
     bool checked_along = false;
     for (std::size_t axis = 0; axis < term.indices.size(); ++axis) {
       if (!graph_.is_inside(term, axis)) {
-        load.checks.push_back({compiled(term.indices[axis]), input.sizes[axis],
-                               static_cast<std::uint32_t>(axis)});
+        load.checks.push_back(
+            {compiled(term.indices[axis]), input.sizes[axis], static_cast<std::uint32_t>(axis)});
         checked_along = checked_along || !load.checks.back().index.is_uniform();
       }
       for (const auto& [atom, factor] : term.indices[axis].terms)
@@ -203,8 +204,8 @@ class Compiler {
       instruction.tracks = term.may_be_undefined;
       return {};
     } else {
-      LEMMA_ASSIGN_OR_RETURN(operation, unary_operation(term.function, operand.lanes,
-                                                        operand.type == DataType::u64));
+      LEMMA_ASSIGN_OR_RETURN(
+          operation, unary_operation(term.function, operand.lanes, operand.type == DataType::u64));
     }
     Instruction& instruction = push(Opcode::unary);
     instruction.out = out;
@@ -225,9 +226,8 @@ class Compiler {
     if (left.lanes != right.lanes)
       return internal_error(fmt::format("the operands of '{}' have the types {} and {}",
                                         name(term.kind), name(left.type), name(right.type)));
-    LEMMA_ASSIGN_OR_RETURN(
-        const BinaryOperation operation,
-        binary_operation(term.kind, left.lanes, left.type == DataType::u64));
+    LEMMA_ASSIGN_OR_RETURN(const BinaryOperation operation,
+                           binary_operation(term.kind, left.lanes, left.type == DataType::u64));
     Instruction& instruction = push(Opcode::binary);
     instruction.kind = term.kind;
     instruction.out = out;
@@ -306,6 +306,7 @@ class Compiler {
     begin.index = along_lanes ? 1 : 0;  // all lanes, however short the strips are
 
     std::vector<std::uint32_t> starts;
+    const double outside = repetitions_;
     for (const RegionId loop : below) {
       const bool lanes = plan_.regions[loop].along_lanes;
       starts.push_back(here());
@@ -313,9 +314,12 @@ class Compiler {
       start.index = plan_.regions[loop].variable;
       start.number = graph_.extent(plan_.regions[loop].variable);
       if (lanes) lane_axes_ = {plan_.regions[loop].variable};
+      repetitions_ *=
+          static_cast<double>(start.number) / (lanes ? static_cast<double>(layout_.count) : 1.0);
       LEMMA_RETURN_IF_ERROR(emit_region(loop));
     }
     emit_accumulate(total, register_of_[term.operands[0]], term, operation);
+    repetitions_ = outside;
     for (std::size_t i = below.size(); i-- > 0;) {
       const bool lanes = plan_.regions[below[i]].along_lanes;
       Instruction& end = push(lanes ? Opcode::lane_loop_end : Opcode::loop_end);
@@ -354,6 +358,7 @@ class Compiler {
   std::vector<LoopVariable> lane_axes_;  // those of the code being emitted
   std::vector<RegisterId> register_of_;
   Program program_;
+  double repetitions_ = 1;  // of the code being emitted
 };
 
 }  // namespace

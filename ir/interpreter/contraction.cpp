@@ -17,7 +17,7 @@ namespace lemma::interpreter {
 
 namespace {
 
-constexpr std::int64_t block_rows = 240;     // of the left factor packed at a time
+constexpr std::int64_t block_rows = 240;  // of the left factor packed at a time
 constexpr std::int64_t block_columns = 256;
 constexpr std::int64_t block_depth = 256;
 /// Elements of the right factor packed at a time: all of the sum for some columns.
@@ -80,9 +80,14 @@ class Packer {
  public:
   Packer(const Program& program, bool along_inner, std::span<const std::byte* const> inputs,
          const Group& own, const Group& inner, std::int64_t tile, bool must_be_finite)
-      : evaluator_(program, inputs), along_inner_(along_inner), own_(own), inner_(inner),
-        tile_(tile), bytes_(lane_size(program.registers[program.result].lanes)),
-        must_be_finite_(must_be_finite), filled_(program.lane_count * 8) {}
+      : evaluator_(program, inputs),
+        along_inner_(along_inner),
+        own_(own),
+        inner_(inner),
+        tile_(tile),
+        bytes_(lane_size(program.registers[program.result].lanes)),
+        must_be_finite_(must_be_finite),
+        filled_(program.lane_count * 8) {}
 
   void set_batch(const Group& batch, std::int64_t position) {
     batch.values(position, values_);
@@ -181,8 +186,12 @@ class ContractionEvaluation {
                         const std::vector<LoopVariable>& axes,
                         std::span<const std::byte* const> inputs, std::byte* out,
                         const EvaluationOptions& options)
-      : contraction_(contraction), inputs_(inputs), out_(out), options_(options),
-        lanes_(graph.term(contraction.sum).lanes), bytes_(static_cast<std::int64_t>(lane_size(lanes_))),
+      : contraction_(contraction),
+        inputs_(inputs),
+        out_(out),
+        options_(options),
+        lanes_(graph.term(contraction.sum).lanes),
+        bytes_(static_cast<std::int64_t>(lane_size(lanes_))),
         kernel_(matrix_kernel(lanes_)) {
     std::vector<std::int64_t> strides(axes.size(), 1);
     for (std::size_t i = axes.size(); i-- > 1;) strides[i - 1] = strides[i] * graph.extent(axes[i]);
@@ -207,9 +216,9 @@ class ContractionEvaluation {
   Result<bool> evaluate(const TermGraph& graph) {
     left_along_inner_ = is_inner_closer(graph, contraction_.left, rows_, inner_);
     right_along_inner_ = is_inner_closer(graph, contraction_.right, columns_, inner_);
-    LEMMA_ASSIGN_OR_RETURN(
-        left_, compile(graph, contraction_.left,
-                       {left_along_inner_ ? contraction_.inner : contraction_.rows}));
+    LEMMA_ASSIGN_OR_RETURN(left_,
+                           compile(graph, contraction_.left,
+                                   {left_along_inner_ ? contraction_.inner : contraction_.rows}));
     LEMMA_ASSIGN_OR_RETURN(
         right_, compile(graph, contraction_.right,
                         {right_along_inner_ ? contraction_.inner : contraction_.columns}));
@@ -233,9 +242,11 @@ class ContractionEvaluation {
  private:
   /// Enough blocks for all threads; how the columns are divided does not change a result.
   void choose_columns() {
-    const int threads = options_.threads > 0 ? options_.threads : tbb::this_task_arena::max_concurrency();
+    const int threads =
+        options_.threads > 0 ? options_.threads : tbb::this_task_arena::max_concurrency();
     const std::int64_t wanted = std::max<std::int64_t>(1, 2 * threads / batch_.count);
-    std::int64_t width = std::min(block_columns, panel_elements / std::max<std::int64_t>(1, inner_.count));
+    std::int64_t width =
+        std::min(block_columns, panel_elements / std::max<std::int64_t>(1, inner_.count));
     width = std::min(width, (columns_.count + wanted - 1) / wanted);
     width_ = std::max(kernel_.columns, round_up(width, kernel_.columns));
     width_ = std::min(width_, block_columns / kernel_.columns * kernel_.columns);
@@ -277,8 +288,8 @@ class ContractionEvaluation {
 
    private:
     std::unique_ptr<std::byte[]> new_block(std::int64_t elements) const {
-      return std::unique_ptr<std::byte[]>(
-          new std::byte[static_cast<std::size_t>(std::max<std::int64_t>(elements, 1) * all_.bytes_)]);
+      return std::unique_ptr<std::byte[]>(new std::byte[static_cast<std::size_t>(
+          std::max<std::int64_t>(elements, 1) * all_.bytes_)]);
     }
 
     bool pack_right(std::int64_t columns, std::int64_t k, std::byte* to) {

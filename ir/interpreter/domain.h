@@ -8,8 +8,8 @@
 namespace lemma::interpreter {
 
 enum class Domain : std::uint8_t {
-  native,         // the type's own format: f32 in f32, f64 in f64; f16 and bf16 in f32, rounded on store
-  f64,            // every real type in f64
+  native,  // the type's own format: f32 in f32, f64 in f64; f16 and bf16 in f32, rounded on store
+  f64,     // every real type in f64
   exact_integer,  // reals are integers in 64 bits; overflow and inexact division are errors
   prime_field,    // reals are residues modulo 2^61 - 1; what needs an order is unsupported
 };

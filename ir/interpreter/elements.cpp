@@ -20,9 +20,9 @@ constexpr std::int64_t wanted_row = 256;  // lane axes are added until a row has
 struct Strips {
   std::vector<LoopVariable> outer;
   std::vector<std::int64_t> outer_sizes;
-  std::int64_t row = 1;         // elements along the lane axes
+  std::int64_t row = 1;  // elements along the lane axes
   std::int64_t rows = 1;
-  std::int64_t length = 1;      // of a strip; the last one of a row may be shorter
+  std::int64_t length = 1;  // of a strip; the last one of a row may be shorter
   std::int64_t per_row = 1;
 };
 
@@ -37,12 +37,11 @@ class ElementEvaluation {
     if (strips_.rows * strips_.row == 0) return {};
     LEMMA_ASSIGN_OR_RETURN(program_, compile(graph_, root, layout));
     const std::int64_t count = strips_.rows * strips_.per_row;
-    // A few strips are done before other threads have woken up.
-    const bool small = count * static_cast<std::int64_t>(program_.code.size()) < 64;
+    // A little work is done before other threads have woken up.
+    const bool small = static_cast<double>(count) * program_.work < 1000;
     parallel_ranges(count, small ? 1 : options_.threads,
                     [&](std::int64_t begin, std::int64_t end) { evaluate_strips(begin, end); });
-    if (first_failure_ < count)
-      return bad_input(failure_);
+    if (first_failure_ < count) return bad_input(failure_);
     if (interrupted_.load()) return interruption();
     return {};
   }
@@ -83,8 +82,7 @@ class ElementEvaluation {
       if (strip > first_failure_.load(std::memory_order_relaxed)) return;
       const std::int64_t row = strip / strips_.per_row;
       const std::int64_t start = strip % strips_.per_row * strips_.length;
-      const auto count =
-          static_cast<std::size_t>(std::min(strips_.length, strips_.row - start));
+      const auto count = static_cast<std::size_t>(std::min(strips_.length, strips_.row - start));
       if (start >= strips_.row) continue;
       set_outer(evaluator, row);
       evaluator.set_strip(start, count);

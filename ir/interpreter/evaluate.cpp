@@ -1,6 +1,7 @@
 #include "ir/interpreter/evaluate.h"
 
 #include <memory>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -122,10 +123,9 @@ Result<bool> compute_contractions(OutputTerms& terms, Operands& operands, std::b
                         element_access(terms.type, options.domain).is_lane_format;
     const auto size = static_cast<std::size_t>(element_count(sizes)) * lane_size(sum.lanes);
     std::unique_ptr<std::byte[]> memory(is_all ? nullptr : new std::byte[size]);
-    LEMMA_ASSIGN_OR_RETURN(
-        const bool computed,
-        evaluate_contraction(terms.graph, *contraction, axes, operands.bytes,
-                             is_all ? out : memory.get(), options));
+    LEMMA_ASSIGN_OR_RETURN(const bool computed,
+                           evaluate_contraction(terms.graph, *contraction, axes, operands.bytes,
+                                                is_all ? out : memory.get(), options));
     if (!computed) return false;
     if (is_all) return true;
     const std::uint32_t input = terms.graph.add_input({sum.type, sizes, true});
@@ -136,10 +136,23 @@ Result<bool> compute_contractions(OutputTerms& terms, Operands& operands, std::b
   return false;
 }
 
+/// Sizes multiply to a number of bytes that some machine may have.
+Result<void> check_size(const Sizes& sizes) {
+  constexpr std::int64_t limit = std::int64_t{1} << 44;  // elements of at most 8 bytes
+  bool is_empty = false;
+  for (const std::int64_t size : sizes) is_empty = is_empty || size == 0;
+  std::int64_t count = 1;
+  for (const std::int64_t size : sizes)
+    if (!is_empty && (__builtin_mul_overflow(count, size, &count) || count > limit))
+      return unsupported(fmt::format("a tensor of the sizes [{}]", fmt::join(sizes, ", ")));
+  return {};
+}
+
 Result<Tensor> evaluate_output(const Definition& definition, const DefinedOutput& output,
                                std::span<const Tensor> inputs, const EvaluationOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(OutputTerms terms,
                          terms_of(definition, output, inputs, options.domain, {}));
+  LEMMA_RETURN_IF_ERROR(check_size(terms.sizes));
   Operands operands;
   for (const Tensor& input : inputs) operands.bytes.push_back(input.bytes().data());
   if (!options.plain) {
@@ -168,9 +181,13 @@ Result<std::vector<Tensor>> evaluate(const Definition& definition, std::span<con
                                      const EvaluationOptions& options) {
   LEMMA_RETURN_IF_ERROR(check_inputs(inputs, options.domain));
   std::vector<Tensor> outputs;
-  for (const DefinedOutput& output : definition.outputs()) {
-    LEMMA_ASSIGN_OR_RETURN(Tensor tensor, evaluate_output(definition, output, inputs, options));
-    outputs.push_back(std::move(tensor));
+  try {
+    for (const DefinedOutput& output : definition.outputs()) {
+      LEMMA_ASSIGN_OR_RETURN(Tensor tensor, evaluate_output(definition, output, inputs, options));
+      outputs.push_back(std::move(tensor));
+    }
+  } catch (const std::bad_alloc&) {
+    return unsupported("there is not enough memory");
   }
   return outputs;
 }

@@ -116,8 +116,9 @@ UnaryOperation exact_function(ScalarFunction function) {
   switch (function) {
     case F::negate: return For<Exact>::of(negated);
     case F::absolute:
-      return For<Exact>::of(
-          [](Exact x) { return Exact{x.v == INT64_MIN ? INT64_MAX : x.v < 0 ? -x.v : x.v}; });
+      return For<Exact>::of([](Exact x) {
+        return Exact{x.v == INT64_MIN ? INT64_MAX : x.v < 0 ? -x.v : x.v};
+      });
     case F::sign: return For<Exact>::of([](Exact x) { return Exact{(x.v > 0) - (x.v < 0)}; });
     case F::floor:
     case F::ceil:
@@ -135,7 +136,8 @@ UnaryOperation exact_function(ScalarFunction function) {
 UnaryOperation field_function(ScalarFunction function) {
   using F = ScalarFunction;
   switch (function) {
-    case F::negate: return For<Residue>::of([](Residue x) { return Residue{field_subtract(0, x.v)}; });
+    case F::negate:
+      return For<Residue>::of([](Residue x) { return Residue{field_subtract(0, x.v)}; });
     case F::reciprocal:
       return {checked_unary_kernel<Residue, field_reciprocal>, "division by zero in a prime field"};
     case F::is_nan:
@@ -239,8 +241,7 @@ template <typename T>
 UnaryOperation from_integer(DataType from, DataType to, Domain domain) {
   if (to == DataType::boolean)
     return For<T>::of([](T x) { return static_cast<std::uint8_t>(x != 0); });
-  if (is_integer(to))
-    return to_integer<T, [](T x) { return static_cast<std::int64_t>(x); }>(to);
+  if (is_integer(to)) return to_integer<T, [](T x) { return static_cast<std::int64_t>(x); }>(to);
   switch (domain) {
     case Domain::native: return integer_to_native<T>(from, to);
     case Domain::f64: return integer_to_native<T>(from, DataType::f64);

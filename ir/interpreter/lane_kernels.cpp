@@ -186,8 +186,7 @@ Result<BinaryOperation> field_operation(Kind kind) {
 Result<BinaryOperation> binary_operation(ExpressionKind kind, LaneKind lanes, bool unsigned64) {
   switch (lanes) {
     case LaneKind::boolean: return boolean_operation(kind);
-    case LaneKind::integer:
-      return unsigned64 ? unsigned_operation(kind) : integer_operation(kind);
+    case LaneKind::integer: return unsigned64 ? unsigned_operation(kind) : integer_operation(kind);
     case LaneKind::f32: return real_operation<float>(kind, lanes);
     case LaneKind::f64: return real_operation<double>(kind, lanes);
     case LaneKind::exact: return exact_operation(kind);

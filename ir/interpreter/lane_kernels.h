@@ -39,7 +39,8 @@ using BinaryKernel = void (*)(const void* a, const void* b, void* out, std::uint
 
 struct UnaryOperation {
   UnaryKernel kernel = nullptr;
-  const char* failure = nullptr;  // what went wrong where ok is 0; null for kernels that cannot fail
+  const char* failure =
+      nullptr;  // what went wrong where ok is 0; null for kernels that cannot fail
 };
 struct BinaryOperation {
   BinaryKernel kernels[3] = {};  // by OperandForm

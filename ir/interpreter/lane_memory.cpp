@@ -62,8 +62,8 @@ void load_strided(const std::byte* elements, std::int64_t offset, std::int64_t s
   if (stride == 1) {
     for (std::int64_t i = 0; i < n; ++i) lanes[i] = Format::widen(element_at<Element>(elements, i));
   } else if (stride == 0) {
-    const auto lane = n == 0 ? typename Format::Lane{}
-                             : Format::widen(element_at<Element>(elements, 0));
+    const auto lane =
+        n == 0 ? typename Format::Lane{} : Format::widen(element_at<Element>(elements, 0));
     for (std::int64_t i = 0; i < n; ++i) lanes[i] = lane;
   } else if (stride == 2) {
     for (std::int64_t i = 0; i < n; ++i)
@@ -75,8 +75,8 @@ void load_strided(const std::byte* elements, std::int64_t offset, std::int64_t s
 }
 
 template <typename Format>
-void load_gathered(const std::byte* elements, const std::int64_t* addresses,
-                   const std::uint8_t* ok, void* out, std::size_t count) {
+void load_gathered(const std::byte* elements, const std::int64_t* addresses, const std::uint8_t* ok,
+                   void* out, std::size_t count) {
   using Element = typename Format::Element;
   using Lane = typename Format::Lane;
   auto* lanes = static_cast<Lane*>(out);

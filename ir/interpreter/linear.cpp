@@ -48,10 +48,10 @@ Linear combine(const Linear& a, const Linear& b, std::int64_t factor) {
   result.constant = wrapping_add(a.constant, wrapping_multiply(b.constant, factor));
   std::size_t i = 0, j = 0;
   while (i < a.terms.size() || j < b.terms.size()) {
-    const bool left = j == b.terms.size() ||
-                      (i < a.terms.size() && a.terms[i].first <= b.terms[j].first);
-    const bool right = i == a.terms.size() ||
-                       (j < b.terms.size() && b.terms[j].first <= a.terms[i].first);
+    const bool left =
+        j == b.terms.size() || (i < a.terms.size() && a.terms[i].first <= b.terms[j].first);
+    const bool right =
+        i == a.terms.size() || (j < b.terms.size() && b.terms[j].first <= a.terms[i].first);
     const AtomId atom = left ? a.terms[i].first : b.terms[j].first;
     std::int64_t sum = 0;
     if (left) sum = a.terms[i++].second;

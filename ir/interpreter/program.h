@@ -28,9 +28,9 @@ using RegisterId = std::uint32_t;
 /// A linear form whose terms are sorted by how they vary along a strip.
 struct CompiledLinear {
   std::int64_t constant = 0;
-  std::vector<std::pair<LoopVariable, std::int64_t>> variables;   // the same for all lanes
-  std::vector<std::pair<RegisterId, std::int64_t>> uniform;       // registers of one element
-  std::vector<std::pair<RegisterId, std::int64_t>> lanes;         // registers of lanes
+  std::vector<std::pair<LoopVariable, std::int64_t>> variables;  // the same for all lanes
+  std::vector<std::pair<RegisterId, std::int64_t>> uniform;      // registers of one element
+  std::vector<std::pair<RegisterId, std::int64_t>> lanes;        // registers of lanes
   std::vector<std::int64_t> along;  // coefficient of each lane axis; empty if all are 0
   bool is_uniform() const { return lanes.empty() && along.empty(); }
 };
@@ -43,7 +43,7 @@ struct Load {
   };
   std::uint32_t input = 0;
   CompiledLinear address;
-  std::vector<Check> checks;  // of the indices that may lie outside
+  std::vector<Check> checks;                // of the indices that may lie outside
   std::vector<RegisterId> index_registers;  // that may be undefined
   ElementAccess access;
   bool consecutive = false;  // lanes are consecutive elements, and none is checked for each lane
@@ -99,7 +99,8 @@ struct Program {
   std::uint32_t test_slots = 0;
   std::size_t memory = 0;  // bytes of all registers
   RegisterId result = 0;
-  std::size_t lane_count = 0;           // at most so many lanes in a strip
+  double work = 0;             // instructions executed for a strip, if no guard excludes any
+  std::size_t lane_count = 0;  // at most so many lanes in a strip
   std::vector<std::int64_t> lane_sizes;  // extents of the lane axes
 };
 

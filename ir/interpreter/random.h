@@ -14,7 +14,7 @@ namespace lemma::interpreter {
 std::uint64_t random_word(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter);
 
 struct RandomRange {
-  double low = -1, high = 1;  // reals are uniform in [low, high)
+  double low = -1, high = 1;                       // reals are uniform in [low, high)
   std::int64_t integer_low = 0, integer_high = 1;  // integers are uniform in [low, high]
 };
 

@@ -15,15 +15,15 @@ struct Region {
   RegionId parent = no_region;
   std::uint32_t depth = 0;
   bool is_loop = false;
-  bool along_lanes = false;     // a loop whose variable runs along the lanes
-  LoopVariable variable = 0;    // of a loop
-  std::vector<TermId> terms;    // in order of evaluation
+  bool along_lanes = false;   // a loop whose variable runs along the lanes
+  LoopVariable variable = 0;  // of a loop
+  std::vector<TermId> terms;  // in order of evaluation
 };
 
 /// The regions below a term: for a select those of its two branches, for logical_and that of its
 /// right operand, for a reduction its loops from the outside in.
 struct Regions {
-  std::vector<Region> regions;  // the first one is the root
+  std::vector<Region> regions;               // the first one is the root
   std::vector<std::vector<RegionId>> below;  // by term
   VariableSet lane_variables = 0;            // of loops along lanes
 };

@@ -25,6 +25,15 @@ std::optional<std::pair<std::string, std::int64_t>> solve(const Dimension& dimen
   return std::pair{name, value};
 }
 
+/// a*N + b for one symbol N.
+bool is_linear(const Dimension& dimension) {
+  std::map<std::string, int> symbols;
+  collect_symbols(dimension, symbols);
+  if (symbols.size() != 1 || dimension.terms().size() != 1) return false;
+  const Dimension slope = dimension.terms().front().coefficient;
+  return (dimension - slope * Dimension::symbol(symbols.begin()->first)).is_constant();
+}
+
 struct Equation {
   std::size_t input, axis;
   Dimension dimension;
@@ -44,12 +53,12 @@ Result<std::vector<Equation>> equations_of(const Graph& graph, std::span<const T
     const TensorType& declared = graph.type(node.output());
     const std::string& name = graph.input_name(node);
     if (declared.data_type != DataType::undefined && declared.data_type != types[i].data_type)
-      return bad_input(fmt::format("input '{}' is {}, not {}", name, text(types[i]),
-                                   text(declared)));
+      return bad_input(
+          fmt::format("input '{}' is {}, not {}", name, text(types[i]), text(declared)));
     if (!declared.shape) continue;
     if (declared.shape->size() != types[i].shape->size())
-      return bad_input(fmt::format("input '{}' is {}, not {}", name, text(types[i]),
-                                   text(declared)));
+      return bad_input(
+          fmt::format("input '{}' is {}, not {}", name, text(types[i]), text(declared)));
     for (std::size_t axis = 0; axis < declared.shape->size(); ++axis)
       equations.push_back({i, axis, (*declared.shape)[axis], (*types[i].shape)[axis].offset()});
   }
@@ -75,6 +84,9 @@ Result<DimensionBindings> bind_symbols(const Graph& graph, std::span<const Tenso
   }
   for (const Equation& equation : equations) {
     const Dimension known = substitute(equation.dimension, bindings);
+    if (is_linear(known))
+      return bad_input(
+          fmt::format("{} cannot have the size {}", place(graph, equation), equation.size));
     if (!known.is_constant())
       return unsupported(fmt::format("the size {} of {} does not determine its symbols",
                                      equation.size, place(graph, equation)));
@@ -119,7 +131,9 @@ bool is_concrete(const Graph& graph) {
 class Runner {
  public:
   Runner(const Graph& graph, const RunOptions& options)
-      : graph_(graph), options_(options), values_(graph.value_count()),
+      : graph_(graph),
+        options_(options),
+        values_(graph.value_count()),
         uses_(graph.value_count(), 0) {}
 
   Result<std::vector<Tensor>> run(std::vector<Tensor> inputs) {
@@ -164,8 +178,8 @@ class Runner {
     switch (node.kind) {
       case NodeKind::input: return std::vector<Tensor>{std::move(inputs[node.payload])};
       case NodeKind::constant: {
-        LEMMA_ASSIGN_OR_RETURN(Tensor tensor, to_domain(Tensor::of(graph_.constant(node)),
-                                                        options_.domain));
+        LEMMA_ASSIGN_OR_RETURN(Tensor tensor,
+                               to_domain(Tensor::of(graph_.constant(node)), options_.domain));
         return std::vector<Tensor>{std::move(tensor)};
       }
       case NodeKind::opaque: {

@@ -8,10 +8,15 @@
 namespace lemma::interpreter {
 
 StripEvaluator::StripEvaluator(const Program& program, std::span<const std::byte* const> inputs)
-    : program_(program), inputs_(inputs.begin(), inputs.end()),
-      data_(program.registers.size()), ok_(program.registers.size(), nullptr),
-      all_ok_(program.registers.size(), 1), variables_(first_term_atom, 0),
-      notes_(program.test_slots, 0), addresses_(program.lane_count), indices_(program.lane_count),
+    : program_(program),
+      inputs_(inputs.begin(), inputs.end()),
+      data_(program.registers.size()),
+      ok_(program.registers.size(), nullptr),
+      all_ok_(program.registers.size(), 1),
+      variables_(first_term_atom, 0),
+      notes_(program.test_slots, 0),
+      addresses_(program.lane_count),
+      indices_(program.lane_count),
       inside_(program.lane_count) {
   // One cache line more, for the alignment of the first register.
   memory_.reset(new std::byte[program.memory + 64]);
@@ -275,8 +280,7 @@ void compare_line(ExpressionKind kind, std::int64_t first, std::int64_t stride, 
   // The first lane with the other answer: d >= 0 or d > 0 upwards, d <= 0 or d < 0 downwards.
   const std::int64_t bound = kind == ExpressionKind::less ? 0 : 1;
   const std::int64_t change =
-      stride > 0 ? -floor_divide(first - bound, stride)
-                 : floor_divide(first - bound, -stride) + 1;
+      stride > 0 ? -floor_divide(first - bound, stride) : floor_divide(first - bound, -stride) + 1;
   std::memset(out, at_start ? 1 : 0, static_cast<std::size_t>(change));
   std::memset(out + change, at_start ? 0 : 1, count - static_cast<std::size_t>(change));
 }

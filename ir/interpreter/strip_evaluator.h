@@ -88,15 +88,15 @@ class StripEvaluator {
   std::vector<std::uint8_t*> ok_;     // by register that tracks: a byte for each lane
   std::vector<std::uint8_t> all_ok_;  // the bytes are not written where all lanes are defined
   std::vector<std::int64_t> variables_;
-  std::vector<std::uint8_t> notes_;   // of tests: 0 none, 1 some, 2 all
+  std::vector<std::uint8_t> notes_;  // of tests: 0 none, 1 some, 2 all
 
   // A segment is a run of lanes along the last lane axis.
   std::size_t count_ = 1, rank_ = 0;
-  std::vector<std::size_t> segment_begin_;          // and the end of the last one
-  std::vector<std::int64_t> segment_values_;        // of the lane axes where a segment begins
-  std::vector<std::int64_t> addresses_, indices_;   // scratch
-  std::vector<std::uint8_t> inside_;                // scratch
-  std::vector<std::int64_t> check_bases_;           // scratch
+  std::vector<std::size_t> segment_begin_;         // and the end of the last one
+  std::vector<std::int64_t> segment_values_;       // of the lane axes where a segment begins
+  std::vector<std::int64_t> addresses_, indices_;  // scratch
+  std::vector<std::uint8_t> inside_;               // scratch
+  std::vector<std::int64_t> check_bases_;          // scratch
 
   std::optional<std::size_t> explained_lane_;
   std::vector<std::string> causes_;  // by register

@@ -42,7 +42,8 @@ void StripEvaluator::load_affine(const Load& load, RegisterId out) {
   if (uniform(out)) return load.access.load(elements, address, 0, own(out), 1);
   if (load.consecutive) {
     const std::int64_t first = address + along(load.address, 0);
-    const std::byte* place = elements + first * static_cast<std::int64_t>(load.access.element_bytes);
+    const std::byte* place =
+        elements + first * static_cast<std::int64_t>(load.access.element_bytes);
     // Lanes may be read where they lie, if they lie as lanes do.
     if (load.access.is_lane_format &&
         reinterpret_cast<std::uintptr_t>(place) % load.access.element_bytes == 0) {
@@ -86,8 +87,7 @@ void StripEvaluator::load_line(const Load& load, RegisterId out, std::size_t seg
   const std::int64_t first = address + along(load.address, segment);
   if (low == 0 && high == count) {
     load.access.load(inputs_[load.input], first, stride, lanes, static_cast<std::size_t>(count));
-    if (tracks(out) && all_ok_[out] == 0)
-      std::fill_n(ok_[out] + begin, count, std::uint8_t{1});
+    if (tracks(out) && all_ok_[out] == 0) std::fill_n(ok_[out] + begin, count, std::uint8_t{1});
     return;
   }
   if (all_ok_[out] != 0) {
@@ -117,7 +117,8 @@ void StripEvaluator::load_gathered(const Load& load, RegisterId out) {
         inside_[lane] &= static_cast<std::uint64_t>(indices_[lane]) < size ? 1 : 0;
     }
     for (const RegisterId id : load.index_registers)
-      for (std::size_t lane = 0; lane < count; ++lane) inside_[lane] &= is_defined(id, lane) ? 1 : 0;
+      for (std::size_t lane = 0; lane < count; ++lane)
+        inside_[lane] &= is_defined(id, lane) ? 1 : 0;
     all_ok_[out] = std::memchr(ok, 0, count) == nullptr ? 1 : 0;
     if (all_ok_[out] == 0)
       std::memcpy(ok_[out], ok, count);
@@ -143,7 +144,8 @@ std::int64_t StripEvaluator::value_at(const CompiledLinear& form, std::size_t la
   if (!form.along.empty()) {
     std::size_t segment = 0;
     while (segment_begin_[segment + 1] <= lane) ++segment;
-    value += along(form, segment) + static_cast<std::int64_t>(lane - segment_begin_[segment]) * step(form);
+    value += along(form, segment) +
+             static_cast<std::int64_t>(lane - segment_begin_[segment]) * step(form);
   }
   for (const auto& [id, factor] : form.lanes)
     value += static_cast<const std::int64_t*>(data_[id])[lane] * factor;
@@ -205,7 +207,8 @@ void StripEvaluator::note_cause(const Instruction& i) {
     const std::size_t count =
         i.opcode == Opcode::combine_lanes ? program_.lane_count : count_of(i.out);
     lane = 0;
-    while (lane + 1 < count && is_defined(i.opcode == Opcode::combine_lanes ? i.a : i.out, lane)) ++lane;
+    while (lane + 1 < count && is_defined(i.opcode == Opcode::combine_lanes ? i.a : i.out, lane))
+      ++lane;
   }
   if (is_defined(i.out, lane))
     causes_[i.out].clear();

@@ -39,8 +39,7 @@ Tensor Tensor::over(DataType type, Sizes sizes, std::shared_ptr<const void> owne
 
 Tensor Tensor::uninitialized(DataType type, Sizes sizes, Domain domain) {
   Tensor result = over(type, std::move(sizes), nullptr, {}, domain);
-  const std::size_t size =
-      static_cast<std::size_t>(result.element_count()) * result.element_size();
+  const std::size_t size = static_cast<std::size_t>(result.element_count()) * result.element_size();
   // Storage for a vector register at the least, so that wide loads at the end stay inside.
   std::shared_ptr<std::byte[]> memory(new std::byte[size + 64]);
   result.writable_ = memory.get();
@@ -150,10 +149,10 @@ std::vector<double> Tensor::reals() const {
     case Domain::exact_integer: {
       std::vector<double> result;
       for (const std::int64_t value : words<std::int64_t>(bytes_))
-        result.push_back(value == INT64_MAX || value == INT64_MIN
-                             ? std::copysign(std::numeric_limits<double>::infinity(),
-                                             static_cast<double>(value))
-                             : static_cast<double>(value));
+        result.push_back(
+            value == INT64_MAX || value == INT64_MIN
+                ? std::copysign(std::numeric_limits<double>::infinity(), static_cast<double>(value))
+                : static_cast<double>(value));
       return result;
     }
     case Domain::prime_field: {

@@ -24,8 +24,7 @@ std::size_t hash_of(const Term& term) {
       absl::HashOf(static_cast<int>(term.kind), static_cast<int>(term.function),
                    static_cast<int>(term.type), term.operands, term.bits, term.linear.constant,
                    term.linear.terms, term.divisor, term.input, term.bound);
-  for (const Linear& index : term.indices)
-    state = absl::HashOf(state, index.constant, index.terms);
+  for (const Linear& index : term.indices) state = absl::HashOf(state, index.constant, index.terms);
   return state;
 }
 
@@ -243,8 +242,8 @@ void TermGraph::derive(Term& term) const {
   for (const LoopVariable v : term.bound) term.depends &= ~set_of(v);
   for (std::size_t axis = 0; axis < term.indices.size(); ++axis) {
     term.depends |= depends(term.indices[axis]);
-    term.may_be_undefined = term.may_be_undefined || may_be_undefined(term.indices[axis]) ||
-                            !is_inside(term, axis);
+    term.may_be_undefined =
+        term.may_be_undefined || may_be_undefined(term.indices[axis]) || !is_inside(term, axis);
   }
   if (term.type == DataType::i64) term.range = derive_range(term);
   const bool operates = term.operands.size() == 2 && term.kind != Kind::read;

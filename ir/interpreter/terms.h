@@ -17,8 +17,8 @@
 namespace lemma::interpreter {
 
 using TermId = std::uint32_t;
-using LoopVariable = std::uint32_t;   // below first_term_atom
-using VariableSet = std::uint64_t;    // a bit for each loop variable
+using LoopVariable = std::uint32_t;  // below first_term_atom
+using VariableSet = std::uint64_t;   // a bit for each loop variable
 constexpr VariableSet set_of(LoopVariable v) { return VariableSet{1} << v; }
 
 struct Term {
@@ -35,8 +35,8 @@ struct Term {
 
   // Derived.
   LaneKind lanes = LaneKind::integer;
-  VariableSet depends = 0;      // free variables
-  Interval range;               // of i64 terms
+  VariableSet depends = 0;        // free variables
+  Interval range;                 // of i64 terms
   bool may_be_undefined = false;  // for some lanes
 };
 

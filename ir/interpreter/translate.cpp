@@ -54,7 +54,7 @@ class Translator {
     ExpressionId id;
     Environment environment;  // of the free variables
     bool expanded = false;
-    Environment inner;        // for the operands: reductions add their variables
+    Environment inner;  // for the operands: reductions add their variables
     std::vector<LoopVariable> bound;
   };
 
@@ -113,8 +113,8 @@ class Translator {
       case Kind::integer_constant:
       case Kind::real_constant: {
         Term term;
-        LEMMA_ASSIGN_OR_RETURN(
-            term.bits, constant_lane(node.real, node.integer, node.type, graph_.domain()));
+        LEMMA_ASSIGN_OR_RETURN(term.bits,
+                               constant_lane(node.real, node.integer, node.type, graph_.domain()));
         term.kind = node.kind;
         term.type = node.type;
         return graph_.add(std::move(term));

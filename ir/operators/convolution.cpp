@@ -29,7 +29,8 @@ Result<void> check_kernel_shape(const OnnxCall& call, const Shape& weight) {
     return bad_input("kernel_shape does not have a size for each spatial axis of the weight");
   for (std::size_t i = 0; i < sizes->size(); ++i)
     if (!agree(weight[2 + i], Dimension((*sizes)[i])))
-      return bad_input(fmt::format("kernel_shape differs from the weight's shape {}", text(weight)));
+      return bad_input(
+          fmt::format("kernel_shape differs from the weight's shape {}", text(weight)));
   return {};
 }
 
@@ -53,8 +54,8 @@ Result<void> check_operands(const Instance& in, const Dimension& channels) {
   LEMMA_RETURN_IF_ERROR(require_types(in, TypeSet::real));
   if (!in.has(2)) return {};
   if (in.rank(2) != 1 || !agree(in.shape(2)[0], channels))
-    return bad_input(fmt::format("the bias has the shape {}, not [{}]", text(in.shape(2)),
-                                 channels.text()));
+    return bad_input(
+        fmt::format("the bias has the shape {}, not [{}]", text(in.shape(2)), channels.text()));
   return {};
 }
 
@@ -72,8 +73,8 @@ Result<Dimension> per_group(const Dimension& size, const Dimension& group, const
     return bad_input(fmt::format("group {} is not positive", group.text()));
   if (const auto quotient = exact_div(size, group)) return *quotient;
   if (size.is_constant() && group.is_constant())
-    return bad_input(fmt::format("{} {} cannot be divided into {} groups", size.text(), what,
-                                 group.text()));
+    return bad_input(
+        fmt::format("{} {} cannot be divided into {} groups", size.text(), what, group.text()));
   return floor_div(size, group);
 }
 
@@ -124,8 +125,8 @@ Definition define_conv(const Instance& in) {
 }
 
 Result<ImportedCall> import_conv(const OnnxCall& call, ImportedCall standard) {
-  LEMMA_RETURN_IF_ERROR(only_attributes(
-      call, {"auto_pad", "kernel_shape", "strides", "pads", "dilations", "group"}));
+  LEMMA_RETURN_IF_ERROR(
+      only_attributes(call, {"auto_pad", "kernel_shape", "strides", "pads", "dilations", "group"}));
   LEMMA_ASSIGN_OR_RETURN(const Shape weight, weight_shape(call));
   LEMMA_RETURN_IF_ERROR(check_kernel_shape(call, weight));
   LEMMA_RETURN_IF_ERROR(resolve_auto_pad(call, kernel_of(weight), standard));
@@ -134,10 +135,8 @@ Result<ImportedCall> import_conv(const OnnxCall& call, ImportedCall standard) {
 
 constexpr std::array conv_attributes = {strides_attribute, pads_attribute, dilations_attribute,
                                         group_attribute};
-constexpr std::array conv_onnx = {OnnxMapping{.name = "Conv",
-                                              .since = 1,
-                                              .import_hook = import_conv,
-                                              .export_hook = export_kernel_shape}};
+constexpr std::array conv_onnx = {OnnxMapping{
+    .name = "Conv", .since = 1, .import_hook = import_conv, .export_hook = export_kernel_shape}};
 
 // ---- ConvTranspose ----------------------------------------------------------------------------
 
@@ -238,8 +237,8 @@ Result<void> set_transposed_pads(const OnnxCall& call, const Shape& weight, cons
   for (std::size_t i = 0; i < spatial; ++i) {
     const Dimension total = transposed_size(windows[i], output_padding[i]) - sizes[i];
     if (!total.is_constant())
-      return unsupported(fmt::format("padding for an output of {} depends on run time",
-                                     sizes[i].text()));
+      return unsupported(
+          fmt::format("padding for an output of {} depends on run time", sizes[i].text()));
     const std::int64_t excess = std::max<std::int64_t>(total.offset(), 0);
     output_padding[i] = output_padding[i] + (excess - total.offset());
     const std::int64_t small = excess / 2;
@@ -252,9 +251,9 @@ Result<void> set_transposed_pads(const OnnxCall& call, const Shape& weight, cons
 }
 
 Result<ImportedCall> import_transposed(const OnnxCall& call, ImportedCall standard) {
-  LEMMA_RETURN_IF_ERROR(only_attributes(call, {"auto_pad", "kernel_shape", "strides", "pads",
-                                               "dilations", "group", "output_padding",
-                                               "output_shape"}));
+  LEMMA_RETURN_IF_ERROR(
+      only_attributes(call, {"auto_pad", "kernel_shape", "strides", "pads", "dilations", "group",
+                             "output_padding", "output_shape"}));
   LEMMA_ASSIGN_OR_RETURN(const Shape weight, weight_shape(call));
   LEMMA_RETURN_IF_ERROR(check_kernel_shape(call, weight));
   const std::size_t spatial = weight.size() - 2;

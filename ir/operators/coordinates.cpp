@@ -116,11 +116,11 @@ namespace {
 Coordinate reduced(Coordinate at) {
   if (!at.slope.is_constant() || !at.offset.is_constant() || !at.denominator.is_constant())
     return at;
-  const std::int64_t common = std::gcd(std::gcd(at.slope.offset(), at.offset.offset()),
-                                       at.denominator.offset());
+  const std::int64_t common =
+      std::gcd(std::gcd(at.slope.offset(), at.offset.offset()), at.denominator.offset());
   if (common <= 1) return at;
-  return {at.slope.offset() / common, at.offset.offset() / common,
-          at.denominator.offset() / common, at.zero_if_single};
+  return {at.slope.offset() / common, at.offset.offset() / common, at.denominator.offset() / common,
+          at.zero_if_single};
 }
 
 /// Output length is 1, so far as it is known.
@@ -189,8 +189,8 @@ bool stays_inside(const ResizedAxis& axis, const Coordinate& at) {
   const Dimension last = at.slope * (axis.output - 1) + at.offset;
   if (at.slope.is_constant() && at.slope.offset() >= 0 && at.offset.is_constant() &&
       at.denominator.is_constant() && last.is_constant() && axis.input.is_constant())
-    return at.offset.offset() >= 0 && floor_div(last, at.denominator).offset() <
-                                          axis.input.offset();
+    return at.offset.offset() >= 0 &&
+           floor_div(last, at.denominator).offset() < axis.input.offset();
   return at.slope.is(1) && at.offset.is(0) && axis.output == axis.input * at.denominator;
 }
 

@@ -33,7 +33,8 @@ std::int64_t least_step(std::int64_t a, std::int64_t b, std::int64_t c, std::int
 
 std::optional<Fraction> simplest_fraction(double value) {
   const auto rounded = static_cast<float>(value);
-  if (!std::isfinite(rounded) || std::abs(rounded) >= static_cast<float>(limit)) return std::nullopt;
+  if (!std::isfinite(rounded) || std::abs(rounded) >= static_cast<float>(limit))
+    return std::nullopt;
   if (rounded < 0) {
     auto positive = simplest_fraction(-value);
     if (positive) positive->numerator = -positive->numerator;

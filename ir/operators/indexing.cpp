@@ -83,8 +83,8 @@ Result<std::vector<TensorType>> infer_gather_nd(const Instance& in) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(batch); ++i) {
     const auto size = agree(shape[i], in.shape(0)[i]);
     if (!size)
-      return bad_input(fmt::format("batch axes of indices {} and data {} differ",
-                                   text(in.shape(1)), text(in.shape(0))));
+      return bad_input(fmt::format("batch axes of indices {} and data {} differ", text(in.shape(1)),
+                                   text(in.shape(0))));
     shape[i] = *size;
   }
   const Shape rest = part(in.shape(0), static_cast<std::size_t>(batch) + width, in.rank(0));
@@ -102,8 +102,7 @@ Definition define_gather_nd(const Instance& in) {
   for (std::size_t j = 0; j < width; ++j) {
     std::vector<Expression> at(axes.begin(), outer);
     at.push_back(d.integer(static_cast<std::int64_t>(j)));
-    indices.push_back(
-        read_index(d, in, 1, at, in.shape(0)[static_cast<std::size_t>(batch) + j]));
+    indices.push_back(read_index(d, in, 1, at, in.shape(0)[static_cast<std::size_t>(batch) + j]));
   }
   indices.insert(indices.end(), outer, axes.end());
   d.output(axes, d.read(0, in.type(0), indices));
@@ -140,9 +139,9 @@ Definition define_one_hot(const Instance& in) {
   std::vector<Expression> at = axes;
   at.erase(at.begin() + axis);
   const Expression hot = read_index(d, in, 0, at, in.attributes.dimension("depth"));
-  d.output(axes, d.select(hot == axes[static_cast<std::size_t>(axis)],
-                          d.read(1, in.type(1), {d.integer(1)}),
-                          d.read(1, in.type(1), {d.integer(0)})));
+  d.output(axes,
+           d.select(hot == axes[static_cast<std::size_t>(axis)],
+                    d.read(1, in.type(1), {d.integer(1)}), d.read(1, in.type(1), {d.integer(0)})));
   return std::move(d).finish();
 }
 
@@ -177,9 +176,8 @@ Expression position_of_rank(DefinitionBuilder& d, const Instance& in,
   const Expression x = element(candidate), y = element(other);
   const Expression before = (largest ? x < y : y < x) || ((x == y) && (other < candidate));
   const Expression rank = d.sum({other}, d.select(before, d.integer(1), d.integer(0)));
-  return d.reduce(
-      ExpressionKind::minimum_over, {candidate},
-      d.select(rank == axes[axis], candidate, d.highest(DataType::i64)));
+  return d.reduce(ExpressionKind::minimum_over, {candidate},
+                  d.select(rank == axes[axis], candidate, d.highest(DataType::i64)));
 }
 
 Definition define_top_k(const Instance& in) {
@@ -231,14 +229,29 @@ Result<ExportedCall> export_k(const Instance& in, int opset, ExportedCall standa
   return export_top_k(in, opset, std::move(standard));
 }
 
+/// ONNX Runtime lacks kernels for an i64 depth beside some types of indices and values.
+Result<ExportedCall> export_one_hot(const Instance& in, int, ExportedCall standard) {
+  const Dimension& depth = in.attributes.dimension("depth");
+  if (!depth.is_constant()) return standard;
+  const DataType indices = in.type(0), values = in.type(1);
+  if ((indices == DataType::f32 && values == DataType::f32) ||
+      (indices == DataType::i64 && values == DataType::i32))
+    standard.inputs[1] =
+        Constant::of(DataType::f32, {}, std::vector{static_cast<float>(depth.offset())});
+  if (indices == DataType::i32 && values == DataType::f32)
+    standard.inputs[1] =
+        Constant::of(DataType::i32, {}, std::vector{static_cast<std::int32_t>(depth.offset())});
+  return standard;
+}
+
 constexpr std::array one_hot_parameters = {OnnxParameter{"depth", 1, 1}};
 constexpr std::array top_k_parameters = {OnnxParameter{"k", 1, 10}};
 constexpr std::array gather_onnx = {OnnxMapping{.name = "Gather", .since = 1}};
 constexpr std::array gather_elements_onnx = {OnnxMapping{.name = "GatherElements", .since = 11}};
 constexpr std::array gather_nd_onnx = {
     OnnxMapping{.name = "GatherND", .since = 11, .export_hook = export_gather_nd}};
-constexpr std::array one_hot_onnx = {
-    OnnxMapping{.name = "OneHot", .since = 9, .parameters = one_hot_parameters}};
+constexpr std::array one_hot_onnx = {OnnxMapping{
+    .name = "OneHot", .since = 9, .parameters = one_hot_parameters, .export_hook = export_one_hot}};
 constexpr std::array top_k_onnx = {OnnxMapping{
     .name = "TopK", .since = 1, .parameters = top_k_parameters, .export_hook = export_k}};
 
@@ -297,8 +310,8 @@ Result<std::size_t> index_width(const Instance& in) {
   if (!width.is_constant())
     return unsupported(fmt::format("index vectors of the symbolic length {}", width.text()));
   if (width.offset() < 0 || width.offset() > static_cast<std::int64_t>(in.rank(0)))
-    return bad_input(fmt::format("index vectors of length {} for {} axes", width.offset(),
-                                 in.rank(0)));
+    return bad_input(
+        fmt::format("index vectors of length {} for {} axes", width.offset(), in.rank(0)));
   return static_cast<std::size_t>(width.offset());
 }
 

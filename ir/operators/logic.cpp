@@ -107,8 +107,21 @@ Result<ImportedCall> import_cast(const OnnxCall& call, ImportedCall imported) {
   return imported;
 }
 
+/// Of the second operand nothing but its element type matters, and that is known here.
+Result<ImportedCall> import_cast_like(const OnnxCall& call, ImportedCall imported) {
+  LEMMA_ASSIGN_OR_RETURN(imported, import_cast(call, std::move(imported)));
+  if (call.inputs.size() != 2) return bad_input("two inputs are needed");
+  if (!is_computable(call.inputs[1].type.data_type))
+    return unsupported(fmt::format("a cast to {}", name(call.inputs[1].type.data_type)));
+  imported.attributes.set("to", call.inputs[1].type.data_type);
+  imported.inputs = {0};
+  return imported;
+}
+
 constexpr std::array cast_onnx = {
-    OnnxMapping{.name = "Cast", .since = 6, .import_hook = import_cast}};
+    OnnxMapping{.name = "Cast", .since = 6, .import_hook = import_cast},
+    OnnxMapping{
+        .name = "CastLike", .since = 15, .import_hook = import_cast_like, .import_only = true}};
 
 constexpr OperatorRecord cast_record() {
   OperatorRecord result = unary_record<"Cast", TypeSet::any, cast>(

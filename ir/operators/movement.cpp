@@ -89,15 +89,15 @@ Definition define_concat(const Instance& in) {
     indices[axis] = axes[axis] - end;
     const Expression element = d.read(static_cast<std::uint32_t>(i), in.type(0), indices);
     const bool last = i + 1 == in.inputs.size();
-    value = last ? element
-                 : d.select(axes[axis] < d.extent(end + in.shape(i)[axis]), element, value);
+    value =
+        last ? element : d.select(axes[axis] < d.extent(end + in.shape(i)[axis]), element, value);
   }
   d.output(axes, value);
   return std::move(d).finish();
 }
 
-constexpr std::array concat_attributes = {AttributeSpecification{
-    "axis", AttributeKind::integer, "required", AttributeRole::axis}};
+constexpr std::array concat_attributes = {
+    AttributeSpecification{"axis", AttributeKind::integer, "required", AttributeRole::axis}};
 constexpr std::array concat_onnx = {OnnxMapping{.name = "Concat", .since = 4}};
 
 // ---- Split ------------------------------------------------------------------------------------
@@ -167,10 +167,8 @@ constexpr std::array split_attributes = {
     AttributeSpecification{"split", AttributeKind::dimensions, "optional"}};
 constexpr std::array split_parameters = {
     OnnxParameter{.attribute = "split", .input = 1, .input_since = 13}};
-constexpr std::array split_onnx = {OnnxMapping{.name = "Split",
-                                               .since = 2,
-                                               .parameters = split_parameters,
-                                               .import_hook = import_split}};
+constexpr std::array split_onnx = {OnnxMapping{
+    .name = "Split", .since = 2, .parameters = split_parameters, .import_hook = import_split}};
 
 constexpr std::array records = {
     OperatorRecord{.name = "Transpose",

@@ -137,7 +137,8 @@ Result<ImportedCall> import_pad(const OnnxCall& call, ImportedCall standard) {
 Constant scalar_of(DataType type, double value) {
   switch (type) {
     case DataType::f64: return Constant::of(type, {}, std::vector<double>{value});
-    case DataType::f32: return Constant::of(type, {}, std::vector<float>{static_cast<float>(value)});
+    case DataType::f32:
+      return Constant::of(type, {}, std::vector<float>{static_cast<float>(value)});
     case DataType::f16:
       return Constant::of(type, {}, std::vector{f32_to_f16(static_cast<float>(value))});
     case DataType::bf16:

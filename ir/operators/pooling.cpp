@@ -76,9 +76,9 @@ Result<std::vector<TensorType>> infer_max_pool(const Instance& in) {
 Expression window_maximum(DefinitionBuilder& d, const Instance& in,
                           const std::vector<Expression>& axes) {
   const Window window = window_at(d, in, axes);
-  return d.reduce(ExpressionKind::maximum_over, window.bound,
-                  d.select(window.guard, d.read(0, in.type(0), window.position),
-                           d.lowest(in.type(0))));
+  return d.reduce(
+      ExpressionKind::maximum_over, window.bound,
+      d.select(window.guard, d.read(0, in.type(0), window.position), d.lowest(in.type(0))));
 }
 
 /// Row-major position in `shape` to the position with the spatial axes in reverse order.
@@ -101,9 +101,9 @@ void define_max_pool_indices(DefinitionBuilder& d, const Instance& in) {
   const Expression greatest = window_maximum(d, in, axes);
   const Window window = window_at(d, in, axes);
   const Expression found = window.guard && (d.read(0, in.type(0), window.position) == greatest);
-  Expression index = d.reduce(ExpressionKind::minimum_over, window.bound,
-                              d.select(found, flat_index(d, shape, window.position),
-                                       d.highest(DataType::i64)));
+  Expression index =
+      d.reduce(ExpressionKind::minimum_over, window.bound,
+               d.select(found, flat_index(d, shape, window.position), d.highest(DataType::i64)));
   if (in.attributes.integer("storage_order") != 0) index = reverse_spatial_order(d, shape, index);
   d.output(axes, index);
 }
@@ -176,9 +176,9 @@ Definition define_average_pool(const Instance& in) {
   DefinitionBuilder d;
   const std::vector<Expression> axes = d.variables(output_shape(in, infer_real_pool));
   const Window window = window_at(d, in, axes);
-  const Expression sum =
-      d.sum(window.bound, d.select(window.guard, d.read(0, in.type(0), window.position),
-                                   d.constant(0, in.type(0))));
+  const Expression sum = d.sum(
+      window.bound,
+      d.select(window.guard, d.read(0, in.type(0), window.position), d.constant(0, in.type(0))));
   Expression size = d.integer(1);
   const std::vector<WindowAxis> windows = pool_axes(in);
   for (std::size_t i = 0; i < windows.size(); ++i)
@@ -193,8 +193,7 @@ Expression power_of(DefinitionBuilder& d, Expression x, std::int64_t p) {
   if (p == 2) return x * x;
   const Expression magnitude = d.apply(ScalarFunction::absolute, x);
   if (p == 1) return magnitude;
-  return d.binary(ExpressionKind::power, magnitude,
-                  d.real(static_cast<double>(p), x.type()));
+  return d.binary(ExpressionKind::power, magnitude, d.real(static_cast<double>(p), x.type()));
 }
 
 Expression root_of(DefinitionBuilder& d, Expression x, std::int64_t p) {
@@ -219,9 +218,8 @@ Definition define_lp_pool(const Instance& in) {
   const std::vector<Expression> axes = d.variables(output_shape(in, infer_lp_pool));
   const Window window = window_at(d, in, axes);
   const Expression element = d.read(0, in.type(0), window.position);
-  const Expression sum =
-      d.sum(window.bound,
-            d.select(window.guard, power_of(d, element, p), d.constant(0, in.type(0))));
+  const Expression sum = d.sum(
+      window.bound, d.select(window.guard, power_of(d, element, p), d.constant(0, in.type(0))));
   d.output(axes, root_of(d, sum, p));
   return std::move(d).finish();
 }
@@ -284,16 +282,16 @@ constexpr AttributeSpecification ceil_mode_attribute = {"ceil_mode", AttributeKi
 constexpr AttributeSpecification power_attribute = {"p", AttributeKind::integer, "2"};
 
 constexpr std::array max_pool_attributes = {
-    kernel_attribute,    strides_attribute,   pads_attribute,
-    dilations_attribute, ceil_mode_attribute,
-    AttributeSpecification{"storage_order", AttributeKind::integer, "0"}};
+    kernel_attribute,    strides_attribute,
+    pads_attribute,      dilations_attribute,
+    ceil_mode_attribute, AttributeSpecification{"storage_order", AttributeKind::integer, "0"}};
 constexpr std::array max_pool_onnx = {OnnxMapping{
     .name = "MaxPool", .since = 1, .import_hook = import_pool, .export_hook = export_max_pool}};
 
 constexpr std::array average_pool_attributes = {
-    kernel_attribute,    strides_attribute,   pads_attribute,
-    dilations_attribute, ceil_mode_attribute,
-    AttributeSpecification{"count_include_pad", AttributeKind::integer, "0"}};
+    kernel_attribute,    strides_attribute,
+    pads_attribute,      dilations_attribute,
+    ceil_mode_attribute, AttributeSpecification{"count_include_pad", AttributeKind::integer, "0"}};
 constexpr std::array average_pool_onnx = {OnnxMapping{.name = "AveragePool",
                                                       .since = 7,
                                                       .import_hook = import_pool,

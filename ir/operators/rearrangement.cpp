@@ -49,23 +49,22 @@ Result<void> check_blocks(const Instance& in) {
   const Dimension& block = in.attributes.dimension("blocksize");
   if (block.is_constant() && block.offset() < 1)
     return bad_input(fmt::format("blocksize {} is not positive", block.text()));
-  return {};
+  const std::string& mode = in.attributes.string("mode");
+  if (mode == "DCR" || mode == "CRD") return {};
+  return bad_input(fmt::format("mode '{}' is not known", mode));
 }
 
 /// size / divisor, which must be exact unless it depends on symbols.
 Result<Dimension> divided(const Dimension& size, const Dimension& divisor, const char* what) {
   if (const auto quotient = exact_div(size, divisor)) return *quotient;
   if (size.is_constant() && divisor.is_constant())
-    return bad_input(fmt::format("{} {} cannot be divided by {}", what, size.text(),
-                                 divisor.text()));
+    return bad_input(
+        fmt::format("{} {} cannot be divided by {}", what, size.text(), divisor.text()));
   return floor_div(size, divisor);
 }
 
 Result<std::vector<TensorType>> infer_depth_to_space(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(check_blocks(in));
-  const std::string& mode = in.attributes.string("mode");
-  if (mode != "DCR" && mode != "CRD")
-    return bad_input(fmt::format("mode '{}' is not known", mode));
   const Dimension& block = in.attributes.dimension("blocksize");
   const Shape& x = in.shape(0);
   LEMMA_ASSIGN_OR_RETURN(Dimension depth, divided(x[1], block * block, "the number of channels"));
@@ -82,8 +81,9 @@ Definition define_depth_to_space(const Instance& in) {
   const Expression channel = in.attributes.string("mode") == "DCR"
                                  ? cell * shape[1] + axes[1]
                                  : axes[1] * (block * block) + cell;
-  d.output(axes, d.read(0, in.type(0), {axes[0], channel, d.floor_div(axes[2], block),
-                                        d.floor_div(axes[3], block)}));
+  d.output(axes,
+           d.read(0, in.type(0),
+                  {axes[0], channel, d.floor_div(axes[2], block), d.floor_div(axes[3], block)}));
   return std::move(d).finish();
 }
 
@@ -101,36 +101,34 @@ Definition define_space_to_depth(const Instance& in) {
   DefinitionBuilder d;
   const Dimension& block = in.attributes.dimension("blocksize");
   const Dimension& depth = in.shape(0)[1];
+  const Dimension cells = block * block;
+  const bool depth_last = in.attributes.string("mode") == "DCR";
   const std::vector<Expression> axes = d.variables(output_shape(in, infer_space_to_depth));
-  const Expression cell = d.floor_div(axes[1], depth);
-  d.output(axes, d.read(0, in.type(0), {axes[0], d.floor_mod(axes[1], depth),
-                                        axes[2] * block + d.floor_div(cell, block),
-                                        axes[3] * block + d.floor_mod(cell, block)}));
+  const Expression cell = depth_last ? d.floor_div(axes[1], depth) : d.floor_mod(axes[1], cells);
+  const Expression channel = depth_last ? d.floor_mod(axes[1], depth) : d.floor_div(axes[1], cells);
+  d.output(axes, d.read(0, in.type(0),
+                        {axes[0], channel, axes[2] * block + d.floor_div(cell, block),
+                         axes[3] * block + d.floor_mod(cell, block)}));
   return std::move(d).finish();
 }
 
-Result<ExportedCall> export_depth_to_space(const Instance& in, int opset, ExportedCall standard) {
-  if (opset >= 11) return standard;
-  if (in.attributes.string("mode") != "DCR") return unsupported("mode CRD needs operator set 11");
+/// Only the mode DCR existed before it became an attribute.
+template <int mode_since>
+Result<ExportedCall> export_blocks(const Instance& in, int opset, ExportedCall standard) {
+  if (opset >= mode_since) return standard;
+  if (in.attributes.string("mode") != "DCR")
+    return unsupported(fmt::format("mode CRD needs operator set {}", mode_since));
   standard.attributes.erase("mode");
   return standard;
 }
 
-constexpr AttributeSpecification block_attribute = {"blocksize", AttributeKind::dimension};
-constexpr std::array depth_to_space_attributes = {
-    block_attribute, AttributeSpecification{"mode", AttributeKind::string, "\"DCR\""}};
-constexpr std::array space_to_depth_attributes = {block_attribute};
-
-Result<ImportedCall> import_depth_to_space(const OnnxCall& call, ImportedCall standard) {
-  LEMMA_RETURN_IF_ERROR(only_attributes(call, {"blocksize", "mode"}));
-  return standard;
-}
-
-constexpr std::array depth_to_space_onnx = {OnnxMapping{.name = "DepthToSpace",
-                                                        .since = 1,
-                                                        .import_hook = import_depth_to_space,
-                                                        .export_hook = export_depth_to_space}};
-constexpr std::array space_to_depth_onnx = {OnnxMapping{.name = "SpaceToDepth", .since = 1}};
+constexpr std::array block_attributes = {
+    AttributeSpecification{"blocksize", AttributeKind::dimension},
+    AttributeSpecification{"mode", AttributeKind::string, "\"DCR\""}};
+constexpr std::array depth_to_space_onnx = {
+    OnnxMapping{.name = "DepthToSpace", .since = 1, .export_hook = export_blocks<11>}};
+constexpr std::array space_to_depth_onnx = {
+    OnnxMapping{.name = "SpaceToDepth", .since = 1, .export_hook = export_blocks<28>}};
 
 // ---- ReverseSequence --------------------------------------------------------------------------
 
@@ -156,8 +154,7 @@ Definition define_reverse_sequence(const Instance& in) {
   const std::vector<Expression> axes = d.variables(in.shape(0));
   std::vector<Expression> indices = axes;
   const Expression length = d.cast(d.read(1, in.type(1), {axes[batch]}), DataType::i64);
-  indices[time] =
-      d.select(axes[time] < length, length - d.integer(1) - axes[time], axes[time]);
+  indices[time] = d.select(axes[time] < length, length - d.integer(1) - axes[time], axes[time]);
   d.output(axes, d.read(0, in.type(0), indices));
   return std::move(d).finish();
 }
@@ -165,8 +162,7 @@ Definition define_reverse_sequence(const Instance& in) {
 constexpr std::array reverse_sequence_attributes = {
     AttributeSpecification{"time_axis", AttributeKind::integer, "0", AttributeRole::axis},
     AttributeSpecification{"batch_axis", AttributeKind::integer, "1", AttributeRole::axis}};
-constexpr std::array reverse_sequence_onnx = {
-    OnnxMapping{.name = "ReverseSequence", .since = 10}};
+constexpr std::array reverse_sequence_onnx = {OnnxMapping{.name = "ReverseSequence", .since = 10}};
 
 constexpr std::array records = {
     OperatorRecord{.name = "Tile",
@@ -182,7 +178,7 @@ constexpr std::array records = {
                    .summary = "moves blocks of channels into spatial blocks",
                    .inputs = {1, 1},
                    .outputs = {1, 1},
-                   .attributes = depth_to_space_attributes,
+                   .attributes = block_attributes,
                    .flags = data_movement | linear,
                    .infer = infer_depth_to_space,
                    .define = define_depth_to_space,
@@ -191,7 +187,7 @@ constexpr std::array records = {
                    .summary = "moves spatial blocks into channels",
                    .inputs = {1, 1},
                    .outputs = {1, 1},
-                   .attributes = space_to_depth_attributes,
+                   .attributes = block_attributes,
                    .flags = data_movement | linear,
                    .infer = infer_space_to_depth,
                    .define = define_space_to_depth,

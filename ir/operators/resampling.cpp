@@ -80,6 +80,7 @@ Result<Attributes> normalize_resize(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(check_modes(in));
   Attributes attributes = in.attributes;
   const std::size_t rank = in.rank(0);
+  if (attributes.string("mode") == "nearest") attributes.set("antialias", std::int64_t{0});
   LEMMA_ASSIGN_OR_RETURN(const Integers axes, resized(in));
   if (attributes.has("scales") == attributes.has("sizes"))
     return bad_input("either scales or sizes are needed");
@@ -110,11 +111,34 @@ Result<Attributes> normalize_resize(const Instance& in) {
 
 // ---- Shape and meaning ------------------------------------------------------------------------
 
+bool shrinks(const ResizedAxis& axis) {
+  return axis.numerator.is_constant() && axis.denominator.is_constant() &&
+         axis.numerator.offset() < axis.denominator.offset();
+}
+
+/// The kernel against aliasing is written out, which has its limits.
+Result<void> check_antialias(const Instance& in, const std::vector<ResizedAxis>& axes) {
+  if (in.attributes.integer("antialias") == 0) return {};
+  constexpr std::int64_t limit = 1024;
+  const std::int64_t reach = in.attributes.string("mode") == "cubic" ? 4 : 2;
+  std::int64_t taps = 1;
+  for (const ResizedAxis& axis : axes) {
+    if (!axis.is_scaled()) continue;
+    if (!axis.numerator.is_constant() || !axis.denominator.is_constant())
+      return unsupported("antialiasing with a symbolic scale factor");
+    const Dimension width = maximum(1, ceil_div(axis.denominator, axis.numerator)) * reach;
+    taps = taps > limit || width.offset() > limit ? limit + 1 : taps * width.offset();
+  }
+  if (taps > limit) return unsupported("antialiasing over very many elements");
+  return {};
+}
+
 Result<std::vector<TensorType>> infer_resize(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_types(in, TypeSet::any));
   if (in.attributes.string("mode") != "nearest" && !is_real(in.type(0)))
     return unsupported(fmt::format("interpolation of {}", name(in.type(0))));
   LEMMA_ASSIGN_OR_RETURN(const std::vector<ResizedAxis> axes, resized_axes(in));
+  LEMMA_RETURN_IF_ERROR(check_antialias(in, axes));
   Shape shape;
   for (const ResizedAxis& axis : axes) {
     const std::string& mode = in.attributes.string("coordinate_transformation_mode");
@@ -129,37 +153,63 @@ struct Tap {
   Expression position, weight;
 };
 
-/// Keys' cubic kernel at the distances of four neighbours, for a position `f` after the second.
-std::array<Expression, 4> cubic_weights(DefinitionBuilder& d, Expression f, double a) {
-  const DataType type = f.type();
-  auto real = [&](double value) { return d.real(value, type); };
-  auto near = [&](Expression x) {  // |distance| <= 1
-    return ((real(a + 2) * x) - real(a + 3)) * x * x + real(1);
-  };
-  auto far = [&](Expression x) {  // 1 < |distance| < 2
-    return ((real(a) * x - real(5 * a)) * x + real(8 * a)) * x - real(4 * a);
-  };
-  const Expression rest = real(1) - f;
-  return {far(f + real(1)), near(f), near(rest), far(rest + real(1))};
+/// Keys' cubic kernel at a distance of at most 1, and of 1 to 2.
+Expression cubic_near(DefinitionBuilder& d, Expression x, double a) {
+  const DataType type = x.type();
+  return ((d.real(a + 2, type) * x) - d.real(a + 3, type)) * x * x + d.real(1, type);
 }
 
-std::vector<Tap> cubic_taps(DefinitionBuilder& d, const Instance& in, const ResizedAxis& axis,
-                            Expression whole, Expression fraction) {
-  const auto weights =
-      cubic_weights(d, fraction, in.attributes.real("cubic_coeff_a"));
+Expression cubic_far(DefinitionBuilder& d, Expression x, double a) {
+  const DataType type = x.type();
+  return ((d.real(a, type) * x - d.real(5 * a, type)) * x + d.real(8 * a, type)) * x -
+         d.real(4 * a, type);
+}
+
+/// Input positions that one kernel covers: those from `first` up to 1 - `first`, counted from the
+/// one at or before the exact position.
+std::int64_t first_tap(const Instance& in, const ResizedAxis& axis) {
+  const std::int64_t reach = in.attributes.string("mode") == "cubic" ? 2 : 1;
+  if (in.attributes.integer("antialias") == 0 || !shrinks(axis)) return 1 - reach;
+  return floor_div(axis.denominator * -reach, axis.numerator).offset() + 1;
+}
+
+/// Weight of the tap `k`, where the exact position lies `f` after tap 0. Against aliasing, the
+/// kernel is as wide as in the output when the axis shrinks.
+Expression tap_weight(DefinitionBuilder& d, const Instance& in, const ResizedAxis& axis,
+                      std::int64_t k, Expression f) {
+  const DataType type = f.type();
+  const Expression tap = d.real(static_cast<double>(k), type), zero = d.real(0, type);
+  Expression distance = k > 0 ? tap - f : (k == 0 ? f : f - tap);
+  const bool cubic = in.attributes.string("mode") == "cubic";
+  const double a = in.attributes.real("cubic_coeff_a");
+  if (in.attributes.integer("antialias") == 0 || !shrinks(axis)) {
+    if (!cubic) return k == 0 ? d.real(1, type) - f : f;
+    return k == 0 || k == 1 ? cubic_near(d, distance, a) : cubic_far(d, distance, a);
+  }
+  distance =
+      distance * d.cast(d.extent(axis.numerator), type) / d.cast(d.extent(axis.denominator), type);
+  if (!cubic) return maximum(zero, d.real(1, type) - distance);
+  return d.select(distance <= d.real(1, type), cubic_near(d, distance, a),
+                  d.select(distance < d.real(2, type), cubic_far(d, distance, a), zero));
+}
+
+/// The taps of an interpolation around `whole`, with weights that add up to 1.
+std::vector<Tap> interpolation_taps(DefinitionBuilder& d, const Instance& in,
+                                    const ResizedAxis& axis, Expression whole,
+                                    Expression fraction) {
   const bool exclude = in.attributes.integer("exclude_outside") != 0;
+  const bool normalise = exclude || (in.attributes.integer("antialias") != 0 && shrinks(axis));
+  const std::int64_t first = first_tap(in, axis);
   std::vector<Tap> taps;
   Expression total;
-  for (std::int64_t k = 0; k < 4; ++k) {
-    const Expression position = whole + d.integer(k - 1);
-    Expression weight = weights.at(static_cast<std::size_t>(k));
-    if (exclude) {
-      weight = d.select(d.in_range(position, axis.input), weight, d.real(0, in.type(0)));
-      total = k == 0 ? weight : total + weight;
-    }
+  for (std::int64_t k = first; k <= 1 - first; ++k) {
+    const Expression position = whole + d.integer(k);
+    Expression weight = tap_weight(d, in, axis, k, fraction);
+    if (exclude) weight = d.select(d.in_range(position, axis.input), weight, d.real(0, in.type(0)));
+    total = k == first ? weight : total + weight;
     taps.push_back({clamped(d, position, axis.input), weight});
   }
-  if (exclude)
+  if (normalise)
     for (Tap& tap : taps) tap.weight = tap.weight / total;
   return taps;
 }
@@ -172,13 +222,12 @@ std::vector<Tap> taps_along(DefinitionBuilder& d, const Instance& in, const Resi
     return {{nearest_position(d, axis, at, in.attributes.string("nearest_mode"), o), {}}};
   const Expression position = scaled_position(d, axis, at, o);
   const Expression whole = d.floor_div(position, at.denominator);
-  if (at.denominator.is(1) && mode == "linear") return {{clamped(d, whole, axis.input), {}}};
   const DataType type = in.type(0);
-  const Expression fraction = d.cast(d.floor_mod(position, at.denominator), type) /
-                              d.cast(d.extent(at.denominator), type);
-  if (mode == "cubic") return cubic_taps(d, in, axis, whole, fraction);
-  return {{clamped(d, whole, axis.input), d.real(1, type) - fraction},
-          {clamped(d, whole + d.integer(1), axis.input), fraction}};
+  const bool plain = mode == "linear" && in.attributes.integer("antialias") == 0;
+  if (plain && at.denominator.is(1)) return {{clamped(d, whole, axis.input), {}}};
+  const Expression fraction =
+      d.cast(d.floor_mod(position, at.denominator), type) / d.cast(d.extent(at.denominator), type);
+  return interpolation_taps(d, in, axis, whole, fraction);
 }
 
 /// Sum over all combinations of taps, the first axis outermost.
@@ -225,10 +274,9 @@ Definition define_resize(const Instance& in) {
 
 Result<ImportedCall> import_resize(const OnnxCall& call, ImportedCall standard) {
   LEMMA_RETURN_IF_ERROR(only_attributes(
-      call, {"mode", "nearest_mode", "coordinate_transformation_mode", "cubic_coeff_a",
-             "exclude_outside", "extrapolation_value", "antialias", "axes",
-             "keep_aspect_ratio_policy"}));
-  if (integer_or(call, "antialias", 0) != 0) return unsupported("antialiasing is not supported");
+      call,
+      {"mode", "nearest_mode", "coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside",
+       "extrapolation_value", "antialias", "axes", "keep_aspect_ratio_policy"}));
   Attributes& attributes = standard.attributes;
   // Empty tensors stand for absent inputs.
   if (attributes.has("roi") && attributes.reals("roi").empty()) attributes.erase("roi");
@@ -262,6 +310,7 @@ constexpr std::array resize_attributes = {
     AttributeSpecification{"coordinate_transformation_mode", AttributeKind::string,
                            "\"half_pixel\""},
     AttributeSpecification{"cubic_coeff_a", AttributeKind::real, "-0.75"},
+    AttributeSpecification{"antialias", AttributeKind::integer, "0"},
     AttributeSpecification{"exclude_outside", AttributeKind::integer, "0"},
     AttributeSpecification{"extrapolation_value", AttributeKind::real, "0"},
     AttributeSpecification{"keep_aspect_ratio_policy", AttributeKind::string, "\"stretch\""},
@@ -284,13 +333,17 @@ Result<ExportedCall> export_resize(const Instance& in, int opset, ExportedCall s
   if (opset < 18) {
     if (in.attributes.string("keep_aspect_ratio_policy") != "stretch")
       return unsupported("keeping the aspect ratio needs operator set 18");
+    if (in.attributes.integer("antialias") != 0)
+      return unsupported("antialiasing needs operator set 18");
     standard.attributes.erase("keep_aspect_ratio_policy");
+    standard.attributes.erase("antialias");
   }
   if (opset < 13) {
     // These two may be empty but not absent.
     if (standard.inputs.size() < 3) standard.inputs.resize(3, OnnxAbsent{});
     for (const std::size_t i : {std::size_t{1}, std::size_t{2}})
-      if (std::holds_alternative<OnnxAbsent>(standard.inputs[i])) standard.inputs[i] = f32_vector({});
+      if (std::holds_alternative<OnnxAbsent>(standard.inputs[i]))
+        standard.inputs[i] = f32_vector({});
   }
   return standard;
 }
@@ -317,7 +370,8 @@ Result<ExportedCall> export_upsample(const Instance& in, int opset, ExportedCall
                     &nearest = in.attributes.string("nearest_mode");
   const bool rounds_alike = mode == "linear" || (nearest == "floor" && enlarges) ||
                             (nearest == "ceil" && shrinks && opset == 10);
-  if (mode == "cubic" || !rounds_alike || (opset < 10 && !enlarges) ||
+  if (mode == "cubic" || in.attributes.integer("antialias") != 0 || !rounds_alike ||
+      (opset < 10 && !enlarges) ||
       in.attributes.string("coordinate_transformation_mode") != "asymmetric")
     return unsupported(fmt::format("operator set {} cannot resize like this", opset));
   standard.attributes = Attributes{{"mode", mode}};
@@ -329,9 +383,8 @@ Result<ExportedCall> export_upsample(const Instance& in, int opset, ExportedCall
   return standard;
 }
 
-constexpr std::array resize_parameters = {OnnxParameter{"roi", 1, 11},
-                                          OnnxParameter{"scales", 2, 11},
-                                          OnnxParameter{"sizes", 3, 11}};
+constexpr std::array resize_parameters = {
+    OnnxParameter{"roi", 1, 11}, OnnxParameter{"scales", 2, 11}, OnnxParameter{"sizes", 3, 11}};
 constexpr std::array scales_parameters = {OnnxParameter{"scales", 1, 9}};
 constexpr std::array resize_onnx = {OnnxMapping{.name = "Resize",
                                                 .since = 11,

@@ -35,8 +35,8 @@ Result<void> check_scatter(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_type(in, 0, replaces ? TypeSet::any : TypeSet::numeric));
   LEMMA_RETURN_IF_ERROR(require_type(in, 1, TypeSet::integer));
   if (in.type(2) != in.type(0))
-    return bad_input(fmt::format("the updates are {}, but the data is {}", name(in.type(2)),
-                                 name(in.type(0))));
+    return bad_input(
+        fmt::format("the updates are {}, but the data is {}", name(in.type(2)), name(in.type(0))));
   return {};
 }
 
@@ -124,8 +124,8 @@ Result<std::vector<TensorType>> infer_scatter_nd(const Instance& in) {
   for (std::size_t i = 0; fits && i < expected.size(); ++i)
     fits = agree(expected[i], in.shape(2)[i]).has_value();
   if (!fits)
-    return bad_input(fmt::format("the updates have the shape {}, not {}", text(in.shape(2)),
-                                 text(expected)));
+    return bad_input(
+        fmt::format("the updates have the shape {}, not {}", text(in.shape(2)), text(expected)));
   return std::vector<TensorType>{in.inputs[0]};
 }
 

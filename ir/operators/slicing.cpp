@@ -44,9 +44,8 @@ Cut cut_forward(const Dimension& size, const Dimension& start, const Dimension& 
     return p == size ? size : maximum(0, minimum(p, size));
   };
   const Dimension from = clamp(start), to = clamp(end);
-  return {from, to == size && from.is(0) && step == 1 ? size
-                                                      : maximum(0, ceil_div(to - from, step)),
-          to};
+  return {from,
+          to == size && from.is(0) && step == 1 ? size : maximum(0, ceil_div(to - from, step)), to};
 }
 
 Cut cut_backward(const Dimension& size, const Dimension& start, const Dimension& end,
@@ -142,8 +141,8 @@ std::vector<Cut> cuts(const Instance& in) {
   std::vector<Cut> result;
   for (std::size_t i = 0; i < axes.size(); ++i)
     result.push_back(cut(in.shape(0)[static_cast<std::size_t>(axes[i])],
-                         in.attributes.dimensions("starts")[i],
-                         in.attributes.dimensions("ends")[i], steps[i]));
+                         in.attributes.dimensions("starts")[i], in.attributes.dimensions("ends")[i],
+                         steps[i]));
   return result;
 }
 

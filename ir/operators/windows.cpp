@@ -32,7 +32,8 @@ Result<Attributes> complete_window(const Instance& in, std::size_t spatial) {
 }
 
 std::vector<WindowAxis> window_axes(const Instance& in, const Shape& kernel) {
-  const Shape &strides = in.attributes.dimensions("strides"), &pads = in.attributes.dimensions("pads");
+  const Shape &strides = in.attributes.dimensions("strides"),
+              &pads = in.attributes.dimensions("pads");
   const Shape& dilations = in.attributes.dimensions("dilations");
   std::vector<WindowAxis> axes;
   for (std::size_t i = 0; i < kernel.size(); ++i)
@@ -52,8 +53,7 @@ Result<Dimension> window_count(const WindowAxis& axis, bool ceil_mode) {
   return minimum(ceil_div(room, axis.stride) + 1, starts);
 }
 
-Expression window_position(DefinitionBuilder&, const WindowAxis& axis, Expression o,
-                           Expression k) {
+Expression window_position(DefinitionBuilder&, const WindowAxis& axis, Expression o, Expression k) {
   return o * axis.stride + k * axis.dilation - axis.pad_begin;
 }
 
@@ -106,8 +106,8 @@ Result<void> resolve_auto_pad(const OnnxCall& call, const Shape& kernel, Importe
     return bad_input(fmt::format("auto_pad '{}' is not known", mode));
   if (call.inputs.empty() || !call.inputs[0].type.shape)
     return unsupported("automatic padding of an input of unknown rank");
-  LEMMA_ASSIGN_OR_RETURN(Shape pads, same_pads(*call.inputs[0].type.shape, kernel,
-                                               imported.attributes, upper));
+  LEMMA_ASSIGN_OR_RETURN(Shape pads,
+                         same_pads(*call.inputs[0].type.shape, kernel, imported.attributes, upper));
   imported.attributes.set("pads", std::move(pads));
   return {};
 }

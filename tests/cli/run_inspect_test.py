@@ -167,6 +167,14 @@ class Run(Case):
         model, data = self.relu(outputs=(0, 0))
         self.assertEqual(lemma("run", model, "--inputs", data, "--compare", data).returncode, 4)
 
+    def test_sizes_of_an_unused_input_do_not_matter(self):
+        model = self.write("unused.onnx", tiny.model([tiny.node("Relu", ["x"], ["y"])],
+                                                     [("x", VECTOR), ("unused", VECTOR)], [("y", VECTOR)]))
+        _, data = self.relu()
+        self.write("data/input_1.pb", tiny.tensor("unused", [1, 1], [7]))
+        done = lemma("run", model, "--inputs", data, "--compare", data)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_random_inputs_depend_on_the_seed_alone(self):
         outputs = [json.loads(lemma("run", EXAMPLE, "--random", seed, "--json").stdout)["outputs"] for seed in (1, 1, 2)]
         self.assertEqual(outputs[0], outputs[1])

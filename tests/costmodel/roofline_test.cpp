@@ -34,7 +34,8 @@ TEST(Roofline, MatMulIsComputeBoundAndAddMemoryBound) {
   input %1 "b" : f32[64, 64]
   %2 = MatMul(%0, %1)
   output "c" = %2
-)"), model);
+)"),
+                                    model);
   EXPECT_DOUBLE_EQ(product.flops, 2.0 * 64 * 64 * 64);
   EXPECT_DOUBLE_EQ(product.bytes, 3.0 * 64 * 64 * 4);
   EXPECT_NEAR(product.seconds, 1e-6 + 2.0 * 64 * 64 * 64 * 1e-9, 1e-12);
@@ -43,7 +44,8 @@ TEST(Roofline, MatMulIsComputeBoundAndAddMemoryBound) {
   input %1 "b" : f32[64, 64]
   %2 = Add(%0, %1)
   output "c" = %2
-)"), model);
+)"),
+                                model);
   EXPECT_DOUBLE_EQ(sum.flops, 64.0 * 64);
   EXPECT_NEAR(sum.seconds, 1e-6 + 3.0 * 64 * 64 * 4 * 1e-9, 1e-12);
 }
@@ -57,7 +59,8 @@ TEST(Roofline, ViewsAndWeightOnlyNodesCostNothing) {
   %3 = Reshape{shape=[6]}(%0)
   output "c" = %3
   output "d" = %2
-)"), model);
+)"),
+                                 model);
   EXPECT_EQ(cost.seconds, 0);
   EXPECT_EQ(cost.operators, 1);
 }
@@ -68,7 +71,8 @@ TEST(Roofline, SymbolicSizesAreAssumed) {
   %1 = Relu(%0)
   output "c" = %1
 )";
-  const GraphCost assumed = cost_of(parsed(text), RooflineModel(simple_device(), {.assumed_size = 7}));
+  const GraphCost assumed =
+      cost_of(parsed(text), RooflineModel(simple_device(), {.assumed_size = 7}));
   EXPECT_DOUBLE_EQ(assumed.bytes, 2.0 * 70 * 4);
   const GraphCost given =
       cost_of(parsed(text), RooflineModel(simple_device(), {.sizes = {{"N", Dimension(3)}}}));

@@ -94,13 +94,14 @@ TEST(Extraction, FourProductsAreMergedIntoOne) {
   // Two merges of two do not pay, one of four does: the moves must be made together.
   std::string text = "graph \"g\"\n  input %0 \"x\" : f32[2, 3]\n";
   for (int i = 0; i < 4; ++i)
-    text += "  %" + std::to_string(i + 1) + " = constant f32[3, 1] [" + std::to_string(i) + ", 2, 3]\n";
+    text +=
+        "  %" + std::to_string(i + 1) + " = constant f32[3, 1] [" + std::to_string(i) + ", 2, 3]\n";
   for (int i = 0; i < 4; ++i)
-    text += "  %" + std::to_string(i + 5) + " = MatMul(%0, %" + std::to_string(i + 1) + ") : f32[2, 1]\n";
+    text += "  %" + std::to_string(i + 5) + " = MatMul(%0, %" + std::to_string(i + 1) +
+            ") : f32[2, 1]\n";
   for (int i = 0; i < 4; ++i)
     text += "  output \"y" + std::to_string(i) + "\" = %" + std::to_string(i + 5) + "\n";
-  const auto result =
-      optimize(graph_of(text), merge_rule, costs({{"MatMul", 10}, {"Split", 9.5}}));
+  const auto result = optimize(graph_of(text), merge_rule, costs({{"MatMul", 10}, {"Split", 9.5}}));
   EXPECT_EQ(result.before, 40);
   EXPECT_EQ(result.after, 38.5);
 }
@@ -203,8 +204,11 @@ RandomCase random_case(std::uint64_t seed, int terms) {
   for (int i = 0; i < terms; ++i) {
     const ValueId a = values[below(values.size())], b = values[below(values.size())];
     if (below(8) == 0)
-      values.push_back(graph.node(*graph.add_operation(
-          operator_named("Split"), {a}, {{"axis", std::int64_t{0}}, {"split", Shape{4, 0}}}, 2)).output());
+      values.push_back(
+          graph
+              .node(*graph.add_operation(operator_named("Split"), {a},
+                                         {{"axis", std::int64_t{0}}, {"split", Shape{4, 0}}}, 2))
+              .output());
     else if (below(2) == 0)
       values.push_back(*graph.add(unary[below(unary.size())], {a}));
     else

@@ -234,8 +234,7 @@ rule no_type
 }
 
 TEST(Saturation, BareInputsOnTheLeftAreRefused) {
-  const auto parsed =
-      parse_substitutions("rule r\n  x : [n]\n  x => Relu(x)\n", "test.rules");
+  const auto parsed = parse_substitutions("rule r\n  x : [n]\n  x => Relu(x)\n", "test.rules");
   ASSERT_TRUE(parsed);
   const auto compiled = compile_rules(*parsed);
   ASSERT_FALSE(compiled);

@@ -135,9 +135,11 @@ TEST(Errors, SizesOfInitializers) {
     return error_of(import_message(message));
   };
   using Tensor = ::onnx::TensorProto;
-  EXPECT_THAT(change([](Tensor& tensor) { tensor.set_dims(0, 3); }),
-              AllOf(HasSubstr("tensor 'w'"), HasSubstr("needs 24 bytes of data, but 16 are there")));
-  EXPECT_THAT(change([](Tensor& tensor) { tensor.set_dims(0, -2); }), HasSubstr("negative size -2"));
+  EXPECT_THAT(
+      change([](Tensor& tensor) { tensor.set_dims(0, 3); }),
+      AllOf(HasSubstr("tensor 'w'"), HasSubstr("needs 24 bytes of data, but 16 are there")));
+  EXPECT_THAT(change([](Tensor& tensor) { tensor.set_dims(0, -2); }),
+              HasSubstr("negative size -2"));
   EXPECT_THAT(change([](Tensor& tensor) {
                 tensor.set_dims(0, INT64_MAX);
                 tensor.set_dims(1, INT64_MAX);
@@ -153,13 +155,17 @@ TEST(Errors, SizesOfInitializers) {
 TEST(Errors, SizesOfInputs) {
   auto change = [](std::int64_t first, std::int64_t second) {
     auto message = valid_model();
-    auto& shape =
-        *message.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+    auto& shape = *message.mutable_graph()
+                       ->mutable_input(0)
+                       ->mutable_type()
+                       ->mutable_tensor_type()
+                       ->mutable_shape();
     shape.mutable_dim(0)->set_dim_value(first);
     shape.mutable_dim(1)->set_dim_value(second);
     return import_message(message);
   };
-  EXPECT_THAT(error_of(change(-7, 2)), AllOf(HasSubstr("input 'x'"), HasSubstr("negative size -7")));
+  EXPECT_THAT(error_of(change(-7, 2)),
+              AllOf(HasSubstr("input 'x'"), HasSubstr("negative size -7")));
   EXPECT_THAT(error_of(change(INT64_MAX, INT64_MAX)),
               AllOf(HasSubstr("input 'x'"), HasSubstr("overflows")));
   const auto unknown = change(-1, 2);  // as some exporters write a size that is not known

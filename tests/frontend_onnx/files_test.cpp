@@ -1,6 +1,5 @@
 // Files: external data, sizes beyond what protobuf reads, atomic writing, very deep models.
 
-
 #include <cstring>
 
 #include <gmock/gmock.h>
@@ -93,8 +92,8 @@ TEST_F(ExternalFiles, MayBePutIntoTheModel) {
 TEST_F(ExternalFiles, MayReplaceThemselves) {
   write_file(folder_ / "models/model.data", weights());
   for (int i = 0; i < 2; ++i) {
-    const auto model = i == 0 ? import(external_model("model.data"))
-                              : import_model(folder_ / "models/model.onnx");
+    const auto model =
+        i == 0 ? import(external_model("model.data")) : import_model(folder_ / "models/model.onnx");
     ASSERT_TRUE(model) << error_of(model);
     ASSERT_TRUE(export_model(*model, folder_ / "models/model.onnx"));
     EXPECT_EQ(read_file(folder_ / "models/model.data"), weights().substr(64));

@@ -74,7 +74,8 @@ TEST(RoundTrip, SecondImportGivesTheSameGraph) {
 }
 
 TEST(RoundTrip, IsDeterministic) {
-  EXPECT_EQ(*serialize_model(*import_text(small_model)), *serialize_model(*import_text(small_model)));
+  EXPECT_EQ(*serialize_model(*import_text(small_model)),
+            *serialize_model(*import_text(small_model)));
 }
 
 TEST(RoundTrip, SortsNodes) {
@@ -174,8 +175,8 @@ TEST(Initializers, OfTypesThatOnlyTravel) {
   const auto model = import_message(message);
   ASSERT_TRUE(model) << error_of(model);
   const auto out = exported(*model);
-  EXPECT_THAT(lines_of(out), ElementsAre("words = Constant()", "thin = Constant()",
-                                         "y = Lookup(x, words, thin)"));
+  EXPECT_THAT(lines_of(out),
+              ElementsAre("words = Constant()", "thin = Constant()", "y = Lookup(x, words, thin)"));
   EXPECT_EQ(out.graph().node(0).attribute(0).t().string_data(1), "no");
   EXPECT_EQ(out.graph().node(1).attribute(0).sparse_tensor().indices().int64_data(0), 42);
 }
@@ -288,9 +289,9 @@ TEST(TypedFields, LargeOnesAreViewsOfTheFile) {
 
 TEST(OperatorSets, OutsideTheKnownRangeAreOpaque) {
   for (const int version : {6, newest_operator_set + 1}) {
-    const auto model = import_text("<ir_version: 8, opset_import: [\"\" : " +
-                                   std::to_string(version) +
-                                   "]> g (float[2, 2] x) => (float[2, 2] y) { y = MatMul(x, x) }");
+    const auto model =
+        import_text("<ir_version: 8, opset_import: [\"\" : " + std::to_string(version) +
+                    "]> g (float[2, 2] x) => (float[2, 2] y) { y = MatMul(x, x) }");
     ASSERT_TRUE(model) << error_of(model);
     EXPECT_THAT(kinds_of(model->graph), ElementsAre("input", "opaque MatMul"));
     EXPECT_EQ(exported(*model).opset_import(0).version(), version);
@@ -342,10 +343,10 @@ TEST(OpaqueNodes, QuantizationStays) {
       u = DequantizeLinear(t, s, zero)
       y = Add(u, weights)
     })");
-  EXPECT_THAT(lines_of(model), ElementsAre("weights = DequantizeLinear(q, s, zero)",
-                                           "t = QuantizeLinear(x, s, zero)",
-                                           "u = DequantizeLinear(t, s, zero)",
-                                           "y = Add(u, weights)"));
+  EXPECT_THAT(
+      lines_of(model),
+      ElementsAre("weights = DequantizeLinear(q, s, zero)", "t = QuantizeLinear(x, s, zero)",
+                  "u = DequantizeLinear(t, s, zero)", "y = Add(u, weights)"));
 }
 
 TEST(Envelope, CanBeMadeForAGraphOfOurOwn) {

@@ -39,8 +39,11 @@ TEST(Sizes, NamedOnesAreSymbolsAndUnnamedOnesGetTheirOwn) {
 TEST(Sizes, NamesThatAreNoWordsComeOutAsTheyWere) {
   auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13]>
     g (float[A, B] x) => (float[A, B] y) { y = Relu(x) })");
-  auto& shape =
-      *message.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+  auto& shape = *message.mutable_graph()
+                     ->mutable_input(0)
+                     ->mutable_type()
+                     ->mutable_tensor_type()
+                     ->mutable_shape();
   shape.mutable_dim(0)->set_dim_param("batch size");
   shape.mutable_dim(1)->set_dim_param("batch_size");
   const auto model = import_message(message);
@@ -55,8 +58,12 @@ TEST(Sizes, NamesThatAreNoWordsComeOutAsTheyWere) {
 TEST(Sizes, QuestionMarksAreNoNames) {
   auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13]>
     g (float[A, B] x) => (float[A, B] y) { y = Relu(x) })");
-  for (auto& size : *message.mutable_graph()->mutable_input(0)->mutable_type()
-                         ->mutable_tensor_type()->mutable_shape()->mutable_dim())
+  for (auto& size : *message.mutable_graph()
+                         ->mutable_input(0)
+                         ->mutable_type()
+                         ->mutable_tensor_type()
+                         ->mutable_shape()
+                         ->mutable_dim())
     size.set_dim_param("?");
   const auto model = import_message(message);
   ASSERT_TRUE(model) << error_of(model);
@@ -112,7 +119,8 @@ TEST(Sizes, OverridesMayGiveSymbols) {
   ImportOptions options;
   options.shapes["x"] = {Dimension::symbol("batch"), 3};
   const auto model = import_text(R"(<ir_version: 8, opset_import: ["" : 13]>
-    g (float[1, 3] x) => (float[1, 3] y) { y = Relu(x) })", options);
+    g (float[1, 3] x) => (float[1, 3] y) { y = Relu(x) })",
+                                 options);
   ASSERT_TRUE(model) << error_of(model);
   const auto out = exported(*model);
   EXPECT_EQ(out.graph().input(0).type().tensor_type().shape().dim(0).dim_param(), "batch");

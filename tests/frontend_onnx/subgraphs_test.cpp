@@ -161,7 +161,8 @@ TEST(Functions, AreInlined) {
   ASSERT_GE(slopes.size(), 2U);
   EXPECT_EQ(slopes[0], 0.25F);  // given by the caller, through two calls
   EXPECT_EQ(slopes[1], 0.25F);
-  for (std::size_t i = 2; i < slopes.size(); ++i) EXPECT_EQ(slopes[i], 0.01F);  // the operator's own
+  for (std::size_t i = 2; i < slopes.size(); ++i)
+    EXPECT_EQ(slopes[i], 0.01F);  // the operator's own
 }
 
 TEST(Functions, OfOtherOperatorSetsStayCalls) {
@@ -248,11 +249,12 @@ TEST(Functions, ExpansionIsLimited) {
 }
 
 TEST(Functions, ErrorsNameTheFunction) {
-  EXPECT_THAT(error_of(import_text(R"(<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
+  EXPECT_THAT(
+      error_of(import_text(R"(<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
     g (float[2] x) => (float[2] y) { y = local.f(x) }
     <domain: "local", opset_import: ["" : 17]>
     f (a) => (b) { b = Neg(lost) })")),
-              ::testing::AllOf(HasSubstr("function 'local.f'"), HasSubstr("'lost' is not defined")));
+      ::testing::AllOf(HasSubstr("function 'local.f'"), HasSubstr("'lost' is not defined")));
 }
 
 }  // namespace

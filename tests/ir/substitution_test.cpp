@@ -122,7 +122,7 @@ TEST(Substitution, ErrorsNameFileLineAndCause) {
   EXPECT_EQ(error_of("rule r\n  x : [a*b]\n  Relu(x) => Neg(Neg(x))\n"),
             "bad.rules:1: r: variable 'a' (shape of 'x') is not bound by the side that is matched");
   EXPECT_EQ(error_of("rule r\n  x : [A.., B..]\n  Relu(x) => Neg(Neg(x))\n"),
-            "bad.rules:1: r: variable 'A' (shape of 'x') is not bound by the side that is matched");
+            "bad.rules:1: r: group 'A..' is not bound by the side that is matched");
   EXPECT_EQ(error_of(head + "  let unused = Relu(x)\n  Relu(x) => x\n"),
             "bad.rules:1: r: let name 'unused' is not used");
   EXPECT_EQ(error_of(head + "  Relu(x)#3 => x\n"), "bad.rules:3: r: Relu has no output 3");

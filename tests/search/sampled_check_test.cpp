@@ -56,7 +56,8 @@ TEST(SampledCheck, OpaqueNodesAreCut) {
   auto with = [](std::string_view operation) {
     return parsed(std::string(R"(graph "g"
   input %0 "x" : f32[4]
-  %1 = )") + std::string(operation) + R"((%0, %0)
+  %1 = )") + std::string(operation) +
+                  R"((%0, %0)
   %2 = opaque "com.example" "Widget" "" "unknown" (%1) : f32[4]
   %3 = Add(%2, %1)
   output "z" = %3

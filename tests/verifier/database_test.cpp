@@ -11,7 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* commutes = "axiom add_commutes\n  a : [n]\n  b : [n]\n  Add(a, b) = Add(b, a)\n";
+constexpr const char* commutes =
+    "axiom add_commutes\n  a : [n]\n  b : [n]\n  Add(a, b) = Add(b, a)\n";
 constexpr const char* swaps = "rule swap\n  x : [m]\n  y : [m]\n  Add(x, y) => Add(y, x)\n";
 constexpr const char* wrong = "rule wrong\n  x : [m]\n  y : [m]\n  Sub(x, y) => Sub(y, x)\n";
 constexpr const char* beyond = "rule beyond\n  x : [m]\n  Neg(Neg(x)) => x\n";
@@ -19,9 +20,9 @@ constexpr const char* beyond = "rule beyond\n  x : [m]\n  Neg(Neg(x)) => x\n";
 class Database : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() /
-              (std::string("lemma_database_test_") +
-               testing::UnitTest::GetInstance()->current_test_info()->name());
+    folder_ =
+        fs::temp_directory_path() / (std::string("lemma_database_test_") +
+                                     testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::remove_all(folder_);
     fs::create_directories(folder_ / "axioms");
     fs::create_directories(folder_ / "substitutions");
@@ -58,7 +59,8 @@ TEST_F(Database, LoadsWhatIsProved) {
 TEST_F(Database, RefusesARuleWithoutRecord) {
   prove_and_write();
   write("substitutions/b.rules", wrong);
-  EXPECT_NE(refusal().find("not proved: run lemma rules verify: wrong (no record)"), std::string::npos)
+  EXPECT_NE(refusal().find("not proved: run lemma rules verify: wrong (no record)"),
+            std::string::npos)
       << refusal();
 }
 

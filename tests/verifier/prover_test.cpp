@@ -52,7 +52,8 @@ TEST(WrongRules, DoNotFollowFromTheAxioms) {
 }
 
 TEST(Canary, TwoInputsAreNotEqual) {
-  const Substitution rule = parse("rule canary\n  a : [n]\n  b : [n]\n  Identity(a) & Identity(b) => b & a\n")[0];
+  const Substitution rule =
+      parse("rule canary\n  a : [n]\n  b : [n]\n  Identity(a) & Identity(b) => b & a\n")[0];
   EXPECT_TRUE(is_refuted(prove(rule, shipped_axioms())));
   Closure terms;
   const TensorType type{DataType::f32, Shape{Dimension::symbol("n")}};
@@ -72,8 +73,9 @@ TEST(Canary, TwoInputsAreNotEqual) {
 
 class Replay : public testing::Test {
  protected:
-  Replay() : axioms_(parse("axiom add_commutes\n  x : [k]\n  y : [k]\n  Add(x, y) = Add(y, x)\n\n"
-                           "axiom square\n  x : [k, k]\n  Neg(Neg(x)) => x\n")) {
+  Replay()
+      : axioms_(parse("axiom add_commutes\n  x : [k]\n  y : [k]\n  Add(x, y) = Add(y, x)\n\n"
+                      "axiom square\n  x : [k, k]\n  Neg(Neg(x)) => x\n")) {
     const TensorType type{DataType::f32, Shape{Dimension::symbol("n")}};
     a_ = *graph_.add_input("a", type);
     b_ = *graph_.add_input("b", type);
@@ -153,23 +155,26 @@ axiom conv_concat_inputs
 // ---- Cases ------------------------------------------------------------------------------------
 
 TEST(Cases, RangeOverRanksAndPermutations) {
-  const auto cases = cases_of(parse("rule r\n  x : [A..]\n  group A : 0..3\n  param p : permutation[len(A)]\n"
-                                    "  Relu(Transpose{perm=p}(x)) => Transpose{perm=p}(Relu(x))\n")[0]);
+  const auto cases =
+      cases_of(parse("rule r\n  x : [A..]\n  group A : 0..3\n  param p : permutation[len(A)]\n"
+                     "  Relu(Transpose{perm=p}(x)) => Transpose{perm=p}(Relu(x))\n")[0]);
   ASSERT_TRUE(cases) << cases.error().message;
   EXPECT_EQ(cases->size(), 1U + 1U + 2U + 6U);
 }
 
 TEST(Cases, CoverBroadcasting) {
-  const auto cases = cases_of(parse("rule r\n  x : [A..]\n  y : [B..]\n  group A : 0..1\n  group B : 0..1\n"
-                                    "  Add(x, y) => Add(y, x)\n")[0]);
+  const auto cases =
+      cases_of(parse("rule r\n  x : [A..]\n  y : [B..]\n  group A : 0..1\n  group B : 0..1\n"
+                     "  Add(x, y) => Add(y, x)\n")[0]);
   ASSERT_TRUE(cases) << cases.error().message;
   EXPECT_EQ(cases->size(), 3U + 3U);  // one case unless both have an axis: n n, n 1, 1 n
 }
 
 TEST(Cases, AreRefusedWhereTheyWouldNotCoverTheRule) {
   // Of all matrix products only outer ones would be among the cases.
-  const auto cases = cases_of(parse("rule r\n  x : [A..]\n  y : [B..]\n  group A : 2..2\n  group B : 2..2\n"
-                                    "  MatMul(x, y) => Mul(x, y)\n")[0]);
+  const auto cases =
+      cases_of(parse("rule r\n  x : [A..]\n  y : [B..]\n  group A : 2..2\n  group B : 2..2\n"
+                     "  MatMul(x, y) => Mul(x, y)\n")[0]);
   EXPECT_FALSE(cases);
 }
 

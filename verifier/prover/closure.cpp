@@ -77,8 +77,6 @@ void Closure::rebuild() {
   }
 }
 
-const std::vector<Member>& Closure::members(ValueId value) const {
-  return members_[find(value).v];
-}
+const std::vector<Member>& Closure::members(ValueId value) const { return members_[find(value).v]; }
 
 }  // namespace lemma::verifier

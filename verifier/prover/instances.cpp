@@ -68,8 +68,10 @@ Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule) {
     const RuleTerm& term = rule.terms[id.v];
     if (term.is_input) continue;
     if (!broadcasts(term))
-      return bad_input(fmt::format("the left side is well typed for some sizes only, and {} does "
-                                   "more than broadcast", record(term.op).name));
+      return bad_input(
+          fmt::format("the left side is well typed for some sizes only, and {} does "
+                      "more than broadcast",
+                      record(term.op).name));
     const std::set<std::string> groups = groups_below(rule, id);
     if (groups.empty()) continue;
     const std::size_t target = classes.at(*groups.begin());
@@ -87,8 +89,9 @@ Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule) {
       const auto [where, inserted] =
           sizes_after.try_emplace(classes.at(input.shape[i].name), after);
       if (i != 0 || (!inserted && where->second != after))
-        return bad_input("the left side is well typed for some sizes only, and its groups are not "
-                         "the first axes of inputs with equally many others");
+        return bad_input(
+            "the left side is well typed for some sizes only, and its groups are not "
+            "the first axes of inputs with equally many others");
     }
   return classes;
 }
@@ -131,8 +134,7 @@ std::vector<std::map<std::string, Shape, std::less<>>> broadcast_patterns(
 
 Result<std::int64_t> bound(const RuleParameter& parameter, std::size_t i,
                            const RuleBindings& bindings) {
-  LEMMA_ASSIGN_OR_RETURN(const Dimension value,
-                         evaluate_dimension(parameter.bounds[i], bindings));
+  LEMMA_ASSIGN_OR_RETURN(const Dimension value, evaluate_dimension(parameter.bounds[i], bindings));
   if (!value.is_constant())
     return bad_input(fmt::format("the range of '{}' depends on sizes", parameter.name));
   return value.offset();
@@ -180,7 +182,8 @@ Result<std::vector<RuleBindings>> with_parameters(const Substitution& rule, Rule
   for (const RuleParameter& parameter : rule.parameters) {
     std::vector<RuleBindings> next;
     for (const RuleBindings& before : result) {
-      LEMMA_ASSIGN_OR_RETURN(const std::vector<AttributeValue> values, values_of(parameter, before));
+      LEMMA_ASSIGN_OR_RETURN(const std::vector<AttributeValue> values,
+                             values_of(parameter, before));
       for (const AttributeValue& value : values) {
         next.push_back(before);
         next.back().parameters[parameter.name] = value;
@@ -208,9 +211,9 @@ bool is_excluded(Substitution rule, const RuleBindings& bindings) {
   for (const RuleCondition& condition : conditions) {
     rule.conditions = {condition};
     if (conditions_hold(rule, bindings)) continue;
-    const bool open = std::any_of(
-        condition.arguments.begin(), condition.arguments.end(),
-        [&bindings](const RuleExpression& e) { return depends_on_sizes(e, bindings); });
+    const bool open =
+        std::any_of(condition.arguments.begin(), condition.arguments.end(),
+                    [&bindings](const RuleExpression& e) { return depends_on_sizes(e, bindings); });
     if (!open) return true;
   }
   return false;
@@ -228,9 +231,8 @@ void bind_dimensions(const Substitution& rule, RuleBindings& bindings) {
     open.pop_back();
     for (const RuleExpression& argument : e.arguments) open.push_back(&argument);
     if (e.kind != RuleExpression::Kind::variable || bindings.groups.contains(e.name)) continue;
-    const bool parameter =
-        std::any_of(rule.parameters.begin(), rule.parameters.end(),
-                    [&e](const RuleParameter& p) { return p.name == e.name; });
+    const bool parameter = std::any_of(rule.parameters.begin(), rule.parameters.end(),
+                                       [&e](const RuleParameter& p) { return p.name == e.name; });
     if (!parameter) bindings.dimensions.emplace(e.name, Dimension::symbol(e.name));
   }
 }
@@ -272,12 +274,14 @@ bool is_well_typed(const Substitution& rule, const Case& one) {
 }
 
 /// The cases for one choice of ranks. `fits` is false if a left side is not well typed.
-Result<std::vector<Case>> cases_with_groups(
-    const Substitution& rule, std::map<std::string, Shape, std::less<>> groups, bool& fits) {
+Result<std::vector<Case>> cases_with_groups(const Substitution& rule,
+                                            std::map<std::string, Shape, std::less<>> groups,
+                                            bool& fits) {
   RuleBindings start;
   start.groups = std::move(groups);
   bind_dimensions(rule, start);
-  LEMMA_ASSIGN_OR_RETURN(std::vector<RuleBindings> choices, with_parameters(rule, std::move(start)));
+  LEMMA_ASSIGN_OR_RETURN(std::vector<RuleBindings> choices,
+                         with_parameters(rule, std::move(start)));
   std::vector<Case> result;
   for (RuleBindings& bindings : choices) {
     if (is_excluded(rule, bindings)) continue;

@@ -10,8 +10,12 @@ namespace {
 class Matcher {
  public:
   Matcher(const Closure& terms, const Substitution& axiom, std::size_t limit)
-      : terms_(terms), axiom_(axiom), limit_(limit), inputs_(axiom.inputs.size()),
-        classes_(axiom.terms.size()), nodes_(axiom.terms.size()) {}
+      : terms_(terms),
+        axiom_(axiom),
+        limit_(limit),
+        inputs_(axiom.inputs.size()),
+        classes_(axiom.terms.size()),
+        nodes_(axiom.terms.size()) {}
 
   std::vector<Match> run() {
     match_root(0);
@@ -41,7 +45,8 @@ class Matcher {
     }
     for (const NodeId node : terms_.operations()) {
       if (!fits(term, node)) continue;
-      match_node(id, node, terms_.find(terms_.graph().node(node).output(term.output)), {}, root + 1);
+      match_node(id, node, terms_.find(terms_.graph().node(node).output(term.output)), {},
+                 root + 1);
     }
   }
 

@@ -67,8 +67,7 @@ std::optional<std::string> extra_condition(const Graph& graph, std::size_t left_
       continue;
     }
     const bool implied = follows(excess, accepted);
-    if (!implied)
-      return fmt::format("the right side is defined only where {} = 0", excess.text());
+    if (!implied) return fmt::format("the right side is defined only where {} = 0", excess.text());
   }
   return std::nullopt;
 }
@@ -93,13 +92,11 @@ class CaseProof {
     std::vector<Goal> goals;
     for (std::size_t i = 0; i < left->size(); ++i) {
       const TensorType &l = graph.type((*left)[i]), &r = graph.type((*right)[i]);
-      if (!(l == r))
-        return fmt::format("output {} has the types {} and {}", i, text(l), text(r));
+      if (!(l == r)) return fmt::format("output {} has the types {} and {}", i, text(l), text(r));
       goals.push_back({(*left)[i], (*right)[i]});
     }
     const Saturation saturation = saturate(terms_, goals, theory_.directed, {});
-    if (!saturation.reached)
-      return fmt::format("the sides did not meet: {}", saturation.stopped);
+    if (!saturation.reached) return fmt::format("the sides did not meet: {}", saturation.stopped);
     if (auto checked = replay(graph, saturation.steps, goals); !checked)
       return "the proof found was not confirmed: " + checked.error().message;
     for (const Step& step : saturation.steps) axioms_.insert(step.axiom->name);

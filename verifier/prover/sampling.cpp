@@ -69,7 +69,8 @@ class InstanceChooser {
     const std::size_t same_rank = choose_.below(4);
     const bool one_rank = choose_.once_in(2);
     for (const RuleGroup& group : rule_.groups) {
-      const std::size_t most = std::min(group.maximum, group.minimum + (rule_.groups.size() > 2 ? 2 : 4));
+      const std::size_t most =
+          std::min(group.maximum, group.minimum + (rule_.groups.size() > 2 ? 2 : 4));
       std::size_t rank = group.minimum + choose_.below(most - group.minimum + 1);
       if (one_rank) rank = std::clamp(same_rank, group.minimum, most);
       Shape shape(rank);
@@ -165,7 +166,8 @@ class InstanceChooser {
         if (!length) return std::nullopt;
         Integers order(*length);
         std::iota(order.begin(), order.end(), 0);
-        for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[choose_.below(i)]);
+        for (std::size_t i = order.size(); i > 1; --i)
+          std::swap(order[i - 1], order[choose_.below(i)]);
         return order;
       }
       case Range::integer: {
@@ -266,10 +268,12 @@ class Evaluation {
     }
     sides_.right = std::move(*right);
     for (std::size_t i = 0; i < sides_.left.size(); ++i) {
-      const TensorType &l = sides_.graph.type(sides_.left[i]), &r = sides_.graph.type(sides_.right[i]);
+      const TensorType &l = sides_.graph.type(sides_.left[i]),
+                       &r = sides_.graph.type(sides_.right[i]);
       if (l == r) continue;
-      counterexample = Refuted{describe(rule_, instance_), "",
-                               fmt::format("output {} has the types {} and {}", i, text(l), text(r))};
+      counterexample =
+          Refuted{describe(rule_, instance_), "",
+                  fmt::format("output {} has the types {} and {}", i, text(l), text(r))};
       return true;
     }
     return true;
@@ -311,8 +315,9 @@ class Evaluation {
       interpreter::RandomRange range{seed_ % 2 == 0 ? 0.25 : -2, 2, -4, 4};
       if (type.data_type == DataType::boolean) range.integer_low = 0, range.integer_high = 1;
       const bool real = is_real(type.data_type);
-      result.push_back(interpreter::random_tensor(type.data_type, *constant_sizes(*type.shape), seed_,
-                                                  i + 1, range, real ? domain : Domain::native));
+      result.push_back(interpreter::random_tensor(type.data_type, *constant_sizes(*type.shape),
+                                                  seed_, i + 1, range,
+                                                  real ? domain : Domain::native));
     }
     return result;
   }

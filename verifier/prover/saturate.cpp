@@ -55,9 +55,8 @@ class Search {
 
  private:
   bool reached() const {
-    return std::all_of(goals_.begin(), goals_.end(), [this](const Goal& goal) {
-      return terms_.equal(goal.left, goal.right);
-    });
+    return std::all_of(goals_.begin(), goals_.end(),
+                       [this](const Goal& goal) { return terms_.equal(goal.left, goal.right); });
   }
 
   /// Matches of all axioms against the terms of this moment; then their conclusions.
@@ -78,8 +77,8 @@ class Search {
   }
 
   bool apply(const DirectedAxiom& axiom, Match match) {
-    const auto right = instantiate(axiom.rule, axiom.rule.right, match.inputs, match.bindings,
-                                   terms_.graph());
+    const auto right =
+        instantiate(axiom.rule, axiom.rule.right, match.inputs, match.bindings, terms_.graph());
     if (!right) return false;
     for (std::size_t i = 0; i < right->size(); ++i)
       if (!(terms_.graph().type((*right)[i]) == terms_.graph().type(match.left[i]))) return false;

@@ -36,8 +36,8 @@ struct Saturation {
 /// An axiom as a rewriting rule in one direction. Reordering ones (commutativity, associativity)
 /// are tried only after the others have found nothing new.
 struct DirectedAxiom {
-  Substitution rule;                      // its left side is the pattern
-  const Substitution* origin = nullptr;   // as written
+  Substitution rule;                     // its left side is the pattern
+  const Substitution* origin = nullptr;  // as written
   bool reorders = false;
 };
 std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms);

@@ -63,8 +63,8 @@ TEST(Contraction, IsFoundInProductAndConvolution) {
   EXPECT_EQ(product->columns.size(), 1U);
 
   const ConvolutionSizes sizes;
-  const auto data = random_inputs(DataType::f32, {data_sizes(sizes), weight_sizes(sizes)},
-                                  Domain::native);
+  const auto data =
+      random_inputs(DataType::f32, {data_sizes(sizes), weight_sizes(sizes)}, Domain::native);
   const auto convolution = contraction_of(convolution_definition(DataType::f32, sizes), data);
   ASSERT_TRUE(convolution.has_value());
   EXPECT_EQ(convolution->rows.size(), 1U);     // output channels
@@ -82,18 +82,19 @@ TEST(Contraction, IsNotMadeOfElementwiseProductsAndSmallSums) {
 
 TEST(Contraction, ProductsEqualPlainEvaluation) {
   for (const Domain domain : domains)
-    for (const auto& [batch, rows, columns, depth] :
-         {std::array<std::int64_t, 4>{1, 4, 4, 256}, {1, 61, 67, 300}, {3, 5, 130, 17},
-          {1, 300, 7, 600}, {2, 33, 300, 5}}) {
+    for (const auto& [batch, rows, columns, depth] : {std::array<std::int64_t, 4>{1, 4, 4, 256},
+                                                      {1, 61, 67, 300},
+                                                      {3, 5, 130, 17},
+                                                      {1, 300, 7, 600},
+                                                      {2, 33, 300, 5}}) {
       const Definition definition = product_definition(DataType::f32, batch, rows, columns, depth);
       EvaluationOptions options;
       options.domain = domain;
       SCOPED_TRACE(testing::Message() << name(domain) << " " << batch << " " << rows << " "
                                       << columns << " " << depth);
-      expect_same_as_plain(definition,
-                           random_inputs(DataType::f32, {{batch, rows, depth}, {depth, columns}},
-                                         domain),
-                           options);
+      expect_same_as_plain(
+          definition,
+          random_inputs(DataType::f32, {{batch, rows, depth}, {depth, columns}}, domain), options);
     }
 }
 
@@ -136,8 +137,8 @@ TEST(Contraction, ConvolutionsEqualPlainEvaluation) {
 
 TEST(Contraction, InfiniteWeightsDoNotReachThePadding) {
   const ConvolutionSizes sizes;
-  auto inputs = random_inputs(DataType::f32, {data_sizes(sizes), weight_sizes(sizes)},
-                              Domain::native);
+  auto inputs =
+      random_inputs(DataType::f32, {data_sizes(sizes), weight_sizes(sizes)}, Domain::native);
   std::vector<double> weights = inputs[1].reals();
   weights[0] = std::numeric_limits<double>::infinity();
   inputs[1] = Tensor::from_reals(DataType::f32, weight_sizes(sizes), weights);
@@ -163,10 +164,10 @@ TEST(Contraction, UndefinedFactorIsTheErrorOfPlainEvaluation) {
 }
 
 TEST(Contraction, OverflowOfExactIntegersIsFound) {
-  const Tensor large = Tensor::from_reals(DataType::f32, {1, 8, 64},
-                                          std::vector<double>(512, 4294967296.0));
-  const Tensor right = Tensor::from_reals(DataType::f32, {64, 32},
-                                          std::vector<double>(2048, 1073741824.0));
+  const Tensor large =
+      Tensor::from_reals(DataType::f32, {1, 8, 64}, std::vector<double>(512, 4294967296.0));
+  const Tensor right =
+      Tensor::from_reals(DataType::f32, {64, 32}, std::vector<double>(2048, 1073741824.0));
   EvaluationOptions options;
   options.domain = Domain::exact_integer;
   const std::vector<Tensor> inputs = {*to_domain(large, options.domain),
@@ -201,12 +202,14 @@ TEST(MatrixKernel, VariantsGiveTheSameBits) {
     constexpr std::int64_t rows = 12, columns = 32, depth = 37;
     const DataType type = lanes == LaneKind::f32 ? DataType::f32 : DataType::f64;
     const std::size_t bytes = lane_size(lanes);
-    const auto a = random_tensor(type, {depth, rows}, 1), b = random_tensor(type, {depth, columns}, 2);
+    const auto a = random_tensor(type, {depth, rows}, 1),
+               b = random_tensor(type, {depth, columns}, 2);
     std::vector<std::byte> expected;
     for (int variant = 0; variant < matrix_kernel_variants(lanes); ++variant) {
       const MatrixKernel kernel = matrix_kernel_variant(lanes, variant);
       std::vector<std::byte> total(rows * columns * bytes);
-      std::vector<std::byte> left(depth * kernel.rows * bytes), right(depth * kernel.columns * bytes);
+      std::vector<std::byte> left(depth * kernel.rows * bytes),
+          right(depth * kernel.columns * bytes);
       for (std::int64_t i = 0; i + kernel.rows <= rows; i += kernel.rows)
         for (std::int64_t j = 0; j + kernel.columns <= columns; j += kernel.columns) {
           for (std::int64_t k = 0; k < depth; ++k) {

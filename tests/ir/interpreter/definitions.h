@@ -35,8 +35,8 @@ inline Definition convolution_definition(DataType type, const ConvolutionSizes& 
   const auto group = d.floor_div(axes[1], s.outputs / s.groups);
   const auto channel = group * (s.channels / s.groups) + k[0];
   const auto guard = d.in_range(y, s.height) && d.in_range(x, s.width);
-  const auto term = d.read(0, type, {axes[0], channel, y, x}) *
-                    d.read(1, type, {axes[1], k[0], k[1], k[2]});
+  const auto term =
+      d.read(0, type, {axes[0], channel, y, x}) * d.read(1, type, {axes[1], k[0], k[1], k[2]});
   auto value = d.sum(k, d.select(guard, term, d.constant(0, type)));
   if (s.bias) value = value + d.read(2, type, {axes[1]});
   d.output(axes, value);

@@ -82,10 +82,10 @@ TEST(NativeDomain, RoundsIntegerDivisionAsNamed) {
       Tensor::from_integers(DataType::i64, {4}, std::vector<std::int64_t>{2, -2, -1, 3});
   auto with = [&](Make make) { return evaluate_vector(4, make, {input, divisor})->integers(); };
   using Values = std::vector<std::int64_t>;
-#define LEMMA_BINARY(kind)                                                        \
-  [](DefinitionBuilder& d, Expression i) {                                        \
-    return d.binary(ExpressionKind::kind, d.read(0, DataType::i64, {i}),          \
-                    d.read(1, DataType::i64, {i}));                               \
+#define LEMMA_BINARY(kind)                                               \
+  [](DefinitionBuilder& d, Expression i) {                               \
+    return d.binary(ExpressionKind::kind, d.read(0, DataType::i64, {i}), \
+                    d.read(1, DataType::i64, {i}));                      \
   }
   EXPECT_EQ(with(LEMMA_BINARY(divide)), (Values{-3, -3, INT64_MIN, 2}));
   EXPECT_EQ(with(LEMMA_BINARY(floor_divide)), (Values{-4, -4, INT64_MIN, 2}));
@@ -165,18 +165,24 @@ TEST(ExactDomain, KnowsInfinityAsTheLeastOfMaxima) {
 }
 
 TEST(ExactDomain, LacksFunctionsOfReals) {
-  Make make = [](DefinitionBuilder& d, Expression i) { return d.apply(ScalarFunction::exp, a(d, i)); };
+  Make make = [](DefinitionBuilder& d, Expression i) {
+    return d.apply(ScalarFunction::exp, a(d, i));
+  };
   const auto result = evaluate_vector(1, make, {f32({1})}, Domain::exact_integer);
   ASSERT_FALSE(result.has_value());
   EXPECT_EQ(result.error().kind, ErrorKind::unsupported);
   EXPECT_EQ(result.error().message, "there is no 'exp' in exact integers");
-  Make half = [](DefinitionBuilder& d, Expression i) { return a(d, i) * d.real(0.5, DataType::f32); };
+  Make half = [](DefinitionBuilder& d, Expression i) {
+    return a(d, i) * d.real(0.5, DataType::f32);
+  };
   EXPECT_EQ(evaluate_vector(1, half, {f32({1})}, Domain::exact_integer).error().message,
             "the constant 0.5 is not an exact integer");
 }
 
 TEST(PrimeField, DividesByInverse) {
-  Make make = [](DefinitionBuilder& d, Expression i) { return a(d, i) / b(d, i) * b(d, i) - a(d, i); };
+  Make make = [](DefinitionBuilder& d, Expression i) {
+    return a(d, i) / b(d, i) * b(d, i) - a(d, i);
+  };
   EXPECT_EQ(evaluate_vector(3, make, {f32({1, 2, -5}), f32({3, 7, -11})}, Domain::prime_field)
                 ->integers(),
             (std::vector<std::int64_t>{0, 0, 0}));
@@ -193,9 +199,9 @@ TEST(PrimeField, ReadsConstantsAsRatios) {
   EXPECT_EQ(field_multiply(field_constant(static_cast<double>(1.0F / 3), DataType::f32), 3), 1U);
   EXPECT_EQ(field_constant(-2, DataType::f32), field_modulus - 2);
   // No ratio of small numbers: the binary fraction itself, 3 * 2^-60.
-  EXPECT_EQ(field_multiply(field_constant(std::ldexp(3, -60), DataType::f64),
-                           std::uint64_t{1} << 60),
-            3U);
+  EXPECT_EQ(
+      field_multiply(field_constant(std::ldexp(3, -60), DataType::f64), std::uint64_t{1} << 60),
+      3U);
 }
 
 TEST(PrimeField, LacksAnOrder) {
@@ -234,9 +240,10 @@ TEST(Partiality, GatheredIndicesAreChecked) {
   const Tensor good = Tensor::from_integers(DataType::i64, {2}, std::vector<std::int64_t>{2, 0});
   const Tensor bad = Tensor::from_integers(DataType::i64, {2}, std::vector<std::int64_t>{2, -1});
   EXPECT_EQ(evaluate_vector(2, make, {f32({1, 2, 3}), good})->reals(), (std::vector<double>{3, 1}));
-  EXPECT_EQ(evaluate_vector(2, make, {f32({1, 2, 3}), bad}).error().message,
-            "index -1 is outside axis 0 of input 0, which has the size 3 (for the element at [1] of "
-            "the axes longer than 1)");
+  EXPECT_EQ(
+      evaluate_vector(2, make, {f32({1, 2, 3}), bad}).error().message,
+      "index -1 is outside axis 0 of input 0, which has the size 3 (for the element at [1] of "
+      "the axes longer than 1)");
 }
 
 TEST(Partiality, DivisionByZeroIsAnErrorUnlessExcluded) {

@@ -115,8 +115,8 @@ class RandomDefinition {
     --budget_;
     if (depth <= 0 || budget_ < 0)
       return scope_.empty() || below(3) == 0 ? d.integer(below(9) - 3)
-                                             : scope_[static_cast<std::size_t>(
-                                                   below(static_cast<std::int64_t>(scope_.size())))];
+                                             : scope_[static_cast<std::size_t>(below(
+                                                   static_cast<std::int64_t>(scope_.size())))];
     switch (below(10)) {
       case 0:
       case 1: return integer(d, depth - 1) + integer(d, depth - 1);
@@ -126,7 +126,8 @@ class RandomDefinition {
       case 5: return d.floor_mod(integer(d, depth - 1), 1 + below(6));
       case 6: return read(d, 2, depth - 1);
       case 7: return d.cast(read(d, 3, depth - 1), DataType::i64);
-      case 8: return d.select(condition(d, depth - 1), integer(d, depth - 1), integer(d, depth - 1));
+      case 8:
+        return d.select(condition(d, depth - 1), integer(d, depth - 1), integer(d, depth - 1));
       default:
         if (depth < 3) return minimum(integer(d, depth - 1), integer(d, depth - 1));
         return reduction(d, [&] { return integer(d, depth - 2); });
@@ -135,7 +136,8 @@ class RandomDefinition {
 
   Expression real(DefinitionBuilder& d, int depth) {
     --budget_;
-    if (depth <= 0 || budget_ < 0) return d.real(0.5 * static_cast<double>(below(9)) - 2, DataType::f32);
+    if (depth <= 0 || budget_ < 0)
+      return d.real(0.5 * static_cast<double>(below(9)) - 2, DataType::f32);
     switch (below(9)) {
       case 0: return real(d, depth - 1) + real(d, depth - 1);
       case 1: return real(d, depth - 1) * real(d, depth - 1);

@@ -67,8 +67,7 @@ class ScalarEvaluator {
   Scalar evaluate(ExpressionId id) {
     const ExpressionNode& node = definition_.node(id);
     switch (node.kind) {
-      case Kind::integer_constant:
-        return {true, static_cast<double>(node.integer), node.integer};
+      case Kind::integer_constant: return {true, static_cast<double>(node.integer), node.integer};
       case Kind::real_constant: return {true, round_to(node.type, node.real), 0};
       case Kind::extent: return {true, 0, *node.extent.constant()};
       case Kind::index: return {true, 0, variables_[node.variable.v]};
@@ -152,7 +151,8 @@ class ScalarEvaluator {
       const std::vector<double> value = {a.real};
       return {true, Tensor::from_reals(to, {}, value).reals()[0], 0};
     }
-    if (is_real(from)) return {true, 0, Tensor::from_reals(to, {}, std::vector{a.real}).integers()[0]};
+    if (is_real(from))
+      return {true, 0, Tensor::from_reals(to, {}, std::vector{a.real}).integers()[0]};
     if (is_real(to)) {
       const double value = from == DataType::u64
                                ? static_cast<double>(static_cast<std::uint64_t>(a.integer))
@@ -236,8 +236,7 @@ class ScalarEvaluator {
       case Kind::divide: return integer(a / b);
       case Kind::truncated_modulo: return integer(a % b);
       case Kind::floor_divide: return integer(a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0));
-      case Kind::floor_modulo:
-        return integer(a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0));
+      case Kind::floor_modulo: return integer(a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0));
       case Kind::power: {
         std::uint64_t result = 1, base = x;
         if (b < 0) return integer(a == 1 ? 1 : a == -1 ? (b % 2 != 0 ? -1 : 1) : 0);
@@ -278,7 +277,6 @@ class ScalarEvaluator {
   std::vector<std::vector<double>> reals_;
   std::vector<std::vector<std::int64_t>> integers_;
 };
-
 
 inline Result<std::vector<Tensor>> evaluate(const Definition& definition,
                                             std::span<const Tensor> inputs) {

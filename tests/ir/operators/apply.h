@@ -21,7 +21,8 @@ inline Application apply(std::string_view name, std::initializer_list<std::strin
   Graph graph;
   std::vector<ValueId> values;
   for (const std::string_view type : inputs)
-    values.push_back(*graph.add_input("x" + std::to_string(values.size()), *parse_tensor_type(type)));
+    values.push_back(
+        *graph.add_input("x" + std::to_string(values.size()), *parse_tensor_type(type)));
   const auto node =
       graph.add_operation(operator_named(name), values, std::move(attributes), output_count);
   if (!node) return {node.error().message, ""};
@@ -29,8 +30,8 @@ inline Application apply(std::string_view name, std::initializer_list<std::strin
   for (const TensorType& type : graph.output_types(graph.node(*node)))
     result.types += (result.types.empty() ? "" : ", ") + text(type);
   // Normalising the normal form must not change it.
-  const auto again = graph.add_operation(operator_named(name), values,
-                                         graph.node(*node).attributes, output_count);
+  const auto again =
+      graph.add_operation(operator_named(name), values, graph.node(*node).attributes, output_count);
   if (!again || !(*again == *node)) result.attributes += " (not stable)";
   return result;
 }

@@ -16,9 +16,9 @@ TEST(Gather, PutsIndicesInPlaceOfTheAxis) {
 }
 
 TEST(GatherND, FollowsIndexVectors) {
-  EXPECT_EQ(apply("GatherND", {"f32[N, 3, 4]", "i64[N, 5, 1]"}, {{"batch_dims", std::int64_t{1}}})
-                .types,
-            "f32[N, 5, 4]");
+  EXPECT_EQ(
+      apply("GatherND", {"f32[N, 3, 4]", "i64[N, 5, 1]"}, {{"batch_dims", std::int64_t{1}}}).types,
+      "f32[N, 5, 4]");
   EXPECT_EQ(apply("GatherND", {"f32[3]", "i64[5, 2]"}).types,
             "GatherND: index vectors of length 2 for 1 axes");
 }
@@ -27,15 +27,14 @@ TEST(Scatter, ChecksUpdates) {
   EXPECT_EQ(apply("ScatterND", {"f32[4, N]", "i64[2, 1]", "f32[2, N]"}).types, "f32[4, N]");
   EXPECT_EQ(apply("ScatterND", {"f32[4, N]", "i64[2, 1]", "f32[2]"}).types,
             "ScatterND: the updates have the shape [2], not [2, N]");
-  EXPECT_EQ(apply("ScatterElements", {"f32[4]", "i64[2]", "f32[2]"},
-                  {{"reduction", std::string("mean")}})
-                .types,
-            "ScatterElements: reduction 'mean' is not known");
+  EXPECT_EQ(
+      apply("ScatterElements", {"f32[4]", "i64[2]", "f32[2]"}, {{"reduction", std::string("mean")}})
+          .types,
+      "ScatterElements: reduction 'mean' is not known");
 }
 
 TEST(TopK, HasTwoOutputs) {
-  EXPECT_EQ(apply("TopK", {"f32[N, 10]"}, {{"k", Dimension(3)}}, 2).types,
-            "f32[N, 3], i64[N, 3]");
+  EXPECT_EQ(apply("TopK", {"f32[N, 10]"}, {{"k", Dimension(3)}}, 2).types, "f32[N, 3], i64[N, 3]");
   EXPECT_EQ(apply("TopK", {"f32[2]"}, {{"k", Dimension(3)}}, 2).types,
             "TopK: k is 3, but axis 0 of [2] has the size 2");
 }
@@ -56,15 +55,21 @@ TEST(Resize, ScalesSizes) {
                    {"keep_aspect_ratio_policy", std::string("not_larger")}})
                 .types,
             "f32[1, 1, 5, 8]");
+  EXPECT_EQ(apply("Resize", {"f32[W]"},
+                  {{"sizes", dimensions({"3"})},
+                   {"mode", std::string("linear")},
+                   {"antialias", std::int64_t{1}}})
+                .types,
+            "Resize: antialiasing with a symbolic scale factor");
   EXPECT_EQ(apply("Resize", {"f32[4]"}).types, "Resize: either scales or sizes are needed");
 }
 
 TEST(Fraction, IsTheSimplestThatRounds) {
   auto text_of = [](double value) {
     const auto fraction = operators::simplest_fraction(value);
-    return fraction ? std::to_string(fraction->numerator) + "/" +
-                          std::to_string(fraction->denominator)
-                    : std::string("none");
+    return fraction
+               ? std::to_string(fraction->numerator) + "/" + std::to_string(fraction->denominator)
+               : std::string("none");
   };
   EXPECT_EQ(text_of(0.6F), "3/5");
   EXPECT_EQ(text_of(2.0F / 3.0F), "2/3");

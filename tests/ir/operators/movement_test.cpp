@@ -19,9 +19,9 @@ TEST(Transpose, RefusesWhatIsNoPermutation) {
 }
 
 TEST(Concat, AddsSizesOfTheAxis) {
-  EXPECT_EQ(apply("Concat", {"f32[2, N]", "f32[2, M]", "f32[2, 3]"},
-                  {{"axis", std::int64_t{-1}}}).types,
-            "f32[2, M + N + 3]");
+  EXPECT_EQ(
+      apply("Concat", {"f32[2, N]", "f32[2, M]", "f32[2, 3]"}, {{"axis", std::int64_t{-1}}}).types,
+      "f32[2, M + N + 3]");
   EXPECT_EQ(apply("Concat", {"f32[2, N]", "f32[3, N]"}, {{"axis", std::int64_t{1}}}).types,
             "Concat: shapes [2, N] and [3, N] cannot be concatenated along axis 1");
 }

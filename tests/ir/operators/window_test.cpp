@@ -14,8 +14,7 @@ TEST(Conv, CountsWindows) {
                                   {"pads", dimensions({"0", "1", "0", "1"})},
                                   {"group", Dimension(2)}});
   EXPECT_EQ(conv.types, "f32[N, 6, 4, W]");
-  EXPECT_EQ(conv.attributes,
-            "{dilations=[1, 1], group=2, pads=[0, 1, 0, 1], strides=[2, 1]}");
+  EXPECT_EQ(conv.attributes, "{dilations=[1, 1], group=2, pads=[0, 1, 0, 1], strides=[2, 1]}");
 }
 
 TEST(Conv, TakesSymbolicParameters) {
@@ -48,17 +47,20 @@ TEST(MaxPool, LastWindowStartsInside) {
                                  {"pads", dimensions({"0", "0"})},
                                  {"ceil_mode", std::int64_t{1}}};
   EXPECT_EQ(apply("MaxPool", {"f32[1, 1, 4]"}, attributes).types, "f32[1, 1, 2]");
-  EXPECT_EQ(apply("MaxPool", {"f32[1, 1, 5]"}, attributes, 2).types,
-            "f32[1, 1, 3], i64[1, 1, 3]");
+  EXPECT_EQ(apply("MaxPool", {"f32[1, 1, 5]"}, attributes, 2).types, "f32[1, 1, 3], i64[1, 1, 3]");
 }
 
 /// Attributes that the importer gives to an ONNX node, or the error.
 std::string imported(std::string_view name, std::vector<std::string_view> types,
                      Attributes attributes, int opset = 13) {
   const auto candidates = onnx_candidates("", name, opset);
-  OnnxCall call{.name = name, .opset = opset, .inputs = {}, .attributes = std::move(attributes),
+  OnnxCall call{.name = name,
+                .opset = opset,
+                .inputs = {},
+                .attributes = std::move(attributes),
                 .tensors = {}};
-  for (const std::string_view type : types) call.inputs.push_back({.type = *parse_tensor_type(type)});
+  for (const std::string_view type : types)
+    call.inputs.push_back({.type = *parse_tensor_type(type)});
   const auto result = import_call(*candidates.at(0).record, *candidates.at(0).mapping, call);
   return result ? text(result->attributes) : result.error().message;
 }
@@ -66,9 +68,9 @@ std::string imported(std::string_view name, std::vector<std::string_view> types,
 TEST(AutomaticPadding, BecomesExplicit) {
   const Attributes same = {{"auto_pad", std::string("SAME_LOWER")}, {"strides", Integers{2}}};
   EXPECT_EQ(imported("Conv", {"f32[1, 1, 6]", "f32[1, 1, 3]"}, same), "{pads=[1, 0], strides=[2]}");
-  EXPECT_EQ(imported("Conv", {"f32[1, 1, W]", "f32[1, 1, 4]"},
-                     {{"auto_pad", std::string("SAME_UPPER")}}),
-            "{pads=[1, 2]}");
+  EXPECT_EQ(
+      imported("Conv", {"f32[1, 1, W]", "f32[1, 1, 4]"}, {{"auto_pad", std::string("SAME_UPPER")}}),
+      "{pads=[1, 2]}");
   EXPECT_EQ(imported("Conv", {"f32[1, 1, W]", "f32[1, 1, 3]"}, same),
             "automatic padding of an axis of size W with stride 2 depends on run time");
 }
