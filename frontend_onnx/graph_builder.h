@@ -53,6 +53,9 @@ class GraphBuilder {
   Result<NodeId> apply(const OnnxMatch& match, const OnnxCall& call, const Operands& operands);
   ValueId folded(ValueId value);
   bool has_fixed_types(const Operands& operands) const;
+  Result<void> check_control_types(const ::onnx::NodeProto& node, const Operands& operands) const;
+  bool is_wrong_for_all_sizes(const OnnxMatch& match, const OnnxCall& call,
+                              const Operands& operands) const;
 
   const OperatorSets& sets_;
   const TensorSource& source_;
