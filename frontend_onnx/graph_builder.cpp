@@ -143,11 +143,18 @@ std::size_t GraphBuilder::used_outputs(const Node& node) const {
   return static_cast<std::size_t>(count);
 }
 
-Result<OnnxCall> GraphBuilder::call_of(const Node& node, int set, const Operands& operands) const {
+Result<OnnxCall> GraphBuilder::call_of(const Node& node, int set,
+                                       std::span<const OnnxMatch> candidates,
+                                       const Operands& operands) const {
   OnnxCall call;
   call.name = node.op_type();
   call.opset = set;
-  call.output_count = used_outputs(node);
+  // How many parts a Split has is part of its meaning; other outputs are asked for or not.
+  const bool any_number = std::any_of(candidates.begin(), candidates.end(), [](const auto& match) {
+    return match.record->outputs.maximum < 0;
+  });
+  call.output_count =
+      any_number ? static_cast<std::size_t>(node.output_size()) : used_outputs(node);
   LEMMA_RETURN_IF_ERROR(read_attributes(node, source_, call));
   for (std::size_t i = 0; i < operands.values.size(); ++i) {
     const ValueId value = operands.values[i];
@@ -214,7 +221,7 @@ Result<void> GraphBuilder::add_operation(const Node& node, const Operands& opera
   if (cached->second.empty())
     return unsupported(fmt::format("operator '{}{}{}' of operator set {} has no record", domain,
                                    domain.empty() ? "" : ".", node.op_type(), set));
-  LEMMA_ASSIGN_OR_RETURN(const OnnxCall call, call_of(node, set, operands));
+  LEMMA_ASSIGN_OR_RETURN(const OnnxCall call, call_of(node, set, cached->second, operands));
   const auto has_outputs = [&node](const OnnxMatch& match) {
     return match.record->outputs.maximum < 0 || node.output_size() <= match.record->outputs.maximum;
   };

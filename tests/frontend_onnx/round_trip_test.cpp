@@ -107,6 +107,17 @@ TEST(RoundTrip, InputMayBeAnOutput) {
   EXPECT_THAT(lines_of(model), ElementsAre("y = Identity(x)"));
 }
 
+TEST(RoundTrip, PartsOfASplitThatNothingUsesStay) {
+  const char* text = R"(<ir_version: 8, opset_import: ["" : 13]>
+    g (float[2, 6] x) => (float[2, 2] y) <int64[3] sizes = {2, 3, 1}> {
+      y, a, b = Split<axis = 1>(x, sizes)
+    })";
+  const auto model = import_text(text);
+  ASSERT_TRUE(model) << error_of(model);
+  EXPECT_THAT(kinds_of(model->graph), ElementsAre("input", "Split"));
+  EXPECT_EQ(exported(*model).graph().node(0).output_size(), 3);
+}
+
 // ---- Initializers -------------------------------------------------------------------------------
 
 constexpr const char* listed_initializer = R"(
