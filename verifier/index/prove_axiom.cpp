@@ -311,7 +311,9 @@ class CaseProof {
             if (other.guard->text == wanted.guard->text &&
                 other.argument.text == wanted.argument.text)
               return true;
-            if (other.is_bound || wanted.is_bound) return false;
+            // Variables that the right side binds stand for all their values here; those that the
+            // left side binds would have to be found.
+            if (other.is_bound) return false;
             std::vector<Formula> facts = known.facts();
             facts.push_back(wanted.guard);
             return entails(facts, other.guard) && are_equal(wanted.argument, other.argument, facts);
