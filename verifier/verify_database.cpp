@@ -5,6 +5,7 @@
 #include <chrono>
 #include <fstream>
 #include <map>
+#include <set>
 #include <thread>
 
 #include <fmt/format.h>
@@ -99,14 +100,14 @@ std::string proof_file_text(const DatabaseVerification& verification) {
   return lemma::proof_file_text(records);
 }
 
-Result<void> write_proofs(const std::filesystem::path& directory,
-                          const DatabaseVerification& verification) {
-  const std::filesystem::path target = directory / "substitutions.proofs";
+namespace {
+
+Result<void> replace_file(const std::filesystem::path& target, const std::string& contents) {
   std::filesystem::path draft = target;
   draft += ".new";
   {
     std::ofstream stream(draft, std::ios::binary | std::ios::trunc);
-    stream << proof_file_text(verification);
+    stream << contents;
     stream.flush();
     if (!stream) return bad_input(fmt::format("cannot write '{}'", draft.string()));
   }
@@ -115,6 +116,42 @@ Result<void> write_proofs(const std::filesystem::path& directory,
   if (error)
     return bad_input(fmt::format("cannot replace '{}': {}", target.string(), error.message()));
   return {};
+}
+
+/// Certificates of rules that are not there any more, or not proved.
+Result<void> remove_others(const std::filesystem::path& folder,
+                           const std::set<std::string>& names) {
+  std::error_code error;
+  std::vector<std::filesystem::path> others;
+  for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end;
+       i.increment(error))
+    if (i->path().extension() == ".certificate" && !names.contains(i->path().stem().string()))
+      others.push_back(i->path());
+  for (const std::filesystem::path& other : others) std::filesystem::remove(other, error);
+  if (error)
+    return bad_input(fmt::format("cannot tidy '{}': {}", folder.string(), error.message()));
+  return {};
+}
+
+}  // namespace
+
+Result<void> write_proofs(const std::filesystem::path& directory,
+                          const DatabaseVerification& verification) {
+  const std::filesystem::path folder = directory / "certificates";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return bad_input(fmt::format("cannot make '{}': {}", folder.string(), error.message()));
+  std::set<std::string> names;
+  for (const VerifiedRule& rule : verification.rules) {
+    const auto* proved = std::get_if<Proved>(&rule.verdict);
+    if (proved == nullptr) continue;
+    names.insert(rule.name);
+    LEMMA_RETURN_IF_ERROR(replace_file(folder / (rule.name + ".certificate"), proved->certificate));
+  }
+  LEMMA_RETURN_IF_ERROR(
+      replace_file(directory / "substitutions.proofs", proof_file_text(verification)));
+  return remove_others(folder, names);
 }
 
 }  // namespace lemma::verifier

@@ -45,7 +45,8 @@ Result<DatabaseVerification> verify_database(const std::filesystem::path& direct
 
 /// The contents of substitutions.proofs: a record for each proved rule.
 std::string proof_file_text(const DatabaseVerification& verification);
-/// Replaces rules/substitutions.proofs in one step.
+/// Replaces rules/substitutions.proofs and the files rules/certificates/*.certificate, each in one
+/// step; the records come last.
 Result<void> write_proofs(const std::filesystem::path& directory,
                           const DatabaseVerification& verification);
 

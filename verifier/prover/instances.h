@@ -1,29 +1,12 @@
 #pragma once
-// The cases of a rule that are proved one by one: a number of axes for each group, each permutation
-// and integer parameter, and symbols for everything else, so that a case covers all sizes.
+// The cases of a rule, under the names that the prover uses.
 
-#include <string>
-#include <vector>
-
-#include "ir/result.h"
-#include "ir/substitution.h"
+#include "ir/rule_cases.h"
 
 namespace lemma::verifier {
 
-struct Case {
-  RuleBindings bindings;
-  std::vector<TensorType> inputs;
-  std::string text;  // for messages: "B=2, p=[1, 0]"
-};
-
-/// All cases. Where the left side broadcasts groups of unrelated sizes against each other, the
-/// cases also range over which axes have size 1: for aligned axes, sizes that broadcast are equal
-/// or 1. An error says why the cases would not cover the rule.
-Result<std::vector<Case>> cases_of(const Substitution& rule);
-
-/// Real parameters cannot be symbols. They range over these values, which contain every order of
-/// two parameters and of each with zero; axioms that depend on more than the order of their
-/// parameters compute with them as attribute functions do.
-inline constexpr double real_samples[] = {-2.5, -1.25, 0, 0.5, 1.75};
+using Case = RuleCase;
+using lemma::cases_of;
+using lemma::real_samples;
 
 }  // namespace lemma::verifier

@@ -1,4 +1,4 @@
-#include "verifier/prover/instances.h"
+#include "ir/rule_cases.h"
 
 #include <algorithm>
 #include <numeric>
@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
-namespace lemma::verifier {
+#include "ir/substitution_analysis.h"
+
+namespace lemma {
 namespace {
 
 constexpr std::size_t case_limit = 20'000;
@@ -221,24 +223,83 @@ bool is_excluded(Substitution rule, const RuleBindings& bindings) {
 
 // ---- Cases ------------------------------------------------------------------------------------
 
-/// Variables that stand in shapes, other than groups and parameters.
 void bind_dimensions(const Substitution& rule, RuleBindings& bindings) {
-  std::vector<const RuleExpression*> open;
-  for (const RuleInput& input : rule.inputs)
-    for (const RuleExpression& item : input.shape) open.push_back(&item);
-  while (!open.empty()) {
-    const RuleExpression& e = *open.back();
-    open.pop_back();
-    for (const RuleExpression& argument : e.arguments) open.push_back(&argument);
-    if (e.kind != RuleExpression::Kind::variable || bindings.groups.contains(e.name)) continue;
-    const bool parameter = std::any_of(rule.parameters.begin(), rule.parameters.end(),
-                                       [&e](const RuleParameter& p) { return p.name == e.name; });
-    if (!parameter) bindings.dimensions.emplace(e.name, Dimension::symbol(e.name));
-  }
+  for (const std::string& name : dimension_variables(rule))
+    bindings.dimensions.emplace(name, Dimension::symbol(name));
 }
 
-Result<std::vector<TensorType>> input_types(const Substitution& rule,
-                                            const RuleBindings& bindings) {
+bool is_well_typed(const Substitution& rule, const RuleCase& one) {
+  Graph graph;
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < one.inputs.size(); ++i)
+    inputs.push_back(*graph.add_input(rule.inputs[i].name, one.inputs[i]));
+  return instantiate(rule, rule.left, inputs, one.bindings, graph).has_value();
+}
+
+/// The cases for one choice of ranks. `fits` is false if a left side is not well typed.
+Result<std::vector<RuleCase>> cases_with_groups(const Substitution& rule,
+                                                std::map<std::string, Shape, std::less<>> groups,
+                                                bool& fits) {
+  RuleBindings start;
+  start.groups = std::move(groups);
+  bind_dimensions(rule, start);
+  LEMMA_ASSIGN_OR_RETURN(std::vector<RuleBindings> choices,
+                         with_parameters(rule, std::move(start)));
+  std::vector<RuleCase> result;
+  for (RuleBindings& bindings : choices) {
+    if (is_excluded(rule, bindings)) continue;
+    RuleCase one;
+    LEMMA_ASSIGN_OR_RETURN(one.inputs, input_types(rule, bindings));
+    one.text = describe(rule, bindings);
+    one.bindings = std::move(bindings);
+    fits = fits && is_well_typed(rule, one);
+    if (!fits) return result;
+    result.push_back(std::move(one));
+  }
+  return result;
+}
+
+Result<void> add_cases(const Substitution& rule, const std::map<std::string, std::size_t>& ranks,
+                       std::vector<RuleCase>& result) {
+  std::map<std::string, Shape, std::less<>> unrelated;
+  for (const auto& [name, rank] : ranks) unrelated[name] = symbols(name, rank);
+  bool fits = true;
+  LEMMA_ASSIGN_OR_RETURN(std::vector<RuleCase> cases, cases_with_groups(rule, unrelated, fits));
+  if (!fits) {
+    cases.clear();
+    LEMMA_ASSIGN_OR_RETURN(const auto classes, alignment(rule));
+    for (auto& groups : broadcast_patterns(classes, ranks)) {
+      bool pattern_fits = true;
+      LEMMA_ASSIGN_OR_RETURN(std::vector<RuleCase> more,
+                             cases_with_groups(rule, groups, pattern_fits));
+      if (!pattern_fits) return bad_input("the left side is not well typed for unrelated sizes");
+      std::move(more.begin(), more.end(), std::back_inserter(cases));
+    }
+  }
+  std::move(cases.begin(), cases.end(), std::back_inserter(result));
+  if (result.size() > case_limit) return bad_input("too many cases");
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> dimension_variables(const Substitution& rule) {
+  const auto is_named = [](const auto& list, const std::string& name) {
+    return std::any_of(list.begin(), list.end(), [&name](const auto& x) { return x.name == name; });
+  };
+  std::set<std::string> names;
+  for (const RuleInput& input : rule.inputs)
+    for (const RuleExpression& item : input.shape)
+      detail::for_each_expression(item, [&](const RuleExpression& e) {
+        if (e.kind == RuleExpression::Kind::variable && !is_named(rule.groups, e.name) &&
+            !is_named(rule.parameters, e.name))
+          names.insert(e.name);
+      });
+  return {names.begin(), names.end()};
+}
+
+Result<std::vector<TensorType>> input_types(const Substitution& rule, const RuleBindings& bindings,
+                                            DataType real) {
   std::vector<TensorType> types;
   for (const RuleInput& input : rule.inputs) {
     RuleExpression list;
@@ -246,7 +307,7 @@ Result<std::vector<TensorType>> input_types(const Substitution& rule,
     list.arguments = input.shape;
     LEMMA_ASSIGN_OR_RETURN(AttributeValue shape,
                            evaluate_attribute(list, AttributeKind::dimensions, bindings));
-    types.push_back({input.data_type == DataType::undefined ? DataType::f32 : input.data_type,
+    types.push_back({input.data_type == DataType::undefined ? real : input.data_type,
                      std::get<Shape>(std::move(shape))});
   }
   return types;
@@ -265,62 +326,8 @@ std::string describe(const Substitution& rule, const RuleBindings& bindings) {
   return result;
 }
 
-bool is_well_typed(const Substitution& rule, const Case& one) {
-  Graph graph;
-  std::vector<ValueId> inputs;
-  for (std::size_t i = 0; i < one.inputs.size(); ++i)
-    inputs.push_back(*graph.add_input(rule.inputs[i].name, one.inputs[i]));
-  return instantiate(rule, rule.left, inputs, one.bindings, graph).has_value();
-}
-
-/// The cases for one choice of ranks. `fits` is false if a left side is not well typed.
-Result<std::vector<Case>> cases_with_groups(const Substitution& rule,
-                                            std::map<std::string, Shape, std::less<>> groups,
-                                            bool& fits) {
-  RuleBindings start;
-  start.groups = std::move(groups);
-  bind_dimensions(rule, start);
-  LEMMA_ASSIGN_OR_RETURN(std::vector<RuleBindings> choices,
-                         with_parameters(rule, std::move(start)));
-  std::vector<Case> result;
-  for (RuleBindings& bindings : choices) {
-    if (is_excluded(rule, bindings)) continue;
-    Case one;
-    LEMMA_ASSIGN_OR_RETURN(one.inputs, input_types(rule, bindings));
-    one.text = describe(rule, bindings);
-    one.bindings = std::move(bindings);
-    fits = fits && is_well_typed(rule, one);
-    if (!fits) return result;
-    result.push_back(std::move(one));
-  }
-  return result;
-}
-
-Result<void> add_cases(const Substitution& rule, const std::map<std::string, std::size_t>& ranks,
-                       std::vector<Case>& result) {
-  std::map<std::string, Shape, std::less<>> unrelated;
-  for (const auto& [name, rank] : ranks) unrelated[name] = symbols(name, rank);
-  bool fits = true;
-  LEMMA_ASSIGN_OR_RETURN(std::vector<Case> cases, cases_with_groups(rule, unrelated, fits));
-  if (!fits) {
-    cases.clear();
-    LEMMA_ASSIGN_OR_RETURN(const auto classes, alignment(rule));
-    for (auto& groups : broadcast_patterns(classes, ranks)) {
-      bool pattern_fits = true;
-      LEMMA_ASSIGN_OR_RETURN(std::vector<Case> more, cases_with_groups(rule, groups, pattern_fits));
-      if (!pattern_fits) return bad_input("the left side is not well typed for unrelated sizes");
-      std::move(more.begin(), more.end(), std::back_inserter(cases));
-    }
-  }
-  std::move(cases.begin(), cases.end(), std::back_inserter(result));
-  if (result.size() > case_limit) return bad_input("too many cases");
-  return {};
-}
-
-}  // namespace
-
-Result<std::vector<Case>> cases_of(const Substitution& rule) {
-  std::vector<Case> result;
+Result<std::vector<RuleCase>> cases_of(const Substitution& rule) {
+  std::vector<RuleCase> result;
   std::map<std::string, std::size_t> ranks;
   for (const RuleGroup& group : rule.groups) ranks[group.name] = group.minimum;
   while (true) {
@@ -342,4 +349,15 @@ Result<std::vector<Case>> cases_of(const Substitution& rule) {
   return result;
 }
 
-}  // namespace lemma::verifier
+Result<std::vector<RuleCase>> required_cases(const Substitution& rule) {
+  LEMMA_ASSIGN_OR_RETURN(std::vector<RuleCase> result, cases_of(rule));
+  if (!rule.bidirectional) return result;
+  std::set<std::string> known;
+  for (const RuleCase& one : result) known.insert(one.text);
+  LEMMA_ASSIGN_OR_RETURN(std::vector<RuleCase> backward, cases_of(reversed(rule)));
+  for (RuleCase& one : backward)
+    if (known.insert(one.text).second) result.push_back(std::move(one));
+  return result;
+}
+
+}  // namespace lemma

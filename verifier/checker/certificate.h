@@ -1,0 +1,69 @@
+#pragma once
+// A certificate: the proof of one rule as text, which docs/certificates.md describes byte by byte.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/position.h"
+#include "ir/result.h"
+#include "ir/substitution.h"
+
+namespace lemma::checker {
+
+inline constexpr std::string_view format_line = "lemma certificate 1";
+
+/// The value of an axiom's input: what stands at a position of the tuple, or a term.
+struct Reference {
+  Position position;  // if not empty
+  TermId term;        // otherwise: in Certificate::terms
+};
+
+/// One side of an axiom's output, found at a position, becomes the other side.
+struct Step {
+  const Substitution* axiom = nullptr;
+  bool backward = false;     // from the axiom's right side to its left
+  std::uint32_t output = 0;  // which of the axiom's outputs
+  Position position;
+  std::vector<Reference> inputs;
+  std::vector<std::pair<std::string, RuleExpression>> variables;  // over the rule's variables
+};
+using Chain = std::vector<Step>;
+
+struct CaseLine {
+  std::string claim;      // "case A=[A.0], p=[0] -> [A.0]"
+  std::size_t chain = 0;  // position in Certificate::chains
+};
+
+struct Certificate {
+  Substitution rule;
+  Substitution terms;  // the rule, and the terms that steps speak of
+  std::vector<std::pair<std::string, std::string>> operators, axioms;  // names and digests
+  std::vector<std::string> witness;                                    // "n=4"
+  std::vector<Chain> chains;
+  std::vector<CaseLine> cases;
+};
+
+using AxiomTable = std::map<std::string, const Substitution*, std::less<>>;
+/// Digests of axioms and operator definitions, once computed.
+class Digests {
+ public:
+  Result<std::string> of_operator(const std::string& name);
+  const std::string& of_axiom(const Substitution& axiom);
+
+ private:
+  std::map<std::string, std::string, std::less<>> operators_;
+  std::map<const Substitution*, std::string> axioms_;
+};
+
+/// Reads a certificate and compares all its digests. Everything in it must be in canonical form.
+Result<Certificate> parse_certificate(std::string_view text, const AxiomTable& axioms,
+                                      Digests& digests);
+
+/// Adds the terms it speaks of to `terms`. The line is "step NAME forward 0 at 0.1: x=@0.1.0".
+Result<Step> parse_step(std::string_view line, const AxiomTable& axioms, Substitution& terms);
+
+}  // namespace lemma::checker
