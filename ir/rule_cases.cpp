@@ -61,7 +61,8 @@ bool broadcasts(const RuleTerm& term) {
   return op.has(elementwise) || op.name == "MatMul" || op.name == "Expand";
 }
 
-/// Which groups are aligned with each other: a number for each. An error where alignment at the
+/// Which groups are aligned with each other: a number for each, that of the first one in order of
+/// declaration. An error where alignment at the
 /// end of the groups is not all that relates them.
 Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule) {
   std::map<std::string, std::size_t> classes;
@@ -76,7 +77,8 @@ Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule) {
                       record(term.op).name));
     const std::set<std::string> groups = groups_below(rule, id);
     if (groups.empty()) continue;
-    const std::size_t target = classes.at(*groups.begin());
+    std::size_t target = classes.size();
+    for (const std::string& group : groups) target = std::min(target, classes.at(group));
     for (const std::string& group : groups) {
       const std::size_t old = classes.at(group);
       for (auto& [name, number] : classes)
