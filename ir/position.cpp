@@ -1,5 +1,10 @@
 #include "ir/position.h"
 
+#include <charconv>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace lemma {
 namespace {
 
@@ -18,6 +23,24 @@ Result<std::vector<ValueId>> way(const Graph& graph, std::span<const ValueId> tu
 }
 
 }  // namespace
+
+std::string text(const Position& position) { return fmt::format("{}", fmt::join(position, ".")); }
+
+Result<Position> parse_position(std::string_view written) {
+  Position result;
+  const char* next = written.data();
+  const char* const end = next + written.size();
+  while (true) {
+    std::uint32_t number = 0;
+    const auto [after, error] = std::from_chars(next, end, number);
+    if (error == std::errc()) result.push_back(number);
+    if (error != std::errc() || after == end) break;
+    next = after + 1;
+  }
+  if (result.empty() || text(result) != written)
+    return bad_input(fmt::format("'{}' is no position", written));
+  return result;
+}
 
 Result<ValueId> value_at(const Graph& graph, std::span<const ValueId> tuple,
                          const Position& position) {

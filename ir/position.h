@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
@@ -13,6 +15,9 @@
 namespace lemma {
 
 using Position = std::vector<std::uint32_t>;
+
+std::string text(const Position& position);  // "0.1"
+Result<Position> parse_position(std::string_view text);
 
 Result<ValueId> value_at(const Graph& graph, std::span<const ValueId> tuple,
                          const Position& position);

@@ -53,4 +53,27 @@ bool is_plain_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), is_name_character);
 }
 
+std::vector<std::string_view> list_items(std::string_view text) {
+  std::vector<std::string_view> result;
+  int depth = 0;
+  bool quoted = false;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted) {
+      if (c == '(' || c == '[' || c == '{') ++depth;
+      if (c == ')' || c == ']' || c == '}') --depth;
+      if (depth > 0 || text.substr(i, 2) != ", ") continue;
+      result.push_back(text.substr(begin, i - begin));
+      begin = i + 2;
+    }
+  }
+  if (!text.empty()) result.push_back(text.substr(begin));
+  return result;
+}
+
 }  // namespace lemma

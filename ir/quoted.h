@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lemma {
 
@@ -14,5 +15,8 @@ std::optional<std::string> unquote(std::string_view text);
 /// Whether a name can stand without quotes: letters, digits, '_', '.' and '\'', no digit first.
 bool is_plain_name(std::string_view name);
 bool is_name_character(char c);
+
+/// The parts between ", " that stand outside brackets and quotes; none of an empty text.
+std::vector<std::string_view> list_items(std::string_view text);
 
 }  // namespace lemma

@@ -132,6 +132,20 @@ std::vector<Dimension> run_time_conditions(const Graph& graph, const Node& node)
   return Collector(graph, node).run();
 }
 
+std::vector<Dimension> conditions_below(const Graph& graph, const std::vector<ValueId>& roots) {
+  std::vector<char> needed(graph.node_count(), 0);
+  for (const ValueId root : roots) needed[graph.producer(root).v] = 1;
+  std::vector<Dimension> result;
+  for (std::size_t i = graph.node_count(); i-- > 0;) {
+    if (needed[i] == 0) continue;
+    const Node& node = graph.nodes()[i];
+    for (const ValueId input : node.inputs)
+      if (!input.is_none()) needed[graph.producer(input).v] = 1;
+    for (Dimension& one : run_time_conditions(graph, node)) result.push_back(std::move(one));
+  }
+  return result;
+}
+
 bool follows(const Dimension& difference, const std::vector<Dimension>& accepted) {
   std::vector<Dimension> terms = {Dimension(0)};
   for (const Dimension& one : accepted) {

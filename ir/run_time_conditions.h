@@ -15,6 +15,9 @@ namespace lemma {
 /// input against every symbolic size of another: more than needed, never less.
 std::vector<Dimension> run_time_conditions(const Graph& graph, const Node& node);
 
+/// Those of all nodes that the values are computed from.
+std::vector<Dimension> conditions_below(const Graph& graph, const std::vector<ValueId>& roots);
+
 /// Whether `difference` is 0 wherever all of `accepted` are: a sum of at most two of them, with
 /// signs.
 bool follows(const Dimension& difference, const std::vector<Dimension>& accepted);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/digests.h"
 #include "ir/position.h"
 #include "ir/result.h"
 #include "ir/substitution.h"
@@ -33,35 +34,25 @@ struct Step {
 };
 using Chain = std::vector<Step>;
 
-struct CaseLine {
-  std::string claim;      // "case A=[A.0], p=[0] -> [A.0]"
-  std::size_t chain = 0;  // position in Certificate::chains
-};
-
 struct Certificate {
   Substitution rule;
-  Substitution terms;  // the rule, and the terms that steps speak of
-  std::vector<std::pair<std::string, std::string>> operators, axioms;  // names and digests
-  std::vector<std::string> witness;                                    // "n=4"
+  Substitution terms;   // the rule, and the terms that steps speak of
+  std::string witness;  // " n=4, m=5"
   std::vector<Chain> chains;
-  std::vector<CaseLine> cases;
+  /// "case A=[A.0], p=[0] -> [A.0]", and the position of its chain in `chains`.
+  std::vector<std::pair<std::string, std::size_t>> cases;
 };
 
 using AxiomTable = std::map<std::string, const Substitution*, std::less<>>;
-/// Digests of axioms and operator definitions, once computed.
-class Digests {
- public:
-  Result<std::string> of_operator(const std::string& name);
-  const std::string& of_axiom(const Substitution& axiom);
-
- private:
-  std::map<std::string, std::string, std::less<>> operators_;
-  std::map<const Substitution*, std::string> axioms_;
-};
-
 /// Reads a certificate and compares all its digests. Everything in it must be in canonical form.
 Result<Certificate> parse_certificate(std::string_view text, const AxiomTable& axioms,
                                       Digests& digests);
+
+/// The values in "NAME=VALUE, ...": one for each name, in this order.
+Result<std::vector<std::string_view>> named_values(std::string_view text,
+                                                   const std::vector<std::string>& names);
+/// Its rule, and the axioms that its steps use.
+std::vector<const Substitution*> used_by(const Certificate& certificate);
 
 /// Adds the terms it speaks of to `terms`. The line is "step NAME forward 0 at 0.1: x=@0.1.0".
 Result<Step> parse_step(std::string_view line, const AxiomTable& axioms, Substitution& terms);

@@ -7,21 +7,6 @@
 namespace lemma::checker {
 namespace {
 
-/// Conditions of all nodes that a value is computed from.
-std::vector<Dimension> conditions_below(const Graph& graph, const std::vector<ValueId>& roots) {
-  std::vector<char> needed(graph.node_count(), 0);
-  for (const ValueId root : roots) needed[graph.producer(root).v] = 1;
-  std::vector<Dimension> result;
-  for (std::size_t i = graph.node_count(); i-- > 0;) {
-    if (needed[i] == 0) continue;
-    const Node& node = graph.nodes()[i];
-    for (const ValueId input : node.inputs)
-      if (!input.is_none()) needed[graph.producer(input).v] = 1;
-    for (Dimension& one : run_time_conditions(graph, node)) result.push_back(std::move(one));
-  }
-  return result;
-}
-
 Result<void> check_follows(const std::vector<Dimension>& wanted,
                            const std::vector<Dimension>& accepted) {
   for (const Dimension& one : wanted)
@@ -33,14 +18,12 @@ Result<void> check_follows(const std::vector<Dimension>& wanted,
 Result<void> check_witness(const Certificate& certificate) {
   const Substitution& rule = certificate.rule;
   const std::vector<std::string> names = variable_names(rule);
-  if (certificate.witness.size() != names.size()) return bad_input("a variable has no value");
+  const std::string_view written = certificate.witness;
+  if (written.starts_with(" ") == names.empty()) return bad_input("a value is missing, or stray");
+  LEMMA_ASSIGN_OR_RETURN(const auto values, named_values(written.substr(!names.empty()), names));
   RuleCase one;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::string& item = certificate.witness[i];
-    if (!item.starts_with(names[i] + "="))
-      return bad_input(fmt::format("expected a value for '{}', found '{}'", names[i], item));
-    LEMMA_ASSIGN_OR_RETURN(const RuleExpression value,
-                           parse_rule_expression(item.substr(names[i].size() + 1)));
+    LEMMA_ASSIGN_OR_RETURN(const RuleExpression value, parse_rule_expression(values[i]));
     LEMMA_RETURN_IF_ERROR(bind_variable(rule, names[i], value, {}, one.bindings));
   }
   for (const auto& [name, value] : one.bindings.dimensions)
@@ -82,12 +65,6 @@ Result<void> Replay::begin() {
   return rule_.bidirectional ? check_follows(accepted_, of_right) : Result<void>();
 }
 
-Result<void> Replay::check_conditions(std::size_t first_node) {
-  for (std::size_t i = first_node; i < graph_.node_count(); ++i)
-    LEMMA_RETURN_IF_ERROR(check_follows(run_time_conditions(graph_, graph_.nodes()[i]), accepted_));
-  return {};
-}
-
 Result<SubstitutionUse> Replay::use_of(const Step& step) {
   SubstitutionUse result{step.axiom, {}, {}};
   for (const Reference& reference : step.inputs) {
@@ -116,7 +93,8 @@ Result<void> Replay::apply(const Step& step) {
   if (found != from) return bad_input("what stands at the position is not that side of the axiom");
   if (from == to) return bad_input("the step changes nothing");
   LEMMA_ASSIGN_OR_RETURN(state_[step.position[0]], replaced_at(graph_, state_, step.position, to));
-  LEMMA_RETURN_IF_ERROR(check_conditions(first_node));
+  for (std::size_t i = first_node; i < graph_.node_count(); ++i)
+    LEMMA_RETURN_IF_ERROR(check_follows(run_time_conditions(graph_, graph_.nodes()[i]), accepted_));
   uses_.push_back(std::move(use));
   return {};
 }
@@ -149,17 +127,15 @@ Result<void> check(const Certificate& certificate) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (i >= certificate.cases.size())
       return bad_input(fmt::format("the case {} is missing", cases[i].text));
-    const CaseLine& line = certificate.cases[i];
-    auto claim = replay_case(certificate.terms, cases[i], certificate.chains[line.chain], i == 0);
+    const auto& [line, chain] = certificate.cases[i];
+    auto claim = replay_case(certificate.terms, cases[i], certificate.chains[chain], i == 0);
     if (!claim)
-      return with_context(fmt::format("{}, chain {}", line.claim, line.chain + 1),
-                          std::move(claim.error()));
-    if (*claim != line.claim)
-      return bad_input(fmt::format("'{}' should be '{}'", line.claim, *claim));
+      return with_context(fmt::format("{}, chain {}", line, chain + 1), std::move(claim.error()));
+    if (*claim != line) return bad_input(fmt::format("'{}' should be '{}'", line, *claim));
   }
   if (certificate.cases.size() == cases.size()) return {};
   return bad_input(
-      fmt::format("'{}' is no case of the rule", certificate.cases[cases.size()].claim));
+      fmt::format("'{}' is no case of the rule", certificate.cases[cases.size()].first));
 }
 
 }  // namespace lemma::checker

@@ -30,7 +30,6 @@ class Replay {
   const std::vector<SubstitutionUse>& uses() const { return uses_; }
 
  private:
-  Result<void> check_conditions(std::size_t first_node);
   Result<SubstitutionUse> use_of(const Step& step);
 
   const Substitution& rule_;

@@ -16,13 +16,6 @@
 namespace lemma::verifier {
 namespace {
 
-std::string text_of(const Position& position) {
-  std::string result;
-  for (const std::uint32_t next : position)
-    result += fmt::format("{}{}", result.empty() ? "" : ".", next);
-  return result;
-}
-
 // ---- One chain --------------------------------------------------------------------------------
 
 /// Writes the rewriting steps of one case as the lines of a chain.
@@ -84,7 +77,7 @@ class ChainWriter {
     }
     return fmt::format("step {} {} {} at {}: {}", axiom.name,
                        rewrite.backward ? "backward" : "forward", rewrite.output,
-                       text_of(rewrite.position), values);
+                       text(rewrite.position), values);
   }
 
   /// Where an input of the axiom stands: below the position, elsewhere, or nowhere yet.
@@ -93,11 +86,10 @@ class ChainWriter {
     const Step& step = steps_[rewrite.step];
     const auto& side = rewrite.backward ? step.axiom->right : step.axiom->left;
     Position position = rewrite.position;
-    if (find_input(*step.axiom, side[rewrite.output], input, position))
-      return "@" + text_of(position);
+    if (find_input(*step.axiom, side[rewrite.output], input, position)) return "@" + text(position);
     for (std::uint32_t i = 0; i < state.size(); ++i) {
       position = {i};
-      if (find_value(state[i], step.inputs[input], position)) return "@" + text_of(position);
+      if (find_value(state[i], step.inputs[input], position)) return "@" + text(position);
     }
     return schematic_.write_term(graph_, step.inputs[input]);
   }
@@ -155,9 +147,9 @@ class Certifier {
       for (const checker::Step& step : chains_[chain].steps) result.axioms.insert(step.axiom->name);
     }
     if (!witness.empty() || variable_names(rule_).empty())
-      result.certificate = certificate_text(result, witness);
+      result.certificate = certificate_text(witness);
     if (result.certificate.empty()) return result;
-    checker::Digests digests;
+    Digests digests;
     auto parsed = checker::parse_certificate(result.certificate, table_, digests);
     if (!parsed) return with_context("the certificate", std::move(parsed.error()));
     if (auto checked = checker::check(*parsed); !checked)
@@ -258,22 +250,16 @@ class Certifier {
     return {};
   }
 
-  std::string certificate_text(const CertifiedRule& proved, const std::string& witness) const {
+  std::string certificate_text(const std::string& witness) const {
     const std::string rule = text(rule_);
     std::string result = fmt::format("{}\nverifier {}\nid {}\n{}", checker::format_line,
                                      proof_version, sha256(rule), rule);
-    std::set<std::string> operators;
-    const auto collect = [&operators](const Substitution& used) {
-      for (const RuleTerm& term : used.terms)
-        if (!term.is_input) operators.emplace(record(term.op).name);
-    };
-    collect(terms_);
-    for (const std::string& axiom : proved.axioms) collect(*table_.at(axiom));
-    checker::Digests digests;
-    for (const std::string& name : operators)
-      result += fmt::format("operator {} {}\n", name, *digests.of_operator(name));
-    for (const std::string& name : proved.axioms)
-      result += fmt::format("axiom {} {}\n", name, digests.of_axiom(*table_.at(name)));
+    checker::Certificate used;
+    used.terms = terms_;
+    for (const WrittenChain& chain : chains_) used.chains.push_back(chain.steps);
+    Digests digests;
+    for (const std::string& line : digests.lines_about(checker::used_by(used)))
+      result += line + "\n";
     result += fmt::format("class unknown\nwitness{}{}\n", witness.empty() ? "" : " ", witness);
     std::map<std::size_t, std::size_t> numbers;  // chains in the order in which cases use them
     std::string chains, cases;
