@@ -19,6 +19,8 @@ import sys
 import tempfile
 
 import lemma_check
+from second_checker.certificates import check_certificate, digest, split_items
+from second_checker.sizes import Refused
 
 STEP = re.compile(r"^  step (\S+) (forward|backward) (\d+) at ([0-9.]+): (.*)$")
 CASE = re.compile(r"^case(.*) -> (.*) by (\d+)$")
@@ -47,7 +49,7 @@ class Certificate:
 
     def with_rule(self, lines):
         """Another rule, with the id that belongs to it."""
-        rule_id = lemma_check.digest("\n".join(lines) + "\n")
+        rule_id = digest("\n".join(lines) + "\n")
         head = [f"id {rule_id}" if line.startswith("id ") else line
                 for line in self.lines[:self.rule]]
         return "\n".join([*head, *lines, *self.lines[self.rule_end:]]) + "\n"
@@ -64,7 +66,7 @@ def with_step(certificate, i, **changes):
 def values_of(certificate, i, axioms):
     """The items of a step, and how many of them are inputs."""
     name, _, _, _, values = STEP.match(certificate.lines[i]).groups()
-    return lemma_check.split_items(values), axioms[name]
+    return split_items(values), axioms[name]
 
 
 # ---- Classes: each yields altered texts -----------------------------------------------------------
@@ -147,7 +149,7 @@ def axiom_name(c, axioms):
 def signed_again(text, axioms):
     """The list of axioms as it has to be for these steps."""
     used = sorted({m.group(1) for line in text.split("\n") if (m := STEP.match(line))})
-    lines = [f"axiom {name} {lemma_check.digest(axioms[name].text())}" for name in used]
+    lines = [f"axiom {name} {digest(axioms[name].text())}" for name in used]
     result, done = [], False
     for line in text[:-1].split("\n"):
         if not line.startswith("axiom "):
@@ -236,7 +238,7 @@ def claimed_shape(c, _):
 def case_values(c, _):
     for i in c.cases:
         start, shapes, label = CASE.match(c.lines[i]).groups()
-        items = lemma_check.split_items(start.strip())
+        items = split_items(start.strip())
         for at, item in enumerate(items):
             name, value = item.split("=", 1)
             new = "[1, " + value[1:] if value.startswith("[") and value != "[]" else \
@@ -300,7 +302,7 @@ def contradictory_conditions(c, _):
 
 
 def witness(c, axioms):
-    items = lemma_check.split_items(c.lines[c.witness][8:])
+    items = split_items(c.lines[c.witness][8:])
     for at, item in enumerate(items):
         name, value = item.split("=", 1)
         yield c.with_line(c.witness, "witness " + ", ".join([*items[:at], *items[at + 1:]]))
@@ -364,8 +366,8 @@ def accepted_by_second(mutants, axioms, operators):
     texts = {name: axiom.text() for name, axiom in axioms.items()}
     for _, name, text in mutants:
         try:
-            lemma_check.check_certificate(text, axioms, texts, operators)
-        except (lemma_check.Refused, RecursionError, ValueError):
+            check_certificate(text, axioms, texts, operators)
+        except (Refused, RecursionError, ValueError):
             continue
         yield name
 

@@ -44,17 +44,6 @@ Result<std::uint32_t> number(std::string_view text) {
   return one.size() == 1 ? Result<std::uint32_t>(one[0]) : bad_input("a number is wanted");
 }
 
-std::vector<std::string_view> words(std::string_view text) {
-  std::vector<std::string_view> result(1);
-  for (std::size_t i = 0, begin = 0; i <= text.size(); ++i) {
-    result.back() = text.substr(begin, i - begin);
-    if (i == text.size() || text[i] != ' ') continue;
-    result.emplace_back();
-    begin = i + 1;
-  }
-  return result;
-}
-
 /// The lines about operators and axioms. Axioms that have changed would not fit the steps either;
 /// this says why.
 Result<std::vector<std::string>> parse_uses(Lines& lines, const AxiomTable& axioms,
@@ -128,19 +117,6 @@ Result<void> parse_cases(Lines& lines, Certificate& certificate) {
 }
 
 }  // namespace
-
-Result<std::vector<std::string_view>> named_values(std::string_view text,
-                                                   const std::vector<std::string>& names) {
-  std::vector<std::string_view> values = list_items(text);
-  if (values.size() != names.size())
-    return bad_input(fmt::format("{} values are given for {} names", values.size(), names.size()));
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (!values[i].starts_with(names[i] + "="))
-      return bad_input(fmt::format("expected a value for '{}', found '{}'", names[i], values[i]));
-    values[i].remove_prefix(names[i].size() + 1);
-  }
-  return values;
-}
 
 std::vector<const Substitution*> used_by(const Certificate& certificate) {
   std::vector<const Substitution*> result = {&certificate.terms};

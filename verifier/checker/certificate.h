@@ -48,9 +48,6 @@ using AxiomTable = std::map<std::string, const Substitution*, std::less<>>;
 Result<Certificate> parse_certificate(std::string_view text, const AxiomTable& axioms,
                                       Digests& digests);
 
-/// The values in "NAME=VALUE, ...": one for each name, in this order.
-Result<std::vector<std::string_view>> named_values(std::string_view text,
-                                                   const std::vector<std::string>& names);
 /// Its rule, and the axioms that its steps use.
 std::vector<const Substitution*> used_by(const Certificate& certificate);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/quoted.h"
 #include "ir/run_time_conditions.h"
 
 namespace lemma::checker {
@@ -54,10 +55,10 @@ Result<void> Replay::begin() {
   }
   auto left = instantiate(rule_, rule_.left, inputs_, case_.bindings, graph_);
   if (!left) return with_context("the left side is not well typed", std::move(left.error()));
+  sides_.left = state_ = std::move(*left);
   auto right = instantiate(rule_, rule_.right, inputs_, case_.bindings, graph_);
   if (!right) return with_context("the right side is not defined", std::move(right.error()));
-  sides_ = {std::move(*left), std::move(*right)};
-  state_ = sides_.left;
+  sides_.right = std::move(*right);
   LEMMA_RETURN_IF_ERROR(check_same_types(graph_, sides_));
   accepted_ = conditions_below(graph_, sides_.left);
   const std::vector<Dimension> of_right = conditions_below(graph_, sides_.right);
@@ -113,9 +114,12 @@ Result<std::string> replay_case(const Substitution& rule, const RuleCase& one, c
                                 bool all_types) {
   Replay replay(rule, one, DataType::f32);
   LEMMA_RETURN_IF_ERROR(replay.run(chain));
+  if (!all_types) return claim(one, replay.graph(), replay.sides().left);
   for (const DataType real : {DataType::f64, DataType::f16, DataType::bf16}) {
-    if (!all_types || !Replay(rule, one, real).begin()) break;
-    LEMMA_RETURN_IF_ERROR(Replay(rule, one, real).run(chain));
+    Replay other(rule, one, real);
+    auto done = other.run(chain);
+    if (!done && !other.sides().left.empty())
+      return with_context(name(real), std::move(done.error()));
   }
   return claim(one, replay.graph(), replay.sides().left);
 }
