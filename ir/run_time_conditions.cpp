@@ -1,6 +1,9 @@
 #include "ir/run_time_conditions.h"
 
 #include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
 
 namespace lemma {
 namespace {
@@ -128,27 +131,18 @@ class Collector {
 
 }  // namespace
 
-std::vector<Dimension> run_time_conditions(const Graph& graph, const Node& node) {
-  return Collector(graph, node).run();
+namespace {
+
+bool is_size(const Dimension& dimension) {
+  const auto low = lower_bound(dimension);
+  return low && *low >= 0;
 }
 
-std::vector<Dimension> conditions_below(const Graph& graph, const std::vector<ValueId>& roots) {
-  std::vector<char> needed(graph.node_count(), 0);
-  for (const ValueId root : roots) needed[graph.producer(root).v] = 1;
-  std::vector<Dimension> result;
-  for (std::size_t i = graph.node_count(); i-- > 0;) {
-    if (needed[i] == 0) continue;
-    const Node& node = graph.nodes()[i];
-    for (const ValueId input : node.inputs)
-      if (!input.is_none()) needed[graph.producer(input).v] = 1;
-    for (Dimension& one : run_time_conditions(graph, node)) result.push_back(std::move(one));
-  }
-  return result;
-}
-
-bool follows(const Dimension& difference, const std::vector<Dimension>& accepted) {
+/// Whether `difference` is a sum of at most two of the others, with signs.
+bool is_zero(const Dimension& difference, const std::vector<Dimension>& zero) {
+  if (difference.is(0)) return true;
   std::vector<Dimension> terms = {Dimension(0)};
-  for (const Dimension& one : accepted) {
+  for (const Dimension& one : zero) {
     terms.push_back(one);
     terms.push_back(Dimension(0) - one);
   }
@@ -156,6 +150,45 @@ bool follows(const Dimension& difference, const std::vector<Dimension>& accepted
     for (const Dimension& b : terms)
       if (difference == a + b) return true;
   return false;
+}
+
+void append(RunTimeConditions& all, RunTimeConditions more) {
+  std::move(more.zero.begin(), more.zero.end(), std::back_inserter(all.zero));
+  std::move(more.sizes.begin(), more.sizes.end(), std::back_inserter(all.sizes));
+}
+
+}  // namespace
+
+RunTimeConditions run_time_conditions(const Graph& graph, const Node& node) {
+  RunTimeConditions result{Collector(graph, node).run(), {}};
+  for (std::uint32_t i = 0; i < node.output_count; ++i)
+    for (const Dimension& size : *graph.type(node.output(i)).shape)
+      if (!is_size(size)) result.sizes.push_back(size);
+  return result;
+}
+
+RunTimeConditions conditions_below(const Graph& graph, const std::vector<ValueId>& roots) {
+  std::vector<char> needed(graph.node_count(), 0);
+  for (const ValueId root : roots) needed[graph.producer(root).v] = 1;
+  RunTimeConditions result;
+  for (std::size_t i = graph.node_count(); i-- > 0;) {
+    if (needed[i] == 0) continue;
+    const Node& node = graph.nodes()[i];
+    for (const ValueId input : node.inputs)
+      if (!input.is_none()) needed[graph.producer(input).v] = 1;
+    append(result, run_time_conditions(graph, node));
+  }
+  return result;
+}
+
+Result<void> check_follows(const RunTimeConditions& wanted, const RunTimeConditions& accepted) {
+  for (const Dimension& one : wanted.zero)
+    if (!is_zero(one, accepted.zero))
+      return bad_input(fmt::format("this is defined only where {} = 0", one.text()));
+  for (const Dimension& one : wanted.sizes)
+    if (std::find(accepted.sizes.begin(), accepted.sizes.end(), one) == accepted.sizes.end())
+      return bad_input(fmt::format("this is defined only where {} is not negative", one.text()));
+  return {};
 }
 
 }  // namespace lemma

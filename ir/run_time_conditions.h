@@ -7,19 +7,24 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/result.h"
 
 namespace lemma {
 
-/// Differences of sizes that have to be 0 when the node is computed, beyond what types show.
-/// Operators with several inputs that are not known here count every fixed size above 1 of one
-/// input against every symbolic size of another: more than needed, never less.
-std::vector<Dimension> run_time_conditions(const Graph& graph, const Node& node);
+struct RunTimeConditions {
+  std::vector<Dimension> zero;   // differences that have to be 0
+  std::vector<Dimension> sizes;  // of outputs, where it is not seen that they are at least 0
+};
 
-/// Those of all nodes that the values are computed from.
-std::vector<Dimension> conditions_below(const Graph& graph, const std::vector<ValueId>& roots);
+/// What a node takes for granted. Operators with several inputs that are not known here count every
+/// fixed size above 1 of one input against every symbolic size of another: more than needed, never
+/// less.
+RunTimeConditions run_time_conditions(const Graph& graph, const Node& node);
+/// The same of all nodes that the values are computed from.
+RunTimeConditions conditions_below(const Graph& graph, const std::vector<ValueId>& roots);
 
-/// Whether `difference` is 0 wherever all of `accepted` are: a sum of at most two of them, with
-/// signs.
-bool follows(const Dimension& difference, const std::vector<Dimension>& accepted);
+/// Whether `wanted` holds wherever `accepted` does: each difference is a sum of at most two of
+/// those accepted, with signs, and each size is one of them.
+Result<void> check_follows(const RunTimeConditions& wanted, const RunTimeConditions& accepted);
 
 }  // namespace lemma

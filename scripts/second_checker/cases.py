@@ -22,7 +22,9 @@ class Terms:
     def input(self, number_of, kind, shape):
         for size in shape:
             demand(not size.is_constant() or size.constant() >= 0, "a negative size")
-        self.nodes.append((None, number_of, (), [(kind, shape)], ()))
+        known = Conditions()
+        known.sizes |= {one for one in shape if not at_least(one, ZERO)}
+        self.nodes.append((None, number_of, (), [(kind, shape)], known))
         return (len(self.nodes) - 1, 0)
 
     def type(self, value):
@@ -43,12 +45,13 @@ class Terms:
         for _, shape in types:
             demand(all(not one.is_constant() or one.constant() >= 0 for one in shape),
                    "a negative size")
+            conditions.sizes |= {one for one in shape if not at_least(one, ZERO)}
         items = tuple(sorted((name, repr(value) if isinstance(value, float) else value)
                              for name, value in complete.items()))
         key = (op, items, operands, count)
         if key not in self.table:
             self.table[key] = len(self.nodes)
-            self.nodes.append((op, complete, operands, types, tuple(conditions)))
+            self.nodes.append((op, complete, operands, types, conditions))
         return self.table[key]
 
     def build(self, rule, roots, inputs, values):
@@ -70,13 +73,14 @@ class Terms:
         return (node, output + term[1])
 
     def conditions_below(self, roots):
-        seen, stack, result = set(), [root[0] for root in roots], []
+        seen, stack, result = set(), [root[0] for root in roots], Conditions()
         while stack:
             node = stack.pop()
             if node in seen:
                 continue
             seen.add(node)
             result += self.nodes[node][4]
+            result.sizes |= self.nodes[node][4].sizes
             stack += [one[0] for one in self.nodes[node][2] if one]
         return result
 
@@ -130,6 +134,7 @@ class Case:
     def demand_follow(wanted, accepted):
         for one in wanted:
             demand(follows(one, accepted), f"defined only where {one} = 0")
+        demand(wanted.sizes <= accepted.sizes, "defined only where a size is not negative")
 
     def apply(self, step):
         axiom, before = step.axiom, len(self.terms.nodes)

@@ -29,7 +29,12 @@ class Operator:
 
 
 class Conditions(list):
-    """Differences of sizes that shape rules take to be 0 at run time."""
+    """Differences of sizes that shape rules take to be 0 at run time; in `sizes` those of outputs
+    that are not seen to be at least 0."""
+
+    def __init__(self):
+        super().__init__()
+        self.sizes = set()
 
     def equal(self, a, b):
         if a is not b:

@@ -3,18 +3,9 @@
 #include <fmt/format.h>
 
 #include "ir/quoted.h"
-#include "ir/run_time_conditions.h"
 
 namespace lemma::checker {
 namespace {
-
-Result<void> check_follows(const std::vector<Dimension>& wanted,
-                           const std::vector<Dimension>& accepted) {
-  for (const Dimension& one : wanted)
-    if (!follows(one, accepted))
-      return bad_input(fmt::format("this is defined only where {} = 0", one.text()));
-  return {};
-}
 
 Result<void> check_witness(const Certificate& certificate) {
   const Substitution& rule = certificate.rule;
@@ -61,7 +52,7 @@ Result<void> Replay::begin() {
   sides_.right = std::move(*right);
   LEMMA_RETURN_IF_ERROR(check_same_types(graph_, sides_));
   accepted_ = conditions_below(graph_, sides_.left);
-  const std::vector<Dimension> of_right = conditions_below(graph_, sides_.right);
+  const RunTimeConditions of_right = conditions_below(graph_, sides_.right);
   LEMMA_RETURN_IF_ERROR(check_follows(of_right, accepted_));
   return rule_.bidirectional ? check_follows(accepted_, of_right) : Result<void>();
 }

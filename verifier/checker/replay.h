@@ -4,6 +4,7 @@
 
 #include "ir/graph.h"
 #include "ir/rule_cases.h"
+#include "ir/run_time_conditions.h"
 #include "ir/substitution_use.h"
 #include "verifier/checker/certificate.h"
 
@@ -37,7 +38,7 @@ class Replay {
   Graph graph_;
   std::vector<ValueId> inputs_, state_;
   Sides sides_;
-  std::vector<Dimension> accepted_;  // what the left side assumes of run time
+  RunTimeConditions accepted_;  // what the left side assumes
   std::vector<SubstitutionUse> uses_;
 };
 
