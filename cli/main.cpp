@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/audit_command.h"
 #include "cli/exit_code.h"
 #include "cli/inspect_command.h"
 #include "cli/optimize_command.h"
@@ -26,6 +27,7 @@ int run(int argument_count, char** arguments) {
   lemma::add_inspect_command(application, exit_code);
   lemma::add_run_command(application, exit_code);
   lemma::add_rules_command(application, exit_code);
+  lemma::add_audit_command(application, exit_code);
   try {
     application.parse(argument_count, arguments);
   } catch (const CLI::ParseError& error) {

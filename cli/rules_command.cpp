@@ -44,13 +44,16 @@ std::string verdict_lines(const DatabaseVerification& verification) {
   for (std::size_t i = 0; i < verification.rules.size(); ++i) {
     const VerifiedRule& rule = verification.rules[i];
     const bool proved = verifier::is_proved(rule.verdict);
-    lines += Json({{"index", i},
-                   {"rule", rule.name},
-                   {"verdict", verdict_name(rule.verdict)},
-                   {"condition", ""},
-                   {"reason", proved ? "" : verifier::text(rule.verdict)}})
-                 .dump() +
-             "\n";
+    Json line({{"index", i},
+               {"rule", rule.name},
+               {"verdict", verdict_name(rule.verdict)},
+               {"condition", ""},
+               {"reason", proved ? "" : verifier::text(rule.verdict)}});
+    if (const auto* refuted = std::get_if<verifier::Refuted>(&rule.verdict))
+      line["counterexample"] = {{"assignment", refuted->assignment},
+                                {"inputs", refuted->inputs},
+                                {"difference", refuted->difference}};
+    lines += line.dump() + "\n";
   }
   return lines;
 }

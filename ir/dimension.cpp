@@ -146,6 +146,8 @@ std::optional<std::string> Dimension::as_symbol() const {
 
 Dimension operator+(const Dimension& a, const Dimension& b) {
   if (a.invalid_ || b.invalid_) return Dimension::invalid();
+  if (a.is(0)) return b;
+  if (b.is(0)) return a;
   std::vector<Term> terms = a.terms();
   terms.insert(terms.end(), b.terms().begin(), b.terms().end());
   return DimensionAccess::collect(static_cast<__int128>(a.constant_) + b.constant_,
@@ -154,6 +156,8 @@ Dimension operator+(const Dimension& a, const Dimension& b) {
 
 Dimension operator-(const Dimension& a, const Dimension& b) {
   if (a.invalid_ || b.invalid_) return Dimension::invalid();
+  if (b.is(0)) return a;
+  if (a.terms_ == b.terms_ && a.terms_ && a.constant_ == b.constant_) return 0;
   std::vector<Term> terms = a.terms();
   for (const Term& term : b.terms()) {
     // The least integer has no negative of its width; in two parts it has.
@@ -167,6 +171,8 @@ Dimension operator-(const Dimension& a, const Dimension& b) {
 
 Dimension operator*(const Dimension& a, const Dimension& b) {
   if (a.invalid_ || b.invalid_) return Dimension::invalid();
+  if (a.is(1)) return b;
+  if (b.is(1)) return a;
   std::vector<Term> terms;
   if ((a.terms().size() + 1) * (b.terms().size() + 1) > 4 * term_limit) return Dimension::invalid();
   auto add = [&terms](const std::vector<AtomPointer>& atoms, std::int64_t x, std::int64_t y) {

@@ -50,6 +50,18 @@ std::size_t Graph::hash_of(const Node& node) const {
   return absl::HashOf(2, node.op, node.inputs, node.attributes.hash(), node.output_count);
 }
 
+std::optional<NodeId> Graph::find_operation(const Node& node) const {
+  const auto bucket = interned_.find(hash_of(node));
+  if (bucket == interned_.end()) return std::nullopt;
+  for (const NodeId id : bucket->second) {
+    const Node& other = nodes_[id.v];
+    if (other.kind == NodeKind::operation && other.op == node.op && other.inputs == node.inputs &&
+        other.output_count == node.output_count && other.attributes == node.attributes)
+      return id;
+  }
+  return std::nullopt;
+}
+
 Result<NodeId> Graph::add_operation(OperatorId op, std::vector<ValueId> inputs,
                                     Attributes attributes, std::size_t output_count) {
   const OperatorRecord& operator_record = record(op);
@@ -62,22 +74,20 @@ Result<NodeId> Graph::add_operation(OperatorId op, std::vector<ValueId> inputs,
   for (std::size_t i = 0; i < types.size(); ++i)
     if (!node.inputs[i].is_none() && types[i].data_type == DataType::undefined)
       return unsupported(fmt::format("{}: input {} has no known type", operator_record.name, i));
-  auto completed = complete_attributes(operator_record, types, std::move(attributes), output_count);
+  node.attributes = std::move(attributes);
+  node.output_count = static_cast<std::uint32_t>(output_count);
+  // Attributes of a node are complete, and completing them again changes nothing.
+  if (const auto known = find_operation(node)) return *known;
+  auto completed =
+      complete_attributes(operator_record, types, std::move(node.attributes), output_count);
   if (!completed) return with_context(operator_record.name, std::move(completed.error()));
   node.attributes = std::move(*completed);
-  node.output_count = static_cast<std::uint32_t>(output_count);
-
-  std::vector<NodeId>& bucket = interned_[hash_of(node)];
-  for (const NodeId id : bucket) {
-    const Node& other = nodes_[id.v];
-    if (other.kind == NodeKind::operation && other.op == node.op && other.inputs == node.inputs &&
-        other.output_count == node.output_count && other.attributes == node.attributes)
-      return id;
-  }
+  if (const auto known = find_operation(node)) return *known;
   auto outputs = infer_types(operator_record, {types, node.attributes, output_count});
   if (!outputs) return with_context(operator_record.name, std::move(outputs.error()));
+  const std::size_t hash = hash_of(node);
   const NodeId id = append(std::move(node), std::move(*outputs));
-  bucket.push_back(id);
+  interned_[hash].push_back(id);
   return id;
 }
 

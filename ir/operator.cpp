@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
 #include "ir/operators/families.h"
@@ -110,6 +111,24 @@ Result<void> check_arity(const OperatorRecord& record, const Instance& instance)
 
 }  // namespace
 
+namespace {
+
+/// The default of an attribute; parsed once for all operators.
+Result<AttributeValue> default_of(const AttributeSpecification& specification) {
+  static const auto table = [] {
+    absl::flat_hash_map<const AttributeSpecification*, AttributeValue> result;
+    for (const OperatorRecord& operator_record : all_operators())
+      for (const AttributeSpecification& one : operator_record.attributes)
+        if (auto value = parse_attribute_value(one.kind, one.default_text))
+          result.emplace(&one, std::move(*value));
+    return result;
+  }();
+  if (const auto known = table.find(&specification); known != table.end()) return known->second;
+  return parse_attribute_value(specification.kind, specification.default_text);
+}
+
+}  // namespace
+
 Result<Attributes> complete_attributes(const OperatorRecord& record,
                                        std::span<const TensorType> inputs, Attributes attributes,
                                        std::size_t output_count) {
@@ -133,8 +152,7 @@ Result<Attributes> complete_attributes(const OperatorRecord& record,
     if (given != nullptr) {
       value = *given;
     } else {
-      LEMMA_ASSIGN_OR_RETURN(value,
-                             parse_attribute_value(specification.kind, specification.default_text));
+      LEMMA_ASSIGN_OR_RETURN(value, default_of(specification));
     }
     LEMMA_RETURN_IF_ERROR(normalize_role(specification, inputs, value));
     attributes.set(std::string(specification.name), std::move(value));
@@ -142,6 +160,30 @@ Result<Attributes> complete_attributes(const OperatorRecord& record,
   if (record.normalize == nullptr) return attributes;
   return record.normalize({inputs, attributes, output_count});
 }
+
+namespace {
+
+/// Whether the sizes are so few and simple that their product cannot overflow: seen without
+/// computing it.
+bool is_small(const Shape& shape) {
+  std::int64_t factor = 1;
+  for (const Dimension& size : shape) {
+    const auto& terms = size.terms();
+    if (terms.size() > 1 ||
+        (terms.size() == 1 && (size.offset() != 0 || terms[0].atoms.size() > 4)))
+      return false;
+    const std::int64_t next = terms.empty() ? size.offset() : terms[0].coefficient;
+    if (next < 0 || next > 1'000'000'000 ||
+        __builtin_mul_overflow(factor, std::max<std::int64_t>(next, 1), &factor))
+      return false;
+    for (const Dimension::Term& term : terms)
+      for (const Dimension::AtomPointer& atom : term.atoms)
+        if (atom->kind != AtomKind::symbol) return false;
+  }
+  return shape.size() <= 16;
+}
+
+}  // namespace
 
 Result<std::vector<TensorType>> infer_types(const OperatorRecord& record,
                                             const Instance& instance) {
@@ -153,7 +195,7 @@ Result<std::vector<TensorType>> infer_types(const OperatorRecord& record,
   for (const TensorType& type : types) {
     if (!has_sizes(*type.shape))
       return bad_input(fmt::format("the output would have the shape {}", text(*type.shape)));
-    if (!element_count(*type.shape).is_valid())
+    if (!is_small(*type.shape) && !element_count(*type.shape).is_valid())
       return bad_input(fmt::format("the output shape {} overflows", text(*type.shape)));
   }
   return types;

@@ -334,12 +334,15 @@ std::string operators_document() {
       "of the textual form of graphs. There are {} operators.\n\n",
       table.size());
   result += overview();
-  for (std::uint16_t i = 0; i < table.size(); ++i) {
-    const OperatorRecord& op = table[i];
-    result += fmt::format("\n## {}\n\n{}\n\n", op.name, sentence(op.summary));
-    result += attributes_text(op) + onnx_forms(op) + meaning_text({i});
-    while (result.ends_with("\n\n")) result.pop_back();
-  }
+  for (std::uint16_t i = 0; i < table.size(); ++i) result += "\n" + operator_section({i});
+  return result;
+}
+
+std::string operator_section(OperatorId id) {
+  const OperatorRecord& op = record(id);
+  std::string result = fmt::format("## {}\n\n{}\n\n", op.name, sentence(op.summary)) +
+                       attributes_text(op) + onnx_forms(op) + meaning_text(id);
+  while (result.ends_with("\n\n")) result.pop_back();
   return result;
 }
 

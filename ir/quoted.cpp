@@ -53,4 +53,50 @@ bool is_plain_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), is_name_character);
 }
 
+std::vector<std::string_view> list_items(std::string_view text) {
+  std::vector<std::string_view> result;
+  int depth = 0;
+  bool quoted = false;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted) {
+      if (c == '(' || c == '[' || c == '{') ++depth;
+      if (c == ')' || c == ']' || c == '}') --depth;
+      if (depth > 0 || text.substr(i, 2) != ", ") continue;
+      result.push_back(text.substr(begin, i - begin));
+      begin = i + 2;
+    }
+  }
+  if (!text.empty()) result.push_back(text.substr(begin));
+  return result;
+}
+
+Result<std::vector<std::string_view>> named_values(std::string_view text,
+                                                   const std::vector<std::string>& names) {
+  std::vector<std::string_view> values = list_items(text);
+  if (values.size() != names.size())
+    return bad_input(fmt::format("{} values are given for {} names", values.size(), names.size()));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!values[i].starts_with(names[i] + "="))
+      return bad_input(fmt::format("expected a value for '{}', found '{}'", names[i], values[i]));
+    values[i].remove_prefix(names[i].size() + 1);
+  }
+  return values;
+}
+
+std::vector<std::string_view> words(std::string_view text) {
+  std::vector<std::string_view> result;
+  while (true) {
+    const std::size_t blank = std::min(text.find(' '), text.size());
+    result.push_back(text.substr(0, blank));
+    if (blank == text.size()) return result;
+    text.remove_prefix(blank + 1);
+  }
+}
+
 }  // namespace lemma

@@ -144,8 +144,14 @@ struct RuleBindings {
 /// Errors name file, line and what is wrong: unknown operators, attributes, functions; variables of
 /// the right side that the left side does not bind; outputs that do not pair up.
 Result<std::vector<Substitution>> parse_substitutions(std::string_view text, std::string_view file);
+/// An expression by itself; which names it may use is not checked.
+Result<RuleExpression> parse_rule_expression(std::string_view text);
+/// A term over the inputs of `rule`, to which it is added. It may have attributes that use other
+/// variables than the rule's.
+Result<TermId> parse_rule_term(Substitution& rule, std::string_view text);
 /// Canonical text; parse_substitutions reads it back.
 std::string text(const Substitution& substitution);
+std::string text(const RuleExpression& expression);
 /// The same claim read from right to left (for `=`).
 Substitution reversed(const Substitution& substitution);
 

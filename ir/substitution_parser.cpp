@@ -40,6 +40,22 @@ class RuleParser {
     return finish();
   }
 
+  Result<RuleExpression> parse_expression(const TokenLine& line) {
+    begin(line);
+    LEMMA_ASSIGN_OR_RETURN(RuleExpression result, sum(0));
+    LEMMA_RETURN_IF_ERROR(expect_end());
+    return result;
+  }
+
+  Result<TermId> parse_term(Substitution& rule, const TokenLine& line) {
+    rule_ = rule;
+    begin(line);
+    LEMMA_ASSIGN_OR_RETURN(const TermId result, term(0));
+    LEMMA_RETURN_IF_ERROR(expect_end());
+    rule = std::move(rule_);
+    return result;
+  }
+
   int line() const { return line_; }
   const std::string& name() const { return rule_.name; }
 
@@ -624,6 +640,27 @@ Result<std::vector<Substitution>> parse_substitutions(std::string_view text,
     result.push_back(std::move(*rule));
   }
   return result;
+}
+
+namespace {
+
+Result<TokenLine> one_line(std::string_view text) {
+  LEMMA_ASSIGN_OR_RETURN(auto lines, detail::logical_lines(text, ""));
+  if (lines.size() != 1 || lines[0].empty())
+    return bad_input(fmt::format("'{}' is not one line", text));
+  return std::move(lines[0]);
+}
+
+}  // namespace
+
+Result<RuleExpression> parse_rule_expression(std::string_view text) {
+  LEMMA_ASSIGN_OR_RETURN(const TokenLine line, one_line(text));
+  return RuleParser().parse_expression(line);
+}
+
+Result<TermId> parse_rule_term(Substitution& rule, std::string_view text) {
+  LEMMA_ASSIGN_OR_RETURN(const TokenLine line, one_line(text));
+  return RuleParser().parse_term(rule, line);
 }
 
 }  // namespace lemma

@@ -170,6 +170,8 @@ class TermWriter {
 
 }  // namespace
 
+std::string text(const RuleExpression& expression) { return text_of(expression); }
+
 std::string text(const Substitution& rule) {
   std::string result = fmt::format("{} {}\n", rule.is_axiom ? "axiom" : "rule", rule.name);
   for (const RuleInput& input : rule.inputs)

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <fstream>
 #include <map>
+#include <set>
 #include <thread>
 
 #include <fmt/format.h>
@@ -139,13 +140,46 @@ std::string proof_file_text(const DatabaseVerification& verification) {
   return lemma::proof_file_text(records);
 }
 
+namespace {
+
+/// Certificates of rules that are not there any more, or not proved.
+Result<void> remove_others(const std::filesystem::path& folder,
+                           const std::set<std::string>& names) {
+  std::error_code error;
+  std::vector<std::filesystem::path> others;
+  for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end;
+       i.increment(error))
+    if (i->path().extension() == ".certificate" && !names.contains(i->path().stem().string()))
+      others.push_back(i->path());
+  for (const std::filesystem::path& other : others) std::filesystem::remove(other, error);
+  if (error)
+    return bad_input(fmt::format("cannot tidy '{}': {}", folder.string(), error.message()));
+  return {};
+}
+
+}  // namespace
+
 Result<void> write_proofs(const std::filesystem::path& directory,
                           const DatabaseVerification& verification) {
+  const std::filesystem::path folder = directory / "certificates";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return bad_input(fmt::format("cannot make '{}': {}", folder.string(), error.message()));
+  std::set<std::string> names;
+  for (const VerifiedRule& rule : verification.rules) {
+    const auto* proved = std::get_if<Proved>(&rule.verdict);
+    if (proved == nullptr) continue;
+    names.insert(rule.name);
+    LEMMA_RETURN_IF_ERROR(replace_file(folder / (rule.name + ".certificate"), proved->certificate));
+  }
   std::vector<AxiomRecord> axioms;
   for (const VerifiedAxiom& axiom : verification.index_proofs)
     if (axiom.proof.proved) axioms.push_back(axiom.record);
   LEMMA_RETURN_IF_ERROR(replace_file(directory / "axioms.proofs", axiom_file_text(axioms)));
-  return replace_file(directory / "substitutions.proofs", proof_file_text(verification));
+  LEMMA_RETURN_IF_ERROR(
+      replace_file(directory / "substitutions.proofs", proof_file_text(verification)));
+  return remove_others(folder, names);
 }
 
 }  // namespace lemma::verifier

@@ -50,7 +50,8 @@ Result<DatabaseVerification> verify_database(const std::filesystem::path& direct
 
 /// The contents of substitutions.proofs: a record for each proved rule.
 std::string proof_file_text(const DatabaseVerification& verification);
-/// Replaces rules/substitutions.proofs and rules/axioms.proofs, each in one step.
+/// Replaces rules/axioms.proofs, the files rules/certificates/*.certificate and
+/// rules/substitutions.proofs, each in one step; the records of the rules come last.
 Result<void> write_proofs(const std::filesystem::path& directory,
                           const DatabaseVerification& verification);
 

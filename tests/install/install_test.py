@@ -65,6 +65,11 @@ def main():
         said = run(prefix / "bin" / "lemma", "--version").strip()
         require(said == f"lemma {arguments.version}", f"the installed program says '{said}'")
 
+        rules = prefix / "share" / "lemma" / "rules"
+        said = run(prefix / "bin" / "lemma-check", "--rules", rules / "substitutions",
+                   rules / "certificates")
+        require("0 fail" in said, f"the installed checker says '{said}'")
+
         outside = shutil.copytree(HERE / "outside", scratch / "outside")
         build = scratch / "build"
         run(arguments.cmake, "-G", "Ninja", "-S", outside, "-B", build,

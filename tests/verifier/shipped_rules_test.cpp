@@ -35,6 +35,10 @@ TEST_P(ShippedRules, AreProvedAsRecorded) {
     const std::size_t position = i * shard_count + GetParam();
     ASSERT_LT(position, records.size()) << "run lemma rules verify --write";
     EXPECT_EQ(text(rule.record), text(records[position])) << "run lemma rules verify --write";
+    if (const auto* proved = std::get_if<Proved>(&rule.verdict)) {
+      const auto file = read_text_file("rules/certificates/" + rule.name + ".certificate");
+      EXPECT_EQ(proved->certificate, file.value_or("")) << "run lemma rules verify --write";
+    }
   }
 }
 

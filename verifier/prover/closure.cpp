@@ -10,13 +10,14 @@ ValueId Closure::find(ValueId value) const {
   return {v};
 }
 
-bool Closure::merge(ValueId a, ValueId b) {
+bool Closure::merge(const Equality& reason) {
   for (auto v = static_cast<std::uint32_t>(parents_.size()); v < graph_.value_count(); ++v)
     parents_.push_back(v);
-  const ValueId x = find(a), y = find(b);
+  const ValueId x = find(reason.a), y = find(reason.b);
   if (!(graph_.type(x) == graph_.type(y))) return false;
   const auto [low, high] = std::minmax(x.v, y.v);
   parents_[high] = low;
+  equalities_.push_back(reason);
   return true;
 }
 
@@ -52,7 +53,7 @@ bool Closure::close_once() {
       known = true;
       for (std::uint32_t output = 0; output < node.output_count; ++output)
         if (!equal(node.output(output), other.output(output)) &&
-            merge(node.output(output), other.output(output)))
+            merge({node.output(output), other.output(output)}))
           changed = true;
       break;
     }

@@ -116,7 +116,9 @@ class Matcher {
       nodes.push_back({TermId{i}, &node.attributes, operand_types.back()});
     }
     if (!bind_variables(axiom_, types, nodes, match.bindings)) return;
-    for (const TermId root : axiom_.left) match.left.push_back(*classes_[root.v]);
+    for (const auto& node : nodes_) match.nodes.push_back(node.value_or(NodeId{}));
+    for (const TermId root : axiom_.left)
+      match.left.push_back(graph.node(*nodes_[root.v]).output(axiom_.terms[root.v].output));
     matches_.push_back(std::move(match));
   }
 

@@ -10,7 +10,8 @@ namespace lemma::verifier {
 
 struct Match {
   std::vector<ValueId> inputs;  // the oldest value of each class
-  std::vector<ValueId> left;    // values that equal the outputs of the left side
+  std::vector<ValueId> left;    // outputs of nodes that equal those of the left side
+  std::vector<NodeId> nodes;    // for each term of the axiom's left side, the node found for it
   RuleBindings bindings;
 };
 

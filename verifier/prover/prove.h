@@ -32,10 +32,10 @@ class AxiomSet {
 };
 
 /// Refuted if exact evaluation finds a counterexample; Proved if every case follows from the axioms
-/// by a chain of instances that Z3 confirms; Unknown otherwise.
+/// by a chain of steps that the checker replays and Z3 confirms; Unknown otherwise.
 Verdict prove(const Substitution& rule, const AxiomSet& axioms);
 
-/// The second half of this alone, left to right: Proved or Unknown, nothing is evaluated.
+/// The second half of this alone: Proved or Unknown, nothing is evaluated.
 Verdict prove_from_axioms(const Substitution& rule, const AxiomSet& axioms);
 
 }  // namespace lemma::verifier

@@ -9,6 +9,7 @@
 #include "ir/interpreter/compare.h"
 #include "ir/interpreter/random.h"
 #include "ir/interpreter/run.h"
+#include "ir/substitution_use.h"
 
 namespace lemma::verifier {
 namespace {
@@ -231,6 +232,22 @@ std::string describe(const Substitution& rule, const std::vector<Tensor>& tensor
 
 // ---- Evaluating -------------------------------------------------------------------------------
 
+/// A value for each variable, in the order of variable_names.
+std::string witness(const Substitution& rule, const RuleBindings& bindings) {
+  std::string result;
+  for (const std::string& name : variable_names(rule)) {
+    std::string value;
+    if (const auto group = bindings.groups.find(name); group != bindings.groups.end())
+      value = text(group->second);
+    else if (const auto size = bindings.dimensions.find(name); size != bindings.dimensions.end())
+      value = size->second.text();
+    else
+      value = text(bindings.parameters.at(name));
+    result += fmt::format("{}{}={}", result.empty() ? "" : ", ", name, value);
+  }
+  return result;
+}
+
 /// Both sides of an instance as one graph.
 struct Sides {
   Graph graph;
@@ -356,7 +373,8 @@ Sampling sample(const Substitution& rule, const SamplingOptions& options) {
     Evaluation evaluation(rule, *instance, options.seed + attempt);
     if (!evaluation.build(result.counterexample)) continue;
     if (result.counterexample) return result;
-    if (evaluation.evaluate(result.counterexample, result.failure)) ++result.evaluated;
+    if (evaluation.evaluate(result.counterexample, result.failure) && ++result.evaluated == 1)
+      result.witness = witness(rule, instance->bindings);
     if (result.counterexample) return result;
   }
   return result;

@@ -19,6 +19,7 @@ struct SamplingOptions {
 struct Sampling {
   std::size_t evaluated = 0;
   std::optional<Refuted> counterexample;
+  std::string witness;  // values of all variables in the first instance evaluated: "A=[2, 3], n=4"
   std::string failure;  // why instances that are well typed could not be evaluated
 };
 

@@ -68,26 +68,29 @@ class Search {
         found.emplace_back(&axiom, std::move(match));
     }
     bool changed = false;
+    const std::size_t known = terms_.equalities().size();
     for (auto& [axiom, match] : found) {
-      changed = apply(*axiom, std::move(match)) || changed;
+      changed = apply(*axiom, std::move(match), known) || changed;
       if (terms_.graph().node_count() > 2 * limits_.nodes) break;
     }
     if (changed) terms_.rebuild();
     return changed;
   }
 
-  bool apply(const DirectedAxiom& axiom, Match match) {
+  bool apply(const DirectedAxiom& axiom, Match match, std::size_t known) {
     const auto right =
         instantiate(axiom.rule, axiom.rule.right, match.inputs, match.bindings, terms_.graph());
     if (!right) return false;
     for (std::size_t i = 0; i < right->size(); ++i)
       if (!(terms_.graph().type((*right)[i]) == terms_.graph().type(match.left[i]))) return false;
     bool changed = false;
-    for (std::size_t i = 0; i < right->size(); ++i)
+    const auto step = static_cast<std::uint32_t>(result_.steps.size());
+    for (std::uint32_t i = 0; i < right->size(); ++i)
       if (!terms_.equal((*right)[i], match.left[i]))
-        changed = terms_.merge((*right)[i], match.left[i]) || changed;
+        changed = terms_.merge({match.left[i], (*right)[i], step, i}) || changed;
     if (changed)
-      result_.steps.push_back({axiom.origin, std::move(match.inputs), std::move(match.bindings)});
+      result_.steps.push_back({axiom.origin, std::move(match.inputs), std::move(match.bindings),
+                               &axiom, std::move(match.nodes), known});
     return changed;
   }
 
@@ -104,10 +107,10 @@ std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms) {
   std::vector<DirectedAxiom> result;
   for (const Substitution& axiom : axioms) {
     const bool reordering = reorders(axiom);
-    if (is_pattern(axiom)) result.push_back({axiom, &axiom, reordering});
+    if (is_pattern(axiom)) result.push_back({axiom, &axiom, false, reordering});
     if (!axiom.bidirectional) continue;
     Substitution backward = reversed(axiom);
-    if (is_pattern(backward)) result.push_back({std::move(backward), &axiom, reordering});
+    if (is_pattern(backward)) result.push_back({std::move(backward), &axiom, true, reordering});
   }
   return result;
 }

@@ -10,11 +10,17 @@
 
 namespace lemma::verifier {
 
+struct DirectedAxiom;
+
 /// An axiom at given terms. The claim is that its two sides, built over `inputs`, are equal.
 struct Step {
   const Substitution* axiom = nullptr;
   std::vector<ValueId> inputs;
   RuleBindings bindings;
+  // How the search came to it.
+  const DirectedAxiom* directed = nullptr;
+  std::vector<NodeId> nodes;  // for each term of the pattern
+  std::size_t known = 0;      // equalities of the closure when the pattern was found
 };
 
 struct SaturationLimits {
@@ -38,6 +44,7 @@ struct Saturation {
 struct DirectedAxiom {
   Substitution rule;                     // its left side is the pattern
   const Substitution* origin = nullptr;  // as written
+  bool backward = false;                 // `rule` is the axiom read from right to left
   bool reorders = false;
 };
 std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms);

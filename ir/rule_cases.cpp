@@ -1,4 +1,4 @@
-#include "verifier/prover/instances.h"
+#include "ir/rule_cases.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
-namespace lemma::verifier {
+#include "ir/substitution_analysis.h"
+
+namespace lemma {
 namespace {
 
 constexpr std::size_t case_limit = 20'000;
@@ -92,8 +94,9 @@ Result<std::map<std::string, std::size_t>> axes_after(const Substitution& rule,
   return result;
 }
 
-/// Which groups are aligned with each other: a number for each. An error where alignment of groups
-/// that begin at the same axis, counted from the end, is not all that relates them.
+/// Which groups are aligned with each other: a number for each, that of the first one in order of
+/// declaration. An error where alignment of groups that begin at the same axis, counted from the
+/// end, is not all that relates them.
 Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule, const Ranks& ranks) {
   LEMMA_ASSIGN_OR_RETURN(const auto after, axes_after(rule, ranks));
   std::map<std::string, std::size_t> classes;
@@ -115,7 +118,7 @@ Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule, c
             return bad_input("the left side is well typed for some sizes only, and groups overlap");
           continue;
         }
-        const std::size_t old = classes.at(other), target = classes.at(one);
+        const auto [target, old] = std::minmax({classes.at(other), classes.at(one)});
         for (auto& [name, number] : classes)
           if (number == old) number = target;
       }
@@ -277,24 +280,73 @@ bool is_excluded(Substitution rule, const RuleBindings& bindings) {
 
 // ---- Cases ------------------------------------------------------------------------------------
 
-/// Variables that stand in shapes, other than groups and parameters.
 void bind_dimensions(const Substitution& rule, RuleBindings& bindings) {
-  std::vector<const RuleExpression*> open;
-  for (const RuleInput& input : rule.inputs)
-    for (const RuleExpression& item : input.shape) open.push_back(&item);
-  while (!open.empty()) {
-    const RuleExpression& e = *open.back();
-    open.pop_back();
-    for (const RuleExpression& argument : e.arguments) open.push_back(&argument);
-    if (e.kind != RuleExpression::Kind::variable || bindings.groups.contains(e.name)) continue;
-    const bool parameter = std::any_of(rule.parameters.begin(), rule.parameters.end(),
-                                       [&e](const RuleParameter& p) { return p.name == e.name; });
-    if (!parameter) bindings.dimensions.emplace(e.name, Dimension::symbol(e.name));
-  }
+  for (const std::string& name : dimension_variables(rule))
+    bindings.dimensions.emplace(name, Dimension::symbol(name));
 }
 
-Result<std::vector<TensorType>> input_types(const Substitution& rule,
-                                            const RuleBindings& bindings) {
+enum class LeftSide { fits, does_not_fit, too_large };
+
+/// Whether the left side is well typed; too large if a number of elements has too many terms.
+LeftSide left_side(const Substitution& rule, const RuleCase& one) {
+  Graph graph;
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < one.inputs.size(); ++i)
+    inputs.push_back(*graph.add_input(rule.inputs[i].name, one.inputs[i]));
+  const auto values = instantiate(rule, rule.left, inputs, one.bindings, graph);
+  if (values) return LeftSide::fits;
+  return values.error().message.ends_with("overflows") ? LeftSide::too_large
+                                                       : LeftSide::does_not_fit;
+}
+
+/// The cases for one choice of ranks; nothing if there are too many. `fits` is false if a left side
+/// is not well typed.
+using SomeCases = Result<std::optional<std::vector<RuleCase>>>;
+SomeCases cases_with_groups(const Substitution& rule,
+                            std::map<std::string, Shape, std::less<>> groups,
+                            const GivenParameters& given, std::size_t limit, bool& fits) {
+  RuleBindings start;
+  start.groups = std::move(groups);
+  start.parameters = given;
+  bind_dimensions(rule, start);
+  LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<RuleBindings>> choices,
+                         with_parameters(rule, std::move(start), limit));
+  if (!choices) return std::nullopt;
+  std::vector<RuleCase> result;
+  for (RuleBindings& bindings : *choices) {
+    if (is_excluded(rule, bindings)) continue;
+    RuleCase one;
+    LEMMA_ASSIGN_OR_RETURN(one.inputs, input_types(rule, bindings));
+    one.text = describe(rule, bindings);
+    one.bindings = std::move(bindings);
+    const LeftSide left = left_side(rule, one);
+    if (left == LeftSide::too_large) return std::nullopt;
+    fits = fits && left == LeftSide::fits;
+    if (!fits) return result;
+    result.push_back(std::move(one));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::string> dimension_variables(const Substitution& rule) {
+  const auto is_named = [](const auto& list, const std::string& name) {
+    return std::any_of(list.begin(), list.end(), [&name](const auto& x) { return x.name == name; });
+  };
+  std::set<std::string> names;
+  for (const RuleInput& input : rule.inputs)
+    for (const RuleExpression& item : input.shape)
+      detail::for_each_expression(item, [&](const RuleExpression& e) {
+        if (e.kind == RuleExpression::Kind::variable && !is_named(rule.groups, e.name) &&
+            !is_named(rule.parameters, e.name))
+          names.insert(e.name);
+      });
+  return {names.begin(), names.end()};
+}
+
+Result<std::vector<TensorType>> input_types(const Substitution& rule, const RuleBindings& bindings,
+                                            DataType real) {
   std::vector<TensorType> types;
   for (const RuleInput& input : rule.inputs) {
     RuleExpression list;
@@ -302,7 +354,7 @@ Result<std::vector<TensorType>> input_types(const Substitution& rule,
     list.arguments = input.shape;
     LEMMA_ASSIGN_OR_RETURN(AttributeValue shape,
                            evaluate_attribute(list, AttributeKind::dimensions, bindings));
-    types.push_back({input.data_type == DataType::undefined ? DataType::f32 : input.data_type,
+    types.push_back({input.data_type == DataType::undefined ? real : input.data_type,
                      std::get<Shape>(std::move(shape))});
   }
   return types;
@@ -321,60 +373,15 @@ std::string describe(const Substitution& rule, const RuleBindings& bindings) {
   return result;
 }
 
-enum class LeftSide { fits, does_not_fit, too_large };
-
-/// Whether the left side is well typed; too large if a number of elements has too many terms.
-LeftSide left_side(const Substitution& rule, const Case& one) {
-  Graph graph;
-  std::vector<ValueId> inputs;
-  for (std::size_t i = 0; i < one.inputs.size(); ++i)
-    inputs.push_back(*graph.add_input(rule.inputs[i].name, one.inputs[i]));
-  const auto values = instantiate(rule, rule.left, inputs, one.bindings, graph);
-  if (values) return LeftSide::fits;
-  return values.error().message.ends_with("overflows") ? LeftSide::too_large
-                                                       : LeftSide::does_not_fit;
-}
-
-/// The cases for one choice of ranks; nothing if there are too many. `fits` is false if a left side
-/// is not well typed.
-using SomeCases = Result<std::optional<std::vector<Case>>>;
-SomeCases cases_with_groups(const Substitution& rule,
-                            std::map<std::string, Shape, std::less<>> groups,
-                            const GivenParameters& given, std::size_t limit, bool& fits) {
-  RuleBindings start;
-  start.groups = std::move(groups);
-  start.parameters = given;
-  bind_dimensions(rule, start);
-  LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<RuleBindings>> choices,
-                         with_parameters(rule, std::move(start), limit));
-  if (!choices) return std::nullopt;
-  std::vector<Case> result;
-  for (RuleBindings& bindings : *choices) {
-    if (is_excluded(rule, bindings)) continue;
-    Case one;
-    LEMMA_ASSIGN_OR_RETURN(one.inputs, input_types(rule, bindings));
-    one.text = describe(rule, bindings);
-    one.bindings = std::move(bindings);
-    const LeftSide left = left_side(rule, one);
-    if (left == LeftSide::too_large) return std::nullopt;
-    fits = fits && left == LeftSide::fits;
-    if (!fits) return result;
-    result.push_back(std::move(one));
-  }
-  return result;
-}
-
-}  // namespace
-
 SomeCases cases_with_ranks(const Substitution& rule, const Ranks& ranks,
                            const GivenParameters& given, const CaseLimits& limits) {
   std::map<std::string, Shape, std::less<>> unrelated;
   for (const auto& [name, rank] : ranks) unrelated[name] = symbols(name, rank);
   bool fits = true;
-  LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<Case>> cases,
+  LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<RuleCase>> cases,
                          cases_with_groups(rule, unrelated, given, limits.choices, fits));
   if (fits) return cases;
-  std::vector<Case> result;
+  std::vector<RuleCase> result;
   LEMMA_ASSIGN_OR_RETURN(const auto classes, alignment(rule, ranks));
   const std::size_t count = count_patterns(classes, ranks);
   if (count > limits.patterns && limits.sampled == 0) return std::nullopt;
@@ -383,7 +390,7 @@ SomeCases cases_with_ranks(const Substitution& rule, const Ranks& ranks,
     bool pattern_fits = true;
     // Spread over all numbers; every one of them if chosen is the count.
     const std::size_t number = count / chosen * i + i * (count % chosen) / chosen;
-    LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<Case>> more,
+    LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<RuleCase>> more,
                            cases_with_groups(rule, broadcast_pattern(classes, ranks, number), given,
                                              limits.choices, pattern_fits));
     if (!more) return std::nullopt;
@@ -413,11 +420,11 @@ Result<void> for_each_rank(const Substitution& rule,
   }
 }
 
-Result<std::vector<Case>> cases_of(const Substitution& rule) {
-  std::vector<Case> result;
+Result<std::vector<RuleCase>> cases_of(const Substitution& rule) {
+  std::vector<RuleCase> result;
   LEMMA_RETURN_IF_ERROR(for_each_rank(rule, [&](const Ranks& ranks) -> Result<void> {
     CaseLimits limits{case_limit, case_limit};
-    LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<Case>> cases,
+    LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<RuleCase>> cases,
                            cases_with_ranks(rule, ranks, {}, limits));
     if (!cases || result.size() + cases->size() > case_limit) return bad_input("too many cases");
     std::move(cases->begin(), cases->end(), std::back_inserter(result));
@@ -427,4 +434,15 @@ Result<std::vector<Case>> cases_of(const Substitution& rule) {
   return result;
 }
 
-}  // namespace lemma::verifier
+Result<std::vector<RuleCase>> required_cases(const Substitution& rule) {
+  LEMMA_ASSIGN_OR_RETURN(std::vector<RuleCase> result, cases_of(rule));
+  if (!rule.bidirectional) return result;
+  std::set<std::string> known;
+  for (const RuleCase& one : result) known.insert(one.text);
+  LEMMA_ASSIGN_OR_RETURN(std::vector<RuleCase> backward, cases_of(reversed(rule)));
+  for (RuleCase& one : backward)
+    if (known.insert(one.text).second) result.push_back(std::move(one));
+  return result;
+}
+
+}  // namespace lemma

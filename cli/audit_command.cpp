@@ -1,0 +1,270 @@
+#include "cli/audit_command.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iostream>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/data_directory.h"
+#include "cli/error_line.h"
+#include "cli/proof_text.h"
+#include "cli/table.h"
+#include "ir/rule_database.h"
+#include "verifier/checker/replay.h"
+
+namespace lemma {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct AuditArguments {
+  std::string directory;  // empty: the shipped one
+  std::vector<std::string> rules;
+  std::string axiom;
+  std::string chosen;  // a case: its number, or what stands between "case" and "->"
+  bool all_cases = false, json = false;
+};
+
+struct Audit {
+  std::string rule;
+  std::string failure;  // why the certificate does not hold; empty if it does
+  checker::Certificate certificate;
+  std::size_t steps = 0;
+  std::map<std::string, std::size_t> axioms;  // names, and how many steps use them
+};
+
+struct Database {
+  std::vector<Substitution> axioms, rules;
+  checker::AxiomTable table;
+};
+
+Result<Database> read_database(const std::filesystem::path& directory) {
+  Database result;
+  LEMMA_ASSIGN_OR_RETURN(result.axioms, read_substitutions(directory / "axioms", ".axioms"));
+  LEMMA_ASSIGN_OR_RETURN(result.rules, read_substitutions(directory / "substitutions", ".rules"));
+  for (const Substitution& axiom : result.axioms) result.table[axiom.name] = &axiom;
+  return result;
+}
+
+/// Reads and replays the certificate of a rule.
+Result<void> audit(const Substitution& rule, const std::filesystem::path& directory,
+                   const Database& database, Digests& digests, Audit& result) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string contents,
+                         read_text_file(directory / "certificates" / (rule.name + ".certificate")));
+  LEMMA_ASSIGN_OR_RETURN(result.certificate,
+                         checker::parse_certificate(contents, database.table, digests));
+  if (text(result.certificate.rule) != text(rule))
+    return bad_input("the certificate is that of another text");
+  for (const auto& [claim, chain] : result.certificate.cases)
+    for (const checker::Step& step : result.certificate.chains[chain]) {
+      ++result.steps;
+      ++result.axioms[step.axiom->name];
+    }
+  return checker::check(result.certificate);
+}
+
+std::vector<Audit> audit_all(const std::vector<const Substitution*>& rules,
+                             const std::filesystem::path& directory, const Database& database) {
+  std::vector<Audit> result;
+  Digests digests;
+  for (const Substitution* rule : rules) {
+    Audit& one = result.emplace_back();
+    one.rule = rule->name;
+    if (auto held = audit(*rule, directory, database, digests, one); !held)
+      one.failure = std::move(held.error().message);
+  }
+  return result;
+}
+
+std::string joined(const std::map<std::string, std::size_t>& axioms) {
+  std::string result;
+  for (const auto& [name, steps] : axioms) result += (result.empty() ? "" : ", ") + name;
+  return result;
+}
+
+Json summary(const Audit& one) {
+  return {{"rule", one.rule},      {"verdict", one.failure.empty() ? "proved" : "refused"},
+          {"reason", one.failure}, {"cases", one.certificate.cases.size()},
+          {"steps", one.steps},    {"axioms", one.axioms}};
+}
+
+// ---- The whole database -----------------------------------------------------------------------
+
+void print_table(const std::vector<Audit>& audits, const Database& database) {
+  using enum Table::Align;
+  Table table({"rule", "certificate", "cases", "chains", "steps", "axioms"},
+              {left, left, right, right, right, left});
+  std::size_t held = 0;
+  for (const Audit& one : audits) {
+    held += one.failure.empty() ? 1 : 0;
+    table.add({one.rule, one.failure.empty() ? "holds" : "refused",
+               fmt::format("{}", one.certificate.cases.size()),
+               fmt::format("{}", one.certificate.chains.size()), fmt::format("{}", one.steps),
+               one.failure.empty() ? joined(one.axioms) : one.failure});
+  }
+  std::cout << table.text()
+            << fmt::format("{} of {} certificates hold; {} axioms\n", held, audits.size(),
+                           database.axioms.size());
+}
+
+// ---- What rests on an axiom -------------------------------------------------------------------
+
+ExitCode audit_axiom(const AuditArguments& arguments, const std::vector<Audit>& audits,
+                     const Database& database) {
+  const auto axiom = database.table.find(arguments.axiom);
+  if (axiom == database.table.end())
+    return report_error({ErrorKind::bad_input, fmt::format("no axiom '{}'", arguments.axiom)});
+  Json list = Json::array();
+  using enum Table::Align;
+  Table table({"rule", "cases", "steps with it", "of"}, {left, right, right, right});
+  for (const Audit& one : audits) {
+    const auto used = one.axioms.find(arguments.axiom);
+    if (used == one.axioms.end()) continue;
+    list.push_back({{"rule", one.rule}, {"steps_with_it", used->second}, {"steps", one.steps}});
+    table.add({one.rule, fmt::format("{}", one.certificate.cases.size()),
+               fmt::format("{}", used->second), fmt::format("{}", one.steps)});
+  }
+  if (arguments.json) {
+    std::cout << Json({{"axiom", arguments.axiom}, {"text", text(*axiom->second)}, {"rules", list}})
+                     .dump(2)
+              << "\n";
+    return ExitCode::done;
+  }
+  std::cout << text(*axiom->second) << "\n" << table.text();
+  std::cout << fmt::format("{} of {} proofs fall with it\n", list.size(), audits.size());
+  return ExitCode::done;
+}
+
+// ---- Rules ------------------------------------------------------------------------------------
+
+/// The case that shows most: of those with the most axes, the first.
+std::size_t telling_case(const std::vector<RuleCase>& cases) {
+  std::size_t best = 0, most = 0;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    std::size_t axes = 0;
+    for (const auto& [name, shape] : cases[i].bindings.groups)
+      axes += std::min<std::size_t>(shape.size(), 2);
+    if (axes <= most) continue;
+    best = i;
+    most = axes;
+  }
+  return best;
+}
+
+Result<std::vector<std::size_t>> chosen_cases(const AuditArguments& arguments,
+                                              const std::vector<RuleCase>& cases) {
+  std::vector<std::size_t> result;
+  std::size_t number = 0;
+  const std::string& chosen = arguments.chosen;
+  const auto [end, error] = std::from_chars(chosen.data(), chosen.data() + chosen.size(), number);
+  const bool is_number = error == std::errc() && end == chosen.data() + chosen.size();
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    if (arguments.all_cases || cases[i].text == chosen || (is_number && number == i + 1))
+      result.push_back(i);
+  if (chosen.empty() && !arguments.all_cases) result = {telling_case(cases)};
+  if (result.empty())
+    return bad_input(fmt::format("there is no case '{}' among {}", chosen, cases.size()));
+  return result;
+}
+
+Result<void> print_rule(const AuditArguments& arguments, const Audit& one, Json& list) {
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(one.certificate.rule));
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<std::size_t> chosen, chosen_cases(arguments, cases));
+  if (arguments.json) {
+    Json shown = Json::array();
+    for (const std::size_t index : chosen) {
+      LEMMA_ASSIGN_OR_RETURN(Json json, case_json(one.certificate, cases, index));
+      shown.push_back(std::move(json));
+    }
+    Json json = summary(one);
+    json["text"] = text(one.certificate.rule);
+    json["shown_cases"] = std::move(shown);
+    list.push_back(std::move(json));
+    return {};
+  }
+  std::cout << text(one.certificate.rule)
+            << fmt::format("holds over the reals: {} cases, {} steps; an instance:{}\n",
+                           cases.size(), one.steps,
+                           one.certificate.witness.empty() ? " any" : one.certificate.witness)
+            << fmt::format("rests on: {}\n", joined(one.axioms));
+  for (const std::size_t index : chosen) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string shown, case_text(one.certificate, cases, index));
+    std::cout << "\n" << shown;
+  }
+  std::cout << "\n";
+  return {};
+}
+
+ExitCode audit_rules(const AuditArguments& arguments, const std::vector<Audit>& audits) {
+  ExitCode code = ExitCode::done;
+  Json list = Json::array();
+  for (const Audit& one : audits) {
+    if (!one.failure.empty()) {
+      std::cerr << error_line(one.rule, one.failure) << "\n";
+      code = ExitCode::check_failed;
+      if (arguments.json) list.push_back(summary(one));
+      continue;
+    }
+    if (const auto printed = print_rule(arguments, one, list); !printed)
+      return report_error(printed.error());
+  }
+  if (arguments.json) std::cout << Json({{"rules", list}}).dump(2) << "\n";
+  return code;
+}
+
+Result<std::vector<const Substitution*>> chosen_rules(const AuditArguments& arguments,
+                                                      const Database& database) {
+  std::vector<const Substitution*> result;
+  if (arguments.rules.empty())
+    for (const Substitution& rule : database.rules) result.push_back(&rule);
+  for (const std::string& name : arguments.rules) {
+    const auto found =
+        std::find_if(database.rules.begin(), database.rules.end(),
+                     [&name](const Substitution& rule) { return rule.name == name; });
+    if (found == database.rules.end()) return bad_input(fmt::format("no rule '{}'", name));
+    result.push_back(&*found);
+  }
+  return result;
+}
+
+ExitCode run_audit(const AuditArguments& arguments) {
+  const std::filesystem::path directory = arguments.directory.empty()
+                                              ? data_directory() / "rules"
+                                              : std::filesystem::path(arguments.directory);
+  const auto database = read_database(directory);
+  if (!database) return report_error(database.error());
+  const auto rules = chosen_rules(arguments, *database);
+  if (!rules) return report_error(rules.error());
+  const std::vector<Audit> audits = audit_all(*rules, directory, *database);
+  if (!arguments.axiom.empty()) return audit_axiom(arguments, audits, *database);
+  if (!arguments.rules.empty()) return audit_rules(arguments, audits);
+  Json list = Json::array();
+  for (const Audit& one : audits) list.push_back(summary(one));
+  if (arguments.json)
+    std::cout << Json({{"axioms", database->axioms.size()}, {"rules", list}}).dump(2) << "\n";
+  else
+    print_table(audits, *database);
+  const bool all = std::all_of(audits.begin(), audits.end(),
+                               [](const Audit& one) { return one.failure.empty(); });
+  return all ? ExitCode::done : ExitCode::check_failed;
+}
+
+}  // namespace
+
+void add_audit_command(CLI::App& application, ExitCode& exit_code) {
+  auto* command = application.add_subcommand("audit", "show proofs step by step, replayed now");
+  auto arguments = std::make_shared<AuditArguments>();
+  command->add_option("rule", arguments->rules, "rules to show; none: a table of all");
+  command->add_option("--rules", arguments->directory, "folder of axioms, rules and certificates");
+  command->add_option("--axiom", arguments->axiom, "which proofs rest on this axiom");
+  auto* chosen = command->add_option("--case", arguments->chosen,
+                                     "the case to show: its number, or its values (A=[A.0])");
+  command->add_flag("--all-cases", arguments->all_cases, "show all cases")->excludes(chosen);
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->callback([arguments, &exit_code] { exit_code = run_audit(*arguments); });
+}
+
+}  // namespace lemma

@@ -1,0 +1,20 @@
+#pragma once
+// One case of a proof for people: both graphs, the inputs, and what each step makes of the terms.
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "ir/rule_cases.h"
+#include "verifier/checker/certificate.h"
+
+namespace lemma {
+
+/// The case `index` of `cases`, replayed with the chain that the certificate names for it.
+Result<std::string> case_text(const checker::Certificate& certificate,
+                              const std::vector<RuleCase>& cases, std::size_t index);
+Result<nlohmann::ordered_json> case_json(const checker::Certificate& certificate,
+                                         const std::vector<RuleCase>& cases, std::size_t index);
+
+}  // namespace lemma

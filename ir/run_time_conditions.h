@@ -1,0 +1,30 @@
+#pragma once
+// What shape inference takes for granted. Where a fixed size stands beside a symbolic one, or sizes
+// cannot be compared, inference assumes that they fit at run time (`agree` and `broadcast` in
+// ir/operators/, Reshape). A proof may use such an operation only where the claim already assumes
+// the same.
+
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/result.h"
+
+namespace lemma {
+
+struct RunTimeConditions {
+  std::vector<Dimension> zero;   // differences that have to be 0
+  std::vector<Dimension> sizes;  // of outputs, where it is not seen that they are at least 0
+};
+
+/// What a node takes for granted. Operators with several inputs that are not known here count every
+/// fixed size above 1 of one input against every symbolic size of another: more than needed, never
+/// less.
+RunTimeConditions run_time_conditions(const Graph& graph, const Node& node);
+/// The same of all nodes that the values are computed from.
+RunTimeConditions conditions_below(const Graph& graph, const std::vector<ValueId>& roots);
+
+/// Whether `wanted` holds wherever `accepted` does: each difference is a sum of at most two of
+/// those accepted, with signs, and each size is one of them.
+Result<void> check_follows(const RunTimeConditions& wanted, const RunTimeConditions& accepted);
+
+}  // namespace lemma

@@ -1,0 +1,319 @@
+"""The cases of a rule, and replaying steps in one of them."""
+
+import itertools
+
+from second_checker.sizes import (
+    add, at_least, demand, number, ONE, Refused, Size, subtract, symbol, ZERO)
+from second_checker.values import (
+    as_integer, as_list, bound_value, changed, conditions_hold, evaluate, holds, in_range,
+    integers)
+from second_checker.operators import (
+    attribute_value, Conditions, OPERATORS, OPTIONAL, REAL_TYPES, REQUIRED)
+
+REALS = (-2.5, -1.25, 0.0, 0.5, 1.75)  # the values that real parameters range over
+
+
+class Terms:
+    """Equal applications of operators are one node; a value is (node, output)."""
+
+    def __init__(self):
+        self.table, self.nodes = {}, []  # nodes: (operator, attributes, operands, types, conditions)
+
+    def input(self, number_of, kind, shape):
+        for size in shape:
+            demand(not size.is_constant() or size.constant() >= 0, "a negative size")
+        known = Conditions()
+        known.sizes |= {one for one in shape if not at_least(one, ZERO)}
+        self.nodes.append((None, number_of, (), [(kind, shape)], known))
+        return (len(self.nodes) - 1, 0)
+
+    def type(self, value):
+        return self.nodes[value[0]][3][value[1]]
+
+    def apply(self, op, attributes, operands, count):
+        """`attributes` may be written or complete ones."""
+        conditions = Conditions()
+        complete = dict(attributes)
+        for name, (_, default) in OPERATORS[op].attributes.items():
+            if name not in complete and default not in (REQUIRED, OPTIONAL):
+                complete[name] = default
+        for position, operand in enumerate(operands):
+            demand(operand is not None or position >= OPERATORS[op].operands[0], "none is given")
+        kinds = [None if one is None else self.type(one) for one in operands]
+        types = OPERATORS[op].infer(kinds, complete, count, conditions)
+        demand(len(types) == count, "another number of outputs")
+        for _, shape in types:
+            demand(all(not one.is_constant() or one.constant() >= 0 for one in shape),
+                   "a negative size")
+            conditions.sizes |= {one for one in shape if not at_least(one, ZERO)}
+        items = tuple(sorted((name, repr(value) if isinstance(value, float) else value)
+                             for name, value in complete.items()))
+        key = (op, items, operands, count)
+        if key not in self.table:
+            self.table[key] = len(self.nodes)
+            self.nodes.append((op, complete, operands, types, conditions))
+        return self.table[key]
+
+    def build(self, rule, roots, inputs, values):
+        made = {}
+        for number_of in rule.below(roots):
+            op, attributes, operands = rule.nodes[number_of]
+            if op is None:
+                made[number_of] = inputs[attributes]
+                continue
+            known = {name: attribute_value(OPERATORS[op].attributes[name][0], evaluate(e, values))
+                     for name, e in attributes}
+            below = tuple(None if one is None else self.output(made, one) for one in operands)
+            made[number_of] = (self.apply(op, known, below, rule.counts[number_of]), 0)
+        return [self.output(made, one) for one in roots]
+
+    @staticmethod
+    def output(made, term):
+        node, output = made[term[0]]
+        return (node, output + term[1])
+
+    def conditions_below(self, roots):
+        seen, stack, result = set(), [root[0] for root in roots], Conditions()
+        while stack:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            result += self.nodes[node][4]
+            result.sizes |= self.nodes[node][4].sizes
+            stack += [one[0] for one in self.nodes[node][2] if one]
+        return result
+
+    def at(self, values, position):
+        demand(position[0] < len(values), "there is no such output")
+        way = [values[position[0]]]
+        for operand in position[1:]:
+            operands = self.nodes[way[-1][0]][2]
+            demand(operand < len(operands) and operands[operand], "there is no such position")
+            way.append(operands[operand])
+        return way
+
+    def replaced(self, values, position, new):
+        way = self.at(values, position)
+        for value, operand in zip(reversed(way[:-1]), reversed(position[1:])):
+            op, attributes, operands, types, _ = self.nodes[value[0]]
+            operands = changed(operands, operand, new)
+            new = (self.apply(op, attributes, operands, len(types)), value[1])
+        return changed(tuple(values), position[0], new)
+
+
+def follows(difference, accepted):
+    terms = [ZERO, *accepted, *(subtract(ZERO, one) for one in accepted)]
+    return any(difference is add(a, b) for a in terms for b in terms)
+
+
+def input_types(rule, values, real_type):
+    return [(kind or real_type, tuple(as_list(evaluate(("list", *shape), values))))
+            for _, kind, shape, _ in rule.inputs]
+
+
+class Case:
+    """Both sides of a rule over symbols, and the terms that steps make."""
+
+    def __init__(self, rule, values, real_type):
+        self.rule, self.values, self.terms = rule, values, Terms()
+        self.inputs = [self.terms.input(i, kind, shape)
+                       for i, (kind, shape) in enumerate(input_types(rule, values, real_type))]
+        self.left = self.terms.build(rule, rule.left, self.inputs, values)
+        self.right = self.terms.build(rule, rule.right, self.inputs, values)
+        for a, b in zip(self.left, self.right):
+            demand(self.terms.type(a) == self.terms.type(b), "the sides have different types")
+        self.accepted = self.terms.conditions_below(self.left)
+        beyond = self.terms.conditions_below(self.right)
+        self.demand_follow(beyond, self.accepted)
+        if rule.both:
+            self.demand_follow(self.accepted, beyond)
+        self.state = tuple(self.left)
+
+    @staticmethod
+    def demand_follow(wanted, accepted):
+        for one in wanted:
+            demand(follows(one, accepted), f"defined only where {one} = 0")
+        demand(wanted.sizes <= accepted.sizes, "defined only where a size is not negative")
+
+    def apply(self, step):
+        axiom, before = step.axiom, len(self.terms.nodes)
+        found = self.terms.at(self.state, step.position)[-1]
+        inputs = [self.terms.at(self.state, one)[-1] if isinstance(one, tuple) and one[0] != "term"
+                  else self.terms.build(self.rule, [one[1]], self.inputs, self.values)[0]
+                  for one in step.inputs]
+        values = {name: bound_value(axiom, name, e, self.values) for name, e in step.variables}
+        self.check_guards(axiom, inputs, values)
+        left = self.terms.build(axiom, axiom.left, inputs, values)
+        right = self.terms.build(axiom, axiom.right, inputs, values)
+        for a, b in zip(left, right):
+            demand(self.terms.type(a) == self.terms.type(b), "the axiom's sides have two types")
+        source, target = (right, left) if step.backward else (left, right)
+        demand(found == source[step.output], "the axiom's side is not what stands there")
+        demand(target[step.output] != found, "the step changes nothing")
+        self.state = self.terms.replaced(self.state, step.position, target[step.output])
+        for node in self.terms.nodes[before:]:
+            self.demand_follow(node[4], self.accepted)
+
+    def check_guards(self, axiom, inputs, values):
+        shared = None
+        for value, (name, written, _, _) in zip(inputs, axiom.inputs):
+            kind = self.terms.type(value)[0]
+            if written is None:
+                shared = shared or kind
+            demand(kind == written if written else kind in REAL_TYPES and kind == shared,
+                   f"'{name}' is of type {kind}")
+        alone = {e[1] for _, _, shape, _ in axiom.inputs for e in shape if e[0] == "variable"}
+        for name in axiom.dimension_names():
+            demand(name in alone or at_least(values[name], ZERO), f"'{name}' may be negative")
+        shapes = [shape for _, shape in input_types(axiom, values, "f32")]
+        for value, shape in zip(inputs, shapes):
+            demand(self.terms.type(value)[1] == shape, "an input has another shape")
+        demand(conditions_hold(axiom, values), "the conditions of the axiom do not hold")
+
+
+class Backward:
+    """The claim of `=` read from right to left."""
+
+    def __init__(self, rule):
+        self.rule, self.left, self.right = rule, rule.right, rule.left
+
+    def __getattr__(self, name):
+        return getattr(self.rule, name)
+
+
+def symbols(name, count):
+    return tuple(symbol(f"{name}.{i}") for i in range(count))
+
+
+def parameter_values(rule, name, values):
+    kind, bounds = rule.parameters[name]
+    if kind == "string":
+        return bounds
+    if kind == "real":
+        return REALS
+    if kind == "dimension":
+        return [symbol(name)]
+    limits = [as_integer(evaluate(one, values)) for one in bounds]
+    if kind == "dimensions":
+        return [symbols(name, limits[0])]
+    if kind == "integer":
+        return [number(one) for one in range(*limits)]
+    demand(limits[0] <= 6, "too many permutations")
+    return [integers(one) for one in itertools.permutations(range(limits[0]))]
+
+
+def is_open(expression, values):
+    try:
+        value = evaluate(expression, values)
+    except Refused:
+        return False
+    sizes = value if isinstance(value, tuple) else (value,)
+    return any(isinstance(one, Size) and not one.is_constant() for one in sizes)
+
+
+def is_excluded(rule, values):
+    """Whether a condition, or the range of a group, is false whatever the sizes are."""
+    if not all(least <= len(values[name]) <= most for name, (least, most) in rule.groups.items()):
+        return True
+    if not all(in_range(rule, name, values) for name in rule.parameters):
+        return True
+    return any(not holds(one, values) and not any(is_open(e, values) for e in one[1])
+               for one in rule.conditions)
+
+
+def choices(rule, groups):
+    start = {**groups, **{name: symbol(name) for name in rule.dimension_names()}}
+    found = [start]
+    for name in rule.parameters:
+        found = [{**before, name: value} for before in found
+                 for value in parameter_values(rule, name, before)]
+    return [one for one in found if not is_excluded(rule, one)]
+
+
+def is_well_typed(rule, values, real_type="f32"):
+    """Whether the left side is."""
+    try:
+        terms = Terms()
+        inputs = [terms.input(i, kind, shape)
+                  for i, (kind, shape) in enumerate(input_types(rule, values, real_type))]
+        terms.build(rule, rule.left, inputs, values)
+    except Refused:
+        return False
+    return True
+
+
+def aligned_groups(rule):
+    """Classes of groups that are aligned at their ends, as the left side broadcasts them: numbered
+    by the first group of each."""
+    classes = {name: i for i, name in enumerate(rule.groups)}
+    for node in rule.below(rule.left):
+        op, attributes, _ = rule.nodes[node]
+        if op is None:
+            continue
+        demand(OPERATORS[op].broadcasts(), f"the left side is well typed for some sizes only, beyond broadcasting: {op}")
+        below = set()
+        for one in rule.below([(node, 0)]):
+            kind, known, _ = rule.nodes[one]
+            lists = [rule.inputs[known][2]] if kind is None else [e[1:] for _, e in known]
+            below |= {e[1] for parts in lists for e in parts
+                      if isinstance(e, tuple) and e[0] == "splice"}
+        joined = {classes[group] for group in below}
+        classes = {name: min(joined) if one in joined else one for name, one in classes.items()}
+    after = {}
+    for _, _, shape, _ in rule.inputs:
+        for i, e in enumerate(shape):
+            if e[0] == "splice":
+                place = after.setdefault(classes[e[1]], len(shape) - 1 - i)
+                demand(i == 0 and place == len(shape) - 1 - i, "groups that are not aligned")
+    return classes
+
+
+def broadcast_patterns(rule, ranks):
+    classes = aligned_groups(rule)
+    found = [{name: (None,) * rank for name, rank in ranks.items()}]
+    for one in sorted(set(classes.values())):
+        for from_end in range(1, max(ranks.values(), default=0) + 1):
+            names = [name for name in sorted(ranks)
+                     if classes[name] == one and ranks[name] >= from_end]
+            size = symbol(f"axis{one}.{from_end}")
+            following = []
+            for before in found if names else ():
+                for mask in range(1, 2 ** len(names)):
+                    pattern = dict(before)
+                    for i, name in enumerate(names):
+                        pattern[name] = changed(pattern[name], ranks[name] - from_end,
+                                                size if mask >> i & 1 else ONE)
+                    following.append(pattern)
+            found = following if names else found
+    return found
+
+
+def cases_of(rule):
+    result = []
+    ranges = [range(least, most + 1) for least, most in reversed(rule.groups.values())]
+    for lengths in itertools.product(*ranges):
+        ranks = dict(zip(rule.groups, reversed(lengths)))
+        found = choices(rule, {name: symbols(name, rank) for name, rank in ranks.items()})
+        if not all(is_well_typed(rule, one) for one in found):
+            found = [one for groups in broadcast_patterns(rule, ranks)
+                     for one in choices(rule, groups)]
+            demand(all(is_well_typed(rule, one) for one in found), "the cases do not cover the rule")
+        result += found
+    demand(result, "no case meets the conditions")
+    return result
+
+
+def case_key(rule, values):
+    """What tells a case from others: groups, and parameters that are no symbols."""
+    shown = [name for name, (kind, _) in rule.parameters.items()
+             if kind not in ("dimensions", "dimension")]
+    return tuple((name, repr(values[name]) if isinstance(values[name], float) else values[name])
+                 for name in [*rule.groups, *shown])
+
+
+def required_cases(rule):
+    result = {case_key(rule, one): one for one in cases_of(rule)}
+    for one in cases_of(Backward(rule)) if rule.both else ():
+        result.setdefault(case_key(rule, one), one)
+    return list(result.items())

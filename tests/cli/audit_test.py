@@ -1,0 +1,81 @@
+"""lemma audit: proofs for people, and what rests on which axiom."""
+
+import argparse
+import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LEMMA = None
+
+
+def audit(*arguments):
+    return subprocess.run([LEMMA, "audit", *map(str, arguments)], capture_output=True, text=True,
+                          check=False)
+
+
+class Audit(unittest.TestCase):
+    def test_the_table_has_every_rule(self):
+        done = audit()
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        count = len(list((ROOT / "rules" / "certificates").glob("*.certificate")))
+        self.assertIn(f"{count} of {count} certificates hold", done.stdout)
+
+    def test_a_proof_shows_graphs_and_steps(self):
+        done = audit("merge_convs_sharing_kernel", "--case", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for part in ("left side", "right side", "step 1: ", "conv_concat_batch, right to left",
+                     "t9#0 & t9#1", "x : f32[n, c*g, S.0]", "(case 1 of 2"):
+            self.assertIn(part, done.stdout)
+
+    def test_all_cases(self):
+        done = audit("relu_of_transpose", "--all-cases")
+        self.assertEqual(done.stdout.count("\ncase "), 34)
+        one = audit("relu_of_transpose", "--case", "A=[A.0, A.1], p=[1, 0]")
+        self.assertEqual(one.stdout.count("\ncase "), 1)
+        self.assertIn("t2 = Relu(t1)                  : f32[A.1, A.0]", one.stdout)
+
+    def test_json_is_one_object(self):
+        shown = json.loads(audit("relu_of_transpose", "--json").stdout)["rules"][0]
+        self.assertEqual(shown["axioms"], {"relu_of_transpose": 34})
+        self.assertEqual(shown["shown_cases"][0]["steps"][0]["axiom"], "relu_of_transpose")
+        table = json.loads(audit("--json").stdout)
+        self.assertTrue(all(one["verdict"] == "proved" for one in table["rules"]))
+
+    def test_what_falls_with_an_axiom(self):
+        table = json.loads(audit("--json").stdout)["rules"]
+        wanted = [one["rule"] for one in table if "conv_concat_batch" in one["axioms"]]
+        self.assertTrue(wanted)
+        found = json.loads(audit("--axiom", "conv_concat_batch", "--json").stdout)
+        self.assertEqual([one["rule"] for one in found["rules"]], wanted)
+        self.assertIn(f"{len(wanted)} of {len(table)} proofs fall with it",
+                      audit("--axiom", "conv_concat_batch").stdout)
+
+    def test_bad_input(self):
+        for arguments in (["no_such_rule"], ["--axiom", "none"],
+                          ["relu_of_transpose", "--case", "999"], ["--rules", "/nowhere"]):
+            done = audit(*arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertTrue(done.stderr.startswith("lemma: "), done.stderr)
+
+    def test_a_damaged_certificate_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rules = pathlib.Path(folder, "rules")
+            shutil.copytree(ROOT / "rules", rules)
+            file = rules / "certificates" / "relu_of_transpose.certificate"
+            file.write_text(file.read_text().replace(" forward ", " backward "))
+            done = audit("--rules", rules, "relu_of_transpose")
+            self.assertEqual(done.returncode, 4)
+            self.assertIn("step 1 (relu_of_transpose)", done.stderr)
+            self.assertEqual(audit("--rules", rules).returncode, 4)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lemma", required=True)
+    arguments, rest = parser.parse_known_args()
+    LEMMA = arguments.lemma
+    unittest.main(argv=["audit_test.py", *rest])

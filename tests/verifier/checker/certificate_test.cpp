@@ -1,0 +1,186 @@
+#include <gtest/gtest.h>
+
+#include "ir/rule_cases.h"
+#include "ir/rule_database.h"
+#include "ir/sha256.h"
+#include "verifier/checker/replay.h"
+#include "verifier/prover/prove.h"
+
+namespace lemma {
+namespace {
+
+using checker::AxiomTable;
+using checker::Certificate;
+
+const verifier::AxiomSet& axioms() {
+  static const verifier::AxiomSet set(*read_substitutions("rules/axioms", ".axioms"));
+  return set;
+}
+
+const AxiomTable& table() {
+  static const AxiomTable result = [] {
+    AxiomTable entries;
+    for (const Substitution& axiom : axioms().axioms()) entries[axiom.name] = &axiom;
+    return entries;
+  }();
+  return result;
+}
+
+Substitution rule(std::string_view text) {
+  auto rules = parse_substitutions(text, "test");
+  EXPECT_TRUE(rules) << (rules ? "" : rules.error().message);
+  return std::move(rules->at(0));
+}
+
+std::string certificate_of(std::string_view text) {
+  const verifier::Verdict verdict = prove(rule(text), axioms());
+  const auto* proved = std::get_if<verifier::Proved>(&verdict);
+  EXPECT_NE(proved, nullptr) << verifier::text(verdict);
+  return proved == nullptr ? "" : proved->certificate;
+}
+
+/// Empty if the certificate holds.
+std::string refusal(std::string_view text) {
+  Digests digests;
+  const auto certificate = checker::parse_certificate(text, table(), digests);
+  if (!certificate) return certificate.error().message;
+  const auto checked = checker::check(*certificate);
+  return checked ? "" : checked.error().message;
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+constexpr std::string_view two_steps =
+    "rule two_steps\n  x : [A..]\n  y : [A..]\n  Relu(Neg(Add(x, y))) => Relu(Add(Neg(y), "
+    "Neg(x)))\n";
+
+TEST(Sha256, IsThatOfTheStandard) {
+  EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256(std::string(1'000'000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(Certificate, OfANewProofHolds) {
+  const std::string text = certificate_of(two_steps);
+  EXPECT_EQ(refusal(text), "");
+  EXPECT_EQ(text, certificate_of(two_steps));
+  EXPECT_NE(text.find("case A=[A.0, A.1, A.2] -> [A.0, A.1, A.2] by 1\n"), std::string::npos);
+}
+
+TEST(Certificate, OfBothDirectionsCoversTheCasesOfBoth) {
+  const std::string text = certificate_of(
+      "rule both\n  x : [A..]\n  y : [B..]\n  group A : 0..1\n  group B : 0..1\n"
+      "  Sub(x, y) = Add(x, Neg(y))\n");
+  EXPECT_EQ(refusal(text), "");
+}
+
+TEST(Certificate, SpeaksOfOutputsOfOneNode) {
+  const std::string text = certificate_of(
+      "rule parts\n  x : [n + m, k]\n"
+      "  Split{axis=0, split=[n, m]}(x)#1 & Split{axis=0, split=[n, m]}(x)#0\n"
+      "    => Slice{axes=[0], starts=[n], ends=[n + m]}(x) & Slice{axes=[0], starts=[0], "
+      "ends=[n]}(x)\n");
+  EXPECT_EQ(refusal(text), "");
+  EXPECT_NE(text.find("step split_in_two forward 1 at 0:"), std::string::npos) << text;
+}
+
+TEST(Certificate, MissesNoCase) {
+  const std::string text = certificate_of(two_steps);
+  EXPECT_NE(refusal(replaced(text, "case A=[A.0, A.1, A.2] -> [A.0, A.1, A.2] by 1\n", ""))
+                .find("the case A=[A.0, A.1, A.2] is missing"),
+            std::string::npos);
+}
+
+TEST(Certificate, StepsThatRestOnOneElementTypeAreRefused) {
+  // Shapes and terms fit; the axiom is about f32 only.
+  const std::string claim = "rule cast\n  x : [A..]\n  Cast{to=f32}(x) => x\n";
+  EXPECT_FALSE(verifier::is_proved(prove(rule(claim), axioms())));
+}
+
+TEST(Certificate, ContradictoryConditionsHaveNoWitness) {
+  const verifier::Verdict verdict =
+      prove(rule("rule never\n  x : [n, m]\n  where n < n\n  Relu(x) => Neg(x)\n"), axioms());
+  EXPECT_FALSE(verifier::is_proved(verdict));
+}
+
+TEST(Certificate, AWitnessHasToMeetTheConditions) {
+  const std::string text =
+      certificate_of("rule small\n  x : [n, m]\n  where n <= m\n  Relu(Relu(x)) => Relu(x)\n");
+  EXPECT_EQ(refusal(text), "");
+  const std::size_t at = text.find("witness ");
+  const std::string line = text.substr(at, text.find('\n', at) - at);
+  EXPECT_NE(refusal(replaced(text, line, "witness m=2, n=3")).find("the conditions"),
+            std::string::npos);
+  EXPECT_NE(refusal(replaced(text, line, "witness m=2")), "");
+  EXPECT_NE(refusal(replaced(text, line, "witness m=2, n=-1")), "");
+}
+
+TEST(Certificate, ExtraRunTimeConditionsAreRefused) {
+  // Where n is not 3 the right side is not defined, though inference accepts it.
+  const verifier::Verdict verdict =
+      prove(rule("rule fixed\n  x : [n]\n  y : [n]\n  Mul(x, y) => Reshape{shape=[n]}("
+                 "Reshape{shape=[3]}(Mul(x, y)))\n"),
+            axioms());
+  EXPECT_FALSE(verifier::is_proved(verdict));
+}
+
+TEST(Certificate, DimensionsOfAnAxiomAreNotNegative) {
+  const Substitution slices =
+      rule("rule slices\n  x : [n]\n  Slice{axes=[0], starts=[0], ends=[n]}(x) => x\n");
+  Substitution terms = slices;
+  const auto step = checker::parse_step(
+      "step slice_of_slice backward 0 at 0: x=x, A=[], C=[], q=n + 1, r=0, s=0, t=-1, u=0", table(),
+      terms);
+  ASSERT_TRUE(step) << step.error().message;
+  const auto cases = cases_of(slices);
+  ASSERT_TRUE(cases);
+  checker::Replay replay(terms, cases->at(0), DataType::f32);
+  ASSERT_TRUE(replay.begin());
+  const auto applied = replay.apply(*step);
+  ASSERT_FALSE(applied);
+  EXPECT_NE(applied.error().message.find("may be negative"), std::string::npos)
+      << applied.error().message;
+}
+
+TEST(Step, IsReadStrictly) {
+  const Substitution start = rule("rule r\n  x : [A..]\n  Relu(Relu(x)) => Relu(x)\n");
+  for (const char* line : {"step relu_of_relu forward 0 at 0: x=@0.0.0, A=[A..]",
+                           "step relu_of_relu forward 0 at 0: x=x, A=[A..]"}) {
+    Substitution terms = start;
+    EXPECT_TRUE(checker::parse_step(line, table(), terms)) << line;
+  }
+  for (const char* line :
+       {"", "step", "step relu_of_relu forward 0 at 0", "step relu_of_relu forward 0 at 0: ",
+        "step relu_of_relu  forward 0 at 0: x=@0.0.0, A=[A..]",
+        "step relu_of_relu sideways 0 at 0: x=@0.0.0, A=[A..]",
+        "step relu_of_relu forward 1 at 0: x=@0.0.0, A=[A..]",
+        "step relu_of_relu forward -1 at 0: x=@0.0.0, A=[A..]",
+        "step relu_of_relu forward 0 at 0.: x=@0.0.0, A=[A..]",
+        "step relu_of_relu forward 0 at 00: x=@0.0.0, A=[A..]",
+        "step relu_of_relu forward 0 at : x=@0.0.0, A=[A..]",
+        "step relu_of_relu forward 0 at 99999999999: x=@0.0.0, A=[A..]",
+        "step relu_of_relu forward 0 at 0: A=[A..], x=@0.0.0",
+        "step relu_of_relu forward 0 at 0: x=@0.0.0, A=[A..], A=[A..]",
+        "step relu_of_relu forward 0 at 0: x=@, A=[A..]",
+        "step relu_of_relu forward 0 at 0: x=y, A=[A..]",
+        "step relu_of_relu forward 0 at 0: x=@0.0.0, A=[ A..]",
+        "step unheard_of forward 0 at 0: x=@0.0.0, A=[A..]"}) {
+    Substitution terms = start;
+    EXPECT_FALSE(checker::parse_step(line, table(), terms)) << line;
+  }
+}
+
+TEST(RequiredCases, OfBothDirectionsAreThoseOfEither) {
+  const Substitution both = rule(
+      "rule both\n  x : [A..]\n  y : [B..]\n  group A : 0..1\n  group B : 0..1\n"
+      "  Sub(x, y) = Add(x, Neg(y))\n");
+  EXPECT_EQ(required_cases(both)->size(), cases_of(both)->size());
+}
+
+}  // namespace
+}  // namespace lemma

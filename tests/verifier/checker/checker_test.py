@@ -1,0 +1,125 @@
+"""The program lemma-check from outside: what it accepts, what it says, and what it is made of."""
+
+import argparse
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+CERTIFICATES = ROOT / "rules" / "certificates"
+CHECKER = None
+
+
+def check(*arguments):
+    return subprocess.run([CHECKER, *map(str, arguments)], capture_output=True, text=True,
+                          check=False)
+
+
+class ShippedCertificates(unittest.TestCase):
+    def test_all_hold_and_every_rule_has_one(self):
+        done = check("--rules", ROOT / "rules" / "substitutions", CERTIFICATES)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        count = len(list(CERTIFICATES.glob("*.certificate")))
+        self.assertIn(f"{count} certificates hold", done.stdout)
+        self.assertGreater(count, 100)
+
+    def test_a_rule_without_one_is_named(self):
+        done = check("--rules", ROOT / "rules" / "substitutions",
+                     CERTIFICATES / "add_commutes.certificate")
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("transpose_of_transpose: there is no certificate that holds", done.stderr)
+
+
+class Refusals(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.rules = pathlib.Path(self.folder.name)
+        shutil.copytree(ROOT / "rules" / "axioms", self.rules / "axioms")
+        (self.rules / "certificates").mkdir()
+        self.file = self.rules / "certificates" / "relu_of_transpose.certificate"
+        self.text = (CERTIFICATES / self.file.name).read_text()
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def refused(self, text, message):
+        self.file.write_text(text)
+        done = check(self.file)
+        self.assertEqual(done.returncode, 4, done.stdout)
+        self.assertEqual(done.stderr.count("\n"), 1)
+        self.assertIn(str(self.file), done.stderr)
+        self.assertIn(message, done.stderr)
+
+    def test_unaltered_it_holds(self):
+        self.file.write_text(self.text)
+        self.assertEqual(check(self.file).returncode, 0)
+
+    def test_another_format(self):
+        self.refused(self.text.replace("lemma certificate 1", "lemma certificate 2"),
+                     "another format")
+
+    def test_another_version(self):
+        self.refused(self.text.replace("verifier 1", "verifier 7"), "version '7' of the verifier")
+
+    def test_an_altered_axiom(self):
+        file = self.rules / "axioms" / "elementwise_movement.axioms"
+        text = file.read_text()
+        altered = text.replace("axiom relu_of_transpose\n  x : [A..]\n  group A : 0..8",
+                               "axiom relu_of_transpose\n  x : [A..]\n  group A : 0..7")
+        self.assertNotEqual(text, altered)
+        file.write_text(altered)
+        self.refused(self.text, "the axiom 'relu_of_transpose' has changed since")
+
+    def test_an_altered_definition(self):
+        line = [one for one in self.text.split("\n") if one.startswith("operator Relu ")][0]
+        self.refused(self.text.replace(line, line[:-8] + "00000000"), "operator Relu")
+
+    def test_a_missing_axiom(self):
+        (self.rules / "axioms" / "elementwise_movement.axioms").unlink()
+        self.refused(self.text, "there is no axiom 'relu_of_transpose'")
+
+    def test_a_wrong_step_names_case_and_step(self):
+        self.refused(self.text.replace(" forward ", " backward ", 1), "chain 1: step 1 "
+                     "(relu_of_transpose): what stands at the position")
+
+    def test_a_truncated_file(self):
+        self.refused(self.text[:len(self.text) // 2], "line ")
+
+    def test_an_empty_file(self):
+        self.refused("", "another format")
+
+
+class BadUsage(unittest.TestCase):
+    def test_exit_code_is_two(self):
+        for arguments in ([], ["/nowhere"], ["--axioms"], [CERTIFICATES, "--wrong"],
+                          ["--axioms", "/nowhere", CERTIFICATES], [ROOT / "docs"]):
+            done = check(*arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertTrue(done.stderr.startswith("lemma-check: "), arguments)
+
+
+class Size(unittest.TestCase):
+    def test_it_is_small(self):
+        files = list((ROOT / "verifier" / "checker").glob("*.*"))
+        lines = sum(len(file.read_text().split("\n")) - 1 for file in files
+                    if file.suffix in (".h", ".cpp"))
+        self.assertLessEqual(lines, 600)
+
+    def test_it_links_neither_solver_nor_search(self):
+        linked = subprocess.run(["ldd", CHECKER], capture_output=True, text=True, check=True).stdout
+        self.assertNotIn("z3", linked)
+        symbols = subprocess.run(["nm", "-C", CHECKER], capture_output=True, text=True,
+                                 check=True).stdout
+        self.assertIn("lemma::checker::check", symbols)
+        for other in ("lemma::verifier::", "lemma::egraph::", "lemma::search::", "Z3_"):
+            self.assertNotIn(other, symbols)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--checker", required=True)
+    arguments, rest = parser.parse_known_args()
+    CHECKER = arguments.checker
+    unittest.main(argv=["checker_test.py", *rest])

@@ -1,0 +1,198 @@
+#include "verifier/checker/certificate.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "ir/quoted.h"
+#include "ir/rule_database.h"
+#include "ir/sha256.h"
+#include "ir/substitution_use.h"
+
+namespace lemma::checker {
+namespace {
+
+constexpr std::string_view classes[] = {"unknown", "bitwise", "reassociation", "distributive",
+                                        "unsafe"};
+
+/// Lines one by one; every character of the text belongs to a line that ends.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : rest_(text) {}
+
+  bool starts_with(std::string_view prefix) const { return rest_.starts_with(prefix); }
+  bool at_end() const { return rest_.empty(); }
+
+  Result<std::string_view> take(std::string_view prefix) {
+    const std::size_t end = rest_.find('\n');
+    if (end == std::string_view::npos || !rest_.starts_with(prefix))
+      return bad_input(fmt::format("line {}: expected '{}'", number_ + 1, prefix));
+    const std::string_view line = rest_.substr(prefix.size(), end - prefix.size());
+    rest_.remove_prefix(end + 1);
+    ++number_;
+    return line;
+  }
+
+ private:
+  std::string_view rest_;
+  int number_ = 0;
+};
+
+Result<std::uint32_t> number(std::string_view text) {
+  LEMMA_ASSIGN_OR_RETURN(const Position one, parse_position(text));
+  return one.size() == 1 ? Result<std::uint32_t>(one[0]) : bad_input("a number is wanted");
+}
+
+/// The lines about operators and axioms. Axioms that have changed would not fit the steps either;
+/// this says why.
+Result<std::vector<std::string>> parse_uses(Lines& lines, const AxiomTable& axioms,
+                                            Digests& digests) {
+  std::vector<std::string> result;
+  while (lines.starts_with("operator ") || lines.starts_with("axiom ")) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string_view line, lines.take(""));
+    const auto parts = words(line);
+    const auto axiom = axioms.find(parts[1]);
+    if (parts[0] == "axiom" && axiom == axioms.end())
+      return bad_input(fmt::format("there is no axiom '{}'", parts[1]));
+    if (parts[0] == "axiom" &&
+        (parts.size() != 3 || digests.of_substitution(*axiom->second) != parts[2]))
+      return bad_input(fmt::format("the axiom '{}' has changed since", parts[1]));
+    result.emplace_back(line);
+  }
+  return result;
+}
+
+Result<void> parse_rule(Lines& lines, Certificate& certificate) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string_view id, lines.take("id "));
+  LEMMA_ASSIGN_OR_RETURN(const std::string_view name, lines.take("rule "));
+  std::string written = fmt::format("rule {}\n", name);
+  while (lines.starts_with("  ")) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string_view line, lines.take(""));
+    written += fmt::format("{}\n", line);
+  }
+  LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> rules, parse_substitutions(written, "rule"));
+  if (rules.size() != 1 || rules[0].is_axiom || text(rules[0]) != written)
+    return bad_input("the rule is not in canonical form");
+  if (sha256(written) != id) return bad_input("the id is not that of the rule");
+  certificate.rule = certificate.terms = std::move(rules[0]);
+  return {};
+}
+
+Result<void> parse_chains(Lines& lines, const AxiomTable& axioms, Certificate& certificate) {
+  while (lines.starts_with("chain ")) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string_view label, lines.take("chain "));
+    if (label != fmt::format("{}", certificate.chains.size() + 1))
+      return bad_input(fmt::format("chain '{}' is out of order", label));
+    Chain chain;
+    while (lines.starts_with("  ")) {
+      LEMMA_ASSIGN_OR_RETURN(const std::string_view line, lines.take("  "));
+      auto step = parse_step(line, axioms, certificate.terms);
+      if (!step)
+        return with_context(fmt::format("chain {}, step {}", label, chain.size() + 1),
+                            std::move(step.error()));
+      chain.push_back(std::move(*step));
+    }
+    if (chain.empty()) return bad_input(fmt::format("chain {} has no steps", label));
+    certificate.chains.push_back(std::move(chain));
+  }
+  if (certificate.chains.empty()) return bad_input("there is no chain of steps");
+  return {};
+}
+
+Result<void> parse_cases(Lines& lines, Certificate& certificate) {
+  std::set<std::size_t> used;
+  while (lines.starts_with("case ")) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string_view line, lines.take(""));
+    const std::size_t by = line.rfind(" by ");
+    if (by == std::string_view::npos) return bad_input(fmt::format("'{}' names no chain", line));
+    LEMMA_ASSIGN_OR_RETURN(const std::uint32_t chain, number(line.substr(by + 4)));
+    if (chain < 1 || chain > certificate.chains.size())
+      return bad_input(fmt::format("'{}': there is no such chain", line));
+    used.insert(chain);
+    certificate.cases.emplace_back(line.substr(0, by), chain - 1);
+  }
+  if (used.size() != certificate.chains.size()) return bad_input("a chain is not used");
+  return {};
+}
+
+}  // namespace
+
+std::vector<const Substitution*> used_by(const Certificate& certificate) {
+  std::vector<const Substitution*> result = {&certificate.terms};
+  for (const Chain& chain : certificate.chains)
+    for (const Step& step : chain) result.push_back(step.axiom);
+  return result;
+}
+
+Result<Step> parse_step(std::string_view line, const AxiomTable& axioms, Substitution& terms) {
+  Step step;
+  const std::size_t colon = std::min(line.find(": "), line.size());
+  const std::vector<std::string_view> head = words(line.substr(0, colon));
+  if (colon == line.size() || head.size() != 6 || head[0] != "step" || head[4] != "at")
+    return bad_input("expected 'step AXIOM DIRECTION OUTPUT at POSITION: VALUES'");
+  const std::string_view name = head[1], direction = head[2];
+  const auto axiom = axioms.find(name);
+  if (axiom == axioms.end()) return bad_input(fmt::format("there is no axiom '{}'", name));
+  step.axiom = axiom->second;
+  step.backward = direction == "backward";
+  if (!step.backward && direction != "forward")
+    return bad_input(fmt::format("'{}' is no direction", direction));
+  LEMMA_ASSIGN_OR_RETURN(step.output, number(head[3]));
+  if (step.output >= step.axiom->left.size())
+    return bad_input(fmt::format("axiom '{}' has no output {}", name, head[3]));
+  LEMMA_ASSIGN_OR_RETURN(step.position, parse_position(head[5]));
+
+  std::vector<std::string> names;
+  for (const RuleInput& input : step.axiom->inputs) names.push_back(input.name);
+  for (std::string& variable : variable_names(*step.axiom)) names.push_back(std::move(variable));
+  LEMMA_ASSIGN_OR_RETURN(const auto values, named_values(line.substr(colon + 2), names));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i >= step.axiom->inputs.size()) {
+      LEMMA_ASSIGN_OR_RETURN(RuleExpression value, parse_rule_expression(values[i]));
+      if (text(value) != values[i])
+        return bad_input(fmt::format("'{}' is not in canonical form", values[i]));
+      step.variables.emplace_back(names[i], std::move(value));
+    } else if (values[i].starts_with("@")) {
+      LEMMA_ASSIGN_OR_RETURN(Position place, parse_position(values[i].substr(1)));
+      step.inputs.push_back({std::move(place), {}});
+    } else {
+      LEMMA_ASSIGN_OR_RETURN(const TermId term, parse_rule_term(terms, values[i]));
+      step.inputs.push_back({{}, term});
+    }
+  }
+  return step;
+}
+
+Result<Certificate> parse_certificate(std::string_view text, const AxiomTable& axioms,
+                                      Digests& digests) {
+  if (text.find(" #") != std::string_view::npos || text.find('\t') != std::string_view::npos)
+    return bad_input("certificates have no comments and no tabs");
+  Lines lines(text);
+  if (!lines.starts_with(fmt::format("{}\n", format_line)))
+    return bad_input(fmt::format("the first line is not '{}': another format", format_line));
+  Certificate result;
+  LEMMA_RETURN_IF_ERROR(lines.take(""));
+  LEMMA_ASSIGN_OR_RETURN(const std::string_view version, lines.take("verifier "));
+  if (version != fmt::format("{}", proof_version))
+    return bad_input(fmt::format("made by version '{}' of the verifier, this is version {}",
+                                 version, proof_version));
+  LEMMA_RETURN_IF_ERROR(parse_rule(lines, result));
+  LEMMA_ASSIGN_OR_RETURN(const auto uses, parse_uses(lines, axioms, digests));
+  LEMMA_ASSIGN_OR_RETURN(const std::string_view rounding, lines.take("class "));
+  if (std::find(std::begin(classes), std::end(classes), rounding) == std::end(classes))
+    return bad_input(fmt::format("'{}' is no class of rounding", rounding));
+  LEMMA_ASSIGN_OR_RETURN(result.witness, lines.take("witness"));
+  LEMMA_RETURN_IF_ERROR(parse_chains(lines, axioms, result));
+  LEMMA_RETURN_IF_ERROR(parse_cases(lines, result));
+  LEMMA_ASSIGN_OR_RETURN(const std::string_view after, lines.take("end"));
+  if (!after.empty() || !lines.at_end()) return bad_input("there is text after the end");
+  for (const std::string& line : digests.lines_about(used_by(result)))
+    if (std::find(uses.begin(), uses.end(), line) == uses.end())
+      return bad_input(fmt::format("'{}' is what it uses now, but not what it lists", line));
+  if (uses != digests.lines_about(used_by(result)))
+    return bad_input("operators or axioms are listed that it does not use, or twice");
+  return result;
+}
+
+}  // namespace lemma::checker

@@ -1,0 +1,144 @@
+// lemma-check: replays certificates. It links what describes tensor programs (ir/) and nothing that
+// searches for proofs.
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "ir/rule_database.h"
+#include "verifier/checker/replay.h"
+
+namespace {
+
+using namespace lemma;  // NOLINT: one file, no header
+namespace files = std::filesystem;
+
+enum Code { done = 0, internal_fault = 1, bad_usage = 2, check_failed = 4 };
+
+constexpr std::string_view usage =
+    "usage: lemma-check [--axioms DIR] [--rules DIR] CERTIFICATE...\n"
+    "Replays proofs. A folder stands for the files *.certificate in it.\n"
+    "  --axioms DIR  otherwise the folder `axioms` beside that of the first certificate\n"
+    "  --rules DIR   also demand a certificate for each rule in the files *.rules there\n";
+
+struct Arguments {
+  files::path axioms, rules;
+  std::vector<files::path> certificates;
+};
+
+Result<Arguments> parse(const std::vector<std::string>& words) {
+  Arguments result;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i + 1 < words.size() && (words[i] == "--axioms" || words[i] == "--rules")) {
+      (words[i] == "--axioms" ? result.axioms : result.rules) = words[i + 1];
+      ++i;
+    } else if (files::is_directory(words[i])) {
+      for (const auto& entry : files::directory_iterator(words[i]))
+        if (entry.path().extension() == ".certificate") result.certificates.push_back(entry.path());
+    } else if (files::is_regular_file(words[i])) {
+      result.certificates.emplace_back(words[i]);
+    } else {
+      return bad_input(fmt::format("'{}' is neither a file, a folder nor an option", words[i]));
+    }
+  }
+  if (result.certificates.empty()) return bad_input("there are no certificates");
+  std::sort(result.certificates.begin(), result.certificates.end());
+  if (result.axioms.empty())
+    result.axioms = files::absolute(result.certificates[0]).parent_path() / ".." / "axioms";
+  return result;
+}
+
+struct Outcome {
+  std::string rule, text;
+  std::size_t certificates = 0, cases = 0, steps = 0;
+};
+
+Result<Outcome> check_file(const files::path& file, const checker::AxiomTable& axioms,
+                           Digests& digests) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
+  LEMMA_ASSIGN_OR_RETURN(const checker::Certificate certificate,
+                         checker::parse_certificate(contents, axioms, digests));
+  LEMMA_RETURN_IF_ERROR(checker::check(certificate));
+  Outcome result{certificate.rule.name, text(certificate.rule), 1, certificate.cases.size()};
+  for (const auto& [claim, chain] : certificate.cases)
+    result.steps += certificate.chains[chain].size();
+  return result;
+}
+
+/// Files are handed out one by one; each outcome goes to its own place.
+std::vector<Result<Outcome>> check_all(const std::vector<files::path>& certificates,
+                                       const checker::AxiomTable& axioms) {
+  std::vector<Result<Outcome>> outcomes(certificates.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    Digests digests;
+    for (std::size_t i = next++; i < outcomes.size(); i = next++)
+      outcomes[i] = check_file(certificates[i], axioms, digests);
+  };
+  std::vector<std::thread> workers(std::max(1U, std::thread::hardware_concurrency()) - 1);
+  for (std::thread& worker : workers) worker = std::thread(work);
+  work();
+  for (std::thread& worker : workers) worker.join();
+  return outcomes;
+}
+
+Result<Code> run(const std::vector<std::string>& words) {
+  LEMMA_ASSIGN_OR_RETURN(const Arguments arguments, parse(words));
+  LEMMA_ASSIGN_OR_RETURN(const auto axioms, read_substitutions(arguments.axioms, ".axioms"));
+  std::vector<Substitution> rules;
+  if (!arguments.rules.empty()) {
+    LEMMA_ASSIGN_OR_RETURN(rules, read_substitutions(arguments.rules, ".rules"));
+  }
+  checker::AxiomTable table;
+  for (const Substitution& axiom : axioms) {
+    if (!axiom.is_axiom) return bad_input(fmt::format("'{}' is a rule, no axiom", axiom.name));
+    table[axiom.name] = &axiom;
+  }
+  Outcome totals;
+  std::size_t failed = 0;
+  std::map<std::string, std::string> proved;
+  const auto fail = [&failed](std::string_view what, std::string_view why) {
+    ++failed;
+    std::cerr << fmt::format("lemma-check: {}: {}\n", what, why);
+  };
+  const auto outcomes = check_all(arguments.certificates, table);
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    if (!outcomes[i]) {
+      fail(arguments.certificates[i].string(), outcomes[i].error().message);
+      continue;
+    }
+    proved[outcomes[i]->rule] = outcomes[i]->text;
+    ++totals.certificates;
+    totals.cases += outcomes[i]->cases;
+    totals.steps += outcomes[i]->steps;
+  }
+  for (const Substitution& rule : rules)
+    if (proved[rule.name] != text(rule)) fail(rule.name, "there is no certificate that holds");
+  std::cout << fmt::format("{} certificates hold: {} cases, {} steps; {} fail\n",
+                           totals.certificates, totals.cases, totals.steps, failed);
+  return failed == 0 ? done : check_failed;
+}
+
+}  // namespace
+
+int main(int argument_count, char** arguments) {
+  try {
+    const std::vector<std::string> words(arguments + 1, arguments + argument_count);
+    if (words == std::vector<std::string>{"--help"}) {
+      std::cout << usage;
+      return done;
+    }
+    const auto code = run(words);
+    if (code) return *code;
+    std::cerr << "lemma-check: " << code.error().message << " (lemma-check --help)\n";
+    return bad_usage;
+  } catch (const std::exception& error) {
+    std::cerr << "lemma-check: internal fault: " << error.what() << "\n";
+    return internal_fault;
+  }
+}

@@ -1,0 +1,57 @@
+#pragma once
+// Replaying the proof of a certificate. Nothing in it is believed: every axiom is instantiated and
+// asked for its guards, every term gets its type anew from shape inference.
+
+#include "ir/graph.h"
+#include "ir/rule_cases.h"
+#include "ir/run_time_conditions.h"
+#include "ir/substitution_use.h"
+#include "verifier/checker/certificate.h"
+
+namespace lemma::checker {
+
+/// One case of a proof: terms as values of a graph.
+class Replay {
+ public:
+  /// `rule` is Certificate::terms; inputs without a written type have the type `real`.
+  Replay(const Substitution& rule, const RuleCase& one, DataType real)
+      : rule_(rule), case_(one), real_(real) {}
+
+  /// Builds both sides: the right one is defined where the left one is, with the same types; for
+  /// `=` also the other way round.
+  Result<void> begin();
+  Result<void> apply(const Step& step);
+  /// begin, all steps, and the comparison with the right side. Errors name the step.
+  Result<void> run(const Chain& chain);
+  Graph& graph() { return graph_; }
+  const Sides& sides() const { return sides_; }
+  const std::vector<ValueId>& state() const { return state_; }
+  /// The uses of axioms by the steps so far.
+  const std::vector<SubstitutionUse>& uses() const { return uses_; }
+
+ private:
+  Result<SubstitutionUse> use_of(const Step& step);
+
+  const Substitution& rule_;
+  const RuleCase& case_;
+  DataType real_;
+  Graph graph_;
+  std::vector<ValueId> inputs_, state_;
+  Sides sides_;
+  RunTimeConditions accepted_;  // what the left side assumes
+  std::vector<SubstitutionUse> uses_;
+};
+
+/// The beginning of the line of a case: "case A=[A.0] -> [A.0]".
+std::string claim(const RuleCase& one, const Graph& graph, const std::vector<ValueId>& outputs);
+
+/// Replays the chain in the case and returns the claim that it proves. The real type that inputs
+/// stand for is no part of a case: with `all_types` others than f32 for which the left side is well
+/// typed are replayed as well, so that no step depends on the type.
+Result<std::string> replay_case(const Substitution& rule, const RuleCase& one, const Chain& chain,
+                                bool all_types);
+
+/// The whole certificate.
+Result<void> check(const Certificate& certificate);
+
+}  // namespace lemma::checker

@@ -1,0 +1,293 @@
+#include "verifier/prover/certify.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "ir/rule_database.h"
+#include "ir/sha256.h"
+#include "verifier/prover/explain.h"
+#include "verifier/prover/replay.h"
+#include "verifier/prover/schematic.h"
+
+namespace lemma::verifier {
+namespace {
+
+// ---- One chain --------------------------------------------------------------------------------
+
+/// Writes the rewriting steps of one case as the lines of a chain.
+class ChainWriter {
+ public:
+  ChainWriter(const Substitution& rule, const RuleCase& one, Graph& graph,
+              const std::vector<Step>& steps)
+      : graph_(graph), steps_(steps), schematic_(rule, one) {}
+
+  Result<std::vector<std::string>> write(const std::vector<Goal>& goals,
+                                         const std::vector<Rewrite>& rewrites) {
+    std::vector<std::vector<ValueId>> states(1);
+    for (const Goal& goal : goals) states[0].push_back(goal.left);
+    for (const Rewrite& rewrite : rewrites) {
+      LEMMA_ASSIGN_OR_RETURN(std::vector<ValueId> next, rewritten(states.back(), rewrite));
+      states.push_back(std::move(next));
+    }
+    std::map<std::vector<ValueId>, std::size_t> last;  // detours come back to where they began
+    for (std::size_t i = 0; i < states.size(); ++i) last[states[i]] = i;
+    std::vector<std::string> lines;
+    for (std::size_t i = last.at(states[0]); i < rewrites.size(); i = last.at(states[i + 1])) {
+      LEMMA_ASSIGN_OR_RETURN(std::string line, step_line(states[i], rewrites[i]));
+      lines.push_back(std::move(line));
+    }
+    return lines;
+  }
+
+ private:
+  Result<std::vector<ValueId>> rewritten(std::vector<ValueId> state, const Rewrite& rewrite) {
+    const Step& step = steps_[rewrite.step];
+    LEMMA_ASSIGN_OR_RETURN(const Sides sides,
+                           sides_of(graph_, {step.axiom, step.inputs, step.bindings}));
+    LEMMA_ASSIGN_OR_RETURN(const ValueId found, value_at(graph_, state, rewrite.position));
+    const ValueId from = (rewrite.backward ? sides.right : sides.left)[rewrite.output];
+    const ValueId to = (rewrite.backward ? sides.left : sides.right)[rewrite.output];
+    if (found != from) return internal_error("a step of the explanation does not fit");
+    LEMMA_ASSIGN_OR_RETURN(state[rewrite.position[0]],
+                           replaced_at(graph_, state, rewrite.position, to));
+    return state;
+  }
+
+  Result<std::string> step_line(const std::vector<ValueId>& state, const Rewrite& rewrite) {
+    const Step& step = steps_[rewrite.step];
+    const Substitution& axiom = *step.axiom;
+    std::string values;
+    const auto add = [&values](const std::string& name, const std::string& value) {
+      values += fmt::format("{}{}={}", values.empty() ? "" : ", ", name, value);
+    };
+    for (std::uint32_t i = 0; i < axiom.inputs.size(); ++i)
+      add(axiom.inputs[i].name, reference(state, rewrite, i));
+    for (const std::string& name : variable_names(axiom)) {
+      if (const auto group = step.bindings.groups.find(name); group != step.bindings.groups.end())
+        add(name, schematic_.write_list(name, group->second));
+      else if (const auto size = step.bindings.dimensions.find(name);
+               size != step.bindings.dimensions.end())
+        add(name, schematic_.write(name, AttributeValue(size->second)));
+      else
+        add(name, schematic_.write(name, step.bindings.parameters.at(name)));
+    }
+    return fmt::format("step {} {} {} at {}: {}", axiom.name,
+                       rewrite.backward ? "backward" : "forward", rewrite.output,
+                       text(rewrite.position), values);
+  }
+
+  /// Where an input of the axiom stands: below the position, elsewhere, or nowhere yet.
+  std::string reference(const std::vector<ValueId>& state, const Rewrite& rewrite,
+                        std::uint32_t input) {
+    const Step& step = steps_[rewrite.step];
+    const auto& side = rewrite.backward ? step.axiom->right : step.axiom->left;
+    Position position = rewrite.position;
+    if (find_input(*step.axiom, side[rewrite.output], input, position)) return "@" + text(position);
+    for (std::uint32_t i = 0; i < state.size(); ++i) {
+      position = {i};
+      if (find_value(state[i], step.inputs[input], position)) return "@" + text(position);
+    }
+    return schematic_.write_term(graph_, step.inputs[input]);
+  }
+
+  static bool find_input(const Substitution& axiom, TermId id, std::uint32_t input,
+                         Position& position) {
+    const RuleTerm& term = axiom.terms[id.v];
+    if (term.is_input) return term.input == input;
+    for (std::uint32_t i = 0; i < term.operands.size(); ++i) {
+      if (term.operands[i].is_none()) continue;
+      position.push_back(i);
+      if (find_input(axiom, term.operands[i], input, position)) return true;
+      position.pop_back();
+    }
+    return false;
+  }
+
+  bool find_value(ValueId value, ValueId wanted, Position& position) const {
+    if (value == wanted) return true;
+    const Node& node = graph_.node(graph_.producer(value));
+    for (std::uint32_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i].is_none()) continue;
+      position.push_back(i);
+      if (find_value(node.inputs[i], wanted, position)) return true;
+      position.pop_back();
+    }
+    return false;
+  }
+
+  Graph& graph_;
+  const std::vector<Step>& steps_;
+  Schematic schematic_;
+};
+
+// ---- All cases --------------------------------------------------------------------------------
+
+class Certifier {
+ public:
+  Certifier(const Substitution& rule, const std::vector<DirectedAxiom>& axioms,
+            const checker::AxiomTable& table)
+      : rule_(rule), terms_(rule), axioms_(axioms), table_(table) {}
+
+  Result<CertifiedRule> run(const std::string& witness) {
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(rule_));
+    claims_.resize(cases.size());
+    chosen_.resize(cases.size());
+    for (const std::size_t i : order(cases))
+      if (auto proved = prove_case(cases[i], i); !proved)
+        return cases[i].text.empty() ? tl::unexpected(std::move(proved.error()))
+                                     : with_context(cases[i].text, std::move(proved.error()));
+    CertifiedRule result;
+    result.cases = cases.size();
+    for (const std::size_t chain : chosen_) {
+      result.steps += chains_[chain].steps.size();
+      for (const checker::Step& step : chains_[chain].steps) result.axioms.insert(step.axiom->name);
+    }
+    if (!witness.empty() || variable_names(rule_).empty())
+      result.certificate = certificate_text(witness);
+    if (result.certificate.empty()) return result;
+    Digests digests;
+    auto parsed = checker::parse_certificate(result.certificate, table_, digests);
+    if (!parsed) return with_context("the certificate", std::move(parsed.error()));
+    if (auto checked = checker::check(*parsed); !checked)
+      return with_context("the certificate", std::move(checked.error()));
+    return result;
+  }
+
+ private:
+  struct WrittenChain {
+    std::vector<std::string> lines;
+    checker::Chain steps;
+  };
+
+  /// The most general cases first: what is found for them fits others too.
+  static std::vector<std::size_t> order(const std::vector<RuleCase>& cases) {
+    std::vector<std::pair<std::size_t, std::size_t>> keys;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      std::set<std::string> values;
+      std::size_t ranks = 0;
+      for (const auto& [name, value] : cases[i].bindings.parameters) values.insert(text(value));
+      for (const auto& [name, shape] : cases[i].bindings.groups) {
+        ranks += shape.size();
+        for (const Dimension& size : shape) values.insert(size.text());
+      }
+      keys.emplace_back(100 * values.size() + ranks, i);
+    }
+    std::stable_sort(keys.begin(), keys.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<std::size_t> result;
+    for (const auto& [key, i] : keys) result.push_back(i);
+    return result;
+  }
+
+  Result<void> prove_case(const RuleCase& one, std::size_t index) {
+    {
+      checker::Replay start(terms_, one, DataType::f32);
+      LEMMA_RETURN_IF_ERROR(start.begin());
+      claims_[index] = checker::claim(one, start.graph(), start.sides().left);
+    }
+    for (std::size_t i = recent_.size(); i-- > 0;)
+      if (checker::replay_case(terms_, one, chains_[recent_[i]].steps, false)) {
+        chosen_[index] = recent_[i];
+        std::rotate(recent_.begin() + static_cast<std::ptrdiff_t>(i),
+                    recent_.begin() + static_cast<std::ptrdiff_t>(i) + 1, recent_.end());
+        return confirm(one, chosen_[index]);
+      }
+    LEMMA_RETURN_IF_ERROR(add_chain(one));
+    chosen_[index] = chains_.size() - 1;
+    recent_.push_back(chosen_[index]);
+    return confirm(one, chosen_[index]);
+  }
+
+  Result<void> add_chain(const RuleCase& one) {
+    Closure closure;
+    Graph& graph = closure.graph();
+    std::vector<ValueId> inputs;
+    for (std::size_t i = 0; i < one.inputs.size(); ++i)
+      inputs.push_back(*graph.add_input(rule_.inputs[i].name, one.inputs[i]));
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> left,
+                           instantiate(rule_, rule_.left, inputs, one.bindings, graph));
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> right,
+                           instantiate(rule_, rule_.right, inputs, one.bindings, graph));
+    std::vector<Goal> goals;
+    for (std::size_t i = 0; i < left.size(); ++i) goals.push_back({left[i], right[i]});
+    const Saturation saturation = saturate(closure, goals, axioms_, {});
+    if (!saturation.reached)
+      return bad_input(fmt::format("the sides did not meet: {}", saturation.stopped));
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<Rewrite> rewrites,
+                           explain(closure, goals, saturation.steps));
+    WrittenChain chain;
+    LEMMA_ASSIGN_OR_RETURN(chain.lines,
+                           ChainWriter(rule_, one, graph, saturation.steps).write(goals, rewrites));
+    if (chain.lines.empty()) return bad_input("both sides are the same term");
+    for (const std::string& line : chain.lines) {
+      auto step = checker::parse_step(line, table_, terms_);
+      if (!step) return with_context("the chain found is unreadable", std::move(step.error()));
+      chain.steps.push_back(std::move(*step));
+    }
+    chains_.push_back(std::move(chain));
+    checker::Replay replay(terms_, one, DataType::f32);
+    if (auto replayed = replay.run(chains_.back().steps); !replayed)
+      return with_context("the chain found does not replay", std::move(replayed.error()));
+    return {};
+  }
+
+  /// The second opinion: Z3 has to find that the goals follow from the axioms' instances.
+  Result<void> confirm(const RuleCase& one, std::size_t chain) {
+    checker::Replay checked(terms_, one, DataType::f32);
+    LEMMA_RETURN_IF_ERROR(checked.run(chains_[chain].steps));
+    std::vector<Step> steps;
+    for (const SubstitutionUse& use : checked.uses())
+      steps.push_back({use.substitution, use.inputs, use.bindings, nullptr, {}, 0});
+    std::vector<Goal> goals;
+    for (std::size_t i = 0; i < checked.sides().left.size(); ++i)
+      goals.push_back({checked.sides().left[i], checked.sides().right[i]});
+    if (auto agreed = replay(checked.graph(), steps, goals); !agreed)
+      return with_context("Z3 does not agree with the proof found", std::move(agreed.error()));
+    return {};
+  }
+
+  std::string certificate_text(const std::string& witness) const {
+    const std::string rule = text(rule_);
+    std::string result = fmt::format("{}\nverifier {}\nid {}\n{}", checker::format_line,
+                                     proof_version, sha256(rule), rule);
+    checker::Certificate used;
+    used.terms = terms_;
+    for (const WrittenChain& chain : chains_) used.chains.push_back(chain.steps);
+    Digests digests;
+    for (const std::string& line : digests.lines_about(checker::used_by(used)))
+      result += line + "\n";
+    result += fmt::format("class unknown\nwitness{}{}\n", witness.empty() ? "" : " ", witness);
+    std::map<std::size_t, std::size_t> numbers;  // chains in the order in which cases use them
+    std::string chains, cases;
+    for (std::size_t i = 0; i < claims_.size(); ++i) {
+      const auto [where, inserted] = numbers.try_emplace(chosen_[i], numbers.size() + 1);
+      cases += fmt::format("{} by {}\n", claims_[i], where->second);
+      if (!inserted) continue;
+      chains += fmt::format("chain {}\n", where->second);
+      for (const std::string& line : chains_[chosen_[i]].lines) chains += "  " + line + "\n";
+    }
+    return result + chains + cases + "end\n";
+  }
+
+  const Substitution& rule_;
+  Substitution terms_;
+  const std::vector<DirectedAxiom>& axioms_;
+  const checker::AxiomTable& table_;
+  std::vector<WrittenChain> chains_;
+  std::vector<std::size_t> recent_;  // chains, the one that fitted last at the end
+  std::vector<std::string> claims_;
+  std::vector<std::size_t> chosen_;  // by case
+};
+
+}  // namespace
+
+Result<CertifiedRule> certify(const Substitution& rule, const std::vector<DirectedAxiom>& axioms,
+                              const checker::AxiomTable& table, const std::string& witness) {
+  return Certifier(rule, axioms, table).run(witness);
+}
+
+}  // namespace lemma::verifier

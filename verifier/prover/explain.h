@@ -1,0 +1,25 @@
+#pragma once
+// From "these values are equal" to a chain of rewriting steps: an explanation of an equality in a
+// closure, each step at one position of a term.
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/result.h"
+#include "verifier/prover/saturate.h"
+
+namespace lemma::verifier {
+
+struct Rewrite {
+  std::vector<std::uint32_t> position;  // the number of a goal, then operand numbers
+  std::size_t step = 0;                 // in Saturation::steps
+  std::uint32_t output = 0;             // of the step's axiom
+  bool backward = false;                // from the right side of the axiom, as written, to its left
+};
+
+/// Steps that turn the left values of the goals, in order, into the right ones. An error if the
+/// chain would be too long.
+Result<std::vector<Rewrite>> explain(const Closure& terms, const std::vector<Goal>& goals,
+                                     const std::vector<Step>& steps);
+
+}  // namespace lemma::verifier
