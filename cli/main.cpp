@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/exit_code.h"
+#include "cli/extract_command.h"
 #include "cli/inspect_command.h"
 #include "cli/optimize_command.h"
 #include "cli/rules_command.h"
@@ -25,6 +26,7 @@ int run(int argument_count, char** arguments) {
   lemma::add_optimize_worker_command(application, exit_code);
   lemma::add_inspect_command(application, exit_code);
   lemma::add_run_command(application, exit_code);
+  lemma::add_extract_command(application, exit_code);
   lemma::add_rules_command(application, exit_code);
   try {
     application.parse(argument_count, arguments);

@@ -1,0 +1,22 @@
+#pragma once
+// Costs for solvers whose numbers are small.
+
+#include <optional>
+
+#include "egraph/exact/problem.h"
+
+namespace lemma::exact {
+
+/// cost = unit * of_node, for each node.
+struct SmallCosts {
+  Cost unit = 1;
+  std::vector<std::int64_t> of_node;
+};
+
+/// By the greatest common divisor. Nothing if a cost needs more than `bits` bits even so.
+std::optional<SmallCosts> small_costs(const Problem& problem, int bits);
+
+/// The least b such that unit * b >= cost.
+Cost divide_up(Cost cost, Cost unit);
+
+}  // namespace lemma::exact

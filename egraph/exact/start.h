@@ -1,0 +1,24 @@
+#pragma once
+// A good selection, without proof: what the exact solvers start from.
+
+#include <optional>
+
+#include "egraph/exact/problem.h"
+
+namespace lemma::exact {
+
+/// The best of several greedy selections, improved by local search. Always the same for the same
+/// problem: effort is counted in steps, not in time. Nothing if no selection exists.
+std::optional<Selection> start_selection(const Problem& problem);
+
+/// By class, the node with the cheapest tree, given how much each class counts for its users
+/// (Knuth 1977, the generalisation of Dijkstra's algorithm): never runs in circles. none for
+/// classes that cannot be chosen. Negative costs count as 0.
+std::vector<std::uint32_t> cheapest_trees(const Problem& problem,
+                                          const std::vector<double>& weight);
+
+/// Exchanges the node of one class at a time while that helps, then tries again from perturbed
+/// selections, `rounds` times.
+Selection improve(const Problem& problem, Selection selection, std::size_t rounds);
+
+}  // namespace lemma::exact
