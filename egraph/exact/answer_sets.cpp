@@ -30,7 +30,12 @@ class Encoding {
     for (std::uint32_t id = 0; id < problem_.class_count; ++id)
       if (!nodes_of_[id].empty()) add_class(id);
     for (std::uint32_t i = 0; i < problem_.nodes.size(); ++i)
-      for (const std::uint32_t child : problem_.nodes[i].children) rule(needed(child), {chosen(i)});
+      for (const std::uint32_t child : problem_.nodes[i].children) {
+        if (child == problem_.nodes[i].owner)
+          forbid({chosen(i)});
+        else
+          rule(needed(child), {chosen(i)});
+      }
     add_implications();
     add_acyclicity();
     add_objective();

@@ -31,10 +31,16 @@ void Reducer::contract_all() {
   queue_.clear();
   for (const std::uint32_t id : order) subsume(id);
   for (const std::uint32_t id : order) contract(id);
+  // A cycle that the roots no longer reach would hand its costs round and round: each class gets a
+  // number of turns, and the next round begins with what is still reached.
+  constexpr std::uint8_t most_turns = 20;
+  std::vector<std::uint8_t> turns(class_alive_.size(), 0);
   while (!queue_.empty() && !infeasible_) {
     const std::uint32_t id = queue_.back();
     queue_.pop_back();
     queued_[id] = 0;
+    if (turns[id] == most_turns) continue;
+    ++turns[id];
     contract(id);
   }
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -119,7 +120,8 @@ class Encoding {
   void add_support() {
     std::vector<std::string> users(problem_.class_count);
     for (std::uint32_t i = 0; i < problem_.nodes.size(); ++i)
-      for (const std::uint32_t child : problem_.nodes[i].children)
+      for (const std::uint32_t child : std::set<std::uint32_t>(problem_.nodes[i].children.begin(),
+                                                               problem_.nodes[i].children.end()))
         users[child] += fmt::format(" - x{}", i);
     std::vector<char> is_root(problem_.class_count, 0);
     for (const std::uint32_t root : problem_.roots) is_root[root] = 1;
@@ -148,7 +150,8 @@ class Encoding {
   std::size_t row_count_ = 0;
 };
 
-/// Cycles of a choice that the roots reach, each class in at most one.
+/// Cycles of a choice, each class in at most one: those that the roots reach, and where costs may be
+/// negative all others too, since what is on a cycle seems to be needed by something.
 std::vector<Cycle> cycles_of(const Problem& problem, const std::vector<std::uint32_t>& choice) {
   enum class Mark : char { unseen, open, closed };
   struct Frame {
@@ -158,7 +161,10 @@ std::vector<Cycle> cycles_of(const Problem& problem, const std::vector<std::uint
   std::vector<Mark> marks(problem.class_count, Mark::unseen);
   std::vector<Cycle> cycles;
   std::vector<Frame> path;
-  for (const std::uint32_t root : problem.roots) {
+  std::vector<std::uint32_t> starts = problem.roots;
+  if (problem.has_negative_costs())
+    for (std::uint32_t id = 0; id < problem.class_count; ++id) starts.push_back(id);
+  for (const std::uint32_t root : starts) {
     if (marks[root] != Mark::unseen) continue;
     marks[root] = Mark::open;
     path.push_back({root, 0});
@@ -200,7 +206,10 @@ Answer read_answer(const Problem& problem, const ProgramRun& run,
   std::stringstream lines(run.output);
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("Result - Optimal solution found")) answer.optimal = true;
-    if (line.find("infeasible") != std::string::npos && line.starts_with("Result -"))
+    if (line.starts_with("Problem is infeasible") ||
+        line.starts_with("Pre-processing says infeasible") ||  // all variables are bounded
+        line.starts_with("Result - Problem proven infeasible") ||
+        line.starts_with("Result - Linear relaxation infeasible"))
       answer.infeasible = true;
     const auto read = [&](std::string_view heading) {
       if (line.starts_with(heading)) answer.lower_bound = std::atof(line.c_str() + heading.size());
@@ -212,7 +221,7 @@ Answer read_answer(const Problem& problem, const ProgramRun& run,
   }
   std::ifstream file(solution);
   std::string line;
-  if (!std::getline(file, line) || line.starts_with("Infeasible")) return answer;
+  if (!std::getline(file, line) || line.find("nfeasible") != std::string::npos) return answer;
   answer.choice.assign(problem.class_count, none);
   std::vector<double> value(problem.class_count, 0.5);
   while (std::getline(file, line)) {

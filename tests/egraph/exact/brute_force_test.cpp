@@ -1,0 +1,93 @@
+// Every way to a proof against trying all selections.
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "egraph/exact/answer_sets.h"
+#include "egraph/exact/branch_and_bound.h"
+#include "egraph/exact/extract.h"
+#include "egraph/exact/integer_program.h"
+#include "egraph/exact/validate.h"
+#include "tests/egraph/exact/random_problem.h"
+
+namespace lemma::exact {
+namespace {
+
+/// LEMMA_RANDOM_EGRAPHS=100000 makes the first test longer.
+std::uint64_t random_count() {
+  const char* wanted = std::getenv("LEMMA_RANDOM_EGRAPHS");
+  return wanted == nullptr ? 5000 : std::strtoull(wanted, nullptr, 10);
+}
+
+TEST(BruteForce, ExtractAgrees) {
+  std::uint64_t solvable = 0;
+  for (std::uint64_t seed = 0; seed < random_count(); ++seed) {
+    const Problem problem = random_problem(seed);
+    const auto expected = brute_force(problem);
+    const auto found = extract(problem, {.use_programs = false});
+    ASSERT_EQ(found.has_value(), expected.has_value()) << "seed " << seed;
+    if (!expected) continue;
+    ++solvable;
+    ASSERT_TRUE(found->optimal) << "seed " << seed;
+    ASSERT_TRUE(found->selection.cost == *expected) << "seed " << seed;
+    ASSERT_TRUE(found->lower_bound == *expected) << "seed " << seed;
+    const auto valid = validate(problem, found->selection);
+    ASSERT_TRUE(valid.has_value()) << "seed " << seed << ": " << valid.error().message;
+  }
+  EXPECT_GT(solvable, random_count() / 2);
+  RecordProperty("egraphs", static_cast<int>(random_count()));
+  RecordProperty("solvable", static_cast<int>(solvable));
+}
+
+using Solver = Outcome (*)(const Problem&, Cost, const Limit&);
+
+/// The solver on unreduced problems, with no bound and with the optimum as a bound.
+void check_solver(Solver solve, std::uint64_t count, bool small_costs_only) {
+  std::uint64_t proofs = 0;
+  for (std::uint64_t seed = 0; seed < count; ++seed) {
+    const Problem problem = random_problem(seed);
+    bool small = true;
+    Cost sum = 1;
+    for (const Node& node : problem.nodes) {
+      small = small && node.cost < 1000;
+      sum += node.cost < 0 ? -node.cost : node.cost;
+    }
+    if (!small && small_costs_only) continue;
+    const auto expected = brute_force(problem);
+    const Limit limit{.deadline = Clock::now() + std::chrono::seconds(20), .stop = nullptr};
+    const Outcome free = solve(problem, sum, limit);
+    ASSERT_TRUE(free.proved) << "seed " << seed;
+    ASSERT_EQ(free.best.has_value(), expected.has_value()) << "seed " << seed;
+    ++proofs;
+    if (!expected) continue;
+    ASSERT_TRUE(free.best->cost == *expected) << "seed " << seed;
+    ASSERT_TRUE(free.lower_bound == free.best->cost) << "seed " << seed;
+    ASSERT_TRUE(validate(problem, *free.best).has_value()) << "seed " << seed;
+    const Outcome bounded = solve(problem, *expected, limit);
+    ASSERT_TRUE(bounded.proved) << "seed " << seed;
+    ASSERT_FALSE(bounded.best.has_value()) << "seed " << seed;
+  }
+  EXPECT_GT(proofs, count / 2);
+}
+
+TEST(BruteForce, OwnSearchAgrees) {
+  check_solver(
+      [](const Problem& problem, Cost bound, const Limit& limit) {
+        return branch_and_bound(problem, bound, {.most_decisions = 100000, .limit = limit});
+      },
+      3000, false);
+}
+
+TEST(BruteForce, AnswerSetsAgree) {
+  if (!answer_sets_available()) GTEST_SKIP() << "clasp is not installed";
+  check_solver(solve_by_answer_sets, 300, true);
+}
+
+TEST(BruteForce, IntegerProgramsAgree) {
+  if (!integer_programs_available()) GTEST_SKIP() << "cbc is not installed";
+  check_solver(solve_by_integer_program, 80, true);
+}
+
+}  // namespace
+}  // namespace lemma::exact
