@@ -5,6 +5,7 @@
 
 #include "egraph/exact/closures.h"
 #include "egraph/exact/reducer.h"
+#include "egraph/exact/start.h"
 
 namespace lemma::exact {
 
@@ -76,6 +77,60 @@ Cost bound_with(const Facts& facts, const Node& node, Rows::ConstRow needs) {
   return bound;
 }
 
+/// For each class one cheap selection of it.
+struct Substitutes {
+  std::vector<std::uint32_t> choice;     // by class
+  std::vector<std::uint32_t> component;  // by class
+  Rows below;                            // by class: what its selection needs, itself included
+};
+
+Substitutes find_substitutes(const Problem& problem, const Facts& facts) {
+  Substitutes result{cheap_choice(problem), components(problem, facts.nodes_of),
+                     Rows(problem.class_count, problem.class_count)};
+  Problem chosen;  // only what is chosen
+  chosen.class_count = problem.class_count;
+  std::vector<std::vector<std::uint32_t>> nodes_of(problem.class_count);
+  for (std::uint32_t id = 0; id < problem.class_count; ++id) {
+    chosen.roots.push_back(id);
+    if (result.choice[id] == none) continue;
+    nodes_of[id].push_back(static_cast<std::uint32_t>(chosen.nodes.size()));
+    chosen.nodes.push_back(problem.nodes[result.choice[id]]);
+  }
+  for (const std::uint32_t id : postorder(chosen, nodes_of)) {
+    set_bit(result.below[id], id);
+    for (const std::uint32_t number : nodes_of[id])
+      for (const std::uint32_t child : chosen.nodes[number].children)
+        add_bits(result.below[id], result.below[child]);
+  }
+  return result;
+}
+
+/// Whether `better` can always stand in for `node`: all that it needs beyond what is chosen with
+/// `node` anyway costs, chosen anew, no more than is saved. What it needs lies in components further
+/// down, so it cannot come to need itself.
+bool stands_in(const Problem& problem, const Facts& facts, const Substitutes& substitutes,
+               const Node& better, const Node& node, Rows::ConstRow needs) {
+  Cost left = node.cost - better.cost;
+  if (left < 0) return false;
+  const Rows::ConstRow known = facts.together[node.owner];
+  for (const std::uint32_t child : better.children) {
+    if (test_bit(needs, child)) continue;
+    if (substitutes.component[child] == substitutes.component[node.owner]) return false;
+    if (test_bit(known, child)) continue;
+    if (substitutes.choice[child] == none) return false;
+    const Rows::ConstRow below = substitutes.below[child];
+    for (std::size_t i = 0; i < below.size(); ++i)
+      for (Rows::Word word = below[i] & ~needs[i] & ~known[i]; word != 0; word &= word - 1) {
+        const std::size_t id = i * 64 + static_cast<std::size_t>(std::countr_zero(word));
+        if (substitutes.component[id] == substitutes.component[node.owner]) return false;
+        // What two children share is counted twice: that errs on the safe side.
+        left -= problem.nodes[substitutes.choice[id]].cost;
+        if (left < 0) return false;
+      }
+  }
+  return true;
+}
+
 }  // namespace
 
 bool Reducer::prune(std::optional<Cost> upper_bound) {
@@ -87,6 +142,7 @@ bool Reducer::prune(std::optional<Cost> upper_bound) {
   for (std::uint32_t id = 0; id < class_alive_.size(); ++id)
     if (class_alive_[id] != 0) class_number.push_back(id);
   const Facts facts = gather(problem);
+  const Substitutes substitutes = find_substitutes(problem, facts);
   Rows needs(1, problem.class_count);
   std::vector<char> removed(problem.nodes.size(), 0);
   const auto remove = [&](std::uint32_t number) {
@@ -108,7 +164,8 @@ bool Reducer::prune(std::optional<Cost> upper_bound) {
         const Node& better = problem.nodes[other];
         if (other == i || removed[other] != 0 || better.cost > node.cost) continue;
         if (std::all_of(better.children.begin(), better.children.end(),
-                        [&](std::uint32_t child) { return test_bit(needs[0], child); })) {
+                        [&](std::uint32_t child) { return test_bit(needs[0], child); }) ||
+            stands_in(problem, facts, substitutes, better, node, needs[0])) {
           remove(i);
           break;
         }

@@ -134,6 +134,19 @@ std::vector<std::uint32_t> cheapest_trees(const Problem& problem,
   return choice;
 }
 
+std::vector<std::uint32_t> cheap_choice(const Problem& problem) {
+  Choice trees = cheapest_trees(problem, std::vector<double>(problem.class_count, 1));
+  if (problem.class_count > most_classes_with_sets) return trees;
+  Choice sets = SetGreedy(problem).run();
+  Problem all = problem;  // every class that can be chosen is a root: is there a cycle anywhere?
+  all.roots.clear();
+  for (std::uint32_t id = 0; id < problem.class_count; ++id) {
+    if (sets[id] == none) sets[id] = trees[id];
+    if (sets[id] != none) all.roots.push_back(id);
+  }
+  return finished_selection(all, sets) ? sets : trees;
+}
+
 Selection improve(const Problem& problem, Selection selection, std::size_t rounds) {
   const auto nodes_of = problem.nodes_by_class();
   const Choice fallback = cheapest_trees(problem, std::vector<double>(problem.class_count, 1));

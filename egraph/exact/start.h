@@ -17,6 +17,10 @@ std::optional<Selection> start_selection(const Problem& problem);
 std::vector<std::uint32_t> cheapest_trees(const Problem& problem,
                                           const std::vector<double>& weight);
 
+/// By class, a node of a cheap selection of that class, where what is shared counts once; never runs
+/// in circles. none for classes that cannot be chosen.
+std::vector<std::uint32_t> cheap_choice(const Problem& problem);
+
 /// Exchanges the node of one class at a time while that helps, then tries again from perturbed
 /// selections, `rounds` times.
 Selection improve(const Problem& problem, Selection selection, std::size_t rounds);
