@@ -195,7 +195,7 @@ Outcome solve_by_answer_sets(const Problem& problem, Cost upper_bound, const Lim
   // clasp ends by itself even if this process is gone.
   const long seconds = std::clamp(static_cast<long>(limit.seconds_left()) + 2, 1L, 1000000L);
   const ProgramRun run = run_program(
-      {program, "input", "--opt-strategy=usc,oll", fmt::format("--opt-mode=opt,{}", most),
+      {program, "input", "--opt-strategy=usc,oll,stratify", fmt::format("--opt-mode=opt,{}", most),
        "--configuration=trendy", "-V3", "--outf=0", fmt::format("--time-limit={}", seconds)},
       directory.path(), limit);
   const Answers answers = read_answers(run.output);
