@@ -83,7 +83,7 @@ std::optional<Selection> Search::solve(const Problem& problem, Cost upper_bound,
                                        std::size_t depth) {
   if (gave_up_) return std::nullopt;
   Reducer reducer(problem);
-  reducer.run(upper_bound);
+  reducer.run(upper_bound, options_.limit);
   if (reducer.infeasible()) return std::nullopt;
   const Problem rest = reducer.problem();
   const auto found = solve_parts(rest, upper_bound - reducer.fixed_cost(), depth);

@@ -86,7 +86,12 @@ class Extractor {
   }
 
   Result<Extraction> run() {
-    reducer_.run();
+    if (options_.initial.size() == problem_.class_count)
+      if (auto known = finished_selection(problem_, options_.initial)) {
+        best_ = std::move(*known);
+        has_best_ = true;
+      }
+    reducer_.run(std::nullopt, limit_);
     if (reducer_.infeasible() || !adopt(start_selection(reducer_.problem())))
       return bad_input("some root cannot be chosen without needing itself");
     reduce_by_cost();
@@ -118,7 +123,7 @@ class Extractor {
   void reduce_by_cost() {
     std::size_t size = SIZE_MAX;
     while (!limit_.reached()) {
-      reducer_.run(best_.cost);
+      reducer_.run(best_.cost, limit_);
       if (reducer_.infeasible()) return;
       const Problem rest = reducer_.problem();
       if (rest.nodes.size() >= size) return;

@@ -19,6 +19,8 @@ struct ExtractOptions {
   bool use_programs = true;
   /// Decisions of the own search before the programs are asked.
   std::size_t first_decisions = 60;
+  /// A selection that is known, by class; the result is never dearer. Empty: none is.
+  std::vector<std::uint32_t> initial = {};
 };
 
 struct Extraction {

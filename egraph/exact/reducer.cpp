@@ -58,7 +58,7 @@ Reducer::Reducer(const Problem& problem)
   for (const std::uint32_t root : problem.roots) is_root_[root] = 1;
 }
 
-void Reducer::run(std::optional<Cost> upper_bound) {
+void Reducer::run(std::optional<Cost> upper_bound, const Limit& limit) {
   constexpr int most_rounds = 40;
   for (int round = 0; round < most_rounds && !infeasible_; ++round) {
     changed_ = false;
@@ -68,6 +68,7 @@ void Reducer::run(std::optional<Cost> upper_bound) {
     contract_all();
     if (infeasible_) return;
     drop_unreachable();
+    if (limit.reached()) return;
     if (!changed_ || round % 2 == 1) {
       prune(upper_bound);
       if (!infeasible_) separate_forced();

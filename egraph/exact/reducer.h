@@ -8,7 +8,7 @@
 
 #include <optional>
 
-#include "egraph/exact/problem.h"
+#include "egraph/exact/outcome.h"
 
 namespace lemma::exact {
 
@@ -17,8 +17,9 @@ class Reducer {
   explicit Reducer(const Problem& problem);
 
   /// To a fixed point. With a bound, only selections that cost less than it are kept, and none may
-  /// remain; it counts the cost of the whole original problem.
-  void run(std::optional<Cost> upper_bound = std::nullopt);
+  /// remain; it counts the cost of the whole original problem. At the limit it
+  /// stops short of the fixed point.
+  void run(std::optional<Cost> upper_bound = std::nullopt, const Limit& limit = {});
 
   /// No selection remains.
   bool infeasible() const { return infeasible_; }

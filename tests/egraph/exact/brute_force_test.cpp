@@ -25,7 +25,9 @@ TEST(BruteForce, ExtractAgrees) {
   for (std::uint64_t seed = 0; seed < random_count(); ++seed) {
     const Problem problem = random_problem(seed);
     const auto expected = brute_force(problem);
-    const auto found = extract(problem, {.use_programs = false});
+    ExtractOptions options;
+    options.use_programs = false;
+    const auto found = extract(problem, options);
     ASSERT_EQ(found.has_value(), expected.has_value()) << "seed " << seed;
     if (!expected) continue;
     ++solvable;
@@ -38,6 +40,32 @@ TEST(BruteForce, ExtractAgrees) {
   EXPECT_GT(solvable, random_count() / 2);
   RecordProperty("egraphs", static_cast<int>(random_count()));
   RecordProperty("solvable", static_cast<int>(solvable));
+}
+
+/// Reduction and own search against clasp on the problem as it is.
+TEST(BruteForce, LargerProblemsAgreeWithAnswerSets) {
+  if (!answer_sets_available()) GTEST_SKIP() << "clasp is not installed";
+  std::uint64_t proved = 0;
+  for (std::uint64_t seed = 0; seed < random_count() / 20; ++seed) {
+    const Problem problem = larger_random_problem(seed);
+    const Limit limit{.deadline = Clock::now() + std::chrono::seconds(30), .stop = nullptr};
+    const Outcome expected = solve_by_answer_sets(problem, 1'000'000, limit);
+    ASSERT_TRUE(expected.proved) << "seed " << seed;
+    ExtractOptions options;
+    options.use_programs = false;
+    options.time_limit_seconds = 0.3;
+    const auto found = extract(problem, options);
+    ASSERT_EQ(found.has_value(), expected.best.has_value()) << "seed " << seed;
+    if (!found) continue;
+    ASSERT_TRUE(validate(problem, found->selection).has_value()) << "seed " << seed;
+    ASSERT_TRUE(found->selection.cost >= expected.best->cost) << "seed " << seed;
+    ASSERT_TRUE(found->lower_bound <= expected.best->cost) << "seed " << seed;
+    if (!found->optimal) continue;
+    ++proved;
+    ASSERT_TRUE(found->selection.cost == expected.best->cost) << "seed " << seed;
+  }
+  EXPECT_GT(proved, random_count() / 40);
+  RecordProperty("proved", static_cast<int>(proved));
 }
 
 using Solver = Outcome (*)(const Problem&, Cost, const Limit&);

@@ -83,7 +83,9 @@ TEST(Extract, DeepLadder) {
   }
   problem.nodes.push_back({2 * depth - 2, 1, {}});
   problem.nodes.push_back({2 * depth - 1, 1, {}});
-  const auto result = extract(problem, {.time_limit_seconds = 20});
+  ExtractOptions options;
+  options.time_limit_seconds = 20;
+  const auto result = extract(problem, options);
   ASSERT_TRUE(result.has_value());
   EXPECT_TRUE(validate(problem, result->selection).has_value());
   EXPECT_TRUE(result->selection.cost <= 2 * depth);
@@ -99,7 +101,9 @@ TEST(Extract, TimeLimitGivesBestSoFarAndBound) {
   }
   for (std::uint32_t part = 0; part < 30; ++part)
     problem.nodes.push_back({60 + part, 3 + part % 4, {}});
-  const auto result = extract(problem, {.time_limit_seconds = 0});
+  ExtractOptions hasty;
+  hasty.time_limit_seconds = 0;
+  const auto result = extract(problem, hasty);
   ASSERT_TRUE(result.has_value());
   EXPECT_TRUE(validate(problem, result->selection).has_value());
   EXPECT_TRUE(result->lower_bound <= result->selection.cost);

@@ -43,6 +43,31 @@ inline Problem random_problem(std::uint64_t seed) {
   return problem;
 }
 
+/// Too large to try all: 20 to 60 classes, in layers with some edges back up.
+inline Problem larger_random_problem(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::uint64_t limit) {
+    return static_cast<std::uint32_t>(random() % limit);
+  };
+  Problem problem;
+  problem.class_count = 20 + below(41);
+  const std::uint32_t most_cost = 2 + below(30), leaf_odds = 2 + below(5);
+  const bool negative = below(4) == 0;
+  for (std::uint32_t id = 0; id < problem.class_count; ++id)
+    for (std::uint32_t count = 1 + below(4); count > 0; --count) {
+      Node node{id, static_cast<Cost>(below(most_cost)), {}};
+      if (negative && below(4) == 0) node.cost = -node.cost;
+      if (below(leaf_odds) != 0)
+        for (std::uint32_t children = 1 + below(3); children > 0; --children)
+          node.children.push_back(below(8) == 0
+                                      ? below(problem.class_count)
+                                      : std::min(problem.class_count - 1, id + 1 + below(12)));
+      problem.nodes.push_back(std::move(node));
+    }
+  for (std::uint32_t root = 0; root < 4; ++root) problem.roots.push_back(root);
+  return problem;
+}
+
 /// The cost of the cheapest selection, by trying all; nothing if there is none.
 inline std::optional<Cost> brute_force(const Problem& problem) {
   std::vector<std::uint32_t> chosen(problem.class_count, none);
