@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "egraph/exact/answer_sets.h"
+#include "egraph/exact/bound.h"
 #include "egraph/exact/branch_and_bound.h"
 #include "egraph/exact/integer_program.h"
 #include "egraph/exact/parts.h"
@@ -66,15 +67,10 @@ Outcome race(const std::vector<Contender>& contenders, const Problem& problem, C
   return merged;
 }
 
-/// A bound that needs no solver.
-Cost trivial_bound(const Problem& problem) {
-  Cost bound = 0;
-  for (const auto& nodes : problem.nodes_by_class()) {
-    Cost least = 0;
-    for (const std::uint32_t number : nodes) least = std::min(least, problem.nodes[number].cost);
-    bound += least;
-  }
-  return bound;
+/// Each decision reduces the problem anew, which takes the square of its classes.
+std::size_t affordable_decisions(const Problem& problem, std::size_t wanted) {
+  const std::size_t square = static_cast<std::size_t>(problem.class_count) * problem.class_count;
+  return std::min(wanted, 400'000'000 / (square + 1));
 }
 
 class Extractor {
@@ -92,7 +88,7 @@ class Extractor {
         has_best_ = true;
       }
     reducer_.run(std::nullopt, limit_);
-    if (reducer_.infeasible() || !adopt(start_selection(reducer_.problem())))
+    if (reducer_.infeasible() || !adopt(start_selection(reducer_.problem(), limit_)))
       return bad_input("some root cannot be chosen without needing itself");
     reduce_by_cost();
     if (reducer_.infeasible()) {
@@ -128,7 +124,7 @@ class Extractor {
       const Problem rest = reducer_.problem();
       if (rest.nodes.size() >= size) return;
       size = rest.nodes.size();
-      adopt(start_selection(rest));
+      adopt(start_selection(rest, limit_));
     }
   }
 
@@ -144,7 +140,7 @@ class Extractor {
     std::vector<Cost> lower;
     Cost total = reducer_.fixed_cost();
     for (const Part& part : parts) {
-      lower.push_back(trivial_bound(part.problem));
+      lower.push_back(quick_lower_bound(part.problem));
       total += lower.back();
     }
     Selection whole;
@@ -173,10 +169,11 @@ class Extractor {
   /// A lower bound of the part's cost, and its best selection if one is known. The bound is at least
   /// `allowed` if nothing is cheaper than that.
   Cost solve_part(const Problem& part, Cost allowed, std::optional<Selection>& selection) {
-    selection = start_selection(part);
+    selection = start_selection(part, limit_);
     const Cost upper = selection ? std::min(selection->cost, allowed) : allowed;
     Outcome outcome = branch_and_bound(
-        part, upper, {.most_decisions = options_.first_decisions, .limit = limit_});
+        part, upper,
+        {.most_decisions = affordable_decisions(part, options_.first_decisions), .limit = limit_});
     if (outcome.proved) methods_.insert("own search");
     if (!outcome.proved && !limit_.reached()) {
       const Cost better = outcome.best ? outcome.best->cost : upper;
@@ -185,7 +182,8 @@ class Extractor {
       outcome = std::move(more);
     }
     if (outcome.best) selection = std::move(outcome.best);
-    return outcome.lower_bound.value_or(trivial_bound(part));
+    const Cost quick = quick_lower_bound(part);
+    return std::max(outcome.lower_bound.value_or(quick), quick);
   }
 
   const Problem& problem_;

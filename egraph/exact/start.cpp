@@ -86,12 +86,12 @@ class SetGreedy {
 };
 
 /// Trees again and again, with classes counting the less the more users they had.
-void share_costs(const Problem& problem, std::optional<Selection>& best) {
+void share_costs(const Problem& problem, std::optional<Selection>& best, const Limit& limit) {
   constexpr int rounds = 24;
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> noise(0.7, 1.3);
   std::vector<double> weight(problem.class_count, 1);
-  for (int round = 0; round < rounds && best; ++round) {
+  for (int round = 0; round < rounds && !limit.reached(); ++round) {
     std::vector<std::uint32_t> uses(problem.class_count, 0);
     for (const std::uint32_t number : best->node_of)
       if (number != none)
@@ -147,7 +147,8 @@ std::vector<std::uint32_t> cheap_choice(const Problem& problem) {
   return finished_selection(all, sets) ? sets : trees;
 }
 
-Selection improve(const Problem& problem, Selection selection, std::size_t rounds) {
+Selection improve(const Problem& problem, Selection selection, std::size_t rounds,
+                  const Limit& limit) {
   const auto nodes_of = problem.nodes_by_class();
   const Choice fallback = cheapest_trees(problem, std::vector<double>(problem.class_count, 1));
   std::mt19937_64 random(7);
@@ -182,7 +183,7 @@ Selection improve(const Problem& problem, Selection selection, std::size_t round
         Choice choice = complete(selection);
         for (const std::uint32_t number : nodes_of[id]) {
           if (number == selection.node_of[id] || steps == 0) continue;
-          --steps;
+          steps = limit.reached() ? 0 : steps - 1;
           choice[id] = number;
           auto candidate = finished_selection(problem, choice);
           if (candidate && candidate->cost < selection.cost) {
@@ -198,16 +199,16 @@ Selection improve(const Problem& problem, Selection selection, std::size_t round
   return best;
 }
 
-std::optional<Selection> start_selection(const Problem& problem) {
+std::optional<Selection> start_selection(const Problem& problem, const Limit& limit) {
   std::optional<Selection> best;
   keep_better(best,
               finished_selection(
                   problem, cheapest_trees(problem, std::vector<double>(problem.class_count, 1))));
   if (!best) return best;
-  if (problem.class_count <= most_classes_with_sets)
+  if (problem.class_count <= most_classes_with_sets && !limit.reached())
     keep_better(best, finished_selection(problem, SetGreedy(problem).run()));
-  share_costs(problem, best);
-  return improve(problem, std::move(*best), 60);
+  share_costs(problem, best, limit);
+  return improve(problem, std::move(*best), 60, limit);
 }
 
 }  // namespace lemma::exact

@@ -3,13 +3,14 @@
 
 #include <optional>
 
-#include "egraph/exact/problem.h"
+#include "egraph/exact/outcome.h"
 
 namespace lemma::exact {
 
-/// The best of several greedy selections, improved by local search. Always the same for the same
-/// problem: effort is counted in steps, not in time. Nothing if no selection exists.
-std::optional<Selection> start_selection(const Problem& problem);
+/// The best of several greedy selections, improved by local search. Effort is counted in steps, so
+/// the result is always the same for the same problem, unless the limit is reached first. Nothing if
+/// no selection exists.
+std::optional<Selection> start_selection(const Problem& problem, const Limit& limit = {});
 
 /// By class, the node with the cheapest tree, given how much each class counts for its users
 /// (Knuth 1977, the generalisation of Dijkstra's algorithm): never runs in circles. none for
@@ -23,6 +24,7 @@ std::vector<std::uint32_t> cheap_choice(const Problem& problem);
 
 /// Exchanges the node of one class at a time while that helps, then tries again from perturbed
 /// selections, `rounds` times.
-Selection improve(const Problem& problem, Selection selection, std::size_t rounds);
+Selection improve(const Problem& problem, Selection selection, std::size_t rounds,
+                  const Limit& limit = {});
 
 }  // namespace lemma::exact

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "egraph/exact/answer_sets.h"
+#include "egraph/exact/bound.h"
 #include "egraph/exact/branch_and_bound.h"
 #include "egraph/exact/extract.h"
 #include "egraph/exact/integer_program.h"
@@ -31,6 +32,7 @@ TEST(BruteForce, ExtractAgrees) {
     ASSERT_EQ(found.has_value(), expected.has_value()) << "seed " << seed;
     if (!expected) continue;
     ++solvable;
+    ASSERT_TRUE(quick_lower_bound(problem) <= *expected) << "seed " << seed;
     ASSERT_TRUE(found->optimal) << "seed " << seed;
     ASSERT_TRUE(found->selection.cost == *expected) << "seed " << seed;
     ASSERT_TRUE(found->lower_bound == *expected) << "seed " << seed;
