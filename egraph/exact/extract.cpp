@@ -98,7 +98,7 @@ class Extractor {
     }
     result_.selection = best_;
     result_.optimal = result_.lower_bound == best_.cost;
-    if (methods_.empty()) methods_.insert("reduction");
+    if (methods_.empty()) methods_.insert(result_.optimal ? "reduction" : "none");
     result_.method = fmt::format("{}", fmt::join(methods_, " + "));
     return result_;
   }

@@ -28,7 +28,7 @@ struct Extraction {
   /// No selection costs less; equal to the cost if `optimal`.
   Cost lower_bound = 0;
   bool optimal = false;
-  /// What it took: "reduction", or solvers, joined by " + ".
+  /// What proofs came from: "reduction" alone, or solvers, joined by " + "; "none".
   std::string method;
   /// What reduction left over.
   std::size_t remaining_classes = 0, remaining_nodes = 0;
