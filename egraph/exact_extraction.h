@@ -7,6 +7,9 @@ namespace lemma {
 
 struct ExactExtractionOptions {
   double max_seconds = 10;
+  /// The proof may end once the bound is this near to the cost, relatively: costs in seconds have
+  /// more digits than some solvers can hold.
+  double good_enough = 1e-6;
   /// Ask the programs clasp and cbc where they are installed.
   bool use_programs = true;
 };
@@ -14,7 +17,7 @@ struct ExactExtractionOptions {
 struct ExactSelection {
   Selection selection;
   /// No selection costs less, up to rounding of the sum of costs to a double; equal to the cost if
-  /// `optimal`.
+  /// `optimal`, and within `good_enough` of it if time was not up.
   double lower_bound = 0;
   bool optimal = false;
   /// Which solvers it took.

@@ -83,7 +83,7 @@ class Encoding {
 
   /// Follows from the rest, but unit propagation would not see it.
   void add_implications() {
-    if (problem_.class_count > 20000) return;
+    if (problem_.class_count > 8000) return;
     const auto needed_with = needed_classes(problem_, nodes_of_, postorder(problem_, nodes_of_));
     BitMatrix implied(1, problem_.class_count);
     for (std::uint32_t id = 0; id < problem_.class_count; ++id) {
@@ -183,15 +183,15 @@ bool answer_sets_available() { return !find_program("clasp").empty(); }
 Outcome solve_by_answer_sets(const Problem& problem, Cost upper_bound, const Limit& limit) {
   Outcome outcome;
   const std::string program = find_program("clasp");
-  const auto costs = small_costs(problem, 30);
+  const SmallCosts costs = rounded_costs(problem, 30);
   const TemporaryDirectory directory;
-  if (program.empty() || !costs || !directory.good()) return outcome;
+  if (program.empty() || !directory.good()) return outcome;
   {
     std::ofstream file(directory.path() / "input");
-    file << Encoding(problem, *costs).text();
+    file << Encoding(problem, costs).text();
   }
-  // Better than the bound by one unit at least.
-  const auto most = static_cast<std::int64_t>(divide_up(upper_bound, costs->unit) - 1);
+  // Better than the bound by 1 at least.
+  const auto most = static_cast<std::int64_t>(divide_down(upper_bound - 1, costs.unit));
   // clasp ends by itself even if this process is gone.
   const long seconds = std::clamp(static_cast<long>(limit.seconds_left()) + 2, 1L, 1000000L);
   const ProgramRun run = run_program(
@@ -199,22 +199,26 @@ Outcome solve_by_answer_sets(const Problem& problem, Cost upper_bound, const Lim
        "--configuration=trendy", "-V3", "--outf=0", fmt::format("--time-limit={}", seconds)},
       directory.path(), limit);
   const Answers answers = read_answers(run.output);
+  std::optional<Selection> last;
   if (!answers.last.empty()) {
     std::vector<std::uint32_t> choice(problem.class_count, none);
     for (const std::uint32_t number : answers.last)
       if (number < problem.nodes.size()) choice[problem.nodes[number].owner] = number;
-    outcome.best = finished_selection(problem, choice);
-    if (outcome.best && outcome.best->cost >= upper_bound) outcome.best.reset();
+    last = finished_selection(problem, choice);
   }
   if (answers.unsatisfiable) {
     outcome.proved = true;
     outcome.lower_bound = upper_bound;
-  } else if (answers.optimum_found && outcome.best) {
-    outcome.proved = true;
-    outcome.lower_bound = outcome.best->cost;
+  } else if (answers.optimum_found && last) {
+    Cost bound = 0;
+    for (const std::uint32_t number : last->node_of)
+      if (number != none) bound += costs.of_node[number] * costs.unit;
+    outcome.lower_bound = std::min(upper_bound, bound);
+    outcome.proved = last->cost == bound && bound < upper_bound;
   } else if (answers.lower_bound) {
-    outcome.lower_bound = std::min(upper_bound, *answers.lower_bound * costs->unit);
+    outcome.lower_bound = std::min(upper_bound, *answers.lower_bound * costs.unit);
   }
+  if (last && last->cost < upper_bound) outcome.best = std::move(last);
   return outcome;
 }
 

@@ -10,8 +10,9 @@ namespace lemma::exact {
 /// clasp is installed.
 bool answer_sets_available();
 
-/// Seeks the cheapest selection below `upper_bound`. Nothing is found out where costs, divided by
-/// their greatest common divisor, do not fit clasp's 32 bits.
+/// Seeks the cheapest selection below `upper_bound`. Costs that, divided by their greatest common
+/// divisor, do not fit clasp's 32 bits are rounded down: then the bound is a little low, and the
+/// selection a proved optimum only if the bound is its cost.
 Outcome solve_by_answer_sets(const Problem& problem, Cost upper_bound, const Limit& limit);
 
 }  // namespace lemma::exact

@@ -1,6 +1,7 @@
 #include "egraph/exact/extract.h"
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -34,7 +35,7 @@ struct Contender {
 /// At most two, for two cores.
 std::vector<Contender> contenders(const Problem& problem, const ExtractOptions& options) {
   std::vector<Contender> result;
-  if (options.use_programs && answer_sets_available() && small_costs(problem, 30))
+  if (options.use_programs && answer_sets_available())
     result.push_back({"answer sets", solve_by_answer_sets});
   if (options.use_programs && integer_programs_available() && small_costs(problem, 24))
     result.push_back({"integer program", solve_by_integer_program});
@@ -44,7 +45,7 @@ std::vector<Contender> contenders(const Problem& problem, const ExtractOptions& 
 
 /// Runs all at once; the first proof ends the others.
 Outcome race(const std::vector<Contender>& contenders, const Problem& problem, Cost upper_bound,
-             Limit limit, std::set<std::string>& methods) {
+             Limit limit, double good_enough, std::set<std::string>& methods) {
   std::atomic<bool> stop = false;
   limit.stop = &stop;
   std::mutex mutex;
@@ -57,8 +58,11 @@ Outcome race(const std::vector<Contender>& contenders, const Problem& problem, C
     if (outcome.lower_bound)
       merged.lower_bound =
           std::max(merged.lower_bound.value_or(*outcome.lower_bound), *outcome.lower_bound);
-    if (!outcome.proved) return;
-    merged.proved = true;
+    const Cost cost = merged.best ? merged.best->cost : upper_bound;
+    const bool near = merged.lower_bound && static_cast<double>(cost - *merged.lower_bound) <=
+                                                good_enough * std::abs(static_cast<double>(cost));
+    if (!outcome.proved && !near) return;
+    merged.proved = merged.proved || outcome.proved;
     if (!stop.exchange(true)) methods.insert(contender.name);
   };
   std::vector<std::thread> threads;
@@ -177,7 +181,8 @@ class Extractor {
     if (outcome.proved) methods_.insert("own search");
     if (!outcome.proved && !limit_.reached()) {
       const Cost better = outcome.best ? outcome.best->cost : upper;
-      Outcome more = race(contenders(part, options_), part, better, limit_, methods_);
+      Outcome more =
+          race(contenders(part, options_), part, better, limit_, options_.good_enough, methods_);
       if (!more.best) more.best = std::move(outcome.best);
       outcome = std::move(more);
     }

@@ -19,6 +19,8 @@ struct ExtractOptions {
   bool use_programs = true;
   /// Decisions of the own search before the programs are asked.
   std::size_t first_decisions = 60;
+  /// Solvers stop once the bound is this near to the cost, relatively; 0: only with a proof.
+  double good_enough = 0;
   /// A selection that is known, by class; the result is never dearer. Empty: none is.
   std::vector<std::uint32_t> initial = {};
 };

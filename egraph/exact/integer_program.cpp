@@ -84,7 +84,7 @@ class Encoding {
 
   /// Classes that all nodes of a class need at last: the relaxation does not see that.
   void add_implications() {
-    if (problem_.class_count > 20000) return;
+    if (problem_.class_count > 8000) return;
     const auto needed = needed_classes(problem_, nodes_of_, postorder(problem_, nodes_of_));
     BitMatrix further(1, problem_.class_count), below(1, problem_.class_count);
     for (std::uint32_t id = 0; id < problem_.class_count; ++id) {

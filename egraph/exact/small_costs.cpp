@@ -1,5 +1,7 @@
 #include "egraph/exact/small_costs.h"
 
+#include <algorithm>
+
 namespace lemma::exact {
 
 std::optional<SmallCosts> small_costs(const Problem& problem, int bits) {
@@ -24,9 +26,22 @@ std::optional<SmallCosts> small_costs(const Problem& problem, int bits) {
   return result;
 }
 
-Cost divide_up(Cost cost, Cost unit) {
+SmallCosts rounded_costs(const Problem& problem, int bits) {
+  if (auto exact = small_costs(problem, bits)) return std::move(*exact);
+  Cost most = 0;
+  for (const Node& node : problem.nodes)
+    most = std::max(most, node.cost < 0 ? -node.cost : node.cost);
+  SmallCosts result;
+  result.exact = false;
+  result.unit = (most >> (bits - 1)) + 1;
+  for (const Node& node : problem.nodes)
+    result.of_node.push_back(static_cast<std::int64_t>(divide_down(node.cost, result.unit)));
+  return result;
+}
+
+Cost divide_down(Cost cost, Cost unit) {
   const Cost quotient = cost / unit;
-  return quotient * unit < cost ? quotient + 1 : quotient;
+  return quotient * unit > cost ? quotient - 1 : quotient;
 }
 
 }  // namespace lemma::exact

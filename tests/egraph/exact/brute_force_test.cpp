@@ -114,6 +114,34 @@ TEST(BruteForce, AnswerSetsAgree) {
   check_solver(solve_by_answer_sets, 300, true);
 }
 
+/// Costs of 80 bits, of which clasp sees 30.
+TEST(BruteForce, AnswerSetsBoundWideCosts) {
+  if (!answer_sets_available()) GTEST_SKIP() << "clasp is not installed";
+  int seen = 0;
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    const Problem problem = random_problem(seed);
+    Cost sum = 1, most = 0;
+    for (const Node& node : problem.nodes) {
+      sum += node.cost;
+      most = std::max(most, node.cost);
+    }
+    const auto expected = brute_force(problem);
+    if (most < 1'000'000'000'000 || !expected) continue;
+    ++seen;
+    const Limit limit{.deadline = Clock::now() + std::chrono::seconds(20), .stop = nullptr};
+    const Outcome outcome = solve_by_answer_sets(problem, sum, limit);
+    ASSERT_TRUE(outcome.best && outcome.lower_bound) << "seed " << seed;
+    ASSERT_TRUE(validate(problem, *outcome.best).has_value()) << "seed " << seed;
+    ASSERT_TRUE(*outcome.lower_bound <= *expected) << "seed " << seed;
+    ASSERT_TRUE(*expected <= outcome.best->cost) << "seed " << seed;
+    ASSERT_TRUE(outcome.best->cost - *outcome.lower_bound <= most / 10'000'000) << "seed " << seed;
+    const Outcome none_cheaper = solve_by_answer_sets(problem, *expected, limit);
+    ASSERT_FALSE(none_cheaper.best.has_value()) << "seed " << seed;
+    ASSERT_TRUE(*none_cheaper.lower_bound <= *expected) << "seed " << seed;
+  }
+  EXPECT_GT(seen, 50);
+}
+
 TEST(BruteForce, IntegerProgramsAgree) {
   if (!integer_programs_available()) GTEST_SKIP() << "cbc is not installed";
   check_solver(solve_by_integer_program, 80, true);
