@@ -43,6 +43,11 @@ std::vector<Contender> contenders(const Problem& problem, const ExtractOptions& 
   return result;
 }
 
+bool near(Cost cost, Cost lower_bound, double good_enough) {
+  return static_cast<double>(cost - lower_bound) <=
+         good_enough * std::abs(static_cast<double>(cost));
+}
+
 /// Runs all at once; the first proof ends the others.
 Outcome race(const std::vector<Contender>& contenders, const Problem& problem, Cost upper_bound,
              Limit limit, double good_enough, std::set<std::string>& methods) {
@@ -134,61 +139,86 @@ class Extractor {
 
   void finish(Cost lower_bound) { result_.lower_bound = std::min(lower_bound, best_.cost); }
 
+  /// A part, what is known of it, and whether more can be hoped for.
+  struct Piece {
+    Part part;
+    std::optional<Selection> selection;
+    Cost lower = 0;
+    bool settled = false;
+  };
+
   void solve_parts(const Problem& rest) {
     result_.remaining_classes = rest.class_count;
     result_.remaining_nodes = rest.nodes.size();
-    auto parts = independent_parts(rest);
-    std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-      return a.problem.nodes.size() < b.problem.nodes.size();
+    std::vector<Piece> pieces;
+    Cost total = reducer_.fixed_cost();  // a lower bound of the whole
+    for (Part& part : independent_parts(rest)) {
+      const Cost lower = quick_lower_bound(part.problem);
+      total += lower;
+      pieces.push_back({std::move(part), std::nullopt, lower, false});
+    }
+    std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+      return a.part.problem.nodes.size() < b.part.problem.nodes.size();
     });
-    std::vector<Cost> lower;
-    Cost total = reducer_.fixed_cost();
-    for (const Part& part : parts) {
-      lower.push_back(quick_lower_bound(part.problem));
-      total += lower.back();
-    }
-    Selection whole;
-    whole.node_of.assign(rest.class_count, none);
-    bool complete = true;  // every part has a selection
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (total >= best_.cost) {
-        complete = false;
-        break;
+    // What a hard part leaves undone waits until the others have had their turns.
+    constexpr int most_passes = 6;
+    for (int pass = 0; pass < most_passes && (pass == 0 || !limit_.reached()); ++pass) {
+      auto waiting = static_cast<std::size_t>(std::count_if(
+          pieces.begin(), pieces.end(), [](const Piece& piece) { return !piece.settled; }));
+      for (Piece& piece : pieces) {
+        if (piece.settled) continue;
+        if (total >= best_.cost) return finish(total);
+        Limit limit = limit_;
+        const auto left = limit_.deadline - Clock::now();
+        if (left.count() > 0)
+          limit.deadline = Clock::now() + left / static_cast<std::int64_t>(waiting);
+        --waiting;
+        // What this part may cost in a selection that is cheaper than the best so far.
+        const Cost allowed = best_.cost - (total - piece.lower);
+        total -= piece.lower;
+        solve_piece(piece, allowed, limit, pass == 0);
+        total += piece.lower;
       }
-      // What this part may cost in a selection that is cheaper than the best so far.
-      const Cost allowed = best_.cost - (total - lower[i]);
-      std::optional<Selection> selection;
-      const Cost bound = solve_part(parts[i].problem, allowed, selection);
-      total += bound - lower[i];
-      lower[i] = bound;
-      if (selection)
-        insert(parts[i], *selection, whole);
-      else
-        complete = false;
+      adopt_pieces(rest, pieces);
     }
-    if (complete) adopt(whole);
     finish(total);
   }
 
-  /// A lower bound of the part's cost, and its best selection if one is known. The bound is at least
-  /// `allowed` if nothing is cheaper than that.
-  Cost solve_part(const Problem& part, Cost allowed, std::optional<Selection>& selection) {
-    selection = start_selection(part, limit_);
-    const Cost upper = selection ? std::min(selection->cost, allowed) : allowed;
-    Outcome outcome = branch_and_bound(
-        part, upper,
-        {.most_decisions = affordable_decisions(part, options_.first_decisions), .limit = limit_});
-    if (outcome.proved) methods_.insert("own search");
-    if (!outcome.proved && !limit_.reached()) {
-      const Cost better = outcome.best ? outcome.best->cost : upper;
-      Outcome more =
-          race(contenders(part, options_), part, better, limit_, options_.good_enough, methods_);
-      if (!more.best) more.best = std::move(outcome.best);
-      outcome = std::move(more);
+  void adopt_pieces(const Problem& rest, const std::vector<Piece>& pieces) {
+    Selection whole;
+    whole.node_of.assign(rest.class_count, none);
+    for (const Piece& piece : pieces) {
+      if (!piece.selection) return;
+      insert(piece.part, *piece.selection, whole);
     }
-    if (outcome.best) selection = std::move(outcome.best);
-    const Cost quick = quick_lower_bound(part);
-    return std::max(outcome.lower_bound.value_or(quick), quick);
+    adopt(whole);
+  }
+
+  /// Raises the lower bound, to `allowed` at least if nothing is cheaper than that, and improves the
+  /// selection.
+  void solve_piece(Piece& piece, Cost allowed, const Limit& limit, bool first) {
+    const Problem& part = piece.part.problem;
+    if (first) piece.selection = start_selection(part, limit);
+    const auto upper = [&] {
+      return piece.selection ? std::min(piece.selection->cost, allowed) : allowed;
+    };
+    bool proved = false;
+    const auto learn = [&](Outcome outcome) {
+      if (outcome.lower_bound) piece.lower = std::max(piece.lower, *outcome.lower_bound);
+      if (outcome.best) piece.selection = std::move(outcome.best);
+      proved = proved || outcome.proved;
+    };
+    if (first) {
+      learn(
+          branch_and_bound(part, upper(),
+                           {.most_decisions = affordable_decisions(part, options_.first_decisions),
+                            .limit = limit}));
+      if (proved) methods_.insert("own search");
+    }
+    if (!proved && !limit.reached())
+      learn(race(contenders(part, options_), part, upper(), limit, options_.good_enough, methods_));
+    piece.settled = proved || (piece.selection &&
+                               near(piece.selection->cost, piece.lower, options_.good_enough));
   }
 
   const Problem& problem_;
