@@ -6,6 +6,7 @@
 
 #include "cli/audit_command.h"
 #include "cli/exit_code.h"
+#include "cli/extract_command.h"
 #include "cli/inspect_command.h"
 #include "cli/optimize_command.h"
 #include "cli/rules_command.h"
@@ -26,6 +27,7 @@ int run(int argument_count, char** arguments) {
   lemma::add_optimize_worker_command(application, exit_code);
   lemma::add_inspect_command(application, exit_code);
   lemma::add_run_command(application, exit_code);
+  lemma::add_extract_command(application, exit_code);
   lemma::add_rules_command(application, exit_code);
   lemma::add_audit_command(application, exit_code);
   try {

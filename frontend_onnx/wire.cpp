@@ -1,5 +1,7 @@
 #include "frontend_onnx/wire.h"
 
+#include <vector>
+
 #include <fmt/format.h>
 
 namespace lemma::frontend {
@@ -9,6 +11,8 @@ namespace {
 constexpr std::uint32_t varint_type = 0;
 constexpr std::uint32_t fixed64_type = 1;
 constexpr std::uint32_t bytes_type = 2;
+constexpr std::uint32_t group_begin_type = 3;
+constexpr std::uint32_t group_end_type = 4;
 constexpr std::uint32_t fixed32_type = 5;
 
 constexpr std::size_t strip_threshold = 512;
@@ -142,8 +146,26 @@ Result<std::uint64_t> WireReader::varint() {
   return damaged();
 }
 
+/// ONNX has no groups, but what is not known may hold some, and travels through.
 Result<WireField> WireReader::next() {
   const std::string_view start = rest_;
+  LEMMA_ASSIGN_OR_RETURN(WireField field, item());
+  std::vector<std::uint32_t> open;  // groups that have begun
+  for (WireField inner = field;;) {
+    if (inner.type == group_begin_type) {
+      open.push_back(inner.number);
+    } else if (inner.type == group_end_type) {
+      if (open.empty() || open.back() != inner.number) return damaged();
+      open.pop_back();
+    }
+    if (open.empty()) break;
+    LEMMA_ASSIGN_OR_RETURN(inner, item());
+  }
+  field.whole = start.substr(0, start.size() - rest_.size());
+  return field;
+}
+
+Result<WireField> WireReader::item() {
   LEMMA_ASSIGN_OR_RETURN(const std::uint64_t tag, varint());
   WireField field;
   field.number = static_cast<std::uint32_t>(tag >> 3);
@@ -158,12 +180,13 @@ Result<WireField> WireReader::next() {
       LEMMA_ASSIGN_OR_RETURN(length, varint());
       break;
     }
+    case group_begin_type:
+    case group_end_type: break;
     default: return damaged();
   }
   if (length > rest_.size()) return damaged();
   field.content = rest_.substr(0, length);
   rest_.remove_prefix(length);
-  field.whole = start.substr(0, start.size() - rest_.size());
   return field;
 }
 

@@ -37,6 +37,8 @@ class WireReader {
   Result<WireField> next();
 
  private:
+  /// A field, or one end of a group.
+  Result<WireField> item();
   Result<std::uint64_t> varint();
   std::string_view rest_;
 };

@@ -1,0 +1,32 @@
+#pragma once
+// Extraction with a proof of optimality, or a bound: egraph/exact/ applied to our own e-graph.
+
+#include "egraph/extraction.h"
+
+namespace lemma {
+
+struct ExactExtractionOptions {
+  double max_seconds = 10;
+  /// The proof may end once the bound is this near to the cost, relatively: costs in seconds have
+  /// more digits than some solvers can hold.
+  double good_enough = 1e-6;
+  /// Ask the programs clasp and cbc where they are installed.
+  bool use_programs = true;
+};
+
+struct ExactSelection {
+  Selection selection;
+  /// No selection costs less, up to rounding of the sum of costs to a double; equal to the cost if
+  /// `optimal`, and within `good_enough` of it if time was not up.
+  double lower_bound = 0;
+  bool optimal = false;
+  /// Which solvers it took.
+  std::string method;
+};
+
+/// Never dearer than `initial`. At the time limit: the best so far, with a lower bound.
+Result<ExactSelection> extract_exactly(const EGraph& egraph, std::span<const ClassId> roots,
+                                       const NodeCost& cost, const Selection& initial,
+                                       const ExactExtractionOptions& options = {});
+
+}  // namespace lemma
