@@ -73,10 +73,29 @@ long peak_memory_bytes() {
   return usage.ru_maxrss * 1024;
 }
 
-void print_verification(const DatabaseVerification& verification, bool json) {
+void print_index_proofs(const DatabaseVerification& verification) {
+  using enum Table::Align;
+  Table table({"axiom", "index proof", "cases", "ranks by uniformity", "seconds"},
+              {left, left, right, right, right});
+  std::size_t proved = 0, cases = 0;
+  for (const verifier::VerifiedAxiom& axiom : verification.index_proofs) {
+    proved += axiom.proof.proved ? 1 : 0;
+    cases += axiom.proof.cases;
+    table.add({axiom.name, axiom.proof.proved ? "proved" : "not proved",
+               fmt::format("{}", axiom.proof.cases), fmt::format("{}", axiom.proof.by_uniformity),
+               fmt::format("{:.2f}", axiom.seconds)});
+  }
+  std::cout << table.text();
+  std::cout << fmt::format("{} of {} axioms have an index proof: {} cases, {:.1f} seconds\n",
+                           proved, verification.index_proofs.size(), cases,
+                           verification.index_seconds);
+}
+
+void print_verification(const DatabaseVerification& verification, bool json, bool axioms) {
   if (json) {
     std::cout << Json({{"axioms", verification.axioms},
                        {"axioms_refused", verification.refused_axioms.size()},
+                       {"index_proof_seconds", verification.index_seconds},
                        {"candidates", verification.rules.size()},
                        {"proved", verification.proved()},
                        {"refuted", verification.refuted()},
@@ -100,6 +119,7 @@ void print_verification(const DatabaseVerification& verification, bool json) {
                proof != nullptr ? "" : verifier::text(rule.verdict)});
   }
   std::cout << table.text();
+  if (axioms) print_index_proofs(verification);
   for (const auto& [axiom, reason] : verification.refused_axioms)
     std::cout << fmt::format("axiom {} is refused: {}\n", axiom, reason);
   std::cout << fmt::format(
@@ -120,7 +140,7 @@ ExitCode run_verify(const RulesArguments& arguments) {
     const auto written = verifier::write_proofs(directory, *verification);
     if (!written) return report_error(written.error());
   }
-  print_verification(*verification, arguments.json);
+  print_verification(*verification, arguments.json, arguments.options.reprove_axioms);
   return verification->complete() ? ExitCode::done : ExitCode::check_failed;
 }
 
@@ -148,6 +168,8 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
   auto* verify = command->add_subcommand("verify", "prove all rules from the axioms");
   verify->add_option("--rules", arguments->directory, "folder of axioms and rules");
   verify->add_flag("--write", arguments->write, "record the proofs; rules without one do not load");
+  verify->add_flag("--axioms", arguments->options.reprove_axioms,
+                   "prove all axioms anew from the operators' definitions, and list the proofs");
   verify->add_option("--verdicts", arguments->verdicts, "write one JSON line for each rule");
   verify->add_option("--threads", arguments->options.threads, "0: all processors")
       ->check(CLI::NonNegativeNumber);

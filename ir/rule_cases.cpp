@@ -328,7 +328,7 @@ std::string describe(const Substitution& rule, const RuleBindings& bindings) {
   return result;
 }
 
-Result<std::vector<RuleCase>> cases_of(const Substitution& rule) {
+Result<std::vector<RuleCase>> forward_cases(const Substitution& rule) {
   std::vector<RuleCase> result;
   std::map<std::string, std::size_t> ranks;
   for (const RuleGroup& group : rule.groups) ranks[group.name] = group.minimum;
@@ -352,11 +352,11 @@ Result<std::vector<RuleCase>> cases_of(const Substitution& rule) {
 }
 
 Result<std::vector<RuleCase>> required_cases(const Substitution& rule) {
-  LEMMA_ASSIGN_OR_RETURN(std::vector<RuleCase> result, cases_of(rule));
+  LEMMA_ASSIGN_OR_RETURN(std::vector<RuleCase> result, forward_cases(rule));
   if (!rule.bidirectional) return result;
   std::set<std::string> known;
   for (const RuleCase& one : result) known.insert(one.text);
-  LEMMA_ASSIGN_OR_RETURN(std::vector<RuleCase> backward, cases_of(reversed(rule)));
+  LEMMA_ASSIGN_OR_RETURN(std::vector<RuleCase> backward, forward_cases(reversed(rule)));
   for (RuleCase& one : backward)
     if (known.insert(one.text).second) result.push_back(std::move(one));
   return result;

@@ -21,7 +21,7 @@ struct RuleCase {
 /// All cases of the claim from left to right. Where the left side broadcasts groups of unrelated
 /// sizes against each other, the cases also range over which axes have size 1: for aligned axes,
 /// sizes that broadcast are equal or 1. An error says why the cases would not cover the rule.
-Result<std::vector<RuleCase>> cases_of(const Substitution& rule);
+Result<std::vector<RuleCase>> forward_cases(const Substitution& rule);
 
 /// The cases that a proof must have: those of the claim, and for `=` also those of the claim read
 /// from right to left that are not among them.

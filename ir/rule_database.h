@@ -4,6 +4,7 @@
 // its proof uses, has changed since it was proved is refused.
 //
 //   rules/axioms/*.axioms            what proofs start from
+//   rules/axioms.proofs              one line an axiom: verifier/index/axiom_proofs.h
 //   rules/substitutions/*.rules      the rules
 //   rules/substitutions.proofs       one line a rule, written by `lemma rules verify --write`
 
@@ -20,7 +21,7 @@
 namespace lemma {
 
 /// Raised whenever what counts as a proof changes: older records no longer fit.
-inline constexpr int proof_version = 1;
+inline constexpr int proof_version = 2;
 
 /// What is kept of a proof.
 struct ProofRecord {

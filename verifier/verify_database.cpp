@@ -59,6 +59,44 @@ std::vector<VerifiedRule> verify_rules(const std::vector<Substitution>& rules,
   return results;
 }
 
+/// Axioms without an index proof are taken out, and named in the result.
+Result<void> prove_axioms(const std::filesystem::path& directory, const VerifyOptions& options,
+                          std::vector<Substitution>& axioms, DatabaseVerification& result) {
+  const auto begin = std::chrono::steady_clock::now();
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<AxiomRecord> records,
+                         read_axiom_records(directory / "axioms.proofs"));
+  result.index_proofs = verify_axioms(axioms, records, {options.threads, options.reprove_axioms});
+  std::vector<Substitution> proved;
+  for (std::size_t i = 0; i < axioms.size(); ++i) {
+    const IndexProof& proof = result.index_proofs[i].proof;
+    if (proof.proved)
+      proved.push_back(std::move(axioms[i]));
+    else
+      result.refused_axioms.emplace_back(axioms[i].name, "no index proof: " + proof.reason);
+  }
+  axioms = std::move(proved);
+  result.index_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return {};
+}
+
+/// A file is there in full or as it was before.
+Result<void> replace_file(const std::filesystem::path& target, const std::string& contents) {
+  std::filesystem::path draft = target;
+  draft += ".new";
+  {
+    std::ofstream stream(draft, std::ios::binary | std::ios::trunc);
+    stream << contents;
+    stream.flush();
+    if (!stream) return bad_input(fmt::format("cannot write '{}'", draft.string()));
+  }
+  std::error_code error;
+  std::filesystem::rename(draft, target, error);
+  if (error)
+    return bad_input(fmt::format("cannot replace '{}': {}", target.string(), error.message()));
+  return {};
+}
+
 }  // namespace
 
 std::size_t DatabaseVerification::proved() const {
@@ -85,10 +123,12 @@ Result<DatabaseVerification> verify_database(const std::filesystem::path& direct
   std::vector<Substitution> chosen;
   for (std::size_t i = 0; i < rules.size(); ++i)
     if (i % options.shards == options.shard) chosen.push_back(std::move(rules[i]));
-  const AxiomSet set(std::move(axioms));
   DatabaseVerification result;
+  LEMMA_RETURN_IF_ERROR(prove_axioms(directory, options, axioms, result));
+  const AxiomSet set(std::move(axioms));
   result.axioms = set.axioms().size();
-  result.refused_axioms = set.refused();
+  result.refused_axioms.insert(result.refused_axioms.end(), set.refused().begin(),
+                               set.refused().end());
   result.rules = verify_rules(chosen, set, options.threads);
   return result;
 }
@@ -101,22 +141,6 @@ std::string proof_file_text(const DatabaseVerification& verification) {
 }
 
 namespace {
-
-Result<void> replace_file(const std::filesystem::path& target, const std::string& contents) {
-  std::filesystem::path draft = target;
-  draft += ".new";
-  {
-    std::ofstream stream(draft, std::ios::binary | std::ios::trunc);
-    stream << contents;
-    stream.flush();
-    if (!stream) return bad_input(fmt::format("cannot write '{}'", draft.string()));
-  }
-  std::error_code error;
-  std::filesystem::rename(draft, target, error);
-  if (error)
-    return bad_input(fmt::format("cannot replace '{}': {}", target.string(), error.message()));
-  return {};
-}
 
 /// Certificates of rules that are not there any more, or not proved.
 Result<void> remove_others(const std::filesystem::path& folder,
@@ -149,6 +173,10 @@ Result<void> write_proofs(const std::filesystem::path& directory,
     names.insert(rule.name);
     LEMMA_RETURN_IF_ERROR(replace_file(folder / (rule.name + ".certificate"), proved->certificate));
   }
+  std::vector<AxiomRecord> axioms;
+  for (const VerifiedAxiom& axiom : verification.index_proofs)
+    if (axiom.proof.proved) axioms.push_back(axiom.record);
+  LEMMA_RETURN_IF_ERROR(replace_file(directory / "axioms.proofs", axiom_file_text(axioms)));
   LEMMA_RETURN_IF_ERROR(
       replace_file(directory / "substitutions.proofs", proof_file_text(verification)));
   return remove_others(folder, names);

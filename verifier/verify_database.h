@@ -9,6 +9,7 @@
 #include "ir/result.h"
 #include "ir/rule_database.h"
 #include "ir/substitution.h"
+#include "verifier/index/axiom_proofs.h"
 #include "verifier/verdict.h"
 
 namespace lemma::verifier {
@@ -17,6 +18,8 @@ struct VerifyOptions {
   int threads = 0;  // 0: as many as there are processors
   /// Of all rules only those whose position modulo `shards` is `shard`.
   std::size_t shard = 0, shards = 1;
+  /// Prove all axioms anew from the operators' definitions, also those with a fitting record.
+  bool reprove_axioms = false;
 };
 
 struct VerifiedRule {
@@ -27,10 +30,12 @@ struct VerifiedRule {
 };
 
 struct DatabaseVerification {
-  std::size_t axioms = 0;  // that passed exact evaluation
-  /// Axioms that did not, with the reason. They were not used.
+  std::size_t axioms = 0;  // with an index proof, and that passed exact evaluation
+  /// Axioms without one of the two, with the reason. They were not used.
   std::vector<std::pair<std::string, std::string>> refused_axioms;
-  std::vector<VerifiedRule> rules;  // in the order of the files
+  std::vector<VerifiedAxiom> index_proofs;  // of all axioms, in the order of the files
+  double index_seconds = 0;                 // elapsed
+  std::vector<VerifiedRule> rules;          // in the order of the files
 
   std::size_t proved() const;
   std::size_t refuted() const;
@@ -45,8 +50,8 @@ Result<DatabaseVerification> verify_database(const std::filesystem::path& direct
 
 /// The contents of substitutions.proofs: a record for each proved rule.
 std::string proof_file_text(const DatabaseVerification& verification);
-/// Replaces rules/substitutions.proofs and the files rules/certificates/*.certificate, each in one
-/// step; the records come last.
+/// Replaces rules/substitutions.proofs, rules/axioms.proofs and the files
+/// rules/certificates/*.certificate, each in one step.
 Result<void> write_proofs(const std::filesystem::path& directory,
                           const DatabaseVerification& verification);
 

@@ -121,6 +121,34 @@ TEST_F(Database, DoesNotUseAFalseAxiom) {
   EXPECT_FALSE(is_proved(verification->rules[1].verdict));
 }
 
+/// True, and not refuted by exact evaluation; but of GlobalMaxPool no typing conditions are known.
+constexpr const char* no_index_proof =
+    " pooled\n  x : [n, c, h]\n  Relu(GlobalMaxPool(x)) => GlobalMaxPool(Relu(x))\n";
+
+TEST_F(Database, DoesNotUseAnAxiomWithoutIndexProof) {
+  write("axioms/b.axioms", std::string("axiom") + no_index_proof);
+  write("substitutions/b.rules", std::string("rule") + no_index_proof);
+  const auto verification = verify_database(folder_);
+  ASSERT_TRUE(verification) << verification.error().message;
+  ASSERT_EQ(verification->refused_axioms.size(), 1U);
+  EXPECT_EQ(verification->refused_axioms[0].first, "pooled");
+  EXPECT_TRUE(verification->refused_axioms[0].second.starts_with("no index proof: "))
+      << verification->refused_axioms[0].second;
+  EXPECT_EQ(verification->unknown(), 1U);
+}
+
+TEST_F(Database, BelievesRecordsOfAxiomsUntilAskedToProveThemAnew) {
+  prove_and_write();
+  EXPECT_TRUE(verify_database(folder_)->index_proofs[0].recorded);
+  VerifyOptions anew;
+  anew.reprove_axioms = true;
+  EXPECT_FALSE(verify_database(folder_, anew)->index_proofs[0].recorded);
+  write("axioms/a.axioms", "axiom add_commutes\n  a : [m]\n  b : [m]\n  Add(a, b) = Add(b, a)\n");
+  EXPECT_FALSE(verify_database(folder_)->index_proofs[0].recorded);
+  write("axioms.proofs", "add_commutes\n");
+  EXPECT_FALSE(verify_database(folder_));
+}
+
 TEST_F(Database, GivesTheSameRecordsForAnyNumberOfThreads) {
   write("substitutions/b.rules", std::string(wrong) + "\n" + beyond);
   VerifyOptions one, four;

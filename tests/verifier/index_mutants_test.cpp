@@ -1,0 +1,49 @@
+// Mutants of the shipped axioms: what has an index proof must agree with exact evaluation, which
+// knows nothing of the prover.
+
+#include <gtest/gtest.h>
+
+#include "ir/rule_database.h"
+#include "tests/verifier/axiom_mutants.h"
+#include "verifier/index/prove_axiom.h"
+#include "verifier/prover/sampling.h"
+
+namespace lemma::verifier {
+namespace {
+
+/// Mutants that can be read, with few axes so that those that happen to hold are proved quickly.
+std::vector<Substitution> mutants_of(const Substitution& axiom) {
+  std::vector<Substitution> result;
+  for (const std::string& text : mutant_texts(axiom)) {
+    auto parsed = parse_substitutions(text, "mutant");
+    if (!parsed || parsed->size() != 1) continue;
+    Substitution& mutant = parsed->front();
+    mutant.bidirectional = false;
+    for (RuleGroup& group : mutant.groups)
+      group.maximum = std::min(group.maximum, group.minimum + 2);
+    result.push_back(std::move(mutant));
+  }
+  return result;
+}
+
+TEST(Mutants, AreProvedOnlyIfExactEvaluationAgrees) {
+  const auto axioms = *read_substitutions("rules/axioms", ".axioms");
+  std::size_t mutants = 0, refuted = 0, proved = 0;
+  for (const Substitution& axiom : axioms)
+    for (const Substitution& mutant : mutants_of(axiom)) {
+      const Sampling sampling = sample(mutant, {8, 1500, 7});
+      const IndexProof proof = prove_by_index(mutant);
+      ++mutants;
+      refuted += sampling.counterexample ? 1 : 0;
+      proved += proof.proved ? 1 : 0;
+      EXPECT_FALSE(proof.proved && sampling.counterexample)
+          << text(mutant) << sampling.counterexample->assignment;
+    }
+  EXPECT_GE(mutants, 2000U);
+  EXPECT_GE(refuted * 100, mutants * 98);
+  EXPECT_GE(proved, 10U);  // some mutants hold
+  EXPECT_LE(proved, mutants / 50);
+}
+
+}  // namespace
+}  // namespace lemma::verifier

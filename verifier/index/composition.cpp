@@ -1,0 +1,489 @@
+#include "verifier/index/composition.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "verifier/index/solver.h"
+
+namespace lemma::verifier::index {
+namespace {
+
+using Kind = ExpressionKind;
+
+/// floor(a / b) with multiples of b taken out and floors of floors merged. That is right for
+/// positive divisors: `divisors` collects those that must be.
+Dimension quotient(const Dimension& a, const Dimension& b, std::vector<Dimension>& divisors) {
+  divisors.push_back(b);
+  Dimension whole, rest(a.offset());
+  if (b.is_constant()) return floor_div(a, b);
+  for (const Dimension::Term& term : a.terms()) {
+    Dimension monomial(term.coefficient);
+    for (const Dimension::AtomPointer& atom : term.atoms) {
+      Dimension factor;
+      switch (atom->kind) {
+        case AtomKind::symbol: factor = Dimension::symbol(atom->symbol); break;
+        case AtomKind::floor_div: factor = floor_div(atom->left, atom->right); break;
+        case AtomKind::minimum: factor = minimum(atom->left, atom->right); break;
+        case AtomKind::maximum: factor = maximum(atom->left, atom->right); break;
+      }
+      monomial = monomial * factor;
+    }
+    if (const auto exact = exact_div(monomial, b))
+      whole = whole + *exact;
+    else
+      rest = rest + monomial;
+  }
+  if (rest.is(0)) return whole;
+  const bool is_atom = rest.offset() == 0 && rest.terms().size() == 1 &&
+                       rest.terms()[0].coefficient == 1 && rest.terms()[0].atoms.size() == 1;
+  if (is_atom && rest.terms()[0].atoms[0]->kind == AtomKind::floor_div) {
+    const Dimension::Atom& inner = *rest.terms()[0].atoms[0];
+    divisors.push_back(inner.right);
+    return whole + quotient(inner.left, inner.right * b, divisors);
+  }
+  return whole + floor_div(rest, b);
+}
+
+bool mentions(const Formula& formula, const std::set<std::string>& names) {
+  if (!formula->parts.empty())
+    return std::any_of(formula->parts.begin(), formula->parts.end(),
+                       [&names](const Formula& part) { return mentions(part, names); });
+  std::map<std::string, int> symbols;
+  collect_symbols(formula->value, symbols);
+  return std::any_of(names.begin(), names.end(),
+                     [&symbols](const std::string& name) { return symbols.contains(name); });
+}
+
+/// The conjuncts with and without the names.
+struct SplitGuard {
+  Formula outer, inner;
+};
+SplitGuard split_guard(const Formula& guard, const std::set<std::string>& names) {
+  std::vector<Formula> outer, inner;
+  const bool many = guard->kind == FormulaNode::Kind::conjunction;
+  for (const Formula& part : many ? guard->parts : std::vector<Formula>{guard})
+    (mentions(part, names) ? inner : outer).push_back(part);
+  return {conjunction(std::move(outer)), conjunction(std::move(inner))};
+}
+
+// Axioms and definitions are a few operators deep: recursion is safe here.
+class Composer {
+ public:
+  Composer(const Graph& graph, const std::vector<Formula>& facts) : graph_(graph), facts_(facts) {
+    definitions_.resize(graph.node_count());
+  }
+
+  std::vector<ComposedOutput> run() {
+    std::vector<ComposedOutput> outputs;
+    for (const GraphOutput& output : graph_.outputs()) {
+      result_ = {};
+      std::vector<Dimension> indices;
+      std::vector<Formula> range;
+      const Shape& shape = *graph_.type(output.value).shape;
+      for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        result_.axes.push_back(fmt::format("_i{}", axis));
+        indices.push_back(Dimension::symbol(result_.axes.back()));
+        range.push_back(less(indices.back(), shape[axis]));
+      }
+      result_.range = conjunction(std::move(range));
+      result_.value = element(output.value, indices, always());
+      outputs.push_back(std::move(result_));
+    }
+    return outputs;
+  }
+
+ private:
+  struct Scope {
+    const Definition& definition;
+    const Node& node;
+    std::vector<Dimension> variables;  // by VariableId
+  };
+
+  const Definition& definition_of(NodeId id) {
+    auto& slot = definitions_[id.v];
+    if (!slot) {
+      const Node& node = graph_.node(id);
+      const OperatorRecord& op = graph_.op(node);
+      if (op.define == nullptr) throw Unsupported(fmt::format("{} has no definition", op.name));
+      const std::vector<TensorType> types = graph_.input_types(node);
+      slot = std::make_unique<Definition>(op.define({types, node.attributes, node.output_count}));
+    }
+    return *slot;
+  }
+
+  Pieces element(ValueId value, const std::vector<Dimension>& indices, const Formula& path) {
+    std::vector<Formula> sizes;
+    for (const Dimension& size : *graph_.type(value).shape) sizes.push_back(less(0, size));
+    const Formula inhabited = conjunction(std::move(sizes));
+    if (!is_always(inhabited))
+      result_.nonempty.push_back(is_always(path) ? inhabited
+                                                 : disjunction({negation(path), inhabited}));
+    const NodeId producer = graph_.producer(value);
+    const Node& node = graph_.node(producer);
+    if (node.kind == NodeKind::input) return {{always(), read(node.payload, indices)}};
+    if (node.kind == NodeKind::constant) return {{always(), constant(graph_.constant(node))}};
+    if (node.kind != NodeKind::operation) throw Unsupported("an opaque operator");
+    const Definition& definition = definition_of(producer);
+    const DefinedOutput& output = definition.outputs()[graph_.output_index(value)];
+    Scope scope{definition, node, std::vector<Dimension>(definition.variable_extents().size())};
+    for (std::size_t i = 0; i < output.axes.size(); ++i)
+      scope.variables[output.axes[i].v] = indices[i];
+    return real(scope, output.value, path);
+  }
+
+  static Polynomial constant(const Constant& constant) {
+    if (constant.element_count() != 1) throw Unsupported("a constant of several elements");
+    return real_number(constant.reals().front());
+  }
+
+  static Polynomial real_number(double value) {
+    const double rank = value / parameter_unit;
+    if (value == 0 || rank != std::trunc(rank) || std::abs(rank) > 64) return number(value);
+    Factor factor;
+    factor.kind = Factor::Kind::parameter;
+    factor.number = rank;
+    return of_factor(std::move(factor));
+  }
+
+  // ---- Index arithmetic ------------------------------------------------------------------------
+
+  Dimension position(const Scope& scope, ExpressionId id, const Formula& path) {
+    const ExpressionNode& node = scope.definition.node(id);
+    const auto operand = [&](std::size_t i) { return position(scope, node.operands[i], path); };
+    switch (node.kind) {
+      case Kind::integer_constant: return node.integer;
+      case Kind::extent: return node.extent;
+      case Kind::index: return scope.variables[node.variable.v];
+      case Kind::add: return valid(operand(0) + operand(1));
+      case Kind::subtract: return valid(operand(0) - operand(1));
+      case Kind::multiply: return valid(operand(0) * operand(1));
+      case Kind::minimum: return valid(minimum(operand(0), operand(1)));
+      case Kind::maximum: return valid(maximum(operand(0), operand(1)));
+      case Kind::floor_divide: return floor_of(operand(0), operand(1), path);
+      case Kind::floor_modulo: {
+        const Dimension dividend = operand(0), divisor = operand(1);
+        return valid(dividend - divisor * floor_of(dividend, divisor, path));
+      }
+      default: throw Unsupported(fmt::format("'{}' in an index", name(node.kind)));
+    }
+  }
+
+  static Dimension valid(Dimension value) {
+    if (!value.is_valid()) throw Unsupported("index arithmetic overflows");
+    return value;
+  }
+
+  Dimension floor_of(const Dimension& a, const Dimension& b, const Formula& path) {
+    std::vector<Dimension> divisors;
+    Dimension result = valid(quotient(a, b, divisors));
+    for (const Dimension& divisor : divisors) {
+      const Formula goal = less(0, divisor);
+      if (!is_always(goal)) result_.obligations.push_back(disjunction({negation(path), goal}));
+    }
+    return result;
+  }
+
+  Formula condition(const Scope& scope, ExpressionId id, const Formula& path) {
+    const ExpressionNode& node = scope.definition.node(id);
+    const auto index = [&](std::size_t i) {
+      if (scope.definition.node(node.operands[i]).type != DataType::i64 ||
+          scope.definition.node(node.operands[i]).kind == Kind::read)
+        throw Unsupported("a comparison of elements");
+      return position(scope, node.operands[i], path);
+    };
+    const auto part = [&](std::size_t i) { return condition(scope, node.operands[i], path); };
+    switch (node.kind) {
+      case Kind::integer_constant: return node.integer != 0 ? always() : never();
+      case Kind::less: return less(index(0), index(1));
+      case Kind::less_equal: return less_equal(index(0), index(1));
+      case Kind::equal: return equal(index(0), index(1));
+      case Kind::logical_and: return both(part(0), part(1));
+      case Kind::logical_or: return disjunction({part(0), part(1)});
+      case Kind::logical_not: return negation(part(0));
+      default: throw Unsupported(fmt::format("'{}' in a condition", name(node.kind)));
+    }
+  }
+
+  // ---- Elements ----------------------------------------------------------------------------------
+
+  template <typename F>
+  static Pieces combine(const Pieces& a, const Pieces& b, F f) {
+    Pieces result;
+    for (const Piece& x : a)
+      for (const Piece& y : b) {
+        const Formula guard = both(x.guard, y.guard);
+        if (!is_never(guard)) result.push_back({guard, f(x.value, y.value)});
+      }
+    constexpr std::size_t limit = 64;
+    if (result.size() > limit) throw Unsupported("too many cases of conditions");
+    return result;
+  }
+
+  template <typename F>
+  static Pieces map(Pieces a, F f) {
+    for (Piece& piece : a) piece.value = f(piece.value);
+    return a;
+  }
+
+  Pieces real(const Scope& scope, ExpressionId id, const Formula& path) {
+    const ExpressionNode& node = scope.definition.node(id);
+    const auto operand = [&](std::size_t i) {
+      Pieces result = real(scope, node.operands[i], path);
+      if (!is_real(node.type)) refuse_integers(result);
+      return result;
+    };
+    switch (node.kind) {
+      case Kind::integer_constant: return {{always(), number(static_cast<double>(node.integer))}};
+      case Kind::real_constant: return {{always(), real_number(node.real)}};
+      case Kind::extent: return {{always(), size(node.extent)}};
+      case Kind::index: return {{always(), size(scope.variables[node.variable.v])}};
+      case Kind::read: {
+        std::vector<Dimension> indices;
+        for (const ExpressionId index : node.operands)
+          indices.push_back(position(scope, index, path));
+        return element(scope.node.inputs[node.input], indices, path);
+      }
+      case Kind::add: return combine(operand(0), operand(1), add);
+      case Kind::subtract:
+        return combine(operand(0), operand(1), [](const Polynomial& a, const Polynomial& b) {
+          return add(a, scale(b, -1));
+        });
+      case Kind::multiply: return combine(operand(0), operand(1), product());
+      case Kind::divide: return divided(node, operand(0), operand(1), path);
+      case Kind::minimum:
+        return combine(operand(0), operand(1), [](const Polynomial& a, const Polynomial& b) {
+          return scale(greater(scale(a, -1), scale(b, -1)), -1);
+        });
+      case Kind::maximum: return combine(operand(0), operand(1), greater);
+      case Kind::power: return powers(operand(0), operand(1), path);
+      case Kind::select: return selected(scope, node, path);
+      case Kind::cast: return converted(scope, node, path);
+      case Kind::function: return applied(node, operand(0), path);
+      case Kind::sum: return sum(scope, node, path);
+      case Kind::maximum_over: return greatest(scope, node, path, 1);
+      case Kind::minimum_over:
+        return map(greatest(scope, node, path, -1),
+                   [](const Polynomial& a) { return scale(a, -1); });
+      default: throw Unsupported(fmt::format("'{}' of elements", name(node.kind)));
+    }
+  }
+
+  /// Integers that are elements wrap around; they are only copied. Others are counts.
+  static void refuse_integers(const Pieces& pieces) {
+    for (const Piece& piece : pieces)
+      for (const Term& term : piece.value.terms)
+        for (const FactorPointer& factor : term.factors)
+          if (factor->kind != Factor::Kind::size)
+            throw Unsupported("arithmetic with elements that are integers");
+  }
+
+  struct Product {
+    Names& names;
+    Polynomial operator()(const Polynomial& a, const Polynomial& b) const {
+      return multiply(a, b, names);
+    }
+  };
+  Product product() { return {names_}; }
+
+  /// max(a, b); the greatest element of a set that is not empty takes the other operand inside.
+  static Polynomial greater(const Polynomial& a, const Polynomial& b) {
+    for (const auto& [whole, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+      if (whole->terms.size() != 1 || whole->terms[0].coefficient != 1) continue;
+      const Term& term = whole->terms[0];
+      if (!term.is_plain() || term.factors.size() != 1) continue;
+      if (term.factors[0]->kind != Factor::Kind::greatest || !term.factors[0]->inhabited) continue;
+      Factor inside = *term.factors[0];
+      inside.arguments[0] = maximum(inside.arguments[0], *other);
+      return of_factor(std::move(inside));
+    }
+    return maximum(a, b);
+  }
+
+  void note_partial(const Pieces& argument, std::string_view function, const Formula& path) {
+    for (const Piece& piece : argument)
+      result_.partial.push_back(
+          {both(path, piece.guard), std::string(function), piece.value, bound_depth_ > 0});
+  }
+
+  Pieces divided(const ExpressionNode& node, const Pieces& a, const Pieces& b,
+                 const Formula& path) {
+    if (!is_real(node.type)) throw Unsupported("division of integers");
+    note_partial(b, "inverse", path);
+    return combine(a, map(b, inverse), product());
+  }
+
+  Pieces powers(const Pieces& a, const Pieces& b, const Formula& path) {
+    const Pieces result = combine(a, b, power);
+    note_partial(result, "power", path);
+    return result;
+  }
+
+  Pieces applied(const ExpressionNode& node, Pieces argument, const Formula& path) {
+    using enum ScalarFunction;
+    if (!is_real(node.type)) throw Unsupported("a function of other than reals");
+    switch (node.function) {
+      case negate:
+      case absolute:
+      case exp:
+      case sin:
+      case cos:
+      case atan:
+      case sinh:
+      case cosh:
+      case tanh:
+      case asinh:
+      case erf:
+      case sign:
+      case floor:
+      case ceil:
+      case round: break;
+      case reciprocal: note_partial(argument, "inverse", path); break;
+      default: note_partial(argument, name(node.function), path);
+    }
+    return map(std::move(argument),
+               [&node](const Polynomial& a) { return apply(node.function, a); });
+  }
+
+  Pieces selected(const Scope& scope, const ExpressionNode& node, const Formula& path) {
+    const Formula chosen = condition(scope, node.operands[0], path);
+    Pieces result;
+    for (const auto& [guard, operand] :
+         {std::pair(chosen, node.operands[1]), std::pair(negation(chosen), node.operands[2])}) {
+      const Formula inside = both(path, guard);
+      if (is_never(inside)) continue;
+      for (Piece& piece : real(scope, operand, inside)) {
+        const Formula whole = both(guard, piece.guard);
+        if (!is_never(whole)) result.push_back({whole, std::move(piece.value)});
+      }
+    }
+    return result;
+  }
+
+  Pieces converted(const Scope& scope, const ExpressionNode& node, const Formula& path) {
+    const DataType from = scope.definition.node(node.operands[0]).type;
+    const bool widens = is_real(node.type) && (is_real(from) || is_integer(from));
+    if (!widens && node.type != from)
+      throw Unsupported(fmt::format("a cast of {} to {}", name(from), name(node.type)));
+    return real(scope, node.operands[0], path);
+  }
+
+  // ---- Reductions --------------------------------------------------------------------------------
+
+  struct Body {
+    std::vector<Bound> bound;
+    std::set<std::string> names;
+    Pieces pieces;
+    Formula path;
+  };
+
+  Body body_of(Scope scope, const ExpressionNode& node, const Formula& path) {
+    Body body;
+    for (const VariableId variable : node.bound) {
+      const Dimension& extent = scope.definition.extent(variable);
+      if (extent.is(1)) {
+        scope.variables[variable.v] = 0;
+        continue;
+      }
+      body.bound.push_back({names_.fresh(), extent});
+      body.names.insert(body.bound.back().name);
+      scope.variables[variable.v] = Dimension::symbol(body.bound.back().name);
+    }
+    body.path = both(path, ranges(body.bound));
+    ++bound_depth_;
+    body.pieces = real(scope, node.operands[0], body.path);
+    --bound_depth_;
+    if (!is_real(node.type)) refuse_integers(body.pieces);
+    return body;
+  }
+
+  Pieces sum(const Scope& scope, const ExpressionNode& node, const Formula& path) {
+    const Body body = body_of(scope, node, path);
+    std::vector<Term> terms;
+    for (const Piece& piece : body.pieces)
+      for (const Term& term : piece.value.terms) {
+        if (is_infinite(piece.value)) throw Unsupported("a sum of infinities");
+        Term whole = term;
+        whole.bound.insert(whole.bound.begin(), body.bound.begin(), body.bound.end());
+        whole.domain = both(term.domain, piece.guard);
+        terms.push_back(finished(std::move(whole)));
+      }
+    return {{always(), polynomial(std::move(terms))}};
+  }
+
+  /// The maximum of sign * body. Pieces that are the neutral element are left out of the domain.
+  Pieces greatest(const Scope& scope, const ExpressionNode& node, const Formula& path, int sign) {
+    const Body body = body_of(scope, node, path);
+    std::map<std::string, std::pair<Formula, std::vector<Piece>>> by_outer;
+    for (const Piece& piece : body.pieces) {
+      if (is_infinite(piece.value)) {
+        if (piece.value.text != number(-sign * HUGE_VAL).text)
+          throw Unsupported("an infinity that is not the neutral element");
+        continue;
+      }
+      const SplitGuard guard = split_guard(piece.guard, body.names);
+      auto& group = by_outer[guard.outer->text];
+      group.first = guard.outer;
+      group.second.push_back({guard.inner, piece.value});
+    }
+    Pieces result;
+    Formula rest = always();
+    for (const auto& [text, group] : by_outer) {
+      for (const Piece& other : result)
+        if (!is_never(both(other.guard, group.first)))
+          throw Unsupported("a maximum over conditions that do not exclude each other");
+      if (group.second.size() > 1) throw Unsupported("a maximum over different elements");
+      result.push_back({group.first, greatest_of(body, group.second[0], group.first, path, sign)});
+      rest = both(rest, negation(group.first));
+    }
+    if (!is_never(rest)) result.push_back({rest, number(-HUGE_VAL)});
+    return result;
+  }
+
+  Polynomial greatest_of(const Body& body, const Piece& piece, const Formula& outer,
+                         const Formula& path, int sign) const {
+    Polynomial value = scale(piece.value, sign);
+    if (body.bound.empty() && is_always(piece.guard)) return value;
+    Factor factor;
+    factor.kind = Factor::Kind::greatest;
+    factor.bound = body.bound;
+    factor.domain = piece.guard;
+    factor.arguments = {std::move(value)};
+    // Not under body.path, which says that the ranges are not empty.
+    factor.inhabited = is_inhabited(factor, both(path, outer));
+    return of_factor(std::move(factor));
+  }
+
+  /// Whether the first element of all ranges is in the domain.
+  bool is_inhabited(const Factor& factor, const Formula& path) const {
+    DimensionBindings first;
+    std::vector<Formula> goals;
+    for (const Bound& variable : factor.bound) {
+      first[variable.name] = 0;
+      goals.push_back(less(0, variable.extent));
+    }
+    goals.push_back(substitute(factor.domain, first));
+    std::vector<Formula> known = facts_;
+    known.push_back(path);
+    known.push_back(result_.range);
+    return entails(known, conjunction(std::move(goals)));
+  }
+
+  const Graph& graph_;
+  const std::vector<Formula>& facts_;
+  std::vector<std::unique_ptr<Definition>> definitions_;
+  Names names_;
+  int bound_depth_ = 0;
+  ComposedOutput result_;
+};
+
+}  // namespace
+
+std::vector<ComposedOutput> compose(const Graph& graph, const std::vector<Formula>& facts) {
+  return Composer(graph, facts).run();
+}
+
+}  // namespace lemma::verifier::index

@@ -1,0 +1,49 @@
+#pragma once
+// A side of an axiom as expressions over elements of its inputs: the operators' definitions, put
+// into one another.
+
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "ir/graph.h"
+#include "verifier/index/expression.h"
+
+namespace lemma::verifier::index {
+
+/// A value that depends on conditions: the guards exclude each other, and one of them holds.
+struct Piece {
+  Formula guard;
+  Polynomial value;
+};
+using Pieces = std::vector<Piece>;
+
+/// Real parameters of an axiom take multiples of this number, which no definition contains; the
+/// proof reads them as variables of which only the order, also with 0, is known.
+inline constexpr double parameter_unit = 1031.125;
+
+/// An application of a function that is not defined everywhere.
+struct PartialApplication {
+  Formula guard;
+  std::string function;
+  Polynomial argument;
+  bool is_bound = false;  // inside a reduction
+};
+
+/// One output, and what was read and assumed on the way.
+struct ComposedOutput {
+  Pieces value;
+  Formula range = always();       // of the index variables
+  std::vector<std::string> axes;  // their names
+  std::vector<PartialApplication> partial;
+  /// Implications: a tensor that is read has no axis of size 0.
+  std::vector<Formula> nonempty;
+  /// Must hold for the simplifications made: divisors are positive.
+  std::vector<Formula> obligations;
+};
+
+/// The side's outputs at symbolic indices "_i0", "_i1", ... of each output. `graph` has no composite
+/// operators. `facts` is what is known of the sizes. Throws Unsupported.
+std::vector<ComposedOutput> compose(const Graph& graph, const std::vector<Formula>& facts);
+
+}  // namespace lemma::verifier::index

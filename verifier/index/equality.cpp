@@ -1,0 +1,404 @@
+#include "verifier/index/equality.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "verifier/index/solver.h"
+
+namespace lemma::verifier::index {
+namespace {
+
+using Kind = Factor::Kind;
+using Facts = std::vector<Formula>;
+
+Facts with(const Facts& facts, const Formula& more) {
+  Facts result = facts;
+  if (!is_always(more)) result.push_back(more);
+  return result;
+}
+
+Formula whole_domain(const std::vector<Bound>& bound, const Formula& domain) {
+  return both(ranges(bound), domain);
+}
+
+bool equal_factors(const Factor& a, const Factor& b, const Facts& facts);
+
+// ---- Renaming bound variables -----------------------------------------------------------------
+
+/// A bijection between the variables of two reductions: each variable of the one as an expression
+/// of the other's, and back.
+class Matching {
+ public:
+  Matching(const std::vector<Bound>& from, const std::vector<Bound>& to) : from_(from), to_(to) {}
+
+  bool is_complete() const {
+    return forward_.size() == to_.size() && backward_.size() == from_.size();
+  }
+  const DimensionBindings& forward() const { return forward_; }    // of `to`, over `from`
+  const DimensionBindings& backward() const { return backward_; }  // of `from`, over `to`
+
+  /// Makes `there`, over `to`, equal to `here`, over `from`, if one more variable can do that:
+  /// here = s*u + e and there = t*v + f, with signs s and t, give v = t*(s*u + e - f) and back.
+  void solve(const Dimension& here, const Dimension& there) {
+    const auto u = open_variable(here, from_, backward_), v = open_variable(there, to_, forward_);
+    if (!u || !v) return;
+    const Dimension s(u->second), t(v->second);
+    const Dimension x = Dimension::symbol(u->first), y = Dimension::symbol(v->first);
+    // Both remainders must be free of the other bound variables, so that the map can be undone.
+    const Dimension e = here - s * x, f = there - t * y;
+    if (mentions_bound(e) || mentions_bound(f)) return;
+    forward_[v->first] = t * (s * x + e - f);
+    backward_[u->first] = s * (t * y + f - e);
+  }
+
+  /// Pairs the variables that are left in order of their appearance.
+  void pair_rest() {
+    std::size_t next = 0;
+    for (const Bound& variable : to_) {
+      if (forward_.contains(variable.name)) continue;
+      while (next < from_.size() && backward_.contains(from_[next].name)) ++next;
+      if (next == from_.size()) return;
+      forward_[variable.name] = Dimension::symbol(from_[next].name);
+      backward_[from_[next].name] = Dimension::symbol(variable.name);
+    }
+  }
+
+ private:
+  using Open = std::optional<std::pair<std::string, std::int64_t>>;
+
+  bool mentions_bound(const Dimension& value) const {
+    std::map<std::string, int> symbols;
+    collect_symbols(value, symbols);
+    const auto in = [&symbols](const Bound& variable) { return symbols.contains(variable.name); };
+    return std::any_of(from_.begin(), from_.end(), in) || std::any_of(to_.begin(), to_.end(), in);
+  }
+
+  /// The one variable without a partner, if it stands alone with the coefficient 1 or -1.
+  static Open open_variable(const Dimension& value, const std::vector<Bound>& variables,
+                            const DimensionBindings& known) {
+    Open found;
+    for (const Dimension::Term& term : value.terms())
+      for (const Dimension::AtomPointer& atom : term.atoms) {
+        if (atom->kind != AtomKind::symbol) continue;
+        const bool is_open =
+            !known.contains(atom->symbol) &&
+            std::any_of(variables.begin(), variables.end(),
+                        [&atom](const Bound& v) { return v.name == atom->symbol; });
+        if (!is_open) continue;
+        if (found || term.atoms.size() != 1) return std::nullopt;
+        if (term.coefficient != 1 && term.coefficient != -1) return std::nullopt;
+        found = {atom->symbol, term.coefficient};
+      }
+    return found;
+  }
+
+  const std::vector<Bound>&from_, &to_;
+  DimensionBindings forward_, backward_;
+};
+
+/// Collects pairs of indices that would have to be equal.
+void solve_reads(const Factor& a, const Factor& b, Matching& matching);
+
+void solve_reads(const Polynomial& a, const Polynomial& b, Matching& matching) {
+  for (std::size_t i = 0; i < std::min(a.terms.size(), b.terms.size()); ++i)
+    for (std::size_t j = 0; j < std::min(a.terms[i].factors.size(), b.terms[i].factors.size()); ++j)
+      solve_reads(*a.terms[i].factors[j], *b.terms[i].factors[j], matching);
+}
+
+void solve_reads(const Factor& a, const Factor& b, Matching& matching) {
+  if (a.kind != b.kind || a.input != b.input) return;
+  for (std::size_t i = 0; i < std::min(a.indices.size(), b.indices.size()); ++i)
+    matching.solve(a.indices[i], b.indices[i]);
+  for (std::size_t i = 0; i < std::min(a.arguments.size(), b.arguments.size()); ++i)
+    solve_reads(a.arguments[i], b.arguments[i], matching);
+}
+
+/// Each factor of the one with a factor of the other, in order; all equal. Tries all pairings.
+bool equal_products(const std::vector<FactorPointer>& a, std::vector<FactorPointer> b,
+                    const Facts& facts) {
+  if (a.size() != b.size()) return false;
+  for (const FactorPointer& factor : a) {
+    const auto found = std::find_if(b.begin(), b.end(), [&](const FactorPointer& other) {
+      return equal_factors(*factor, *other, facts);
+    });
+    if (found == b.end()) return false;
+    b.erase(found);
+  }
+  return true;
+}
+
+/// That a variable is not negative goes without saying, but must be shown of what it stands for.
+Formula renamed_domain(const Formula& domain, const DimensionBindings& renaming) {
+  std::vector<Formula> parts = {substitute(domain, renaming)};
+  for (const auto& [name, value] : renaming) parts.push_back(is_nonnegative(value));
+  return conjunction(std::move(parts));
+}
+
+/// The domains correspond to each other under the bijection.
+bool equal_domains(const Matching& matching, const Formula& from, const Formula& to,
+                   const Facts& facts) {
+  return entails(with(facts, from), renamed_domain(to, matching.forward())) &&
+         entails(with(facts, to), renamed_domain(from, matching.backward()));
+}
+
+bool equal_reductions(const Term& a, const Term& b, const std::vector<std::size_t>& order,
+                      const Facts& facts) {
+  Matching matching(a.bound, b.bound);
+  // Twice: a variable solved for may make another one solvable.
+  for (int round = 0; round < 2; ++round)
+    for (std::size_t i = 0; i < order.size(); ++i)
+      solve_reads(*a.factors[i], *b.factors[order[i]], matching);
+  matching.pair_rest();
+  if (!matching.is_complete()) return false;
+  const Formula from = whole_domain(a.bound, a.domain), to = whole_domain(b.bound, b.domain);
+  if (!equal_domains(matching, from, to, facts)) return false;
+  const Facts inside = with(facts, from);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (!equal_factors(*a.factors[i], *substitute(b.factors[order[i]], matching.forward()), inside))
+      return false;
+  return true;
+}
+
+/// Which functions and inputs occur: terms in which others do are not compared further.
+std::vector<std::tuple<Kind, std::uint32_t, ScalarFunction>> signature(const Term& term) {
+  std::vector<std::tuple<Kind, std::uint32_t, ScalarFunction>> result;
+  for (const FactorPointer& factor : term.factors)
+    result.emplace_back(factor->kind, factor->input, factor->function);
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+/// Equal but for the coefficient.
+bool equal_terms(const Term& a, const Term& b, const Facts& facts) {
+  if (a.text == b.text) return true;
+  if (a.bound.size() != b.bound.size() || signature(a) != signature(b)) return false;
+  if (a.bound.empty()) {
+    const Facts inside = with(facts, a.domain);
+    return entails(inside, b.domain) && entails(with(facts, b.domain), a.domain) &&
+           equal_products(a.factors, b.factors, inside);
+  }
+  std::vector<std::size_t> order(a.factors.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  constexpr int limit = 24;
+  int tried = 0;
+  do {
+    bool fits = true;
+    for (std::size_t i = 0; i < order.size() && fits; ++i)
+      fits = a.factors[i]->kind == b.factors[order[i]]->kind &&
+             a.factors[i]->input == b.factors[order[i]]->input;
+    if (fits && equal_reductions(a, b, order, facts)) return true;
+  } while (++tried < limit && std::next_permutation(order.begin(), order.end()));
+  return false;
+}
+
+bool equal_greatest(const Factor& a, const Factor& b, const Facts& facts) {
+  if (a.bound.size() != b.bound.size()) return false;
+  Matching matching(a.bound, b.bound);
+  for (int round = 0; round < 2; ++round) solve_reads(a.arguments[0], b.arguments[0], matching);
+  matching.pair_rest();
+  if (!matching.is_complete()) return false;
+  const Formula from = whole_domain(a.bound, a.domain), to = whole_domain(b.bound, b.domain);
+  return equal_domains(matching, from, to, facts) &&
+         are_equal(a.arguments[0], substitute(b.arguments[0], matching.forward()),
+                   with(facts, from));
+}
+
+bool equal_factors(const Factor& a, const Factor& b, const Facts& facts) {
+  if (a.text == b.text) return true;
+  if (a.kind != b.kind || a.input != b.input || a.function != b.function) return false;
+  if (a.indices.size() != b.indices.size() || a.arguments.size() != b.arguments.size())
+    return false;
+  if (a.kind == Kind::constant || a.kind == Kind::parameter || a.kind == Kind::infinity)
+    return a.number == b.number && a.text == b.text;
+  if (a.kind == Kind::greatest) return equal_greatest(a, b, facts);
+  std::vector<Formula> goals;
+  for (std::size_t i = 0; i < a.indices.size(); ++i)
+    goals.push_back(equal(a.indices[i], b.indices[i]));
+  if (!entails(facts, conjunction(std::move(goals)))) return false;
+  for (std::size_t i = 0; i < a.arguments.size(); ++i)
+    if (!are_equal(a.arguments[i], b.arguments[i], facts)) return false;
+  return true;
+}
+
+// ---- Real arithmetic --------------------------------------------------------------------------
+
+std::string literal(std::int64_t value) {
+  if (value >= 0) return fmt::format("{}.0", value);
+  return fmt::format("(- {}.0)", 0 - static_cast<std::uint64_t>(value));
+}
+
+/// A finite f64 as an exact fraction.
+std::string exact(double value) {
+  int exponent = 0;
+  const double fraction = std::frexp(std::abs(value), &exponent);
+  const auto mantissa = static_cast<std::int64_t>(std::ldexp(fraction, 53));
+  exponent -= 53;
+  std::string power = "1.0";
+  for (int i = 0; i < std::abs(exponent); ++i) power = "(* 2.0 " + power + ")";
+  const std::string size = fmt::format("({} {}.0 {})", exponent < 0 ? "/" : "*", mantissa, power);
+  return value < 0 ? "(- " + size + ")" : size;
+}
+
+/// "a - b is not 0" as text for Z3. Factors are real variables, equal ones the same, with the facts
+/// of docs/index_proofs.md about them.
+class RealQuestion {
+ public:
+  explicit RealQuestion(const Facts& facts) : facts_(facts) {}
+
+  std::string difference(const Polynomial& value) {
+    const std::string sum = text(value);
+    order_parameters();
+    std::string result =
+        fmt::format("(set-logic {})\n", linear_ ? "QF_LRA" : "QF_NRA") + declarations_;
+    for (const std::string& constraint : constraints_) result += "(assert " + constraint + ")\n";
+    return result + "(assert (not (= 0.0 " + sum + ")))\n";
+  }
+
+ private:
+  std::string text(const Polynomial& value) {
+    std::string sum = "0.0";
+    for (const Term& term : value.terms) sum = fmt::format("(+ {} {})", sum, product(term));
+    return sum;
+  }
+
+  std::string product(const Term& term) {
+    std::string result = literal(term.coefficient);
+    if (!term.is_plain()) return fmt::format("(* {} {})", result, reduction(term));
+    linear_ = linear_ && term.factors.size() < 2;
+    for (const FactorPointer& factor : term.factors)
+      result = fmt::format("(* {} {})", result, variable(*factor));
+    return result;
+  }
+
+  std::string declare() {
+    std::string name = fmt::format("r{}", count_++);
+    declarations_ += fmt::format("(declare-const {} Real)\n", name);
+    return name;
+  }
+
+  std::string reduction(const Term& term) {
+    for (const auto& [other, name] : reductions_)
+      if (equal_terms(other, term, facts_)) return name;
+    reductions_.emplace_back(term, declare());
+    return reductions_.back().second;
+  }
+
+  std::string variable(const Factor& factor) {
+    for (const auto& [other, name] : factors_)
+      if (equal_factors(other, factor, facts_)) return name;
+    if (factor.kind == Kind::infinity) throw Unsupported("arithmetic with an infinity");
+    std::vector<std::string> arguments;
+    if (factor.kind != Kind::greatest)
+      for (const Polynomial& argument : factor.arguments) arguments.push_back(text(argument));
+    std::string name = declare();
+    factors_.emplace_back(factor, name);
+    describe(factor, name, arguments);
+    return name;
+  }
+
+  template <typename... Arguments>
+  void state(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    constraints_.push_back(fmt::format(format, std::forward<Arguments>(arguments)...));
+  }
+
+  void describe(const Factor& factor, const std::string& x, const std::vector<std::string>& a) {
+    switch (factor.kind) {
+      case Kind::constant: state("(= {} {})", x, exact(factor.number)); break;
+      case Kind::parameter: parameters_[factor.number] = x; break;
+      case Kind::inverse:
+        linear_ = false;
+        state("(= 1.0 (* {} {}))", x, a[0]);
+        break;
+      case Kind::maximum: {
+        std::string equal;
+        for (const std::string& argument : a) {
+          state("(<= {} {})", argument, x);
+          equal += fmt::format(" (= {} {})", argument, x);
+        }
+        state("(or{})", equal);
+        break;
+      }
+      case Kind::function:
+        if (factor.function == ScalarFunction::absolute)
+          state("(= {0} (ite (<= 0.0 {1}) {1} (- {1})))", x, a[0]);
+        if (factor.function == ScalarFunction::exp) state("(< 0.0 {})", x);
+        if (factor.function != ScalarFunction::sqrt) break;
+        linear_ = false;
+        state("(and (<= 0.0 {0}) (= {1} (* {0} {0})))", x, a[0]);
+        break;
+      default: break;
+    }
+  }
+
+  /// Only the order of parameters, and of each with 0, is known.
+  void order_parameters() {
+    const std::string* before = nullptr;
+    double rank = -HUGE_VAL;
+    for (const auto& [number, x] : parameters_) {
+      if (before != nullptr) state("(< {} {})", *before, x);
+      if (number > 0 && rank < 0) state("(< 0.0 {})", x);
+      if (number < 0) state("(< {} 0.0)", x);
+      before = &x;
+      rank = number;
+    }
+  }
+
+  const Facts& facts_;
+  bool linear_ = true;
+  int count_ = 0;
+  std::string declarations_;
+  std::vector<std::string> constraints_;
+  std::vector<std::pair<Factor, std::string>> factors_;
+  std::vector<std::pair<Term, std::string>> reductions_;
+  std::map<double, std::string> parameters_;
+};
+
+/// Terms that are equal under the facts become one.
+Polynomial merged(const Polynomial& a, const Facts& facts) {
+  std::vector<Term> terms;
+  for (const Term& term : a.terms) {
+    const auto same = std::find_if(terms.begin(), terms.end(), [&](const Term& other) {
+      return equal_terms(other, term, facts);
+    });
+    if (same == terms.end()) {
+      terms.push_back(term);
+      continue;
+    }
+    if (__builtin_add_overflow(same->coefficient, term.coefficient, &same->coefficient))
+      throw Unsupported("a coefficient is too large");
+    if (same->coefficient == 0) terms.erase(same);
+  }
+  return polynomial(std::move(terms));
+}
+
+}  // namespace
+
+Polynomial without_empty_terms(const Polynomial& a, const Facts& facts) {
+  std::vector<Term> terms;
+  for (const Term& term : a.terms)
+    if (term.is_plain() || !contradicts(facts, whole_domain(term.bound, term.domain))) {
+      terms.push_back(term);
+      // A condition on free variables that holds anyway is left out.
+      if (term.bound.empty() && entails(facts, term.domain)) {
+        terms.back().domain = always();
+        terms.back() = finished(std::move(terms.back()));
+      }
+    }
+  return polynomial(std::move(terms));
+}
+
+bool are_equal(const Polynomial& a, const Polynomial& b, const Facts& facts) {
+  if (a.text == b.text) return true;
+  if (is_infinite(a) || is_infinite(b)) return false;
+  Polynomial difference = merged(add(a, scale(b, -1)), facts);
+  if (difference.terms.empty()) return true;
+  difference = merged(without_empty_terms(difference, facts), facts);
+  if (difference.terms.empty()) return true;
+  return is_refuted(RealQuestion(facts).difference(difference));
+}
+
+}  // namespace lemma::verifier::index

@@ -1,0 +1,391 @@
+#include "verifier/index/expression.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace lemma::verifier::index {
+namespace {
+
+using Kind = Factor::Kind;
+
+std::string bound_text(const std::vector<Bound>& bound, const Formula& domain) {
+  std::string text;
+  for (const Bound& variable : bound)
+    text +=
+        fmt::format("{}{} < {}", text.empty() ? "" : ", ", variable.name, variable.extent.text());
+  if (!is_always(domain)) text += fmt::format("{}if {}", text.empty() ? "" : " ", domain->text);
+  return text;
+}
+
+std::string arguments_text(const Factor& factor) {
+  std::string text;
+  for (const Polynomial& argument : factor.arguments)
+    text += (text.empty() ? "" : ", ") + argument.text;
+  return text;
+}
+
+std::string text_of(const Factor& factor) {
+  switch (factor.kind) {
+    case Kind::read: {
+      std::string text = fmt::format("x{}[", factor.input);
+      for (std::size_t i = 0; i < factor.indices.size(); ++i)
+        text += (i == 0 ? "" : ", ") + factor.indices[i].text();
+      return text + "]";
+    }
+    case Kind::constant: return fmt::format("{}", factor.number);
+    case Kind::parameter: return fmt::format("real<{}>", factor.number);
+    case Kind::size: return fmt::format("real({})", factor.indices[0].text());
+    case Kind::inverse: return fmt::format("inverse({})", arguments_text(factor));
+    case Kind::function:
+      return fmt::format("{}({})", name(factor.function), arguments_text(factor));
+    case Kind::power: return fmt::format("power({})", arguments_text(factor));
+    case Kind::maximum: return fmt::format("max({})", arguments_text(factor));
+    case Kind::greatest:
+      return fmt::format("max({}: {})", bound_text(factor.bound, factor.domain),
+                         arguments_text(factor));
+    case Kind::infinity: return "infinity";
+  }
+  return "?";
+}
+
+std::int64_t checked_add(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) throw Unsupported("a coefficient is too large");
+  return sum;
+}
+
+std::int64_t checked_multiply(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) throw Unsupported("a coefficient is too large");
+  return product;
+}
+
+void refuse_infinity(const Polynomial& a) {
+  if (is_infinite(a)) throw Unsupported("arithmetic with an infinity");
+}
+
+bool is_exponential(const Factor& factor) {
+  return factor.kind == Kind::function && factor.function == ScalarFunction::exp;
+}
+
+/// The only factor of a polynomial that is one factor and nothing else.
+const Factor* only_factor(const Polynomial& a) {
+  if (a.terms.size() != 1) return nullptr;
+  const Term& term = a.terms[0];
+  return term.coefficient == 1 && term.is_plain() && term.factors.size() == 1
+             ? term.factors[0].get()
+             : nullptr;
+}
+
+FactorPointer function_of(ScalarFunction function, Polynomial argument) {
+  Factor factor;
+  factor.kind = Kind::function;
+  factor.function = function;
+  factor.arguments.push_back(std::move(argument));
+  return finished(std::move(factor));
+}
+
+/// exp(a) * exp(b) = exp(a + b): a product has one exponential at most.
+std::vector<FactorPointer> with_one_exponential(std::vector<FactorPointer> factors) {
+  Polynomial exponent = polynomial({});
+  std::size_t count = 0;
+  for (const FactorPointer& factor : factors)
+    if (is_exponential(*factor)) {
+      exponent = add(exponent, factor->arguments[0]);
+      ++count;
+    }
+  if (count < 2) return factors;
+  std::erase_if(factors, [](const FactorPointer& factor) { return is_exponential(*factor); });
+  if (!exponent.terms.empty())
+    factors.push_back(function_of(ScalarFunction::exp, std::move(exponent)));
+  return factors;
+}
+
+bool shares_variables(const Term& a, const Term& b) {
+  for (const Bound& x : a.bound)
+    for (const Bound& y : b.bound)
+      if (x.name == y.name) return true;
+  return false;
+}
+
+Term renamed(const Term& term, Names& names) {
+  DimensionBindings bindings;
+  Term result = term;
+  for (Bound& variable : result.bound) {
+    const std::string name = names.fresh();
+    bindings[variable.name] = Dimension::symbol(name);
+    variable.name = name;
+  }
+  result.domain = substitute(term.domain, bindings);
+  for (FactorPointer& factor : result.factors) factor = substitute(factor, bindings);
+  return result;
+}
+
+Term product(const Term& a, const Term& given, Names& names) {
+  const Term b = shares_variables(a, given) ? renamed(given, names) : given;
+  Term result;
+  result.coefficient = checked_multiply(a.coefficient, b.coefficient);
+  result.bound = a.bound;
+  result.bound.insert(result.bound.end(), b.bound.begin(), b.bound.end());
+  result.domain = both(a.domain, b.domain);
+  result.factors = a.factors;
+  result.factors.insert(result.factors.end(), b.factors.begin(), b.factors.end());
+  result.factors = with_one_exponential(std::move(result.factors));
+  return finished(std::move(result));
+}
+
+Polynomial of_term(Term term) {
+  std::vector<Term> terms;
+  terms.push_back(finished(std::move(term)));
+  return polynomial(std::move(terms));
+}
+
+/// 1 / factor.
+Polynomial inverse_of(const FactorPointer& factor) {
+  if (factor->kind == Kind::inverse) return factor->arguments[0];
+  if (is_exponential(*factor)) return apply(ScalarFunction::exp, scale(factor->arguments[0], -1));
+  Term term;
+  term.factors = {factor};
+  Factor result;
+  result.kind = Kind::inverse;
+  result.arguments = {of_term(std::move(term))};
+  return of_factor(std::move(result));
+}
+
+}  // namespace
+
+FactorPointer finished(Factor factor) {
+  factor.text = text_of(factor);
+  return std::make_shared<const Factor>(std::move(factor));
+}
+
+Term finished(Term term) {
+  std::sort(term.factors.begin(), term.factors.end(),
+            [](const FactorPointer& a, const FactorPointer& b) { return a->text < b->text; });
+  std::string factors;
+  for (const FactorPointer& factor : term.factors)
+    factors += (factors.empty() ? "" : " * ") + factor->text;
+  if (factors.empty()) factors = "1";
+  term.text = term.is_plain()
+                  ? std::move(factors)
+                  : fmt::format("sum({}: {})", bound_text(term.bound, term.domain), factors);
+  return term;
+}
+
+Polynomial polynomial(std::vector<Term> terms) {
+  std::sort(terms.begin(), terms.end(),
+            [](const Term& a, const Term& b) { return a.text < b.text; });
+  Polynomial result;
+  for (Term& term : terms) {
+    if (is_never(term.domain)) continue;
+    if (!result.terms.empty() && result.terms.back().text == term.text)
+      result.terms.back().coefficient =
+          checked_add(result.terms.back().coefficient, term.coefficient);
+    else
+      result.terms.push_back(std::move(term));
+    if (result.terms.back().coefficient == 0) result.terms.pop_back();
+  }
+  for (const Term& term : result.terms) {
+    const bool negative = term.coefficient < 0;
+    if (!result.text.empty())
+      result.text += negative ? " - " : " + ";
+    else if (negative)
+      result.text += "-";
+    const auto magnitude = negative ? 0 - static_cast<std::uint64_t>(term.coefficient)
+                                    : static_cast<std::uint64_t>(term.coefficient);
+    if (magnitude != 1) result.text += fmt::format("{}*", magnitude);
+    result.text += term.text;
+  }
+  if (result.text.empty()) result.text = "0";
+  return result;
+}
+
+Polynomial of_factor(Factor factor) {
+  Term term;
+  term.factors.push_back(finished(std::move(factor)));
+  return of_term(std::move(term));
+}
+
+Polynomial number(double value) {
+  constexpr double limit = 1 << 20;
+  if (std::isinf(value)) {
+    Factor factor;
+    factor.kind = Kind::infinity;
+    return scale(of_factor(std::move(factor)), value < 0 ? -1 : 1);
+  }
+  if (value == std::trunc(value) && std::abs(value) <= limit) {
+    Term term;
+    term.coefficient = static_cast<std::int64_t>(value);
+    return of_term(std::move(term));
+  }
+  Factor factor;
+  factor.kind = Kind::constant;
+  factor.number = value;
+  return of_factor(std::move(factor));
+}
+
+Polynomial read(std::uint32_t input, std::vector<Dimension> indices) {
+  Factor factor;
+  factor.input = input;
+  factor.indices = std::move(indices);
+  return of_factor(std::move(factor));
+}
+
+Polynomial size(const Dimension& value) {
+  if (value.is_constant()) return number(static_cast<double>(value.offset()));
+  Factor factor;
+  factor.kind = Kind::size;
+  factor.indices = {value};
+  return of_factor(std::move(factor));
+}
+
+Polynomial add(const Polynomial& a, const Polynomial& b) {
+  refuse_infinity(a);
+  refuse_infinity(b);
+  std::vector<Term> terms = a.terms;
+  terms.insert(terms.end(), b.terms.begin(), b.terms.end());
+  return polynomial(std::move(terms));
+}
+
+Polynomial scale(const Polynomial& a, std::int64_t factor) {
+  if (factor == 1) return a;
+  std::vector<Term> terms = a.terms;
+  for (Term& term : terms) term.coefficient = checked_multiply(term.coefficient, factor);
+  return polynomial(std::move(terms));
+}
+
+Polynomial multiply(const Polynomial& a, const Polynomial& b, Names& names) {
+  refuse_infinity(a);
+  refuse_infinity(b);
+  constexpr std::size_t limit = 4096;
+  if (a.terms.size() * b.terms.size() > limit) throw Unsupported("a product has too many terms");
+  std::vector<Term> terms;
+  for (const Term& x : a.terms)
+    for (const Term& y : b.terms) terms.push_back(product(x, y, names));
+  return polynomial(std::move(terms));
+}
+
+Polynomial inverse(const Polynomial& a) {
+  refuse_infinity(a);
+  if (a.terms.empty()) throw Unsupported("division by zero");
+  const bool is_unit = a.terms.size() == 1 && a.terms[0].is_plain() &&
+                       (a.terms[0].coefficient == 1 || a.terms[0].coefficient == -1);
+  if (!is_unit) {
+    Factor factor;
+    factor.kind = Kind::inverse;
+    factor.arguments = {a};
+    return of_factor(std::move(factor));
+  }
+  Names none;  // inverses of plain terms bind nothing
+  Polynomial result = number(static_cast<double>(a.terms[0].coefficient));
+  for (const FactorPointer& factor : a.terms[0].factors)
+    result = multiply(result, inverse_of(factor), none);
+  return result;
+}
+
+Polynomial apply(ScalarFunction function, const Polynomial& a) {
+  refuse_infinity(a);
+  if (function == ScalarFunction::negate) return scale(a, -1);
+  if (function == ScalarFunction::reciprocal) return inverse(a);
+  if (function == ScalarFunction::exp && a.terms.empty()) return number(1);
+  if (function == ScalarFunction::log)
+    if (const Factor* factor = only_factor(a); factor != nullptr && is_exponential(*factor))
+      return factor->arguments[0];
+  Term term;
+  // |-x| = |x|: the first coefficient is positive.
+  const bool flip =
+      function == ScalarFunction::absolute && !a.terms.empty() && a.terms[0].coefficient < 0;
+  term.factors.push_back(function_of(function, flip ? scale(a, -1) : a));
+  return of_term(std::move(term));
+}
+
+Polynomial maximum(const Polynomial& a, const Polynomial& b) {
+  refuse_infinity(a);
+  refuse_infinity(b);
+  std::vector<Polynomial> arguments;
+  for (const Polynomial* side : {&a, &b}) {
+    const Factor* factor = only_factor(*side);
+    if (factor != nullptr && factor->kind == Kind::maximum)
+      arguments.insert(arguments.end(), factor->arguments.begin(), factor->arguments.end());
+    else
+      arguments.push_back(*side);
+  }
+  std::sort(arguments.begin(), arguments.end(),
+            [](const Polynomial& x, const Polynomial& y) { return x.text < y.text; });
+  arguments.erase(
+      std::unique(arguments.begin(), arguments.end(),
+                  [](const Polynomial& x, const Polynomial& y) { return x.text == y.text; }),
+      arguments.end());
+  if (arguments.size() == 1) return arguments[0];
+  Factor factor;
+  factor.kind = Kind::maximum;
+  factor.arguments = std::move(arguments);
+  return of_factor(std::move(factor));
+}
+
+Polynomial power(const Polynomial& a, const Polynomial& b) {
+  refuse_infinity(a);
+  refuse_infinity(b);
+  Factor factor;
+  factor.kind = Kind::power;
+  factor.arguments = {a, b};
+  return of_factor(std::move(factor));
+}
+
+bool is_infinite(const Polynomial& a) {
+  return std::any_of(a.terms.begin(), a.terms.end(), [](const Term& term) {
+    return std::any_of(term.factors.begin(), term.factors.end(),
+                       [](const FactorPointer& factor) { return factor->kind == Kind::infinity; });
+  });
+}
+
+namespace {
+
+/// The bindings inside a reduction: its own variables hide others of their names, and must not
+/// catch variables of what is put in.
+DimensionBindings inside(const std::vector<Bound>& bound, const DimensionBindings& bindings) {
+  DimensionBindings result = bindings;
+  for (const Bound& variable : bound) result.erase(variable.name);
+  for (const auto& [name, value] : result) {
+    std::map<std::string, int> symbols;
+    collect_symbols(value, symbols);
+    for (const Bound& variable : bound)
+      if (symbols.contains(variable.name)) throw Unsupported("a bound variable would be caught");
+  }
+  return result;
+}
+
+}  // namespace
+
+FactorPointer substitute(const FactorPointer& factor, const DimensionBindings& outer) {
+  Factor result = *factor;
+  const DimensionBindings bindings = factor->bound.empty() ? outer : inside(factor->bound, outer);
+  for (Dimension& index : result.indices) index = lemma::substitute(index, bindings);
+  for (Polynomial& argument : result.arguments) argument = substitute(argument, bindings);
+  for (Bound& variable : result.bound)
+    variable.extent = lemma::substitute(variable.extent, bindings);
+  result.domain = substitute(result.domain, bindings);
+  return finished(std::move(result));
+}
+
+Term substitute(const Term& term, const DimensionBindings& outer) {
+  Term result = term;
+  const DimensionBindings bindings = term.bound.empty() ? outer : inside(term.bound, outer);
+  for (Bound& variable : result.bound)
+    variable.extent = lemma::substitute(variable.extent, bindings);
+  result.domain = substitute(term.domain, bindings);
+  for (FactorPointer& factor : result.factors) factor = substitute(factor, bindings);
+  return finished(std::move(result));
+}
+
+Polynomial substitute(const Polynomial& a, const DimensionBindings& bindings) {
+  std::vector<Term> terms;
+  for (const Term& term : a.terms) terms.push_back(substitute(term, bindings));
+  return polynomial(std::move(terms));
+}
+
+}  // namespace lemma::verifier::index

@@ -1,0 +1,100 @@
+#pragma once
+// Elements of tensors as polynomials over the reals: a sum of terms
+//
+//   coefficient * sum(bound variables where domain: factor * factor * ...)
+//
+// A term without bound variables whose domain does not hold is 0. Factors are elements of inputs,
+// named constants and scalar functions of further polynomials. Texts are canonical up to the names
+// of bound variables, which are unique within a proof.
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "ir/definition.h"
+#include "verifier/index/formula.h"
+
+namespace lemma::verifier::index {
+
+struct Factor;
+using FactorPointer = std::shared_ptr<const Factor>;
+
+struct Term {
+  std::int64_t coefficient = 1;
+  std::vector<Bound> bound;
+  Formula domain = always();
+  std::vector<FactorPointer> factors;  // sorted by text
+  std::string text;                    // without the coefficient
+
+  bool is_plain() const { return bound.empty() && is_always(domain); }
+};
+
+/// Sorted by text; no two terms have one text, no coefficient is 0.
+struct Polynomial {
+  std::vector<Term> terms;
+  std::string text;
+};
+
+struct Factor {
+  enum class Kind {
+    read,       // element of an input
+    constant,   // a real number that is not a small integer
+    parameter,  // a real parameter of the axiom: one that stands for all of its order
+    size,       // a size or index as a real number
+    inverse,    // 1 / argument
+    function,   // a scalar function of the argument
+    power,      // first argument to the power of the second
+    maximum,    // greatest of the arguments
+    greatest,   // maximum of the argument over bound variables
+    infinity,   // neutral element of a reduction; no arithmetic with it is done
+  };
+  Kind kind = Kind::read;
+  std::uint32_t input = 0;
+  std::vector<Dimension> indices;  // read; size: the one value
+  double number = 0;               // constant; parameter: a value of its order
+  ScalarFunction function = ScalarFunction::none;
+  std::vector<Polynomial> arguments;
+  std::vector<Bound> bound;   // greatest
+  Formula domain = always();  // greatest
+  bool inhabited = false;     // greatest: the domain is surely not empty
+  std::string text;
+};
+
+/// What the normaliser cannot do: the proof ends as unknown. Does not leave this folder.
+class Unsupported : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+FactorPointer finished(Factor factor);  // with its text
+Term finished(Term term);
+Polynomial polynomial(std::vector<Term> terms);
+
+Polynomial number(double value);
+Polynomial of_factor(Factor factor);
+Polynomial read(std::uint32_t input, std::vector<Dimension> indices);
+Polynomial size(const Dimension& value);
+
+Polynomial add(const Polynomial& a, const Polynomial& b);
+Polynomial scale(const Polynomial& a, std::int64_t factor);
+/// `fresh` makes a new name where bound variables of both would coincide.
+class Names {
+ public:
+  std::string fresh() { return "_k" + std::to_string(next_++); }
+
+ private:
+  int next_ = 0;
+};
+Polynomial multiply(const Polynomial& a, const Polynomial& b, Names& names);
+Polynomial inverse(const Polynomial& a);
+Polynomial apply(ScalarFunction function, const Polynomial& a);
+Polynomial maximum(const Polynomial& a, const Polynomial& b);
+Polynomial power(const Polynomial& a, const Polynomial& b);
+
+bool is_infinite(const Polynomial& a);
+Polynomial substitute(const Polynomial& a, const DimensionBindings& bindings);
+Term substitute(const Term& term, const DimensionBindings& bindings);
+FactorPointer substitute(const FactorPointer& factor, const DimensionBindings& bindings);
+
+}  // namespace lemma::verifier::index
