@@ -52,7 +52,10 @@ class FunctionInliner {
       if (!functions_.emplace(function_key(function), &function).second)
         return bad_input(fmt::format("two functions are named '{}'", function_key(function)));
     const auto& nodes = model_.graph().node();
-    if (!functions_.empty()) collect_names();
+    if (!functions_.empty()) {
+      LEMMA_RETURN_IF_ERROR(check_calls());
+      collect_names();
+    }
     out_.nodes.reserve(static_cast<std::size_t>(nodes.size()));
     for (int i = 0; i < nodes.size(); ++i) {
       index_ = i;
@@ -65,15 +68,44 @@ class FunctionInliner {
   }
 
  private:
+  /// Functions call others in no circle, and those that the model calls are of imported domains.
+  Result<void> check_calls() {
+    std::map<std::string, std::vector<std::string>> callees;
+    std::map<std::string, int> callers;
+    for (const auto& [key, function] : functions_) {
+      std::vector<std::string>& called = callees[key];
+      for (const Node& node : function->node())
+        for_each_node(node, [&](const Node& inner) {
+          if (functions_.contains(function_key(inner))) called.push_back(function_key(inner));
+        });
+      for (const std::string& callee : called) ++callers[callee];
+    }
+    std::vector<std::string> ready;
+    for (const auto& [key, called] : callees)
+      if (!callers.contains(key)) ready.push_back(key);
+    for (std::size_t i = 0; i < ready.size(); ++i)
+      for (const std::string& callee : callees[ready[i]])
+        if (--callers[callee] == 0) ready.push_back(callee);
+    for (const auto& [key, count] : callers)
+      if (count > 0) return bad_input(fmt::format("function '{}' calls itself", key));
+    for (const Node& node : model_.graph().node())
+      if (functions_.contains(function_key(node)) &&
+          !sets_.contains(canonical_domain(node.domain())))
+        return bad_input(
+            fmt::format("the model imports no operator set of domain '{}', which has "
+                        "function '{}'",
+                        node.domain(), node.op_type()));
+    return {};
+  }
+
   /// A function body in progress.
   struct Frame {
-    std::string function;
     std::vector<const Node*> nodes;
     std::size_t next = 0;
   };
 
   Result<void> expand(const Node& node) {
-    std::vector<Frame> frames = {{"", {&node}, 0}};
+    std::vector<Frame> frames = {{{&node}, 0}};
     while (!frames.empty()) {
       Frame& frame = frames.back();
       if (frame.next == frame.nodes.size()) {
@@ -86,10 +118,6 @@ class FunctionInliner {
         out_.nodes.push_back({&current, index_, {}});
         continue;
       }
-      for (const Frame& outer : frames)
-        if (outer.function == found->first)
-          return bad_input(fmt::format("{}: function '{}' calls itself",
-                                       label({&current, index_, {}}), found->first));
       std::string reason = mismatch(*found->second);
       if (!reason.empty()) {
         import_domain(current.domain());
@@ -101,7 +129,7 @@ class FunctionInliner {
         return with_context(
             fmt::format("{}: function '{}'", label({&current, index_, {}}), found->first),
             std::move(body.error()));
-      frames.push_back({found->first, std::move(*body), 0});
+      frames.push_back({std::move(*body), 0});
     }
     return {};
   }

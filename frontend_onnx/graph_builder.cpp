@@ -123,7 +123,7 @@ Result<int> GraphBuilder::operator_set_of(const Node& node) const {
   const std::string domain = canonical_domain(node.domain());
   const auto found = sets_.find(domain);
   if (found == sets_.end())
-    return unsupported(fmt::format("the model imports no operator set of domain '{}'", domain));
+    return bad_input(fmt::format("the model imports no operator set of domain '{}'", domain));
   if (!domain.empty()) return found->second;
   if (found->second < oldest_operator_set)
     return unsupported(
@@ -143,11 +143,18 @@ std::size_t GraphBuilder::used_outputs(const Node& node) const {
   return static_cast<std::size_t>(count);
 }
 
-Result<OnnxCall> GraphBuilder::call_of(const Node& node, int set, const Operands& operands) const {
+Result<OnnxCall> GraphBuilder::call_of(const Node& node, int set,
+                                       std::span<const OnnxMatch> candidates,
+                                       const Operands& operands) const {
   OnnxCall call;
   call.name = node.op_type();
   call.opset = set;
-  call.output_count = used_outputs(node);
+  // How many parts a Split has is part of its meaning; other outputs are asked for or not.
+  const bool any_number = std::any_of(candidates.begin(), candidates.end(), [](const auto& match) {
+    return match.record->outputs.maximum < 0;
+  });
+  call.output_count =
+      any_number ? static_cast<std::size_t>(node.output_size()) : used_outputs(node);
   LEMMA_RETURN_IF_ERROR(read_attributes(node, source_, call));
   for (std::size_t i = 0; i < operands.values.size(); ++i) {
     const ValueId value = operands.values[i];
@@ -178,8 +185,22 @@ Result<NodeId> GraphBuilder::apply(const OnnxMatch& match, const OnnxCall& call,
                               std::move(imported.attributes), call.output_count);
 }
 
-/// Whether a mismatch of shapes would be one at run time: with sizes that are not known, shapes that
-/// cannot be shown to agree may still do.
+/// With sizes that are not known, shapes that cannot be shown to agree may still do at run time.
+/// What is wrong with the attributes or the number of operands is wrong for all sizes.
+bool GraphBuilder::is_wrong_for_all_sizes(const OnnxMatch& match, const OnnxCall& call,
+                                          const Operands& operands) const {
+  if (has_fixed_types(operands)) return true;
+  auto imported = import_call(*match.record, *match.mapping, call);
+  if (!imported) return imported.error().kind == ErrorKind::bad_input;
+  std::vector<TensorType> types;
+  for (const int position : imported->inputs)
+    types.push_back(position < 0 ? TensorType{}
+                                 : call.inputs[static_cast<std::size_t>(position)].type);
+  const auto completed =
+      complete_attributes(*match.record, types, std::move(imported->attributes), call.output_count);
+  return !completed && completed.error().kind == ErrorKind::bad_input;
+}
+
 bool GraphBuilder::has_fixed_types(const Operands& operands) const {
   return std::all_of(operands.values.begin(), operands.values.end(), [this](ValueId value) {
     if (value.is_none()) return true;
@@ -190,6 +211,7 @@ bool GraphBuilder::has_fixed_types(const Operands& operands) const {
 }
 
 Result<void> GraphBuilder::add_operation(const Node& node, const Operands& operands) {
+  if (node.op_type().empty()) return bad_input("it has no operator");
   if (node.output_size() == 0 || !operands.captured.empty())
     return unsupported(node.output_size() == 0 ? "it has no outputs" : "it has subgraphs");
   LEMMA_ASSIGN_OR_RETURN(const int set, operator_set_of(node));
@@ -199,7 +221,13 @@ Result<void> GraphBuilder::add_operation(const Node& node, const Operands& opera
   if (cached->second.empty())
     return unsupported(fmt::format("operator '{}{}{}' of operator set {} has no record", domain,
                                    domain.empty() ? "" : ".", node.op_type(), set));
-  LEMMA_ASSIGN_OR_RETURN(const OnnxCall call, call_of(node, set, operands));
+  LEMMA_ASSIGN_OR_RETURN(const OnnxCall call, call_of(node, set, cached->second, operands));
+  const auto has_outputs = [&node](const OnnxMatch& match) {
+    return match.record->outputs.maximum < 0 || node.output_size() <= match.record->outputs.maximum;
+  };
+  if (std::none_of(cached->second.begin(), cached->second.end(), has_outputs))
+    return bad_input(
+        fmt::format("{} outputs are named, but {} has fewer", node.output_size(), node.op_type()));
   std::optional<Error> reason;
   for (const OnnxMatch& match : cached->second) {
     auto id = apply(match, call, operands);
@@ -211,11 +239,11 @@ Result<void> GraphBuilder::add_operation(const Node& node, const Operands& opera
                    folded(operation.output(static_cast<std::uint32_t>(i))));
       return {};
     }
+    if (id.error().kind == ErrorKind::bad_input && !is_wrong_for_all_sizes(match, call, operands))
+      id.error().kind = ErrorKind::unsupported;
     // What one candidate finds wrong, another may still express.
     if (!reason || id.error().kind == ErrorKind::bad_input) reason = std::move(id.error());
   }
-  if (reason->kind == ErrorKind::bad_input && !has_fixed_types(operands))
-    reason->kind = ErrorKind::unsupported;
   if (reason->kind == ErrorKind::internal) reason->message.insert(0, "internal error: ");
   return tl::unexpected<Error>(std::move(*reason));
 }
@@ -242,6 +270,21 @@ ValueId GraphBuilder::folded(ValueId value) {
 
 // ---- Opaque nodes -------------------------------------------------------------------------------
 
+/// The condition of an If, trip count and condition of a Loop.
+Result<void> GraphBuilder::check_control_types(const Node& node, const Operands& operands) const {
+  const bool is_if = node.op_type() == "If", is_loop = node.op_type() == "Loop";
+  if (!canonical_domain(node.domain()).empty() || !(is_if || is_loop)) return {};
+  const std::size_t count = std::min<std::size_t>(is_if ? 1 : 2, operands.values.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    if (operands.values[i].is_none()) continue;
+    const DataType wanted = is_loop && i == 0 ? DataType::i64 : DataType::boolean;
+    const DataType given = graph_.type(operands.values[i]).data_type;
+    if (given != DataType::undefined && given != wanted)
+      return bad_input(fmt::format("input {} is {}, not {}", i, name(given), name(wanted)));
+  }
+  return {};
+}
+
 Result<void> GraphBuilder::add_opaque(const Node& node, const Operands& operands,
                                       std::string reason) {
   // Export will read this data: what is wrong with it is the model's fault, to be said now.
@@ -251,6 +294,7 @@ Result<void> GraphBuilder::add_opaque(const Node& node, const Operands& operands
     if (!located && !error) error = std::move(located.error());
   });
   if (error) return tl::unexpected<Error>(std::move(*error));
+  LEMMA_RETURN_IF_ERROR(check_control_types(node, operands));
   std::vector<TensorType> types;
   for (const std::string& output : node.output()) {
     const auto declared = declared_.find(output);

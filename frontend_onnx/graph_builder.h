@@ -49,10 +49,14 @@ class GraphBuilder {
                           std::string reason);
   Result<int> operator_set_of(const ::onnx::NodeProto& node) const;
   std::size_t used_outputs(const ::onnx::NodeProto& node) const;
-  Result<OnnxCall> call_of(const ::onnx::NodeProto& node, int set, const Operands& operands) const;
+  Result<OnnxCall> call_of(const ::onnx::NodeProto& node, int set,
+                           std::span<const OnnxMatch> candidates, const Operands& operands) const;
   Result<NodeId> apply(const OnnxMatch& match, const OnnxCall& call, const Operands& operands);
   ValueId folded(ValueId value);
   bool has_fixed_types(const Operands& operands) const;
+  Result<void> check_control_types(const ::onnx::NodeProto& node, const Operands& operands) const;
+  bool is_wrong_for_all_sizes(const OnnxMatch& match, const OnnxCall& call,
+                              const Operands& operands) const;
 
   const OperatorSets& sets_;
   const TensorSource& source_;

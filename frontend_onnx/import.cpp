@@ -124,6 +124,8 @@ class Importer {
       auto type = declared_type(input, symbols_);
       if (!type)
         return with_context(fmt::format("input '{}'", input.name()), std::move(type.error()));
+      if (input.type().has_tensor_type() && type->data_type == DataType::undefined)
+        return bad_input(fmt::format("input '{}': the element type is missing", input.name()));
       input_types_.emplace_back(input.name(), std::move(*type));
     }
     LEMMA_RETURN_IF_ERROR(override_shapes());

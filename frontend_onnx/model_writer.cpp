@@ -434,9 +434,9 @@ class ModelWriter {
 
   std::string label(NodeId id) const {
     const Node& node = graph_.node(id);
-    const std::string_view kind = node.kind == NodeKind::operation ? graph_.op(node).name
-                                  : node.kind == NodeKind::opaque  ? graph_.opaque(node).name
-                                                                   : "value";
+    std::string_view kind = "value";
+    if (node.kind == NodeKind::operation) kind = graph_.op(node).name;
+    if (node.kind == NodeKind::opaque) kind = graph_.opaque(node).name;
     return fmt::format("node '{}' ({})",
                        node.output_count != 0 ? names_->of(node.output()) : std::string(), kind);
   }

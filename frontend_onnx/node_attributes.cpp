@@ -22,6 +22,26 @@ Attribute::AttributeType kind_of(const Attribute& attribute) {
   return attribute.ints_size() != 0 ? Attribute::INTS : Attribute::UNDEFINED;
 }
 
+/// Some writers leave out a value that is 0; a value of another kind is a contradiction.
+bool contradicts_type(const Attribute& attribute) {
+  const std::pair<Attribute::AttributeType, bool> values[] = {
+      {Attribute::FLOAT, attribute.has_f()},
+      {Attribute::INT, attribute.has_i()},
+      {Attribute::STRING, attribute.has_s()},
+      {Attribute::TENSOR, attribute.has_t()},
+      {Attribute::GRAPH, attribute.has_g()},
+      {Attribute::FLOATS, attribute.floats_size() != 0},
+      {Attribute::INTS, attribute.ints_size() != 0},
+      {Attribute::STRINGS, attribute.strings_size() != 0}};
+  if (!attribute.has_type() || attribute.type() == Attribute::UNDEFINED) return false;
+  return std::any_of(
+             std::begin(values), std::end(values),
+             [&](const auto& value) { return value.second && value.first != attribute.type(); }) &&
+         std::none_of(std::begin(values), std::end(values), [&](const auto& value) {
+           return value.second && value.first == attribute.type();
+         });
+}
+
 }  // namespace
 
 Result<void> read_attributes(const ::onnx::NodeProto& node, const TensorSource& source,
@@ -29,7 +49,13 @@ Result<void> read_attributes(const ::onnx::NodeProto& node, const TensorSource& 
   for (const Attribute& attribute : node.attribute()) {
     const std::string& name = attribute.name();
     if (!attribute.ref_attr_name().empty())
-      return unsupported(fmt::format("attribute '{}' refers to a function's", name));
+      return bad_input(
+          fmt::format("attribute '{}' refers to attribute '{}' of a function, but is "
+                      "not in one",
+                      name, attribute.ref_attr_name()));
+    if (contradicts_type(attribute))
+      return bad_input(fmt::format("attribute '{}' has a value that is not of its type, {}", name,
+                                   Attribute::AttributeType_Name(attribute.type())));
     if (call.attributes.has(name))
       return bad_input(fmt::format("attribute '{}' is given twice", name));
     switch (kind_of(attribute)) {
@@ -49,10 +75,10 @@ Result<void> read_attributes(const ::onnx::NodeProto& node, const TensorSource& 
         call.tensors.emplace_back(name, std::move(*constant));
         break;
       }
-      case Attribute::GRAPH:
-      case Attribute::GRAPHS: return unsupported("it has subgraphs");
-      default:
-        return unsupported(fmt::format("attribute '{}' is of a kind without a counterpart", name));
+      case Attribute::GRAPH: call.others.emplace_back(name, "a graph"); break;
+      case Attribute::GRAPHS: call.others.emplace_back(name, "graphs"); break;
+      case Attribute::STRINGS: call.others.emplace_back(name, "strings"); break;
+      default: call.others.emplace_back(name, "a value of an unusual kind"); break;
     }
   }
   return {};

@@ -23,7 +23,7 @@ Result<TensorType> type_of(const ::onnx::TensorProto& tensor) {
   TensorType type;
   if (tensor.data_type() <= 0) return bad_input("the element type is missing");
   if (tensor.data_type() >= data_type_count)
-    return unsupported(fmt::format("tensors of element type {} are not known", tensor.data_type()));
+    return bad_input(fmt::format("element type {} does not exist", tensor.data_type()));
   type.data_type = static_cast<DataType>(tensor.data_type());
   type.shape.emplace();
   for (const std::int64_t size : tensor.dims()) {
@@ -32,6 +32,8 @@ Result<TensorType> type_of(const ::onnx::TensorProto& tensor) {
   }
   if (!element_count(*type.shape).is_valid())
     return bad_input(fmt::format("the shape {} overflows", text(type)));
+  if (type.data_type == DataType::string && tensor.has_raw_data())
+    return bad_input("text cannot be raw data");
   if (bits(type.data_type) == 0) return unsupported(fmt::format("a tensor of {}", text(type)));
   return type;
 }

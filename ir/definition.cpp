@@ -85,7 +85,16 @@ Expression DefinitionBuilder::real(double value, DataType type) {
 }
 
 Expression DefinitionBuilder::constant(double value, DataType type) {
-  return is_real(type) ? real(value, type) : integer(static_cast<std::int64_t>(value), type);
+  if (is_real(type)) return real(value, type);
+  // Beyond its range the end of the type is meant; the conversion would be undefined there.
+  const bool has_sign = is_integer(type) && !is_unsigned_integer(type);
+  const int value_bits = type == DataType::boolean ? 1 : bits(type) - (has_sign ? 1 : 0);
+  const double limit = std::ldexp(1.0, value_bits);
+  if (!(value < limit)) return highest(type);
+  if (value < (has_sign ? -limit : 0)) return lowest(type);
+  if (type == DataType::u64)
+    return integer(static_cast<std::int64_t>(static_cast<std::uint64_t>(value)), type);
+  return integer(static_cast<std::int64_t>(value), type);
 }
 
 Expression DefinitionBuilder::extent(const Dimension& dimension) {

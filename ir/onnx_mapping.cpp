@@ -28,6 +28,12 @@ tl::unexpected<Error> not_representable(std::string_view attribute) {
   return unsupported(fmt::format("attribute '{}' has a value of another kind", attribute));
 }
 
+tl::unexpected<Error> wrong_kind(std::string_view attribute, std::string_view given,
+                                 AttributeKind wanted) {
+  return bad_input(
+      fmt::format("attribute '{}' is given as {}, not {}", attribute, given, name(wanted)));
+}
+
 Shape to_dimensions(const Integers& values) { return {values.begin(), values.end()}; }
 
 /// ONNX knows three numeric kinds; the record may say more precisely what they mean.
@@ -41,8 +47,10 @@ Result<AttributeValue> to_kind(const AttributeSpecification& specification, Attr
       return AttributeValue(static_cast<DataType>(*integer));
     if (kind == AttributeKind::integers) return AttributeValue(Integers{*integer});
     if (kind == AttributeKind::dimension) return AttributeValue(Dimension(*integer));
+    // An element type that the records do not know is no mistake of the model.
+    if (kind == AttributeKind::data_type) return not_representable(specification.name);
   }
-  return not_representable(specification.name);
+  return wrong_kind(specification.name, name(static_cast<AttributeKind>(value.index())), kind);
 }
 
 Result<Integers> known_integers(const Shape& elements, std::string_view attribute) {
@@ -65,7 +73,7 @@ Result<AttributeValue> parameter_value(const AttributeSpecification& specificati
                        std::abs(values.front()) < 0x1p53;
     if (specification.kind == AttributeKind::dimension && whole)
       return AttributeValue(Dimension(static_cast<std::int64_t>(values.front())));
-    return not_representable(name);
+    return wrong_kind(name, lemma::name(operand.type.data_type), specification.kind);
   }
   if (operand.elements == nullptr)
     return unsupported(fmt::format("'{}' is not known before run time", name));
@@ -88,6 +96,21 @@ Result<AttributeValue> parameter_value(const AttributeSpecification& specificati
   }
 }
 
+/// Graphs, lists of strings and the like are values of no attribute of a record, and tensors only by way of a hook.
+Result<void> check_unusual_attributes(const OperatorRecord& record, const OnnxMapping& mapping,
+                                      const OnnxCall& call) {
+  for (const auto& [name, tensor] : call.tensors)
+    if (const auto* specification = specification_of(record, name);
+        specification != nullptr && mapping.import_hook == nullptr)
+      return wrong_kind(name, "a tensor", specification->kind);
+  for (const auto& [name, kind] : call.others) {
+    if (const auto* specification = specification_of(record, name))
+      return wrong_kind(name, kind, specification->kind);
+    return unsupported(fmt::format("attribute '{}' is {}", name, kind));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<OnnxMatch> onnx_candidates(std::string_view domain, std::string_view name, int opset) {
@@ -104,6 +127,7 @@ std::vector<OnnxMatch> onnx_candidates(std::string_view domain, std::string_view
 Result<ImportedCall> import_call(const OperatorRecord& record, const OnnxMapping& mapping,
                                  const OnnxCall& call) {
   ImportedCall imported;
+  LEMMA_RETURN_IF_ERROR(check_unusual_attributes(record, mapping, call));
   for (const auto& [name, value] : call.attributes) {
     const AttributeSpecification* specification = specification_of(record, name);
     if (specification == nullptr) {

@@ -47,6 +47,8 @@ struct OnnxCall {
   std::vector<OnnxOperand> inputs;
   Attributes attributes;
   std::vector<std::pair<std::string, Constant>> tensors;
+  std::vector<std::pair<std::string, std::string_view>> others =
+      {};  // graphs, ...: name, "a graph"
   std::size_t output_count = 1;
 };
 

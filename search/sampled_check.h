@@ -27,7 +27,9 @@ struct SampledCheck {
 
 /// Inputs are taken by name, outputs in order. Symbolic sizes get small values for which the
 /// original can be computed; integer inputs are 0 or 1, so that they are valid indices. Both graphs
-/// are cut at their opaque nodes. An error: the original cannot be computed on any of the inputs
+/// are cut at their opaque nodes. Elements of the model's outputs must agree within the tolerances;
+/// a value that goes into an opaque node, whose elements nobody reads one by one, may differ by the
+/// relative tolerance of its largest element. An error: the original cannot be computed on any of the inputs
 /// tried, which says nothing about the other graph.
 Result<SampledCheck> compare_on_random_inputs(const Graph& original, const Graph& candidate,
                                               const SampledCheckOptions& options);

@@ -122,8 +122,10 @@ Result<Attributes> normalize_split(const Instance& in) {
       return bad_input(fmt::format("split {} has a negative size", text(parts)));
     sum = sum + part;
   }
-  if (!agree(sum, size))
-    return bad_input(fmt::format("split {} does not add up to {}", text(parts), size.text()));
+  if (!agree(sum, size)) {
+    LEMMA_RETURN_IF_ERROR(
+        require_same_size(sum, size, "the sum of split and the size of the axis"));
+  }
   return attributes;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -116,6 +117,8 @@ Result<Attributes> normalize_slice(const Instance& in) {
   std::iota(axes.begin(), axes.end(), 0);
   if (attributes.has("axes")) axes = attributes.integers("axes");
   if (attributes.has("steps")) steps = attributes.integers("steps");
+  // The negative of the lowest step is no integer; one more cuts the same.
+  for (std::int64_t& step : steps) step = std::max(step, -std::numeric_limits<std::int64_t>::max());
   LEMMA_RETURN_IF_ERROR(check_lengths(in.rank(0), axes, starts, ends, steps));
   const auto rank = static_cast<std::int64_t>(in.rank(0));
   for (std::int64_t& axis : axes) {

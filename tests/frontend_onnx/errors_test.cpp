@@ -12,7 +12,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr const char* header = R"(<ir_version: 8, opset_import: ["" : 13]>)";
+constexpr const char* header = R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>)";
 
 std::string error_of_text(const std::string& graph) {
   return error_of(import_text(header + graph));

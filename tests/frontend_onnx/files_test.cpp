@@ -26,7 +26,7 @@ void set_entry(::onnx::TensorProto& tensor, const std::string& key, const std::s
 
 /// x[N, 32] · w[32, 32], with w at byte 64 of the file.
 ::onnx::ModelProto external_model(const std::string& location) {
-  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13]>
+  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[N, 32] x) => (float[N, 32] y) { y = MatMul(x, w) })");
   auto& tensor = *message.mutable_graph()->add_initializer();
   tensor.set_name("w");
@@ -101,7 +101,7 @@ TEST_F(ExternalFiles, MayReplaceThemselves) {
 }
 
 TEST_F(ExternalFiles, InSubgraphsMoveAlong) {
-  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13]>
+  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[32, 32] x, bool c) => (float[32, 32] y) {
       y = If (c) <then_branch = a () => (float[32, 32] p) { p = Add(x, w) },
                   else_branch = b () => (float[32, 32] q) { q = Neg(x) }>
@@ -182,7 +182,8 @@ TEST(Files, AreExternalBeyondTheLimit) {
 
 TEST(Files, NothingIsLeftOfAFailedExport) {
   const TemporaryFolder folder;
-  const auto model = import_message(parse_text(R"(<ir_version: 8, opset_import: ["" : 13]>
+  const auto model =
+      import_message(parse_text(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[2] x) => (float[2] y) { y = Relu(x) })"));
   ASSERT_TRUE(model);
   std::filesystem::create_directories(folder / "target.onnx");  // cannot be replaced by a file
@@ -198,7 +199,7 @@ TEST(Files, BeyondTwoGibibytesAreImported) {
   constexpr std::uint64_t rows = 3U << 18;
   constexpr std::uint64_t size = rows * 4096;
   const TemporaryFolder folder;
-  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13]>
+  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[N, 786432] x) => (float[N, 1024] y) { y = MatMul(x, w) })");
   Rope before_data;  // the tensor up to the content of raw_data
   before_data.append_varint_field(1, rows);

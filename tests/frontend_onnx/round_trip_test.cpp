@@ -79,13 +79,13 @@ TEST(RoundTrip, IsDeterministic) {
 }
 
 TEST(RoundTrip, SortsNodes) {
-  const auto model = round_trip(R"(<ir_version: 8, opset_import: ["" : 13]>
+  const auto model = round_trip(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[2] x) => (float[2] y) { y = Relu(t)  t = Neg(x) })");
   EXPECT_THAT(lines_of(model), ElementsAre("t = Neg(x)", "y = Relu(t)"));
 }
 
 TEST(RoundTrip, OutputsThatAreOneValueAreCopied) {
-  const auto model = round_trip(R"(<ir_version: 8, opset_import: ["" : 13]>
+  const auto model = round_trip(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[2] x) => (float[2] y, float[2] z, float[2] direct, float[1] c)
     <float[1] w = {1}> {
       y = Relu(x)
@@ -100,11 +100,22 @@ TEST(RoundTrip, OutputsThatAreOneValueAreCopied) {
 }
 
 TEST(RoundTrip, InputMayBeAnOutput) {
-  const auto model = round_trip(R"(<ir_version: 8, opset_import: ["" : 13]>
+  const auto model = round_trip(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[2] x) => (float[2] x, float[2] y) { y = Identity(x) })");
   EXPECT_EQ(model.graph().output(0).name(), "x");
   EXPECT_EQ(model.graph().output(1).name(), "y");
   EXPECT_THAT(lines_of(model), ElementsAre("y = Identity(x)"));
+}
+
+TEST(RoundTrip, PartsOfASplitThatNothingUsesStay) {
+  const char* text = R"(<ir_version: 8, opset_import: ["" : 13]>
+    g (float[2, 6] x) => (float[2, 2] y) <int64[3] sizes = {2, 3, 1}> {
+      y, a, b = Split<axis = 1>(x, sizes)
+    })";
+  const auto model = import_text(text);
+  ASSERT_TRUE(model) << error_of(model);
+  EXPECT_THAT(kinds_of(model->graph), ElementsAre("input", "Split"));
+  EXPECT_EQ(exported(*model).graph().node(0).output_size(), 3);
 }
 
 // ---- Initializers -------------------------------------------------------------------------------
@@ -115,8 +126,8 @@ constexpr const char* listed_initializer = R"(
   })";
 
 TEST(Initializers, AreConstantsInOldFilesThoughListedAsInputs) {
-  const auto model =
-      import_text(std::string(R"(<ir_version: 3, opset_import: ["" : 8]>)") + listed_initializer);
+  const auto model = import_text(
+      std::string(R"(<ir_version: 3, opset_import: ["" : 8, "custom" : 1]>)") + listed_initializer);
   ASSERT_TRUE(model) << error_of(model);
   EXPECT_EQ(model->graph.inputs().size(), 1U);
   const auto out = exported(*model);
@@ -128,7 +139,7 @@ TEST(Initializers, AreConstantsInOldFilesThoughListedAsInputs) {
 
 TEST(Initializers, MayBeOverriddenInNewFilesIfListed) {
   const std::string text =
-      std::string(R"(<ir_version: 8, opset_import: ["" : 13]>)") + listed_initializer;
+      std::string(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>)") + listed_initializer;
   const auto model = import_text(text);
   ASSERT_TRUE(model) << error_of(model);
   EXPECT_THAT(kinds_of(model->graph), ElementsAre("input", "input", "MatMul"));
@@ -145,7 +156,7 @@ TEST(Initializers, MayBeOverriddenInNewFilesIfListed) {
 }
 
 TEST(Initializers, OldFilesGainNoInputs) {
-  const auto model = round_trip(R"(<ir_version: 3, opset_import: ["" : 8]>
+  const auto model = round_trip(R"(<ir_version: 3, opset_import: ["" : 8, "custom" : 1]>
     g (float[2] x) => (float[2] y) {
       c = Constant <value: tensor = float[2] {1, 2}> ()
       y = custom.Add(x, c)
@@ -155,7 +166,7 @@ TEST(Initializers, OldFilesGainNoInputs) {
 }
 
 TEST(Initializers, OfTypesThatOnlyTravel) {
-  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13]>
+  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[2] x) => (float[2] y) { y = custom.Lookup(x, words, thin) })");
   auto& words = *message.mutable_graph()->add_initializer();
   words.set_name("words");
@@ -183,7 +194,7 @@ TEST(Initializers, OfTypesThatOnlyTravel) {
 
 /// The contents of an initializer after import.
 Constant contents_of(const ::onnx::TensorProto& tensor) {
-  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13]>
+  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[2] x) => (float[2] y) { y = custom.Use(x, w) })");
   *message.mutable_graph()->add_initializer() = tensor;
   message.mutable_graph()->mutable_initializer(0)->set_name("w");
@@ -256,7 +267,7 @@ TEST(TypedFields, RawDataIsTakenAsItIs) {
 }
 
 TEST(TypedFields, LargeOnesAreViewsOfTheFile) {
-  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13]>
+  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[2] x) => (float[2] y) { y = custom.Use(x, packed, raw) })");
   auto& packed = *message.mutable_graph()->add_initializer();
   packed = tensor_of(DataType::f32, {1000});
@@ -307,7 +318,7 @@ TEST(OperatorSets, AliasOfTheStandardDomain) {
 }
 
 TEST(OpaqueNodes, HaveTheTypesThatTheFileDeclares) {
-  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13]>
+  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[N, 2] x) => (float[N, 5] y) { t = custom.Make(x)  y = MatMul(x, t) })");
   auto& declared = *message.mutable_graph()->add_value_info();
   declared.set_name("t");
@@ -326,7 +337,7 @@ TEST(OpaqueNodes, HaveTheTypesThatTheFileDeclares) {
 }
 
 TEST(OpaqueNodes, KeepOptionalInputsAndOutputs) {
-  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13]>
+  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[2] x) => (float[2] y) { a, b, y = custom.Many(x, x, x) })");
   message.mutable_graph()->mutable_node(0)->set_input(1, "");
   message.mutable_graph()->mutable_node(0)->set_output(1, "");
@@ -336,7 +347,7 @@ TEST(OpaqueNodes, KeepOptionalInputsAndOutputs) {
 }
 
 TEST(OpaqueNodes, QuantizationStays) {
-  const auto model = round_trip(R"(<ir_version: 8, opset_import: ["" : 13]>
+  const auto model = round_trip(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[2] x) => (float[2] y) <float s = {0.5}, uint8 zero = {3}, uint8[2] q = {1, 2}> {
       weights = DequantizeLinear(q, s, zero)
       t = QuantizeLinear(x, s, zero)

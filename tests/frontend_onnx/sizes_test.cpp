@@ -24,7 +24,7 @@ TensorType type_of_output(const Graph& graph, std::size_t i) {
 }
 
 TEST(Sizes, NamedOnesAreSymbolsAndUnnamedOnesGetTheirOwn) {
-  const auto model = import_text(R"(<ir_version: 8, opset_import: ["" : 13]>
+  const auto model = import_text(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[N, ?, 3] x, float[N, ?] v) => (float[N] y) { y = custom.Use(x, v) })");
   ASSERT_TRUE(model) << error_of(model);
   EXPECT_EQ(text(type_of_input(model->graph, 0)), "f32[N, x_1, 3]");
@@ -37,7 +37,7 @@ TEST(Sizes, NamedOnesAreSymbolsAndUnnamedOnesGetTheirOwn) {
 }
 
 TEST(Sizes, NamesThatAreNoWordsComeOutAsTheyWere) {
-  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13]>
+  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[A, B] x) => (float[A, B] y) { y = Relu(x) })");
   auto& shape = *message.mutable_graph()
                      ->mutable_input(0)
@@ -56,7 +56,7 @@ TEST(Sizes, NamesThatAreNoWordsComeOutAsTheyWere) {
 }
 
 TEST(Sizes, QuestionMarksAreNoNames) {
-  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13]>
+  auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[A, B] x) => (float[A, B] y) { y = Relu(x) })");
   for (auto& size : *message.mutable_graph()
                          ->mutable_input(0)
@@ -70,7 +70,7 @@ TEST(Sizes, QuestionMarksAreNoNames) {
   EXPECT_EQ(text(type_of_input(model->graph, 0)), "f32[x_0, x_1]");
 }
 
-constexpr const char* with_reshape = R"(<ir_version: 8, opset_import: ["" : 13]>
+constexpr const char* with_reshape = R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
   g (float[N, C, 6] x) => (float[?, ?] y)
   <int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, int64[1] three = {3}> {
     s = Shape(x)
@@ -101,7 +101,7 @@ TEST(Sizes, ExportComputesThemAgain) {
 }
 
 TEST(Sizes, OverridesReplaceASymbolEverywhere) {
-  const std::string graph = R"(<ir_version: 8, opset_import: ["" : 13]>
+  const std::string graph = R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[N, C] x, float[N] v) => (float[N, C] y) { y = Relu(x) })";
   ImportOptions options;
   options.shapes["x"] = {4, Dimension::symbol("C")};
@@ -118,7 +118,7 @@ TEST(Sizes, OverridesReplaceASymbolEverywhere) {
 TEST(Sizes, OverridesMayGiveSymbols) {
   ImportOptions options;
   options.shapes["x"] = {Dimension::symbol("batch"), 3};
-  const auto model = import_text(R"(<ir_version: 8, opset_import: ["" : 13]>
+  const auto model = import_text(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[1, 3] x) => (float[1, 3] y) { y = Relu(x) })",
                                  options);
   ASSERT_TRUE(model) << error_of(model);
@@ -128,7 +128,7 @@ TEST(Sizes, OverridesMayGiveSymbols) {
 }
 
 TEST(Sizes, BoundInputsAreParameters) {
-  const std::string graph = R"(<ir_version: 8, opset_import: ["" : 13]>
+  const std::string graph = R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[2, 6] x, int64[2] target) => (float[?, ?] y) { y = Reshape(x, target) })";
   const auto unbound = import_text(graph);
   ASSERT_TRUE(unbound) << error_of(unbound);
@@ -143,7 +143,7 @@ TEST(Sizes, BoundInputsAreParameters) {
 }
 
 TEST(Sizes, KnownContentsAreFolded) {
-  const auto model = import_text(R"(<ir_version: 8, opset_import: ["" : 13]>
+  const auto model = import_text(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[2, 6] x) => (int64[2] s) { s = Shape(x) })");
   ASSERT_TRUE(model) << error_of(model);
   EXPECT_THAT(kinds_of(model->graph), ElementsAre("input", "constant"));

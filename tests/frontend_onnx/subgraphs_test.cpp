@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* with_if = R"(<ir_version: 8, opset_import: ["" : 13]>
+constexpr const char* with_if = R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
   g (float[2] x, bool c) => (float[2] y) <float[2] w = {1, 2}> {
     t = Neg(x)
     y = If (c) <then_branch = a () => (float[2] p) { u = Add(t, w)  p = Relu(u) },
@@ -30,7 +30,7 @@ TEST(Subgraphs, CapturedNames) {
 }
 
 TEST(Subgraphs, CaptureOfANestedScope) {
-  const auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13]>
+  const auto message = parse_text(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[2] x, bool c) => (float[2] y) {
       y = If (c) <then_branch = a () => (float[2] p) {
           inner = Neg(x)
@@ -101,7 +101,7 @@ TEST(Subgraphs, CapturedNamesAreKeptWhenTheValueHasAnotherName) {
 }
 
 TEST(Subgraphs, OneNameForTwoValuesIsSplit) {
-  const auto model = import_text(R"(<ir_version: 8, opset_import: ["" : 13]>
+  const auto model = import_text(R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[2] x, bool c) => (float[2] t, float[2] y) {
       t = Neg(x)
       y = If (c) <then_branch = a () => (float[2] p) { p = Relu(t) },

@@ -71,6 +71,34 @@ TEST(SampledCheck, OpaqueNodesAreCut) {
   EXPECT_FALSE(other->passed);
 }
 
+/// Adds a large number and takes it away again, which loses digits in f32: some 3e-5 here, where
+/// elements are of all magnitudes up to 3.
+TEST(SampledCheck, InsideALargeElementExcusesMoreRounding) {
+  auto with = [](std::string_view last) {
+    return parsed(std::string(R"(graph "g"
+  input %0 "x" : f32[100]
+  %1 = ConstantOfShape{shape=[], value=1000.0}()
+  %2 = Add(%0, %1)
+  %3 = Sub(%2, %1)
+  %4 = opaque "com.example" "Widget" "" "unknown" (%3) : f32[100]
+)") + std::string(last));
+  };
+  auto without = [](std::string_view last) {
+    return parsed(std::string(R"(graph "g"
+  input %3 "x" : f32[100]
+  %4 = opaque "com.example" "Widget" "" "unknown" (%3) : f32[100]
+)") + std::string(last));
+  };
+  const auto inside =
+      compare_on_random_inputs(with("output \"z\" = %4\n"), without("output \"z\" = %4\n"), {});
+  ASSERT_TRUE(inside.has_value()) << inside.error().message;
+  EXPECT_TRUE(inside->passed) << inside->difference;
+  const auto output =
+      compare_on_random_inputs(with("output \"z\" = %3\n"), without("output \"z\" = %3\n"), {});
+  ASSERT_TRUE(output.has_value()) << output.error().message;
+  EXPECT_FALSE(output->passed);
+}
+
 TEST(SampledCheck, AnOriginalThatCannotRunIsAnError) {
   const Graph original = parsed(R"(graph "g"
   input %0 "x" : f32[4]

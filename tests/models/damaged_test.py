@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""600 damaged models through `lemma optimize`: one clear line each, no crash, nothing written."""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+LEAST_REJECTED = 300  # so that a corpus of harmless files would not pass
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lemma", required=True, help="the program to test")
+    lemma = parser.parse_args().lemma
+    sanitized = subprocess.run([lemma, "--version"], env={"ASAN_OPTIONS": "help=1"}, capture_output=True, text=True)
+    unlimited = ["--memory-limit", "0"] if "AddressSanitizer" in sanitized.stdout + sanitized.stderr else []
+    done = subprocess.run([sys.executable, ROOT / "scripts" / "damaged" / "run", "--lemma", lemma, "--count", "600",
+                           "--time-limit", "60", "--json", *unlimited], capture_output=True, text=True)
+    if not done.stdout:
+        sys.exit(f"scripts/damaged/run failed: {done.stderr}")
+    report = json.loads(done.stdout)
+    for name, tests in report["tests"].items():
+        for test in tests if name != "passed" else ():
+            print(f"{name}: {test['name']}: {test['reason']}")
+    print(f"{report['passed']} of {report['files']} files behave, {report['to_reject']} of them to be rejected")
+    behaves = done.returncode == 0 and report["passed"] == report["files"] == 600
+    sys.exit(0 if behaves and report["to_reject"] >= LEAST_REJECTED else 1)
+
+
+if __name__ == "__main__":
+    main()
