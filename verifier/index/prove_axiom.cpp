@@ -377,7 +377,7 @@ class CaseProof {
   Graph left_, right_;  // without composite operators
 };
 
-/// The definitions of all operations, as text.
+/// The definitions of all operations and the types of their outputs, as text.
 std::string definitions_of(const Graph& graph) {
   std::string result;
   const auto expanded = expand_composites(graph);
@@ -386,6 +386,7 @@ std::string definitions_of(const Graph& graph) {
     if (node.kind != NodeKind::operation) continue;
     const std::vector<TensorType> types = expanded->input_types(node);
     result += text(expanded->op(node).define({types, node.attributes, node.output_count})) + "\n";
+    for (const TensorType& type : expanded->output_types(node)) result += text(type) + "\n";
   }
   return result;
 }
