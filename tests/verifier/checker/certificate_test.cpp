@@ -137,7 +137,7 @@ TEST(Certificate, DimensionsOfAnAxiomAreNotNegative) {
       "step slice_of_slice backward 0 at 0: x=x, A=[], C=[], q=n + 1, r=0, s=0, t=-1, u=0", table(),
       terms);
   ASSERT_TRUE(step) << step.error().message;
-  const auto cases = forward_cases(slices);
+  const auto cases = cases_of(slices);
   ASSERT_TRUE(cases);
   checker::Replay replay(terms, cases->at(0), DataType::f32);
   ASSERT_TRUE(replay.begin());
@@ -179,7 +179,7 @@ TEST(RequiredCases, OfBothDirectionsAreThoseOfEither) {
   const Substitution both = rule(
       "rule both\n  x : [A..]\n  y : [B..]\n  group A : 0..1\n  group B : 0..1\n"
       "  Sub(x, y) = Add(x, Neg(y))\n");
-  EXPECT_EQ(required_cases(both)->size(), forward_cases(both)->size());
+  EXPECT_EQ(required_cases(both)->size(), cases_of(both)->size());
 }
 
 }  // namespace
