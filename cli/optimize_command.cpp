@@ -288,6 +288,11 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--strategy", common.strategy, "saturation, or none: only read and write")
       ->check(CLI::IsMember({"saturation", "none"}))
       ->capture_default_str();
+  command
+      ->add_option("--fp-class", common.rounding_class,
+                   "the worst that rules may do to floating-point numbers")
+      ->check(CLI::IsMember({"bitwise", "reassociation", "distributive", "unsafe"}))
+      ->capture_default_str();
   command->add_option("--shape", common.shapes,
                       "fix an input's sizes, NAME:1,3,224,224; a name keeps "
                       "a size dynamic, NAME:batch,3,224,224 (may be repeated)");
