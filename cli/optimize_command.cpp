@@ -14,6 +14,7 @@
 #include "cli/child_process.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
+#include "cli/html_report.h"
 #include "cli/optimize_request.h"
 #include "cli/table.h"
 
@@ -221,6 +222,15 @@ class Progress {
   Clock::time_point start_ = Clock::now();
 };
 
+/// A page for people if the file's name says so, else JSON.
+Result<void> write_report(const OptimizeArguments& arguments, const std::string& rules_directory,
+                          const std::vector<OptimizeAnswer>& answers, const std::string& json) {
+  if (fs::path(arguments.report).extension() != ".html")
+    return write_file_atomically(arguments.report, json + "\n");
+  LEMMA_ASSIGN_OR_RETURN(const RuleDatabase rules, load_rules(rules_directory));
+  return write_file_atomically(arguments.report, html_report(answers, rules));
+}
+
 ExitCode run_optimize(const OptimizeArguments& arguments) {
   auto requests = plan(arguments);
   if (!requests) {
@@ -258,7 +268,7 @@ ExitCode run_optimize(const OptimizeArguments& arguments) {
   }
   const std::string json = report_json(answers).dump(2, ' ', false, Json::error_handler_t::replace);
   if (!arguments.report.empty()) {
-    auto written = write_file_atomically(arguments.report, json + "\n");
+    auto written = write_report(arguments, requests->front().rules_directory, answers, json);
     if (!written) {
       std::cerr << printable("lemma: " + written.error().message) << "\n";
       return ExitCode::bad_input;
@@ -325,7 +335,8 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--seed", common.check.seed, "of the random inputs")->capture_default_str();
   command->add_flag("--external-data", common.external_data,
                     "write weights to a file of their own");
-  command->add_option("--report", arguments->report, "write a JSON report to this file");
+  command->add_option("--report", arguments->report,
+                      "write a report to this file: a page if it ends in .html, else JSON");
   command->add_flag("--json", arguments->json, "print one JSON object instead of the table");
   command->callback([arguments, &exit_code] { exit_code = run_optimize(*arguments); });
 }
