@@ -141,25 +141,30 @@ Json report_json(const std::vector<OptimizeAnswer>& answers) {
   for (const OptimizeAnswer& answer : answers) {
     Json rules = Json::object();
     for (const RuleUse& use : answer.rules_used) rules[use.rule] = use.count;
-    models.push_back({{"model", answer.model},
-                      {"output", is_written(answer) ? Json(answer.output) : Json(nullptr)},
-                      {"status", answer.status},
-                      {"message", answer.message},
-                      {"cost_before", answer.before.cost_seconds},
-                      {"cost_after", answer.after.cost_seconds},
-                      {"latency_before_ms", nullptr},
-                      {"latency_after_ms", nullptr},
-                      {"max_error", answer.max_error},
-                      {"smallest_passing_tolerance_scale", answer.smallest_passing_scale},
-                      {"samples_compared", answer.samples_compared},
-                      {"rules_used", rules},
-                      {"seconds", answer.seconds},
-                      {"before", figures_json(answer.before)},
-                      {"after", figures_json(answer.after)},
-                      {"opaque_operators", answer.opaque_operators},
-                      {"egraph_nodes", answer.egraph_nodes},
-                      {"stop_reason", answer.stop_reason},
-                      {"peak_memory_bytes", answer.peak_memory_bytes}});
+    const bool bounded = answer.extraction_bounded;
+    models.push_back(
+        {{"model", answer.model},
+         {"output", is_written(answer) ? Json(answer.output) : Json(nullptr)},
+         {"status", answer.status},
+         {"message", answer.message},
+         {"cost_before", answer.before.cost_seconds},
+         {"cost_after", answer.after.cost_seconds},
+         {"latency_before_ms", nullptr},
+         {"latency_after_ms", nullptr},
+         {"max_error", answer.max_error},
+         {"smallest_passing_tolerance_scale", answer.smallest_passing_scale},
+         {"samples_compared", answer.samples_compared},
+         {"rules_used", rules},
+         {"seconds", answer.seconds},
+         {"before", figures_json(answer.before)},
+         {"after", figures_json(answer.after)},
+         {"opaque_operators", answer.opaque_operators},
+         {"egraph_nodes", answer.egraph_nodes},
+         {"extraction_cost", bounded ? Json(answer.extraction_cost) : Json()},
+         {"extraction_lower_bound", bounded ? Json(answer.extraction_lower_bound) : Json()},
+         {"extraction_optimal", answer.extraction_optimal},
+         {"stop_reason", answer.stop_reason},
+         {"peak_memory_bytes", answer.peak_memory_bytes}});
   }
   return {{"models", models}};
 }
@@ -316,6 +321,11 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command->add_option("--node-limit", common.node_limit, "nodes of the e-graph; 0: the default")
       ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--exact-extraction", common.exact_extraction_seconds,
+                   "seconds to prove that no choice from the e-graph is cheaper, or to find one")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command->add_option("--jobs", arguments->jobs, "models at a time")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -54,6 +54,7 @@ Result<Graph> improve(const OptimizeRequest& request, const Graph& original,
   options.time_limit_seconds = request.time_limit_seconds;
   if (request.node_limit > 0) options.node_limit = static_cast<std::size_t>(request.node_limit);
   if (request.iterations > 0) options.iterations = static_cast<std::size_t>(request.iterations);
+  options.exact_extraction_seconds = request.exact_extraction_seconds;
   options.fold.threads = request.threads;
   options.on_stage = say_stage;
   LEMMA_ASSIGN_OR_RETURN(SearchResult found, optimize(original, allowed, model, options));
@@ -61,6 +62,12 @@ Result<Graph> improve(const OptimizeRequest& request, const Graph& original,
   answer.after = figures_of(found.after);
   answer.stop_reason = found.stop_reason;
   answer.egraph_nodes = static_cast<std::int64_t>(found.egraph_nodes);
+  if (found.extraction) {
+    answer.extraction_bounded = true;
+    answer.extraction_cost = found.extraction->cost;
+    answer.extraction_lower_bound = found.extraction->lower_bound;
+    answer.extraction_optimal = found.extraction->optimal;
+  }
   answer.status = "unchanged";
   if (!found.improved) return found.graph;
 
