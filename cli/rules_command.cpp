@@ -10,6 +10,7 @@
 #include "cli/atomic_file.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
+#include "cli/rules_exchange.h"
 #include "cli/table.h"
 #include "ir/rule_database.h"
 #include "verifier/verify_database.h"
@@ -180,6 +181,7 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
   list->add_option("--rules", arguments->directory, "folder of axioms and rules");
   list->add_flag("--json", arguments->json, "print one JSON object");
   list->callback([arguments, &exit_code] { exit_code = run_list(*arguments); });
+  add_rules_exchange(*command, exit_code);
 }
 
 }  // namespace lemma
