@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "ir/substitution.h"
 #include "verifier/verdict.h"
@@ -27,5 +28,13 @@ struct Sampling {
 /// small integers, evaluated in exact integers or a prime field; where an operator leaves those,
 /// reals in f64 with a relative tolerance of 1e-9.
 Sampling sample(const Substitution& rule, const SamplingOptions& options = {});
+
+/// An instance whose left side is well typed, and whether the right side is defined and equal.
+struct LabelledInstance {
+  RuleBindings bindings;
+  bool holds = false;
+};
+std::vector<LabelledInstance> label_instances(const Substitution& rule,
+                                              const SamplingOptions& options);
 
 }  // namespace lemma::verifier
