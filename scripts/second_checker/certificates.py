@@ -10,7 +10,7 @@ from second_checker.language import literal_text, parse_rules, Parser, text_of, 
 from second_checker.cases import Case, input_types, is_well_typed, required_cases
 
 FORMAT = "lemma certificate 1"
-VERSION = "1"
+VERSION = "2"
 CLASSES = ("unknown", "bitwise", "reassociation", "distributive", "unsafe")
 
 
