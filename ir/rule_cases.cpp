@@ -350,12 +350,14 @@ void bind_equalities(const Substitution& rule, RuleBindings& bindings) {
   for (const RuleCondition& condition : rule.conditions) {
     if (condition.kind != RuleCondition::Kind::equal) continue;
     const RuleExpression& variable = condition.arguments[0];
-    const auto known = variable.kind == RuleExpression::Kind::variable
-                           ? bindings.dimensions.find(variable.name)
-                           : bindings.dimensions.end();
-    if (known == bindings.dimensions.end()) continue;
-    if (const auto value = evaluate_dimension(condition.arguments[1], bindings))
-      known->second = *value;
+    if (variable.kind != RuleExpression::Kind::variable) continue;
+    const auto value = evaluate_dimension(condition.arguments[1], bindings);
+    if (!value) continue;
+    const auto known = bindings.dimensions.find(variable.name);
+    if (known != bindings.dimensions.end()) known->second = *value;
+    for (const RuleParameter& parameter : rule.parameters)
+      if (parameter.name == variable.name && parameter.range == RuleParameter::Range::dimension)
+        bindings.parameters[parameter.name] = *value;
   }
 }
 

@@ -225,6 +225,7 @@ def is_excluded(rule, values):
 def bind_equalities(rule, values):
     """`NAME == EXPRESSION` gives a dimension variable its value, one condition after the other."""
     names = set(rule.dimension_names())
+    names |= {name for name, (kind, _) in rule.parameters.items() if kind == "dimension"}
     for kind, arguments in rule.conditions:
         if kind != "==" or arguments[0][0] != "variable" or arguments[0][1] not in names:
             continue

@@ -50,6 +50,18 @@ void replace_variable(RuleExpression& in, const std::string& name, const RuleExp
   for (RuleExpression& argument : in.arguments) replace_variable(argument, name, by);
 }
 
+bool is_dimension(const RuleParameter& parameter) {
+  return parameter.range == RuleParameter::Range::dimension;
+}
+
+/// The values of dimension variables and of parameters that are dimensions.
+DimensionBindings dimensions_of(const RuleBindings& bindings) {
+  DimensionBindings result = bindings.dimensions;
+  for (const auto& [name, value] : bindings.parameters)
+    if (const auto* dimension = std::get_if<Dimension>(&value)) result.emplace(name, *dimension);
+  return result;
+}
+
 /// "n == 1" or "n == m"
 struct Atom {
   std::string name;
@@ -60,6 +72,7 @@ class ConditionSearch {
  public:
   ConditionSearch(const Substitution& rule, const AxiomSet& axioms)
       : rule_(rule), axioms_(axioms), names_(variables_in_order(rule)) {
+    for (const RuleParameter& parameter : rule.parameters) names_.push_back(parameter.name);
     for (const RuleGroup& group : rule.groups) {
       Shape shape;
       for (std::size_t i = 0; i < group.minimum; ++i)
@@ -70,7 +83,9 @@ class ConditionSearch {
 
   /// Nothing if no condition was found.
   std::optional<ConditionedRule> run() {
-    if (!rule_.parameters.empty() || rule_.bidirectional) return std::nullopt;
+    if (rule_.bidirectional ||
+        !std::all_of(rule_.parameters.begin(), rule_.parameters.end(), is_dimension))
+      return std::nullopt;
     const auto defined = solved({});
     if (!defined) return std::nullopt;
     auto base = conditioned(*defined);
@@ -89,6 +104,10 @@ class ConditionSearch {
     RuleBindings result = ranks_;
     for (const std::string& name : names_)
       result.dimensions[name] = equations.reduced(Dimension::symbol(name));
+    for (const RuleParameter& parameter : rule_.parameters) {
+      result.parameters[parameter.name] = result.dimensions.at(parameter.name);
+      result.dimensions.erase(parameter.name);
+    }
     return result;
   }
 
@@ -180,10 +199,9 @@ class ConditionSearch {
   }
 
   static bool meets(const LabelledInstance& instance, const Atom& atom) {
-    const auto value = substitute(
-        atom.value, {instance.bindings.dimensions.begin(), instance.bindings.dimensions.end()});
-    const auto own = instance.bindings.dimensions.find(atom.name);
-    return own != instance.bindings.dimensions.end() && own->second == value;
+    const DimensionBindings values = dimensions_of(instance.bindings);
+    const auto own = values.find(atom.name);
+    return own != values.end() && own->second == substitute(atom.value, values);
   }
 
   struct Candidate {

@@ -9,7 +9,8 @@
 //      Of these the one that most instances on which the sides agree meet is tried first.
 //
 // The conditions become part of the rule (its `where`), which is then proved like any other: what
-// is said here is believed by nobody. Rules with parameters are proved or refuted as they are.
+// is said here is believed by nobody. Rules with parameters other
+// than `dimension`, and rules with `=`, are proved or refuted as they are.
 
 #include <string>
 #include <vector>

@@ -35,7 +35,10 @@ class RuleExporter {
   explicit RuleExporter(const Substitution& rule) : rule_(rule) {}
 
   Result<TasoRule> run() {
-    if (!rule_.parameters.empty()) return unsupported("parameters");
+    for (const RuleParameter& parameter : rule_.parameters) {
+      if (parameter.range != RuleParameter::Range::dimension) return unsupported("parameters");
+      bindings_.parameters[parameter.name] = Dimension::symbol(parameter.name);
+    }
     bind();
     number_inputs();
     TasoRule result;
@@ -236,6 +239,11 @@ std::string text_without_names(const Substitution& rule) {
     for (auto& [name, expression] : term.attributes) rename(expression, names);
   for (RuleCondition& condition : plain.conditions)
     for (RuleExpression& argument : condition.arguments) rename(argument, names);
+  for (RuleParameter& parameter : plain.parameters)
+    if (const auto name = names.find(parameter.name); name != names.end())
+      parameter.name = name->second;
+  std::sort(plain.parameters.begin(), plain.parameters.end(),
+            [](const RuleParameter& a, const RuleParameter& b) { return a.name < b.name; });
   for (RuleGroup& group : plain.groups) {
     const auto name = names.find(group.name);
     if (name != names.end()) group.name = name->second;

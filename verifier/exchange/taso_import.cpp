@@ -426,6 +426,8 @@ class RuleImporter {
       text += fmt::format("  {} : [{}]\n", input.term, fmt::join(sizes, ", "));
       if (ranks_.is_empty(id)) empty.insert(group);
     }
+    for (const std::string& group : undeclared_groups())
+      text += fmt::format("  param {} : dimension\n", group);
     std::vector<std::string> conditions;
     for (const std::string& group : empty) conditions.push_back(fmt::format("len({}) == 0", group));
     if (!conditions.empty()) text += fmt::format("  where {}\n", fmt::join(conditions, ", "));
@@ -435,6 +437,22 @@ class RuleImporter {
       right.push_back(at(target_, output.target).term);
     }
     return text + fmt::format("  {}\n    => {}\n", fmt::join(left, " & "), fmt::join(right, " & "));
+  }
+
+  /// Numbers of groups that no declared size speaks of.
+  std::vector<std::string> undeclared_groups() const {
+    std::map<std::string, int> declared;
+    for (const auto& [id, input] : inputs_)
+      for (const Dimension& size : reduced(input.shape)) collect_symbols(size, declared);
+    std::set<std::string> result;
+    std::size_t convolutions = 0;
+    for (const TasoOperator& op : rule_.source) {
+      if (op.type != static_cast<std::int64_t>(TasoType::conv2d)) continue;
+      const auto symbol =
+          reduced(Dimension::symbol(fmt::format("group_{}", ++convolutions))).as_symbol();
+      if (symbol && !declared.contains(*symbol)) result.insert(*symbol);
+    }
+    return {result.begin(), result.end()};
   }
 
   static const Value& at(const std::vector<std::vector<Value>>& side, const TasoTensor& tensor) {
