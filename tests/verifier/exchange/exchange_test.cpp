@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <set>
 
 #include "ir/rule_database.h"
@@ -136,8 +138,7 @@ TEST(TasoExport, LeavesOutWhatTasoHasNoWordsFor) {
                     "  MatMul(x, y) => MatMul(x, y)\n"),
             "TASO would read another rule: no conditions");
   EXPECT_EQ(message("rule a\n  x : [n]\n  Neg(x) => Neg(x)\n"), "the operator Neg");
-  EXPECT_EQ(message("rule a\n  x : [n]\n  Relu(x) => x\n"),
-            "an output that is an input");
+  EXPECT_EQ(message("rule a\n  x : [n]\n  Relu(x) => x\n"), "an output that is an input");
 }
 
 // ---- Conditions -------------------------------------------------------------------------------
@@ -172,9 +173,9 @@ TEST(Conditions, AreWhatTheRightSideNeeds) {
 }
 
 TEST(Conditions, AreNotAddedToWhatIsTrue) {
-  const ConditionedRule decided =
-      decide("rule associates\n  a : [m, k]\n  b : [k, l]\n  c : [l, n]\n"
-             "  MatMul(MatMul(a, b), c) => MatMul(a, MatMul(b, c))\n");
+  const ConditionedRule decided = decide(
+      "rule associates\n  a : [m, k]\n  b : [k, l]\n  c : [l, n]\n"
+      "  MatMul(MatMul(a, b), c) => MatMul(a, MatMul(b, c))\n");
   EXPECT_TRUE(verifier::is_proved(decided.verdict));
   EXPECT_TRUE(decided.added.empty());
 }
@@ -191,13 +192,15 @@ TEST(Conditions, DoNotSaveWhatIsFalse) {
 }
 
 /// Conditions that exclude instances on which both sides agree are too strong.
-TEST(Conditions, KeepAllInstancesOnWhichTheSidesAgree) {
-  for (const Substitution& rule : import_rules(*read_taso(small_file())).rules) {
+void expect_weak_conditions(const std::vector<Substitution>& rules, std::size_t expected) {
+  std::size_t conditioned = 0;
+  for (const Substitution& rule : rules) {
     const ConditionedRule decided = verifier::prove_under_conditions(rule, shipped_axioms());
     if (!verifier::is_proved(decided.verdict) || decided.added.empty()) continue;
+    ++conditioned;
     std::size_t agreeing = 0, kept = 0;
     for (const verifier::LabelledInstance& instance :
-         verifier::label_instances(rule, {150, 20'000, 99})) {
+         verifier::label_instances(rule, {600, 40'000, 99})) {
       Substitution conditions = decided.rule;
       conditions.inputs = rule.inputs;  // whose variables the instance has
       const bool meets = conditions_hold(conditions, instance.bindings);
@@ -208,6 +211,22 @@ TEST(Conditions, KeepAllInstancesOnWhichTheSidesAgree) {
     EXPECT_GT(agreeing, 0U) << rule.name;
     EXPECT_EQ(kept, agreeing) << rule.name;
   }
+  EXPECT_EQ(conditioned, expected);
+}
+
+TEST(Conditions, KeepAllInstancesOnWhichTheSidesAgree) {
+  expect_weak_conditions(import_rules(*read_taso(small_file())).rules, 4);
+}
+
+TEST(Conditions, KeepAllInstancesOnWhichTheSidesOfTasosRulesAgree) {
+  const char* shared = std::getenv("LEMMA_SHARED");
+  const auto bytes =
+      read_text_file(std::filesystem::path(shared != nullptr ? shared : "../shared") /
+                     "peers/taso/graph_subst.pb");
+  if (!bytes) GTEST_SKIP() << "TASO's file is absent";
+  const ImportedRules imported = import_rules(*read_taso(*bytes));
+  EXPECT_EQ(imported.rules.size(), 133U);
+  expect_weak_conditions(imported.rules, 28);
 }
 
 // ---- Certificates under conditions ------------------------------------------------------------
@@ -268,7 +287,8 @@ TEST(Certificates, WithoutStepsProveNothingButTheSame) {
 // ---- Equations --------------------------------------------------------------------------------
 
 TEST(SizeEquations, SolveForTheLaterSymbol) {
-  const Dimension a = Dimension::symbol("a"), b = Dimension::symbol("b"), c = Dimension::symbol("c");
+  const Dimension a = Dimension::symbol("a"), b = Dimension::symbol("b"),
+                  c = Dimension::symbol("c");
   verifier::SizeEquations equations({"a", "b", "c"});
   equations.add(a + b - c - Dimension(2));
   EXPECT_EQ(equations.reduced(c), a + b - Dimension(2));
