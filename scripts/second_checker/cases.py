@@ -222,12 +222,29 @@ def is_excluded(rule, values):
                for one in rule.conditions)
 
 
+def bind_equalities(rule, values):
+    """`NAME == EXPRESSION` gives a dimension variable its value, one condition after the other."""
+    names = set(rule.dimension_names())
+    names |= {name for name, (kind, _) in rule.parameters.items() if kind == "dimension"}
+    for kind, arguments in rule.conditions:
+        if kind != "==" or arguments[0][0] != "variable" or arguments[0][1] not in names:
+            continue
+        try:
+            value = evaluate(arguments[1], values)
+        except Refused:
+            continue
+        if isinstance(value, Size):
+            values = {**values, arguments[0][1]: value}
+    return values
+
+
 def choices(rule, groups):
     start = {**groups, **{name: symbol(name) for name in rule.dimension_names()}}
     found = [start]
     for name in rule.parameters:
         found = [{**before, name: value} for before in found
                  for value in parameter_values(rule, name, before)]
+    found = [bind_equalities(rule, one) for one in found]
     return [one for one in found if not is_excluded(rule, one)]
 
 

@@ -9,6 +9,7 @@
 #include "ir/interpreter/compare.h"
 #include "ir/interpreter/random.h"
 #include "ir/interpreter/run.h"
+#include "ir/rule_cases.h"
 #include "ir/substitution_use.h"
 
 namespace lemma::verifier {
@@ -52,6 +53,7 @@ class InstanceChooser {
     instance_ = {};
     choose_groups();
     choose_dimensions();
+    bind_equalities(rule_, instance_.bindings);
     if (!choose_inputs()) return std::nullopt;
     choose_target_shapes();
     if (!choose_parameters()) return std::nullopt;
@@ -130,6 +132,7 @@ class InstanceChooser {
       if (!shape) return false;
       const Dimension count = element_count(std::get<Shape>(*shape));
       if (!count.is_constant() || count.offset() > element_limit) return false;
+      if (!has_sizes(std::get<Shape>(*shape))) return false;
       instance_.inputs.push_back(
           {input.data_type == DataType::undefined ? DataType::f32 : input.data_type,
            std::get<Shape>(std::move(*shape))});
@@ -450,6 +453,25 @@ RoundingError measure_rounding(const Substitution& rule, DataType real,
     std::optional<Refuted> counterexample;
     if (!evaluation.build(counterexample) || counterexample) continue;
     if (evaluation.round(result)) ++result.instances;
+  }
+  return result;
+}
+
+std::vector<LabelledInstance> label_instances(const Substitution& rule,
+                                              const SamplingOptions& options) {
+  std::vector<LabelledInstance> result;
+  Chooser choose(options.seed);
+  InstanceChooser instances(rule, choose);
+  for (std::size_t attempt = 0; attempt < options.attempts && result.size() < options.wanted;
+       ++attempt) {
+    const auto instance = instances.next();
+    if (!instance) continue;
+    std::optional<Refuted> counterexample;
+    std::string failure;
+    Evaluation evaluation(rule, *instance, options.seed + attempt);
+    if (!evaluation.build(counterexample)) continue;
+    if (!counterexample && !evaluation.evaluate(counterexample, failure)) continue;
+    result.push_back({instance->bindings, !counterexample});
   }
   return result;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "ir/substitution.h"
 #include "verifier/verdict.h"
@@ -42,5 +43,13 @@ struct RoundingError {
 /// that a rule states are kept.
 RoundingError measure_rounding(const Substitution& rule, DataType real,
                                const SamplingOptions& options = {});
+
+/// An instance whose left side is well typed, and whether the right side is defined and equal.
+struct LabelledInstance {
+  RuleBindings bindings;
+  bool holds = false;
+};
+std::vector<LabelledInstance> label_instances(const Substitution& rule,
+                                              const SamplingOptions& options);
 
 }  // namespace lemma::verifier
