@@ -46,17 +46,26 @@ void saturate_sum(benchmark::State& state) {
   limits.max_iterations = 1000;
   limits.max_seconds = 600;
   limits.match_limit = 0;
-  std::size_t nodes = 0;
+  std::size_t nodes = 0, bytes = 0, ids = 0, matches = 0, iterations = 0;
   for (auto _ : state) {
     EGraph egraph;
     egraph.add_graph(sum_of(count));
     const SaturationReport report = saturate(egraph, *rules, limits);
     nodes = egraph.node_count();
+    bytes = egraph.memory_bytes();
+    ids = egraph.id_count();
+    iterations = report.iterations;
+    matches = 0;
+    for (const RuleStatistics& rule : report.rules) matches += rule.matches;
     if (report.stop != StopReason::saturated ||
         nodes != static_cast<std::size_t>(std::pow(3, count) - std::pow(2, count + 1) + 1 + count))
       state.SkipWithError("not saturated");
   }
   state.counters["nodes"] = static_cast<double>(nodes);
+  state.counters["ids"] = static_cast<double>(ids);
+  state.counters["matches"] = static_cast<double>(matches);
+  state.counters["iterations"] = static_cast<double>(iterations);
+  state.counters["bytes/node"] = static_cast<double>(bytes) / static_cast<double>(nodes);
   state.counters["nodes/s"] =
       benchmark::Counter(static_cast<double>(nodes), benchmark::Counter::kIsIterationInvariantRate);
 }

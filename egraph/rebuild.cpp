@@ -50,17 +50,17 @@ void EGraph::mark_duplicate(ENodeId id) {
 void EGraph::repair(ENodeId id) {
   ENode& node = nodes_[id.v];
   if (node.duplicate) return;
-  const auto own = std::span(children_).subspan(node.first_child, node.child_count);
+  const std::span<ClassId> own = own_children(id);
   const bool canonical = std::all_of(own.begin(), own.end(), [this](ClassId child) {
     return child.is_none() || find(child) == child;
   });
   if (canonical) return;
-  table_.erase(hash_of(node, own), id.v);
+  table_.erase(hash_of(node.form, own), id.v);
   for (ClassId& child : own)
     if (!child.is_none()) child = find(child);
   node.stamp = clock_;
-  const std::size_t hash = hash_of(node, own);
-  const std::uint32_t other = lookup(hash, node, own);
+  const std::size_t hash = hash_of(node.form, own);
+  const std::uint32_t other = lookup(hash, node.form, own);
   if (other == NodeTable::absent) {
     table_.insert(hash, id.v);
     return;
@@ -157,7 +157,7 @@ Result<void> EGraph::check_invariants() const {
           fmt::format("node {} is {}in its class's list", i, listed ? "" : "not "));
     if (nodes_[i].duplicate) continue;
     ++live;
-    if (lookup(hash_of(nodes_[i], children(id)), nodes_[i], children(id)) != i)
+    if (lookup(hash_of(nodes_[i].form, children(id)), nodes_[i].form, children(id)) != i)
       return internal_error(fmt::format("node {} is not found by its content", i));
     if (weight_only(id) && !weight_only(own))
       return internal_error(fmt::format("class {} is not marked as weight-only", own.v));
