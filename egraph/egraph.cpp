@@ -31,22 +31,18 @@ TypeId EGraph::intern(std::vector<TensorType> types) {
   return {bucket.back()};
 }
 
-std::size_t EGraph::hash_of(FormId form, std::span<const ClassId> children) {
-  std::uint64_t hash = form.v;
+NodeTable::Key EGraph::key_of_many(FormId form, std::span<const ClassId> children) {
+  std::uint64_t hash = children.size();
   for (const ClassId child : children) {
     hash = (hash + child.v + 1) * 0x9e3779b97f4a7c15U;  // 2^64 over the golden ratio
     hash ^= hash >> 32U;
   }
-  return hash;
+  return {form.v, static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32U)};
 }
 
-std::uint32_t EGraph::lookup(std::size_t hash, FormId form,
-                             std::span<const ClassId> children) const {
-  return table_.find(hash, [&](std::uint32_t i) {
-    const auto others = this->children({i});
-    return nodes_[i].form == form &&
-           std::equal(children.begin(), children.end(), others.begin(), others.end());
-  });
+bool EGraph::has_children(ENodeId id, std::span<const ClassId> children) const {
+  const auto own = this->children(id);
+  return std::equal(children.begin(), children.end(), own.begin(), own.end());
 }
 
 FormId EGraph::intern_form(const ENode& node, std::span<const TypeId> operands, TypeId type,
@@ -168,11 +164,11 @@ ClassId EGraph::add(FormId form, std::span<const ClassId> children, ClassId home
   absl::InlinedVector<ClassId, 4> canonical(children.begin(), children.end());
   for (ClassId& child : canonical)
     if (!child.is_none()) child = find(child);
-  const std::size_t hash = hash_of(form, canonical);
-  if (const std::uint32_t found = lookup(hash, form, canonical); found != NodeTable::absent)
+  const NodeTable::Key key = key_of(form, canonical);
+  if (const std::uint32_t found = lookup(key, canonical); found != NodeTable::absent)
     return {found};
   const ENodeId id = append(form, canonical, children);
-  table_.insert(hash, id.v);
+  table_.insert(key, id.v);
   if (home.is_none())
     found_class(id);
   else

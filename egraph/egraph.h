@@ -59,6 +59,19 @@ class EGraph {
   /// A new node founds a class, unless it is to be part of `home` (of its own type, or none).
   ClassId add(FormId form, std::span<const ClassId> children, ClassId home = ClassId::none());
 
+  // Whether a node is there, in two stages between which others can be asked for, so that memory is
+  // waited for once. Children must be canonical.
+
+  NodeTable::Key prefetch(FormId form, std::span<const ClassId> children) const {
+    const NodeTable::Key key = key_of(form, children);
+    table_.prefetch(key);
+    return key;
+  }
+  /// As add() would return it; none if it is not there.
+  ClassId known(const NodeTable::Key& key, std::span<const ClassId> children) const {
+    return {lookup(key, children)};
+  }
+
   // Equalities.
 
   /// False if they were equal already. Values of different types cannot be equal: an internal error.
@@ -82,6 +95,7 @@ class EGraph {
   std::size_t memory_bytes() const;
 
   const ENode& node(ENodeId id) const { return nodes_[id.v]; }
+  void prefetch(ENodeId id) const { __builtin_prefetch(&nodes_[id.v]); }
   std::size_t form_count() const { return forms_.size(); }
   std::span<const ClassId> children(ENodeId id) const {
     const ENode& node = nodes_[id.v];
@@ -159,8 +173,18 @@ class EGraph {
   FormId form_of(const ENode& node, std::span<const ClassId> children, TypeId type,
                  bool never_weight_only);
   std::span<ClassId> own_children(ENodeId id);
-  static std::size_t hash_of(FormId form, std::span<const ClassId> children);
-  std::uint32_t lookup(std::size_t hash, FormId form, std::span<const ClassId> children) const;
+  static NodeTable::Key key_of(FormId form, std::span<const ClassId> children) {
+    if (children.size() > ENode::most_near) return key_of_many(form, children);
+    return {form.v, children.empty() ? NodeTable::absent : children[0].v,
+            children.size() < 2 ? NodeTable::absent : children[1].v};
+  }
+  static NodeTable::Key key_of_many(FormId form, std::span<const ClassId> children);
+  std::uint32_t lookup(const NodeTable::Key& key, std::span<const ClassId> children) const {
+    return table_.find(key, [&](std::uint32_t i) {
+      return children.size() <= ENode::most_near || has_children({i}, children);
+    });
+  }
+  bool has_children(ENodeId id, std::span<const ClassId> children) const;
   ENodeId append(FormId form, std::span<const ClassId> canonical,
                  std::span<const ClassId> founding);
   void found_class(ENodeId id);

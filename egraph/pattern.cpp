@@ -1,6 +1,8 @@
 #include "egraph/pattern.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace lemma {
 
@@ -27,24 +29,33 @@ class RuleMatcher::Search {
       companions_.clear();
       const std::vector<MatchStep>& plan = rule_.plans[start_];
       walk(plan.data(), plan.data() + plan.size());
+      sort_out();
     }
     return !stopped_;
   }
 
  private:
+  static constexpr std::size_t ahead = 8;  // candidates that are fetched before their turn
+
   void walk(const MatchStep* step, const MatchStep* end) {
-    if (step == end) {
-      found();
-      return;
-    }
-    const std::vector<ENodeId>& candidates = candidates_of(*step, end);
+    const MatchStep::Source* source = nullptr;
+    const std::vector<ENodeId>& candidates = candidates_of(*step, end, source);
+    // The members of a class are there because that is their class.
+    const std::size_t first_place = source != nullptr && source->down ? 1 : 0;
+    const bool is_last = step + 1 == end;
     // Nothing is added or merged meanwhile: the list stays where it is.
-    for (const ENodeId id : candidates) {
+    const std::size_t count = candidates.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i + ahead < count) egraph_.prefetch(candidates[i + ahead]);
+      const ENodeId id = candidates[i];
       if ((++steps_ & 0xfffU) == 0 && interrupted_()) stopped_ = true;
       if (stopped_) return;
-      if (!is_candidate(step->node, id) || !enter(*step, id)) continue;
+      if (!is_candidate(step->node, id) || !enter(*step, first_place, id)) continue;
       nodes_[step->node] = id;
-      walk(step + 1, end);
+      if (is_last)
+        found();
+      else
+        walk(step + 1, end);
     }
   }
 
@@ -56,14 +67,17 @@ class RuleMatcher::Search {
     return matcher_.fits(egraph_, pattern, id);
   }
 
-  const std::vector<ENodeId>& candidates_of(const MatchStep& step, const MatchStep* end) {
+  const std::vector<ENodeId>& candidates_of(const MatchStep& step, const MatchStep* end,
+                                            const MatchStep::Source*& chosen) {
     if (step.sources.empty())
       return step.node == start_ ? all_of(step) : companions(step, &step + 1 == end);
     const std::vector<ENodeId>* shortest = nullptr;
     for (const MatchStep::Source& source : step.sources) {
       const ClassId known = classes_[source.variable];
       const auto& list = source.down ? egraph_.nodes(known) : egraph_.parents(known);
-      if (shortest == nullptr || list.size() < shortest->size()) shortest = &list;
+      if (shortest != nullptr && shortest->size() <= list.size()) continue;
+      shortest = &list;
+      chosen = &source;
     }
     return *shortest;
   }
@@ -91,15 +105,18 @@ class RuleMatcher::Search {
     return *list;
   }
 
-  /// Takes the variables from a node; false if it does not agree with what is known of them.
-  bool enter(const MatchStep& step, ENodeId id) {
-    const auto children = egraph_.children(id);
-    for (const MatchStep::Place& place : step.places) {
+  /// Takes the variables from a node, its class being the first place; false if it does not agree with what is known of them.
+  bool enter(const MatchStep& step, std::size_t first_place, ENodeId id) {
+    const ClassId* children = egraph_.children(id).data();
+    ClassId* classes = classes_.data();
+    for (std::size_t i = first_place; i < step.places.size(); ++i) {
+      const MatchStep::Place& place = step.places[i];
       const ClassId value = place.operand == MatchStep::Place::result ? egraph_.find(id.founded())
                                                                       : children[place.operand];
-      ClassId& variable = classes_[place.variable];
-      if (place.known && variable != value) return false;
-      variable = value;
+      if (!place.known)
+        classes[place.variable] = value;
+      else if (classes[place.variable] != value)
+        return false;
     }
     for (const std::uint32_t variable : step.weights)
       if (!egraph_.weight_only(classes_[variable])) return false;
@@ -114,13 +131,75 @@ class RuleMatcher::Search {
       ++matcher_.rejected_;
       return;
     }
-    if (matches_.size() >= limit_) {
-      stopped_ = true;
-      return;
+    if (pending_count_ != 0 && bound != pending_bound_) sort_out();
+    pending_bound_ = bound;
+    std::size_t slot = 0;
+    for (const std::uint32_t variable : rule_.input_variables)
+      pending(slot++)[pending_count_] = classes_[variable];
+    for (const std::uint32_t variable : rule_.left_variables)
+      pending(slot++)[pending_count_] = classes_[variable];
+    if (++pending_count_ == batch) sort_out();
+  }
+
+  /// What the pending matches have in a slot: the classes of the match, then the nodes of the right
+  /// side as far as they are there.
+  ClassId* pending(std::size_t slot) {
+    if ((slot + 1) * batch > pending_.size()) pending_.resize((slot + 1) * batch);
+    return &pending_[slot * batch];
+  }
+
+  /// Of the matches found last, keeps those that say something new. All take each step of their right
+  /// sides together, so as to wait for memory together.
+  void sort_out() {
+    const std::size_t count = std::exchange(pending_count_, 0);
+    if (count == 0 || stopped_) return;
+    const BoundRule& bound = *matcher_.bound_[pending_bound_];
+    const std::size_t class_count = rule_.input_variables.size() + rule_.left_variables.size();
+    is_new_.fill(!bound.well_typed);  // counted when it is applied
+    if (bound.well_typed) {
+      for (std::size_t s = 0; s < bound.steps.size(); ++s)
+        look_up(bound.steps[s], class_count + s, count);
+      for (std::size_t k = 0; k < bound.right.size(); ++k) {
+        const ClassId* right = pending(bound.right[k]);
+        const ClassId* left = pending(rule_.input_variables.size() + k);
+        for (std::size_t i = 0; i < count; ++i) is_new_[i] = is_new_[i] || left[i] != right[i];
+      }
     }
-    for (const std::uint32_t variable : rule_.input_variables) matches_.add(classes_[variable]);
-    for (const std::uint32_t variable : rule_.left_variables) matches_.add(classes_[variable]);
-    matches_.end(bound);
+    for (std::size_t i = 0; i < count && !stopped_; ++i) {
+      if (!is_new_[i]) continue;
+      if (matches_.size() >= limit_) stopped_ = true;
+      if (stopped_) break;
+      for (std::size_t slot = 0; slot < class_count; ++slot) matches_.add(pending(slot)[i]);
+      matches_.end(pending_bound_);
+    }
+  }
+
+  /// The node of a step for each pending match; none where it is not there.
+  void look_up(const BuildStep& step, std::size_t result_slot, std::size_t count) {
+    ClassId* result = pending(result_slot);
+    absl::InlinedVector<const ClassId*, 4> columns;
+    for (const std::uint32_t slot : step.operands)
+      columns.push_back(slot == BuildStep::absent_slot ? nullptr : pending(slot));
+    absl::InlinedVector<ClassId, 4> operands(columns.size());
+    const auto gather = [&](std::size_t i) {
+      for (std::size_t k = 0; k < columns.size(); ++k)
+        operands[k] = columns[k] == nullptr ? ClassId::none() : columns[k][i];
+    };
+    if (columns.size() == 2 && columns[0] != nullptr && columns[1] != nullptr) {
+      for (std::size_t i = 0; i < count; ++i)  // by far the most frequent
+        keys_[i] = egraph_.prefetch(step.form, std::array{columns[0][i], columns[1][i]});
+    } else {
+      for (std::size_t i = 0; i < count; ++i) {
+        gather(i);
+        keys_[i] = egraph_.prefetch(step.form, operands);
+      }
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      if (operands.size() > ENode::most_near) gather(i);
+      result[i] = egraph_.known(keys_[i], operands);
+      if (!result[i].is_none()) result[i] = egraph_.find(result[i]);
+      is_new_[i] = is_new_[i] || result[i].is_none();
+    }
   }
 
   RuleMatcher& matcher_;
@@ -133,6 +212,12 @@ class RuleMatcher::Search {
   std::vector<ClassId> classes_;  // by variable
   std::vector<ENodeId> nodes_;    // by pattern node
   absl::flat_hash_map<Key, std::unique_ptr<std::vector<ENodeId>>> companions_;
+  static constexpr std::size_t batch = 64;
+  std::vector<ClassId> pending_;     // matches of one bound rule; by slot
+  std::uint32_t pending_bound_ = 0;  // which
+  std::size_t pending_count_ = 0;
+  std::array<NodeTable::Key, batch> keys_;
+  std::array<bool, batch> is_new_;
   std::uint32_t start_ = 0;  // the pattern node that must be new
   std::size_t steps_ = 0;
   bool stopped_ = false;
@@ -267,6 +352,16 @@ void RuleMatcher::plan_right_side(EGraph& egraph, const std::vector<TypeId>& var
     }
   }
   bound.well_typed = true;
+}
+
+void RuleMatcher::prefetch(const EGraph& egraph, std::span<const ClassId> match,
+                           std::uint32_t bound) const {
+  if (bound_[bound]->steps.empty()) return;
+  const BuildStep& step = bound_[bound]->steps.front();
+  absl::InlinedVector<ClassId, 4> operands;
+  for (const std::uint32_t slot : step.operands)
+    operands.push_back(slot == BuildStep::absent_slot ? ClassId::none() : egraph.find(match[slot]));
+  (void)egraph.prefetch(step.form, operands);
 }
 
 bool RuleMatcher::instantiate(EGraph& egraph, std::span<const ClassId> match,

@@ -120,7 +120,8 @@ class RuleMatcher {
   explicit RuleMatcher(const CompiledRule& rule)
       : rule_(&rule), fits_(rule.nodes.size()), last_key_(rule.nodes.size()) {}
 
-  /// Appends matches with a node that has changed after time `since`. Stops when there are `limit`
+  /// Appends matches with a node that has changed after time `since`, but not those whose right side
+  /// is there already, equal to the left. Stops when there are `limit`
   /// of them, or when `interrupted` says so (asked now and then); false in these cases.
   bool search(EGraph& egraph, std::uint32_t since, std::size_t limit,
               const std::function<bool()>& interrupted, MatchList& matches);
@@ -129,6 +130,9 @@ class RuleMatcher {
   /// class of the left side. False if the right side is not well typed there.
   bool instantiate(EGraph& egraph, std::span<const ClassId> match, std::uint32_t bound,
                    std::vector<ClassId>& right) const;
+
+  /// Fetches where instantiate() will look first; of use a few matches ahead of it.
+  void prefetch(const EGraph& egraph, std::span<const ClassId> match, std::uint32_t bound) const;
 
   const CompiledRule& rule() const { return *rule_; }
   const BoundRule& bound(std::uint32_t i) const { return *bound_[i]; }

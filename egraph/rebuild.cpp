@@ -55,21 +55,21 @@ void EGraph::repair(ENodeId id) {
     return child.is_none() || find(child) == child;
   });
   if (canonical) return;
-  table_.erase(hash_of(node.form, own), id.v);
+  table_.erase(key_of(node.form, own), id.v);
   for (ClassId& child : own)
     if (!child.is_none()) child = find(child);
   node.stamp = clock_;
-  const std::size_t hash = hash_of(node.form, own);
-  const std::uint32_t other = lookup(hash, node.form, own);
+  const NodeTable::Key key = key_of(node.form, own);
+  const std::uint32_t other = lookup(key, own);
   if (other == NodeTable::absent) {
-    table_.insert(hash, id.v);
+    table_.insert(key, id.v);
     return;
   }
   if (other < id.v) {
     mark_duplicate(id);
   } else {
-    table_.erase(hash, other);
-    table_.insert(hash, id.v);
+    table_.erase(key, other);
+    table_.insert(key, id.v);
     mark_duplicate({other});
   }
   // Congruent nodes have equal operators, attributes and operand types: their types agree.
@@ -98,6 +98,8 @@ void EGraph::rebuild() {
   }
   drop_duplicates();
   propagate_weight_only();
+  // An older class never points to a younger one: one pass makes all paths short.
+  for (std::uint32_t& parent : parent_of_) parent = parent_of_[parent];
 }
 
 void EGraph::drop_duplicates() {
@@ -157,7 +159,7 @@ Result<void> EGraph::check_invariants() const {
           fmt::format("node {} is {}in its class's list", i, listed ? "" : "not "));
     if (nodes_[i].duplicate) continue;
     ++live;
-    if (lookup(hash_of(nodes_[i].form, children(id)), nodes_[i].form, children(id)) != i)
+    if (lookup(key_of(nodes_[i].form, children(id)), children(id)) != i)
       return internal_error(fmt::format("node {} is not found by its content", i));
     if (weight_only(id) && !weight_only(own))
       return internal_error(fmt::format("class {} is not marked as weight-only", own.v));

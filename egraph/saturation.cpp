@@ -129,8 +129,12 @@ class Saturation {
 
   bool apply(std::size_t i, const MatchList& matches) {
     bool changed = false;
-    for (std::size_t k = 0; k < matches.size(); ++k) {
+    constexpr std::size_t ahead = 8;
+    const std::size_t count = matches.size();
+    for (std::size_t k = 0; k < count; ++k) {
       if (exhausted()) break;
+      if (k + ahead < count)
+        matchers_[i].prefetch(egraph_, matches.classes(k + ahead), matches.bound(k + ahead));
       changed = apply(i, matches.classes(k), matches.bound(k)) || changed;
     }
     return changed;
