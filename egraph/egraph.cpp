@@ -127,9 +127,11 @@ ENodeId EGraph::append(FormId form, std::span<const ClassId> canonical,
   founding_children_.insert(founding_children_.end(), founding.begin(), founding.end());
   for (std::size_t i = 0; i < canonical.size(); ++i) {
     const auto before = canonical.first(i);
-    if (!canonical[i].is_none() &&
-        std::find(before.begin(), before.end(), canonical[i]) == before.end())
-      classes_[canonical[i].v].parents.push_back(id);
+    if (canonical[i].is_none() ||
+        std::find(before.begin(), before.end(), canonical[i]) != before.end())
+      continue;
+    classes_[canonical[i].v].parents.push_back(id);
+    classes_[canonical[i].v].parent_kinds |= kind_bit(node.kind, node.op);
   }
   nodes_.push_back(node);
   classes_.emplace_back();
@@ -144,6 +146,7 @@ void EGraph::found_class(ENodeId id) {
   parent_of_.push_back(id.v);
   EClass& own = classes_[id.v];
   own.nodes.push_back(id);
+  own.node_kinds = kind_bit(node.kind, node.op);
   own.type = forms_[node.form.v].type;
   own.weight_only = weight_only(id);
   if (node.kind == ENodeKind::constant) own.constant = node.payload;
@@ -155,6 +158,7 @@ void EGraph::join_class(ENodeId id, ClassId home) {
   parent_of_.push_back(home.v);
   EClass& kept = classes_[home.v];
   kept.nodes.push_back(id);
+  kept.node_kinds |= kind_bit(nodes_[id.v].kind, nodes_[id.v].op);
   const bool weights = weight_only(id);
   if (kept.weight_only != weights) weight_changed_.push_back(home);
   kept.weight_only = kept.weight_only || weights;

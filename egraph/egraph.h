@@ -108,6 +108,13 @@ class EGraph {
   /// For canonical classes.
   const std::vector<ENodeId>& nodes(ClassId id) const { return classes_[id.v].nodes; }
   const std::vector<ENodeId>& parents(ClassId id) const { return classes_[id.v].parents; }
+  /// False only if no node among nodes(id), or parents(id), is of this kind and operator.
+  bool may_have_node(ClassId id, ENodeKind kind, OperatorId op) const {
+    return (classes_[id.v].node_kinds & kind_bit(kind, op)) != 0;
+  }
+  bool may_have_parent(ClassId id, ENodeKind kind, OperatorId op) const {
+    return (classes_[id.v].parent_kinds & kind_bit(kind, op)) != 0;
+  }
   const std::vector<ENodeId>& nodes_of(OperatorId op) const { return operator_nodes_[op.v]; }
   const std::vector<ENodeId>& projections() const { return projections_; }
 
@@ -156,6 +163,7 @@ class EGraph {
   struct EClass {
     std::vector<ENodeId> nodes;
     std::vector<ENodeId> parents;
+    std::uint64_t node_kinds = 0, parent_kinds = 0;  // of the nodes in these lists; see kind_bit()
     TypeId type;
     bool weight_only = false;
     std::uint32_t constant = 0xffffffffU;  // position, if the class holds a constant
@@ -167,6 +175,10 @@ class EGraph {
   };
   using InferenceKey = absl::InlinedVector<std::uint32_t, 8>;
 
+  /// Operators share bits; other kinds share one.
+  static std::uint64_t kind_bit(ENodeKind kind, OperatorId op) {
+    return std::uint64_t{1} << (kind == ENodeKind::operation ? op.v % 63U : 63U);
+  }
   TypeId intern(std::vector<TensorType> types);
   FormId intern_form(const ENode& node, std::span<const TypeId> operands, TypeId type,
                      bool never_weight_only);

@@ -71,9 +71,14 @@ class RuleMatcher::Search {
                                             const MatchStep::Source*& chosen) {
     if (step.sources.empty())
       return step.node == start_ ? all_of(step) : companions(step, &step + 1 == end);
+    static const std::vector<ENodeId> nothing;
+    const PatternNode& pattern = rule_.nodes[step.node];
     const std::vector<ENodeId>* shortest = nullptr;
     for (const MatchStep::Source& source : step.sources) {
       const ClassId known = classes_[source.variable];
+      if (!(source.down ? egraph_.may_have_node(known, pattern.kind, pattern.op)
+                        : egraph_.may_have_parent(known, pattern.kind, pattern.op)))
+        return nothing;
       const auto& list = source.down ? egraph_.nodes(known) : egraph_.parents(known);
       if (shortest != nullptr && shortest->size() <= list.size()) continue;
       shortest = &list;

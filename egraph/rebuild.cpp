@@ -34,6 +34,8 @@ Result<bool> EGraph::unite(ClassId a, ClassId b) {
   };
   join(kept.nodes, gone.nodes);
   join(kept.parents, gone.parents);
+  kept.node_kinds |= gone.node_kinds;
+  kept.parent_kinds |= gone.parent_kinds;
   if (kept.weight_only != gone.weight_only) weight_changed_.push_back(a);
   kept.weight_only = kept.weight_only || gone.weight_only;
   kept.constant = std::min(kept.constant, gone.constant);
@@ -161,6 +163,8 @@ Result<void> EGraph::check_invariants() const {
     ++live;
     if (lookup(key_of(nodes_[i].form, children(id)), children(id)) != i)
       return internal_error(fmt::format("node {} is not found by its content", i));
+    if (!may_have_node(own, nodes_[i].kind, nodes_[i].op))
+      return internal_error(fmt::format("class {} denies its node {}", own.v, i));
     if (weight_only(id) && !weight_only(own))
       return internal_error(fmt::format("class {} is not marked as weight-only", own.v));
     for (const ClassId child : children(id)) {
@@ -170,6 +174,8 @@ Result<void> EGraph::check_invariants() const {
       const auto& above = classes_[child.v].parents;
       if (std::find(above.begin(), above.end(), id) == above.end())
         return internal_error(fmt::format("node {} is not among the parents of its child", i));
+      if (!may_have_parent(child, nodes_[i].kind, nodes_[i].op))
+        return internal_error(fmt::format("class {} denies its parent {}", child.v, i));
     }
   }
   if (classes != class_count_ || live != table_.size())
