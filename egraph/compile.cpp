@@ -231,6 +231,7 @@ Result<std::vector<CompiledRule>> compile_rules(std::span<const Substitution> ru
     result.push_back(std::move(forward));
     if (!rule.bidirectional) continue;
     LEMMA_ASSIGN_OR_RETURN(CompiledRule backward, compile_rule(reversed(rule)));
+    backward.backward = true;
     result.push_back(std::move(backward));
   }
   return result;

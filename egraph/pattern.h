@@ -67,6 +67,7 @@ struct CompiledRule {
   std::vector<std::uint32_t> left_variables;    // by output of the left side
   std::vector<std::uint32_t> variable_of_term;  // of terms of the left side
   std::vector<std::vector<MatchStep>> plans;    // by pattern node to start from
+  bool backward = false;                        // read from right to left
   /// Two outputs that can be exchanged without changing the claim: only one order is matched.
   bool symmetric = false;
 };

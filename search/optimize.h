@@ -18,6 +18,8 @@ struct SearchOptions {
   std::size_t node_limit = 40'000;  // of the e-graph
   std::size_t iterations = 12;      // of saturation
   FoldOptions fold;
+  /// Say why the result equals the original: search/explanation.h.
+  bool explain = false;
   /// Called with what is being done, for progress.
   std::function<void(const std::string&)> on_stage;
 };
@@ -34,6 +36,7 @@ struct SearchResult {
   std::vector<UsedRule> rules_used;
   std::string stop_reason;  // of saturation
   std::size_t egraph_nodes = 0;
+  std::string explanation;  // if wanted and improved
 };
 
 /// Saturation within the limits, extraction, constant folding; then the result is compared with the
