@@ -38,8 +38,8 @@ std::int64_t count_opaque(const Graph& graph) {
 
 /// The search, and the result compared with the original. Fills in the answer; returns the graph to
 /// write. A candidate that cannot be checked is not used.
-Result<Graph> improve(const OptimizeRequest& request, const Graph& original,
-                      OptimizeAnswer& answer, std::string& explanation) {
+Result<Graph> improve(const OptimizeRequest& request, const Graph& original, OptimizeAnswer& answer,
+                      std::string& explanation) {
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(request.device_file));
   const RooflineModel model(std::move(device), {});
   if (request.strategy == "none") {

@@ -33,14 +33,12 @@ void Congruence::look_up(NodeId id) {
   const Node& node = graph_.node(id);
   if (node.kind != NodeKind::operation) return;
   Key key = {label_of(node)};
-  for (const ValueId input : node.inputs)
-    key.push_back(input.is_none() ? input.v : find(input.v));
+  for (const ValueId input : node.inputs) key.push_back(input.is_none() ? input.v : find(input.v));
   const auto [where, inserted] = table_.try_emplace(std::move(key), id);
   if (inserted || where->second == id) return;
   const Node& other = graph_.node(where->second);
   for (std::uint32_t k = 0; k < node.output_count; ++k)
-    waiting_.push_back(
-        {node.output(k), other.output(k), {Reason::congruence, id, where->second}});
+    waiting_.push_back({node.output(k), other.output(k), {Reason::congruence, id, where->second}});
 }
 
 void Congruence::take_in_new_nodes() {

@@ -45,11 +45,11 @@ class Congruence {
 
   const Graph& graph_;
   std::size_t nodes_taken_ = 0;
-  std::vector<std::uint32_t> parent_;         // union-find, by value
-  std::vector<std::vector<NodeId>> users_;    // of all values of a class; at its root
+  std::vector<std::uint32_t> parent_;       // union-find, by value
+  std::vector<std::vector<NodeId>> users_;  // of all values of a class; at its root
   std::vector<std::vector<ValueId>> members_;
-  std::vector<ValueId> next_;                 // a forest of equalities; none at its roots
-  std::vector<Reason> why_;                   // of the step to next_
+  std::vector<ValueId> next_;  // a forest of equalities; none at its roots
+  std::vector<Reason> why_;    // of the step to next_
   std::vector<Edge> waiting_;
   absl::flat_hash_map<Key, NodeId> table_;
   absl::flat_hash_map<std::size_t, std::vector<std::pair<NodeId, std::uint32_t>>> labels_;

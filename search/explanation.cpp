@@ -62,7 +62,8 @@ class Explainer {
   }
 
   static Error opaque_refused() {
-    return {ErrorKind::unsupported, "graphs with operators that are opaque cannot be explained yet"};
+    return {ErrorKind::unsupported,
+            "graphs with operators that are opaque cannot be explained yet"};
   }
 
   /// The outputs of a graph as terms.
@@ -120,12 +121,13 @@ class Explainer {
         }
         case ENodeKind::opaque: return tl::unexpected(opaque_refused());
         case ENodeKind::projection:
-          values_[i] = terms_.node(tuples[egraph_.founding_children({i})[0].v]).output(node.payload);
+          values_[i] =
+              terms_.node(tuples[egraph_.founding_children({i})[0].v]).output(node.payload);
           break;
         case ENodeKind::operation: {
-          LEMMA_ASSIGN_OR_RETURN(tuples[i],
-                                 terms_.add_operation(node.op, operands, egraph_.attributes(node),
-                                                      node.output_count));
+          LEMMA_ASSIGN_OR_RETURN(
+              tuples[i],
+              terms_.add_operation(node.op, operands, egraph_.attributes(node), node.output_count));
           values_[i] = terms_.node(tuples[i]).output();
         }
       }
@@ -204,9 +206,9 @@ class Explainer {
     std::vector<ValueId> operands;
     for (const ValueId operand : node.inputs)
       operands.push_back(operand.is_none() ? operand : places[operand.v]);
-    LEMMA_ASSIGN_OR_RETURN(const NodeId added,
-                           printed.add_operation(node.op, std::move(operands), node.attributes,
-                                                 node.output_count));
+    LEMMA_ASSIGN_OR_RETURN(
+        const NodeId added,
+        printed.add_operation(node.op, std::move(operands), node.attributes, node.output_count));
     for (std::uint32_t k = 0; k < node.output_count; ++k)
       places[node.output(k).v] = printed.node(added).output(k);
     return {};
@@ -215,8 +217,7 @@ class Explainer {
   std::string rule_lines(std::span<const Application> log,
                          const std::set<std::uint32_t>& steps) const {
     std::map<std::string, const Substitution*> used;
-    for (const std::uint32_t step : steps)
-      used[rule_of(log[step]).name] = &rule_of(log[step]);
+    for (const std::uint32_t step : steps) used[rule_of(log[step]).name] = &rule_of(log[step]);
     Digests digests;
     std::string result;
     for (const auto& [name, rule] : used)

@@ -21,11 +21,10 @@ class Equality {
     for (std::uint32_t i = 0; i < parent_.size(); ++i) parent_[i] = i;
     std::map<std::string, std::uint32_t> numbers;
     for (const Node& node : graph.nodes()) {
-      const std::string label =
-          node.kind == NodeKind::operation
-              ? fmt::format("{}{} {}", graph.op(node).name, text(node.attributes),
-                            node.output_count)
-              : fmt::format("{}", numbers.size());
+      const std::string label = node.kind == NodeKind::operation
+                                    ? fmt::format("{}{} {}", graph.op(node).name,
+                                                  text(node.attributes), node.output_count)
+                                    : fmt::format("{}", numbers.size());
       labels_.push_back(numbers.try_emplace(label, numbers.size()).first->second);
     }
   }
@@ -47,7 +46,8 @@ class Equality {
         const Node& node = graph_.nodes()[i];
         if (node.kind != NodeKind::operation) continue;
         std::vector<std::uint32_t> key = {labels_[i]};
-        for (const ValueId input : node.inputs) key.push_back(input.is_none() ? input.v : find(input));
+        for (const ValueId input : node.inputs)
+          key.push_back(input.is_none() ? input.v : find(input));
         const Node& same = *seen.try_emplace(std::move(key), &node).first->second;
         for (std::uint32_t k = 0; k < node.output_count; ++k) {
           if (find(node.output(k)) == find(same.output(k))) continue;

@@ -23,7 +23,8 @@ enum Code { done = 0, internal_fault = 1, bad_usage = 2, check_failed = 4 };
 
 constexpr std::string_view usage =
     "usage: lemma-check [--axioms DIR] [--rules DIR] CERTIFICATE... [EXPLANATION...]\n"
-    "Replays proofs. A folder stands for the files *.certificate in it. Explanations are files named\n"
+    "Replays proofs. A folder stands for the files *.certificate in it. Explanations are files "
+    "named\n"
     "*.explanation; the rules that they use must be proved by the certificates given.\n"
     "  --axioms DIR  otherwise the folder `axioms` beside that of the first certificate\n"
     "  --rules DIR   also demand a certificate for each rule in the files *.rules there\n";
