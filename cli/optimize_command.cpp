@@ -41,6 +41,11 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
     return bad_input("give either -o FILE or --out-dir DIR");
   if (!arguments.output.empty() && arguments.models.size() > 1)
     return bad_input("-o takes one model; use --out-dir DIR for several");
+  if (!arguments.common.explanation.empty() && arguments.models.size() > 1)
+    return bad_input("--explain takes one model");
+  if (!arguments.common.explanation.empty() &&
+      fs::path(arguments.common.explanation).extension() != ".explanation")
+    return bad_input("the file after --explain must be named NAME.explanation");
   const fs::path device_file = arguments.device.find_first_of("./") == std::string::npos
                                    ? data_directory() / "devices" / (arguments.device + ".json")
                                    : fs::path(arguments.device);
@@ -345,6 +350,9 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--seed", common.check.seed, "of the random inputs")->capture_default_str();
   command->add_flag("--external-data", common.external_data,
                     "write weights to a file of their own");
+  command->add_option("--explain", common.explanation,
+                      "write why the result is equal to this file, NAME.explanation (one model); "
+                      "lemma-check replays it");
   command->add_option("--report", arguments->report,
                       "write a report to this file: a page if it ends in .html, else JSON");
   command->add_flag("--json", arguments->json, "print one JSON object instead of the table");

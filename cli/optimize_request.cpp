@@ -9,9 +9,9 @@ using Json = nlohmann::json;
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheckOptions, samples, relative_tolerance, absolute_tolerance,
                                    seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directory,
-                                   strategy, rounding_class, shapes, time_limit_seconds,
-                                   exact_extraction_seconds, node_limit, iterations, threads,
-                                   external_data, check)
+                                   explanation, strategy, rounding_class, shapes,
+                                   time_limit_seconds, exact_extraction_seconds, node_limit,
+                                   iterations, threads, external_data, check)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Figures, operators, parameters, flops, bytes, cost_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RuleUse, rule, count)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeAnswer, model, output, status, message, error_kind,

@@ -23,6 +23,7 @@ struct OptimizeRequest {
   std::string output;  // file
   std::string device_file;
   std::string rules_directory;
+  std::string explanation;                // file to write why the result is equal; empty: none
   std::string strategy = "saturation";    // or "none": import and export only
   std::string rounding_class = "unsafe";  // the worst that rules may be: ir/rounding.h
   std::vector<std::string> shapes;        // NAME:1,3,224,224

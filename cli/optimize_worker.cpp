@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/atomic_file.h"
 #include "cli/optimize_command.h"
 #include "cli/optimize_request.h"
 #include "cli/shape_option.h"
@@ -37,8 +38,8 @@ std::int64_t count_opaque(const Graph& graph) {
 
 /// The search, and the result compared with the original. Fills in the answer; returns the graph to
 /// write. A candidate that cannot be checked is not used.
-Result<Graph> improve(const OptimizeRequest& request, const Graph& original,
-                      OptimizeAnswer& answer) {
+Result<Graph> improve(const OptimizeRequest& request, const Graph& original, OptimizeAnswer& answer,
+                      std::string& explanation) {
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(request.device_file));
   const RooflineModel model(std::move(device), {});
   if (request.strategy == "none") {
@@ -57,6 +58,7 @@ Result<Graph> improve(const OptimizeRequest& request, const Graph& original,
   options.exact_extraction_seconds = request.exact_extraction_seconds;
   options.fold.threads = request.threads;
   options.on_stage = say_stage;
+  options.explain = !request.explanation.empty();
   LEMMA_ASSIGN_OR_RETURN(SearchResult found, optimize(original, allowed, model, options));
   answer.before = figures_of(found.before);
   answer.after = figures_of(found.after);
@@ -92,6 +94,7 @@ Result<Graph> improve(const OptimizeRequest& request, const Graph& original,
     return original;
   }
   answer.status = "optimized";
+  explanation = std::move(found.explanation);
   for (const UsedRule& rule : found.rules_used)
     answer.rules_used.push_back({rule.name, static_cast<std::int64_t>(rule.count)});
   return std::move(found.graph);
@@ -103,7 +106,8 @@ Result<void> work(const OptimizeRequest& request, OptimizeAnswer& answer) {
   LEMMA_ASSIGN_OR_RETURN(import_options.shapes, parse_shape_options(request.shapes));
   LEMMA_ASSIGN_OR_RETURN(OnnxModel model, import_model(request.model, import_options));
   answer.opaque_operators = count_opaque(model.graph);
-  LEMMA_ASSIGN_OR_RETURN(Graph improved, improve(request, model.graph, answer));
+  std::string explanation;
+  LEMMA_ASSIGN_OR_RETURN(Graph improved, improve(request, model.graph, answer, explanation));
   if (answer.status == "mismatch") return {};
   say_stage("writing");
   // A folder that cannot be made shows when the file is written, with the reason.
@@ -112,7 +116,9 @@ Result<void> work(const OptimizeRequest& request, OptimizeAnswer& answer) {
   model.graph = std::move(improved);
   ExportOptions export_options;
   if (request.external_data) export_options.external_data = ExternalData::always;
-  return export_model(model, request.output, export_options);
+  LEMMA_RETURN_IF_ERROR(export_model(model, request.output, export_options));
+  if (explanation.empty()) return {};
+  return write_file_atomically(request.explanation, explanation);
 }
 
 ExitCode run_worker() {

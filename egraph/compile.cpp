@@ -9,9 +9,7 @@
 #include "egraph/pattern.h"
 
 namespace lemma {
-namespace {
 
-/// Terms from which the roots are computed.
 std::vector<char> needed_terms(const Substitution& rule, std::span<const TermId> roots) {
   std::vector<char> needed(rule.terms.size(), 0);
   for (const TermId root : roots) needed[root.v] = 1;
@@ -21,6 +19,8 @@ std::vector<char> needed_terms(const Substitution& rule, std::span<const TermId>
         if (!operand.is_none()) needed[operand.v] = 1;
   return needed;
 }
+
+namespace {
 
 class Compiler {
  public:
@@ -39,8 +39,9 @@ class Compiler {
                                      rule.inputs[rule.terms[root.v].input].name));
       result_.left_variables.push_back(variable_of_[root.v]);
     }
-    for (std::uint32_t i = 0; i < result_.nodes.size(); ++i) result_.plans.push_back(plan_from(i));
     result_.symmetric = is_symmetric();
+    result_.variable_of_term = variable_of_;
+    for (std::uint32_t i = 0; i < result_.nodes.size(); ++i) result_.plans.push_back(plan_from(i));
     return std::move(result_);
   }
 
@@ -89,48 +90,77 @@ class Compiler {
   }
 
   /// Greedy: a node whose class is known, the more operands known the better; else one with a known
-  /// operand; else any.
+  /// operand, better one that is computed than an input, which may have many users; else any.
   std::vector<MatchStep> plan_from(std::uint32_t first) const {
     std::vector<char> known(result_.variable_count, 0), done(result_.nodes.size(), 0);
     std::vector<MatchStep> plan;
-    MatchStep next{MatchStep::Way::scan, first, 0};
-    while (true) {
-      plan.push_back(next);
-      const PatternNode& node = result_.nodes[next.node];
-      done[next.node] = 1;
-      known[node.result] = 1;
-      for (const std::uint32_t operand : node.operands)
-        if (operand != PatternNode::absent_operand) known[operand] = 1;
-      const auto best = best_step(known, done);
-      if (!best) return plan;
-      next = *best;
+    for (std::optional<std::uint32_t> next = first; next; next = best_node(known, done)) {
+      plan.push_back(step_at(*next, known));
+      done[*next] = 1;
     }
+    return plan;
   }
 
-  std::optional<MatchStep> best_step(const std::vector<char>& known,
-                                     const std::vector<char>& done) const {
-    std::optional<MatchStep> best;
+  std::optional<std::uint32_t> best_node(const std::vector<char>& known,
+                                         const std::vector<char>& done) const {
+    std::optional<std::uint32_t> best;
     std::size_t best_score = 0;
     for (std::uint32_t i = 0; i < result_.nodes.size(); ++i) {
       if (done[i] != 0) continue;
       const PatternNode& node = result_.nodes[i];
-      MatchStep step{MatchStep::Way::scan, i, 0};
-      std::size_t score = 1;
-      for (std::uint32_t k = 0; k < node.operands.size(); ++k) {
-        if (node.operands[k] == PatternNode::absent_operand || known[node.operands[k]] == 0)
-          continue;
-        step = {MatchStep::Way::up, i, k};
-        score += 2;
-      }
-      if (known[node.result] != 0) {
-        step = {MatchStep::Way::down, i, 0};
-        score += 1000;
-      }
+      std::size_t score = known[node.result] != 0 ? 1001 : 1;
+      for (const std::uint32_t operand : node.operands)
+        if (operand != PatternNode::absent_operand && known[operand] != 0)
+          score += is_computed(operand) ? 4 : 2;
       if (score <= best_score) continue;
-      best = step;
+      best = i;
       best_score = score;
     }
     return best;
+  }
+
+  bool is_computed(std::uint32_t variable) const {
+    return std::any_of(result_.nodes.begin(), result_.nodes.end(),
+                       [variable](const PatternNode& node) { return node.result == variable; });
+  }
+
+  /// Looking for a node when these variables are known; adds its own to them.
+  MatchStep step_at(std::uint32_t which, std::vector<char>& known) const {
+    const PatternNode& node = result_.nodes[which];
+    const std::vector<char> before = known;
+    MatchStep step;
+    step.node = which;
+    if (known[node.result] != 0) step.sources.push_back({true, node.result});
+    for (const std::uint32_t operand : node.operands)
+      if (operand != PatternNode::absent_operand && known[operand] != 0)
+        step.sources.push_back({false, operand});
+    const auto enter = [&](std::uint32_t place, std::uint32_t variable) {
+      step.places.push_back({place, variable, known[variable] != 0});
+      known[variable] = 1;
+    };
+    enter(MatchStep::Place::result, node.result);
+    for (std::uint32_t k = 0; k < node.operands.size(); ++k)
+      if (node.operands[k] != PatternNode::absent_operand) enter(k, node.operands[k]);
+    add_questions(before, known, step);
+    return step;
+  }
+
+  void add_questions(const std::vector<char>& before, const std::vector<char>& known,
+                     MatchStep& step) const {
+    for (std::size_t i = 0; i < result_.input_variables.size(); ++i) {
+      const std::uint32_t variable = result_.input_variables[i];
+      if (variable != PatternNode::absent_operand && result_.rule.inputs[i].weight &&
+          known[variable] != 0 && before[variable] == 0)
+        step.weights.push_back(variable);
+    }
+    const std::vector<std::uint32_t>& outputs = result_.left_variables;
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j) {
+        if (known[outputs[i]] == 0 || known[outputs[j]] == 0) continue;
+        if (before[outputs[i]] != 0 && before[outputs[j]] != 0) continue;
+        step.distinct.emplace_back(outputs[j], outputs[i]);
+        step.ordered = result_.symmetric;
+      }
   }
 
   /// Whether exchanging the two outputs of the left side gives the same left side with other names.
@@ -201,6 +231,7 @@ Result<std::vector<CompiledRule>> compile_rules(std::span<const Substitution> ru
     result.push_back(std::move(forward));
     if (!rule.bidirectional) continue;
     LEMMA_ASSIGN_OR_RETURN(CompiledRule backward, compile_rule(reversed(rule)));
+    backward.backward = true;
     result.push_back(std::move(backward));
   }
   return result;

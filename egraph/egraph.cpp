@@ -31,42 +31,53 @@ TypeId EGraph::intern(std::vector<TensorType> types) {
   return {bucket.back()};
 }
 
-std::size_t EGraph::hash_of(const ENode& node, std::span<const ClassId> children) const {
-  std::size_t hash = absl::HashOf(node.kind, node.op, node.payload, node.output_count);
-  for (const ClassId child : children) hash = absl::HashOf(hash, child);
-  return hash;
+NodeTable::Key EGraph::key_of_many(FormId form, std::span<const ClassId> children) {
+  std::uint64_t hash = children.size();
+  for (const ClassId child : children) {
+    hash = (hash + child.v + 1) * 0x9e3779b97f4a7c15U;  // 2^64 over the golden ratio
+    hash ^= hash >> 32U;
+  }
+  return {form.v, static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32U)};
 }
 
-std::uint32_t EGraph::lookup(std::size_t hash, const ENode& node,
-                             std::span<const ClassId> children) const {
-  return table_.find(hash, [&](std::uint32_t i) {
-    const ENode& other = nodes_[i];
-    const auto others = this->children({i});
-    return other.kind == node.kind && other.op == node.op && other.payload == node.payload &&
-           other.output_count == node.output_count &&
-           std::equal(children.begin(), children.end(), others.begin(), others.end());
-  });
+bool EGraph::has_children(ENodeId id, std::span<const ClassId> children) const {
+  const auto own = this->children(id);
+  return std::equal(children.begin(), children.end(), own.begin(), own.end());
+}
+
+FormId EGraph::intern_form(const ENode& node, std::span<const TypeId> operands, TypeId type,
+                           bool never_weight_only) {
+  InferenceKey key = {static_cast<std::uint32_t>(node.kind), node.op.v, node.payload,
+                      node.output_count};
+  for (const TypeId operand : operands) key.push_back(operand.v);
+  const auto [where, inserted] =
+      form_by_key_.try_emplace(std::move(key), FormId{static_cast<std::uint32_t>(forms_.size())});
+  if (!inserted) return where->second;
+  Form form{node, type, never_weight_only};
+  form.node.form = where->second;
+  forms_.push_back(form);
+  return where->second;
+}
+
+FormId EGraph::form_of(const ENode& node, std::span<const ClassId> children, TypeId type,
+                       bool never_weight_only) {
+  absl::InlinedVector<TypeId, 4> operands;
+  for (const ClassId child : children)
+    operands.push_back(child.is_none() ? absent_type : type_id(child));
+  return intern_form(node, operands, type, never_weight_only);
 }
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-ClassId EGraph::find(ClassId id) const {
-  std::uint32_t i = id.v;
-  while (parent_of_[i] != i) {
-    parent_of_[i] = parent_of_[parent_of_[i]];
-    i = parent_of_[i];
-  }
-  return {i};
-}
-
-std::span<const ClassId> EGraph::children(ENodeId id) const {
-  const ENode& node = nodes_[id.v];
-  return std::span(children_).subspan(node.first_child, node.child_count);
+std::span<ClassId> EGraph::own_children(ENodeId id) {
+  ENode& node = nodes_[id.v];
+  return {node.child_count <= ENode::most_near ? node.near : &children_[node.near[0].v],
+          node.child_count};
 }
 
 std::span<const ClassId> EGraph::founding_children(ENodeId id) const {
-  const ENode& node = nodes_[id.v];
-  return std::span(founding_children_).subspan(node.first_child, node.child_count);
+  return std::span(founding_children_)
+      .subspan(first_founding_child_[id.v], nodes_[id.v].child_count);
 }
 
 std::vector<TensorType> EGraph::input_types(ENodeId id) const {
@@ -82,10 +93,7 @@ bool EGraph::all_weight_only(std::span<const ClassId> children) const {
 }
 
 bool EGraph::weight_only(ENodeId id) const {
-  const ENodeKind kind = nodes_[id.v].kind;
-  if (kind == ENodeKind::input || kind == ENodeKind::opaque) return false;
-  if (kind == ENodeKind::operation && record(nodes_[id.v].op).has(not_folded)) return false;
-  return all_weight_only(children(id));
+  return !forms_[nodes_[id.v].form.v].never_weight_only && all_weight_only(children(id));
 }
 
 const Constant* EGraph::constant_of(ClassId id) const {
@@ -96,54 +104,80 @@ const Constant* EGraph::constant_of(ClassId id) const {
 std::size_t EGraph::memory_bytes() const {
   return nodes_.capacity() * sizeof(ENode) + classes_.capacity() * sizeof(EClass) +
          (children_.capacity() + founding_children_.capacity()) * sizeof(ClassId) +
-         parent_of_.capacity() * sizeof(std::uint32_t) + table_.bytes() +
-         2 * list_entries_ * sizeof(ENodeId) + 512 * (types_.size() + attributes_.size()) +
-         256 * inferred_.size();
+         (parent_of_.capacity() + first_founding_child_.capacity()) * sizeof(std::uint32_t) +
+         table_.bytes() + 2 * list_entries_ * sizeof(ENodeId) +
+         512 * (types_.size() + attributes_.size()) + 256 * (inferred_.size() + forms_.size());
 }
 
 // ---- Terms ------------------------------------------------------------------------------------
 
-ClassId EGraph::append(ENode node, std::span<const ClassId> canonical,
-                       std::span<const ClassId> founding, TypeId type, bool weight_only) {
+ENodeId EGraph::append(FormId form, std::span<const ClassId> canonical,
+                       std::span<const ClassId> founding) {
   const ENodeId id{static_cast<std::uint32_t>(nodes_.size())};
-  node.first_child = static_cast<std::uint32_t>(children_.size());
+  ENode node = forms_[form.v].node;
   node.child_count = static_cast<std::uint32_t>(canonical.size());
   node.stamp = clock_;
-  children_.insert(children_.end(), canonical.begin(), canonical.end());
+  if (node.child_count <= ENode::most_near) {
+    std::copy(canonical.begin(), canonical.end(), node.near);
+  } else {
+    node.near[0].v = static_cast<std::uint32_t>(children_.size());
+    children_.insert(children_.end(), canonical.begin(), canonical.end());
+  }
+  first_founding_child_.push_back(static_cast<std::uint32_t>(founding_children_.size()));
   founding_children_.insert(founding_children_.end(), founding.begin(), founding.end());
   for (std::size_t i = 0; i < canonical.size(); ++i) {
-    const bool repeated =
-        std::find(canonical.begin(), canonical.begin() + static_cast<std::ptrdiff_t>(i),
-                  canonical[i]) != canonical.begin() + static_cast<std::ptrdiff_t>(i);
-    if (!canonical[i].is_none() && !repeated) classes_[canonical[i].v].parents.push_back(id);
+    const auto before = canonical.first(i);
+    if (canonical[i].is_none() ||
+        std::find(before.begin(), before.end(), canonical[i]) != before.end())
+      continue;
+    classes_[canonical[i].v].parents.push_back(id);
+    classes_[canonical[i].v].parent_kinds |= kind_bit(node.kind, node.op);
   }
   nodes_.push_back(node);
-  parent_of_.push_back(id.v);
-  EClass& own = classes_.emplace_back();
-  own.nodes.push_back(id);
-  own.type = type;
-  own.weight_only = weight_only;
-  if (node.kind == ENodeKind::constant) own.constant = node.payload;
-  ++class_count_;
+  classes_.emplace_back();
   list_entries_ += 2 + canonical.size();
-  if (node.kind == ENodeKind::operation) {
-    operator_nodes_.resize(all_operators().size());
-    operator_nodes_[node.op.v].push_back(id);
-  }
+  if (node.kind == ENodeKind::operation) operator_nodes_[node.op.v].push_back(id);
   if (node.kind == ENodeKind::projection) projections_.push_back(id);
-  return id.founded();
+  return id;
 }
 
-ClassId EGraph::add(ENode node, std::span<const ClassId> children, TypeId type, bool weight_only) {
+void EGraph::found_class(ENodeId id) {
+  const ENode& node = nodes_[id.v];
+  parent_of_.push_back(id.v);
+  EClass& own = classes_[id.v];
+  own.nodes.push_back(id);
+  own.node_kinds = kind_bit(node.kind, node.op);
+  own.type = forms_[node.form.v].type;
+  own.weight_only = weight_only(id);
+  if (node.kind == ENodeKind::constant) own.constant = node.payload;
+  ++class_count_;
+}
+
+/// As if the node had founded a class, which was then united with `home`.
+void EGraph::join_class(ENodeId id, ClassId home) {
+  parent_of_.push_back(home.v);
+  EClass& kept = classes_[home.v];
+  kept.nodes.push_back(id);
+  kept.node_kinds |= kind_bit(nodes_[id.v].kind, nodes_[id.v].op);
+  const bool weights = weight_only(id);
+  if (kept.weight_only != weights) weight_changed_.push_back(home);
+  kept.weight_only = kept.weight_only || weights;
+}
+
+ClassId EGraph::add(FormId form, std::span<const ClassId> children, ClassId home) {
   absl::InlinedVector<ClassId, 4> canonical(children.begin(), children.end());
   for (ClassId& child : canonical)
     if (!child.is_none()) child = find(child);
-  const std::size_t hash = hash_of(node, canonical);
-  if (const std::uint32_t found = lookup(hash, node, canonical); found != NodeTable::absent)
+  const NodeTable::Key key = key_of(form, canonical);
+  if (const std::uint32_t found = lookup(key, canonical); found != NodeTable::absent)
     return {found};
-  const ClassId id = append(node, canonical, children, type, weight_only);
-  table_.insert(hash, id.v);
-  return id;
+  const ENodeId id = append(form, canonical, children);
+  table_.insert(key, id.v);
+  if (home.is_none())
+    found_class(id);
+  else
+    join_class(id, find(home));
+  return id.founded();
 }
 
 ClassId EGraph::add_leaf(ENodeKind kind, std::uint32_t payload, std::vector<TensorType> types) {
@@ -151,7 +185,7 @@ ClassId EGraph::add_leaf(ENodeKind kind, std::uint32_t payload, std::vector<Tens
   node.kind = kind;
   node.payload = payload;
   node.output_count = static_cast<std::uint32_t>(types.size());
-  return add(node, {}, intern(std::move(types)), kind == ENodeKind::constant);
+  return add(intern_form(node, {}, intern(std::move(types)), kind == ENodeKind::input), {});
 }
 
 ClassId EGraph::add_constant(const Constant& constant) {
@@ -164,18 +198,18 @@ ClassId EGraph::add_constant(const Constant& constant) {
   return bucket.back();
 }
 
-const EGraph::Inferred& EGraph::infer(OperatorId op, std::span<const ClassId> children,
+const EGraph::Inferred& EGraph::infer(OperatorId op, std::span<const TypeId> operands,
                                       AttributesId attributes, std::uint32_t output_count) {
   InferenceKey key = {op.v, attributes.v, output_count};
-  for (const ClassId child : children)
-    key.push_back(child.is_none() ? 0xffffffffU : type_id(child).v);
+  for (const TypeId operand : operands) key.push_back(operand.v);
   std::unique_ptr<Inferred>& entry = inferred_[key];
   if (entry) return *entry;
   entry = std::make_unique<Inferred>();
   std::vector<TensorType> inputs;
-  for (const ClassId child : children) {
-    inputs.push_back(child.is_none() ? TensorType{} : type(child));
-    if (!child.is_none() && types(child).size() != 1) entry->error = "an operand is a tuple";
+  for (const TypeId operand : operands) {
+    const bool absent = operand == absent_type;
+    inputs.push_back(absent ? TensorType{} : types_[operand.v].front());
+    if (!absent && types_[operand.v].size() != 1) entry->error = "an operand is a tuple";
   }
   if (!entry->error.empty()) return *entry;
   const OperatorRecord& operator_record = record(op);
@@ -190,9 +224,13 @@ const EGraph::Inferred& EGraph::infer(OperatorId op, std::span<const ClassId> ch
     entry->error = outputs.error().message;
     return *entry;
   }
+  ENode node;
+  node.op = op;
+  node.payload = intern(std::move(*complete)).v;
+  node.output_count = output_count;
   entry->valid = true;
-  entry->attributes = intern(std::move(*complete));
   entry->type = intern(std::move(*outputs));
+  entry->form = intern_form(node, operands, entry->type, operator_record.has(not_folded));
   return *entry;
 }
 
@@ -200,14 +238,12 @@ Result<ClassId> EGraph::add_operation(OperatorId op, std::span<const ClassId> ch
                                       AttributesId attributes, std::uint32_t output_count) {
   while (!children.empty() && children.back().is_none())
     children = children.first(children.size() - 1);
-  const Inferred& inferred = infer(op, children, attributes, output_count);
+  absl::InlinedVector<TypeId, 4> operands;
+  for (const ClassId child : children)
+    operands.push_back(child.is_none() ? absent_type : type_id(child));
+  const Inferred& inferred = infer(op, operands, attributes, output_count);
   if (!inferred.valid) return bad_input(fmt::format("{}: {}", record(op).name, inferred.error));
-  ENode node;
-  node.op = op;
-  node.payload = inferred.attributes.v;
-  node.output_count = output_count;
-  return add(node, children, inferred.type,
-             !record(op).has(not_folded) && all_weight_only(children));
+  return add(inferred.form, children);
 }
 
 Result<ClassId> EGraph::add_operation(OperatorId op, std::span<const ClassId> children,
@@ -215,12 +251,16 @@ Result<ClassId> EGraph::add_operation(OperatorId op, std::span<const ClassId> ch
   return add_operation(op, children, intern(std::move(attributes)), output_count);
 }
 
-ClassId EGraph::add_projection(ClassId tuple, std::uint32_t output) {
+FormId EGraph::projection_form(TypeId tuple, std::uint32_t output) {
   ENode node;
   node.kind = ENodeKind::projection;
   node.payload = output;
-  const TypeId type = intern(std::vector<TensorType>{types(tuple)[output]});
-  return add(node, {&tuple, 1}, type, weight_only(tuple));
+  const TypeId type = intern(std::vector<TensorType>{types_[tuple.v][output]});
+  return intern_form(node, {&tuple, 1}, type, false);
+}
+
+ClassId EGraph::add_projection(ClassId tuple, std::uint32_t output) {
+  return add(projection_form(type_id(tuple), output), {&tuple, 1});
 }
 
 // ---- Graphs -----------------------------------------------------------------------------------
@@ -241,7 +281,7 @@ std::vector<ClassId> EGraph::add_graph(const Graph& graph) {
         node.kind = ENodeKind::input;
         node.payload = static_cast<std::uint32_t>(input_names_.size());
         input_names_.push_back(graph.input_name(source));
-        added = add(node, {}, intern(graph.output_types(source)), false);
+        added = add(form_of(node, {}, intern(graph.output_types(source)), true), {});
         inputs_.push_back({added.v});
         break;
       case NodeKind::constant: added = add_constant(graph.constant(source)); break;
@@ -249,14 +289,15 @@ std::vector<ClassId> EGraph::add_graph(const Graph& graph) {
         node.kind = ENodeKind::opaque;
         node.payload = static_cast<std::uint32_t>(opaques_.size());
         opaques_.push_back(graph.opaque(source));
-        added = add(node, children, intern(graph.output_types(source)), false);
+        added = add(form_of(node, children, intern(graph.output_types(source)), true), children);
         break;
       case NodeKind::operation:
         // The graph has completed the attributes and inferred the types already.
         node.op = source.op;
         node.payload = intern(source.attributes).v;
-        added = add(node, children, intern(graph.output_types(source)),
-                    !graph.op(source).has(not_folded) && all_weight_only(children));
+        added = add(form_of(node, children, intern(graph.output_types(source)),
+                            graph.op(source).has(not_folded)),
+                    children);
         break;
     }
     for (std::uint32_t k = 0; k < source.output_count; ++k) {

@@ -42,13 +42,50 @@ class EGraph {
   ClassId add_projection(ClassId tuple, std::uint32_t output);
   AttributesId intern(Attributes attributes);
 
+  // The same in two stages, for adding many nodes of one form.
+
+  struct Inferred {  // of one operator on given types
+    bool valid = false;
+    FormId form;  // with complete attributes
+    TypeId type;
+    std::string error;
+  };
+  static constexpr TypeId absent_type{0xffffffffU};
+  const Inferred& infer(OperatorId op, std::span<const TypeId> operands, AttributesId attributes,
+                        std::uint32_t output_count);
+  FormId projection_form(TypeId tuple, std::uint32_t output);
+  TypeId type_of(FormId form) const { return forms_[form.v].type; }
+  /// The children must have the types that the form says, and their trailing absent ones left out.
+  /// A new node founds a class, unless it is to be part of `home` (of its own type, or none).
+  ClassId add(FormId form, std::span<const ClassId> children, ClassId home = ClassId::none());
+
+  // Whether a node is there, in two stages between which others can be asked for, so that memory is
+  // waited for once. Children must be canonical.
+
+  NodeTable::Key prefetch(FormId form, std::span<const ClassId> children) const {
+    const NodeTable::Key key = key_of(form, children);
+    table_.prefetch(key);
+    return key;
+  }
+  /// As add() would return it; none if it is not there.
+  ClassId known(const NodeTable::Key& key, std::span<const ClassId> children) const {
+    return {lookup(key, children)};
+  }
+
   // Equalities.
 
   /// False if they were equal already. Values of different types cannot be equal: an internal error.
   Result<bool> unite(ClassId a, ClassId b);
   /// Restores congruence: equal children make equal nodes. Cheap if nothing changed.
   void rebuild();
-  ClassId find(ClassId id) const;
+  ClassId find(ClassId id) const {
+    std::uint32_t i = id.v;
+    while (parent_of_[i] != i) {
+      parent_of_[i] = parent_of_[parent_of_[i]];
+      i = parent_of_[i];
+    }
+    return {i};
+  }
 
   // Reading. Duplicate nodes are left out by nodes() and parents() after rebuild().
 
@@ -58,13 +95,26 @@ class EGraph {
   std::size_t memory_bytes() const;
 
   const ENode& node(ENodeId id) const { return nodes_[id.v]; }
-  std::span<const ClassId> children(ENodeId id) const;
+  void prefetch(ENodeId id) const { __builtin_prefetch(&nodes_[id.v]); }
+  std::size_t form_count() const { return forms_.size(); }
+  std::span<const ClassId> children(ENodeId id) const {
+    const ENode& node = nodes_[id.v];
+    return {node.child_count <= ENode::most_near ? node.near : &children_[node.near[0].v],
+            node.child_count};
+  }
   /// The children with which the node was added: classes as they were then, never renamed. The term of
   /// class id c is that of node c over the terms of these, which have smaller numbers.
   std::span<const ClassId> founding_children(ENodeId id) const;
   /// For canonical classes.
   const std::vector<ENodeId>& nodes(ClassId id) const { return classes_[id.v].nodes; }
   const std::vector<ENodeId>& parents(ClassId id) const { return classes_[id.v].parents; }
+  /// False only if no node among nodes(id), or parents(id), is of this kind and operator.
+  bool may_have_node(ClassId id, ENodeKind kind, OperatorId op) const {
+    return (classes_[id.v].node_kinds & kind_bit(kind, op)) != 0;
+  }
+  bool may_have_parent(ClassId id, ENodeKind kind, OperatorId op) const {
+    return (classes_[id.v].parent_kinds & kind_bit(kind, op)) != 0;
+  }
   const std::vector<ENodeId>& nodes_of(OperatorId op) const { return operator_nodes_[op.v]; }
   const std::vector<ENodeId>& projections() const { return projections_; }
 
@@ -72,6 +122,7 @@ class EGraph {
   /// One type for a value; one for each output for a tuple.
   const std::vector<TensorType>& types(ClassId id) const { return types_[type_id(id).v]; }
   const TensorType& type(ClassId id) const { return types(id).front(); }
+  const TensorType& type(TypeId id) const { return types_[id.v].front(); }
   /// Types of a node's children, undefined for absent ones, as Instance wants them.
   std::vector<TensorType> input_types(ENodeId id) const;
   /// Some node of the class depends on no graph input and no opaque node.
@@ -112,27 +163,44 @@ class EGraph {
   struct EClass {
     std::vector<ENodeId> nodes;
     std::vector<ENodeId> parents;
+    std::uint64_t node_kinds = 0, parent_kinds = 0;  // of the nodes in these lists; see kind_bit()
     TypeId type;
     bool weight_only = false;
     std::uint32_t constant = 0xffffffffU;  // position, if the class holds a constant
   };
-  struct Inferred {  // of one operator on given types; attributes are complete
-    bool valid = false;
-    AttributesId attributes;
+  struct Form {  // a node without children
+    ENode node;
     TypeId type;
-    std::string error;
+    bool never_weight_only = false;
   };
   using InferenceKey = absl::InlinedVector<std::uint32_t, 8>;
 
+  /// Operators share bits; other kinds share one.
+  static std::uint64_t kind_bit(ENodeKind kind, OperatorId op) {
+    return std::uint64_t{1} << (kind == ENodeKind::operation ? op.v % 63U : 63U);
+  }
   TypeId intern(std::vector<TensorType> types);
-  const Inferred& infer(OperatorId op, std::span<const ClassId> children, AttributesId attributes,
-                        std::uint32_t output_count);
-  std::size_t hash_of(const ENode& node, std::span<const ClassId> children) const;
-  std::uint32_t lookup(std::size_t hash, const ENode& node,
-                       std::span<const ClassId> children) const;
-  ClassId add(ENode node, std::span<const ClassId> children, TypeId type, bool weight_only);
-  ClassId append(ENode node, std::span<const ClassId> canonical, std::span<const ClassId> founding,
-                 TypeId type, bool weight_only);
+  FormId intern_form(const ENode& node, std::span<const TypeId> operands, TypeId type,
+                     bool never_weight_only);
+  FormId form_of(const ENode& node, std::span<const ClassId> children, TypeId type,
+                 bool never_weight_only);
+  std::span<ClassId> own_children(ENodeId id);
+  static NodeTable::Key key_of(FormId form, std::span<const ClassId> children) {
+    if (children.size() > ENode::most_near) return key_of_many(form, children);
+    return {form.v, children.empty() ? NodeTable::absent : children[0].v,
+            children.size() < 2 ? NodeTable::absent : children[1].v};
+  }
+  static NodeTable::Key key_of_many(FormId form, std::span<const ClassId> children);
+  std::uint32_t lookup(const NodeTable::Key& key, std::span<const ClassId> children) const {
+    return table_.find(key, [&](std::uint32_t i) {
+      return children.size() <= ENode::most_near || has_children({i}, children);
+    });
+  }
+  bool has_children(ENodeId id, std::span<const ClassId> children) const;
+  ENodeId append(FormId form, std::span<const ClassId> canonical,
+                 std::span<const ClassId> founding);
+  void found_class(ENodeId id);
+  void join_class(ENodeId id, ClassId home);
   ClassId add_leaf(ENodeKind kind, std::uint32_t payload, std::vector<TensorType> types);
   bool all_weight_only(std::span<const ClassId> children) const;
   void touch(const std::vector<ENodeId>& nodes);
@@ -142,16 +210,18 @@ class EGraph {
   void drop_duplicates();
 
   std::vector<ENode> nodes_;
-  std::vector<ClassId> children_, founding_children_;  // by ENode::first_child
-  std::vector<EClass> classes_;                        // by number; contents at canonical ones
-  mutable std::vector<std::uint32_t> parent_of_;       // union-find
+  std::vector<ClassId> children_;  // of nodes with many; by ENode::near[0]
+  std::vector<ClassId> founding_children_;
+  std::vector<std::uint32_t> first_founding_child_;  // by node
+  std::vector<EClass> classes_;                      // by number; contents at canonical ones
+  mutable std::vector<std::uint32_t> parent_of_;     // union-find
   NodeTable table_;
   std::size_t class_count_ = 0;
   std::size_t list_entries_ = 0;
   std::uint32_t clock_ = 1;
   std::uint32_t original_id_limit_ = 0;
 
-  std::vector<std::vector<ENodeId>> operator_nodes_;
+  std::vector<std::vector<ENodeId>> operator_nodes_{all_operators().size()};
   std::vector<ENodeId> projections_;
   std::vector<ClassId> changed_;  // merged since the last rebuild
   std::vector<ClassId> weight_changed_;
@@ -161,6 +231,8 @@ class EGraph {
   absl::flat_hash_map<std::size_t, std::vector<std::uint32_t>> attributes_by_hash_;
   std::vector<std::vector<TensorType>> types_;
   absl::flat_hash_map<std::size_t, std::vector<std::uint32_t>> types_by_hash_;
+  std::vector<Form> forms_;
+  absl::flat_hash_map<InferenceKey, FormId> form_by_key_;
   absl::flat_hash_map<InferenceKey, std::unique_ptr<Inferred>> inferred_;
 
   std::vector<Constant> constants_;

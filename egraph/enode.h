@@ -43,6 +43,13 @@ struct TypeId {
   friend auto operator<=>(TypeId, TypeId) = default;
 };
 
+/// Operator, attributes, number of outputs and types of the operands, or what a leaf is: all of a node
+/// but its children. Nodes are equal if their forms and children are.
+struct FormId {
+  std::uint32_t v = 0xffffffffU;
+  friend auto operator<=>(FormId, FormId) = default;
+};
+
 enum class ENodeKind : std::uint8_t {
   input,  // a graph input
   constant,
@@ -59,8 +66,14 @@ struct ENode {
   OperatorId op;
   std::uint32_t payload = 0;  // attributes; position of input, constant, opaque; output
   std::uint32_t output_count = 1;
-  std::uint32_t first_child = 0, child_count = 0;
+  std::uint32_t child_count = 0;
   std::uint32_t stamp = 0;  // EGraph::clock() when children or class last changed
+  FormId form;
+  /// The children, if there are no more of them than fit; else the first's place among those that
+  /// the e-graph keeps, as the number of near[0].
+  static constexpr std::uint32_t most_near = 2;
+  ClassId near[most_near];
 };
+static_assert(sizeof(ENode) == 32, "two nodes in a line of the cache");
 
 }  // namespace lemma

@@ -34,6 +34,8 @@ Result<bool> EGraph::unite(ClassId a, ClassId b) {
   };
   join(kept.nodes, gone.nodes);
   join(kept.parents, gone.parents);
+  kept.node_kinds |= gone.node_kinds;
+  kept.parent_kinds |= gone.parent_kinds;
   if (kept.weight_only != gone.weight_only) weight_changed_.push_back(a);
   kept.weight_only = kept.weight_only || gone.weight_only;
   kept.constant = std::min(kept.constant, gone.constant);
@@ -50,26 +52,26 @@ void EGraph::mark_duplicate(ENodeId id) {
 void EGraph::repair(ENodeId id) {
   ENode& node = nodes_[id.v];
   if (node.duplicate) return;
-  const auto own = std::span(children_).subspan(node.first_child, node.child_count);
+  const std::span<ClassId> own = own_children(id);
   const bool canonical = std::all_of(own.begin(), own.end(), [this](ClassId child) {
     return child.is_none() || find(child) == child;
   });
   if (canonical) return;
-  table_.erase(hash_of(node, own), id.v);
+  table_.erase(key_of(node.form, own), id.v);
   for (ClassId& child : own)
     if (!child.is_none()) child = find(child);
   node.stamp = clock_;
-  const std::size_t hash = hash_of(node, own);
-  const std::uint32_t other = lookup(hash, node, own);
+  const NodeTable::Key key = key_of(node.form, own);
+  const std::uint32_t other = lookup(key, own);
   if (other == NodeTable::absent) {
-    table_.insert(hash, id.v);
+    table_.insert(key, id.v);
     return;
   }
   if (other < id.v) {
     mark_duplicate(id);
   } else {
-    table_.erase(hash, other);
-    table_.insert(hash, id.v);
+    table_.erase(key, other);
+    table_.insert(key, id.v);
     mark_duplicate({other});
   }
   // Congruent nodes have equal operators, attributes and operand types: their types agree.
@@ -98,6 +100,8 @@ void EGraph::rebuild() {
   }
   drop_duplicates();
   propagate_weight_only();
+  // An older class never points to a younger one: one pass makes all paths short.
+  for (std::uint32_t& parent : parent_of_) parent = parent_of_[parent];
 }
 
 void EGraph::drop_duplicates() {
@@ -157,8 +161,10 @@ Result<void> EGraph::check_invariants() const {
           fmt::format("node {} is {}in its class's list", i, listed ? "" : "not "));
     if (nodes_[i].duplicate) continue;
     ++live;
-    if (lookup(hash_of(nodes_[i], children(id)), nodes_[i], children(id)) != i)
+    if (lookup(key_of(nodes_[i].form, children(id)), children(id)) != i)
       return internal_error(fmt::format("node {} is not found by its content", i));
+    if (!may_have_node(own, nodes_[i].kind, nodes_[i].op))
+      return internal_error(fmt::format("class {} denies its node {}", own.v, i));
     if (weight_only(id) && !weight_only(own))
       return internal_error(fmt::format("class {} is not marked as weight-only", own.v));
     for (const ClassId child : children(id)) {
@@ -168,6 +174,8 @@ Result<void> EGraph::check_invariants() const {
       const auto& above = classes_[child.v].parents;
       if (std::find(above.begin(), above.end(), id) == above.end())
         return internal_error(fmt::format("node {} is not among the parents of its child", i));
+      if (!may_have_parent(child, nodes_[i].kind, nodes_[i].op))
+        return internal_error(fmt::format("class {} denies its parent {}", child.v, i));
     }
   }
   if (classes != class_count_ || live != table_.size())

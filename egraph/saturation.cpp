@@ -83,7 +83,7 @@ class Saturation {
     const std::size_t iteration = report_.iterations++;
     const std::uint32_t now = egraph_.clock();
     egraph_.advance_clock();  // what is changed from here on is new to the next round
-    std::vector<std::vector<Match>> matches(matchers_.size());
+    std::vector<MatchList> matches(matchers_.size());
     bool waiting = false;
     for (std::size_t i = 0; i < matchers_.size() && !stopped_; ++i)
       waiting = !search(i, iteration, now, matches[i]) || waiting;
@@ -99,8 +99,7 @@ class Saturation {
   }
 
   /// False if the rule has matches left for a later iteration.
-  bool search(std::size_t i, std::size_t iteration, std::uint32_t now,
-              std::vector<Match>& matches) {
+  bool search(std::size_t i, std::size_t iteration, std::uint32_t now, MatchList& matches) {
     RuleState& state = states_[i];
     RuleStatistics& statistics = report_.rules[i];
     const bool multi_output = matchers_[i].rule().left_variables.size() > 1;
@@ -128,57 +127,54 @@ class Saturation {
     return true;
   }
 
-  bool apply(std::size_t i, const std::vector<Match>& matches) {
+  bool apply(std::size_t i, const MatchList& matches) {
     bool changed = false;
-    for (const Match& match : matches) {
+    constexpr std::size_t ahead = 8;
+    const std::size_t count = matches.size();
+    for (std::size_t k = 0; k < count; ++k) {
       if (exhausted()) break;
-      changed = apply(i, match) || changed;
+      if (k + ahead < count)
+        matchers_[i].prefetch(egraph_, matches.classes(k + ahead), matches.bound(k + ahead));
+      changed = apply(i, matches.classes(k), matches.bound(k)) || changed;
     }
     return changed;
   }
 
-  bool apply(std::size_t i, const Match& match) {
+  bool apply(std::size_t i, std::span<const ClassId> match, std::uint32_t bound) {
     const RuleMatcher& matcher = matchers_[i];
     RuleStatistics& statistics = report_.rules[i];
     const std::size_t nodes_before = egraph_.id_count();
-    const auto right = matcher.instantiate(egraph_, match);
-    if (!right) {
+    if (!matcher.instantiate(egraph_, match, bound, right_)) {
       ++statistics.dropped;
-      return egraph_.id_count() != nodes_before;
+      return false;
     }
-    std::vector<ClassId> left;
-    for (const std::uint32_t variable : matcher.rule().left_variables)
-      left.push_back(match.classes[variable]);
-    for (std::size_t k = 0; k < left.size(); ++k)
-      if (egraph_.type_id(left[k]) != egraph_.type_id((*right)[k])) {
-        ++statistics.dropped;
-        return egraph_.id_count() != nodes_before;
-      }
+    const auto left = match.last(right_.size());
     bool united = false;
     for (std::size_t k = 0; k < left.size(); ++k) {
-      const auto result = egraph_.unite(left[k], (*right)[k]);
+      // New nodes have been put into their class.
+      const auto result = egraph_.unite(left[k], right_[k]);
       if (!result) {
         report_.failure = fmt::format("{}: {}", matcher.rule().rule.name, result.error().message);
         stop(StopReason::failed);
         return true;
       }
-      united = *result || united;
+      united = *result || right_[k].v >= nodes_before || united;
     }
     if (!united) return egraph_.id_count() != nodes_before;
     ++statistics.applications;
-    if (limits_.log_applications) log(i, match, std::move(left), *right);
+    if (limits_.log_applications) log(i, match, bound);
     return true;
   }
 
-  void log(std::size_t i, const Match& match, std::vector<ClassId> left,
-           std::vector<ClassId> right) {
+  void log(std::size_t i, std::span<const ClassId> match, std::uint32_t bound) {
     Application entry;
     entry.rule = static_cast<std::uint32_t>(i);
-    entry.bindings = matchers_[i].bound(match.bindings).bindings;
-    for (const std::uint32_t variable : matchers_[i].rule().input_variables)
-      entry.inputs.push_back(match.classes[variable]);
-    entry.left = std::move(left);
-    entry.right = std::move(right);
+    entry.bindings = matchers_[i].bound(bound).bindings;
+    const auto inputs = match.first(match.size() - right_.size());
+    const auto left = match.last(right_.size());
+    entry.inputs.assign(inputs.begin(), inputs.end());
+    entry.left.assign(left.begin(), left.end());
+    entry.right = right_;
     report_.log.push_back(std::move(entry));
   }
 
@@ -186,6 +182,7 @@ class Saturation {
   const SaturationLimits& limits_;
   std::vector<RuleMatcher> matchers_;
   std::vector<RuleState> states_;
+  std::vector<ClassId> right_;  // of the match being applied
   SaturationReport report_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::uint32_t checks_ = 0;  // the clock is asked now and then only

@@ -11,6 +11,7 @@
 #include "egraph/extraction.h"
 #include "egraph/saturation.h"
 #include "egraph/to_graph.h"
+#include "search/explanation.h"
 
 namespace lemma {
 
@@ -123,8 +124,8 @@ class Search {
   Result<SearchResult> run(std::span<const Substitution> rules) {
     SearchResult result;
     result.before = cost_of(graph_, model_);
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<CompiledRule> compiled,
-                           compile_rules(relevant_rules(graph_, rules)));
+    const std::vector<Substitution> relevant = relevant_rules(graph_, rules);
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<CompiledRule> compiled, compile_rules(relevant));
     stage(fmt::format("saturating with {} rules", compiled.size()));
     EGraph egraph;
     egraph.add_graph(graph_);
@@ -144,6 +145,11 @@ class Search {
     LEMMA_ASSIGN_OR_RETURN(result.graph, fold_constants(chosen, options_.fold));
     result.after = cost_of(result.graph, model_);
     result.improved = result.after.seconds < result.before.seconds;
+    if (result.improved && options_.explain) {
+      stage("explaining");
+      LEMMA_ASSIGN_OR_RETURN(result.explanation,
+                             explain(graph_, chosen, egraph, relevant, compiled, report.log));
+    }
     if (result.improved) return result;
     LEMMA_ASSIGN_OR_RETURN(result.graph, without_dead_nodes(graph_));
     result.after = result.before;

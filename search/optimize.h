@@ -22,6 +22,8 @@ struct SearchOptions {
   /// tried if 0. What is found may depend on the machine's speed unless a proof ends it.
   double exact_extraction_seconds = 0;
   FoldOptions fold;
+  /// Say why the result equals the original: search/explanation.h.
+  bool explain = false;
   /// Called with what is being done, for progress.
   std::function<void(const std::string&)> on_stage;
 };
@@ -45,6 +47,7 @@ struct SearchResult {
   std::string stop_reason;  // of saturation
   std::size_t egraph_nodes = 0;
   std::optional<ExtractionProof> extraction;  // if one was asked for
+  std::string explanation;                    // if wanted and improved
 };
 
 /// Saturation within the limits, extraction, constant folding; then the result is compared with the

@@ -34,6 +34,52 @@ TEST(Saturation, SumsHaveTheExactNumberOfNodes) {
   }
 }
 
+TEST(Saturation, WhatIsThereAlreadyIsNoMatch) {
+  const auto rules = rules_of(testing::sum_rules);
+  EGraph egraph;
+  egraph.add_graph(sum_of(5));
+  saturate(egraph, rules, unlimited());
+  const std::size_t ids = egraph.id_count();
+  const SaturationReport again = saturate(egraph, rules, unlimited());
+  EXPECT_EQ(again.stop, StopReason::saturated);
+  EXPECT_EQ(again.iterations, 1U);
+  EXPECT_EQ(egraph.id_count(), ids);
+  for (const RuleStatistics& rule : again.rules) EXPECT_EQ(rule.matches, 0U);
+}
+
+TEST(Saturation, OutputsThatShareNothingArePairedByForm) {
+  // Three pairs of 8x8 products; the fourth product goes with none of the others.
+  const auto rules = rules_of(R"(
+rule join_batched_matmuls
+  x : [b, m, k]
+  y : [c, m, k]
+  z : [b, k, n]
+  w : [c, k, n]
+  let both = Split{axis=0, split=[b, c]}(MatMul(Concat{axis=0}(x, y), Concat{axis=0}(z, w)))
+  MatMul(x, z) & MatMul(y, w) => both#0 & both#1
+)");
+  Graph graph;
+  const auto input = [&graph](const std::string& name, Shape shape) {
+    return *graph.add_input(name, {DataType::f32, std::move(shape)});
+  };
+  for (int i = 0; i < 4; ++i) {
+    const std::string number = std::to_string(i);
+    const std::int64_t size = i == 3 ? 5 : 8;
+    const ValueId x = input("x" + number, {i + 1, size, size});
+    const ValueId y = input("y" + number, {i + 1, size, size});
+    ASSERT_TRUE(graph.add_output("p" + number, *graph.add("MatMul", {x, y})));
+  }
+  EGraph egraph;
+  egraph.add_graph(graph);
+  SaturationLimits limits = unlimited();
+  limits.max_iterations = 1;
+  const SaturationReport report = saturate(egraph, rules, limits);
+  EXPECT_EQ(report.rules[0].matches, 3U) << "each pair one way round";
+  EXPECT_EQ(report.rules[0].rejected, 0U) << "the odd one is not tried with each of the others";
+  const auto sound = egraph.check_invariants();
+  EXPECT_TRUE(sound) << sound.error().message;
+}
+
 TEST(Saturation, RestingRulesCatchUp) {
   const auto rules = rules_of(testing::sum_rules);
   EGraph egraph;

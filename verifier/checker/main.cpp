@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "ir/rule_database.h"
+#include "verifier/checker/explanation.h"
 #include "verifier/checker/replay.h"
 
 namespace {
@@ -21,14 +22,16 @@ namespace files = std::filesystem;
 enum Code { done = 0, internal_fault = 1, bad_usage = 2, check_failed = 4 };
 
 constexpr std::string_view usage =
-    "usage: lemma-check [--axioms DIR] [--rules DIR] CERTIFICATE...\n"
-    "Replays proofs. A folder stands for the files *.certificate in it.\n"
+    "usage: lemma-check [--axioms DIR] [--rules DIR] CERTIFICATE... [EXPLANATION...]\n"
+    "Replays proofs. A folder stands for the files *.certificate in it. Explanations are files "
+    "named\n"
+    "*.explanation; the rules that they use must be proved by the certificates given.\n"
     "  --axioms DIR  otherwise the folder `axioms` beside that of the first certificate\n"
     "  --rules DIR   also demand a certificate for each rule in the files *.rules there\n";
 
 struct Arguments {
   files::path axioms, rules;
-  std::vector<files::path> certificates;
+  std::vector<files::path> certificates, explanations;
 };
 
 Result<Arguments> parse(const std::vector<std::string>& words) {
@@ -40,6 +43,9 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
     } else if (files::is_directory(words[i])) {
       for (const auto& entry : files::directory_iterator(words[i]))
         if (entry.path().extension() == ".certificate") result.certificates.push_back(entry.path());
+    } else if (files::is_regular_file(words[i]) &&
+               files::path(words[i]).extension() == ".explanation") {
+      result.explanations.emplace_back(words[i]);
     } else if (files::is_regular_file(words[i])) {
       result.certificates.emplace_back(words[i]);
     } else {
@@ -54,7 +60,7 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
 }
 
 struct Outcome {
-  std::string rule, text;
+  Substitution rule;
   std::size_t certificates = 0, cases = 0, steps = 0;
 };
 
@@ -64,7 +70,7 @@ Result<Outcome> check_file(const files::path& file, const checker::AxiomTable& a
   LEMMA_ASSIGN_OR_RETURN(const checker::Certificate certificate,
                          checker::parse_certificate(contents, axioms, digests));
   LEMMA_RETURN_IF_ERROR(checker::check(certificate));
-  Outcome result{certificate.rule.name, text(certificate.rule), 1, certificate.cases.size()};
+  Outcome result{certificate.rule, 1, certificate.cases.size()};
   for (const auto& [claim, chain] : certificate.cases)
     result.steps += certificate.chains[chain].size();
   return result;
@@ -87,6 +93,19 @@ std::vector<Result<Outcome>> check_all(const std::vector<files::path>& certifica
   return outcomes;
 }
 
+Result<checker::ExplanationSize> check_explanation(const files::path& file,
+                                                   const checker::RuleTable& rules) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
+  return checker::check_explanation(contents, rules);
+}
+
+void print(const files::path& file, const checker::ExplanationSize& size) {
+  std::cout << fmt::format("{} holds: {} outputs equal by {} steps with {} rules\n", file.string(),
+                           size.outputs, size.steps, size.rules);
+  for (const std::string& outside : size.outside)
+    std::cout << fmt::format("  not checked: {}\n", outside);
+}
+
 Result<Code> run(const std::vector<std::string>& words) {
   LEMMA_ASSIGN_OR_RETURN(const Arguments arguments, parse(words));
   LEMMA_ASSIGN_OR_RETURN(const auto axioms, read_substitutions(arguments.axioms, ".axioms"));
@@ -101,7 +120,7 @@ Result<Code> run(const std::vector<std::string>& words) {
   }
   Outcome totals;
   std::size_t failed = 0;
-  std::map<std::string, std::string> proved;
+  checker::RuleTable proved;
   const auto fail = [&failed](std::string_view what, std::string_view why) {
     ++failed;
     std::cerr << fmt::format("lemma-check: {}: {}\n", what, why);
@@ -112,13 +131,22 @@ Result<Code> run(const std::vector<std::string>& words) {
       fail(arguments.certificates[i].string(), outcomes[i].error().message);
       continue;
     }
-    proved[outcomes[i]->rule] = outcomes[i]->text;
+    proved[outcomes[i]->rule.name] = &outcomes[i]->rule;
     ++totals.certificates;
     totals.cases += outcomes[i]->cases;
     totals.steps += outcomes[i]->steps;
   }
   for (const Substitution& rule : rules)
-    if (proved[rule.name] != text(rule)) fail(rule.name, "there is no certificate that holds");
+    if (const auto found = proved.find(rule.name);
+        found == proved.end() || text(*found->second) != text(rule))
+      fail(rule.name, "there is no certificate that holds");
+  for (const files::path& file : arguments.explanations) {
+    const auto size = check_explanation(file, proved);
+    if (size)
+      print(file, *size);
+    else
+      fail(file.string(), size.error().message);
+  }
   std::cout << fmt::format("{} certificates hold: {} cases, {} steps; {} fail\n",
                            totals.certificates, totals.cases, totals.steps, failed);
   return failed == 0 ? done : check_failed;

@@ -1,0 +1,27 @@
+#pragma once
+// Replaying why an optimized graph equals its original. Nothing in the explanation is believed:
+// each step is an instance of a proved rule, with types and conditions checked anew, and equality of
+// the outputs has to follow from the steps by congruence.
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/substitution.h"
+
+namespace lemma::checker {
+
+/// Rules that may be used, by name: those whose certificates hold.
+using RuleTable = std::map<std::string, const Substitution*, std::less<>>;
+
+struct ExplanationSize {
+  std::size_t outputs = 0, steps = 0, rules = 0;
+  std::vector<std::string> outside;  // what the explanation says that it does not cover
+};
+
+/// Errors name the line or the step.
+Result<ExplanationSize> check_explanation(std::string_view text, const RuleTable& rules);
+
+}  // namespace lemma::checker
