@@ -15,6 +15,7 @@
 #include "cli/table.h"
 #include "ir/rule_database.h"
 #include "verifier/conditions/infer.h"
+#include "verifier/prover/sampling.h"
 #include "verifier/verify_database.h"
 
 namespace lemma {
@@ -200,6 +201,39 @@ ExitCode run_list(const RulesArguments& arguments) {
   return ExitCode::done;
 }
 
+ExitCode run_rounding(const RulesArguments& arguments) {
+  const auto rules = load_rules(directory_of(arguments));
+  if (!rules) return report_error(rules.error());
+  using enum Table::Align;
+  Table table({"rule", "class", "same bits", "f32 before", "after", "f16 before", "after"},
+              {left, left, left, right, right, right, right});
+  Json list = Json::array();
+  for (std::size_t i = 0; i < rules->substitutions().size(); ++i) {
+    const Substitution& rule = rules->substitutions()[i];
+    const std::string rounding(name(rules->rounding()[i]));
+    const auto f32 = verifier::measure_rounding(rule, DataType::f32);
+    const auto f16 = verifier::measure_rounding(rule, DataType::f16);
+    const auto error = [](double value) { return fmt::format("{:.1e}", value); };
+    table.add({rule.name, rounding, f32.identical && f16.identical ? "yes" : "no", error(f32.left),
+               error(f32.right), error(f16.left), error(f16.right)});
+    list.push_back({{"rule", rule.name},
+                    {"class", rounding},
+                    {"same_bits", f32.identical && f16.identical},
+                    {"instances", f32.instances + f16.instances},
+                    {"f32_error_before", f32.left},
+                    {"f32_error_after", f32.right},
+                    {"f16_error_before", f16.left},
+                    {"f16_error_after", f16.right}});
+  }
+  if (arguments.json)
+    std::cout << Json({{"rules", list}}).dump(2) << "\n";
+  else
+    std::cout << table.text()
+              << "errors: largest difference from f64, relative to the largest element of the "
+                 "output, over small random instances\n";
+  return ExitCode::done;
+}
+
 }  // namespace
 
 void add_rules_command(CLI::App& application, ExitCode& exit_code) {
@@ -226,6 +260,13 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
   list->add_option("--rules", arguments->directory, "folder of axioms and rules");
   list->add_flag("--json", arguments->json, "print one JSON object");
   list->callback([arguments, &exit_code] { exit_code = run_list(*arguments); });
+
+  auto* rounding = command->add_subcommand(
+      "rounding", "what rules change for floating-point numbers, with measured errors");
+  rounding->add_option("--rules", arguments->directory, "folder of axioms and rules");
+  rounding->add_flag("--json", arguments->json, "print one JSON object");
+  rounding->callback([arguments, &exit_code] { exit_code = run_rounding(*arguments); });
+
   add_rules_exchange(*command, exit_code);
 }
 
