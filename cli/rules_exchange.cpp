@@ -18,6 +18,7 @@
 #include "verifier/exchange/taso_export.h"
 #include "verifier/exchange/taso_format.h"
 #include "verifier/exchange/taso_import.h"
+#include "verifier/verify_database.h"
 
 namespace lemma {
 namespace {
@@ -70,16 +71,42 @@ Result<std::vector<Substitution>> rules_to_export(const ExchangeArguments& argum
   return parse_substitutions(contents, arguments.input);
 }
 
+/// What TASO reads as another rule has to be proved as TASO reads it. Returns how many are.
+Result<std::size_t> keep_what_is_true(exchange::ExportedRules& exported) {
+  std::vector<Substitution> others;
+  for (const exchange::ExportedRule& rule : exported.rules)
+    if (!rule.is_same) others.push_back(rule.as_read);
+  if (others.empty()) return 0;
+  LEMMA_ASSIGN_OR_RETURN(const verifier::DatabaseVerification verified,
+                         verifier::verify_candidates(data_directory() / "rules", others));
+  std::vector<exchange::ExportedRule> kept;
+  std::size_t next = 0;  // of those that were verified
+  for (exchange::ExportedRule& rule : exported.rules) {
+    const verifier::VerifiedRule* as_read = rule.is_same ? nullptr : &verified.rules[next++];
+    if (as_read == nullptr || (verifier::is_proved(as_read->verdict) && as_read->added.empty()))
+      kept.push_back(std::move(rule));
+    else
+      exported.left_out.push_back(rule.as_read.name + ": TASO would read a rule that is not true");
+  }
+  exported.rules = std::move(kept);
+  return static_cast<std::size_t>(
+      std::count_if(exported.rules.begin(), exported.rules.end(),
+                    [](const exchange::ExportedRule& rule) { return !rule.is_same; }));
+}
+
 Result<void> export_taso(const ExchangeArguments& arguments) {
   LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> rules, rules_to_export(arguments));
-  const exchange::ExportedRules exported = exchange::export_rules(rules);
+  exchange::ExportedRules exported = exchange::export_rules(rules);
+  LEMMA_ASSIGN_OR_RETURN(const std::size_t other, keep_what_is_true(exported));
   for (const std::string& one : exported.left_out)
     std::cerr << "lemma: left out: " << printable(one) << "\n";
   if (exported.rules.empty()) return bad_input("no rule can be said in TASO's format");
-  LEMMA_RETURN_IF_ERROR(
-      write_file_atomically(arguments.output, exchange::write_taso(exported.rules)));
-  std::cout << fmt::format("{} rules exported, {} left out\n", exported.rules.size(),
-                           exported.left_out.size());
+  std::vector<exchange::TasoRule> written;
+  for (const exchange::ExportedRule& rule : exported.rules) written.push_back(rule.rule);
+  LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.output, exchange::write_taso(written)));
+  std::cout << fmt::format(
+      "{} rules exported, {} of them for the shapes that TASO reads them for; {} left out\n",
+      written.size(), other, exported.left_out.size());
   return {};
 }
 

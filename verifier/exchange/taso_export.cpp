@@ -196,14 +196,14 @@ void rename(RuleExpression& expression, std::map<std::string, std::string>& name
 
 }  // namespace
 
-Result<TasoRule> export_rule(const Substitution& rule) {
-  LEMMA_ASSIGN_OR_RETURN(TasoRule exported, RuleExporter(rule).run());
-  auto again = import_rule(exported, "again");
+Result<ExportedRule> export_rule(const Substitution& rule) {
+  ExportedRule result;
+  LEMMA_ASSIGN_OR_RETURN(result.rule, RuleExporter(rule).run());
+  auto again = import_rule(result.rule, rule.name);
   if (!again) return with_context("TASO would not read it", std::move(again.error()));
-  if (text_without_names(*again) != text_without_names(rule))
-    return unsupported("TASO would read another rule: " +
-                       std::string(rule.conditions.empty() ? "other shapes" : "no conditions"));
-  return exported;
+  result.as_read = std::move(*again);
+  result.is_same = text_without_names(result.as_read) == text_without_names(rule);
+  return result;
 }
 
 ExportedRules export_rules(const std::vector<Substitution>& rules) {

@@ -1,9 +1,9 @@
 #pragma once
 // Our rules in TASO's format.
 //
-// What TASO reads must be the rule that was written: an exported rule is imported again, and must be
-// the same but for the names of its variables. So conditions other than those that the format
-// implies, broadcasting, weights, real parameters and open ranks beside a Concat are not exported.
+// TASO reads a rule for shapes of its own: without broadcasting, with the ranks of its Concats, and
+// without conditions. So an exported rule is imported again. If that is another rule than the one
+// that was written, more than names being different, it has to be proved on its own.
 
 #include <string>
 #include <vector>
@@ -14,11 +14,16 @@
 
 namespace lemma::exchange {
 
+struct ExportedRule {
+  TasoRule rule;
+  Substitution as_read;  // what TASO makes of it, under the same name
+  bool is_same = false;  // but for names
+};
 /// An error says what TASO has no words for.
-Result<TasoRule> export_rule(const Substitution& rule);
+Result<ExportedRule> export_rule(const Substitution& rule);
 
 struct ExportedRules {
-  std::vector<TasoRule> rules;
+  std::vector<ExportedRule> rules;
   std::vector<std::string> left_out;  // "NAME: why"
 };
 ExportedRules export_rules(const std::vector<Substitution>& rules);

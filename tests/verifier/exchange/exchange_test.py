@@ -105,6 +105,17 @@ class Exchange(unittest.TestCase):
         run(LEMMA, "rules", "export", again, "-o", twice)
         self.assertEqual(out.read_bytes(), twice.read_bytes())
 
+    def test_exports_only_what_is_true_as_it_will_be_read(self):
+        rules = self.folder / "a.rules"
+        # The condition is lost on the way: without it the second rule is false, the first is not.
+        rules.write_text("rule kept\n  x : [n]\n  y : [m]\n  where m == n\n"
+                         "  Add(x, y) => Add(y, x)\n\n"
+                         "rule lost\n  x : [n, m]\n  y : [m, n]\n  where n == 1, m == 1\n"
+                         "  MatMul(x, y) => MatMul(y, x)\n")
+        result = run(LEMMA, "rules", "export", rules, "-o", self.folder / "out.pb")
+        self.assertIn("1 rules exported, 1 of them", result.stdout)
+        self.assertIn("left out: lost: TASO would read a rule that is not true", result.stderr)
+
     def test_other_provers_agree(self):
         if not shutil.which("eprover") and not shutil.which("cvc5"):
             self.skipTest("neither eprover nor cvc5 is installed")
