@@ -44,13 +44,14 @@ class Explainer {
  private:
   Result<ValueId> constant(const Constant& contents) {
     if (contents.bytes().size() <= largest_constant) return terms_.add_constant(contents);
-    for (const auto& [known, value] : constants_)
-      if (known->digest() == contents.digest() && *known == contents) return value;
+    auto& alike = constants_[contents.hash()];
+    for (const auto& [known, value] : alike)
+      if (*known == contents) return value;
     LEMMA_ASSIGN_OR_RETURN(const ValueId value,
                            terms_.add_input(fmt::format("constant {} digest {:016x}",
-                                                        constants_.size(), contents.digest()),
+                                                        constant_count_++, contents.digest()),
                                             contents.type()));
-    constants_.emplace_back(&contents, value);
+    alike.emplace_back(&contents, value);
     return value;
   }
 
@@ -254,7 +255,8 @@ class Explainer {
   Congruence congruence_;
   std::vector<ValueId> values_;  // by number of the e-graph
   std::map<std::string, ValueId> inputs_;
-  std::vector<std::pair<const Constant*, ValueId>> constants_;
+  std::map<std::size_t, std::vector<std::pair<const Constant*, ValueId>>> constants_;  // by hash
+  std::size_t constant_count_ = 0;
 };
 
 }  // namespace
