@@ -39,6 +39,7 @@ struct Audit {
 struct Database {
   std::vector<Substitution> axioms, rules;
   checker::AxiomTable table;
+  RoundingTable rounding;
 };
 
 Result<Database> read_database(const std::filesystem::path& directory) {
@@ -46,6 +47,7 @@ Result<Database> read_database(const std::filesystem::path& directory) {
   LEMMA_ASSIGN_OR_RETURN(result.axioms, read_substitutions(directory / "axioms", ".axioms"));
   LEMMA_ASSIGN_OR_RETURN(result.rules, read_substitutions(directory / "substitutions", ".rules"));
   for (const Substitution& axiom : result.axioms) result.table[axiom.name] = &axiom;
+  LEMMA_ASSIGN_OR_RETURN(result.rounding, read_rounding_table(directory));
   return result;
 }
 
@@ -85,24 +87,32 @@ std::string joined(const std::map<std::string, std::size_t>& axioms) {
   return result;
 }
 
-Json summary(const Audit& one) {
+std::string_view rounding_of(const Audit& one, const Database& database) {
+  std::vector<std::string> names;
+  for (const auto& [name, steps] : one.axioms) names.push_back(name);
+  return name(worst_of(names, database.rounding));
+}
+
+Json summary(const Audit& one, const Database& database) {
   return {{"rule", one.rule},      {"verdict", one.failure.empty() ? "proved" : "refused"},
           {"reason", one.failure}, {"cases", one.certificate.cases.size()},
-          {"steps", one.steps},    {"axioms", one.axioms}};
+          {"steps", one.steps},    {"rounding", rounding_of(one, database)},
+          {"axioms", one.axioms}};
 }
 
 // ---- The whole database -----------------------------------------------------------------------
 
 void print_table(const std::vector<Audit>& audits, const Database& database) {
   using enum Table::Align;
-  Table table({"rule", "certificate", "cases", "chains", "steps", "axioms"},
-              {left, left, right, right, right, left});
+  Table table({"rule", "certificate", "cases", "chains", "steps", "rounding", "axioms"},
+              {left, left, right, right, right, left, left});
   std::size_t held = 0;
   for (const Audit& one : audits) {
     held += one.failure.empty() ? 1 : 0;
     table.add({one.rule, one.failure.empty() ? "holds" : "refused",
                fmt::format("{}", one.certificate.cases.size()),
                fmt::format("{}", one.certificate.chains.size()), fmt::format("{}", one.steps),
+               std::string(rounding_of(one, database)),
                one.failure.empty() ? joined(one.axioms) : one.failure});
   }
   std::cout << table.text()
@@ -170,7 +180,8 @@ Result<std::vector<std::size_t>> chosen_cases(const AuditArguments& arguments,
   return result;
 }
 
-Result<void> print_rule(const AuditArguments& arguments, const Audit& one, Json& list) {
+Result<void> print_rule(const AuditArguments& arguments, const Audit& one, const Database& database,
+                        Json& list) {
   LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(one.certificate.rule));
   LEMMA_ASSIGN_OR_RETURN(const std::vector<std::size_t> chosen, chosen_cases(arguments, cases));
   if (arguments.json) {
@@ -179,7 +190,7 @@ Result<void> print_rule(const AuditArguments& arguments, const Audit& one, Json&
       LEMMA_ASSIGN_OR_RETURN(Json json, case_json(one.certificate, cases, index));
       shown.push_back(std::move(json));
     }
-    Json json = summary(one);
+    Json json = summary(one, database);
     json["text"] = text(one.certificate.rule);
     json["shown_cases"] = std::move(shown);
     list.push_back(std::move(json));
@@ -189,6 +200,7 @@ Result<void> print_rule(const AuditArguments& arguments, const Audit& one, Json&
             << fmt::format("holds over the reals: {} cases, {} steps; an instance:{}\n",
                            cases.size(), one.steps,
                            one.certificate.witness.empty() ? " any" : one.certificate.witness)
+            << fmt::format("rounding: {}\n", rounding_of(one, database))
             << fmt::format("rests on: {}\n", joined(one.axioms));
   for (const std::size_t index : chosen) {
     LEMMA_ASSIGN_OR_RETURN(const std::string shown, case_text(one.certificate, cases, index));
@@ -198,17 +210,18 @@ Result<void> print_rule(const AuditArguments& arguments, const Audit& one, Json&
   return {};
 }
 
-ExitCode audit_rules(const AuditArguments& arguments, const std::vector<Audit>& audits) {
+ExitCode audit_rules(const AuditArguments& arguments, const std::vector<Audit>& audits,
+                     const Database& database) {
   ExitCode code = ExitCode::done;
   Json list = Json::array();
   for (const Audit& one : audits) {
     if (!one.failure.empty()) {
       std::cerr << error_line(one.rule, one.failure) << "\n";
       code = ExitCode::check_failed;
-      if (arguments.json) list.push_back(summary(one));
+      if (arguments.json) list.push_back(summary(one, database));
       continue;
     }
-    if (const auto printed = print_rule(arguments, one, list); !printed)
+    if (const auto printed = print_rule(arguments, one, database, list); !printed)
       return report_error(printed.error());
   }
   if (arguments.json) std::cout << Json({{"rules", list}}).dump(2) << "\n";
@@ -240,9 +253,9 @@ ExitCode run_audit(const AuditArguments& arguments) {
   if (!rules) return report_error(rules.error());
   const std::vector<Audit> audits = audit_all(*rules, directory, *database);
   if (!arguments.axiom.empty()) return audit_axiom(arguments, audits, *database);
-  if (!arguments.rules.empty()) return audit_rules(arguments, audits);
+  if (!arguments.rules.empty()) return audit_rules(arguments, audits, *database);
   Json list = Json::array();
-  for (const Audit& one : audits) list.push_back(summary(one));
+  for (const Audit& one : audits) list.push_back(summary(one, *database));
   if (arguments.json)
     std::cout << Json({{"axioms", database->axioms.size()}, {"rules", list}}).dump(2) << "\n";
   else

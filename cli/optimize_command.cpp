@@ -14,6 +14,7 @@
 #include "cli/child_process.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
+#include "cli/html_report.h"
 #include "cli/optimize_request.h"
 #include "cli/table.h"
 
@@ -145,25 +146,30 @@ Json report_json(const std::vector<OptimizeAnswer>& answers) {
   for (const OptimizeAnswer& answer : answers) {
     Json rules = Json::object();
     for (const RuleUse& use : answer.rules_used) rules[use.rule] = use.count;
-    models.push_back({{"model", answer.model},
-                      {"output", is_written(answer) ? Json(answer.output) : Json(nullptr)},
-                      {"status", answer.status},
-                      {"message", answer.message},
-                      {"cost_before", answer.before.cost_seconds},
-                      {"cost_after", answer.after.cost_seconds},
-                      {"latency_before_ms", nullptr},
-                      {"latency_after_ms", nullptr},
-                      {"max_error", answer.max_error},
-                      {"smallest_passing_tolerance_scale", answer.smallest_passing_scale},
-                      {"samples_compared", answer.samples_compared},
-                      {"rules_used", rules},
-                      {"seconds", answer.seconds},
-                      {"before", figures_json(answer.before)},
-                      {"after", figures_json(answer.after)},
-                      {"opaque_operators", answer.opaque_operators},
-                      {"egraph_nodes", answer.egraph_nodes},
-                      {"stop_reason", answer.stop_reason},
-                      {"peak_memory_bytes", answer.peak_memory_bytes}});
+    const bool bounded = answer.extraction_bounded;
+    models.push_back(
+        {{"model", answer.model},
+         {"output", is_written(answer) ? Json(answer.output) : Json(nullptr)},
+         {"status", answer.status},
+         {"message", answer.message},
+         {"cost_before", answer.before.cost_seconds},
+         {"cost_after", answer.after.cost_seconds},
+         {"latency_before_ms", nullptr},
+         {"latency_after_ms", nullptr},
+         {"max_error", answer.max_error},
+         {"smallest_passing_tolerance_scale", answer.smallest_passing_scale},
+         {"samples_compared", answer.samples_compared},
+         {"rules_used", rules},
+         {"seconds", answer.seconds},
+         {"before", figures_json(answer.before)},
+         {"after", figures_json(answer.after)},
+         {"opaque_operators", answer.opaque_operators},
+         {"egraph_nodes", answer.egraph_nodes},
+         {"extraction_cost", bounded ? Json(answer.extraction_cost) : Json()},
+         {"extraction_lower_bound", bounded ? Json(answer.extraction_lower_bound) : Json()},
+         {"extraction_optimal", answer.extraction_optimal},
+         {"stop_reason", answer.stop_reason},
+         {"peak_memory_bytes", answer.peak_memory_bytes}});
   }
   return {{"models", models}};
 }
@@ -226,6 +232,15 @@ class Progress {
   Clock::time_point start_ = Clock::now();
 };
 
+/// A page for people if the file's name says so, else JSON.
+Result<void> write_report(const OptimizeArguments& arguments, const std::string& rules_directory,
+                          const std::vector<OptimizeAnswer>& answers, const std::string& json) {
+  if (fs::path(arguments.report).extension() != ".html")
+    return write_file_atomically(arguments.report, json + "\n");
+  LEMMA_ASSIGN_OR_RETURN(const RuleDatabase rules, load_rules(rules_directory));
+  return write_file_atomically(arguments.report, html_report(answers, rules));
+}
+
 ExitCode run_optimize(const OptimizeArguments& arguments) {
   auto requests = plan(arguments);
   if (!requests) {
@@ -263,7 +278,7 @@ ExitCode run_optimize(const OptimizeArguments& arguments) {
   }
   const std::string json = report_json(answers).dump(2, ' ', false, Json::error_handler_t::replace);
   if (!arguments.report.empty()) {
-    auto written = write_file_atomically(arguments.report, json + "\n");
+    auto written = write_report(arguments, requests->front().rules_directory, answers, json);
     if (!written) {
       std::cerr << printable("lemma: " + written.error().message) << "\n";
       return ExitCode::bad_input;
@@ -293,6 +308,11 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--strategy", common.strategy, "saturation, or none: only read and write")
       ->check(CLI::IsMember({"saturation", "none"}))
       ->capture_default_str();
+  command
+      ->add_option("--fp-class", common.rounding_class,
+                   "the worst that rules may do to floating-point numbers")
+      ->check(CLI::IsMember({"bitwise", "reassociation", "distributive", "unsafe"}))
+      ->capture_default_str();
   command->add_option("--shape", common.shapes,
                       "fix an input's sizes, NAME:1,3,224,224; a name keeps "
                       "a size dynamic, NAME:batch,3,224,224 (may be repeated)");
@@ -306,6 +326,11 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command->add_option("--node-limit", common.node_limit, "nodes of the e-graph; 0: the default")
       ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--exact-extraction", common.exact_extraction_seconds,
+                   "seconds to prove that no choice from the e-graph is cheaper, or to find one")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command->add_option("--jobs", arguments->jobs, "models at a time")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -328,7 +353,8 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--explain", common.explanation,
                       "write why the result is equal to this file, NAME.explanation (one model); "
                       "lemma-check replays it");
-  command->add_option("--report", arguments->report, "write a JSON report to this file");
+  command->add_option("--report", arguments->report,
+                      "write a report to this file: a page if it ends in .html, else JSON");
   command->add_flag("--json", arguments->json, "print one JSON object instead of the table");
   command->callback([arguments, &exit_code] { exit_code = run_optimize(*arguments); });
 }

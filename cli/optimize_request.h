@@ -23,12 +23,14 @@ struct OptimizeRequest {
   std::string output;  // file
   std::string device_file;
   std::string rules_directory;
-  std::string explanation;              // file to write why the result is equal; empty: none
-  std::string strategy = "saturation";  // or "none": import and export only
-  std::vector<std::string> shapes;      // NAME:1,3,224,224
-  double time_limit_seconds = 20;       // of the search
-  std::int64_t node_limit = 0;          // of the e-graph; 0: the default
-  int iterations = 0;                   // of saturation; 0: the default
+  std::string explanation;                // file to write why the result is equal; empty: none
+  std::string strategy = "saturation";    // or "none": import and export only
+  std::string rounding_class = "unsafe";  // the worst that rules may be: ir/rounding.h
+  std::vector<std::string> shapes;        // NAME:1,3,224,224
+  double time_limit_seconds = 20;         // of the search
+  double exact_extraction_seconds = 0;
+  std::int64_t node_limit = 0;  // of the e-graph; 0: the default
+  int iterations = 0;           // of saturation; 0: the default
   int threads = 0;
   bool external_data = false;
   CheckOptions check;
@@ -59,6 +61,9 @@ struct OptimizeAnswer {
   std::vector<RuleUse> rules_used;
   std::string stop_reason;
   std::int64_t egraph_nodes = 0;
+  /// Of the choice among the nodes of the e-graph, if a proof was asked for.
+  bool extraction_bounded = false, extraction_optimal = false;
+  double extraction_cost = 0, extraction_lower_bound = 0;
   double seconds = 0;
   std::int64_t peak_memory_bytes = 0;
 };

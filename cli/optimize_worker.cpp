@@ -48,19 +48,28 @@ Result<Graph> improve(const OptimizeRequest& request, const Graph& original, Opt
     return original;
   }
   LEMMA_ASSIGN_OR_RETURN(const RuleDatabase rules, load_rules(request.rules_directory));
+  const auto worst = rounding_class_named(request.rounding_class);
+  if (!worst) return bad_input(fmt::format("no class of rounding is '{}'", request.rounding_class));
+  const std::vector<Substitution> allowed = rules.up_to(*worst);
   SearchOptions options;
   options.time_limit_seconds = request.time_limit_seconds;
   if (request.node_limit > 0) options.node_limit = static_cast<std::size_t>(request.node_limit);
   if (request.iterations > 0) options.iterations = static_cast<std::size_t>(request.iterations);
+  options.exact_extraction_seconds = request.exact_extraction_seconds;
   options.fold.threads = request.threads;
   options.on_stage = say_stage;
   options.explain = !request.explanation.empty();
-  LEMMA_ASSIGN_OR_RETURN(SearchResult found,
-                         optimize(original, rules.substitutions(), model, options));
+  LEMMA_ASSIGN_OR_RETURN(SearchResult found, optimize(original, allowed, model, options));
   answer.before = figures_of(found.before);
   answer.after = figures_of(found.after);
   answer.stop_reason = found.stop_reason;
   answer.egraph_nodes = static_cast<std::int64_t>(found.egraph_nodes);
+  if (found.extraction) {
+    answer.extraction_bounded = true;
+    answer.extraction_cost = found.extraction->cost;
+    answer.extraction_lower_bound = found.extraction->lower_bound;
+    answer.extraction_optimal = found.extraction->optimal;
+  }
   answer.status = "unchanged";
   if (!found.improved) return found.graph;
 

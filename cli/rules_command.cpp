@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <iostream>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,8 +11,11 @@
 #include "cli/atomic_file.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
+#include "cli/rules_exchange.h"
 #include "cli/table.h"
 #include "ir/rule_database.h"
+#include "verifier/conditions/infer.h"
+#include "verifier/prover/sampling.h"
 #include "verifier/verify_database.h"
 
 namespace lemma {
@@ -23,8 +27,10 @@ using verifier::DatabaseVerification;
 using verifier::VerifiedRule;
 
 struct RulesArguments {
-  std::string directory;  // empty: the shipped one
-  std::string verdicts;   // file for one JSON line a rule
+  std::string directory;     // empty: the shipped one
+  std::string file;          // rules to verify instead of those of the folder
+  std::string verdicts;      // file for one JSON line a rule
+  std::string certificates;  // folder for those of the rules of `file`
   bool write = false, json = false;
   verifier::VerifyOptions options;
 };
@@ -39,6 +45,12 @@ std::string_view verdict_name(const verifier::Verdict& verdict) {
   return verifier::is_refuted(verdict) ? "refuted" : "unknown";
 }
 
+/// Why it is not proved, or why only under conditions.
+std::string reason_of(const VerifiedRule& rule) {
+  if (!verifier::is_proved(rule.verdict)) return verifier::text(rule.verdict);
+  return rule.added.empty() ? "" : "without condition: " + verifier::text(rule.unconditional);
+}
+
 std::string verdict_lines(const DatabaseVerification& verification) {
   std::string lines;
   for (std::size_t i = 0; i < verification.rules.size(); ++i) {
@@ -47,8 +59,10 @@ std::string verdict_lines(const DatabaseVerification& verification) {
     Json line({{"index", i},
                {"rule", rule.name},
                {"verdict", verdict_name(rule.verdict)},
-               {"condition", ""},
-               {"reason", proved ? "" : verifier::text(rule.verdict)}});
+               {"condition", verifier::condition_text(rule.rule)},
+               {"reason", reason_of(rule)}});
+    if (proved) line["witness"] = std::get<verifier::Proved>(rule.verdict).witness;
+    if (!rule.added.empty()) line["added"] = rule.added;
     if (const auto* refuted = std::get_if<verifier::Refuted>(&rule.verdict))
       line["counterexample"] = {{"assignment", refuted->assignment},
                                 {"inputs", refuted->inputs},
@@ -91,6 +105,11 @@ void print_index_proofs(const DatabaseVerification& verification) {
                            verification.index_seconds);
 }
 
+std::string conditions_of(const VerifiedRule& rule) {
+  const std::string conditions = verifier::condition_text(rule.rule);
+  return conditions.empty() ? "" : "under " + conditions;
+}
+
 void print_verification(const DatabaseVerification& verification, bool json, bool axioms) {
   if (json) {
     std::cout << Json({{"axioms", verification.axioms},
@@ -116,7 +135,7 @@ void print_verification(const DatabaseVerification& verification, bool json, boo
                proof != nullptr ? fmt::format("{}", proof->instances) : "",
                proof != nullptr ? fmt::format("{}", proof->axioms.size()) : "",
                fmt::format("{:.2f}", rule.seconds),
-               proof != nullptr ? "" : verifier::text(rule.verdict)});
+               proof == nullptr ? verifier::text(rule.verdict) : conditions_of(rule)});
   }
   std::cout << table.text();
   if (axioms) print_index_proofs(verification);
@@ -128,18 +147,42 @@ void print_verification(const DatabaseVerification& verification, bool json, boo
       verification.unknown(), processor_seconds());
 }
 
-ExitCode run_verify(const RulesArguments& arguments) {
+Result<std::vector<Substitution>> read_candidates(const std::string& file) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
+  LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> rules, parse_substitutions(contents, file));
+  std::set<std::string> names;
+  for (const Substitution& rule : rules)
+    if (!names.insert(rule.name).second)
+      return bad_input(fmt::format("{}: two rules are named '{}'", file, rule.name));
+  if (rules.empty()) return bad_input(fmt::format("{}: there is no rule in it", file));
+  return rules;
+}
+
+Result<DatabaseVerification> verify(const RulesArguments& arguments) {
   const auto directory = directory_of(arguments);
-  auto verification = verifier::verify_database(directory, arguments.options);
+  if (arguments.file.empty()) return verifier::verify_database(directory, arguments.options);
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> rules, read_candidates(arguments.file));
+  return verifier::verify_candidates(directory, rules, arguments.options);
+}
+
+Result<void> write_results(const RulesArguments& arguments,
+                           const DatabaseVerification& verification) {
+  if (!arguments.verdicts.empty())
+    LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.verdicts, verdict_lines(verification)));
+  if (!arguments.certificates.empty())
+    LEMMA_RETURN_IF_ERROR(verifier::write_certificates(arguments.certificates, verification));
+  if (arguments.write)
+    LEMMA_RETURN_IF_ERROR(verifier::write_proofs(directory_of(arguments), verification));
+  return {};
+}
+
+ExitCode run_verify(const RulesArguments& arguments) {
+  if (!arguments.file.empty() && arguments.write)
+    return report_error({ErrorKind::bad_input, "--write is for the rules of the folder"});
+  const auto verification = verify(arguments);
   if (!verification) return report_error(verification.error());
-  if (!arguments.verdicts.empty()) {
-    const auto written = write_file_atomically(arguments.verdicts, verdict_lines(*verification));
-    if (!written) return report_error(written.error());
-  }
-  if (arguments.write) {
-    const auto written = verifier::write_proofs(directory, *verification);
-    if (!written) return report_error(written.error());
-  }
+  if (const auto written = write_results(arguments, *verification); !written)
+    return report_error(written.error());
   print_verification(*verification, arguments.json, arguments.options.reprove_axioms);
   return verification->complete() ? ExitCode::done : ExitCode::check_failed;
 }
@@ -158,6 +201,39 @@ ExitCode run_list(const RulesArguments& arguments) {
   return ExitCode::done;
 }
 
+ExitCode run_rounding(const RulesArguments& arguments) {
+  const auto rules = load_rules(directory_of(arguments));
+  if (!rules) return report_error(rules.error());
+  using enum Table::Align;
+  Table table({"rule", "class", "same bits", "f32 before", "after", "f16 before", "after"},
+              {left, left, left, right, right, right, right});
+  Json list = Json::array();
+  for (std::size_t i = 0; i < rules->substitutions().size(); ++i) {
+    const Substitution& rule = rules->substitutions()[i];
+    const std::string rounding(name(rules->rounding()[i]));
+    const auto f32 = verifier::measure_rounding(rule, DataType::f32);
+    const auto f16 = verifier::measure_rounding(rule, DataType::f16);
+    const auto error = [](double value) { return fmt::format("{:.1e}", value); };
+    table.add({rule.name, rounding, f32.identical && f16.identical ? "yes" : "no", error(f32.left),
+               error(f32.right), error(f16.left), error(f16.right)});
+    list.push_back({{"rule", rule.name},
+                    {"class", rounding},
+                    {"same_bits", f32.identical && f16.identical},
+                    {"instances", f32.instances + f16.instances},
+                    {"f32_error_before", f32.left},
+                    {"f32_error_after", f32.right},
+                    {"f16_error_before", f16.left},
+                    {"f16_error_after", f16.right}});
+  }
+  if (arguments.json)
+    std::cout << Json({{"rules", list}}).dump(2) << "\n";
+  else
+    std::cout << table.text()
+              << "errors: largest difference from f64, relative to the largest element of the "
+                 "output, over small random instances\n";
+  return ExitCode::done;
+}
+
 }  // namespace
 
 void add_rules_command(CLI::App& application, ExitCode& exit_code) {
@@ -167,6 +243,10 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
 
   auto* verify = command->add_subcommand("verify", "prove all rules from the axioms");
   verify->add_option("--rules", arguments->directory, "folder of axioms and rules");
+  verify->add_option("FILE", arguments->file,
+                     "rules to decide instead, under conditions where they need some");
+  verify->add_option("--certificates", arguments->certificates,
+                     "folder for the certificates, and the rules with their conditions");
   verify->add_flag("--write", arguments->write, "record the proofs; rules without one do not load");
   verify->add_flag("--axioms", arguments->options.reprove_axioms,
                    "prove all axioms anew from the operators' definitions, and list the proofs");
@@ -180,6 +260,14 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
   list->add_option("--rules", arguments->directory, "folder of axioms and rules");
   list->add_flag("--json", arguments->json, "print one JSON object");
   list->callback([arguments, &exit_code] { exit_code = run_list(*arguments); });
+
+  auto* rounding = command->add_subcommand(
+      "rounding", "what rules change for floating-point numbers, with measured errors");
+  rounding->add_option("--rules", arguments->directory, "folder of axioms and rules");
+  rounding->add_flag("--json", arguments->json, "print one JSON object");
+  rounding->callback([arguments, &exit_code] { exit_code = run_rounding(*arguments); });
+
+  add_rules_exchange(*command, exit_code);
 }
 
 }  // namespace lemma

@@ -264,7 +264,7 @@ bool depends_on_sizes(const RuleExpression& expression, const RuleBindings& bind
 }
 
 /// Whether some condition is false in this case. One that depends on sizes is not: the proof does
-/// without it, and so shows more than is claimed.
+/// without it (unless it gives a variable its value), and so shows more than is claimed.
 bool is_excluded(Substitution rule, const RuleBindings& bindings) {
   const std::vector<RuleCondition> conditions = std::move(rule.conditions);
   for (const RuleCondition& condition : conditions) {
@@ -314,6 +314,7 @@ SomeCases cases_with_groups(const Substitution& rule,
   if (!choices) return std::nullopt;
   std::vector<RuleCase> result;
   for (RuleBindings& bindings : *choices) {
+    bind_equalities(rule, bindings);
     if (is_excluded(rule, bindings)) continue;
     RuleCase one;
     LEMMA_ASSIGN_OR_RETURN(one.inputs, input_types(rule, bindings));
@@ -343,6 +344,21 @@ std::vector<std::string> dimension_variables(const Substitution& rule) {
           names.insert(e.name);
       });
   return {names.begin(), names.end()};
+}
+
+void bind_equalities(const Substitution& rule, RuleBindings& bindings) {
+  for (const RuleCondition& condition : rule.conditions) {
+    if (condition.kind != RuleCondition::Kind::equal) continue;
+    const RuleExpression& variable = condition.arguments[0];
+    if (variable.kind != RuleExpression::Kind::variable) continue;
+    const auto value = evaluate_dimension(condition.arguments[1], bindings);
+    if (!value) continue;
+    const auto known = bindings.dimensions.find(variable.name);
+    if (known != bindings.dimensions.end()) known->second = *value;
+    for (const RuleParameter& parameter : rule.parameters)
+      if (parameter.name == variable.name && parameter.range == RuleParameter::Range::dimension)
+        bindings.parameters[parameter.name] = *value;
+  }
 }
 
 Result<std::vector<TensorType>> input_types(const Substitution& rule, const RuleBindings& bindings,

@@ -57,6 +57,11 @@ Result<std::vector<TensorType>> input_types(const Substitution& rule, const Rule
 /// Names of dimension variables that stand in declared shapes, other than groups and parameters.
 std::vector<std::string> dimension_variables(const Substitution& rule);
 
+/// Conditions `NAME == EXPRESSION`, where NAME is a dimension variable of the declared shapes or a
+/// parameter `dimension`: gives NAME that value, one after the other. What holds where the conditions do is not changed, and a
+/// proof may assume them. Values that are no dimensions are left alone.
+void bind_equalities(const Substitution& rule, RuleBindings& bindings);
+
 /// Real parameters cannot be symbols. They range over these values, which contain every order of
 /// two parameters and of each with zero; axioms that depend on more than the order of their
 /// parameters compute with them as attribute functions do.

@@ -180,6 +180,8 @@ Result<RuleDatabase> load_rules(const std::filesystem::path& directory) {
   for (const Substitution& axiom : axioms) axiom_table[axiom.name] = &axiom;
   std::map<std::string, const ProofRecord*, std::less<>> record_table;
   for (const ProofRecord& record : records) record_table[record.rule] = &record;
+  LEMMA_ASSIGN_OR_RETURN(const RoundingTable rounding_table, read_rounding_table(directory));
+  std::vector<RoundingClass> rounding;
   std::string unproved;
   for (const Substitution& rule : rules) {
     const auto found = record_table.find(rule.name);
@@ -189,11 +191,20 @@ Result<RuleDatabase> load_rules(const std::filesystem::path& directory) {
                                    : misfit(rule, *found->second, axiom_table);
     if (!reason.empty())
       unproved += fmt::format("{}{} ({})", unproved.empty() ? "" : ", ", rule.name, reason);
+    else
+      rounding.push_back(worst_of(found->second->axioms, rounding_table));
   }
   if (!unproved.empty())
     return bad_input(
         fmt::format("{}: not proved: run lemma rules verify: {}", directory.string(), unproved));
-  return RuleDatabase(std::move(rules));
+  return RuleDatabase(std::move(rules), std::move(rounding));
+}
+
+std::vector<Substitution> RuleDatabase::up_to(RoundingClass worst) const {
+  std::vector<Substitution> result;
+  for (std::size_t i = 0; i < rules_.size(); ++i)
+    if (rounding_[i] <= worst) result.push_back(rules_[i]);
+  return result;
 }
 
 }  // namespace lemma

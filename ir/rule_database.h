@@ -4,6 +4,7 @@
 // its proof uses, has changed since it was proved is refused.
 //
 //   rules/axioms/*.axioms            what proofs start from
+//   rules/axioms.rounding            what axioms change for floating-point numbers: ir/rounding.h
 //   rules/axioms.proofs              one line an axiom: verifier/index/axiom_proofs.h
 //   rules/substitutions/*.rules      the rules
 //   rules/substitutions.proofs       one line a rule, written by `lemma rules verify --write`
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "ir/result.h"
+#include "ir/rounding.h"
 #include "ir/substitution.h"
 
 namespace lemma {
@@ -53,11 +55,17 @@ Result<std::string> read_text_file(const std::filesystem::path& file);
 
 class RuleDatabase {
  public:
-  explicit RuleDatabase(std::vector<Substitution> rules) : rules_(std::move(rules)) {}
+  /// A class for each rule.
+  RuleDatabase(std::vector<Substitution> rules, std::vector<RoundingClass> rounding)
+      : rules_(std::move(rules)), rounding_(std::move(rounding)) {}
   std::span<const Substitution> substitutions() const { return rules_; }
+  std::span<const RoundingClass> rounding() const { return rounding_; }
+  /// The rules that are no worse than `worst`.
+  std::vector<Substitution> up_to(RoundingClass worst) const;
 
  private:
   std::vector<Substitution> rules_;
+  std::vector<RoundingClass> rounding_;
 };
 
 /// `directory` is the folder rules/. The error lists every rule without a fitting proof record.

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "egraph/exact_extraction.h"
 #include "egraph/extraction.h"
 #include "egraph/saturation.h"
 #include "egraph/to_graph.h"
@@ -134,7 +135,10 @@ class Search {
     result.egraph_nodes = egraph.node_count();
 
     stage(fmt::format("choosing among {} nodes", egraph.node_count()));
-    LEMMA_ASSIGN_OR_RETURN(const Selection selection, choose(egraph));
+    LEMMA_ASSIGN_OR_RETURN(Selection selection, choose(egraph));
+    if (options_.exact_extraction_seconds > 0) {
+      LEMMA_ASSIGN_OR_RETURN(result.extraction, prove_cheapest(egraph, selection));
+    }
     result.rules_used = rules_used(egraph, selection, compiled, report.log);
     LEMMA_ASSIGN_OR_RETURN(const Graph chosen, to_graph(egraph, selection));
     stage("folding constants");
@@ -173,6 +177,20 @@ class Search {
     LEMMA_ASSIGN_OR_RETURN(Selection selection, extract(egraph, roots, cost, original, options));
     LEMMA_RETURN_IF_ERROR(validate(egraph, roots, cost, selection));
     return selection;
+  }
+
+  /// Replaces the selection where a cheaper one is found.
+  Result<ExtractionProof> prove_cheapest(const EGraph& egraph, Selection& selection) const {
+    stage("proving the choice");
+    const std::vector<ClassId> roots = output_classes(egraph);
+    const NodeCost cost = node_cost(model_);
+    ExactExtractionOptions options;
+    options.max_seconds = options_.exact_extraction_seconds;
+    LEMMA_ASSIGN_OR_RETURN(ExactSelection exact,
+                           extract_exactly(egraph, roots, cost, selection, options));
+    LEMMA_RETURN_IF_ERROR(validate(egraph, roots, cost, exact.selection));
+    selection = std::move(exact.selection);
+    return ExtractionProof{selection.cost, exact.lower_bound, exact.optimal};
   }
 
   void stage(const std::string& what) const {

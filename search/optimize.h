@@ -2,6 +2,7 @@
 // From a graph to the cheapest equivalent one that proved rules reach.
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,9 @@ struct SearchOptions {
   double time_limit_seconds = 20;
   std::size_t node_limit = 40'000;  // of the e-graph
   std::size_t iterations = 12;      // of saturation
+  /// Time to prove that the choice is the cheapest in the e-graph, or to find a cheaper one; none is
+  /// tried if 0. What is found may depend on the machine's speed unless a proof ends it.
+  double exact_extraction_seconds = 0;
   FoldOptions fold;
   /// Say why the result equals the original: search/explanation.h.
   bool explain = false;
@@ -29,6 +33,12 @@ struct UsedRule {
   std::size_t count = 0;  // nodes of the chosen graph that it made
 };
 
+/// How good the chosen nodes are among all that the e-graph holds, in seconds at run time.
+struct ExtractionProof {
+  double cost = 0, lower_bound = 0;
+  bool optimal = false;
+};
+
 struct SearchResult {
   Graph graph;  // the original (without dead nodes) if nothing cheaper was found
   bool improved = false;
@@ -36,7 +46,8 @@ struct SearchResult {
   std::vector<UsedRule> rules_used;
   std::string stop_reason;  // of saturation
   std::size_t egraph_nodes = 0;
-  std::string explanation;  // if wanted and improved
+  std::optional<ExtractionProof> extraction;  // if one was asked for
+  std::string explanation;                    // if wanted and improved
 };
 
 /// Saturation within the limits, extraction, constant folding; then the result is compared with the

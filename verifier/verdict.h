@@ -13,6 +13,7 @@ struct Proved {
   std::vector<std::string> axioms;  // names of those that the proofs use, sorted
   std::size_t instances = 0;  // choices of ranks, permutations, ... that were proved one by one
   std::size_t steps = 0;      // axiom instances in all proofs together
+  std::string witness;        // an instance that meets the conditions: "A=[2, 3], n=4"
   std::string certificate;    // docs/certificates.md; empty if no concrete instance is known
 };
 

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "verifier/conditions/infer.h"
 #include "verifier/prover/prove.h"
 
 namespace lemma::verifier {
@@ -31,25 +32,39 @@ ProofRecord record_of(const Substitution& rule, const Proved& proved, const Axio
   return record;
 }
 
-VerifiedRule verify_rule(const Substitution& rule, const AxiomSet& axioms) {
+/// As they are, or under conditions.
+enum class Claim { as_given, conditional };
+
+VerifiedRule verify_rule(const Substitution& rule, const AxiomSet& axioms, Claim claim) {
   const auto begin = std::chrono::steady_clock::now();
   VerifiedRule result;
   result.name = rule.name;
-  result.verdict = rule.is_axiom ? Unknown{"an axiom among the rules"} : prove(rule, axioms);
+  result.rule = rule;
+  if (rule.is_axiom) {
+    result.verdict = Unknown{"an axiom among the rules"};
+  } else if (claim == Claim::as_given) {
+    result.verdict = prove(rule, axioms);
+  } else {
+    ConditionedRule found = prove_under_conditions(rule, axioms);
+    result.rule = std::move(found.rule);
+    result.added = std::move(found.added);
+    result.verdict = std::move(found.verdict);
+    result.unconditional = std::move(found.unconditional);
+  }
   if (const auto* proved = std::get_if<Proved>(&result.verdict))
-    result.record = record_of(rule, *proved, axioms);
+    result.record = record_of(result.rule, *proved, axioms);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }
 
 /// Rules are handed out one by one; each result goes to its own place.
 std::vector<VerifiedRule> verify_rules(const std::vector<Substitution>& rules,
-                                       const AxiomSet& axioms, int threads) {
+                                       const AxiomSet& axioms, Claim claim, int threads) {
   std::vector<VerifiedRule> results(rules.size());
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
     for (std::size_t i = next++; i < rules.size(); i = next++)
-      results[i] = verify_rule(rules[i], axioms);
+      results[i] = verify_rule(rules[i], axioms, claim);
   };
   const int available = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   std::vector<std::thread> workers;
@@ -111,26 +126,42 @@ std::size_t DatabaseVerification::refuted() const {
                     [](const VerifiedRule& rule) { return is_refuted(rule.verdict); }));
 }
 
-Result<DatabaseVerification> verify_database(const std::filesystem::path& directory,
-                                             const VerifyOptions& options) {
+namespace {
+
+Result<DatabaseVerification> verify(const std::filesystem::path& directory,
+                                    const std::vector<Substitution>& rules, Claim claim,
+                                    const VerifyOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> axioms,
                          read_substitutions(directory / "axioms", ".axioms"));
-  LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> rules,
-                         read_substitutions(directory / "substitutions", ".rules"));
   for (const Substitution& axiom : axioms)
     if (!axiom.is_axiom)
       return bad_input(fmt::format("'{}' stands among the axioms, but is a rule", axiom.name));
-  std::vector<Substitution> chosen;
-  for (std::size_t i = 0; i < rules.size(); ++i)
-    if (i % options.shards == options.shard) chosen.push_back(std::move(rules[i]));
   DatabaseVerification result;
   LEMMA_RETURN_IF_ERROR(prove_axioms(directory, options, axioms, result));
   const AxiomSet set(std::move(axioms));
   result.axioms = set.axioms().size();
   result.refused_axioms.insert(result.refused_axioms.end(), set.refused().begin(),
                                set.refused().end());
-  result.rules = verify_rules(chosen, set, options.threads);
+  result.rules = verify_rules(rules, set, claim, options.threads);
   return result;
+}
+
+}  // namespace
+
+Result<DatabaseVerification> verify_database(const std::filesystem::path& directory,
+                                             const VerifyOptions& options) {
+  LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> rules,
+                         read_substitutions(directory / "substitutions", ".rules"));
+  std::vector<Substitution> chosen;
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    if (i % options.shards == options.shard) chosen.push_back(std::move(rules[i]));
+  return verify(directory, chosen, Claim::as_given, options);
+}
+
+Result<DatabaseVerification> verify_candidates(const std::filesystem::path& directory,
+                                               const std::vector<Substitution>& candidates,
+                                               const VerifyOptions& options) {
+  return verify(directory, candidates, Claim::conditional, options);
 }
 
 std::string proof_file_text(const DatabaseVerification& verification) {
@@ -158,6 +189,22 @@ Result<void> remove_others(const std::filesystem::path& folder,
 }
 
 }  // namespace
+
+Result<void> write_certificates(const std::filesystem::path& folder,
+                                const DatabaseVerification& verification) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return bad_input(fmt::format("cannot make '{}': {}", folder.string(), error.message()));
+  std::string rules;
+  for (const VerifiedRule& rule : verification.rules) {
+    const auto* proved = std::get_if<Proved>(&rule.verdict);
+    if (proved == nullptr) continue;
+    rules += (rules.empty() ? "" : "\n") + text(rule.rule);
+    LEMMA_RETURN_IF_ERROR(replace_file(folder / (rule.name + ".certificate"), proved->certificate));
+  }
+  return replace_file(folder / "proved.rules", rules);
+}
 
 Result<void> write_proofs(const std::filesystem::path& directory,
                           const DatabaseVerification& verification) {

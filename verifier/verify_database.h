@@ -27,6 +27,9 @@ struct VerifiedRule {
   Verdict verdict;
   double seconds = 0;
   ProofRecord record;  // filled in if the rule is proved
+  Substitution rule;   // what the verdict is about: as given, or with conditions that were found
+  std::vector<std::string> added;  // those conditions
+  Verdict unconditional;           // if there are such, of the rule as given
 };
 
 struct DatabaseVerification {
@@ -47,6 +50,16 @@ struct DatabaseVerification {
 /// the seconds. An error means that the files cannot be read.
 Result<DatabaseVerification> verify_database(const std::filesystem::path& directory,
                                              const VerifyOptions& options = {});
+
+/// The same for other rules than those of the folder, but proved under conditions where they do not
+/// hold without (verifier/conditions/infer.h).
+Result<DatabaseVerification> verify_candidates(const std::filesystem::path& directory,
+                                               const std::vector<Substitution>& candidates,
+                                               const VerifyOptions& options = {});
+/// Makes the folder: a file NAME.certificate for each rule that is proved, and all these rules with
+/// their conditions in proved.rules.
+Result<void> write_certificates(const std::filesystem::path& folder,
+                                const DatabaseVerification& verification);
 
 /// The contents of substitutions.proofs: a record for each proved rule.
 std::string proof_file_text(const DatabaseVerification& verification);

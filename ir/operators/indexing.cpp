@@ -97,7 +97,7 @@ Definition define_gather_nd(const Instance& in) {
   const auto batch = static_cast<long>(in.attributes.integer("batch_dims"));
   const std::size_t width = *index_width(in);
   const std::vector<Expression> axes = d.variables(output_shape(in, infer_gather_nd));
-  const auto outer = axes.begin() + static_cast<long>(in.rank(1)) - 1;
+  const auto outer = axes.begin() + (static_cast<long>(in.rank(1)) - 1);
   std::vector<Expression> indices(axes.begin(), axes.begin() + batch);
   for (std::size_t j = 0; j < width; ++j) {
     std::vector<Expression> at(axes.begin(), outer);

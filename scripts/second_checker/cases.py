@@ -222,12 +222,29 @@ def is_excluded(rule, values):
                for one in rule.conditions)
 
 
+def bind_equalities(rule, values):
+    """`NAME == EXPRESSION` gives a dimension variable its value, one condition after the other."""
+    names = set(rule.dimension_names())
+    names |= {name for name, (kind, _) in rule.parameters.items() if kind == "dimension"}
+    for kind, arguments in rule.conditions:
+        if kind != "==" or arguments[0][0] != "variable" or arguments[0][1] not in names:
+            continue
+        try:
+            value = evaluate(arguments[1], values)
+        except Refused:
+            continue
+        if isinstance(value, Size):
+            values = {**values, arguments[0][1]: value}
+    return values
+
+
 def choices(rule, groups):
     start = {**groups, **{name: symbol(name) for name in rule.dimension_names()}}
     found = [start]
     for name in rule.parameters:
         found = [{**before, name: value} for before in found
                  for value in parameter_values(rule, name, before)]
+    found = [bind_equalities(rule, one) for one in found]
     return [one for one in found if not is_excluded(rule, one)]
 
 
@@ -243,50 +260,73 @@ def is_well_typed(rule, values, real_type="f32"):
     return True
 
 
-def aligned_groups(rule):
+def groups_below(rule, node):
+    """Groups in the shapes of inputs below a node, and in lists of attributes."""
+    result = set()
+    for one in rule.below([(node, 0)]):
+        kind, known, _ = rule.nodes[one]
+        lists = [rule.inputs[known][2]] if kind is None else [e[1:] for _, e in known]
+        result |= {
+            e[1] for parts in lists for e in parts if isinstance(e, tuple) and e[0] == "splice"}
+    return result
+
+
+def keeps_axes(rule, op, operands):
+    """Whether axes stay where they are, counted from the end, and groups are not related."""
+    below = [groups_below(rule, one[0]) for one in operands]
+    return op == "Slice" or (op == "Concat" and all(one == below[0] for one in below))
+
+
+def axes_after(rule, ranks):
+    """How many axes stand after each group, the same in every input."""
+    result = {}
+    for _, _, shape, _ in rule.inputs:
+        after = 0
+        for e in reversed(shape):
+            if e[0] == "splice":
+                demand(result.setdefault(e[1], after) == after, "a group stands at several places")
+            after += ranks[e[1]] if e[0] == "splice" else 1
+    return result
+
+
+def aligned_groups(rule, ranks):
     """Classes of groups that are aligned at their ends, as the left side broadcasts them: numbered
     by the first group of each."""
+    after = axes_after(rule, ranks)
     classes = {name: i for i, name in enumerate(rule.groups)}
     for node in rule.below(rule.left):
-        op, attributes, _ = rule.nodes[node]
-        if op is None:
+        op, _, operands = rule.nodes[node]
+        groups = sorted(groups_below(rule, node))
+        if op is None or not groups:
             continue
-        demand(OPERATORS[op].broadcasts(), f"the left side is well typed for some sizes only, beyond broadcasting: {op}")
-        below = set()
-        for one in rule.below([(node, 0)]):
-            kind, known, _ = rule.nodes[one]
-            lists = [rule.inputs[known][2]] if kind is None else [e[1:] for _, e in known]
-            below |= {e[1] for parts in lists for e in parts
-                      if isinstance(e, tuple) and e[0] == "splice"}
-        joined = {classes[group] for group in below}
-        classes = {name: min(joined) if one in joined else one for name, one in classes.items()}
-    after = {}
-    for _, _, shape, _ in rule.inputs:
-        for i, e in enumerate(shape):
-            if e[0] == "splice":
-                place = after.setdefault(classes[e[1]], len(shape) - 1 - i)
-                demand(i == 0 and place == len(shape) - 1 - i, "groups that are not aligned")
+        demand(OPERATORS[op].broadcasts() or keeps_axes(rule, op, operands),
+               f"the left side is well typed for some sizes only, beyond broadcasting: {op}")
+        for one, other in itertools.combinations(groups, 2):
+            ends = [(after[name], after[name] + ranks[name]) for name in (one, other)
+                    if name in after]
+            if len(ends) == 2 and ends[0][0] != ends[1][0]:
+                demand(ends[0][0] >= ends[1][1] or ends[1][0] >= ends[0][1], "groups that overlap")
+                continue
+            joined = {classes[one], classes[other]}
+            classes = {name: min(joined) if k in joined else k for name, k in classes.items()}
     return classes
 
 
 def broadcast_patterns(rule, ranks):
-    classes = aligned_groups(rule)
-    found = [{name: (None,) * rank for name, rank in ranks.items()}]
-    for one in sorted(set(classes.values())):
-        for from_end in range(1, max(ranks.values(), default=0) + 1):
-            names = [name for name in sorted(ranks)
-                     if classes[name] == one and ranks[name] >= from_end]
-            size = symbol(f"axis{one}.{from_end}")
-            following = []
-            for before in found if names else ():
-                for mask in range(1, 2 ** len(names)):
-                    pattern = dict(before)
-                    for i, name in enumerate(names):
-                        pattern[name] = changed(pattern[name], ranks[name] - from_end,
-                                                size if mask >> i & 1 else ONE)
-                    following.append(pattern)
-            found = following if names else found
-    return found
+    """All ways in which aligned axes have a common size or 1, the first axis fastest."""
+    classes = aligned_groups(rule, ranks)
+    axes = {}
+    for name in sorted(ranks):
+        for from_end in range(1, ranks[name] + 1):
+            axes.setdefault((classes[name], from_end), []).append(name)
+    order = sorted(axes)
+    for masks in itertools.product(*(range(1, 2 ** len(axes[one])) for one in reversed(order))):
+        pattern = {name: (None,) * rank for name, rank in ranks.items()}
+        for (number_of, from_end), mask in zip(order, reversed(masks)):
+            for i, name in enumerate(axes[number_of, from_end]):
+                size = symbol(f"axis{number_of}.{from_end}") if mask >> i & 1 else ONE
+                pattern[name] = changed(pattern[name], ranks[name] - from_end, size)
+        yield pattern
 
 
 def cases_of(rule):

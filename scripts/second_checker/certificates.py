@@ -10,7 +10,7 @@ from second_checker.language import literal_text, parse_rules, Parser, text_of, 
 from second_checker.cases import Case, input_types, is_well_typed, required_cases
 
 FORMAT = "lemma certificate 1"
-VERSION = "1"
+VERSION = "2"
 CLASSES = ("unknown", "bitwise", "reassociation", "distributive", "unsafe")
 
 
@@ -233,7 +233,6 @@ def check_certificate(text, axioms, axiom_texts, operator_texts):
     for label in lines.all("chain "):
         demand(label == str(len(chains) + 1), f"chain '{label}' is out of order")
         chains.append([parse_step("  " + one, axioms, rule) for one in lines.all("  ")])
-        demand(chains[-1], f"chain {label} has no steps")
         used_axioms |= {step.axiom.name for step in chains[-1]}
     operators |= {node[0] for node in rule.nodes if node[0]}
     for name in used_axioms:

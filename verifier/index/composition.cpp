@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -68,6 +69,43 @@ SplitGuard split_guard(const Formula& guard, const std::set<std::string>& names)
   for (const Formula& part : many ? guard->parts : std::vector<Formula>{guard})
     (mentions(part, names) ? inner : outer).push_back(part);
   return {conjunction(std::move(outer)), conjunction(std::move(inner))};
+}
+
+/// The value that range and domain leave to a variable, if they say v - e >= 0 and e - v >= 0
+/// literally.
+std::optional<Dimension> only_value(const Formula& domain, const Bound& variable) {
+  const Dimension v = Dimension::symbol(variable.name);
+  std::vector<Dimension> nonnegative = {v, variable.extent - 1 - v};
+  const bool many = domain->kind == FormulaNode::Kind::conjunction;
+  for (const Formula& part : many ? domain->parts : std::vector<Formula>{domain})
+    if (part->kind == FormulaNode::Kind::nonnegative) nonnegative.push_back(part->value);
+  for (const Dimension& lower : nonnegative)
+    for (const Dimension& upper : nonnegative) {
+      if (!(lower + upper).is(0)) continue;
+      const Dimension value = v - lower;
+      std::map<std::string, int> symbols;
+      collect_symbols(value, symbols);
+      if (!symbols.contains(variable.name)) return value;
+    }
+  return std::nullopt;
+}
+
+/// A sum over a variable that can have one value only is the element at that value, if it is in the
+/// variable's range.
+Term without_single_values(Term term) {
+  for (std::size_t i = 0; i < term.bound.size();) {
+    const Bound variable = term.bound[i];
+    const auto value = only_value(term.domain, variable);
+    if (!value) {
+      ++i;
+      continue;
+    }
+    term.bound.erase(term.bound.begin() + static_cast<long>(i));
+    term = substitute(term, {{variable.name, *value}});
+    term.domain = conjunction({term.domain, less_equal(0, *value), less(*value, variable.extent)});
+    i = 0;
+  }
+  return term;
 }
 
 // Axioms and definitions are a few operators deep: recursion is safe here.
@@ -409,7 +447,7 @@ class Composer {
         Term whole = term;
         whole.bound.insert(whole.bound.begin(), body.bound.begin(), body.bound.end());
         whole.domain = both(term.domain, piece.guard);
-        terms.push_back(finished(std::move(whole)));
+        terms.push_back(finished(without_single_values(std::move(whole))));
       }
     return {{always(), polynomial(std::move(terms))}};
   }

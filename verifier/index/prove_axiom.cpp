@@ -311,7 +311,9 @@ class CaseProof {
             if (other.guard->text == wanted.guard->text &&
                 other.argument.text == wanted.argument.text)
               return true;
-            if (other.is_bound || wanted.is_bound) return false;
+            // Variables that the right side binds stand for all their values here; those that the
+            // left side binds would have to be found.
+            if (other.is_bound) return false;
             std::vector<Formula> facts = known.facts();
             facts.push_back(wanted.guard);
             return entails(facts, other.guard) && are_equal(wanted.argument, other.argument, facts);
@@ -377,7 +379,7 @@ class CaseProof {
   Graph left_, right_;  // without composite operators
 };
 
-/// The definitions of all operations, as text.
+/// The definitions of all operations and the types of their outputs, as text.
 std::string definitions_of(const Graph& graph) {
   std::string result;
   const auto expanded = expand_composites(graph);
@@ -386,6 +388,7 @@ std::string definitions_of(const Graph& graph) {
     if (node.kind != NodeKind::operation) continue;
     const std::vector<TensorType> types = expanded->input_types(node);
     result += text(expanded->op(node).define({types, node.attributes, node.output_count})) + "\n";
+    for (const TensorType& type : expanded->output_types(node)) result += text(type) + "\n";
   }
   return result;
 }

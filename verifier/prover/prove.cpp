@@ -57,6 +57,7 @@ Verdict prove_with(const Substitution& rule, const AxiomSet& axioms, const std::
   proved.axioms.assign(certified->axioms.begin(), certified->axioms.end());
   proved.instances = certified->cases;
   proved.steps = certified->steps;
+  proved.witness = witness;
   proved.certificate = std::move(certified->certificate);
   return proved;
 }

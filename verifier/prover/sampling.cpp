@@ -9,6 +9,7 @@
 #include "ir/interpreter/compare.h"
 #include "ir/interpreter/random.h"
 #include "ir/interpreter/run.h"
+#include "ir/rule_cases.h"
 #include "ir/substitution_use.h"
 
 namespace lemma::verifier {
@@ -52,6 +53,7 @@ class InstanceChooser {
     instance_ = {};
     choose_groups();
     choose_dimensions();
+    bind_equalities(rule_, instance_.bindings);
     if (!choose_inputs()) return std::nullopt;
     choose_target_shapes();
     if (!choose_parameters()) return std::nullopt;
@@ -130,6 +132,7 @@ class InstanceChooser {
       if (!shape) return false;
       const Dimension count = element_count(std::get<Shape>(*shape));
       if (!count.is_constant() || count.offset() > element_limit) return false;
+      if (!has_sizes(std::get<Shape>(*shape))) return false;
       instance_.inputs.push_back(
           {input.data_type == DataType::undefined ? DataType::f32 : input.data_type,
            std::get<Shape>(std::move(*shape))});
@@ -298,20 +301,10 @@ class Evaluation {
 
   /// False if the contents could not be computed in any domain; `failure` says why.
   bool evaluate(std::optional<Refuted>& counterexample, std::string& failure) {
-    for (std::size_t i = 0; i < sides_.left.size(); ++i) {
-      (void)sides_.graph.add_output(fmt::format("left {}", i), sides_.left[i]);
-      (void)sides_.graph.add_output(fmt::format("right {}", i), sides_.right[i]);
-    }
+    add_outputs();
     for (const Domain domain : {Domain::exact_integer, Domain::prime_field, Domain::f64}) {
       const std::vector<Tensor> inputs = contents(domain);
-      std::vector<interpreter::NamedTensor> named;
-      for (std::size_t i = 0; i < inputs.size(); ++i)
-        named.push_back({rule_.inputs[i].name, inputs[i]});
-      interpreter::RunOptions options;
-      options.domain = domain;
-      options.plain = true;
-      options.threads = 1;
-      const auto outputs = interpreter::run(sides_.graph, named, options);
+      const auto outputs = outputs_in(domain, inputs);
       if (!outputs) {
         failure = outputs.error().message;
         continue;
@@ -322,7 +315,71 @@ class Evaluation {
     return false;
   }
 
+  /// False if an instance cannot be computed.
+  bool round(RoundingError& result) {
+    add_outputs();
+    const std::vector<Tensor> inputs = many_magnitudes();
+    const auto narrow = outputs_in(Domain::native, inputs), wide = outputs_in(Domain::f64, inputs);
+    if (!narrow || !wide) return false;
+    for (std::size_t i = 0; i + 1 < narrow->size(); i += 2) {
+      const auto comparison = interpreter::compare((*narrow)[i + 1], (*narrow)[i], {});
+      if (!comparison.equal && result.identical) {
+        result.identical = false;
+        result.difference = describe(rule_, instance_) + ": " + comparison.description;
+      }
+      result.left = std::max(result.left, relative_error((*narrow)[i], (*wide)[i]));
+      result.right = std::max(result.right, relative_error((*narrow)[i + 1], (*wide)[i]));
+    }
+    return true;
+  }
+
  private:
+  /// Largest error over elements that are finite in both, relative to the largest magnitude.
+  static double relative_error(const Tensor& narrow, const Tensor& wide) {
+    if (!is_real(narrow.data_type())) return 0;
+    const std::vector<double> values = narrow.reals(), reference = wide.reals();
+    double error = 0, largest = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!std::isfinite(values[i]) || !std::isfinite(reference[i])) continue;
+      error = std::max(error, std::abs(values[i] - reference[i]));
+      largest = std::max(largest, std::abs(reference[i]));
+    }
+    return largest == 0 ? 0 : error / largest;
+  }
+
+  Result<std::vector<Tensor>> outputs_in(Domain domain, const std::vector<Tensor>& inputs) const {
+    std::vector<interpreter::NamedTensor> named;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      named.push_back({rule_.inputs[i].name, inputs[i]});
+    interpreter::RunOptions options;
+    options.domain = domain;
+    options.plain = true;
+    options.threads = 1;
+    return interpreter::run(sides_.graph, named, options);
+  }
+
+  void add_outputs() {
+    for (std::size_t i = 0; i < sides_.left.size(); ++i) {
+      (void)sides_.graph.add_output(fmt::format("left {}", i), sides_.left[i]);
+      (void)sides_.graph.add_output(fmt::format("right {}", i), sides_.right[i]);
+    }
+  }
+
+  /// Reals of either sign and of many magnitudes.
+  std::vector<Tensor> many_magnitudes() const {
+    std::vector<Tensor> result = contents(Domain::native);
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      if (!is_real(result[i].data_type())) continue;
+      std::vector<double> values = result[i].reals();
+      for (std::size_t j = 0; j < values.size(); ++j) {
+        const std::uint64_t word = interpreter::random_word(seed_, 1000 + i, j);
+        values[j] = std::ldexp(values[j], static_cast<int>(word % 11) - 5);
+      }
+      result[i] = Tensor::from_reals(result[i].data_type(), result[i].sizes(), values);
+    }
+    return result;
+  }
+
   std::vector<Tensor> contents(Domain domain) const {
     std::vector<Tensor> result;
     for (std::size_t i = 0; i < instance_.inputs.size(); ++i) {
@@ -376,6 +433,45 @@ Sampling sample(const Substitution& rule, const SamplingOptions& options) {
     if (evaluation.evaluate(result.counterexample, result.failure) && ++result.evaluated == 1)
       result.witness = witness(rule, instance->bindings);
     if (result.counterexample) return result;
+  }
+  return result;
+}
+
+RoundingError measure_rounding(const Substitution& rule, DataType real,
+                               const SamplingOptions& options) {
+  RoundingError result;
+  Substitution typed = rule;
+  for (RuleInput& input : typed.inputs)
+    if (input.data_type == DataType::undefined) input.data_type = real;
+  Chooser choose(options.seed);
+  InstanceChooser instances(typed, choose);
+  for (std::size_t attempt = 0; attempt < options.attempts && result.instances < options.wanted;
+       ++attempt) {
+    const auto instance = instances.next();
+    if (!instance) continue;
+    Evaluation evaluation(typed, *instance, options.seed + attempt);
+    std::optional<Refuted> counterexample;
+    if (!evaluation.build(counterexample) || counterexample) continue;
+    if (evaluation.round(result)) ++result.instances;
+  }
+  return result;
+}
+
+std::vector<LabelledInstance> label_instances(const Substitution& rule,
+                                              const SamplingOptions& options) {
+  std::vector<LabelledInstance> result;
+  Chooser choose(options.seed);
+  InstanceChooser instances(rule, choose);
+  for (std::size_t attempt = 0; attempt < options.attempts && result.size() < options.wanted;
+       ++attempt) {
+    const auto instance = instances.next();
+    if (!instance) continue;
+    std::optional<Refuted> counterexample;
+    std::string failure;
+    Evaluation evaluation(rule, *instance, options.seed + attempt);
+    if (!evaluation.build(counterexample)) continue;
+    if (!counterexample && !evaluation.evaluate(counterexample, failure)) continue;
+    result.push_back({instance->bindings, !counterexample});
   }
   return result;
 }

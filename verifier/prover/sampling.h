@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "ir/substitution.h"
 #include "verifier/verdict.h"
@@ -27,5 +28,28 @@ struct Sampling {
 /// small integers, evaluated in exact integers or a prime field; where an operator leaves those,
 /// reals in f64 with a relative tolerance of 1e-9.
 Sampling sample(const Substitution& rule, const SamplingOptions& options = {});
+
+/// How far both sides are from f64 when computed in a narrower type, operation by operation as the
+/// definitions say.
+struct RoundingError {
+  std::size_t instances = 0;
+  /// The sides have the same bits in every instance, but for the sign of zero.
+  bool identical = true;
+  double left = 0, right = 0;  // largest error, relative to the largest element of its output
+  std::string difference;      // of the first instance that is not identical
+};
+
+/// As sample(), but with contents of magnitudes from 2^-6 to 2^6. `real` is f32 or f16; other types
+/// that a rule states are kept.
+RoundingError measure_rounding(const Substitution& rule, DataType real,
+                               const SamplingOptions& options = {});
+
+/// An instance whose left side is well typed, and whether the right side is defined and equal.
+struct LabelledInstance {
+  RuleBindings bindings;
+  bool holds = false;
+};
+std::vector<LabelledInstance> label_instances(const Substitution& rule,
+                                              const SamplingOptions& options);
 
 }  // namespace lemma::verifier

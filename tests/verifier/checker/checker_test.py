@@ -61,7 +61,7 @@ class Refusals(unittest.TestCase):
                      "another format")
 
     def test_another_version(self):
-        self.refused(self.text.replace("verifier 1", "verifier 7"), "version '7' of the verifier")
+        self.refused(self.text.replace("verifier 2", "verifier 7"), "version '7' of the verifier")
 
     def test_an_altered_axiom(self):
         file = self.rules / "axioms" / "elementwise_movement.axioms"

@@ -1,0 +1,16 @@
+#pragma once
+// The report of `lemma optimize` as a page for people: one file that needs nothing else.
+
+#include <string>
+#include <vector>
+
+#include "cli/optimize_request.h"
+#include "ir/rule_database.h"
+
+namespace lemma {
+
+/// Costs before and after as bars, the figures of each model, the rules that were used, and what
+/// each of these says and does to rounding.
+std::string html_report(const std::vector<OptimizeAnswer>& answers, const RuleDatabase& rules);
+
+}  // namespace lemma

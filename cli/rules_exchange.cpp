@@ -1,0 +1,163 @@
+#include "cli/rules_exchange.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "cli/atomic_file.h"
+#include "cli/data_directory.h"
+#include "cli/error_line.h"
+#include "ir/digests.h"
+#include "ir/rule_database.h"
+#include "verifier/checker/certificate.h"
+#include "verifier/exchange/formulas.h"
+#include "verifier/exchange/taso_export.h"
+#include "verifier/exchange/taso_format.h"
+#include "verifier/exchange/taso_import.h"
+
+namespace lemma {
+namespace {
+
+struct ExchangeArguments {
+  std::string input, output, certificates, format = "taso";
+};
+
+Result<std::string> read_bytes(const std::string& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error))
+    return bad_input(fmt::format("{}: there is no such file", file));
+  std::ifstream stream(file, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  if (!stream) return bad_input(fmt::format("{}: cannot be read", file));
+  return bytes;
+}
+
+/// To the file, or to standard output without one.
+Result<void> write_out(const std::string& file, const std::string& contents) {
+  if (!file.empty()) return write_file_atomically(file, contents);
+  std::cout << contents;
+  return {};
+}
+
+Result<void> import_file(const ExchangeArguments& arguments) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string bytes, read_bytes(arguments.input));
+  const auto rules = exchange::read_taso(bytes);
+  if (!rules)
+    return bad_input(
+        fmt::format("{}: no file of TASO's rules: {}", arguments.input, rules.error().message));
+  const exchange::ImportedRules imported = exchange::import_rules(*rules);
+  const std::string name = std::filesystem::path(arguments.input).filename().string();
+  LEMMA_RETURN_IF_ERROR(
+      write_out(arguments.output, exchange::rules_text(imported, printable(name))));
+  for (const std::string& one : imported.left_out)
+    std::cerr << "lemma: left out: " << printable(one) << "\n";
+  if (!arguments.output.empty())
+    std::cout << fmt::format("{} rules imported, {} left out\n", imported.rules.size(),
+                             imported.left_out.size());
+  if (imported.rules.empty()) return bad_input(arguments.input + ": no rule could be imported");
+  return {};
+}
+
+/// The rules of a file, or those that are shipped.
+Result<std::vector<Substitution>> rules_to_export(const ExchangeArguments& arguments) {
+  if (arguments.input.empty())
+    return read_substitutions(data_directory() / "rules" / "substitutions", ".rules");
+  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(arguments.input));
+  return parse_substitutions(contents, arguments.input);
+}
+
+Result<void> export_taso(const ExchangeArguments& arguments) {
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> rules, rules_to_export(arguments));
+  const exchange::ExportedRules exported = exchange::export_rules(rules);
+  for (const std::string& one : exported.left_out)
+    std::cerr << "lemma: left out: " << printable(one) << "\n";
+  if (exported.rules.empty()) return bad_input("no rule can be said in TASO's format");
+  LEMMA_RETURN_IF_ERROR(
+      write_file_atomically(arguments.output, exchange::write_taso(exported.rules)));
+  std::cout << fmt::format("{} rules exported, {} left out\n", exported.rules.size(),
+                           exported.left_out.size());
+  return {};
+}
+
+/// Certificates in order of their names.
+Result<std::vector<std::filesystem::path>> certificates_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end;
+       i.increment(error))
+    if (i->path().extension() == ".certificate") files.push_back(i->path());
+  if (error || files.empty())
+    return bad_input(fmt::format("{}: there are no certificates in it", folder.string()));
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// One file for each chain of each certificate.
+Result<void> export_formulas(const ExchangeArguments& arguments) {
+  const std::filesystem::path rules = data_directory() / "rules", folder = arguments.output;
+  LEMMA_ASSIGN_OR_RETURN(const auto files,
+                         certificates_in(arguments.certificates.empty()
+                                             ? rules / "certificates"
+                                             : std::filesystem::path(arguments.certificates)));
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> axioms,
+                         read_substitutions(rules / "axioms", ".axioms"));
+  checker::AxiomTable table;
+  for (const Substitution& axiom : axioms) table[axiom.name] = &axiom;
+  Digests digests;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  std::size_t count = 0;
+  for (const std::filesystem::path& file : files) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
+    auto certificate = checker::parse_certificate(contents, table, digests);
+    if (!certificate) return with_context(file.string(), std::move(certificate.error()));
+    auto problems = exchange::problems_of(*certificate);
+    if (!problems) return with_context(file.string(), std::move(problems.error()));
+    for (const exchange::Problem& problem : *problems) {
+      const bool tptp = arguments.format == "tptp";
+      LEMMA_RETURN_IF_ERROR(
+          write_file_atomically(folder / (problem.name + (tptp ? ".p" : ".smt2")),
+                                tptp ? exchange::tptp(problem) : exchange::smtlib(problem)));
+      ++count;
+    }
+  }
+  std::cout << fmt::format("{} problems of {} certificates\n", count, files.size());
+  return {};
+}
+
+Result<void> export_rules(const ExchangeArguments& arguments) {
+  if (arguments.format == "taso") return export_taso(arguments);
+  if (!arguments.input.empty())
+    return bad_input("formulas are made of certificates (--certificates), not of rules");
+  return export_formulas(arguments);
+}
+
+ExitCode done_or_report(const Result<void>& result) {
+  return result ? ExitCode::done : report_error(result.error());
+}
+
+}  // namespace
+
+void add_rules_exchange(CLI::App& rules_command, ExitCode& exit_code) {
+  auto arguments = std::make_shared<ExchangeArguments>();
+  auto* in = rules_command.add_subcommand("import", "read rules of TASO's format");
+  in->add_option("FILE", arguments->input, "a file of TASO's rules (.pb)")->required();
+  in->add_option("-o,--output", arguments->output, "file of rules to write; else printed");
+  in->callback([arguments, &exit_code] { exit_code = done_or_report(import_file(*arguments)); });
+
+  auto* out = rules_command.add_subcommand("export", "write rules in the formats of others");
+  out->add_option("FILE", arguments->input, "a file of rules; else those that are shipped");
+  out->add_option("--format", arguments->format, "taso, or the goals of certificates: smtlib, tptp")
+      ->check(CLI::IsMember({"taso", "smtlib", "tptp"}));
+  out->add_option("--certificates", arguments->certificates,
+                  "folder of certificates; else those that are shipped");
+  out->add_option("-o,--output", arguments->output, "file to write; folder of the goals")
+      ->required();
+  out->callback([arguments, &exit_code] { exit_code = done_or_report(export_rules(*arguments)); });
+}
+
+}  // namespace lemma

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""`lemma optimize --report`: a page that is well-formed and says what was done, and the same as JSON."""
+
+import argparse
+import html.parser
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+EXAMPLE = ROOT / "examples" / "two_layer.onnx"
+LEMMA = None
+UNCLOSED = {"meta", "rect", "link"}
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.links, self.ids, self.words = [], set(), set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        names = dict(attributes)
+        self.links.add(names.get("href", "#")[1:])
+        self.ids.add(names.get("id"))
+        if tag not in UNCLOSED:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag in UNCLOSED:
+            return
+        assert self.open.pop() == tag, f"</{tag}> closes nothing"
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+class Report(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="lemma-report-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.model = self.folder / "<b>&two.onnx"  # a name that would be markup
+        shutil.copy(EXAMPLE, self.model)
+        (self.folder / "broken.onnx").write_bytes(b"no model")
+
+    def optimize(self, report):
+        call = [LEMMA, "optimize", self.model, self.folder / "broken.onnx", "--out-dir", self.folder / "out", "--report",
+                self.folder / report]
+        done = subprocess.run(call, capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        return (self.folder / report).read_text()
+
+    def test_page(self):
+        page = Page(self.optimize("report.html"))
+        self.assertEqual(page.open, [])
+        text = " ".join(page.words)
+        for words in ("<b>&two.onnx", "broken.onnx", "optimized", "failed", "Predicted cost", "rounding:", "=>"):
+            self.assertIn(words, text)
+        used = page.links - {""}
+        self.assertTrue(used)
+        self.assertLessEqual(used, page.ids)
+
+    def test_the_page_names_the_rules_that_json_names(self):
+        models = json.loads(self.optimize("report.json"))["models"]
+        used = set(models[0]["rules_used"])
+        self.assertTrue(used)
+        self.assertEqual(Page(self.optimize("report.html")).links - {""}, used)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lemma", required=True)
+    options, rest = parser.parse_known_args()
+    LEMMA = options.lemma
+    unittest.main(argv=[sys.argv[0], *rest])

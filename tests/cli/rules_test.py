@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""`lemma rules verify` over small folders: which axioms are used, what is recorded and said."""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+LEMMA = None
+TRUE = "axiom commutes\n  x : [n]\n  y : [n]\n  Add(x, y) = Add(y, x)\n"
+FALSE = "axiom swapped\n  x : [n]\n  y : [m]\n  Concat{axis=0}(x, y) => Concat{axis=0}(y, x)\n"
+RULE = "rule swap\n  a : [n]\n  b : [n]\n  Relu(Add(a, b)) => Relu(Add(b, a))\n"
+
+
+class Verify(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="lemma-rules-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        for name in ("axioms", "substitutions"):
+            (self.folder / name).mkdir()
+        (self.folder / "axioms" / "a.axioms").write_text(TRUE)
+        (self.folder / "substitutions" / "a.rules").write_text(RULE)
+
+    def verify(self, *options, code=0):
+        call = [LEMMA, "rules", "verify", "--rules", str(self.folder), *options]
+        result = subprocess.run(call, capture_output=True, text=True, timeout=120)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result.stdout
+
+    def test_lists_the_index_proofs_when_asked(self):
+        output = self.verify("--axioms")
+        self.assertIn("1 of 1 axioms have an index proof: 2 cases", output)
+        self.assertIn("1 axioms; 1 rules: 1 proved", output)
+        self.assertNotIn("index proof", self.verify())
+
+    def test_names_an_axiom_without_index_proof_and_does_not_use_it(self):
+        (self.folder / "axioms" / "b.axioms").write_text(FALSE)
+        output = self.verify(code=4)
+        self.assertIn("axiom swapped is refused: no index proof: output 0", output)
+        self.assertIn("left:  x0[_i0]\n    right: x1[_i0]", output)
+        self.assertIn("1 axioms; 1 rules: 1 proved", output)
+
+    def test_writes_a_record_for_each_proved_axiom(self):
+        (self.folder / "axioms" / "b.axioms").write_text(FALSE)
+        self.verify("--write", code=4)
+        records = (self.folder / "axioms.proofs").read_text()
+        lines = [line for line in records.splitlines() if not line.startswith("#")]
+        self.assertEqual(len(lines), 1)
+        self.assertTrue(lines[0].startswith("commutes text="), lines)
+        self.verify("--write", code=4)
+        self.assertEqual((self.folder / "axioms.proofs").read_text(), records)
+
+    def test_refuses_a_damaged_record(self):
+        self.verify("--write")
+        (self.folder / "axioms.proofs").write_text("commutes text=1\n")
+        self.verify(code=2)
+
+    def test_prints_totals_as_json(self):
+        totals = json.loads(self.verify("--json", "--axioms"))
+        self.assertEqual((totals["axioms"], totals["axioms_refused"], totals["proved"]), (1, 0, 1))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lemma", required=True)
+    known, rest = parser.parse_known_args()
+    LEMMA = known.lemma
+    unittest.main(argv=[sys.argv[0], *rest])

@@ -1,0 +1,283 @@
+#include "verifier/conditions/infer.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "ir/operator.h"
+#include "ir/rule_cases.h"
+#include "ir/substitution_analysis.h"
+#include "verifier/conditions/equations.h"
+#include "verifier/conditions/side_shapes.h"
+#include "verifier/prover/sampling.h"
+
+namespace lemma::verifier {
+namespace {
+
+constexpr std::size_t instances_wanted = 240, attempts = 12'000, tried = 8;
+
+/// The dimension variables in the order in which they are declared.
+std::vector<std::string> variables_in_order(const Substitution& rule) {
+  const std::vector<std::string> known = dimension_variables(rule);
+  std::vector<std::string> result;
+  const auto visit = [&](const RuleExpression& e) {
+    if (e.kind == RuleExpression::Kind::variable &&
+        std::find(known.begin(), known.end(), e.name) != known.end() &&
+        std::find(result.begin(), result.end(), e.name) == result.end())
+      result.push_back(e.name);
+  };
+  for (const RuleInput& input : rule.inputs)
+    for (const RuleExpression& item : input.shape) detail::for_each_expression(item, visit);
+  return result;
+}
+
+RuleExpression expression(const std::string& text) {
+  return parse_rule_expression(text).value();  // of size_text: it is one
+}
+
+RuleCondition equality(const std::string& name, const Dimension& value) {
+  return {RuleCondition::Kind::equal, "", {expression(name), expression(size_text(value))}};
+}
+
+void replace_variable(RuleExpression& in, const std::string& name, const RuleExpression& by) {
+  if (in.kind == RuleExpression::Kind::variable && in.name == name) {
+    in = by;
+    return;
+  }
+  for (RuleExpression& argument : in.arguments) replace_variable(argument, name, by);
+}
+
+bool is_dimension(const RuleParameter& parameter) {
+  return parameter.range == RuleParameter::Range::dimension;
+}
+
+/// The values of dimension variables and of parameters that are dimensions.
+DimensionBindings dimensions_of(const RuleBindings& bindings) {
+  DimensionBindings result = bindings.dimensions;
+  for (const auto& [name, value] : bindings.parameters)
+    if (const auto* dimension = std::get_if<Dimension>(&value)) result.emplace(name, *dimension);
+  return result;
+}
+
+/// "n == 1" or "n == m"
+struct Atom {
+  std::string name;
+  Dimension value;
+};
+
+class ConditionSearch {
+ public:
+  ConditionSearch(const Substitution& rule, const AxiomSet& axioms)
+      : rule_(rule), axioms_(axioms), names_(variables_in_order(rule)) {
+    for (const RuleParameter& parameter : rule.parameters) names_.push_back(parameter.name);
+    for (const RuleGroup& group : rule.groups) {
+      Shape shape;
+      for (std::size_t i = 0; i < group.minimum; ++i)
+        shape.push_back(Dimension::symbol(fmt::format("{}.{}", group.name, i)));
+      ranks_.groups[group.name] = shape;
+    }
+  }
+
+  /// Nothing if no condition was found.
+  std::optional<ConditionedRule> run() {
+    if (rule_.bidirectional ||
+        !std::all_of(rule_.parameters.begin(), rule_.parameters.end(), is_dimension))
+      return std::nullopt;
+    const auto defined = solved({});
+    if (!defined) return std::nullopt;
+    auto base = conditioned(*defined);
+    if (!base) return std::nullopt;
+    if (!base->added.empty()) {
+      base->verdict = prove(base->rule, axioms_);
+      if (!is_refuted(base->verdict)) return base;
+    }
+    return search(base->rule, *defined);
+  }
+
+ private:
+  // ---- Equations ------------------------------------------------------------------------------
+
+  RuleBindings bindings(const SizeEquations& equations) const {
+    RuleBindings result = ranks_;
+    for (const std::string& name : names_)
+      result.dimensions[name] = equations.reduced(Dimension::symbol(name));
+    for (const RuleParameter& parameter : rule_.parameters) {
+      result.parameters[parameter.name] = result.dimensions.at(parameter.name);
+      result.dimensions.erase(parameter.name);
+    }
+    return result;
+  }
+
+  /// What both sides need, together with `atoms`, solved; nothing if that cannot be.
+  std::optional<SizeEquations> solved(const std::vector<Atom>& atoms) const {
+    SizeEquations equations(names_);
+    for (const Atom& atom : atoms) equations.add(Dimension::symbol(atom.name) - atom.value);
+    for (std::size_t before = names_.size() + 1; before != equations.solved().size();) {
+      before = equations.solved().size();
+      if (!add_needs(equations)) return std::nullopt;
+      equations.solve(true);
+    }
+    for (const Dimension& zero : equations.open())
+      if (zero.is_constant()) return std::nullopt;
+    return equations;
+  }
+
+  bool add_needs(SizeEquations& equations) const {
+    const RuleBindings now = bindings(equations);
+    const auto left = shapes_of(rule_, rule_.left, now), right = shapes_of(rule_, rule_.right, now);
+    if (!left || !right) return false;
+    for (const SideShapes* side : {&*right, &*left})
+      for (const Dimension& zero : side->zeros) equations.add(zero);
+    for (std::size_t i = 0; i < rule_.left.size(); ++i) {
+      const Shape &a = *left->of_terms[rule_.left[i].v], &b = *right->of_terms[rule_.right[i].v];
+      if (a.size() != b.size()) return false;
+      for (std::size_t j = 0; j < a.size(); ++j) equations.add(b[j] - a[j]);
+    }
+    return true;
+  }
+
+  // ---- Rules with conditions ------------------------------------------------------------------
+
+  std::optional<ConditionedRule> conditioned(const SizeEquations& equations) const {
+    ConditionedRule result{rule_, {}, Unknown{}, Unknown{}};
+    for (const std::string& name : names_) {
+      const auto found = equations.solved().find(name);
+      if (found == equations.solved().end()) continue;
+      result.rule.conditions.push_back(equality(name, found->second));
+      result.added.push_back(fmt::format("{} == {}", name, size_text(found->second)));
+    }
+    write_channels_by_group(equations, result.rule);
+    auto parsed = parse_substitutions(text(result.rule), "conditions");
+    if (!parsed || parsed->size() != 1) return std::nullopt;
+    parsed->at(0).line = rule_.line;
+    result.rule = std::move(parsed->at(0));
+    return result;
+  }
+
+  /// Where the left side has a convolution in groups, its output channels are a multiple of their
+  /// number. Says so in the declared shapes, now that the number is known: the claim stays the same.
+  void write_channels_by_group(const SizeEquations& equations, Substitution& rule) const {
+    const RuleBindings now = bindings(equations);
+    const auto left = shapes_of(rule_, rule_.left, now);
+    if (!left) return;
+    std::map<std::string, Dimension> groups;  // by output channels
+    for (std::size_t i = 0; i < rule_.terms.size(); ++i) {
+      const RuleTerm& term = rule_.terms[i];
+      if (!left->of_terms[i] || term.is_input || record(term.op).name != "Conv") continue;
+      const auto group = attribute_of<Dimension>(term, "group", AttributeKind::dimension, now);
+      const auto channels = (*left->of_terms[term.operands[1].v])[0].as_symbol();
+      if (group && !group->is_constant() && channels) groups.emplace(*channels, *group);
+    }
+    for (const auto& [channels, group] : groups) {
+      const RuleExpression by =
+          expression(fmt::format("({})*{}_of_group", size_text(group), channels));
+      for (RuleInput& input : rule.inputs)
+        for (RuleExpression& item : input.shape) replace_variable(item, channels, by);
+      for (RuleTerm& other : rule.terms)
+        for (auto& [name, value] : other.attributes) replace_variable(value, channels, by);
+      for (RuleCondition& condition : rule.conditions)
+        for (RuleExpression& argument : condition.arguments)
+          replace_variable(argument, channels, by);
+    }
+  }
+
+  // ---- Search ---------------------------------------------------------------------------------
+
+  std::vector<Atom> atoms(const SizeEquations& defined) const {
+    std::vector<Atom> result;
+    std::vector<std::string> free;
+    for (const std::string& name : names_)
+      if (!defined.solved().contains(name)) free.push_back(name);
+    for (std::size_t i = 0; i < free.size(); ++i) {
+      result.push_back({free[i], Dimension(1)});
+      for (std::size_t j = 0; j < i; ++j) result.push_back({free[i], Dimension::symbol(free[j])});
+    }
+    return result;
+  }
+
+  static bool meets(const LabelledInstance& instance, const Atom& atom) {
+    const DimensionBindings values = dimensions_of(instance.bindings);
+    const auto own = values.find(atom.name);
+    return own != values.end() && own->second == substitute(atom.value, values);
+  }
+
+  struct Candidate {
+    std::vector<Atom> atoms;
+    std::size_t kept = 0;  // instances on which the sides agree and that meet the atoms
+  };
+
+  /// One or two atoms that no counterexample meets; those that keep most come first.
+  static std::vector<Candidate> candidates(const std::vector<Atom>& atoms,
+                                           const std::vector<LabelledInstance>& instances) {
+    std::vector<std::vector<bool>> met(atoms.size());
+    for (std::size_t i = 0; i < atoms.size(); ++i)
+      for (const LabelledInstance& instance : instances)
+        met[i].push_back(meets(instance, atoms[i]));
+    std::vector<Candidate> result;
+    const auto consider = [&](std::size_t i, std::size_t j) {
+      std::size_t kept = 0;
+      for (std::size_t k = 0; k < instances.size(); ++k) {
+        if (!met[i][k] || !met[j][k]) continue;
+        if (!instances[k].holds) return;
+        ++kept;
+      }
+      if (kept < 2) return;
+      result.push_back({{atoms[i]}, kept});
+      if (i != j) result.back().atoms.push_back(atoms[j]);
+    };
+    for (std::size_t i = 0; i < atoms.size(); ++i) consider(i, i);
+    for (std::size_t i = 0; i < atoms.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j) consider(j, i);
+    std::stable_sort(result.begin(), result.end(), [](const Candidate& a, const Candidate& b) {
+      return a.kept != b.kept ? a.kept > b.kept : a.atoms.size() < b.atoms.size();
+    });
+    return result;
+  }
+
+  std::optional<ConditionedRule> search(const Substitution& base, const SizeEquations& defined) {
+    const auto instances = label_instances(base, {instances_wanted, attempts, 7});
+    std::vector<Candidate> found = candidates(atoms(defined), instances);
+    if (found.size() > tried) found.resize(tried);
+    for (const Candidate& candidate : found) {
+      const auto equations = solved(candidate.atoms);
+      auto result = equations ? conditioned(*equations) : std::nullopt;
+      if (!result) continue;
+      result->verdict = prove(result->rule, axioms_);
+      if (is_proved(result->verdict)) return result;
+    }
+    return std::nullopt;
+  }
+
+  const Substitution& rule_;
+  const AxiomSet& axioms_;
+  std::vector<std::string> names_;
+  RuleBindings ranks_;
+};
+
+}  // namespace
+
+ConditionedRule prove_under_conditions(const Substitution& rule, const AxiomSet& axioms) {
+  ConditionedRule as_it_is{rule, {}, prove(rule, axioms), Unknown{}};
+  if (is_proved(as_it_is.verdict)) return as_it_is;
+  auto found = ConditionSearch(rule, axioms).run();
+  if (!found) return as_it_is;
+  found->unconditional = std::move(as_it_is.verdict);
+  return std::move(*found);
+}
+
+std::string condition_text(const Substitution& rule) {
+  std::vector<std::string> conditions;
+  for (const RuleCondition& condition : rule.conditions) {
+    Substitution one = rule;
+    one.conditions = {condition};
+    const std::string all = text(one);
+    const std::size_t begin = all.find("  where ") + 8;
+    conditions.push_back(all.substr(begin, all.find('\n', begin) - begin));
+  }
+  return fmt::format("{}", fmt::join(conditions, ", "));
+}
+
+}  // namespace lemma::verifier

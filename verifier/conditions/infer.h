@@ -1,0 +1,36 @@
+#pragma once
+// Side conditions: where a rule is not true, or not defined on its right, for all that its left
+// side admits, the weakest condition is looked for under which it is.
+//
+//   1. What the right side needs to be defined: the equations between sizes of its operators, and of
+//      the outputs of both sides, solved. Nothing weaker would do.
+//   2. If exact evaluation still finds counterexamples: of the conditions `n == 1` and `n == m`
+//      between the sizes and groups that are left, one or two, those that no counterexample meets.
+//      Of these the one that most instances on which the sides agree meet is tried first.
+//
+// The conditions become part of the rule (its `where`), which is then proved like any other: what
+// is said here is believed by nobody. Rules with parameters other
+// than `dimension`, and rules with `=`, are proved or refuted as they are.
+
+#include <string>
+#include <vector>
+
+#include "ir/substitution.h"
+#include "verifier/prover/prove.h"
+
+namespace lemma::verifier {
+
+struct ConditionedRule {
+  Substitution rule;               // as it was, or with conditions
+  std::vector<std::string> added;  // the conditions found, as text
+  Verdict verdict;                 // of `rule`
+  /// Of the rule as it was, if conditions had to be added.
+  Verdict unconditional;
+};
+
+ConditionedRule prove_under_conditions(const Substitution& rule, const AxiomSet& axioms);
+
+/// "len(A) == 0, m == n"
+std::string condition_text(const Substitution& rule);
+
+}  // namespace lemma::verifier
