@@ -8,6 +8,7 @@
 #include "ir/digests.h"
 #include "ir/graph_text.h"
 #include "ir/quoted.h"
+#include "ir/rule_database.h"
 #include "ir/run_time_conditions.h"
 #include "ir/substitution_use.h"
 
@@ -209,6 +210,22 @@ class Replayer {
 
 Result<ExplanationSize> check_explanation(std::string_view text, const RuleTable& rules) {
   return Replayer(rules).run(text);
+}
+
+Result<std::string> check_explanation_file(const std::filesystem::path& file,
+                                           const RuleTable& rules) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
+  LEMMA_ASSIGN_OR_RETURN(const ExplanationSize size, check_explanation(contents, rules));
+  std::string result = fmt::format("{} holds: {} outputs equal by {} steps with {} rules\n",
+                                   file.string(), size.outputs, size.steps, size.rules);
+  for (const std::string& outside : size.outside)
+    result += fmt::format("  not checked: {}\n", outside);
+  return result;
+}
+
+bool is_proved(const Substitution& rule, const RuleTable& proved) {
+  const auto found = proved.find(rule.name);
+  return found != proved.end() && text(*found->second) == text(rule);
 }
 
 }  // namespace lemma::checker

@@ -3,6 +3,7 @@
 // each step is an instance of a proved rule, with types and conditions checked anew, and equality of
 // the outputs has to follow from the steps by congruence.
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -23,5 +24,12 @@ struct ExplanationSize {
 
 /// Errors name the line or the step.
 Result<ExplanationSize> check_explanation(std::string_view text, const RuleTable& rules);
+
+/// Says what holds, for people.
+Result<std::string> check_explanation_file(const std::filesystem::path& file,
+                                           const RuleTable& rules);
+
+/// Just this rule, not only one of its name.
+bool is_proved(const Substitution& rule, const RuleTable& proved);
 
 }  // namespace lemma::checker

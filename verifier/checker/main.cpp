@@ -43,11 +43,9 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
     } else if (files::is_directory(words[i])) {
       for (const auto& entry : files::directory_iterator(words[i]))
         if (entry.path().extension() == ".certificate") result.certificates.push_back(entry.path());
-    } else if (files::is_regular_file(words[i]) &&
-               files::path(words[i]).extension() == ".explanation") {
-      result.explanations.emplace_back(words[i]);
     } else if (files::is_regular_file(words[i])) {
-      result.certificates.emplace_back(words[i]);
+      const bool explains = files::path(words[i]).extension() == ".explanation";
+      (explains ? result.explanations : result.certificates).emplace_back(words[i]);
     } else {
       return bad_input(fmt::format("'{}' is neither a file, a folder nor an option", words[i]));
     }
@@ -93,19 +91,6 @@ std::vector<Result<Outcome>> check_all(const std::vector<files::path>& certifica
   return outcomes;
 }
 
-Result<checker::ExplanationSize> check_explanation(const files::path& file,
-                                                   const checker::RuleTable& rules) {
-  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
-  return checker::check_explanation(contents, rules);
-}
-
-void print(const files::path& file, const checker::ExplanationSize& size) {
-  std::cout << fmt::format("{} holds: {} outputs equal by {} steps with {} rules\n", file.string(),
-                           size.outputs, size.steps, size.rules);
-  for (const std::string& outside : size.outside)
-    std::cout << fmt::format("  not checked: {}\n", outside);
-}
-
 Result<Code> run(const std::vector<std::string>& words) {
   LEMMA_ASSIGN_OR_RETURN(const Arguments arguments, parse(words));
   LEMMA_ASSIGN_OR_RETURN(const auto axioms, read_substitutions(arguments.axioms, ".axioms"));
@@ -137,15 +122,11 @@ Result<Code> run(const std::vector<std::string>& words) {
     totals.steps += outcomes[i]->steps;
   }
   for (const Substitution& rule : rules)
-    if (const auto found = proved.find(rule.name);
-        found == proved.end() || text(*found->second) != text(rule))
-      fail(rule.name, "there is no certificate that holds");
+    if (!checker::is_proved(rule, proved)) fail(rule.name, "there is no certificate that holds");
   for (const files::path& file : arguments.explanations) {
-    const auto size = check_explanation(file, proved);
-    if (size)
-      print(file, *size);
-    else
-      fail(file.string(), size.error().message);
+    const auto holds = checker::check_explanation_file(file, proved);
+    if (!holds) fail(file.string(), holds.error().message);
+    std::cout << holds.value_or("");
   }
   std::cout << fmt::format("{} certificates hold: {} cases, {} steps; {} fail\n",
                            totals.certificates, totals.cases, totals.steps, failed);
