@@ -1,5 +1,6 @@
 #pragma once
-// `lemma rules verify|list`: proving the shipped rules anew, and what they are.
+// `lemma rules verify|list`: proving the shipped rules anew, or deciding those of a file, and what
+// they are. Import and export stand in cli/rules_exchange.h.
 
 #include <CLI/CLI.hpp>
 

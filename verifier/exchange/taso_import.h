@@ -5,6 +5,8 @@
 //   - Sizes are symbols, equal where the left side needs it. Tensors have the rank that the left
 //     side gives them. Where only the right side does (a Concat of tensors of two axes), leading
 //     axes are a group that a condition says to be empty. Where nothing does, the rank is open.
+//   - Sizes are at least 1 where a product is divided by one: a kernel that is its own image
+//     (group_1*c == c) has group_1 == 1.
 //   - Elementwise operators do not broadcast.
 //   - A convolution has as many groups as its input has channels for each one of the kernel: a
 //     variable `group_1`, `group_2`, ... on the left, a quotient on the right. The output channels
