@@ -1,112 +1,25 @@
 #include "search/optimize.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <map>
+#include <array>
 
 #include <fmt/format.h>
 
-#include "egraph/exact_extraction.h"
-#include "egraph/extraction.h"
-#include "egraph/saturation.h"
-#include "egraph/to_graph.h"
+#include "search/backtracking.h"
+#include "search/deadline.h"
 #include "search/explanation.h"
+#include "search/rule_subset.h"
 
 namespace lemma {
 
 namespace {
 
-/// Added to every node, so that among equal costs fewer nodes win. Far below any real cost.
-constexpr double node_epsilon = 1e-11;
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// Seconds of an e-node at run time; what depends on constants alone is computed at build time.
-NodeCost node_cost(const RooflineModel& model) {
-  return [&model](const EGraph& egraph, ENodeId id) {
-    const ENode& node = egraph.node(id);
-    switch (node.kind) {
-      case ENodeKind::input:
-      case ENodeKind::constant:
-      case ENodeKind::projection: return 0.0;
-      case ENodeKind::opaque: return model.opaque_seconds();
-      case ENodeKind::operation: break;
-    }
-    if (egraph.weight_only(id)) return node_epsilon;
-    const std::vector<TensorType> inputs = egraph.input_types(id);
-    const Instance instance{inputs, egraph.attributes(node), node.output_count};
-    return node_epsilon + model.seconds(record(node.op), instance, egraph.types(id.founded()));
-  };
-}
-
-/// Rules whose operators all occur, or can come to occur through other rules' right sides. Others
-/// could never match.
-std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Substitution> rules) {
-  std::vector<bool> present(all_operators().size(), false);
-  for (const NodeId id : graph.live_nodes())
-    if (graph.node(id).kind == NodeKind::operation) present[graph.node(id).op.v] = true;
-  std::vector<bool> chosen(rules.size(), false);
-  auto side_present = [&present](const Substitution& rule, const std::vector<TermId>& roots) {
-    std::vector<TermId> stack = roots;
-    while (!stack.empty()) {
-      const RuleTerm& term = rule.terms[stack.back().v];
-      stack.pop_back();
-      if (term.is_input) continue;
-      if (!present[term.op.v]) return false;
-      stack.insert(stack.end(), term.operands.begin(), term.operands.end());
-    }
-    return true;
-  };
-  auto add_operators = [&present](const Substitution& rule) {
-    for (const RuleTerm& term : rule.terms)
-      if (!term.is_input) present[term.op.v] = true;
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (std::size_t i = 0; i < rules.size(); ++i) {
-      if (chosen[i]) continue;
-      chosen[i] = side_present(rules[i], rules[i].left) ||
-                  (rules[i].bidirectional && side_present(rules[i], rules[i].right));
-      if (chosen[i]) add_operators(rules[i]);
-      changed = changed || chosen[i];
-    }
-  }
-  std::vector<Substitution> result;
-  for (std::size_t i = 0; i < rules.size(); ++i)
-    if (chosen[i]) result.push_back(rules[i]);
-  return result;
-}
-
-/// Which rules made the chosen nodes. An application makes nodes in one go, its outputs last; so a
-/// node was made by the first application that was given a class at least as new.
-std::vector<UsedRule> rules_used(const EGraph& egraph, const Selection& selection,
-                                 std::span<const CompiledRule> rules,
-                                 const std::vector<Application>& log) {
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> newest;  // greatest number so far, rule
-  std::uint32_t limit = egraph.original_id_limit();
-  for (const Application& application : log)
-    for (const ClassId id : application.right)
-      if (id.v >= limit) {
-        newest.emplace_back(id.v, application.rule);
-        limit = id.v + 1;
-      }
-  std::map<std::string, std::size_t> counts;
-  for (const ENodeId node : selection.node_of) {
-    if (node.is_none() || node.v < egraph.original_id_limit()) continue;
-    const auto made_by = std::lower_bound(
-        newest.begin(), newest.end(), node.v,
-        [](const auto& entry, std::uint32_t number) { return entry.first < number; });
-    if (made_by != newest.end()) ++counts[rules[made_by->second].rule.name];
-  }
-  std::vector<UsedRule> result;
-  for (const auto& [name, count] : counts) result.push_back({name, count});
-  return result;
-}
+constexpr std::array<std::pair<Strategy, std::string_view>, 4> strategy_names = {{
+    {Strategy::automatic, "auto"},
+    {Strategy::saturation, "saturation"},
+    {Strategy::backtracking, "backtracking"},
+    {Strategy::combined, "combined"},
+}};
 
 /// The graph without nodes that no output needs.
 Result<Graph> without_dead_nodes(const Graph& graph) {
@@ -119,91 +32,156 @@ Result<Graph> without_dead_nodes(const Graph& graph) {
 class Search {
  public:
   Search(const Graph& graph, const RooflineModel& model, const SearchOptions& options)
-      : graph_(graph), model_(model), options_(options), start_(Clock::now()) {}
+      : graph_(graph),
+        model_(model),
+        options_(options),
+        deadline_(Deadline::after(options.time_limit_seconds)),
+        best_(graph) {}
 
   Result<SearchResult> run(std::span<const Substitution> rules) {
-    SearchResult result;
-    result.before = cost_of(graph_, model_);
-    const std::vector<Substitution> relevant = relevant_rules(graph_, rules);
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<CompiledRule> compiled, compile_rules(relevant));
-    stage(fmt::format("saturating with {} rules", compiled.size()));
-    EGraph egraph;
-    egraph.add_graph(graph_);
-    const SaturationReport report = saturate(egraph, compiled, limits());
-    if (report.stop == StopReason::failed) return internal_error(report.failure);
-    result.stop_reason = name(report.stop);
-    result.egraph_nodes = egraph.node_count();
-
-    stage(fmt::format("choosing among {} nodes", egraph.node_count()));
-    LEMMA_ASSIGN_OR_RETURN(Selection selection, choose(egraph));
-    if (options_.exact_extraction_seconds > 0) {
-      LEMMA_ASSIGN_OR_RETURN(result.extraction, prove_cheapest(egraph, selection));
+    result_.before = cost_of(graph_, model_);
+    rules_.rules = relevant_rules(graph_, rules);
+    result_.rules_considered = rules_.rules.size();
+    LEMMA_ASSIGN_OR_RETURN(rules_.compiled, compile_rules(rules_.rules));
+    result_.strategy = options_.strategy;
+    switch (options_.strategy) {
+      case Strategy::backtracking: LEMMA_RETURN_IF_ERROR(backtrack_whole()); break;
+      default: LEMMA_RETURN_IF_ERROR(saturate_whole()); break;
     }
-    result.rules_used = rules_used(egraph, selection, compiled, report.log);
-    LEMMA_ASSIGN_OR_RETURN(const Graph chosen, to_graph(egraph, selection));
-    stage("folding constants");
-    LEMMA_ASSIGN_OR_RETURN(result.graph, fold_constants(chosen, options_.fold));
-    result.after = cost_of(result.graph, model_);
-    result.improved = result.after.seconds < result.before.seconds;
-    if (result.improved && options_.explain) {
-      stage("explaining");
-      LEMMA_ASSIGN_OR_RETURN(result.explanation,
-                             explain(graph_, chosen, egraph, relevant, compiled, report.log));
-    }
-    if (result.improved) return result;
-    LEMMA_ASSIGN_OR_RETURN(result.graph, without_dead_nodes(graph_));
-    result.after = result.before;
-    result.rules_used.clear();
-    return result;
+    LEMMA_RETURN_IF_ERROR(finish());
+    result_.seconds = options_.time_limit_seconds - deadline_.remaining();
+    return std::move(result_);
   }
 
  private:
-  SaturationLimits limits() const {
-    SaturationLimits limits;
-    limits.max_nodes = options_.node_limit;
-    limits.max_iterations = options_.iterations;
-    limits.max_seconds = std::max(0.1, 0.5 * options_.time_limit_seconds - seconds_since(start_));
-    limits.log_applications = true;
+  void stage(const std::string& what) const {
+    if (options_.on_stage) options_.on_stage(what);
+  }
+
+  RoundLimits round_limits() const {
+    RoundLimits limits;
+    limits.nodes = options_.node_limit;
+    limits.iterations = options_.iterations;
+    limits.bytes = options_.memory_limit_bytes;
+    limits.saturation_seconds = std::max(0.05, 0.5 * deadline_.remaining());
+    limits.choice_seconds = std::max(0.05, 0.25 * deadline_.remaining());
     return limits;
   }
 
-  Result<Selection> choose(const EGraph& egraph) const {
-    const std::vector<ClassId> roots = output_classes(egraph);
-    const NodeCost cost = node_cost(model_);
-    const Selection original = original_selection(egraph, roots, cost);
-    ExtractionOptions options;
-    options.max_seconds =
-        std::max(0.5, 0.8 * (options_.time_limit_seconds - seconds_since(start_)));
-    LEMMA_ASSIGN_OR_RETURN(Selection selection, extract(egraph, roots, cost, original, options));
-    LEMMA_RETURN_IF_ERROR(validate(egraph, roots, cost, selection));
-    return selection;
-  }
-
-  /// Replaces the selection where a cheaper one is found.
-  Result<ExtractionProof> prove_cheapest(const EGraph& egraph, Selection& selection) const {
+  /// Rounds until one finds nothing cheaper: what a limit kept out of one e-graph may come into the
+  /// next, which begins at a cheaper graph.
+  Result<void> saturate_whole() {
+    for (std::size_t i = 0; i < options_.rounds && !deadline_.passed(); ++i) {
+      stage(fmt::format("saturating with {} rules, round {}", rules_.compiled.size(), i + 1));
+      LEMMA_ASSIGN_OR_RETURN(Round round, saturate_and_choose(best_, rules_, model_, round_limits(),
+                                                              options_.explain));
+      LEMMA_ASSIGN_OR_RETURN(const bool cheaper, take(round));
+      if (!cheaper) break;
+    }
+    if (options_.exact_extraction_seconds <= 0) return {};
     stage("proving the choice");
-    const std::vector<ClassId> roots = output_classes(egraph);
-    const NodeCost cost = node_cost(model_);
-    ExactExtractionOptions options;
-    options.max_seconds = options_.exact_extraction_seconds;
-    LEMMA_ASSIGN_OR_RETURN(ExactSelection exact,
-                           extract_exactly(egraph, roots, cost, selection, options));
-    LEMMA_RETURN_IF_ERROR(validate(egraph, roots, cost, exact.selection));
-    selection = std::move(exact.selection);
-    return ExtractionProof{selection.cost, exact.lower_bound, exact.optimal};
+    RoundLimits limits = round_limits();
+    limits.proof_seconds = options_.exact_extraction_seconds;
+    LEMMA_ASSIGN_OR_RETURN(Round round,
+                           saturate_and_choose(best_, rules_, model_, limits, options_.explain));
+    result_.extraction = round.extraction;
+    return take(round).map([](bool) {});
   }
 
-  void stage(const std::string& what) const {
-    if (options_.on_stage) options_.on_stage(what);
+  /// Makes the result of a round the best; false if it is no cheaper by what can be told.
+  Result<bool> take(Round& round) {
+    ++result_.rounds;
+    result_.egraph_nodes = std::max(result_.egraph_nodes, round.nodes);
+    if (result_.stop_reason.empty()) result_.stop_reason = name(round.stop);
+    if (round.cost >= (1 - 1e-9) * round.cost_before) return false;
+    if (round.derivation) LEMMA_RETURN_IF_ERROR(adopt(*round.derivation, best_, round.graph, {}));
+    best_ = std::move(round.graph);
+    for (const auto& [rule, count] : round.rules_used) uses_[rule] += count;
+    return true;
+  }
+
+  /// What made one graph of another becomes part of the whole explanation.
+  Result<void> adopt(Derivation& part, const Graph& before, const Graph& after,
+                     const Derivation::InputTerms& inputs) {
+    LEMMA_ASSIGN_OR_RETURN(const auto pairs, part.pairs(before, after));
+    LEMMA_ASSIGN_OR_RETURN(const auto reasons, part.reasons(pairs));
+    return derivation_.adopt(part, reasons, inputs);
+  }
+
+  Result<void> backtrack_whole() {
+    stage("backtracking");
+    BacktrackingOptions options;
+    options.alpha = options_.alpha;
+    options.budget = options_.budget;
+    options.max_bytes = options_.memory_limit_bytes;
+    options.interrupted = [this] { return deadline_.passed(); };
+    LEMMA_ASSIGN_OR_RETURN(BacktrackingResult found,
+                           backtrack(best_, rules_.compiled, model_, options));
+    result_.graphs += found.graphs_taken_up;
+    if (result_.stop_reason.empty()) result_.stop_reason = found.stop_reason;
+    for (const BacktrackingResult::Step& step : found.path) {
+      const CompiledRule& rule = rules_.compiled[step.rewrite.rule];
+      ++uses_[rule.rule.name];
+      if (options_.explain) LEMMA_RETURN_IF_ERROR(add_step(step, rule));
+    }
+    best_ = std::move(found.graph);
+    return {};
+  }
+
+  Result<void> add_step(const BacktrackingResult::Step& step, const CompiledRule& rule) {
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> terms, derivation_.add_graph(*step.graph));
+    const auto original =
+        std::find_if(rules_.rules.begin(), rules_.rules.end(),
+                     [&](const Substitution& one) { return one.name == rule.rule.name; });
+    std::vector<ValueId> inputs;
+    for (const ValueId input : step.rewrite.inputs) inputs.push_back(terms[input.v]);
+    derivation_.add_use(*original, rule.backward, *step.rewrite.bindings, std::move(inputs));
+    return {};
+  }
+
+  /// Constants are folded, and the whole compared with the original.
+  Result<void> finish() {
+    stage("folding constants");
+    LEMMA_ASSIGN_OR_RETURN(result_.graph, fold_constants(best_, options_.fold));
+    result_.after = cost_of(result_.graph, model_);
+    result_.improved = result_.after.seconds < result_.before.seconds;
+    if (result_.improved) {
+      for (const auto& [rule, count] : uses_) result_.rules_used.push_back({rule, count});
+    } else {
+      LEMMA_ASSIGN_OR_RETURN(result_.graph, without_dead_nodes(graph_));
+      result_.after = result_.before;
+    }
+    if (!options_.explain) return {};
+    stage("explaining");
+    LEMMA_ASSIGN_OR_RETURN(result_.explanation,
+                           explain(graph_, result_.improved ? best_ : result_.graph, derivation_));
+    return {};
   }
 
   const Graph& graph_;
   const RooflineModel& model_;
   const SearchOptions& options_;
-  Clock::time_point start_;
+  Deadline deadline_;
+  RuleSet rules_;
+  Graph best_;  // constants are not folded
+  Derivation derivation_;
+  std::map<std::string, std::size_t> uses_;
+  SearchResult result_;
 };
 
 }  // namespace
+
+std::string_view name(Strategy strategy) {
+  for (const auto& [one, name] : strategy_names)
+    if (one == strategy) return name;
+  return "?";
+}
+
+std::optional<Strategy> strategy_named(std::string_view name) {
+  for (const auto& [strategy, known] : strategy_names)
+    if (known == name) return strategy;
+  return std::nullopt;
+}
 
 Result<SearchResult> optimize(const Graph& graph, std::span<const Substitution> rules,
                               const RooflineModel& model, const SearchOptions& options) {
