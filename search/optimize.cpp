@@ -8,6 +8,7 @@
 #include "search/backtracking.h"
 #include "search/deadline.h"
 #include "search/explanation.h"
+#include "search/part_pass.h"
 #include "search/rule_subset.h"
 
 namespace lemma {
@@ -46,8 +47,17 @@ class Search {
     result_.strategy = options_.strategy;
     switch (options_.strategy) {
       case Strategy::backtracking: LEMMA_RETURN_IF_ERROR(backtrack_whole()); break;
-      default: LEMMA_RETURN_IF_ERROR(saturate_whole()); break;
+      case Strategy::saturation: LEMMA_RETURN_IF_ERROR(saturate_whole()); break;
+      case Strategy::combined: LEMMA_RETURN_IF_ERROR(saturate_parts()); break;
+      case Strategy::automatic:
+        LEMMA_RETURN_IF_ERROR(saturate_whole());
+        result_.strategy = Strategy::saturation;
+        if (fitted_) break;
+        result_.strategy = Strategy::combined;
+        LEMMA_RETURN_IF_ERROR(saturate_parts());
+        break;
     }
+    if (options_.exact_extraction_seconds > 0) LEMMA_RETURN_IF_ERROR(prove_choice());
     LEMMA_RETURN_IF_ERROR(finish());
     result_.seconds = options_.time_limit_seconds - deadline_.remaining();
     return std::move(result_);
@@ -78,7 +88,44 @@ class Search {
       LEMMA_ASSIGN_OR_RETURN(const bool cheaper, take(round));
       if (!cheaper) break;
     }
-    if (options_.exact_extraction_seconds <= 0) return {};
+    return {};
+  }
+
+  /// Passes over parts, at one place of the seams and then between them, until two in turn find
+  /// nothing cheaper.
+  Result<void> saturate_parts() {
+    KnownParts known;
+    double cost = cost_of(best_, model_).seconds;
+    std::size_t fruitless = 0;
+    for (std::size_t pass = 0; fruitless < 2 && !deadline_.passed(); ++pass) {
+      stage(fmt::format("saturating parts, pass {}", pass + 1));
+      PartPassOptions options;
+      options.partition.size = options_.part_size;
+      options.partition.offset = pass % 2 == 0 ? 0 : options_.part_size / 2;
+      options.round = round_limits();
+      options.round.nodes = options_.part_node_limit;
+      options.threads = options_.fold.threads;
+      options.explain = options_.explain;
+      LEMMA_ASSIGN_OR_RETURN(PartPass found,
+                             improve_parts(best_, rules_, model_, options, deadline_, known));
+      ++fruitless;
+      ++result_.rounds;
+      result_.parts = std::max(result_.parts, found.parts);
+      result_.egraph_nodes = std::max(result_.egraph_nodes, found.largest_nodes);
+      if (!found.changed) continue;
+      // Cheaper parts make a cheaper whole; what is computed in two of them is computed once.
+      const double found_cost = cost_of(found.graph, model_).seconds;
+      if (found_cost >= (1 - 1e-9) * cost) continue;
+      cost = found_cost;
+      fruitless = 0;
+      if (found.derivation) LEMMA_RETURN_IF_ERROR(adopt(*found.derivation, best_, found.graph, {}));
+      best_ = std::move(found.graph);
+      for (const auto& [rule, count] : found.rules_used) uses_[rule] += count;
+    }
+    return {};
+  }
+
+  Result<void> prove_choice() {
     stage("proving the choice");
     RoundLimits limits = round_limits();
     limits.proof_seconds = options_.exact_extraction_seconds;
@@ -93,7 +140,8 @@ class Search {
     ++result_.rounds;
     result_.egraph_nodes = std::max(result_.egraph_nodes, round.nodes);
     if (result_.stop_reason.empty()) result_.stop_reason = name(round.stop);
-    if (round.cost >= (1 - 1e-9) * round.cost_before) return false;
+    fitted_ = round.stop == StopReason::saturated || round.stop == StopReason::iterations;
+    if (!round.is_cheaper()) return false;
     if (round.derivation) LEMMA_RETURN_IF_ERROR(adopt(*round.derivation, best_, round.graph, {}));
     best_ = std::move(round.graph);
     for (const auto& [rule, count] : round.rules_used) uses_[rule] += count;
@@ -166,6 +214,7 @@ class Search {
   Graph best_;  // constants are not folded
   Derivation derivation_;
   std::map<std::string, std::size_t> uses_;
+  bool fitted_ = false;  // the last e-graph within its limits
   SearchResult result_;
 };
 

@@ -31,6 +31,7 @@ struct SearchOptions {
   std::size_t memory_limit_bytes = 2'000'000'000;  // of what the search keeps
   std::size_t node_limit = 40'000;                 // of an e-graph
   std::size_t part_node_limit = 8'000;             // of the e-graph of a part (combined)
+  std::size_t part_size = 60;                      // in operators
   std::size_t iterations = 12;                     // of a saturation
   std::size_t rounds = 6;                          // of saturation and choice
   double alpha = 1.05;                             // of backtracking

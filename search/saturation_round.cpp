@@ -56,7 +56,7 @@ class Rounder {
     round.cost = selection.cost;
     round.rules_used = count_rules(egraph_, selection, rules_.compiled, report.log);
     LEMMA_ASSIGN_OR_RETURN(round.graph, to_graph(egraph_, selection));
-    if (explain && round.cost < round.cost_before) {
+    if (explain && round.is_cheaper()) {
       LEMMA_ASSIGN_OR_RETURN(round.derivation,
                              derivation_of(egraph_, rules_.rules, rules_.compiled, report.log));
     }

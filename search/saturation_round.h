@@ -40,6 +40,9 @@ struct Round {
   std::optional<ExtractionProof> extraction;
   std::map<std::string, std::size_t> rules_used;  // nodes of the result that each has made
   std::optional<Derivation> derivation;           // if wanted and cheaper
+
+  /// By more than rounding.
+  bool is_cheaper() const { return cost < (1 - 1e-9) * cost_before; }
 };
 
 /// The rules that a search may use, and how they were read.
