@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -30,72 +31,148 @@ Result<Graph> without_dead_nodes(const Graph& graph) {
   return fold_constants(graph, nothing);
 }
 
+/// A graph that equals the original, and why.
+struct Candidate {
+  Graph graph;  // constants are not folded
+  double cost = 0;
+  Derivation derivation;
+  std::map<std::string, std::size_t> rules_used;
+};
+
 class Search {
  public:
   Search(const Graph& graph, const RooflineModel& model, const SearchOptions& options)
       : graph_(graph),
         model_(model),
         options_(options),
-        deadline_(Deadline::after(options.time_limit_seconds)),
-        best_(graph) {}
+        deadline_(Deadline::after(options.time_limit_seconds)) {}
 
   Result<SearchResult> run(std::span<const Substitution> rules) {
     result_.before = cost_of(graph_, model_);
-    rules_.rules = relevant_rules(graph_, rules);
-    result_.rules_considered = rules_.rules.size();
-    LEMMA_ASSIGN_OR_RETURN(rules_.compiled, compile_rules(rules_.rules));
+    all_.rules = relevant_rules(graph_, rules);
+    result_.rules_considered = all_.rules.size();
+    LEMMA_ASSIGN_OR_RETURN(all_.compiled, compile_rules(all_.rules));
+    best_ = original();
     result_.strategy = options_.strategy;
-    switch (options_.strategy) {
-      case Strategy::backtracking: LEMMA_RETURN_IF_ERROR(backtrack_whole()); break;
-      case Strategy::saturation: LEMMA_RETURN_IF_ERROR(saturate_whole()); break;
-      case Strategy::combined: LEMMA_RETURN_IF_ERROR(saturate_parts()); break;
-      case Strategy::automatic:
-        LEMMA_RETURN_IF_ERROR(saturate_whole());
-        result_.strategy = Strategy::saturation;
-        if (fitted_) break;
-        result_.strategy = Strategy::combined;
-        LEMMA_RETURN_IF_ERROR(saturate_parts());
-        break;
+    // Whatever ends a stage, the best so far stays what it is.
+    try {
+      LEMMA_RETURN_IF_ERROR(search());
+    } catch (const std::bad_alloc&) {
+      result_.stop_reason = name(StopReason::memory);
     }
-    if (options_.exact_extraction_seconds > 0) LEMMA_RETURN_IF_ERROR(prove_choice());
     LEMMA_RETURN_IF_ERROR(finish());
     result_.seconds = options_.time_limit_seconds - deadline_.remaining();
     return std::move(result_);
   }
 
  private:
+  Result<void> search() {
+    switch (options_.strategy) {
+      case Strategy::backtracking: return backtrack_from(best_, options_.budget);
+      case Strategy::combined: LEMMA_RETURN_IF_ERROR(saturate_parts(best_)); break;
+      case Strategy::saturation: LEMMA_RETURN_IF_ERROR(saturate_whole()); break;
+      case Strategy::automatic:
+        LEMMA_RETURN_IF_ERROR(saturate_whole());
+        result_.strategy = Strategy::saturation;
+        if (fitted_) break;
+        result_.strategy = Strategy::combined;
+        LEMMA_RETURN_IF_ERROR(saturate_parts(best_));
+        break;
+    }
+    return options_.exact_extraction_seconds > 0 ? prove_choice() : Result<void>();
+  }
+
   void stage(const std::string& what) const {
     if (options_.on_stage) options_.on_stage(what);
   }
+
+  Candidate original() const { return {graph_, result_.before.seconds, {}, {}}; }
 
   RoundLimits round_limits() const {
     RoundLimits limits;
     limits.nodes = options_.node_limit;
     limits.iterations = options_.iterations;
-    limits.bytes = options_.memory_limit_bytes;
-    limits.saturation_seconds = std::max(0.05, 0.5 * deadline_.remaining());
-    limits.choice_seconds = std::max(0.05, 0.25 * deadline_.remaining());
+    limits.bytes = options_.memory_limit_bytes / 2;
+    limits.saturation_seconds = std::max(0.02, 0.5 * deadline_.remaining());
+    limits.choice_seconds = std::max(0.02, 0.25 * deadline_.remaining());
     return limits;
+  }
+
+  // ---- Saturation of the whole graph
+
+  Result<void> saturate_whole() {
+    LEMMA_RETURN_IF_ERROR(saturate_from(best_, all_));
+    if (fitted_ || deadline_.passed()) return {};
+    // Where a limit is met, what comes first decides. Rules with several outputs make most nodes,
+    // so in a second attempt the others begin.
+    RuleSet single{all_.rules, {}};
+    for (const CompiledRule& rule : all_.compiled)
+      if (rule.left_variables.size() == 1) single.compiled.push_back(rule);
+    Candidate second = original();
+    LEMMA_RETURN_IF_ERROR(saturate_from(second, single));
+    LEMMA_RETURN_IF_ERROR(saturate_from(second, all_));
+    fitted_ = false;
+    if (second.cost < (1 - 1e-9) * best_.cost) best_ = std::move(second);
+    return {};
   }
 
   /// Rounds until one finds nothing cheaper: what a limit kept out of one e-graph may come into the
   /// next, which begins at a cheaper graph.
-  Result<void> saturate_whole() {
+  Result<void> saturate_from(Candidate& candidate, const RuleSet& rules) {
     for (std::size_t i = 0; i < options_.rounds && !deadline_.passed(); ++i) {
-      stage(fmt::format("saturating with {} rules, round {}", rules_.compiled.size(), i + 1));
-      LEMMA_ASSIGN_OR_RETURN(Round round, saturate_and_choose(best_, rules_, model_, round_limits(),
-                                                              options_.explain));
-      LEMMA_ASSIGN_OR_RETURN(const bool cheaper, take(round));
+      stage(fmt::format("saturating with {} rules, round {}", rules.compiled.size(),
+                        result_.rounds + 1));
+      LEMMA_ASSIGN_OR_RETURN(Round round, saturate_and_choose(candidate.graph, rules, model_,
+                                                              round_limits(), options_.explain));
+      LEMMA_ASSIGN_OR_RETURN(const bool cheaper, take(round, candidate));
       if (!cheaper) break;
     }
     return {};
   }
 
-  /// Passes over parts, at one place of the seams and then between them, until two in turn find
-  /// nothing cheaper.
-  Result<void> saturate_parts() {
+  /// Makes the result of a round the candidate; false if it is no cheaper.
+  Result<bool> take(Round& round, Candidate& candidate) {
+    ++result_.rounds;
+    result_.egraph_nodes = std::max(result_.egraph_nodes, round.nodes);
+    if (result_.stop_reason.empty()) result_.stop_reason = name(round.stop);
+    fitted_ = round.stop == StopReason::saturated || round.stop == StopReason::iterations;
+    if (!round.is_cheaper()) return false;
+    return replace(candidate, std::move(round.graph), round.derivation, round.rules_used);
+  }
+
+  /// False, and nothing is changed, if the graph as a whole is no cheaper.
+  Result<bool> replace(Candidate& candidate, Graph graph, std::optional<Derivation>& derivation,
+                       const std::map<std::string, std::size_t>& rules_used) {
+    const double cost = cost_of(graph, model_).seconds;
+    if (cost >= (1 - 1e-9) * candidate.cost) return false;
+    if (derivation) {
+      LEMMA_ASSIGN_OR_RETURN(const auto pairs, derivation->pairs(candidate.graph, graph));
+      LEMMA_ASSIGN_OR_RETURN(const auto reasons, derivation->reasons(pairs));
+      LEMMA_RETURN_IF_ERROR(candidate.derivation.adopt(*derivation, reasons, {}));
+    }
+    candidate.graph = std::move(graph);
+    candidate.cost = cost;
+    for (const auto& [rule, count] : rules_used) candidate.rules_used[rule] += count;
+    return true;
+  }
+
+  /// One more round, whose e-graph holds the best so far.
+  Result<void> prove_choice() {
+    stage("proving the choice");
+    RoundLimits limits = round_limits();
+    limits.proof_seconds = options_.exact_extraction_seconds;
+    LEMMA_ASSIGN_OR_RETURN(
+        Round round, saturate_and_choose(best_.graph, all_, model_, limits, options_.explain));
+    result_.extraction = round.extraction;
+    return take(round, best_).map([](bool) {});
+  }
+
+  // ---- Saturation of parts
+
+  /// Passes over parts, with the seams at some places and then between these, until two in turn
+  /// find nothing cheaper.
+  Result<void> saturate_parts(Candidate& candidate) {
     KnownParts known;
-    double cost = cost_of(best_, model_).seconds;
     std::size_t fruitless = 0;
     for (std::size_t pass = 0; fruitless < 2 && !deadline_.passed(); ++pass) {
       stage(fmt::format("saturating parts, pass {}", pass + 1));
@@ -106,103 +183,73 @@ class Search {
       options.round.nodes = options_.part_node_limit;
       options.threads = options_.fold.threads;
       options.explain = options_.explain;
-      LEMMA_ASSIGN_OR_RETURN(PartPass found,
-                             improve_parts(best_, rules_, model_, options, deadline_, known));
-      ++fruitless;
-      ++result_.rounds;
+      LEMMA_ASSIGN_OR_RETURN(
+          PartPass found, improve_parts(candidate.graph, all_, model_, options, deadline_, known));
+      result_.passes = pass + 1;
       result_.parts = std::max(result_.parts, found.parts);
       result_.egraph_nodes = std::max(result_.egraph_nodes, found.largest_nodes);
-      if (!found.changed) continue;
-      // Cheaper parts make a cheaper whole; what is computed in two of them is computed once.
-      const double found_cost = cost_of(found.graph, model_).seconds;
-      if (found_cost >= (1 - 1e-9) * cost) continue;
-      cost = found_cost;
-      fruitless = 0;
-      if (found.derivation) LEMMA_RETURN_IF_ERROR(adopt(*found.derivation, best_, found.graph, {}));
-      best_ = std::move(found.graph);
-      for (const auto& [rule, count] : found.rules_used) uses_[rule] += count;
+      bool cheaper = false;
+      if (found.changed) {
+        LEMMA_ASSIGN_OR_RETURN(cheaper, replace(candidate, std::move(found.graph), found.derivation,
+                                                found.rules_used));
+      }
+      fruitless = cheaper ? 0 : fruitless + 1;
     }
+    if (result_.stop_reason.empty()) result_.stop_reason = fruitless < 2 ? "time" : "fixed point";
     return {};
   }
 
-  Result<void> prove_choice() {
-    stage("proving the choice");
-    RoundLimits limits = round_limits();
-    limits.proof_seconds = options_.exact_extraction_seconds;
-    LEMMA_ASSIGN_OR_RETURN(Round round,
-                           saturate_and_choose(best_, rules_, model_, limits, options_.explain));
-    result_.extraction = round.extraction;
-    return take(round).map([](bool) {});
-  }
+  // ---- Backtracking
 
-  /// Makes the result of a round the best; false if it is no cheaper by what can be told.
-  Result<bool> take(Round& round) {
-    ++result_.rounds;
-    result_.egraph_nodes = std::max(result_.egraph_nodes, round.nodes);
-    if (result_.stop_reason.empty()) result_.stop_reason = name(round.stop);
-    fitted_ = round.stop == StopReason::saturated || round.stop == StopReason::iterations;
-    if (!round.is_cheaper()) return false;
-    if (round.derivation) LEMMA_RETURN_IF_ERROR(adopt(*round.derivation, best_, round.graph, {}));
-    best_ = std::move(round.graph);
-    for (const auto& [rule, count] : round.rules_used) uses_[rule] += count;
-    return true;
-  }
-
-  /// What made one graph of another becomes part of the whole explanation.
-  Result<void> adopt(Derivation& part, const Graph& before, const Graph& after,
-                     const Derivation::InputTerms& inputs) {
-    LEMMA_ASSIGN_OR_RETURN(const auto pairs, part.pairs(before, after));
-    LEMMA_ASSIGN_OR_RETURN(const auto reasons, part.reasons(pairs));
-    return derivation_.adopt(part, reasons, inputs);
-  }
-
-  Result<void> backtrack_whole() {
+  Result<void> backtrack_from(Candidate& candidate, std::size_t budget) {
     stage("backtracking");
     BacktrackingOptions options;
     options.alpha = options_.alpha;
-    options.budget = options_.budget;
-    options.max_bytes = options_.memory_limit_bytes;
+    options.budget = budget;
+    options.max_bytes = options_.memory_limit_bytes / 2;
     options.interrupted = [this] { return deadline_.passed(); };
     LEMMA_ASSIGN_OR_RETURN(BacktrackingResult found,
-                           backtrack(best_, rules_.compiled, model_, options));
+                           backtrack(candidate.graph, all_.compiled, model_, options));
     result_.graphs += found.graphs_taken_up;
     if (result_.stop_reason.empty()) result_.stop_reason = found.stop_reason;
+    std::optional<Derivation> derivation;
+    std::map<std::string, std::size_t> rules_used;
     for (const BacktrackingResult::Step& step : found.path) {
-      const CompiledRule& rule = rules_.compiled[step.rewrite.rule];
-      ++uses_[rule.rule.name];
-      if (options_.explain) LEMMA_RETURN_IF_ERROR(add_step(step, rule));
+      ++rules_used[all_.compiled[step.rewrite.rule].rule.name];
+      if (!options_.explain) continue;
+      if (!derivation) derivation.emplace();
+      LEMMA_RETURN_IF_ERROR(add_step(step, *derivation));
     }
-    best_ = std::move(found.graph);
-    return {};
+    return replace(candidate, std::move(found.graph), derivation, rules_used).map([](bool) {});
   }
 
-  Result<void> add_step(const BacktrackingResult::Step& step, const CompiledRule& rule) {
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> terms, derivation_.add_graph(*step.graph));
-    const auto original =
-        std::find_if(rules_.rules.begin(), rules_.rules.end(),
+  Result<void> add_step(const BacktrackingResult::Step& step, Derivation& derivation) const {
+    const CompiledRule& rule = all_.compiled[step.rewrite.rule];
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> terms, derivation.add_graph(*step.graph));
+    const auto as_written =
+        std::find_if(all_.rules.begin(), all_.rules.end(),
                      [&](const Substitution& one) { return one.name == rule.rule.name; });
     std::vector<ValueId> inputs;
     for (const ValueId input : step.rewrite.inputs) inputs.push_back(terms[input.v]);
-    derivation_.add_use(*original, rule.backward, *step.rewrite.bindings, std::move(inputs));
+    derivation.add_use(*as_written, rule.backward, *step.rewrite.bindings, std::move(inputs));
     return {};
   }
 
-  /// Constants are folded, and the whole compared with the original.
+  /// Constants are folded, and the whole is compared with the original.
   Result<void> finish() {
     stage("folding constants");
-    LEMMA_ASSIGN_OR_RETURN(result_.graph, fold_constants(best_, options_.fold));
+    LEMMA_ASSIGN_OR_RETURN(result_.graph, fold_constants(best_.graph, options_.fold));
     result_.after = cost_of(result_.graph, model_);
     result_.improved = result_.after.seconds < result_.before.seconds;
-    if (result_.improved) {
-      for (const auto& [rule, count] : uses_) result_.rules_used.push_back({rule, count});
-    } else {
+    if (!result_.improved) {
+      best_ = original();
       LEMMA_ASSIGN_OR_RETURN(result_.graph, without_dead_nodes(graph_));
       result_.after = result_.before;
     }
+    for (const auto& [rule, count] : best_.rules_used) result_.rules_used.push_back({rule, count});
     if (!options_.explain) return {};
     stage("explaining");
-    LEMMA_ASSIGN_OR_RETURN(result_.explanation,
-                           explain(graph_, result_.improved ? best_ : result_.graph, derivation_));
+    LEMMA_ASSIGN_OR_RETURN(result_.explanation, explain(graph_, best_.graph, best_.derivation));
     return {};
   }
 
@@ -210,10 +257,8 @@ class Search {
   const RooflineModel& model_;
   const SearchOptions& options_;
   Deadline deadline_;
-  RuleSet rules_;
-  Graph best_;  // constants are not folded
-  Derivation derivation_;
-  std::map<std::string, std::size_t> uses_;
+  RuleSet all_;
+  Candidate best_;
   bool fitted_ = false;  // the last e-graph within its limits
   SearchResult result_;
 };

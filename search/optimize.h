@@ -62,7 +62,8 @@ struct SearchResult {
   std::size_t rules_considered = 0;
   std::string stop_reason;                    // of the first saturation, or of backtracking
   std::size_t egraph_nodes = 0;               // of the largest e-graph
-  std::size_t rounds = 0;                     // of saturation
+  std::size_t rounds = 0;                     // of saturation of the whole
+  std::size_t passes = 0;                     // over parts
   std::size_t parts = 0;                      // saturated each on its own
   std::size_t graphs = 0;                     // taken up by backtracking
   std::optional<ExtractionProof> extraction;  // of the last round, if one was asked for

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <thread>
 
 #include <absl/hash/hash.h>
@@ -72,8 +73,12 @@ class Pass {
         // Most parts take less than their share: those that need more get some of that.
         limits.saturation_seconds = std::min(deadline_.remaining() / 2, share);
         limits.choice_seconds = limits.saturation_seconds / 2;
-        rounds_[untried_[i]] = saturate_and_choose(parts_[untried_[i]].graph, rules_, model_,
-                                                   limits, options_.explain);
+        try {
+          rounds_[untried_[i]] = saturate_and_choose(parts_[untried_[i]].graph, rules_, model_,
+                                                     limits, options_.explain);
+        } catch (const std::bad_alloc&) {
+          return;  // the parts that are left stay as they are
+        }
       }
     };
     std::vector<std::jthread> workers;
