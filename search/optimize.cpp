@@ -160,7 +160,8 @@ class Search {
   Result<void> prove_choice() {
     stage("proving the choice");
     RoundLimits limits = round_limits();
-    limits.proof_seconds = options_.exact_extraction_seconds;
+    limits.proof_seconds = std::min(options_.exact_extraction_seconds, 0.9 * deadline_.remaining());
+    if (limits.proof_seconds <= 0) return {};
     LEMMA_ASSIGN_OR_RETURN(
         Round round, saturate_and_choose(best_.graph, all_, model_, limits, options_.explain));
     result_.extraction = round.extraction;
@@ -238,9 +239,14 @@ class Search {
   /// Constants are folded, and the whole is compared with the original.
   Result<void> finish() {
     stage("folding constants");
-    LEMMA_ASSIGN_OR_RETURN(result_.graph, fold_constants(best_.graph, options_.fold));
-    result_.after = cost_of(result_.graph, model_);
-    result_.improved = result_.after.seconds < result_.before.seconds;
+    auto folded = fold_constants(best_.graph, options_.fold);
+    if (!folded && folded.error().kind == ErrorKind::internal)
+      return tl::unexpected(std::move(folded.error()));
+    if (folded) {
+      result_.graph = std::move(*folded);
+      result_.after = cost_of(result_.graph, model_);
+      result_.improved = result_.after.seconds < result_.before.seconds;
+    }
     if (!result_.improved) {
       best_ = original();
       LEMMA_ASSIGN_OR_RETURN(result_.graph, without_dead_nodes(graph_));
