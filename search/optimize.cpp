@@ -55,10 +55,13 @@ class Search {
     best_ = original();
     result_.strategy = options_.strategy;
     // Whatever ends a stage, the best so far stays what it is.
-    try {
-      LEMMA_RETURN_IF_ERROR(search());
-    } catch (const std::bad_alloc&) {
-      result_.stop_reason = name(StopReason::memory);
+    while (scale_ > 0.01) {
+      try {
+        LEMMA_RETURN_IF_ERROR(search());
+        break;
+      } catch (const std::bad_alloc&) {
+        scale_ /= 4;
+      }
     }
     LEMMA_RETURN_IF_ERROR(finish());
     result_.seconds = options_.time_limit_seconds - deadline_.remaining();
@@ -86,13 +89,18 @@ class Search {
     if (options_.on_stage) options_.on_stage(what);
   }
 
+  /// Limits that turned out to be too much for the memory there is are lowered.
+  std::size_t scaled(std::size_t limit) const {
+    return std::max<std::size_t>(1, static_cast<std::size_t>(scale_ * static_cast<double>(limit)));
+  }
+
   Candidate original() const { return {graph_, result_.before.seconds, {}, {}}; }
 
   RoundLimits round_limits() const {
     RoundLimits limits;
-    limits.nodes = options_.node_limit;
+    limits.nodes = scaled(options_.node_limit);
     limits.iterations = options_.iterations;
-    limits.bytes = options_.memory_limit_bytes / 2;
+    limits.bytes = scaled(options_.memory_limit_bytes / 2);
     limits.saturation_seconds = std::max(0.02, 0.5 * deadline_.remaining());
     limits.choice_seconds = std::max(0.02, 0.25 * deadline_.remaining());
     return limits;
@@ -181,7 +189,7 @@ class Search {
       options.partition.size = options_.part_size;
       options.partition.offset = pass % 2 == 0 ? 0 : options_.part_size / 2;
       options.round = round_limits();
-      options.round.nodes = options_.part_node_limit;
+      options.round.nodes = scaled(options_.part_node_limit);
       options.threads = options_.fold.threads;
       options.explain = options_.explain;
       LEMMA_ASSIGN_OR_RETURN(
@@ -207,7 +215,7 @@ class Search {
     BacktrackingOptions options;
     options.alpha = options_.alpha;
     options.budget = budget;
-    options.max_bytes = options_.memory_limit_bytes / 2;
+    options.max_bytes = scaled(options_.memory_limit_bytes / 2);
     options.interrupted = [this] { return deadline_.passed(); };
     LEMMA_ASSIGN_OR_RETURN(BacktrackingResult found,
                            backtrack(candidate.graph, all_.compiled, model_, options));
@@ -266,6 +274,7 @@ class Search {
   RuleSet all_;
   Candidate best_;
   bool fitted_ = false;  // the last e-graph within its limits
+  double scale_ = 1;     // of limits
   SearchResult result_;
 };
 

@@ -42,7 +42,8 @@ class SampledReference {
 
   /// Both graphs are cut at their opaque nodes. Elements of the model's outputs must agree within
   /// the tolerances; a value that goes into an opaque node, whose elements nobody reads one by one,
-  /// may differ by the relative tolerance of its largest element. An error: time was up.
+  /// may differ by the relative tolerance of its largest element. An error: there is too little
+  /// time or memory.
   Result<SampledCheck> compare(const Graph& candidate, const SampledCheckOptions& options) const;
 
  private:
