@@ -49,7 +49,8 @@ class Search {
 
   Result<SearchResult> run(std::span<const Substitution> rules) {
     result_.before = cost_of(graph_, model_);
-    all_.rules = relevant_rules(graph_, rules);
+    relevant_ = relevant_rules(graph_, rules);
+    all_.rules = relevant_;
     result_.rules_considered = all_.rules.size();
     LEMMA_ASSIGN_OR_RETURN(all_.compiled, compile_rules(all_.rules));
     best_ = original();
@@ -271,6 +272,7 @@ class Search {
   const RooflineModel& model_;
   const SearchOptions& options_;
   Deadline deadline_;
+  std::vector<Substitution> relevant_;
   RuleSet all_;
   Candidate best_;
   bool fitted_ = false;  // the last e-graph within its limits
