@@ -78,13 +78,15 @@ class EGraph {
   Result<bool> unite(ClassId a, ClassId b);
   /// Restores congruence: equal children make equal nodes. Cheap if nothing changed.
   void rebuild();
+  /// Shortens paths. After rebuild() they are short: reading from several threads is safe then.
   ClassId find(ClassId id) const {
-    std::uint32_t i = id.v;
-    while (parent_of_[i] != i) {
-      parent_of_[i] = parent_of_[parent_of_[i]];
-      i = parent_of_[i];
+    std::uint32_t i = id.v, above = parent_of_[i];
+    while (parent_of_[above] != above) {
+      parent_of_[i] = parent_of_[above];
+      i = above;
+      above = parent_of_[i];
     }
-    return {i};
+    return {above};
   }
 
   // Reading. Duplicate nodes are left out by nodes() and parents() after rebuild().
@@ -96,7 +98,10 @@ class EGraph {
 
   const ENode& node(ENodeId id) const { return nodes_[id.v]; }
   void prefetch(ENodeId id) const { __builtin_prefetch(&nodes_[id.v]); }
-  std::size_t form_count() const { return forms_.size(); }
+  /// Kept apart from the nodes, because matching asks them of many nodes and no more of most.
+  FormId form(ENodeId id) const { return form_of_[id.v]; }
+  /// clock() when the children or the class of the node last changed.
+  std::uint32_t stamp(ENodeId id) const { return stamp_of_[id.v]; }
   std::span<const ClassId> children(ENodeId id) const {
     const ENode& node = nodes_[id.v];
     return {node.child_count <= ENode::most_near ? node.near : &children_[node.near[0].v],
@@ -105,6 +110,11 @@ class EGraph {
   /// The children with which the node was added: classes as they were then, never renamed. The term of
   /// class id c is that of node c over the terms of these, which have smaller numbers.
   std::span<const ClassId> founding_children(ENodeId id) const;
+  std::size_t form_count() const { return forms_.size(); }
+  /// A node of this form, without children.
+  const ENode& node_of(FormId form) const { return forms_[form.v].node; }
+  /// By child; absent_type for none.
+  std::span<const TypeId> operand_types(FormId form) const { return forms_[form.v].operands; }
   /// For canonical classes.
   const std::vector<ENodeId>& nodes(ClassId id) const { return classes_[id.v].nodes; }
   const std::vector<ENodeId>& parents(ClassId id) const { return classes_[id.v].parents; }
@@ -172,6 +182,7 @@ class EGraph {
     ENode node;
     TypeId type;
     bool never_weight_only = false;
+    absl::InlinedVector<TypeId, 4> operands;
   };
   using InferenceKey = absl::InlinedVector<std::uint32_t, 8>;
 
@@ -182,8 +193,8 @@ class EGraph {
   TypeId intern(std::vector<TensorType> types);
   FormId intern_form(const ENode& node, std::span<const TypeId> operands, TypeId type,
                      bool never_weight_only);
-  FormId form_of(const ENode& node, std::span<const ClassId> children, TypeId type,
-                 bool never_weight_only);
+  FormId intern_form(const ENode& node, std::span<const ClassId> children, TypeId type,
+                     bool never_weight_only);
   std::span<ClassId> own_children(ENodeId id);
   static NodeTable::Key key_of(FormId form, std::span<const ClassId> children) {
     if (children.size() > ENode::most_near) return key_of_many(form, children);
@@ -210,6 +221,8 @@ class EGraph {
   void drop_duplicates();
 
   std::vector<ENode> nodes_;
+  std::vector<FormId> form_of_;          // by node
+  std::vector<std::uint32_t> stamp_of_;  // by node
   std::vector<ClassId> children_;  // of nodes with many; by ENode::near[0]
   std::vector<ClassId> founding_children_;
   std::vector<std::uint32_t> first_founding_child_;  // by node

@@ -9,7 +9,7 @@
 namespace lemma {
 
 void EGraph::touch(const std::vector<ENodeId>& nodes) {
-  for (const ENodeId id : nodes) nodes_[id.v].stamp = clock_;
+  for (const ENodeId id : nodes) stamp_of_[id.v] = clock_;
 }
 
 Result<bool> EGraph::unite(ClassId a, ClassId b) {
@@ -57,11 +57,11 @@ void EGraph::repair(ENodeId id) {
     return child.is_none() || find(child) == child;
   });
   if (canonical) return;
-  table_.erase(key_of(node.form, own), id.v);
+  table_.erase(key_of(form_of_[id.v], own), id.v);
   for (ClassId& child : own)
     if (!child.is_none()) child = find(child);
-  node.stamp = clock_;
-  const NodeTable::Key key = key_of(node.form, own);
+  stamp_of_[id.v] = clock_;
+  const NodeTable::Key key = key_of(form_of_[id.v], own);
   const std::uint32_t other = lookup(key, own);
   if (other == NodeTable::absent) {
     table_.insert(key, id.v);
@@ -161,7 +161,7 @@ Result<void> EGraph::check_invariants() const {
           fmt::format("node {} is {}in its class's list", i, listed ? "" : "not "));
     if (nodes_[i].duplicate) continue;
     ++live;
-    if (lookup(key_of(nodes_[i].form, children(id)), children(id)) != i)
+    if (lookup(key_of(form_of_[i], children(id)), children(id)) != i)
       return internal_error(fmt::format("node {} is not found by its content", i));
     if (!may_have_node(own, nodes_[i].kind, nodes_[i].op))
       return internal_error(fmt::format("class {} denies its node {}", own.v, i));

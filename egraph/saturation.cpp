@@ -1,9 +1,14 @@
 #include "egraph/saturation.h"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 
 #include <fmt/format.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include "egraph/match.h"
 
 namespace lemma {
 
@@ -25,7 +30,8 @@ namespace {
 class Saturation {
  public:
   Saturation(EGraph& egraph, std::span<const CompiledRule> rules, const SaturationLimits& limits)
-      : egraph_(egraph), limits_(limits), states_(rules.size()) {
+      : egraph_(egraph), limits_(limits), states_(rules.size()),
+        arena_(limits.threads == 0 ? tbb::task_arena::automatic : static_cast<int>(limits.threads)) {
     for (const CompiledRule& rule : rules) matchers_.emplace_back(rule);
     report_.rules.resize(rules.size());
   }
@@ -67,10 +73,12 @@ class Saturation {
   }
   bool interrupted() {
     if (stopped_) return true;
-    if (elapsed() >= limits_.max_seconds) return stop(StopReason::time);
-    if (limits_.cancelled && limits_.cancelled()) return stop(StopReason::cancelled);
+    if (time_is_over()) return stop(StopReason::time);
+    if (is_cancelled()) return stop(StopReason::cancelled);
     return false;
   }
+  bool time_is_over() const { return elapsed() >= limits_.max_seconds; }
+  bool is_cancelled() const { return limits_.cancelled && limits_.cancelled(); }
 
   /// One round of all rules: first every search, then every application, so that the order of rules
   /// does not decide what they see. False at the end.
@@ -84,9 +92,7 @@ class Saturation {
     const std::uint32_t now = egraph_.clock();
     egraph_.advance_clock();  // what is changed from here on is new to the next round
     std::vector<MatchList> matches(matchers_.size());
-    bool waiting = false;
-    for (std::size_t i = 0; i < matchers_.size() && !stopped_; ++i)
-      waiting = !search(i, iteration, now, matches[i]) || waiting;
+    const bool waiting = !search_all(iteration, now, matches);
     bool changed = false;
     for (std::size_t i = 0; i < matchers_.size() && !stopped_; ++i)
       changed = apply(i, matches[i]) || changed;
@@ -98,31 +104,88 @@ class Saturation {
     return true;
   }
 
-  /// False if the rule has matches left for a later iteration.
-  bool search(std::size_t i, std::size_t iteration, std::uint32_t now, MatchList& matches) {
-    RuleState& state = states_[i];
+  /// One rule's share of a round.
+  struct RuleSearch {
+    std::size_t rule = 0;
+    SearchLimits limits;
+    std::vector<SearchTask> tasks;
+    std::vector<FoundMatches> found;  // by task
+  };
+
+  /// False if some rule has matches left for a later iteration.
+  bool search_all(std::size_t iteration, std::uint32_t now, std::vector<MatchList>& matches) {
+    bool complete = true;
+    std::vector<RuleSearch> searches;
+    for (std::size_t i = 0; i < matchers_.size(); ++i) {
+      const bool multi_output = matchers_[i].rule().left_variables.size() > 1;
+      if (multi_output && states_[i].runs >= limits_.multi_output_iterations) continue;
+      if (iteration < states_[i].rests_until)
+        complete = false;
+      else
+        searches.push_back({i, search_limits(i), {}, {}});
+    }
+    for (RuleSearch& search : searches) {
+      search.tasks = matchers_[search.rule].prepare(egraph_);
+      search.found.resize(search.tasks.size());
+    }
+    run_tasks(searches);
+    for (RuleSearch& search : searches) {
+      if (interrupted()) return false;
+      while (matchers_[search.rule].must_repeat(egraph_, search.found) && !interrupted())
+        run_tasks({&search, 1});
+      if (finish(search, iteration, matches[search.rule]))
+        states_[search.rule].since = now;
+      else
+        complete = false;
+    }
+    return complete;
+  }
+
+  SearchLimits search_limits(std::size_t i) const {
+    SearchLimits limits;
+    limits.since = states_[i].since;
+    limits.matches = limits_.match_limit == 0
+                         ? std::numeric_limits<std::size_t>::max()
+                         : limits_.match_limit << std::min<std::size_t>(report_.rules[i].rests, 20);
+    limits.interrupted = [this] { return time_is_over() || is_cancelled(); };
+    return limits;
+  }
+
+  /// Rules whose searches change the e-graph come after the others, in order.
+  void run_tasks(std::span<RuleSearch> searches) {
+    std::vector<std::pair<RuleSearch*, std::size_t>> parallel, sequential;
+    for (RuleSearch& search : searches)
+      for (std::size_t t = 0; t < search.tasks.size(); ++t)
+        (matchers_[search.rule].concurrent() ? parallel : sequential).emplace_back(&search, t);
+    const auto run = [this](const std::pair<RuleSearch*, std::size_t>& task) {
+      auto& [search, t] = task;
+      search->found[t] =
+          matchers_[search->rule].search(egraph_, search->tasks[t], search->limits);
+    };
+    if (limits_.threads == 1)
+      std::for_each(parallel.begin(), parallel.end(), run);
+    else
+      arena_.execute([&] {
+        tbb::parallel_for(std::size_t{0}, parallel.size(),
+                          [&](std::size_t k) { run(parallel[k]); }, tbb::simple_partitioner());
+      });
+    std::for_each(sequential.begin(), sequential.end(), run);
+  }
+
+  /// False, and the rule rests, if there are too many matches.
+  bool finish(RuleSearch& search, std::size_t iteration, MatchList& matches) {
+    const std::size_t i = search.rule;
     RuleStatistics& statistics = report_.rules[i];
-    const bool multi_output = matchers_[i].rule().left_variables.size() > 1;
-    if (multi_output && state.runs >= limits_.multi_output_iterations) return true;
-    if (iteration < state.rests_until) return false;
-    const std::size_t limit = limits_.match_limit == 0
-                                  ? std::numeric_limits<std::size_t>::max()
-                                  : limits_.match_limit
-                                        << std::min<std::size_t>(statistics.rests, 20);
-    const double before = elapsed();
-    const bool complete = matchers_[i].search(
-        egraph_, state.since, limit, [this] { return interrupted(); }, matches);
-    statistics.seconds += elapsed() - before;
-    if (!complete) {
+    for (const FoundMatches& part : search.found) statistics.seconds += part.seconds;
+    if (!matchers_[i].collect(egraph_, search.found, search.limits.matches, matches)) {
       matches.clear();
-      if (stopped_) return false;
-      state.rests_until =
+      if (interrupted()) return false;
+      states_[i].rests_until =
           iteration + 1 + (limits_.rest_iterations << std::min<std::size_t>(statistics.rests, 20));
       ++statistics.rests;
       return false;
     }
-    ++state.runs;
-    state.since = now;
+    ++states_[i].runs;
     statistics.matches += matches.size();
     return true;
   }
@@ -182,6 +245,7 @@ class Saturation {
   const SaturationLimits& limits_;
   std::vector<RuleMatcher> matchers_;
   std::vector<RuleState> states_;
+  tbb::task_arena arena_;
   std::vector<ClassId> right_;  // of the match being applied
   SaturationReport report_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

@@ -25,7 +25,10 @@ struct SaturationLimits {
   /// this many iterations.
   std::size_t multi_output_iterations = 3;
   bool log_applications = false;
-  /// Asked now and then, also within an iteration; true ends the saturation.
+  /// For finding matches; 0: as many as TBB gives. The result does not depend on it.
+  std::size_t threads = 0;
+  /// Asked now and then, also within an iteration and from several threads; true, which must remain
+  /// so, ends the saturation.
   std::function<bool()> cancelled;
 };
 
@@ -38,7 +41,7 @@ struct RuleStatistics {
   std::size_t dropped = 0;       // right side not well typed, or of another type
   std::size_t rejected = 0;      // structure fitted; types, attributes or conditions did not
   std::size_t rests = 0;         // times that the scheduler made the rule rest
-  double seconds = 0;            // searching
+  double seconds = 0;            // searching, of all threads
 };
 
 /// One use of a rule. The claim about ground terms: with each input standing for the term of its id
