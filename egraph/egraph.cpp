@@ -95,14 +95,14 @@ bool EGraph::weight_only(ENodeId id) const {
 }
 
 const Constant* EGraph::constant_of(ClassId id) const {
-  const std::uint32_t position = classes_[find(id).v].constant;
+  const std::uint32_t position = at(find(id)).constant;
   return position < constants_.size() ? &constants_[position] : nullptr;
 }
 
 std::size_t EGraph::memory_bytes() const {
   return nodes_.capacity() * sizeof(ENode) + classes_.capacity() * sizeof(EClass) +
          (children_.capacity() + founding_children_.capacity()) * sizeof(ClassId) +
-         (form_of_.capacity() + stamp_of_.capacity() + parent_of_.capacity() +
+         (form_of_.capacity() + stamp_of_.capacity() + parent_of_.capacity() + place_of_.capacity() +
           first_founding_child_.capacity()) *
              sizeof(std::uint32_t) +
          table_.bytes() + 2 * list_entries_ * sizeof(ENodeId) +
@@ -129,13 +129,12 @@ ENodeId EGraph::append(FormId form, std::span<const ClassId> canonical,
     if (canonical[i].is_none() ||
         std::find(before.begin(), before.end(), canonical[i]) != before.end())
       continue;
-    classes_[canonical[i].v].parents.push_back(id);
-    classes_[canonical[i].v].parent_kinds |= kind_bit(node.kind, node.op);
+    at(canonical[i]).parents.push_back(id);
+    at(canonical[i]).parent_kinds |= kind_bit(node.kind, node.op);
   }
   nodes_.push_back(node);
   form_of_.push_back(form);
   stamp_of_.push_back(clock_);
-  classes_.emplace_back();
   list_entries_ += 2 + canonical.size();
   if (node.kind == ENodeKind::operation) operator_nodes_[node.op.v].push_back(id);
   if (node.kind == ENodeKind::projection) projections_.push_back(id);
@@ -145,7 +144,13 @@ ENodeId EGraph::append(FormId form, std::span<const ClassId> canonical,
 void EGraph::found_class(ENodeId id) {
   const ENode& node = nodes_[id.v];
   parent_of_.push_back(id.v);
-  EClass& own = classes_[id.v];
+  if (free_places_.empty()) {
+    free_places_.push_back(static_cast<std::uint32_t>(classes_.size()));
+    classes_.emplace_back();
+  }
+  place_of_.push_back(free_places_.back());
+  free_places_.pop_back();
+  EClass& own = at(id.founded());
   own.nodes.push_back(id);
   own.node_kinds = kind_bit(node.kind, node.op);
   own.type = forms_[form_of_[id.v].v].type;
@@ -157,7 +162,8 @@ void EGraph::found_class(ENodeId id) {
 /// As if the node had founded a class, which was then united with `home`.
 void EGraph::join_class(ENodeId id, ClassId home) {
   parent_of_.push_back(home.v);
-  EClass& kept = classes_[home.v];
+  place_of_.push_back(absent_place);
+  EClass& kept = at(home);
   kept.nodes.push_back(id);
   kept.node_kinds |= kind_bit(nodes_[id.v].kind, nodes_[id.v].op);
   const bool weights = weight_only(id);

@@ -116,19 +116,19 @@ class EGraph {
   /// By child; absent_type for none.
   std::span<const TypeId> operand_types(FormId form) const { return forms_[form.v].operands; }
   /// For canonical classes.
-  const std::vector<ENodeId>& nodes(ClassId id) const { return classes_[id.v].nodes; }
-  const std::vector<ENodeId>& parents(ClassId id) const { return classes_[id.v].parents; }
+  const std::vector<ENodeId>& nodes(ClassId id) const { return at(id).nodes; }
+  const std::vector<ENodeId>& parents(ClassId id) const { return at(id).parents; }
   /// False only if no node among nodes(id), or parents(id), is of this kind and operator.
   bool may_have_node(ClassId id, ENodeKind kind, OperatorId op) const {
-    return (classes_[id.v].node_kinds & kind_bit(kind, op)) != 0;
+    return (at(id).node_kinds & kind_bit(kind, op)) != 0;
   }
   bool may_have_parent(ClassId id, ENodeKind kind, OperatorId op) const {
-    return (classes_[id.v].parent_kinds & kind_bit(kind, op)) != 0;
+    return (at(id).parent_kinds & kind_bit(kind, op)) != 0;
   }
   const std::vector<ENodeId>& nodes_of(OperatorId op) const { return operator_nodes_[op.v]; }
   const std::vector<ENodeId>& projections() const { return projections_; }
 
-  TypeId type_id(ClassId id) const { return classes_[find(id).v].type; }
+  TypeId type_id(ClassId id) const { return at(find(id)).type; }
   /// One type for a value; one for each output for a tuple.
   const std::vector<TensorType>& types(ClassId id) const { return types_[type_id(id).v]; }
   const TensorType& type(ClassId id) const { return types(id).front(); }
@@ -136,7 +136,7 @@ class EGraph {
   /// Types of a node's children, undefined for absent ones, as Instance wants them.
   std::vector<TensorType> input_types(ENodeId id) const;
   /// Some node of the class depends on no graph input and no opaque node.
-  bool weight_only(ClassId id) const { return classes_[find(id).v].weight_only; }
+  bool weight_only(ClassId id) const { return at(find(id)).weight_only; }
   /// The node's own inputs are weight-only (then it can be computed ahead of time).
   bool weight_only(ENodeId id) const;
   const Attributes& attributes(AttributesId id) const { return attributes_[id.v]; }
@@ -186,6 +186,9 @@ class EGraph {
   };
   using InferenceKey = absl::InlinedVector<std::uint32_t, 8>;
 
+  static constexpr std::uint32_t absent_place = 0xffffffffU;
+  EClass& at(ClassId canonical) { return classes_[place_of_[canonical.v]]; }
+  const EClass& at(ClassId canonical) const { return classes_[place_of_[canonical.v]]; }
   /// Operators share bits; other kinds share one.
   static std::uint64_t kind_bit(ENodeKind kind, OperatorId op) {
     return std::uint64_t{1} << (kind == ENodeKind::operation ? op.v % 63U : 63U);
@@ -226,7 +229,9 @@ class EGraph {
   std::vector<ClassId> children_;  // of nodes with many; by ENode::near[0]
   std::vector<ClassId> founding_children_;
   std::vector<std::uint32_t> first_founding_child_;  // by node
-  std::vector<EClass> classes_;                      // by number; contents at canonical ones
+  std::vector<EClass> classes_;                      // by place; canonical ones only
+  std::vector<std::uint32_t> place_of_;              // by class number; absent_place if not canonical
+  std::vector<std::uint32_t> free_places_;
   mutable std::vector<std::uint32_t> parent_of_;     // union-find
   NodeTable table_;
   std::size_t class_count_ = 0;
