@@ -102,8 +102,8 @@ const Constant* EGraph::constant_of(ClassId id) const {
 std::size_t EGraph::memory_bytes() const {
   return nodes_.capacity() * sizeof(ENode) + classes_.capacity() * sizeof(EClass) +
          (children_.capacity() + founding_children_.capacity()) * sizeof(ClassId) +
-         (form_of_.capacity() + stamp_of_.capacity() + parent_of_.capacity() + place_of_.capacity() +
-          first_founding_child_.capacity()) *
+         (form_of_.capacity() + stamp_of_.capacity() + parent_of_.capacity() +
+          place_of_.capacity() + first_founding_child_.capacity()) *
              sizeof(std::uint32_t) +
          table_.bytes() + 2 * list_entries_ * sizeof(ENodeId) +
          512 * (types_.size() + attributes_.size()) + 256 * (inferred_.size() + forms_.size());
@@ -192,7 +192,9 @@ ClassId EGraph::add_leaf(ENodeKind kind, std::uint32_t payload, std::vector<Tens
   node.kind = kind;
   node.payload = payload;
   node.output_count = static_cast<std::uint32_t>(types.size());
-  return add(intern_form(node, std::span<const TypeId>(), intern(std::move(types)), kind == ENodeKind::input), {});
+  return add(intern_form(node, std::span<const TypeId>(), intern(std::move(types)),
+                         kind == ENodeKind::input),
+             {});
 }
 
 ClassId EGraph::add_constant(const Constant& constant) {
@@ -288,7 +290,9 @@ std::vector<ClassId> EGraph::add_graph(const Graph& graph) {
         node.kind = ENodeKind::input;
         node.payload = static_cast<std::uint32_t>(input_names_.size());
         input_names_.push_back(graph.input_name(source));
-        added = add(intern_form(node, std::span<const TypeId>(), intern(graph.output_types(source)), true), {});
+        added = add(
+            intern_form(node, std::span<const TypeId>(), intern(graph.output_types(source)), true),
+            {});
         inputs_.push_back({added.v});
         break;
       case NodeKind::constant: added = add_constant(graph.constant(source)); break;
@@ -296,14 +300,15 @@ std::vector<ClassId> EGraph::add_graph(const Graph& graph) {
         node.kind = ENodeKind::opaque;
         node.payload = static_cast<std::uint32_t>(opaques_.size());
         opaques_.push_back(graph.opaque(source));
-        added = add(intern_form(node, children, intern(graph.output_types(source)), true), children);
+        added =
+            add(intern_form(node, children, intern(graph.output_types(source)), true), children);
         break;
       case NodeKind::operation:
         // The graph has completed the attributes and inferred the types already.
         node.op = source.op;
         node.payload = intern(source.attributes).v;
         added = add(intern_form(node, children, intern(graph.output_types(source)),
-                            graph.op(source).has(not_folded)),
+                                graph.op(source).has(not_folded)),
                     children);
         break;
     }

@@ -226,13 +226,13 @@ class EGraph {
   std::vector<ENode> nodes_;
   std::vector<FormId> form_of_;          // by node
   std::vector<std::uint32_t> stamp_of_;  // by node
-  std::vector<ClassId> children_;  // of nodes with many; by ENode::near[0]
+  std::vector<ClassId> children_;        // of nodes with many; by ENode::near[0]
   std::vector<ClassId> founding_children_;
   std::vector<std::uint32_t> first_founding_child_;  // by node
   std::vector<EClass> classes_;                      // by place; canonical ones only
-  std::vector<std::uint32_t> place_of_;              // by class number; absent_place if not canonical
+  std::vector<std::uint32_t> place_of_;  // by class number; absent_place if not canonical
   std::vector<std::uint32_t> free_places_;
-  mutable std::vector<std::uint32_t> parent_of_;     // union-find
+  mutable std::vector<std::uint32_t> parent_of_;  // union-find
   NodeTable table_;
   std::size_t class_count_ = 0;
   std::size_t list_entries_ = 0;

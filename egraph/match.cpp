@@ -146,7 +146,8 @@ class RuleMatcher::Search {
          std::span(nodes).subspan(task_.begin, task_.end - task_.begin));
     filter_.flush();
     found_.complete = !stopped_ && !filter_.full();
-    found_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    found_.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return std::move(found_);
   }
 

@@ -36,6 +36,14 @@ class MatchList {
   void append(const MatchList& other) {
     data_.insert(data_.end(), other.data_.begin(), other.data_.end());
   }
+  /// Keeps these, in this order.
+  void select(std::span<const std::size_t> which) {
+    std::vector<ClassId> kept;
+    for (const std::size_t i : which)
+      kept.insert(kept.end(), data_.begin() + static_cast<std::ptrdiff_t>(i * stride_),
+                  data_.begin() + static_cast<std::ptrdiff_t>((i + 1) * stride_));
+    data_ = std::move(kept);
+  }
   void clear() { std::vector<ClassId>().swap(data_); }
 
  private:
@@ -122,9 +130,9 @@ class RuleMatcher {
  private:
   class Search;
   class NewnessFilter;
-  static constexpr std::uint32_t unbound = 0xffffffffU;   // does not fit
-  static constexpr std::uint32_t unknown = 0xfffffffeU;   // not tried yet
-  using Key = absl::InlinedVector<std::uint32_t, 8>;      // forms, by pattern node
+  static constexpr std::uint32_t unbound = 0xffffffffU;  // does not fit
+  static constexpr std::uint32_t unknown = 0xfffffffeU;  // not tried yet
+  using Key = absl::InlinedVector<std::uint32_t, 8>;     // forms, by pattern node
 
   std::size_t class_count() const {
     return rule_->input_variables.size() + rule_->left_variables.size();

@@ -163,6 +163,11 @@ class Search {
     limits.max_nodes = options_.node_limit;
     limits.max_iterations = options_.iterations;
     limits.max_seconds = std::max(0.1, 0.5 * options_.time_limit_seconds - seconds_since(start_));
+    // A model whose many products of one operand fill the e-graph in the first round would see no
+    // other rule.
+    limits.multi_output_iterations = 5;
+    limits.multi_output_matches = 100;
+    limits.growth = 0.7;
     limits.log_applications = true;
     return limits;
   }
