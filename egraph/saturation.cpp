@@ -29,6 +29,27 @@ std::string_view name(StopReason reason) {
 
 namespace {
 
+/// What entries of the log refer to; stays where it is.
+class LogStorage {
+ public:
+  std::vector<RuleMatcher> matchers;
+
+  std::span<const ClassId> keep(std::span<const ClassId> a, std::span<const ClassId> b) {
+    const std::size_t size = a.size() + b.size();
+    if (chunks_.empty() || chunks_.back().capacity() - chunks_.back().size() < size) {
+      chunks_.emplace_back();
+      chunks_.back().reserve(std::max<std::size_t>(4096, size));
+    }
+    std::vector<ClassId>& chunk = chunks_.back();
+    chunk.insert(chunk.end(), a.begin(), a.end());
+    chunk.insert(chunk.end(), b.begin(), b.end());
+    return std::span(chunk).last(size);
+  }
+
+ private:
+  std::vector<std::vector<ClassId>> chunks_;
+};
+
 class Saturation {
  public:
   Saturation(EGraph& egraph, std::span<const CompiledRule> rules, const SaturationLimits& limits)
@@ -48,6 +69,7 @@ class Saturation {
     egraph_.rebuild();
     for (std::size_t i = 0; i < matchers_.size(); ++i)
       report_.rules[i].rejected = matchers_[i].rejected();
+    report_.log_storage = storage_;
     report_.seconds = elapsed();
     return std::move(report_);
   }
@@ -304,20 +326,16 @@ class Saturation {
   }
 
   void log(std::size_t i, std::span<const ClassId> match, std::uint32_t bound) {
-    Application entry;
-    entry.rule = static_cast<std::uint32_t>(i);
-    entry.bindings = matchers_[i].bound(bound).bindings;
-    const auto inputs = match.first(match.size() - right_.size());
-    const auto left = match.last(right_.size());
-    entry.inputs.assign(inputs.begin(), inputs.end());
-    entry.left.assign(left.begin(), left.end());
-    entry.right = right_;
-    report_.log.push_back(std::move(entry));
+    const std::span<const ClassId> kept = storage_->keep(match, right_);
+    const std::size_t outputs = right_.size(), inputs = match.size() - outputs;
+    report_.log.push_back({static_cast<std::uint32_t>(i), matchers_[i].bound(bound).bindings,
+                           kept.first(inputs), kept.subspan(inputs, outputs), kept.last(outputs)});
   }
 
   EGraph& egraph_;
   const SaturationLimits& limits_;
-  std::vector<RuleMatcher> matchers_;
+  std::shared_ptr<LogStorage> storage_ = std::make_shared<LogStorage>();
+  std::vector<RuleMatcher>& matchers_ = storage_->matchers;
   std::vector<RuleState> states_;
   tbb::task_arena arena_;
   std::vector<ClassId> right_;  // of the match being applied

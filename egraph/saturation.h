@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,9 +58,9 @@ struct RuleStatistics {
 /// (EGraph::founding_children) and the variables bound as here, left equals right.
 struct Application {
   std::uint32_t rule = 0;  // in the list given to saturate()
-  RuleBindings bindings;
-  std::vector<ClassId> inputs;       // by input of the rule
-  std::vector<ClassId> left, right;  // by output
+  const RuleBindings& bindings;
+  std::span<const ClassId> inputs;       // by input of the rule
+  std::span<const ClassId> left, right;  // by output
 };
 
 struct SaturationReport {
@@ -67,8 +68,9 @@ struct SaturationReport {
   std::size_t iterations = 0;
   double seconds = 0;
   std::vector<RuleStatistics> rules;
-  std::vector<Application> log;  // those that changed the e-graph, in order
-  std::string failure;           // what was found wrong (StopReason::failed)
+  std::vector<Application> log;             // those that changed the e-graph, in order
+  std::shared_ptr<const void> log_storage;  // what the log refers to
+  std::string failure;                      // what was found wrong (StopReason::failed)
 };
 
 /// The e-graph is rebuilt at the end, whatever stopped it. Limits are checked within iterations,

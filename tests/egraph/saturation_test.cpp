@@ -240,8 +240,11 @@ TEST(Saturation, SeveralOutputsAreJoinedAtWhatTheyShare) {
     EXPECT_EQ(egraph.node(nodes[1]).kind, ENodeKind::projection);
   }
   ASSERT_EQ(report.log.size(), 1U);
-  EXPECT_EQ(report.log[0].left, (std::vector<ClassId>{values[4], values[5]}));
-  EXPECT_EQ(report.log[0].inputs, (std::vector<ClassId>{values[0], values[2], values[3]}));
+  const auto list = [](std::span<const ClassId> ids) {
+    return std::vector<ClassId>(ids.begin(), ids.end());
+  };
+  EXPECT_EQ(list(report.log[0].left), (std::vector<ClassId>{values[4], values[5]}));
+  EXPECT_EQ(list(report.log[0].inputs), (std::vector<ClassId>{values[0], values[2], values[3]}));
   EXPECT_TRUE(report.log[0].bindings.dimensions.at("p").is(2));
   EXPECT_TRUE(egraph.check_invariants());
 }
