@@ -369,9 +369,9 @@ bool RuleMatcher::collect(EGraph& egraph, std::span<FoundMatches> parts, std::si
   Key key(node_count);
   for (const FoundMatches& part : parts) {
     rejected_ += part.rejected;
-    if (!part.complete || matches.size() + part.matches.size() > limit) return false;
     filter.flush();
     matches.append(part.matches);
+    if (!part.complete || matches.size() > limit) return false;
     for (std::size_t i = 0; i < part.unknown.size(); i += stride) {
       const std::uint32_t* entry = &part.unknown[i];
       std::copy(entry, entry + node_count, key.begin());
@@ -385,6 +385,16 @@ bool RuleMatcher::collect(EGraph& egraph, std::span<FoundMatches> parts, std::si
   }
   filter.flush();
   return !filter.full();
+}
+
+bool RuleMatcher::find(EGraph& egraph, const SearchLimits& limits, MatchList& matches) {
+  const std::vector<SearchTask> tasks = prepare(egraph);
+  std::vector<FoundMatches> found;
+  do {
+    found.clear();
+    for (const SearchTask& task : tasks) found.push_back(search(egraph, task, limits));
+  } while (must_repeat(egraph, found) && !limits.interrupted());
+  return collect(egraph, found, limits.matches, matches);
 }
 
 }  // namespace lemma

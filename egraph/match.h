@@ -110,9 +110,12 @@ class RuleMatcher {
   /// search must be done again.
   bool must_repeat(EGraph& egraph, std::span<const FoundMatches> parts);
 
-  /// Puts together what the tasks have found, in their order; false if there is more.
+  /// Puts together what the tasks have found, in their order; false if there is more than that.
   bool collect(EGraph& egraph, std::span<FoundMatches> parts, std::size_t limit,
                MatchList& matches);
+
+  /// All of the above for one search, task by task.
+  bool find(EGraph& egraph, const SearchLimits& limits, MatchList& matches);
 
   /// The right side at a match: its outputs' classes. New nodes that are outputs are added to the
   /// class of the left side. False if the right side is not well typed there.
