@@ -83,6 +83,13 @@ bool fits(__int128 value) { return value >= INT64_MIN && value <= INT64_MAX; }
 
 class DimensionAccess {
  public:
+  /// The same terms beside another constant; nothing is copied.
+  static Dimension with_constant(const Dimension& dimension, __int128 constant) {
+    if (!fits(constant)) return Dimension::invalid();
+    Dimension result = dimension;
+    result.constant_ = static_cast<std::int64_t>(constant);
+    return result;
+  }
   static Dimension make(std::int64_t constant, std::vector<Term> terms) {
     Dimension result(constant);
     if (!terms.empty()) result.terms_ = std::make_shared<const std::vector<Term>>(std::move(terms));
@@ -146,27 +153,31 @@ std::optional<std::string> Dimension::as_symbol() const {
 
 Dimension operator+(const Dimension& a, const Dimension& b) {
   if (a.invalid_ || b.invalid_) return Dimension::invalid();
-  if (a.is(0)) return b;
-  if (b.is(0)) return a;
-  std::vector<Term> terms = a.terms();
+  const __int128 constant = static_cast<__int128>(a.constant_) + b.constant_;
+  if (!a.terms_) return DimensionAccess::with_constant(b, constant);
+  if (!b.terms_) return DimensionAccess::with_constant(a, constant);
+  std::vector<Term> terms;
+  terms.reserve(a.terms().size() + b.terms().size());
+  terms.insert(terms.end(), a.terms().begin(), a.terms().end());
   terms.insert(terms.end(), b.terms().begin(), b.terms().end());
-  return DimensionAccess::collect(static_cast<__int128>(a.constant_) + b.constant_,
-                                  std::move(terms));
+  return DimensionAccess::collect(constant, std::move(terms));
 }
 
 Dimension operator-(const Dimension& a, const Dimension& b) {
   if (a.invalid_ || b.invalid_) return Dimension::invalid();
-  if (b.is(0)) return a;
-  if (a.terms_ == b.terms_ && a.terms_ && a.constant_ == b.constant_) return 0;
-  std::vector<Term> terms = a.terms();
+  const __int128 constant = static_cast<__int128>(a.constant_) - b.constant_;
+  if (!b.terms_) return DimensionAccess::with_constant(a, constant);
+  if (a.terms_ == b.terms_) return DimensionAccess::with_constant({}, constant);
+  std::vector<Term> terms;
+  terms.reserve(a.terms().size() + b.terms().size() + 1);
+  terms.insert(terms.end(), a.terms().begin(), a.terms().end());
   for (const Term& term : b.terms()) {
     // The least integer has no negative of its width; in two parts it has.
     const bool least = term.coefficient == INT64_MIN;
     if (least) terms.push_back({term.atoms, 1});
     terms.push_back({term.atoms, least ? INT64_MAX : -term.coefficient});
   }
-  return DimensionAccess::collect(static_cast<__int128>(a.constant_) - b.constant_,
-                                  std::move(terms));
+  return DimensionAccess::collect(constant, std::move(terms));
 }
 
 Dimension operator*(const Dimension& a, const Dimension& b) {
@@ -336,6 +347,7 @@ Dimension floor_div_symbolic(const Dimension& a, std::int64_t divisor) {
 
 Dimension floor_div(const Dimension& a, const Dimension& b) {
   if (!a.is_valid() || !b.is_valid() || b.is(0)) return Dimension::invalid();
+  if (b.is(1)) return a;
   if (auto quotient = exact_div(a, b)) return *quotient;
   if (b.is_constant() && b.offset() < 0) {
     const Dimension numerator = a * Dimension(-1), divisor = b * Dimension(-1);
@@ -390,6 +402,7 @@ namespace {
 /// +1 if a >= b for all non-negative symbols, -1 if a <= b, 0 if not seen.
 int order_of(const Dimension& a, const Dimension& b) {
   const Dimension difference = a - b;
+  if (difference.is_constant()) return difference.offset() >= 0 ? 1 : -1;
   if (auto low = lower_bound(difference); low && *low >= 0) return 1;
   if (auto low = lower_bound(b - a); low && *low >= 0) return -1;
   return 0;

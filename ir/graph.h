@@ -130,7 +130,7 @@ class Graph {
   };
   NodeId append(Node node, std::vector<TensorType> types);
   std::size_t hash_of(const Node& node) const;
-  std::optional<NodeId> find_operation(const Node& node) const;
+  std::optional<NodeId> find_operation(const Node& node, std::size_t hash) const;
 
   std::string name_ = "graph";
   std::vector<Node> nodes_;
