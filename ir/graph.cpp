@@ -6,6 +6,11 @@
 namespace lemma {
 
 NodeId Graph::append(Node node, std::vector<TensorType> types) {
+  constexpr std::size_t first_room = 16;  // graphs of a few nodes are made by the thousand
+  if (nodes_.empty()) {
+    nodes_.reserve(first_room);
+    values_.reserve(first_room);
+  }
   const NodeId id{static_cast<std::uint32_t>(nodes_.size())};
   node.first_output = static_cast<std::uint32_t>(values_.size());
   node.output_count = static_cast<std::uint32_t>(types.size());
@@ -30,7 +35,7 @@ Result<ValueId> Graph::add_input(std::string name, TensorType type) {
 }
 
 ValueId Graph::add_constant(Constant constant) {
-  std::vector<NodeId>& bucket = interned_[absl::HashOf(1, constant.hash())];
+  auto& bucket = interned_[absl::HashOf(1, constant.hash())];
   for (const NodeId id : bucket) {
     const Node& node = nodes_[id.v];
     if (node.kind == NodeKind::constant && constants_[node.payload] == constant)
