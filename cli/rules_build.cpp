@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -17,6 +18,8 @@
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "database/build.h"
+#include "database/normal_form.h"
+#include "database/parallel.h"
 #include "database/write.h"
 #include "ir/rule_database.h"
 #include "ir/sha256.h"
@@ -249,6 +252,130 @@ ExitCode run_build(BuildArguments arguments) {
   return ExitCode::done;
 }
 
+// ---- minimize ---------------------------------------------------------------------------------------
+
+struct MinimizeArguments {
+  std::string rules, basis, start = "both", output;
+  bool json = false;
+  int threads = 0;
+  database::DerivationLimits limits;
+};
+
+/// A file of rules, or the rules of a folder like rules/.
+Result<std::vector<Substitution>> rules_at(const std::string& place) {
+  if (!fs::is_directory(place)) return read_candidates(place);
+  return read_substitutions(fs::path(place) / "substitutions", ".rules");
+}
+
+struct DerivedRule {
+  database::Derivation found;
+  std::vector<std::string> from;
+};
+
+Result<std::vector<DerivedRule>> derive_all(const MinimizeArguments& arguments,
+                                            const std::vector<Substitution>& rules,
+                                            const std::vector<Substitution>& basis) {
+  const auto start =
+      arguments.start == "left" ? database::Start::left_side : database::Start::both_sides;
+  std::vector<DerivedRule> result(rules.size());
+  const database::DerivationRules prepared(basis);
+  database::Pool pool(arguments.threads);
+  LEMMA_RETURN_IF_ERROR(pool.for_each(rules.size(), [&](std::size_t i) -> Result<void> {
+    if (interruption != 0) return bad_input(std::string(database::interrupted));
+    result[i].found = database::derive(rules[i], prepared, start, arguments.limits);
+    if (result[i].found.derivable)
+      result[i].from =
+          database::needed_rules(rules[i], prepared, result[i].found, start, arguments.limits);
+    return {};
+  }));
+  return result;
+}
+
+/// Without --basis: large rules first, each from the others that are left.
+Result<std::vector<DerivedRule>> minimize_among(const MinimizeArguments& arguments,
+                                                const std::vector<Substitution>& rules) {
+  std::vector<std::pair<database::RuleSize, std::size_t>> order;
+  for (std::size_t i = 0; i < rules.size(); ++i) order.emplace_back(database::size_of(rules[i]), i);
+  std::sort(order.rbegin(), order.rend());
+  std::vector<DerivedRule> result(rules.size());
+  for (const auto& [size, i] : order) {
+    std::vector<Substitution> others;
+    for (std::size_t k = 0; k < rules.size(); ++k)
+      if (k != i && !result[k].found.derivable) others.push_back(rules[k]);
+    LEMMA_ASSIGN_OR_RETURN(auto one, derive_all(arguments, {rules[i]}, others));
+    result[i] = std::move(one[0]);
+  }
+  return result;
+}
+
+ExitCode run_minimize(const MinimizeArguments& arguments) {
+  const auto rules = rules_at(arguments.rules);
+  if (!rules) return report_error(rules.error());
+  listen_for_interruption();
+  Result<std::vector<DerivedRule>> derived = std::vector<DerivedRule>{};
+  if (arguments.basis.empty()) {
+    derived = minimize_among(arguments, *rules);
+  } else {
+    const auto basis = rules_at(arguments.basis);
+    if (!basis) return report_error(basis.error());
+    derived = derive_all(arguments, *rules, *basis);
+  }
+  if (!derived) return report_error(derived.error());
+  std::string lines;
+  Json list = Json::array();
+  std::size_t count = 0, partly = 0;
+  for (std::size_t i = 0; i < rules->size(); ++i) {
+    const DerivedRule& one = (*derived)[i];
+    const std::string& name = (*rules)[i].name;
+    count += one.found.derivable ? 1 : 0;
+    partly += one.found.derivable && one.found.tried < one.found.cases ? 1 : 0;
+    list.push_back({{"rule", name},
+                    {"derivable", one.found.derivable},
+                    {"from", one.from},
+                    {"cases", one.found.cases},
+                    {"cases_tried", one.found.tried},
+                    {"stopped", one.found.stopped}});
+    if (one.found.derivable)
+      lines += fmt::format("{} from {}: {} of {} cases\n", name, fmt::join(one.from, ", "),
+                           one.found.tried, one.found.cases);
+    else
+      lines += fmt::format("{}: not derived: {}\n", name, one.found.stopped);
+  }
+  if (!arguments.output.empty())
+    if (const auto written = write_file_atomically(arguments.output, lines); !written)
+      return report_error(written.error());
+  if (arguments.json)
+    std::cout << Json({{"rules", list}, {"derivable", count}, {"not_all_cases", partly}}).dump(2)
+              << "\n";
+  else
+    std::cout << (arguments.output.empty() ? lines : "")
+              << fmt::format("{} of {} rules follow from {}\n", count, rules->size(),
+                             arguments.basis.empty() ? "the others" : arguments.basis);
+  return ExitCode::done;
+}
+
+void add_minimize(CLI::App& rules_command, ExitCode& exit_code) {
+  auto arguments = std::make_shared<MinimizeArguments>();
+  auto* minimize = rules_command.add_subcommand(
+      "minimize", "which rules follow from others, by bounded saturation");
+  minimize->add_option("RULES", arguments->rules, "file of rules, or folder like rules/")
+      ->required();
+  minimize->add_option("--basis", arguments->basis,
+                       "rules to derive from, instead of the others among RULES");
+  minimize
+      ->add_option("--start", arguments->start,
+                   "both: put both sides into the e-graph; left: find the right one")
+      ->check(CLI::IsMember({"both", "left"}));
+  minimize->add_option("--nodes", arguments->limits.nodes, "limit of the e-graph");
+  minimize->add_option("--iterations", arguments->limits.iterations, "limit of the saturation");
+  minimize->add_option("--cases", arguments->limits.cases, "cases of a rule that are tried");
+  minimize->add_option("--threads", arguments->threads, "0: all processors")
+      ->check(CLI::NonNegativeNumber);
+  minimize->add_option("-o,--output", arguments->output, "write the lines to a file");
+  minimize->add_flag("--json", arguments->json, "print one JSON object");
+  minimize->callback([arguments, &exit_code] { exit_code = run_minimize(*arguments); });
+}
+
 }  // namespace
 
 void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
@@ -270,6 +397,7 @@ void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
       ->transform(CLI::AsSizeValue(false));
   build->add_flag("--json", arguments->json, "print one JSON object with the totals");
   build->callback([arguments, &exit_code] { exit_code = run_build(*arguments); });
+  add_minimize(rules_command, exit_code);
 }
 
 }  // namespace lemma

@@ -200,7 +200,7 @@ std::optional<Substitution> with_leading(const Substitution& given, const AxisUs
     if (shape.size() < kept) return std::nullopt;
     std::string group;
     if (leads[i] == Lead::own) {
-      group = add_group(rule, 0, own > 2 ? 1 : 2);
+      group = add_group(rule, 0, own > 3 ? 1 : 2);
       one_group = false;
     } else {
       if (shared.empty()) shared = add_group(rule, 0, 3);
@@ -288,74 +288,113 @@ std::vector<std::int64_t> inverse_of(const std::vector<std::int64_t>& p) {
   return result;
 }
 
-/// Permutations become parameters: the first that is met, then what can be computed from those
-/// before, else another parameter. With `apart` equal ones may still be different parameters.
-Substitution with_permutations(Substitution rule, const AxisUses& uses, const RuleExpression& rank,
-                               bool apart) {
-  struct Known {
-    std::vector<std::int64_t> value;
-    RuleExpression expression;
-  };
-  std::vector<Known> known;
-  const auto expression_for = [&](const std::vector<std::int64_t>& value) {
-    for (const Known& one : known)
-      if (one.value == value && !apart) return one.expression;
-    for (const Known& one : known)
-      if (inverse_of(one.value) == value && one.value != value)
-        return call("inverse", {one.expression});
-    for (const Known& one : known)
-      for (const Known& other : known)
-        if (composed(one.value, other.value) == value && known.size() > 1)
-          return call("compose", {one.expression, other.expression});
-    RuleParameter parameter;
-    parameter.name = fresh_name(rule, "p");
-    parameter.range = RuleParameter::Range::permutation;
-    parameter.bounds = {rank};
-    rule.parameters.push_back(parameter);
-    known.push_back({value, variable(parameter.name)});
-    return known.back().expression;
-  };
-  for (const AxisUse& use : uses.permutations)
-    rule.terms[use.term].attributes[use.attribute].second = expression_for(use.axes);
-  return rule;
+/// What a permutation may be, given those before it; the most general first.
+struct KnownPermutation {
+  std::vector<std::int64_t> value;
+  RuleExpression expression;
+};
+std::vector<RuleExpression> computed_permutations(const std::vector<KnownPermutation>& known,
+                                                  const std::vector<std::int64_t>& value) {
+  std::vector<RuleExpression> result;
+  for (const KnownPermutation& one : known)
+    for (const KnownPermutation& other : known)
+      if (composed(one.value, other.value) == value)
+        result.push_back(call("compose", {one.expression, other.expression}));
+  for (const KnownPermutation& one : known)
+    if (inverse_of(one.value) == value) result.push_back(call("inverse", {one.expression}));
+  for (const KnownPermutation& one : known)
+    if (one.value == value) result.push_back(one.expression);
+  return result;
 }
 
-/// [A.., n, C..] with an axis that an operator names, and permutations of all of them.
-std::optional<Substitution> permuted_around_axis(const Substitution& given, const AxisUses& uses) {
-  Substitution rule = given;
-  std::optional<std::int64_t> axis;  // before permutations
-  for (const AxisUse& use : uses.axes) {
-    if (use.axes.size() != 1 || use.rank != uses.most) return std::nullopt;
-    if (!axis) axis = use.axes[0];
+/// Permutations become parameters, or what can be computed from those before, in all ways that
+/// agree with their values.
+void add_permutations(const Substitution& rule, const AxisUses& uses, const RuleExpression& rank,
+                      std::size_t next, const std::vector<KnownPermutation>& known,
+                      std::vector<Substitution>& result) {
+  constexpr std::size_t most = 40;
+  if (result.size() >= most) return;
+  if (next == uses.permutations.size()) {
+    result.push_back(rule);
+    return;
   }
-  if (!axis) return std::nullopt;
-  const std::string before = add_group(rule, 0, 2), after = add_group(rule, 0, 2);
-  std::optional<Items> front, back;
-  for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
-    Items& shape = rule.inputs[i].shape;
-    if (shape.size() != uses.most) continue;
-    const auto at = shape.begin() + static_cast<std::ptrdiff_t>(*axis);
-    const Items own_front(shape.begin(), at), own_back(at + 1, shape.end());
-    if (front.value_or(own_front) != own_front || back.value_or(own_back) != own_back)
-      return std::nullopt;
-    front = own_front, back = own_back;
-    shape = {splice(before), *at, splice(after)};
-  }
-  const RuleExpression rank = sum(sum(length_of(before), literal(1)), length_of(after));
-  rule = with_permutations(std::move(rule), uses, rank, false);
-  const RuleExpression& permutation =
-      rule.terms[uses.permutations[0].term].attributes[uses.permutations[0].attribute].second;
-  const std::vector<std::int64_t>& p = uses.permutations[0].axes;
+  const AxisUse& use = uses.permutations[next];
+  const auto go_on = [&](Substitution changed, const RuleExpression& value,
+                         const std::vector<KnownPermutation>& now) {
+    changed.terms[use.term].attributes[use.attribute].second = value;
+    add_permutations(changed, uses, rank, next + 1, now, result);
+  };
+  RuleParameter parameter;
+  parameter.name = fresh_name(rule, "p");
+  parameter.range = RuleParameter::Range::permutation;
+  parameter.bounds = {rank};
+  Substitution with_new = rule;
+  with_new.parameters.push_back(parameter);
+  std::vector<KnownPermutation> more = known;
+  more.push_back({use.axes, variable(parameter.name)});
+  go_on(std::move(with_new), variable(parameter.name), more);
+  for (const RuleExpression& value : computed_permutations(known, use.axes))
+    go_on(rule, value, known);
+}
+
+std::vector<Substitution> with_permutations(const Substitution& rule, const AxisUses& uses,
+                                            const RuleExpression& rank) {
+  std::vector<Substitution> result;
+  add_permutations(rule, uses, rank, 0, {}, result);
+  return result;
+}
+
+/// Axes that operators name are `axis`, or where a permutation puts it.
+std::optional<Substitution> axes_after_permutation(Substitution rule, const AxisUses& uses,
+                                                   std::int64_t axis, const std::string& before) {
+  const AxisUse& first = uses.permutations[0];
+  const RuleExpression permutation = rule.terms[first.term].attributes[first.attribute].second;
   for (const AxisUse& use : uses.axes) {
     RuleExpression value = length_of(before);
-    if (use.axes[0] != *axis) {
-      if (p[static_cast<std::size_t>(use.axes[0])] != *axis) return std::nullopt;
+    if (use.axes[0] != axis) {
+      if (first.axes[static_cast<std::size_t>(use.axes[0])] != axis) return std::nullopt;
       value = call("index_of", {permutation, std::move(value)});
     }
     RuleExpression& place = rule.terms[use.term].attributes[use.attribute].second;
     place = use.is_list ? list({std::move(value)}) : std::move(value);
   }
   return rule;
+}
+
+/// [A.., n, C..] with an axis that an operator names, and permutations of all of them.
+std::vector<Substitution> permuted_around_axis(const Substitution& given, const AxisUses& uses,
+                                               std::int64_t axis) {
+  Substitution rule = given;
+  const std::string before = add_group(rule, 0, 2), after = add_group(rule, 0, 2);
+  std::optional<Items> front, back;
+  for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
+    Items& shape = rule.inputs[i].shape;
+    if (shape.size() != uses.most) continue;
+    const auto at = shape.begin() + static_cast<std::ptrdiff_t>(axis);
+    const Items own_front(shape.begin(), at), own_back(at + 1, shape.end());
+    if (front.value_or(own_front) != own_front || back.value_or(own_back) != own_back) return {};
+    front = own_front, back = own_back;
+    shape = {splice(before), *at, splice(after)};
+  }
+  const RuleExpression rank = sum(sum(length_of(before), literal(1)), length_of(after));
+  std::vector<Substitution> result;
+  for (Substitution& one : with_permutations(rule, uses, rank))
+    if (auto changed = axes_after_permutation(std::move(one), uses, axis, before))
+      result.push_back(std::move(*changed));
+  return result;
+}
+
+std::vector<Proposal> permuted_around_axes(const Substitution& rule, const AxisUses& uses) {
+  std::vector<Proposal> result;
+  std::set<std::int64_t> axes;
+  for (const AxisUse& use : uses.axes) {
+    if (use.axes.size() != 1 || use.rank != uses.most) return result;
+    axes.insert(use.axes[0]);
+  }
+  for (const std::int64_t axis : axes)
+    for (Substitution& one : permuted_around_axis(rule, uses, axis))
+      result.push_back({"any permutation", std::move(one)});
+  return result;
 }
 
 }  // namespace
@@ -367,9 +406,7 @@ std::vector<Proposal> whole_shapes(const Substitution& given) {
   if (!uses) return result;
   if (!uses->axes.empty()) {
     if (uses->permutations.empty()) return result;
-    if (auto proposal = permuted_around_axis(rule, *uses))
-      result.push_back({"any permutation", std::move(*proposal)});
-    return result;
+    return permuted_around_axes(rule, *uses);
   }
   const auto add = [&](bool own, bool scalars, std::size_t most) {
     Substitution changed = with_whole_shapes(rule, own, scalars, most);
@@ -379,8 +416,8 @@ std::vector<Proposal> whole_shapes(const Substitution& given) {
     }
     if (changed.groups.empty()) return;
     const RuleExpression rank = length_of(changed.groups[0].name);
-    for (const bool apart : {true, false})
-      result.push_back({"any permutation", with_permutations(changed, *uses, rank, apart)});
+    for (Substitution& one : with_permutations(changed, *uses, rank))
+      result.push_back({"any permutation", std::move(one)});
   };
   const std::size_t count = rule.inputs.size();
   if (count > 1 && count <= 4) add(true, true, count > 2 ? 2 : 3);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "database/compose.h"
 #include "database/minimise.h"
 #include "database/normal_form.h"
 #include "database/parallel.h"
@@ -70,9 +71,11 @@ class Builder {
       : axioms_(axioms), journal_(journal), options_(options), pool_(options.threads) {}
 
   Result<Build> run(const std::vector<Substitution>& given) {
+    LEMMA_RETURN_IF_ERROR(state_commutativity(commutative_operators(given)));
     collect(given);
     for (std::size_t begin = 0; begin < build_.candidates.size(); begin += window)
       LEMMA_RETURN_IF_ERROR(work_off(begin, std::min(build_.candidates.size(), begin + window)));
+    LEMMA_RETURN_IF_ERROR(compose());
     std::sort(build_.rules.begin(), build_.rules.end(), [](const BuiltRule& a, const BuiltRule& b) {
       return a.proved.rule.name < b.proved.rule.name;
     });
@@ -81,6 +84,58 @@ class Builder {
   }
 
  private:
+  Result<Decision> decision(const Substitution& candidate) {
+    if (stopped()) return bad_input(std::string(interrupted));
+    const std::string question = "decide\n" + claim_text(candidate);
+    if (const auto known = journal_.find(question)) return parse_decision(*known);
+    Decision decided = decide(candidate, axioms_);
+    LEMMA_RETURN_IF_ERROR(journal_.add(question, to_text(decided)));
+    return decided;
+  }
+
+  void add_rules(std::vector<DecidedRule>& rules) {
+    for (DecidedRule& rule : rules) {
+      if (!names_.insert(rule.rule.name).second) continue;
+      base_.add(rule.rule);
+      base_digest_ = sha256(base_digest_ + "\n" + text(rule.rule));
+      build_.rules.push_back({std::move(rule), {}, false, ""});
+    }
+  }
+
+  Result<void> state_commutativity(const std::vector<Substitution>& rules) {
+    for (const Substitution& rule : rules) {
+      LEMMA_ASSIGN_OR_RETURN(Decision decided, decision(rule));
+      if (decided.outcome == Decision::Outcome::proved) add_rules(decided.rules);
+    }
+    return {};
+  }
+
+  /// Rules with several outputs, from those with one.
+  Result<void> compose() {
+    std::vector<Substitution> rules;
+    for (const BuiltRule& rule : build_.rules) rules.push_back(rule.proved.rule);
+    const std::vector<Substitution> composed = several_outputs(rules);
+    std::vector<std::optional<DecidedRule>> decided(composed.size());
+    auto all = pool_.for_each(composed.size(), [&](std::size_t i) -> Result<void> {
+      if (stopped()) return bad_input(std::string(interrupted));
+      const std::string question = "prove\n" + text(composed[i]);
+      auto known = journal_.find(question);
+      if (!known) {
+        known = to_text(decide_as_it_is(composed[i], axioms_));
+        LEMMA_RETURN_IF_ERROR(journal_.add(question, *known));
+      }
+      LEMMA_ASSIGN_OR_RETURN(Decision answer, parse_decision(*known));
+      if (!answer.rules.empty()) decided[i] = std::move(answer.rules[0]);
+      return {};
+    });
+    if (!all) return all;
+    for (std::optional<DecidedRule>& rule : decided) {
+      if (!rule || !names_.insert(rule->rule.name).second) continue;
+      build_.rules.push_back({std::move(*rule), {}, false, ""});
+    }
+    return {};
+  }
+
   /// Each claim once, small ones first.
   void collect(const std::vector<Substitution>& given) {
     build_.given = given.size();
@@ -172,27 +227,20 @@ class Builder {
   Result<void> decide_all(const std::vector<std::size_t>& candidates,
                           std::vector<Decision>& decisions) {
     return pool_.for_each(candidates.size(), [&](std::size_t i) -> Result<void> {
-      if (stopped()) return bad_input(std::string(interrupted));
-      const Substitution& candidate = build_.candidates[candidates[i]].candidate;
-      const std::string question = "decide\n" + claim_text(candidate);
-      if (const auto known = journal_.find(question)) {
-        LEMMA_ASSIGN_OR_RETURN(decisions[i], parse_decision(*known));
-        return {};
-      }
-      decisions[i] = decide(candidate, axioms_);
-      return journal_.add(question, to_text(decisions[i]));
+      LEMMA_ASSIGN_OR_RETURN(decisions[i], decision(build_.candidates[candidates[i]].candidate));
+      return {};
     });
   }
 
   /// In order of candidates: one may follow from what the one before it has brought.
-  Result<void> take_in(CandidateReport& report, Decision decision) {
-    report.steps = std::move(decision.steps);
-    report.reason = std::move(decision.reason);
-    report.reason_class = std::move(decision.reason_class);
-    report.conditions = std::move(decision.conditions);
-    if (decision.outcome == Decision::Outcome::unknown) report.fate = Fate::unknown;
-    if (decision.outcome == Decision::Outcome::refuted) report.fate = Fate::refuted;
-    if (decision.outcome != Decision::Outcome::proved) return {};
+  Result<void> take_in(CandidateReport& report, Decision decided) {
+    report.steps = std::move(decided.steps);
+    report.reason = std::move(decided.reason);
+    report.reason_class = std::move(decided.reason_class);
+    report.conditions = std::move(decided.conditions);
+    if (decided.outcome == Decision::Outcome::unknown) report.fate = Fate::unknown;
+    if (decided.outcome == Decision::Outcome::refuted) report.fate = Fate::refuted;
+    if (decided.outcome != Decision::Outcome::proved) return {};
     if (base_.size() != base_when_asked_) {
       LEMMA_ASSIGN_OR_RETURN(auto used, derivation(report.candidate));
       if (used) {
@@ -201,13 +249,8 @@ class Builder {
       }
     }
     report.fate = report.reason.empty() ? Fate::proved : Fate::conditional;
-    for (DecidedRule& rule : decision.rules) {
-      report.rules.push_back(rule.rule.name);
-      if (!names_.insert(rule.rule.name).second) continue;
-      base_.add(rule.rule);
-      base_digest_ = sha256(base_digest_ + "\n" + text(rule.rule));
-      build_.rules.push_back({std::move(rule), {}, false, ""});
-    }
+    for (const DecidedRule& rule : decided.rules) report.rules.push_back(rule.rule.name);
+    add_rules(decided.rules);
     return {};
   }
 

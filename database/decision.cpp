@@ -60,12 +60,23 @@ Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms)
   Decision decision;
   Generalised found = generalise(candidate, axioms);
   decision.steps = std::move(found.steps);
-  if (const auto* proved = std::get_if<verifier::Proved>(&found.verdict))
-    add_rule(found.rule, *proved, axioms, decision);
-  else if (const auto* refuted = std::get_if<verifier::Refuted>(&found.verdict))
+  for (const GeneralRule& rule : found.rules) add_rule(rule.rule, rule.proved, axioms, decision);
+  if (!found.rules.empty()) return decision;
+  if (const auto* refuted = std::get_if<verifier::Refuted>(&found.verdict))
     decide_refuted(candidate, *refuted, axioms, decision);
   else
     decision.reason = verifier::text(found.verdict);
+  return decision;
+}
+
+Decision decide_as_it_is(const Substitution& rule, const verifier::AxiomSet& axioms) {
+  Decision decision;
+  const verifier::Verdict verdict = verifier::prove(rule, axioms);
+  if (const auto* proved = std::get_if<verifier::Proved>(&verdict))
+    add_rule(rule, *proved, axioms, decision);
+  else
+    decision.reason = verifier::text(verdict);
+  if (verifier::is_refuted(verdict)) decision.outcome = Outcome::refuted;
   return decision;
 }
 

@@ -14,9 +14,16 @@
 
 namespace lemma::database {
 
+struct GeneralRule {
+  Substitution rule;  // in normal form
+  verifier::Proved proved;
+};
+
 struct Generalised {
-  Substitution rule;               // in normal form; the candidate itself if it is refuted
-  verifier::Verdict verdict;       // of `rule`
+  /// None if the candidate is not proved. Several where none covers the other: products with
+  /// a batch of left sides, of right sides, ...
+  std::vector<GeneralRule> rules;
+  verifier::Verdict verdict;       // of the candidate, if there is no rule
   std::vector<std::string> steps;  // that were taken, in order
 };
 

@@ -74,22 +74,48 @@ void tidy(Substitution& rule) {
   std::erase_if(rule.parameters, [&](const RuleParameter& p) { return !is_used(names, p.name); });
 }
 
-std::optional<std::vector<TensorType>> term_types(const Substitution& rule) {
+namespace {
+
+/// All terms in the only case of a rule.
+struct BuiltTerms {
+  Graph graph;
+  std::vector<ValueId> values;
+};
+
+std::optional<BuiltTerms> built_terms(const Substitution& rule) {
   const auto cases = cases_of(rule);
   if (!cases || cases->size() != 1) return std::nullopt;
-  Graph graph;
+  BuiltTerms result;
   std::vector<ValueId> inputs;
   for (std::size_t i = 0; i < rule.inputs.size(); ++i)
-    inputs.push_back(*graph.add_input(rule.inputs[i].name, cases->front().inputs[i]));
+    inputs.push_back(*result.graph.add_input(rule.inputs[i].name, cases->front().inputs[i]));
   std::vector<TermId> all;
   for (std::uint32_t i = 0; i < rule.terms.size(); ++i) all.push_back({i});
-  const auto values = instantiate(rule, all, inputs, cases->front().bindings, graph);
+  auto values = instantiate(rule, all, inputs, cases->front().bindings, result.graph);
   if (!values) return std::nullopt;
+  result.values = std::move(*values);
+  return result;
+}
+
+}  // namespace
+
+std::optional<std::vector<TensorType>> term_types(const Substitution& rule) {
+  const auto built = built_terms(rule);
+  if (!built) return std::nullopt;
   std::vector<TensorType> result;
-  for (const ValueId value : *values) {
-    if (!graph.type(value).is_known()) return std::nullopt;
-    result.push_back(graph.type(value));
+  for (const ValueId value : built->values) {
+    if (!built->graph.type(value).is_known()) return std::nullopt;
+    result.push_back(built->graph.type(value));
   }
+  return result;
+}
+
+std::optional<std::vector<Attributes>> term_attributes(const Substitution& rule) {
+  const auto built = built_terms(rule);
+  if (!built) return std::nullopt;
+  std::vector<Attributes> result;
+  for (const ValueId value : built->values)
+    result.push_back(built->graph.node(built->graph.producer(value)).attributes);
   return result;
 }
 

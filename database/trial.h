@@ -17,6 +17,9 @@ void tidy(Substitution& rule);
 /// The types of all terms in the rule's only case; nothing if it has several, or is not well typed.
 std::optional<std::vector<TensorType>> term_types(const Substitution& rule);
 
+/// The complete attributes of all terms (none for inputs), likewise.
+std::optional<std::vector<Attributes>> term_attributes(const Substitution& rule);
+
 class Trial {
  public:
   explicit Trial(const verifier::AxiomSet& axioms) : axioms_(axioms) {}
