@@ -12,6 +12,7 @@
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/rules_exchange.h"
+#include "cli/rules_generate.h"
 #include "cli/table.h"
 #include "ir/rule_database.h"
 #include "verifier/conditions/infer.h"
@@ -268,6 +269,7 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
   rounding->callback([arguments, &exit_code] { exit_code = run_rounding(*arguments); });
 
   add_rules_exchange(*command, exit_code);
+  add_rules_generate(*command, exit_code);
 }
 
 }  // namespace lemma
