@@ -11,7 +11,9 @@
 #include "cli/atomic_file.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
+#include "cli/rules_build.h"
 #include "cli/rules_exchange.h"
+#include "cli/rules_generate.h"
 #include "cli/table.h"
 #include "ir/rule_database.h"
 #include "verifier/conditions/infer.h"
@@ -267,7 +269,9 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
   rounding->add_flag("--json", arguments->json, "print one JSON object");
   rounding->callback([arguments, &exit_code] { exit_code = run_rounding(*arguments); });
 
+  add_rules_build(*command, exit_code);
   add_rules_exchange(*command, exit_code);
+  add_rules_generate(*command, exit_code);
 }
 
 }  // namespace lemma

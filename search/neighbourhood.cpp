@@ -5,6 +5,7 @@
 
 #include <absl/hash/hash.h>
 
+#include "egraph/match.h"
 #include "search/node_costs.h"
 
 namespace lemma {
@@ -47,9 +48,9 @@ class Explorer {
     std::vector<RuleMatcher> matchers;
     std::vector<MatchList> matches(rules_.size());
     for (const CompiledRule& rule : rules_) matchers.emplace_back(rule);
+    const SearchLimits limits{0, options_.match_limit, [this] { return stop(); }};
     for (std::size_t i = 0; i < rules_.size() && !stop(); ++i)
-      matchers[i].search(
-          egraph_, 0, options_.match_limit, [this] { return stop(); }, matches[i]);
+      matchers[i].find(egraph_, limits, matches[i]);
     for (std::uint32_t i = 0; i < rules_.size() && complete; ++i) {
       std::vector<std::shared_ptr<const RuleBindings>> bindings;
       for (std::size_t k = 0; k < matches[i].size() && complete; ++k) {

@@ -31,9 +31,10 @@ NodeCost node_costs(const RooflineModel& model) {
       case ENodeKind::operation: break;
     }
     if (egraph.weight_only(id)) return node_epsilon;
-    if (node.form.v >= known->size())
+    const std::uint32_t form = egraph.form(id).v;
+    if (form >= known->size())
       known->resize(egraph.form_count(), std::numeric_limits<double>::quiet_NaN());
-    double& cost = (*known)[node.form.v];
+    double& cost = (*known)[form];
     if (std::isnan(cost)) cost = node_epsilon + seconds_of(model, egraph, id);
     return cost;
   };

@@ -70,6 +70,11 @@ class Rounder {
     limits.max_iterations = limits_.iterations;
     limits.max_seconds = limits_.saturation_seconds;
     limits.max_bytes = limits_.bytes;
+    // A model whose many products of one operand fill the e-graph in the first round would see no
+    // other rule.
+    limits.multi_output_iterations = 5;
+    limits.multi_output_matches = 100;
+    limits.growth = 0.7;
     limits.log_applications = true;
     return limits;
   }

@@ -14,9 +14,8 @@
 #include "verifier/prover/prove.h"
 
 namespace lemma::verifier {
-namespace {
 
-ProofRecord record_of(const Substitution& rule, const Proved& proved, const AxiomSet& axioms) {
+ProofRecord proof_record(const Substitution& rule, const Proved& proved, const AxiomSet& axioms) {
   std::map<std::string, const Substitution*, std::less<>> table;
   for (const Substitution& axiom : axioms.axioms()) table[axiom.name] = &axiom;
   std::vector<const Substitution*> used;
@@ -31,6 +30,8 @@ ProofRecord record_of(const Substitution& rule, const Proved& proved, const Axio
   record.axioms = proved.axioms;
   return record;
 }
+
+namespace {
 
 /// As they are, or under conditions.
 enum class Claim { as_given, conditional };
@@ -52,7 +53,7 @@ VerifiedRule verify_rule(const Substitution& rule, const AxiomSet& axioms, Claim
     result.unconditional = std::move(found.unconditional);
   }
   if (const auto* proved = std::get_if<Proved>(&result.verdict))
-    result.record = record_of(result.rule, *proved, axioms);
+    result.record = proof_record(result.rule, *proved, axioms);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }
@@ -128,25 +129,39 @@ std::size_t DatabaseVerification::refuted() const {
 
 namespace {
 
-Result<DatabaseVerification> verify(const std::filesystem::path& directory,
-                                    const std::vector<Substitution>& rules, Claim claim,
-                                    const VerifyOptions& options) {
+Result<AxiomSet> usable_axioms(const std::filesystem::path& directory, const VerifyOptions& options,
+                               DatabaseVerification& result) {
   LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> axioms,
                          read_substitutions(directory / "axioms", ".axioms"));
   for (const Substitution& axiom : axioms)
     if (!axiom.is_axiom)
       return bad_input(fmt::format("'{}' stands among the axioms, but is a rule", axiom.name));
-  DatabaseVerification result;
   LEMMA_RETURN_IF_ERROR(prove_axioms(directory, options, axioms, result));
-  const AxiomSet set(std::move(axioms));
+  AxiomSet set(std::move(axioms));
   result.axioms = set.axioms().size();
   result.refused_axioms.insert(result.refused_axioms.end(), set.refused().begin(),
                                set.refused().end());
+  return set;
+}
+
+Result<DatabaseVerification> verify(const std::filesystem::path& directory,
+                                    const std::vector<Substitution>& rules, Claim claim,
+                                    const VerifyOptions& options) {
+  DatabaseVerification result;
+  LEMMA_ASSIGN_OR_RETURN(const AxiomSet set, usable_axioms(directory, options, result));
   result.rules = verify_rules(rules, set, claim, options.threads);
   return result;
 }
 
 }  // namespace
+
+Result<LoadedAxioms> load_axioms(const std::filesystem::path& directory, int threads) {
+  VerifyOptions options;
+  options.threads = threads;
+  DatabaseVerification result;
+  LEMMA_ASSIGN_OR_RETURN(AxiomSet set, usable_axioms(directory, options, result));
+  return LoadedAxioms{std::move(set), std::move(result.refused_axioms)};
+}
 
 Result<DatabaseVerification> verify_database(const std::filesystem::path& directory,
                                              const VerifyOptions& options) {

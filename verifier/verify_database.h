@@ -10,6 +10,7 @@
 #include "ir/rule_database.h"
 #include "ir/substitution.h"
 #include "verifier/index/axiom_proofs.h"
+#include "verifier/prover/prove.h"
 #include "verifier/verdict.h"
 
 namespace lemma::verifier {
@@ -60,6 +61,16 @@ Result<DatabaseVerification> verify_candidates(const std::filesystem::path& dire
 /// their conditions in proved.rules.
 Result<void> write_certificates(const std::filesystem::path& folder,
                                 const DatabaseVerification& verification);
+
+/// The axioms of the folder that may be used: with an index proof, and not refuted. `refused` lists
+/// the others.
+struct LoadedAxioms {
+  AxiomSet set;
+  std::vector<std::pair<std::string, std::string>> refused;
+};
+Result<LoadedAxioms> load_axioms(const std::filesystem::path& directory, int threads = 0);
+/// What is kept of a proof of `rule`.
+ProofRecord proof_record(const Substitution& rule, const Proved& proved, const AxiomSet& axioms);
 
 /// The contents of substitutions.proofs: a record for each proved rule.
 std::string proof_file_text(const DatabaseVerification& verification);

@@ -1,0 +1,403 @@
+#include "cli/rules_build.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/atomic_file.h"
+#include "cli/child_process.h"
+#include "cli/data_directory.h"
+#include "cli/error_line.h"
+#include "database/build.h"
+#include "database/normal_form.h"
+#include "database/parallel.h"
+#include "database/write.h"
+#include "ir/rule_database.h"
+#include "ir/sha256.h"
+#include "verifier/verify_database.h"
+
+namespace lemma {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using database::Build;
+using Fate = database::CandidateReport::Fate;
+namespace fs = std::filesystem;
+
+struct BuildArguments {
+  std::string set, candidates, output, work, directory;
+  int max_operators = 0;  // 0: what the set says
+  std::uint64_t memory = 0;
+  bool json = false;
+  database::BuildOptions options;
+};
+
+// ---- Interruption, progress, figures --------------------------------------------------------------
+
+volatile std::sig_atomic_t interruption = 0;
+void note_interruption(int /*signal*/) { interruption = 1; }
+
+/// The first SIGINT or SIGTERM asks the job to end, the second ends it.
+void listen_for_interruption() {
+  struct sigaction action {};
+  action.sa_handler = note_interruption;
+  action.sa_flags = SA_RESETHAND;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+/// At most a line every two seconds, on standard error.
+class ProgressLines {
+ public:
+  void operator()(const database::Progress& progress) {
+    const auto now = std::chrono::steady_clock::now();
+    if (progress.stage != stage_) {
+      stage_ = progress.stage;
+      begin_ = last_ = now;
+      first_ = progress.done;
+    }
+    if (now - last_ < std::chrono::seconds(2)) return;
+    last_ = now;
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    const double rate = static_cast<double>(progress.done - first_) / seconds;
+    const double rest = static_cast<double>(progress.total - progress.done) / std::max(rate, 1e-9);
+    std::cerr << fmt::format("{}: {} of {}, {:.1f} a second, {} rules, about {:.0f} s to go\n",
+                             progress.stage, progress.done, progress.total, rate, progress.rules,
+                             rest);
+  }
+
+ private:
+  std::string stage_;
+  std::chrono::steady_clock::time_point begin_, last_;
+  std::size_t first_ = 0;
+};
+
+double processor_seconds(int who) {
+  struct rusage usage {};
+  getrusage(who, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+long peak_memory_bytes() {
+  struct rusage self {
+  }, children{};
+  getrusage(RUSAGE_SELF, &self);
+  getrusage(RUSAGE_CHILDREN, &children);
+  return std::max(self.ru_maxrss, children.ru_maxrss) * 1024;
+}
+
+// ---- Candidates -----------------------------------------------------------------------------------
+
+struct Candidates {
+  std::vector<Substitution> rules;
+  Json enumeration = Json::object();  // what `rules generate --json` printed
+};
+
+Result<std::vector<Substitution>> read_candidates(const fs::path& file) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
+  return parse_substitutions(contents, file.string());
+}
+
+/// Runs `lemma rules generate` in a process of its own, so that its memory is given back. What it
+/// wrote is kept in the work folder, and used again by the same job.
+Result<Candidates> generate(const BuildArguments& arguments) {
+  const fs::path file = fs::path(arguments.work) / (arguments.set + ".enumerated.rules");
+  const fs::path figures = fs::path(arguments.work) / (arguments.set + ".enumerated.json");
+  ChildRequest request;
+  request.arguments = {"rules", "generate", "--set", arguments.set, "-o", file.string() + ".new",
+                       "--json"};
+  const auto add = [&request](const std::string& option, const std::string& value) {
+    request.arguments.push_back(option);
+    request.arguments.push_back(value);
+  };
+  if (arguments.max_operators > 0) add("--max-ops", fmt::format("{}", arguments.max_operators));
+  const std::string job = sha256(fmt::format("{}", fmt::join(request.arguments, "\n")));
+  if (arguments.memory > 0) add("--memory", fmt::format("{}", arguments.memory));
+  if (arguments.options.threads > 0) add("--threads", fmt::format("{}", arguments.options.threads));
+  Candidates result;
+  const auto known = read_text_file(figures);
+  if (known) result.enumeration = Json::parse(*known, nullptr, false);
+  if (!known || !result.enumeration.is_object() || result.enumeration.value("job", "") != job) {
+    std::string output;
+    ChildOutcome ended;
+    const bool all = run_children(
+        {request}, 1, [&output](std::size_t, const std::string& line) { output += line + "\n"; },
+        [&ended](std::size_t, const ChildOutcome& outcome) { ended = outcome; });
+    if (!all) return bad_input(std::string(database::interrupted));
+    if (ended.exit_status != 0)
+      return bad_input(fmt::format("the enumeration of set '{}' failed", arguments.set));
+    result.enumeration = Json::parse(output, nullptr, false);
+    if (!result.enumeration.is_object()) result.enumeration = Json::object();
+    result.enumeration["job"] = job;
+    std::error_code error;
+    fs::rename(file.string() + ".new", file, error);
+    if (error) return bad_input(fmt::format("{}: {}", file.string(), error.message()));
+    LEMMA_RETURN_IF_ERROR(write_file_atomically(figures, result.enumeration.dump(2) + "\n"));
+  }
+  LEMMA_ASSIGN_OR_RETURN(result.rules, read_candidates(file));
+  return result;
+}
+
+// ---- The job ----------------------------------------------------------------------------------------
+
+struct Built {
+  Build build;
+  Json enumeration;
+};
+
+Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory) {
+  std::error_code error;
+  fs::create_directories(arguments.work, error);
+  if (error) return bad_input(fmt::format("cannot make '{}': {}", arguments.work, error.message()));
+  Candidates candidates;
+  if (arguments.candidates.empty()) {
+    LEMMA_ASSIGN_OR_RETURN(candidates, generate(arguments));
+  } else {
+    LEMMA_ASSIGN_OR_RETURN(candidates.rules, read_candidates(arguments.candidates));
+  }
+  listen_for_interruption();
+  LEMMA_ASSIGN_OR_RETURN(const verifier::LoadedAxioms axioms,
+                         verifier::load_axioms(directory, arguments.options.threads));
+  for (const auto& [axiom, reason] : axioms.refused)
+    std::cerr << fmt::format("lemma: axiom {} is refused: {}\n", axiom, reason);
+  LEMMA_ASSIGN_OR_RETURN(
+      database::Journal journal,
+      database::Journal::open(fs::path(arguments.work) / (arguments.set + ".journal"),
+                              database::job_text(axioms.set, arguments.options.limits)));
+  if (journal.answers() > 0)
+    std::cerr << fmt::format("going on: {} answers are in the journal\n", journal.answers());
+  database::BuildOptions options = arguments.options;
+  ProgressLines lines;
+  options.progress = [&lines](const database::Progress& progress) { lines(progress); };
+  options.cancelled = [] { return interruption != 0; };
+  Built built;
+  built.enumeration = std::move(candidates.enumeration);
+  LEMMA_ASSIGN_OR_RETURN(built.build,
+                         database::build(candidates.rules, axioms.set, journal, options));
+  LEMMA_RETURN_IF_ERROR(
+      database::write_database(arguments.output, arguments.set, built.build, directory));
+  return built;
+}
+
+Json figures(const Built& built) {
+  const Build& build = built.build;
+  std::size_t basis = 0, kept = 0;
+  for (const database::BuiltRule& rule : build.rules) {
+    basis += rule.derived ? 0 : 1;
+    kept += rule.derived && !rule.kept_because.empty() ? 1 : 0;
+  }
+  const auto enumerated = [&built](const char* key) -> Json {
+    return built.enumeration.contains(key) ? built.enumeration[key] : Json(0);
+  };
+  const std::size_t directly = build.count(Fate::proved), derived = build.count(Fate::derived),
+                    conditional = build.count(Fate::conditional);
+  return Json({{"graphs", enumerated("graphs")},
+               {"classes", enumerated("classes")},
+               {"candidates", build.candidates.size()},
+               {"candidates_given", build.given},
+               {"trivial", build.trivial},
+               {"repeated", build.repeated},
+               {"proved", directly + derived + conditional},
+               {"proved_directly", directly},
+               {"proved_from_rules_before", derived},
+               {"proved_under_conditions", conditional},
+               {"refuted", build.count(Fate::refuted)},
+               {"unknown", build.count(Fate::unknown)},
+               {"rules", basis + kept},
+               {"basis", basis},
+               {"derived_and_kept", kept},
+               {"derived_and_left_out", build.rules.size() - basis - kept},
+               {"cpu_seconds", processor_seconds(RUSAGE_SELF) + processor_seconds(RUSAGE_CHILDREN)},
+               {"peak_rss_bytes", peak_memory_bytes()}});
+}
+
+void print(const Json& totals, bool json) {
+  if (json) {
+    std::cout << totals.dump(2) << "\n";
+    return;
+  }
+  for (const auto& [key, value] : totals.items()) {
+    std::string words = key;
+    std::replace(words.begin(), words.end(), '_', ' ');
+    std::cout << fmt::format("{:<28}{}\n", words, value.dump());
+  }
+}
+
+ExitCode run_build(BuildArguments arguments) {
+  if (arguments.set.empty() && arguments.candidates.empty())
+    return report_error({ErrorKind::bad_input, "--set or --candidates is needed"});
+  if (arguments.set.empty()) arguments.set = fs::path(arguments.candidates).stem().string();
+  if (arguments.work.empty()) arguments.work = arguments.output + ".work";
+  const fs::path directory =
+      arguments.directory.empty() ? data_directory() / "rules" : fs::path(arguments.directory);
+  const auto built = run_job(arguments, directory);
+  if (!built && built.error().message == database::interrupted) {
+    std::cerr << "lemma: interrupted; the same command goes on from here\n";
+    return ExitCode::some_models_failed;
+  }
+  if (!built) return report_error(built.error());
+  print(figures(*built), arguments.json);
+  return ExitCode::done;
+}
+
+// ---- minimize ---------------------------------------------------------------------------------------
+
+struct MinimizeArguments {
+  std::string rules, basis, start = "both", output;
+  bool json = false;
+  int threads = 0;
+  database::DerivationLimits limits;
+};
+
+/// A file of rules, or the rules of a folder like rules/.
+Result<std::vector<Substitution>> rules_at(const std::string& place) {
+  if (!fs::is_directory(place)) return read_candidates(place);
+  return read_substitutions(fs::path(place) / "substitutions", ".rules");
+}
+
+struct DerivedRule {
+  database::Derivation found;
+  std::vector<std::string> from;
+};
+
+Result<std::vector<DerivedRule>> derive_all(const MinimizeArguments& arguments,
+                                            const std::vector<Substitution>& rules,
+                                            const std::vector<Substitution>& basis) {
+  const auto start =
+      arguments.start == "left" ? database::Start::left_side : database::Start::both_sides;
+  std::vector<DerivedRule> result(rules.size());
+  const database::DerivationRules prepared(basis);
+  database::Pool pool(arguments.threads);
+  LEMMA_RETURN_IF_ERROR(pool.for_each(rules.size(), [&](std::size_t i) -> Result<void> {
+    if (interruption != 0) return bad_input(std::string(database::interrupted));
+    result[i].found = database::derive(rules[i], prepared, start, arguments.limits);
+    if (result[i].found.derivable)
+      result[i].from =
+          database::needed_rules(rules[i], prepared, result[i].found, start, arguments.limits);
+    return {};
+  }));
+  return result;
+}
+
+/// Without --basis: large rules first, each from the others that are left.
+Result<std::vector<DerivedRule>> minimize_among(const MinimizeArguments& arguments,
+                                                const std::vector<Substitution>& rules) {
+  std::vector<std::pair<database::RuleSize, std::size_t>> order;
+  for (std::size_t i = 0; i < rules.size(); ++i) order.emplace_back(database::size_of(rules[i]), i);
+  std::sort(order.rbegin(), order.rend());
+  std::vector<DerivedRule> result(rules.size());
+  for (const auto& [size, i] : order) {
+    std::vector<Substitution> others;
+    for (std::size_t k = 0; k < rules.size(); ++k)
+      if (k != i && !result[k].found.derivable) others.push_back(rules[k]);
+    LEMMA_ASSIGN_OR_RETURN(auto one, derive_all(arguments, {rules[i]}, others));
+    result[i] = std::move(one[0]);
+  }
+  return result;
+}
+
+ExitCode run_minimize(const MinimizeArguments& arguments) {
+  const auto rules = rules_at(arguments.rules);
+  if (!rules) return report_error(rules.error());
+  listen_for_interruption();
+  Result<std::vector<DerivedRule>> derived = std::vector<DerivedRule>{};
+  if (arguments.basis.empty()) {
+    derived = minimize_among(arguments, *rules);
+  } else {
+    const auto basis = rules_at(arguments.basis);
+    if (!basis) return report_error(basis.error());
+    derived = derive_all(arguments, *rules, *basis);
+  }
+  if (!derived) return report_error(derived.error());
+  std::string lines;
+  Json list = Json::array();
+  std::size_t count = 0, partly = 0;
+  for (std::size_t i = 0; i < rules->size(); ++i) {
+    const DerivedRule& one = (*derived)[i];
+    const std::string& name = (*rules)[i].name;
+    count += one.found.derivable ? 1 : 0;
+    partly += one.found.derivable && one.found.tried < one.found.cases ? 1 : 0;
+    list.push_back({{"rule", name},
+                    {"derivable", one.found.derivable},
+                    {"from", one.from},
+                    {"cases", one.found.cases},
+                    {"cases_tried", one.found.tried},
+                    {"stopped", one.found.stopped}});
+    if (one.found.derivable)
+      lines += fmt::format("{} from {}: {} of {} cases\n", name, fmt::join(one.from, ", "),
+                           one.found.tried, one.found.cases);
+    else
+      lines += fmt::format("{}: not derived: {}\n", name, one.found.stopped);
+  }
+  if (!arguments.output.empty())
+    if (const auto written = write_file_atomically(arguments.output, lines); !written)
+      return report_error(written.error());
+  if (arguments.json)
+    std::cout << Json({{"rules", list}, {"derivable", count}, {"not_all_cases", partly}}).dump(2)
+              << "\n";
+  else
+    std::cout << (arguments.output.empty() ? lines : "")
+              << fmt::format("{} of {} rules follow from {}\n", count, rules->size(),
+                             arguments.basis.empty() ? "the others" : arguments.basis);
+  return ExitCode::done;
+}
+
+void add_minimize(CLI::App& rules_command, ExitCode& exit_code) {
+  auto arguments = std::make_shared<MinimizeArguments>();
+  auto* minimize = rules_command.add_subcommand(
+      "minimize", "which rules follow from others, by bounded saturation");
+  minimize->add_option("RULES", arguments->rules, "file of rules, or folder like rules/")
+      ->required();
+  minimize->add_option("--basis", arguments->basis,
+                       "rules to derive from, instead of the others among RULES");
+  minimize
+      ->add_option("--start", arguments->start,
+                   "both: put both sides into the e-graph; left: find the right one")
+      ->check(CLI::IsMember({"both", "left"}));
+  minimize->add_option("--nodes", arguments->limits.nodes, "limit of the e-graph");
+  minimize->add_option("--iterations", arguments->limits.iterations, "limit of the saturation");
+  minimize->add_option("--cases", arguments->limits.cases, "cases of a rule that are tried");
+  minimize->add_option("--threads", arguments->threads, "0: all processors")
+      ->check(CLI::NonNegativeNumber);
+  minimize->add_option("-o,--output", arguments->output, "write the lines to a file");
+  minimize->add_flag("--json", arguments->json, "print one JSON object");
+  minimize->callback([arguments, &exit_code] { exit_code = run_minimize(*arguments); });
+}
+
+}  // namespace
+
+void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
+  auto arguments = std::make_shared<BuildArguments>();
+  auto* build = rules_command.add_subcommand(
+      "build", "enumerate, prune, verify, generalise and minimise: makes a rule database");
+  build->add_option("--set", arguments->set, "operator set to enumerate; names the files");
+  build->add_option("--max-ops", arguments->max_operators, "most operators of a graph")
+      ->check(CLI::PositiveNumber);
+  build->add_option("--candidates", arguments->candidates,
+                    "file of candidates, instead of enumerating");
+  build->add_option("-o,--output", arguments->output, "folder for the database")->required();
+  build->add_option("--work", arguments->work,
+                    "folder for the journal, from which an ended job goes on (OUTPUT.work)");
+  build->add_option("--rules", arguments->directory, "folder with the axioms to prove from");
+  build->add_option("--threads", arguments->options.threads, "0: all processors")
+      ->check(CLI::NonNegativeNumber);
+  build->add_option("--memory", arguments->memory, "bytes that the enumeration may use")
+      ->transform(CLI::AsSizeValue(false));
+  build->add_flag("--json", arguments->json, "print one JSON object with the totals");
+  build->callback([arguments, &exit_code] { exit_code = run_build(*arguments); });
+  add_minimize(rules_command, exit_code);
+}
+
+}  // namespace lemma

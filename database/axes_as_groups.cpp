@@ -1,0 +1,480 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "database/axes.h"
+#include "database/expressions.h"
+#include "database/proposals.h"
+#include "ir/operator.h"
+#include "ir/substitution_analysis.h"
+
+namespace lemma::database {
+namespace {
+
+using Kind = RuleExpression::Kind;
+using Items = std::vector<RuleExpression>;
+
+bool is_shape_attribute(const RuleTerm& term, const std::string& name) {
+  const std::string_view op = record(term.op).name;
+  return name == "shape" && (op == "Reshape" || op == "Expand" || op == "ConstantOfShape");
+}
+
+// ---- Between the axes that are named ----------------------------------------------------------
+
+/// "len(A) + len(B) + 2": the axis after so many groups and named axes.
+RuleExpression axis_after(const std::vector<std::string>& groups, std::int64_t named) {
+  std::optional<RuleExpression> result;
+  const auto add = [&result](RuleExpression e) {
+    result = result ? sum(std::move(*result), std::move(e)) : std::move(e);
+  };
+  for (const std::string& group : groups)
+    if (!group.empty()) add(length_of(group));
+  if (named > 0 || !result) add(literal(named));
+  return *result;
+}
+
+/// The positions that are named, and a choice of gaps before, between and after them that become
+/// groups.
+class GapProposal {
+ public:
+  GapProposal(const Substitution& rule, const AxisUses& uses, std::vector<std::int64_t> named,
+              std::size_t gaps)
+      : rule_(rule), uses_(uses), named_(std::move(named)), chosen_(gaps) {}
+
+  std::optional<Substitution> make() {
+    const std::size_t count = named_.size() + 1;
+    std::size_t groups = 0;
+    for (std::size_t gap = 0; gap < count; ++gap) groups += chosen_ >> gap & 1U;
+    const std::size_t most = groups > 2 ? 2 : 3;
+    for (std::size_t gap = 0; gap < count; ++gap)
+      groups_.push_back((chosen_ >> gap & 1U) != 0 ? add_group(rule_, 0, most) : "");
+    for (std::size_t i = 0; i < rule_.inputs.size(); ++i)
+      if (uses_.input_ranks[i] == uses_.most && !set_shape(rule_.inputs[i].shape))
+        return std::nullopt;
+    for (const AxisUse& use : uses_.axes) {
+      if (use.rank != uses_.most) return std::nullopt;
+      set_axes(use);
+    }
+    return std::move(rule_);
+  }
+
+ private:
+  /// First axis of a gap, and the one after it.
+  std::pair<std::size_t, std::size_t> bounds(std::size_t gap) const {
+    const std::size_t begin = gap == 0 ? 0 : static_cast<std::size_t>(named_[gap - 1]) + 1;
+    const std::size_t end =
+        gap == named_.size() ? uses_.most : static_cast<std::size_t>(named_[gap]);
+    return {begin, end};
+  }
+
+  /// A gap becomes a group if it holds the same sizes in all inputs.
+  bool set_shape(Items& shape) {
+    Items result;
+    for (std::size_t gap = 0; gap < groups_.size(); ++gap) {
+      const auto [begin, end] = bounds(gap);
+      const Items inside(shape.begin() + static_cast<std::ptrdiff_t>(begin),
+                         shape.begin() + static_cast<std::ptrdiff_t>(end));
+      if (groups_[gap].empty())
+        result.insert(result.end(), inside.begin(), inside.end());
+      else if (contents_.try_emplace(gap, inside).first->second == inside)
+        result.push_back(splice(groups_[gap]));
+      else
+        return false;
+      if (gap < named_.size()) result.push_back(shape[static_cast<std::size_t>(named_[gap])]);
+    }
+    shape = std::move(result);
+    return true;
+  }
+
+  void set_axes(const AxisUse& use) {
+    Items values;
+    for (const std::int64_t axis : use.axes) {
+      std::vector<std::string> before;
+      std::int64_t fixed = 0;
+      for (std::size_t gap = 0; gap < groups_.size(); ++gap) {
+        const auto [begin, end] = bounds(gap);
+        if (static_cast<std::int64_t>(begin) > axis) break;
+        if (groups_[gap].empty())
+          fixed +=
+              std::min(static_cast<std::int64_t>(end), axis) - static_cast<std::int64_t>(begin);
+        else
+          before.push_back(groups_[gap]);
+        if (gap < named_.size() && named_[gap] < axis) ++fixed;
+      }
+      values.push_back(axis_after(before, fixed));
+    }
+    RuleExpression& place = rule_.terms[use.term].attributes[use.attribute].second;
+    place = use.is_list ? list(std::move(values)) : std::move(values[0]);
+  }
+
+  Substitution rule_;
+  const AxisUses& uses_;
+  std::vector<std::int64_t> named_;
+  std::size_t chosen_;
+  std::vector<std::string> groups_;  // by gap; empty if it stays
+  std::map<std::size_t, Items> contents_;
+};
+
+}  // namespace
+
+std::vector<Proposal> between_named_axes(const Substitution& given) {
+  std::vector<Proposal> result;
+  Substitution rule = given;
+  const auto uses = axis_uses(rule);
+  if (!uses || uses->axes.empty() || !uses->permutations.empty()) return result;
+  std::set<std::int64_t> named;
+  for (const AxisUse& use : uses->axes) named.insert(use.axes.begin(), use.axes.end());
+  if (*named.rbegin() >= static_cast<std::int64_t>(uses->most) || named.size() > 3) return result;
+  const std::vector<std::int64_t> positions(named.begin(), named.end());
+  const std::size_t all = (std::size_t{1} << (positions.size() + 1)) - 1;
+  for (std::size_t gaps = all; gaps > 0; --gaps)
+    if (auto proposal = GapProposal(rule, *uses, positions, gaps).make())
+      result.push_back({"any number of axes around those named", std::move(*proposal)});
+  return result;
+}
+
+// ---- Before the last axes -----------------------------------------------------------------------
+
+namespace {
+
+/// For each input: a group of its own, one that several share, or none.
+enum class Lead : std::uint8_t { none, own, shared };
+
+bool set_attributes(Substitution& rule, const AxisUses& uses, const std::string& group,
+                    std::size_t kept, bool one_group) {
+  for (const AxisUse& use : uses.axes) {
+    RuleExpression& place = rule.terms[use.term].attributes[use.attribute].second;
+    Items values;
+    for (const std::int64_t axis : use.axes) {
+      const std::int64_t from_end = axis - static_cast<std::int64_t>(use.rank);
+      if (from_end < -static_cast<std::int64_t>(kept)) return false;
+      values.push_back(literal(from_end));
+    }
+    place = use.is_list ? list(std::move(values)) : std::move(values[0]);
+  }
+  for (const AxisUse& use : uses.permutations) {
+    // The axes in front stay where they are.
+    if (!one_group || use.rank < kept) return false;
+    const std::size_t front = use.rank - kept;
+    for (std::size_t i = 0; i < front; ++i)
+      if (use.axes[i] != static_cast<std::int64_t>(i)) return false;
+    const auto number = static_cast<std::int64_t>(kept);
+    Items last;
+    for (std::size_t i = front; i < use.axes.size(); ++i)
+      last.push_back(literal(use.axes[i] - static_cast<std::int64_t>(front)));
+    RuleExpression& place = rule.terms[use.term].attributes[use.attribute].second;
+    if (kept == 2)
+      place = call("swap_last_two", {sum(length_of(group), literal(number))});
+    else
+      place = call("concat", {call("identity", {length_of(group)}),
+                              call("plus", {list(std::move(last)),
+                                            call("repeat", {length_of(group), literal(number)})})});
+  }
+  return true;
+}
+
+/// Shapes that attributes name, made of the same sizes in front as the inputs.
+void set_shape_attributes(Substitution& rule, const Items& front, const std::string& group) {
+  for (RuleTerm& term : rule.terms)
+    for (auto& [name, value] : term.attributes) {
+      if (term.is_input || value.kind != Kind::list || !is_shape_attribute(term, name)) continue;
+      Items& items = value.arguments;
+      if (items.size() < front.size() || !std::equal(front.begin(), front.end(), items.begin()))
+        continue;
+      items.erase(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(front.size()));
+      items.insert(items.begin(), splice(group));
+    }
+}
+
+std::optional<Substitution> with_leading(const Substitution& given, const AxisUses& uses,
+                                         const std::vector<Lead>& leads, std::size_t kept) {
+  Substitution rule = given;
+  std::string shared;
+  std::size_t own = 0;
+  bool one_group = true;
+  Items front;
+  for (const Lead lead : leads) own += lead == Lead::own ? 1 : 0;
+  for (std::size_t i = 0; i < leads.size(); ++i) {
+    if (leads[i] == Lead::none) continue;
+    Items& shape = rule.inputs[i].shape;
+    if (shape.size() < kept) return std::nullopt;
+    std::string group;
+    if (leads[i] == Lead::own) {
+      group = add_group(rule, 0, own > 3 ? 1 : 2);
+      one_group = false;
+    } else {
+      if (shared.empty()) shared = add_group(rule, 0, 3);
+      group = shared;
+    }
+    const auto end = shape.end() - static_cast<std::ptrdiff_t>(kept);
+    front.assign(shape.begin(), end);
+    shape.erase(shape.begin(), end);
+    shape.insert(shape.begin(), splice(group));
+  }
+  if (!set_attributes(rule, uses, shared, kept, one_group)) return std::nullopt;
+  if (one_group) set_shape_attributes(rule, front, shared);
+  return rule;
+}
+
+}  // namespace
+
+std::vector<Proposal> leading_axes(const Substitution& given) {
+  std::vector<Proposal> result;
+  Substitution rule = given;
+  const auto uses = axis_uses(rule);
+  if (!uses) return result;
+  const std::size_t count = rule.inputs.size();
+  if (count > 6) return result;
+  const auto propose = [&](const std::vector<Lead>& leads, std::size_t kept) {
+    if (auto proposal = with_leading(rule, *uses, leads, kept))
+      result.push_back({"any number of leading axes", std::move(*proposal)});
+  };
+  for (std::size_t kept = 1; kept <= uses->most; ++kept) {
+    std::vector<std::size_t> able;
+    for (std::size_t i = 0; i < count; ++i)
+      if (uses->input_ranks[i] >= kept) able.push_back(i);
+    const auto leads_of = [&](std::size_t mask, Lead lead) {
+      std::vector<Lead> leads(count, Lead::none);
+      for (std::size_t i = 0; i < able.size(); ++i)
+        if ((mask >> i & 1U) != 0) leads[able[i]] = lead;
+      return leads;
+    };
+    const std::size_t all = (std::size_t{1} << able.size()) - 1;
+    if (able.size() > 1 && able.size() <= 4) propose(leads_of(all, Lead::own), kept);
+    std::vector<std::size_t> masks;
+    for (std::size_t mask = all; mask > 0; --mask) masks.push_back(mask);
+    std::stable_sort(masks.begin(), masks.end(), [](std::size_t a, std::size_t b) {
+      return __builtin_popcountll(a) > __builtin_popcountll(b);
+    });
+    for (const std::size_t mask : masks) propose(leads_of(mask, Lead::shared), kept);
+  }
+  return result;
+}
+
+// ---- Whole shapes ---------------------------------------------------------------------------------
+
+namespace {
+
+/// Every list of sizes becomes a group; equal lists the same one, or each its own.
+Substitution with_whole_shapes(Substitution rule, bool own, bool scalars, std::size_t most) {
+  std::map<std::string, std::string> groups;
+  const auto group_for = [&](const Items& items, bool shared) {
+    const std::string key = text(list(items));
+    if (shared)
+      if (const auto known = groups.find(key); known != groups.end()) return known->second;
+    return groups[key] = add_group(rule, 0, most);
+  };
+  for (RuleInput& input : rule.inputs)
+    if (!input.shape.empty() || scalars) input.shape = {splice(group_for(input.shape, !own))};
+  for (RuleTerm& term : rule.terms)
+    for (auto& [name, value] : term.attributes)
+      if (!term.is_input && value.kind == Kind::list && is_shape_attribute(term, name) &&
+          (!value.arguments.empty() || scalars))
+        value.arguments = {splice(group_for(value.arguments, true))};
+  return rule;
+}
+
+std::vector<std::int64_t> composed(const std::vector<std::int64_t>& p,
+                                   const std::vector<std::int64_t>& q) {
+  std::vector<std::int64_t> result;
+  for (const std::int64_t axis : q) result.push_back(p[static_cast<std::size_t>(axis)]);
+  return result;
+}
+
+std::vector<std::int64_t> inverse_of(const std::vector<std::int64_t>& p) {
+  std::vector<std::int64_t> result(p.size());
+  for (std::size_t i = 0; i < p.size(); ++i)
+    result[static_cast<std::size_t>(p[i])] = static_cast<std::int64_t>(i);
+  return result;
+}
+
+/// What a permutation may be, given those before it; the most general first.
+struct KnownPermutation {
+  std::vector<std::int64_t> value;
+  RuleExpression expression;
+};
+std::vector<RuleExpression> computed_permutations(const std::vector<KnownPermutation>& known,
+                                                  const std::vector<std::int64_t>& value) {
+  std::vector<RuleExpression> result;
+  for (const KnownPermutation& one : known)
+    for (const KnownPermutation& other : known)
+      if (composed(one.value, other.value) == value)
+        result.push_back(call("compose", {one.expression, other.expression}));
+  for (const KnownPermutation& one : known)
+    if (inverse_of(one.value) == value) result.push_back(call("inverse", {one.expression}));
+  for (const KnownPermutation& one : known)
+    if (one.value == value) result.push_back(one.expression);
+  return result;
+}
+
+/// Permutations become parameters, or what can be computed from those before, in all ways that
+/// agree with their values.
+void add_permutations(const Substitution& rule, const AxisUses& uses, const RuleExpression& rank,
+                      std::size_t next, const std::vector<KnownPermutation>& known,
+                      std::vector<Substitution>& result) {
+  constexpr std::size_t most = 40;
+  if (result.size() >= most) return;
+  if (next == uses.permutations.size()) {
+    result.push_back(rule);
+    return;
+  }
+  const AxisUse& use = uses.permutations[next];
+  const auto go_on = [&](Substitution changed, const RuleExpression& value,
+                         const std::vector<KnownPermutation>& now) {
+    changed.terms[use.term].attributes[use.attribute].second = value;
+    add_permutations(changed, uses, rank, next + 1, now, result);
+  };
+  RuleParameter parameter;
+  parameter.name = fresh_name(rule, "p");
+  parameter.range = RuleParameter::Range::permutation;
+  parameter.bounds = {rank};
+  Substitution with_new = rule;
+  with_new.parameters.push_back(parameter);
+  std::vector<KnownPermutation> more = known;
+  more.push_back({use.axes, variable(parameter.name)});
+  go_on(std::move(with_new), variable(parameter.name), more);
+  for (const RuleExpression& value : computed_permutations(known, use.axes))
+    go_on(rule, value, known);
+}
+
+std::vector<Substitution> with_permutations(const Substitution& rule, const AxisUses& uses,
+                                            const RuleExpression& rank) {
+  std::vector<Substitution> result;
+  add_permutations(rule, uses, rank, 0, {}, result);
+  return result;
+}
+
+/// Axes that operators name are `axis`, or where a permutation puts it.
+std::optional<Substitution> axes_after_permutation(Substitution rule, const AxisUses& uses,
+                                                   std::int64_t axis, const std::string& before) {
+  const AxisUse& first = uses.permutations[0];
+  const RuleExpression permutation = rule.terms[first.term].attributes[first.attribute].second;
+  for (const AxisUse& use : uses.axes) {
+    RuleExpression value = length_of(before);
+    if (use.axes[0] != axis) {
+      if (first.axes[static_cast<std::size_t>(use.axes[0])] != axis) return std::nullopt;
+      value = call("index_of", {permutation, std::move(value)});
+    }
+    RuleExpression& place = rule.terms[use.term].attributes[use.attribute].second;
+    place = use.is_list ? list({std::move(value)}) : std::move(value);
+  }
+  return rule;
+}
+
+/// [A.., n, C..] with an axis that an operator names, and permutations of all of them.
+std::vector<Substitution> permuted_around_axis(const Substitution& given, const AxisUses& uses,
+                                               std::int64_t axis) {
+  Substitution rule = given;
+  const std::string before = add_group(rule, 0, 2), after = add_group(rule, 0, 2);
+  std::optional<Items> front, back;
+  for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
+    Items& shape = rule.inputs[i].shape;
+    if (shape.size() != uses.most) continue;
+    const auto at = shape.begin() + static_cast<std::ptrdiff_t>(axis);
+    const Items own_front(shape.begin(), at), own_back(at + 1, shape.end());
+    if (front.value_or(own_front) != own_front || back.value_or(own_back) != own_back) return {};
+    front = own_front, back = own_back;
+    shape = {splice(before), *at, splice(after)};
+  }
+  const RuleExpression rank = sum(sum(length_of(before), literal(1)), length_of(after));
+  std::vector<Substitution> result;
+  for (Substitution& one : with_permutations(rule, uses, rank))
+    if (auto changed = axes_after_permutation(std::move(one), uses, axis, before))
+      result.push_back(std::move(*changed));
+  return result;
+}
+
+std::vector<Proposal> permuted_around_axes(const Substitution& rule, const AxisUses& uses) {
+  std::vector<Proposal> result;
+  std::set<std::int64_t> axes;
+  for (const AxisUse& use : uses.axes) {
+    if (use.axes.size() != 1 || use.rank != uses.most) return result;
+    axes.insert(use.axes[0]);
+  }
+  for (const std::int64_t axis : axes)
+    for (Substitution& one : permuted_around_axis(rule, uses, axis))
+      result.push_back({"any permutation", std::move(one)});
+  return result;
+}
+
+}  // namespace
+
+std::vector<Proposal> whole_shapes(const Substitution& given) {
+  std::vector<Proposal> result;
+  Substitution rule = given;
+  const auto uses = axis_uses(rule);
+  if (!uses) return result;
+  if (!uses->axes.empty()) {
+    if (uses->permutations.empty()) return result;
+    return permuted_around_axes(rule, *uses);
+  }
+  const auto add = [&](bool own, bool scalars, std::size_t most) {
+    Substitution changed = with_whole_shapes(rule, own, scalars, most);
+    if (uses->permutations.empty()) {
+      result.push_back({"any number of axes", std::move(changed)});
+      return;
+    }
+    if (changed.groups.empty()) return;
+    const RuleExpression rank = length_of(changed.groups[0].name);
+    for (Substitution& one : with_permutations(changed, *uses, rank))
+      result.push_back({"any permutation", std::move(one)});
+  };
+  const std::size_t count = rule.inputs.size();
+  if (count > 1 && count <= 4) add(true, true, count > 2 ? 2 : 3);
+  add(false, true, count > 2 ? 2 : 3);
+  add(false, false, uses->permutations.empty() ? 4 : 3);
+  return result;
+}
+
+// ---- Spatial axes -----------------------------------------------------------------------------------
+
+std::vector<Proposal> spatial_axes(const Substitution& given) {
+  std::vector<Proposal> result;
+  Substitution rule = given;
+  const bool has_window = std::any_of(rule.terms.begin(), rule.terms.end(), [](const RuleTerm& t) {
+    if (t.is_input) return false;
+    const std::string_view name = record(t.op).name;
+    return name == "Conv" || name.ends_with("Pool");
+  });
+  const auto uses = axis_uses(rule);
+  if (!has_window || !uses || !uses->permutations.empty()) return result;
+  std::map<std::string, std::string> groups;
+  std::string first;
+  for (RuleInput& input : rule.inputs) {
+    if (input.shape.size() != 4) continue;
+    const Items last(input.shape.end() - 2, input.shape.end());
+    std::string& group = groups[text(list(last))];
+    if (group.empty()) group = add_group(rule, 1, 3);
+    if (first.empty()) first = group;
+    input.shape.resize(2);
+    input.shape.push_back(splice(group));
+  }
+  if (first.empty()) return result;
+  for (const auto& [key, group] : groups)
+    if (group != first)
+      rule.conditions.push_back(
+          {RuleCondition::Kind::equal, "", {length_of(group), length_of(first)}});
+  for (RuleParameter& parameter : rule.parameters) {
+    if (parameter.range != RuleParameter::Range::dimensions) continue;
+    const auto length = integer_of(parameter.bounds[0]);
+    if (length == 2) parameter.bounds = {length_of(first)};
+    if (length == 4) parameter.bounds = {product(literal(2), length_of(first))};
+  }
+  for (const AxisUse& use : uses->axes)
+    for (const std::int64_t axis : use.axes)
+      if (axis > 1) return result;
+  for (const std::size_t most : {3, 2}) {
+    for (RuleGroup& group : rule.groups) group.maximum = most;
+    result.push_back({"any number of spatial axes", rule});
+  }
+  return result;
+}
+
+std::vector<Proposal> axes_as_groups(const Substitution& rule) {
+  std::vector<Proposal> result;
+  for (const auto& part : {whole_shapes, between_named_axes, spatial_axes, leading_axes})
+    for (Proposal& proposal : part(rule)) result.push_back(std::move(proposal));
+  return result;
+}
+
+}  // namespace lemma::database

@@ -1,0 +1,80 @@
+#pragma once
+// From candidates to a rule database: prune, verify, generalise, minimise.
+//
+// The result is a function of the candidates, the axioms and the limits. The number of threads does
+// not change it; nor does being ended and started again with the same journal.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "database/decision.h"
+#include "database/derivation.h"
+#include "database/journal.h"
+#include "ir/substitution.h"
+#include "verifier/prover/prove.h"
+
+namespace lemma::database {
+
+/// What became of one candidate.
+struct CandidateReport {
+  enum class Fate {
+    proved,       // it, or a more general rule, is in the database
+    derived,      // it follows from rules found before
+    conditional,  // as proved, but under conditions that had to be added
+    refuted,
+    unknown
+  };
+  Substitution candidate;  // in normal form
+  Fate fate = Fate::unknown;
+  std::vector<std::string> rules;       // proved: their names. derived: those that were applied
+  std::vector<std::string> conditions;  // conditional
+  std::vector<std::string> steps;       // of generalisation
+  std::string reason, reason_class;     // conditional, refuted, unknown
+};
+std::string_view name(CandidateReport::Fate fate);
+
+struct BuiltRule {
+  DecidedRule proved;
+  /// It follows from these: found by saturation, none of them can be done without. Empty for the
+  /// rules of the basis.
+  std::vector<std::string> derived_from;
+  bool derived = false;
+  /// Why a derived rule is kept: the search, starting from its left side, does not find it. Derived
+  /// rules without a reason are not shipped.
+  std::string kept_because;
+};
+
+struct Progress {
+  std::string stage;
+  std::size_t done = 0, total = 0, rules = 0;
+};
+
+struct BuildOptions {
+  int threads = 0;  // 0: as many as there are processors
+  DerivationLimits limits;
+  /// Called by one thread at a time.
+  std::function<void(const Progress&)> progress;
+  /// Asked between pieces of work; true ends the job with an error.
+  std::function<bool()> cancelled;
+};
+
+struct Build {
+  std::size_t given = 0;                    // candidates, as they came
+  std::size_t trivial = 0;                  // sides that are the same
+  std::size_t repeated = 0;                 // the same up to names as another
+  std::vector<CandidateReport> candidates;  // the others, in the order of consideration
+  std::vector<BuiltRule> rules;             // by name; basis and derived
+
+  std::size_t count(CandidateReport::Fate fate) const;
+};
+
+/// The kind `bad_input` with the message `interrupted` if cancelled() said so.
+inline constexpr std::string_view interrupted = "interrupted";
+Result<Build> build(const std::vector<Substitution>& candidates, const verifier::AxiomSet& axioms,
+                    Journal& journal, const BuildOptions& options);
+
+/// What answers in the journal depend on, beside the questions.
+std::string job_text(const verifier::AxiomSet& axioms, const DerivationLimits& limits);
+
+}  // namespace lemma::database

@@ -1,0 +1,120 @@
+#include "database/decision.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "database/generalise.h"
+#include "database/normal_form.h"
+#include "verifier/conditions/infer.h"
+#include "verifier/verify_database.h"
+
+namespace lemma::database {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Outcome = Decision::Outcome;
+
+void add_rule(const Substitution& rule, const verifier::Proved& proved,
+              const verifier::AxiomSet& axioms, Decision& decision) {
+  decision.outcome = Outcome::proved;
+  decision.rules.push_back(
+      {rule, verifier::proof_record(rule, proved, axioms), proved.certificate});
+}
+
+/// "undefined" where shapes are at fault, else "values".
+std::string class_of(const verifier::Refuted& refuted) {
+  return refuted.inputs.empty() ? "definedness" : "values";
+}
+
+void decide_refuted(const Substitution& candidate, const verifier::Refuted& refuted,
+                    const verifier::AxiomSet& axioms, Decision& decision) {
+  decision.outcome = Outcome::refuted;
+  decision.reason = verifier::text(verifier::Verdict(refuted));
+  decision.reason_class = class_of(refuted);
+  Substitution forward = candidate;
+  forward.bidirectional = false;
+  std::vector<Substitution> directions = {forward};
+  if (candidate.bidirectional) directions.push_back(reversed(forward));
+  for (const Substitution& direction : directions) {
+    const auto named = normal_form(direction);
+    if (!named) continue;
+    // One direction may hold where both do not: the other side is defined for less.
+    verifier::ConditionedRule found = verifier::prove_under_conditions(*named, axioms);
+    if (!verifier::is_proved(found.verdict)) continue;
+    if (!found.added.empty()) {
+      const auto conditioned = normal_form(found.rule);
+      if (!conditioned) continue;
+      found.rule = *conditioned;
+      found.verdict = verifier::prove(found.rule, axioms);
+      if (!verifier::is_proved(found.verdict)) continue;
+    }
+    if (decision.rules.empty()) decision.conditions = found.added;
+    add_rule(found.rule, std::get<verifier::Proved>(found.verdict), axioms, decision);
+    if (found.added.empty()) break;
+  }
+}
+
+}  // namespace
+
+Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms) {
+  Decision decision;
+  Generalised found = generalise(candidate, axioms);
+  decision.steps = std::move(found.steps);
+  for (const GeneralRule& rule : found.rules) add_rule(rule.rule, rule.proved, axioms, decision);
+  if (!found.rules.empty()) return decision;
+  if (const auto* refuted = std::get_if<verifier::Refuted>(&found.verdict))
+    decide_refuted(candidate, *refuted, axioms, decision);
+  else
+    decision.reason = verifier::text(found.verdict);
+  return decision;
+}
+
+Decision decide_as_it_is(const Substitution& rule, const verifier::AxiomSet& axioms) {
+  Decision decision;
+  const verifier::Verdict verdict = verifier::prove(rule, axioms);
+  if (const auto* proved = std::get_if<verifier::Proved>(&verdict))
+    add_rule(rule, *proved, axioms, decision);
+  else
+    decision.reason = verifier::text(verdict);
+  if (verifier::is_refuted(verdict)) decision.outcome = Outcome::refuted;
+  return decision;
+}
+
+std::string to_text(const Decision& decision) {
+  Json rules = Json::array();
+  for (const DecidedRule& rule : decision.rules)
+    rules.push_back({{"rule", text(rule.rule)},
+                     {"record", text(rule.record)},
+                     {"certificate", rule.certificate}});
+  return Json({{"outcome", static_cast<int>(decision.outcome)},
+               {"reason", decision.reason},
+               {"class", decision.reason_class},
+               {"conditions", decision.conditions},
+               {"steps", decision.steps},
+               {"rules", rules}})
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<Decision> parse_decision(const std::string& contents) {
+  const Json json = Json::parse(contents, nullptr, false);
+  if (!json.is_object()) return internal_error("a decision of the journal is damaged");
+  Decision decision;
+  decision.outcome = static_cast<Outcome>(json.value("outcome", 2));
+  decision.reason = json.value("reason", "");
+  decision.reason_class = json.value("class", "");
+  decision.conditions = json.value("conditions", std::vector<std::string>{});
+  decision.steps = json.value("steps", std::vector<std::string>{});
+  for (const Json& one : json.value("rules", Json::array())) {
+    DecidedRule rule;
+    LEMMA_ASSIGN_OR_RETURN(auto parsed, parse_substitutions(one.value("rule", ""), "journal"));
+    if (parsed.size() != 1) return internal_error("a decision of the journal is damaged");
+    rule.rule = std::move(parsed[0]);
+    rule.rule.line = 0;
+    LEMMA_ASSIGN_OR_RETURN(rule.record, parse_proof_record(one.value("record", "")));
+    rule.certificate = one.value("certificate", "");
+    decision.rules.push_back(std::move(rule));
+  }
+  return decision;
+}
+
+}  // namespace lemma::database

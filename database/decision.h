@@ -1,0 +1,44 @@
+#pragma once
+// What is found out about one candidate by itself: a counterexample, or the most general rule that
+// covers it and is proved. A function of the candidate and the axioms alone, so that it may be
+// computed anywhere, in any order, and kept in a journal.
+
+#include <string>
+#include <vector>
+
+#include "ir/rule_database.h"
+#include "ir/substitution.h"
+#include "verifier/prover/prove.h"
+
+namespace lemma::database {
+
+struct DecidedRule {
+  Substitution rule;  // in normal form
+  ProofRecord record;
+  std::string certificate;
+};
+
+struct Decision {
+  enum class Outcome { proved, refuted, unknown };
+  Outcome outcome = Outcome::unknown;
+  /// Why it is refuted or unknown; for a rule that holds under conditions only, the counterexample
+  /// to it without them.
+  std::string reason;
+  /// Of what is refuted: "values", "definedness", or for what holds under conditions those.
+  std::string reason_class;
+  std::vector<std::string> conditions;  // that had to be added
+  std::vector<std::string> steps;       // of generalisation, in order
+  std::vector<DecidedRule> rules;       // if proved; at least one
+};
+
+/// `candidate` is in normal form.
+Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms);
+
+/// Proves or refutes, and does not generalise.
+Decision decide_as_it_is(const Substitution& rule, const verifier::AxiomSet& axioms);
+
+/// For the journal.
+std::string to_text(const Decision& decision);
+Result<Decision> parse_decision(const std::string& text);
+
+}  // namespace lemma::database

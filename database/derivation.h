@@ -1,0 +1,62 @@
+#pragma once
+// Whether a rule follows from others: both sides of each of its cases are put into an e-graph, which
+// is saturated with the others until the sides meet or a limit is reached. There are no limits of
+// time, so that the answer is the same everywhere.
+
+#include <string>
+#include <vector>
+
+#include "egraph/pattern.h"
+#include "ir/substitution.h"
+
+namespace lemma::database {
+
+/// Rules prepared for derivations: each direction that can be matched.
+class DerivationRules {
+ public:
+  DerivationRules() = default;
+  explicit DerivationRules(const std::vector<Substitution>& rules) {
+    for (const Substitution& rule : rules) add(rule);
+  }
+  /// A rule without a side that can be matched (`x => ...`) is left out.
+  void add(const Substitution& rule);
+  std::size_t size() const { return names_.size(); }
+  const std::vector<CompiledRule>& compiled() const { return compiled_; }
+  /// Those whose names are in the list.
+  DerivationRules only(const std::vector<std::string>& names) const;
+  DerivationRules without(const std::string& name) const;
+
+ private:
+  std::vector<CompiledRule> compiled_;
+  std::vector<std::string> names_;
+};
+
+/// From where the rules may start.
+enum class Start {
+  both_sides,  // logic: the sides are equal, given the rules
+  left_side,   // search: who has the left side finds the right one
+};
+
+struct DerivationLimits {
+  std::size_t nodes = 3000, iterations = 6;
+  std::size_t matches = 2000;  // of one rule in one iteration; more make it rest
+  /// Of a rule's cases at most so many are tried, spread over all.
+  std::size_t cases = 24;
+};
+
+struct Derivation {
+  bool derivable = false;
+  std::vector<std::string> used;     // rules that were applied, sorted
+  std::size_t cases = 0, tried = 0;  // how many the rule has; how many were decided
+  std::string stopped;               // if not derivable: the case, and what ended the search
+};
+
+Derivation derive(const Substitution& rule, const DerivationRules& rules, Start start,
+                  const DerivationLimits& limits = {});
+
+/// The names of rules that are needed: taking any of them away, the derivation is not found.
+std::vector<std::string> needed_rules(const Substitution& rule, const DerivationRules& rules,
+                                      const Derivation& found, Start start,
+                                      const DerivationLimits& limits = {});
+
+}  // namespace lemma::database

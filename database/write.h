@@ -1,0 +1,38 @@
+#pragma once
+// A built database as files: a folder that loads like rules/.
+//
+//   axioms/, axioms.rounding, axioms.proofs   copies of what the proofs start from
+//   substitutions/NAME.rules                  the basis
+//   substitutions/NAME_derived.rules          derived rules that are kept, if any
+//   substitutions.derived                     a line for each: NAME from NAME... : why it is kept
+//   substitutions.proofs                      a record for each rule
+//   certificates/*.certificate
+//   NAME.candidates                           a JSON line for each candidate: what became of it
+//   NAME.report                               the totals
+//
+// The contents are the same for the same build; nothing in them speaks of time or machine.
+
+#include <filesystem>
+#include <string>
+
+#include "database/build.h"
+
+namespace lemma::database {
+
+/// `axioms` is the folder that the axioms were read from. Each file appears as a whole; the records
+/// come last, so that a folder that was left half written does not load.
+Result<void> write_database(const std::filesystem::path& folder, const std::string& name,
+                            const Build& build, const std::filesystem::path& axioms);
+
+/// The lines of substitutions.derived.
+std::string derived_lines(const Build& build);
+
+/// "NAME from A, B: why"
+struct DerivedMark {
+  std::string rule;
+  std::vector<std::string> from;
+  std::string reason;
+};
+Result<std::vector<DerivedMark>> parse_derived_lines(std::string_view text, std::string_view file);
+
+}  // namespace lemma::database
