@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <regex>
 #include <set>
 
 #include <fmt/format.h>
@@ -325,6 +326,17 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
                    "the worst that rules may do to floating-point numbers")
       ->check(CLI::IsMember({"bitwise", "reassociation", "distributive", "unsafe"}))
       ->capture_default_str();
+  command
+      ->add_option("--only-rules", common.only_rules,
+                   "use only rules whose name contains this regular expression")
+      ->check([](const std::string& expression) {
+        try {
+          (void)std::regex(expression);
+        } catch (const std::regex_error&) {
+          return "'" + expression + "' is no regular expression";
+        }
+        return std::string();
+      });
   command->add_option("--shape", common.shapes,
                       "fix an input's sizes, NAME:1,3,224,224; a name keeps "
                       "a size dynamic, NAME:batch,3,224,224 (may be repeated)");
