@@ -185,9 +185,9 @@ Json report_json(const std::vector<OptimizeAnswer>& answers) {
 std::string summary_table(const std::vector<OptimizeAnswer>& answers) {
   using enum Table::Align;
   Table table({"model", "status", "operators", "", "parameters", "", "flops", "", "bytes", "",
-               "cost", "", "change", "max error", "time"},
+               "cost", "", "change", "max error", "search", "time"},
               {left, left, right, right, right, right, right, right, right, right, right, right,
-               right, right, right});
+               right, right, left, right});
   for (const OptimizeAnswer& a : answers) {
     const std::string name = fs::path(a.model).filename().string();
     if (!is_written(a)) {
@@ -202,7 +202,7 @@ std::string summary_table(const std::vector<OptimizeAnswer>& answers) {
                with_prefix(a.before.bytes), "> " + with_prefix(a.after.bytes),
                duration_text(a.before.cost_seconds), "> " + duration_text(a.after.cost_seconds),
                change_text(a.before.cost_seconds, a.after.cost_seconds),
-               a.samples_compared > 0 ? fmt::format("{:.1e}", a.max_error) : "-",
+               a.samples_compared > 0 ? fmt::format("{:.1e}", a.max_error) : "-", a.strategy,
                fmt::format("{:.1f} s", a.seconds)});
   }
   return table.text();
