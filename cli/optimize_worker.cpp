@@ -1,6 +1,7 @@
 #include <malloc.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
@@ -120,6 +121,7 @@ class Improvement {
                            optimize(original_, wanted_rules(rules.up_to(*worst)), model, options));
     take_figures(found);
     explanation_ = std::move(found.explanation);
+    if (!found.note.empty()) return kept(found.note);
     if (!found.improved) return std::move(found.graph);
     malloc_trim(0);  // what the search has used is for the check
     LEMMA_ASSIGN_OR_RETURN(const bool good, check(*reference, found));
@@ -150,8 +152,9 @@ class Improvement {
     options.explain = !request_.explanation.empty();
     const Deadline end = check_deadline_.earlier_by(check_seconds_);
     options.fold.deadline = end.at();
-    // Folding reads weights and writes others; an explanation takes a part of what the search does.
-    options.time_limit_seconds = end.earlier_by(writing_seconds_ / 2).remaining();
+    // Folding reads weights and writes others.
+    const double folding = std::min(0.25 * end.remaining(), 0.5 + 4 * writing_seconds_);
+    options.time_limit_seconds = end.earlier_by(folding).remaining();
     if (options.explain) options.time_limit_seconds *= 0.8;
     // Figures of e-graphs leave out what the process needs beside them.
     if (memory_ != nullptr) options.memory_limit_bytes = memory_->available_bytes() / 10 * 6;

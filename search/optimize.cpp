@@ -251,6 +251,7 @@ class Search {
     auto folded = fold_constants(best_.graph, options_.fold);
     if (!folded && folded.error().kind == ErrorKind::internal)
       return tl::unexpected(std::move(folded.error()));
+    if (!folded) result_.note = folded.error().message;
     if (folded) {
       result_.graph = std::move(*folded);
       result_.after = cost_of(result_.graph, model_);

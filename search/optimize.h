@@ -68,6 +68,7 @@ struct SearchResult {
   std::size_t graphs = 0;                     // taken up by backtracking
   std::optional<ExtractionProof> extraction;  // of the last round, if one was asked for
   std::string explanation;                    // if wanted
+  std::string note;                           // why something cheaper that was found is not used
   double seconds = 0;
 };
 
