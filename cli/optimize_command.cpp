@@ -164,6 +164,13 @@ Json report_json(const std::vector<OptimizeAnswer>& answers) {
          {"before", figures_json(answer.before)},
          {"after", figures_json(answer.after)},
          {"opaque_operators", answer.opaque_operators},
+         {"strategy", answer.strategy},
+         {"search_seconds", answer.search_seconds},
+         {"rules_considered", answer.rules_considered},
+         {"rounds", answer.rounds},
+         {"passes", answer.passes},
+         {"parts", answer.parts},
+         {"graphs", answer.graphs},
          {"egraph_nodes", answer.egraph_nodes},
          {"extraction_cost", bounded ? Json(answer.extraction_cost) : Json()},
          {"extraction_lower_bound", bounded ? Json(answer.extraction_lower_bound) : Json()},
@@ -305,7 +312,12 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command
       ->add_option("--device", arguments->device, "cpu, cuda, or the file of a device description")
       ->capture_default_str();
-  command->add_option("--strategy", common.strategy, "saturation, or none: only read and write")
+  command
+      ->add_option(
+          "--strategy", common.strategy,
+          "how to search: saturation (of the whole graph), backtracking (graph by graph, as "
+          "TASO does), combined (saturation of parts), auto (saturation, and then combined "
+          "where its limits were met), or none: only read and write")
       ->check(CLI::IsMember({"auto", "saturation", "backtracking", "combined", "none"}))
       ->capture_default_str();
   command
@@ -316,7 +328,21 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--shape", common.shapes,
                       "fix an input's sizes, NAME:1,3,224,224; a name keeps "
                       "a size dynamic, NAME:batch,3,224,224 (may be repeated)");
-  command->add_option("--time-limit", common.time_limit_seconds, "seconds of search for each model")
+  command
+      ->add_option("--time-limit", common.time_limit_seconds,
+                   "seconds for each model, from reading to writing; the best so far is written")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--memory", common.memory_bytes,
+                   "most memory for each model, such as 1G or 500M; the best so far is written")
+      ->transform(CLI::AsSizeValue(false));
+  command
+      ->add_option("--alpha", common.alpha,
+                   "backtracking goes on with graphs that cost less than this times the best")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+  command->add_option("--budget", common.budget, "graphs that backtracking takes up")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command
