@@ -65,6 +65,7 @@ Result<void> audit(const Substitution& rule, const std::filesystem::path& direct
       ++result.steps;
       ++result.axioms[step.axiom->name];
     }
+  LEMMA_RETURN_IF_ERROR(checker::check_rounding(result.certificate, database.rounding));
   return checker::check(result.certificate);
 }
 

@@ -176,6 +176,16 @@ Result<void> write_results(const RulesArguments& arguments,
   return {};
 }
 
+/// Whether the certificates are those that were recorded; what is not is named.
+Result<bool> certificates_fit(const RulesArguments& arguments) {
+  const auto directory = directory_of(arguments);
+  const bool rewritten = arguments.write || !arguments.file.empty();
+  if (rewritten || !std::filesystem::exists(directory / "substitutions.proofs")) return true;
+  LEMMA_ASSIGN_OR_RETURN(const auto misfits, verifier::certificate_misfits(directory));
+  for (const auto& [rule, reason] : misfits) std::cerr << error_line(rule, reason) << "\n";
+  return misfits.empty();
+}
+
 ExitCode run_verify(const RulesArguments& arguments) {
   if (!arguments.file.empty() && arguments.write)
     return report_error({ErrorKind::bad_input, "--write is for the rules of the folder"});
@@ -184,7 +194,9 @@ ExitCode run_verify(const RulesArguments& arguments) {
   if (const auto written = write_results(arguments, *verification); !written)
     return report_error(written.error());
   print_verification(*verification, arguments.json, arguments.options.reprove_axioms);
-  return verification->complete() ? ExitCode::done : ExitCode::check_failed;
+  const auto fit = certificates_fit(arguments);
+  if (!fit) return report_error(fit.error());
+  return *fit && verification->complete() ? ExitCode::done : ExitCode::check_failed;
 }
 
 ExitCode run_list(const RulesArguments& arguments) {

@@ -34,8 +34,7 @@ std::strong_ordering compare(const Atoms& a, const Atoms& b) {
   return std::strong_ordering::equal;
 }
 
-Atoms multiply(const Atoms& a,
-                                  const Atoms& b) {
+Atoms multiply(const Atoms& a, const Atoms& b) {
   Atoms product;
   product.reserve(a.size() + b.size());
   std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(product),
@@ -44,8 +43,7 @@ Atoms multiply(const Atoms& a,
 }
 
 /// a / b as monomials, if b divides a.
-std::optional<Atoms> divide(const Atoms& a,
-                                               const Atoms& b) {
+std::optional<Atoms> divide(const Atoms& a, const Atoms& b) {
   Atoms quotient;
   std::size_t j = 0;
   for (const AtomPointer& atom : a) {
@@ -287,13 +285,11 @@ std::optional<Dimension> exact_div(const Dimension& a, const Dimension& b) {
   for (std::size_t step = 0; step <= term_limit + 1; ++step) {
     if (remainder.is(0)) return quotient;
     const std::int64_t divisor = constant_divisor ? b.offset() : b.terms().front().coefficient;
-    const Atoms divisor_atoms =
-        constant_divisor ? Atoms{} : b.terms().front().atoms;
+    const Atoms divisor_atoms = constant_divisor ? Atoms{} : b.terms().front().atoms;
     const bool constant_remainder = remainder.is_constant();
     const std::int64_t leading =
         constant_remainder ? remainder.offset() : remainder.terms().front().coefficient;
-    const Atoms leading_atoms =
-        constant_remainder ? Atoms{} : remainder.terms().front().atoms;
+    const Atoms leading_atoms = constant_remainder ? Atoms{} : remainder.terms().front().atoms;
     auto atoms = divide(leading_atoms, divisor_atoms);
     if (!atoms || (divisor == -1 && leading == INT64_MIN) || leading % divisor != 0)
       return std::nullopt;

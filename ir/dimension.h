@@ -30,7 +30,7 @@ class Dimension {
   struct Atom;                                      // a symbol, or a non-linear function; below
   using AtomPointer = std::shared_ptr<const Atom>;  // immutable, compared by structure
   using Atoms = absl::InlinedVector<AtomPointer, 2>;
-  struct Term {                                     // coefficient · product of atoms (sorted)
+  struct Term {  // coefficient · product of atoms (sorted)
     Atoms atoms;
     std::int64_t coefficient = 0;
   };

@@ -29,6 +29,7 @@ ProofRecord record_of(const Substitution& rule, const Proved& proved, const Axio
   for (const RuleGroup& group : rule.groups)
     record.groups.push_back(fmt::format("{}:{}..{}", group.name, group.minimum, group.maximum));
   record.axioms = proved.axioms;
+  if (!proved.certificate.empty()) record.certificate = certificate_digest(proved.certificate);
   return record;
 }
 
@@ -138,7 +139,8 @@ Result<DatabaseVerification> verify(const std::filesystem::path& directory,
       return bad_input(fmt::format("'{}' stands among the axioms, but is a rule", axiom.name));
   DatabaseVerification result;
   LEMMA_RETURN_IF_ERROR(prove_axioms(directory, options, axioms, result));
-  const AxiomSet set(std::move(axioms));
+  LEMMA_ASSIGN_OR_RETURN(RoundingTable rounding, read_rounding_table(directory));
+  const AxiomSet set(std::move(axioms), std::move(rounding));
   result.axioms = set.axioms().size();
   result.refused_axioms.insert(result.refused_axioms.end(), set.refused().begin(),
                                set.refused().end());
@@ -204,6 +206,24 @@ Result<void> write_certificates(const std::filesystem::path& folder,
     LEMMA_RETURN_IF_ERROR(replace_file(folder / (rule.name + ".certificate"), proved->certificate));
   }
   return replace_file(folder / "proved.rules", rules);
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> certificate_misfits(
+    const std::filesystem::path& directory) {
+  const std::filesystem::path file = directory / "substitutions.proofs";
+  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<ProofRecord> records,
+                         parse_proof_file(contents, file.string()));
+  std::vector<std::pair<std::string, std::string>> result;
+  for (const ProofRecord& record : records) {
+    const auto certificate =
+        read_text_file(directory / "certificates" / (record.rule + ".certificate"));
+    if (!certificate)
+      result.emplace_back(record.rule, certificate.error().message);
+    else if (record.certificate != certificate_digest(*certificate))
+      result.emplace_back(record.rule, "the certificate is not the one that was recorded");
+  }
+  return result;
 }
 
 Result<void> write_proofs(const std::filesystem::path& directory,

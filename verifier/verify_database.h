@@ -61,6 +61,10 @@ Result<DatabaseVerification> verify_candidates(const std::filesystem::path& dire
 Result<void> write_certificates(const std::filesystem::path& folder,
                                 const DatabaseVerification& verification);
 
+/// Rules of the folder rules/ whose certificate is not the one on record, with the reason.
+Result<std::vector<std::pair<std::string, std::string>>> certificate_misfits(
+    const std::filesystem::path& directory);
+
 /// The contents of substitutions.proofs: a record for each proved rule.
 std::string proof_file_text(const DatabaseVerification& verification);
 /// Replaces rules/axioms.proofs, the files rules/certificates/*.certificate and

@@ -13,9 +13,6 @@
 namespace lemma::checker {
 namespace {
 
-constexpr std::string_view classes[] = {"unknown", "bitwise", "reassociation", "distributive",
-                                        "unsafe"};
-
 /// Lines one by one; every character of the text belongs to a line that ends.
 class Lines {
  public:
@@ -117,6 +114,16 @@ Result<void> parse_cases(Lines& lines, Certificate& certificate) {
 
 }  // namespace
 
+Result<void> check_rounding(const Certificate& certificate, const RoundingTable& table) {
+  std::vector<std::string> used;
+  for (const Chain& chain : certificate.chains)
+    for (const Step& step : chain) used.push_back(step.axiom->name);
+  const RoundingClass worst = worst_of(used, table);
+  if (worst == certificate.rounding) return {};
+  return bad_input(fmt::format("its class is {}, by its axioms, not {}", name(worst),
+                               name(certificate.rounding)));
+}
+
 std::vector<const Substitution*> used_by(const Certificate& certificate) {
   std::vector<const Substitution*> result = {&certificate.terms};
   for (const Chain& chain : certificate.chains)
@@ -179,8 +186,9 @@ Result<Certificate> parse_certificate(std::string_view text, const AxiomTable& a
   LEMMA_RETURN_IF_ERROR(parse_rule(lines, result));
   LEMMA_ASSIGN_OR_RETURN(const auto uses, parse_uses(lines, axioms, digests));
   LEMMA_ASSIGN_OR_RETURN(const std::string_view rounding, lines.take("class "));
-  if (std::find(std::begin(classes), std::end(classes), rounding) == std::end(classes))
-    return bad_input(fmt::format("'{}' is no class of rounding", rounding));
+  const auto rounding_class = rounding_class_named(rounding);
+  if (!rounding_class) return bad_input(fmt::format("'{}' is no class of rounding", rounding));
+  result.rounding = *rounding_class;
   LEMMA_ASSIGN_OR_RETURN(result.witness, lines.take("witness"));
   LEMMA_RETURN_IF_ERROR(parse_chains(lines, axioms, result));
   LEMMA_RETURN_IF_ERROR(parse_cases(lines, result));

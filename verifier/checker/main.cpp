@@ -62,11 +62,16 @@ struct Outcome {
   std::size_t certificates = 0, cases = 0, steps = 0;
 };
 
-Result<Outcome> check_file(const files::path& file, const checker::AxiomTable& axioms,
-                           Digests& digests) {
+struct Axioms {
+  checker::AxiomTable table;
+  RoundingTable rounding;
+};
+
+Result<Outcome> check_file(const files::path& file, const Axioms& axioms, Digests& digests) {
   LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
   LEMMA_ASSIGN_OR_RETURN(const checker::Certificate certificate,
-                         checker::parse_certificate(contents, axioms, digests));
+                         checker::parse_certificate(contents, axioms.table, digests));
+  LEMMA_RETURN_IF_ERROR(checker::check_rounding(certificate, axioms.rounding));
   LEMMA_RETURN_IF_ERROR(checker::check(certificate));
   Outcome result{certificate.rule, 1, certificate.cases.size()};
   for (const auto& [claim, chain] : certificate.cases)
@@ -76,7 +81,7 @@ Result<Outcome> check_file(const files::path& file, const checker::AxiomTable& a
 
 /// Files are handed out one by one; each outcome goes to its own place.
 std::vector<Result<Outcome>> check_all(const std::vector<files::path>& certificates,
-                                       const checker::AxiomTable& axioms) {
+                                       const Axioms& axioms) {
   std::vector<Result<Outcome>> outcomes(certificates.size());
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
@@ -98,10 +103,11 @@ Result<Code> run(const std::vector<std::string>& words) {
   if (!arguments.rules.empty()) {
     LEMMA_ASSIGN_OR_RETURN(rules, read_substitutions(arguments.rules, ".rules"));
   }
-  checker::AxiomTable table;
+  Axioms table;
+  LEMMA_ASSIGN_OR_RETURN(table.rounding, read_rounding_table(arguments.axioms / ".."));
   for (const Substitution& axiom : axioms) {
     if (!axiom.is_axiom) return bad_input(fmt::format("'{}' is a rule, no axiom", axiom.name));
-    table[axiom.name] = &axiom;
+    table.table[axiom.name] = &axiom;
   }
   Outcome totals;
   std::size_t failed = 0;

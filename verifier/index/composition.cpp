@@ -461,8 +461,8 @@ class Composer {
         Term whole = term;
         whole.bound.insert(whole.bound.begin(), body.bound.begin(), body.bound.end());
         whole.domain = both(term.domain, piece.guard);
-        result = add(result,
-                     without_idle_variables(without_single_values(std::move(whole)), names_));
+        result =
+            add(result, without_idle_variables(without_single_values(std::move(whole)), names_));
       }
     return {{always(), std::move(result)}};
   }

@@ -27,13 +27,12 @@ void note_size(Known& known, const PartialApplication& given) {
     DimensionBindings first;
     for (const auto& [name, count] : symbols)
       if (name.starts_with("_k")) first[name] = 0;
-    known.add(disjunction({negation(substitute(given.guard, first)),
-                           less(0, lemma::substitute(size, first))}));
+    known.add(disjunction(
+        {negation(substitute(given.guard, first)), less(0, lemma::substitute(size, first))}));
   }
 }
 
-bool is_given(const Known& known, const PartialApplication& wanted,
-                     const ComposedOutput& left) {
+bool is_given(const Known& known, const PartialApplication& wanted, const ComposedOutput& left) {
   std::vector<Formula> guards;
   std::vector<Formula> facts = known.facts();
   facts.push_back(wanted.guard);
@@ -74,11 +73,11 @@ bool is_positive_factor(const Known& known, const Factor& factor) {
 
 /// Of sums it is asked that they are not empty.
 bool is_positive_term(const Known& known, const Term& term) {
-  const bool positive = term.coefficient > 0 && is_always(term.domain) &&
-                        std::all_of(term.factors.begin(), term.factors.end(),
-                                    [&known](const FactorPointer& factor) {
-                                      return is_positive_factor(known, *factor);
-                                    });
+  const bool positive =
+      term.coefficient > 0 && is_always(term.domain) &&
+      std::all_of(term.factors.begin(), term.factors.end(), [&known](const FactorPointer& factor) {
+        return is_positive_factor(known, *factor);
+      });
   if (!positive) return false;
   std::vector<Formula> sizes;
   for (const Bound& variable : term.bound) sizes.push_back(less(0, variable.extent));
@@ -101,8 +100,8 @@ bool is_nonnegative_value(const Known& known, const Polynomial& value) {
         continue;
       }
       const Factor& factor = *term.factors[i];
-      const bool is_size_of = factor.kind == Factor::Kind::function &&
-                              factor.function == ScalarFunction::absolute;
+      const bool is_size_of =
+          factor.kind == Factor::Kind::function && factor.function == ScalarFunction::absolute;
       if (!is_size_of && !is_positive_factor(known, factor)) return false;
     }
     return true;
@@ -141,26 +140,24 @@ std::optional<std::set<std::string>> factors_of(const PartialApplication& applic
 
 /// Each factor of the argument is by itself an argument of the function on the left side.
 bool is_product_of_given(const Known& known, const PartialApplication& wanted,
-                                const ComposedOutput& left) {
+                         const ComposedOutput& left) {
   const Polynomial& argument = wanted.argument;
   if (wanted.is_bound || argument.terms.size() != 1 || !argument.terms[0].is_plain() ||
       argument.terms[0].coefficient < 0)
     return false;
   const std::vector<FactorPointer>& factors = argument.terms[0].factors;
   return std::all_of(factors.begin(), factors.end(), [&](const FactorPointer& factor) {
-    return std::any_of(left.partial.begin(), left.partial.end(),
-                       [&](const PartialApplication& other) {
-                         return other.function == wanted.function &&
-                                other.argument.text == factor->text && !other.is_bound &&
-                                known.implies(other.guard);
-                       });
+    return std::any_of(
+        left.partial.begin(), left.partial.end(), [&](const PartialApplication& other) {
+          return other.function == wanted.function && other.argument.text == factor->text &&
+                 !other.is_bound && known.implies(other.guard);
+        });
   });
 }
 
 /// 1 / (a * b) is defined where 1 / a and 1 / b are, and the root of a * b where those of a and b
 /// are; and 1 / a where 1 / (a * b) is.
-bool follows(const Known& known, const PartialApplication& wanted,
-                    const ComposedOutput& left) {
+bool follows(const Known& known, const PartialApplication& wanted, const ComposedOutput& left) {
   if (wanted.function == "sqrt") return is_product_of_given(known, wanted, left);
   if (wanted.function != "inverse") return false;
   const auto needed = factors_of(wanted);
@@ -176,7 +173,7 @@ bool follows(const Known& known, const PartialApplication& wanted,
 }  // namespace
 
 std::optional<std::string> check_definedness(Known known, const ComposedOutput& left,
-                               const ComposedOutput& right) {
+                                             const ComposedOutput& right) {
   for (const PartialApplication& given : left.partial) note_size(known, given);
   for (const PartialApplication& wanted : right.partial)
     if (!is_given(known, wanted, left) && !is_surely_defined(known, wanted) &&

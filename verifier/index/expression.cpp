@@ -341,9 +341,7 @@ std::pair<std::vector<FactorPointer>, Term> without_exponentials(const Term& ter
 }
 
 /// The one term, if it is a sum or product with a coefficient of 1.
-bool is_one_term(const Polynomial& a) {
-  return a.terms.size() == 1 && a.terms[0].coefficient == 1;
-}
+bool is_one_term(const Polynomial& a) { return a.terms.size() == 1 && a.terms[0].coefficient == 1; }
 
 Polynomial inverse_of_unit(const Term& term) {
   Names none;  // inverses of plain terms bind nothing
@@ -390,9 +388,9 @@ Polynomial apply(ScalarFunction function, const Polynomial& a) {
   if (function == ScalarFunction::reciprocal) return inverse(a);
   if (function == ScalarFunction::exp && a.terms.empty()) return number(1);
   if (function == ScalarFunction::exp)
-    if (const Factor* factor = only_factor(a);
-        factor != nullptr && factor->kind == Kind::function &&
-        factor->function == ScalarFunction::log)
+    if (const Factor* factor = only_factor(a); factor != nullptr &&
+                                               factor->kind == Kind::function &&
+                                               factor->function == ScalarFunction::log)
       return factor->arguments[0];
   if (function == ScalarFunction::log)
     if (const Factor* factor = only_factor(a); factor != nullptr) {
