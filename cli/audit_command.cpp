@@ -14,6 +14,7 @@
 #include "cli/table.h"
 #include "ir/rule_database.h"
 #include "verifier/checker/replay.h"
+#include "verifier/prover/counterexample.h"
 
 namespace lemma {
 namespace {
@@ -24,6 +25,7 @@ struct AuditArguments {
   std::string directory;  // empty: the shipped one
   std::vector<std::string> rules;
   std::string axiom;
+  std::vector<std::string> counterexamples;  // files
   std::string chosen;  // a case: its number, or what stands between "case" and "->"
   bool all_cases = false, json = false;
 };
@@ -229,6 +231,40 @@ ExitCode audit_rules(const AuditArguments& arguments, const std::vector<Audit>& 
   return code;
 }
 
+// ---- Counterexamples --------------------------------------------------------------------------
+
+Result<verifier::ReplayedCounterexample> read_counterexample(const std::string& file) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
+  return verifier::replay_counterexample(contents);
+}
+
+/// Evaluates both sides of each again, and shows what is found.
+ExitCode audit_counterexamples(const AuditArguments& arguments) {
+  ExitCode code = ExitCode::done;
+  Json list = Json::array();
+  for (const std::string& file : arguments.counterexamples) {
+    const auto replayed = read_counterexample(file);
+    if (!replayed)
+      return report_error({ErrorKind::bad_input, file + ": " + replayed.error().message});
+    if (!replayed->holds()) code = ExitCode::check_failed;
+    const std::string found = replayed->found.empty() ? "both sides are equal" : replayed->found;
+    list.push_back({{"rule", replayed->rule.name},
+                    {"values", replayed->values},
+                    {"inputs", replayed->inputs},
+                    {"claimed", replayed->difference},
+                    {"found", found},
+                    {"holds", replayed->holds()}});
+    if (arguments.json) continue;
+    std::cout << text(replayed->rule) << "at " << replayed->values << "\n";
+    for (const std::string& input : replayed->inputs) std::cout << "  " << input << "\n";
+    std::cout << fmt::format("evaluated now: {}\n", found);
+    if (!replayed->holds()) std::cout << fmt::format("the file says: {}\n", replayed->difference);
+    std::cout << "\n";
+  }
+  if (arguments.json) std::cout << Json({{"counterexamples", list}}).dump(2) << "\n";
+  return code;
+}
+
 Result<std::vector<const Substitution*>> chosen_rules(const AuditArguments& arguments,
                                                       const Database& database) {
   std::vector<const Substitution*> result;
@@ -245,6 +281,7 @@ Result<std::vector<const Substitution*>> chosen_rules(const AuditArguments& argu
 }
 
 ExitCode run_audit(const AuditArguments& arguments) {
+  if (!arguments.counterexamples.empty()) return audit_counterexamples(arguments);
   const std::filesystem::path directory = arguments.directory.empty()
                                               ? data_directory() / "rules"
                                               : std::filesystem::path(arguments.directory);
@@ -274,6 +311,8 @@ void add_audit_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("rule", arguments->rules, "rules to show; none: a table of all");
   command->add_option("--rules", arguments->directory, "folder of axioms, rules and certificates");
   command->add_option("--axiom", arguments->axiom, "which proofs rest on this axiom");
+  command->add_option("--counterexample", arguments->counterexamples,
+                      "files of `lemma rules verify --counterexamples`: evaluate both sides again");
   auto* chosen = command->add_option("--case", arguments->chosen,
                                      "the case to show: its number, or its values (A=[A.0])");
   command->add_flag("--all-cases", arguments->all_cases, "show all cases")->excludes(chosen);

@@ -31,6 +31,7 @@ struct RulesArguments {
   std::string file;          // rules to verify instead of those of the folder
   std::string verdicts;      // file for one JSON line a rule
   std::string certificates;  // folder for those of the rules of `file`
+  std::string counterexamples;
   bool write = false, json = false;
   verifier::VerifyOptions options;
 };
@@ -171,6 +172,8 @@ Result<void> write_results(const RulesArguments& arguments,
     LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.verdicts, verdict_lines(verification)));
   if (!arguments.certificates.empty())
     LEMMA_RETURN_IF_ERROR(verifier::write_certificates(arguments.certificates, verification));
+  if (!arguments.counterexamples.empty())
+    LEMMA_RETURN_IF_ERROR(verifier::write_counterexamples(arguments.counterexamples, verification));
   if (arguments.write)
     LEMMA_RETURN_IF_ERROR(verifier::write_proofs(directory_of(arguments), verification));
   return {};
@@ -259,6 +262,8 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
                      "rules to decide instead, under conditions where they need some");
   verify->add_option("--certificates", arguments->certificates,
                      "folder for the certificates, and the rules with their conditions");
+  verify->add_option("--counterexamples", arguments->counterexamples,
+                     "folder for counterexamples, which `lemma audit --counterexample` replays");
   verify->add_flag("--write", arguments->write, "record the proofs; rules without one do not load");
   verify->add_flag("--axioms", arguments->options.reprove_axioms,
                    "prove all axioms anew from the operators' definitions, and list the proofs");

@@ -208,6 +208,23 @@ Result<void> write_certificates(const std::filesystem::path& folder,
   return replace_file(folder / "proved.rules", rules);
 }
 
+Result<void> write_counterexamples(const std::filesystem::path& folder,
+                                   const DatabaseVerification& verification) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return bad_input(fmt::format("cannot make '{}': {}", folder.string(), error.message()));
+  for (const VerifiedRule& rule : verification.rules) {
+    const auto* refuted = std::get_if<Refuted>(&rule.verdict);
+    if (refuted == nullptr && !rule.added.empty())
+      refuted = std::get_if<Refuted>(&rule.unconditional);
+    if (refuted != nullptr)
+      LEMMA_RETURN_IF_ERROR(
+          replace_file(folder / (rule.name + ".counterexample"), refuted->record));
+  }
+  return {};
+}
+
 Result<std::vector<std::pair<std::string, std::string>>> certificate_misfits(
     const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / "substitutions.proofs";

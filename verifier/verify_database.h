@@ -61,6 +61,11 @@ Result<DatabaseVerification> verify_candidates(const std::filesystem::path& dire
 Result<void> write_certificates(const std::filesystem::path& folder,
                                 const DatabaseVerification& verification);
 
+/// Makes the folder: a file NAME.counterexample for each rule that is refuted, or that holds only
+/// under a condition that was found.
+Result<void> write_counterexamples(const std::filesystem::path& folder,
+                                   const DatabaseVerification& verification);
+
 /// Rules of the folder rules/ whose certificate is not the one on record, with the reason.
 Result<std::vector<std::pair<std::string, std::string>>> certificate_misfits(
     const std::filesystem::path& directory);
