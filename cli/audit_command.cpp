@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <iostream>
 #include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/audit_pages.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/proof_text.h"
@@ -26,6 +28,7 @@ struct AuditArguments {
   std::vector<std::string> rules;
   std::string axiom;
   std::vector<std::string> counterexamples;  // files
+  std::string pages;                         // folder for HTML
   std::string chosen;  // a case: its number, or what stands between "case" and "->"
   bool all_cases = false, json = false;
 };
@@ -36,6 +39,7 @@ struct Audit {
   checker::Certificate certificate;
   std::size_t steps = 0;
   std::map<std::string, std::size_t> axioms;  // names, and how many steps use them
+  double seconds = 0;
 };
 
 struct Database {
@@ -78,8 +82,10 @@ std::vector<Audit> audit_all(const std::vector<const Substitution*>& rules,
   for (const Substitution* rule : rules) {
     Audit& one = result.emplace_back();
     one.rule = rule->name;
+    const auto begin = std::chrono::steady_clock::now();
     if (auto held = audit(*rule, directory, database, digests, one); !held)
       one.failure = std::move(held.error().message);
+    one.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
   return result;
 }
@@ -280,6 +286,28 @@ Result<std::vector<const Substitution*>> chosen_rules(const AuditArguments& argu
   return result;
 }
 
+// ---- Pages ------------------------------------------------------------------------------------
+
+Result<void> write_pages(const AuditArguments& arguments,
+                         const std::vector<const Substitution*>& rules,
+                         const std::vector<Audit>& audits, const Database& database) {
+  std::vector<AuditedRule> pages;
+  for (std::size_t i = 0; i < audits.size(); ++i) {
+    AuditedRule& one = pages.emplace_back();
+    one.rule = rules[i];
+    one.failure = audits[i].failure;
+    one.axioms = audits[i].axioms;
+    one.steps = audits[i].steps;
+    one.seconds = audits[i].seconds;
+    one.rounding = rounding_of(audits[i], database);
+    if (!one.failure.empty()) continue;
+    one.certificate = &audits[i].certificate;
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(*rules[i]));
+    one.shown_case = telling_case(cases);
+  }
+  return write_audit_pages(arguments.pages, pages, database.axioms, database.rounding);
+}
+
 ExitCode run_audit(const AuditArguments& arguments) {
   if (!arguments.counterexamples.empty()) return audit_counterexamples(arguments);
   const std::filesystem::path directory = arguments.directory.empty()
@@ -290,6 +318,9 @@ ExitCode run_audit(const AuditArguments& arguments) {
   const auto rules = chosen_rules(arguments, *database);
   if (!rules) return report_error(rules.error());
   const std::vector<Audit> audits = audit_all(*rules, directory, *database);
+  if (!arguments.pages.empty())
+    if (const auto written = write_pages(arguments, *rules, audits, *database); !written)
+      return report_error(written.error());
   if (!arguments.axiom.empty()) return audit_axiom(arguments, audits, *database);
   if (!arguments.rules.empty()) return audit_rules(arguments, audits, *database);
   Json list = Json::array();
@@ -313,6 +344,8 @@ void add_audit_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--axiom", arguments->axiom, "which proofs rest on this axiom");
   command->add_option("--counterexample", arguments->counterexamples,
                       "files of `lemma rules verify --counterexamples`: evaluate both sides again");
+  command->add_option("--html", arguments->pages,
+                      "folder for a page about each rule and axiom, with an index");
   auto* chosen = command->add_option("--case", arguments->chosen,
                                      "the case to show: its number, or its values (A=[A.0])");
   command->add_flag("--all-cases", arguments->all_cases, "show all cases")->excludes(chosen);
