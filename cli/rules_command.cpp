@@ -13,6 +13,7 @@
 #include "cli/error_line.h"
 #include "cli/rules_build.h"
 #include "cli/rules_exchange.h"
+#include "cli/rules_generate.h"
 #include "cli/table.h"
 #include "ir/rule_database.h"
 #include "verifier/conditions/infer.h"
@@ -270,6 +271,7 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
 
   add_rules_build(*command, exit_code);
   add_rules_exchange(*command, exit_code);
+  add_rules_generate(*command, exit_code);
 }
 
 }  // namespace lemma

@@ -1,0 +1,148 @@
+#include "cli/rules_generate.h"
+
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/atomic_file.h"
+#include "cli/data_directory.h"
+#include "cli/error_line.h"
+#include "generator/generate.h"
+
+namespace lemma {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct GenerateArguments {
+  std::string set, output, refuted;
+  bool json = false;
+  generator::GenerateOptions options;
+};
+
+/// A name of a shipped set, or a file.
+std::filesystem::path file_of(const std::string& set) {
+  if (set.find('/') != std::string::npos || set.ends_with(".set")) return set;
+  return data_directory() / "rules" / "operator_sets" / (set + ".set");
+}
+
+Result<generator::OperatorSet> read_set(const std::string& name) {
+  const std::filesystem::path file = file_of(name);
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error))
+    return bad_input(fmt::format("{}: there is no such operator set", file.string()));
+  std::ifstream stream(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  if (!stream) return bad_input(fmt::format("{}: cannot be read", file.string()));
+  return generator::parse_operator_set(text, file.string());
+}
+
+struct Usage {
+  double seconds = 0;
+  long peak_bytes = 0;
+};
+Usage usage_so_far() {
+  struct rusage usage {};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return {seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss * 1024};
+}
+
+Json figures(const generator::OperatorSet& set, const generator::GenerateReport& report) {
+  const Usage usage = usage_so_far();
+  Json by_cost = Json::array();
+  for (std::size_t i = 1; i < report.terms.evaluated_by_cost.size(); ++i)
+    if (report.terms.evaluated_by_cost[i] > 0) by_cost.push_back(report.terms.evaluated_by_cost[i]);
+  return {{"set", set.name},
+          {"graphs", report.graphs},
+          {"terms", report.terms.evaluated},
+          {"terms_by_operators", by_cost},
+          {"classes", report.terms.classes},
+          {"groups", report.groups},
+          {"equal_terms", report.equal_terms},
+          {"derived", report.derived},
+          {"key_collisions", report.terms.collisions},
+          {"refuted_by_other_sizes", report.refuted},
+          {"no_rule", report.not_written},
+          {"candidates", report.candidates},
+          {"several_outputs", report.several_outputs},
+          {"candidates_by_generality", report.by_generality},
+          {"cpu_seconds", usage.seconds},
+          {"peak_rss_bytes", usage.peak_bytes}};
+}
+
+std::string text_of(const generator::OperatorSet& set, const GenerateArguments& arguments,
+                    const std::vector<Substitution>& rules) {
+  std::string result =
+      fmt::format("# Candidates of the operator set {}, up to {} operators: {}. Not proved.\n",
+                  set.name, arguments.options.most_operators, rules.size());
+  for (const Substitution& rule : rules) result += "\n" + text(rule);
+  return result;
+}
+
+Result<void> run(GenerateArguments arguments) {
+  LEMMA_ASSIGN_OR_RETURN(const generator::OperatorSet set, read_set(arguments.set));
+  if (!arguments.json)
+    arguments.options.progress = [last = std::string(), shown = 0](std::string_view stage,
+                                                                   double part) mutable {
+      const int percent = static_cast<int>(part * 100);
+      if (stage == last && percent < shown + 10) return;
+      last = stage;
+      shown = percent;
+      std::cerr << fmt::format("lemma: {}: {}%\n", stage, percent);
+    };
+  LEMMA_ASSIGN_OR_RETURN(const generator::Generated generated,
+                         generator::generate(set, arguments.options));
+  LEMMA_RETURN_IF_ERROR(
+      write_file_atomically(arguments.output, text_of(set, arguments, generated.rules)));
+  if (!arguments.refuted.empty()) {
+    std::string lines;
+    for (const auto& one : generated.report.examples)
+      lines += fmt::format("{}\n  {}\n", one.text, one.reason);
+    LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.refuted, lines));
+  }
+  const Json totals = figures(set, generated.report);
+  if (arguments.json) {
+    std::cout << totals.dump(2) << "\n";
+    return {};
+  }
+  for (const auto& [name, value] : totals.items())
+    std::cout << fmt::format("{}: {}\n", name, value.dump());
+  return {};
+}
+
+}  // namespace
+
+void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
+  auto* command = rules_command.add_subcommand(
+      "generate", "enumerate the terms of an operator set; equal ones become candidate rules");
+  auto arguments = std::make_shared<GenerateArguments>();
+  command->add_option("--set", arguments->set, "name of a shipped operator set, or a file")
+      ->required();
+  command->add_option("--max-ops", arguments->options.most_operators, "operators of a term")
+      ->check(CLI::Range(1, 4));
+  command->add_option("-o,--output", arguments->output, "file for the candidates")->required();
+  command->add_option("--refuted", arguments->refuted,
+                      "file for examples of what held for the enumerated sizes only");
+  command->add_option("--threads", arguments->options.threads, "threads to use")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--memory", arguments->options.memory,
+                      "bytes of keys to hold; more go to files beside the output");
+  command->add_option("--seed", arguments->options.seed, "of the inputs' contents");
+  command->add_flag("--json", arguments->json, "print one JSON object with the figures");
+  command->callback([arguments, &exit_code] {
+    const auto done = run(*arguments);
+    exit_code = done ? ExitCode::done : report_error(done.error());
+  });
+}
+
+}  // namespace lemma

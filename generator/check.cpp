@@ -1,0 +1,135 @@
+// Evaluation of rules at other sizes than those enumerated.
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "generator/symbolic.h"
+#include "generator/tape.h"
+#include "ir/interpreter/random.h"
+#include "ir/substitution_use.h"
+
+namespace lemma::generator {
+namespace {
+
+constexpr std::size_t wanted_instances = 4, attempts = 24;
+constexpr std::int64_t most_elements = 200;  // of a value
+
+/// One choice of sizes and contents.
+class SizedInstance {
+ public:
+  SizedInstance(const Substitution& rule, std::uint64_t seed) : rule_(rule), seed_(seed) {
+    for (const std::string& name : variable_names(rule)) {
+      const std::int64_t size = 1 + static_cast<std::int64_t>(word() % 4) % 3 +
+                                static_cast<std::int64_t>(word() % 5 == 0 ? 1 : 0);
+      const bool is_parameter =
+          std::any_of(rule.parameters.begin(), rule.parameters.end(),
+                      [&name](const RuleParameter& p) { return p.name == name; });
+      if (is_parameter)
+        bindings_.parameters[name] = Dimension(size);
+      else
+        bindings_.dimensions[name] = size;
+      text_ += fmt::format("{}{} = {}", text_.empty() ? "" : ", ", name, size);
+    }
+  }
+
+  /// Nothing if the left side is not well typed, or too large.
+  std::optional<std::string> difference() {
+    Graph graph;
+    std::vector<ValueId> inputs;
+    for (const RuleInput& input : rule_.inputs) {
+      Shape shape;
+      for (const RuleExpression& item : input.shape) {
+        const auto size = evaluate_dimension(item, bindings_);
+        if (!size || !size->is_constant()) return std::nullopt;
+        shape.push_back(*size);
+      }
+      if (!has_sizes(shape)) return std::nullopt;
+      inputs.push_back(*graph.add_input(input.name, {DataType::f32, shape}));
+    }
+    if (!conditions_hold(rule_, bindings_)) return std::nullopt;
+    const auto left = instantiate(rule_, rule_.left, inputs, bindings_, graph);
+    if (!left || !is_small(graph)) return std::nullopt;
+    const auto right = instantiate(rule_, rule_.right, inputs, bindings_, graph);
+    if (!right)
+      return fmt::format("for {} the right side is undefined: {}", text_, right.error().message);
+    for (std::size_t i = 0; i < left->size(); ++i) {
+      if (graph.type((*left)[i]) != graph.type((*right)[i]))
+        return fmt::format("for {} the types are {} and {}", text_, text(graph.type((*left)[i])),
+                           text(graph.type((*right)[i])));
+      (void)graph.add_output(fmt::format("l{}", i), (*left)[i]);
+      (void)graph.add_output(fmt::format("r{}", i), (*right)[i]);
+    }
+    return compare(graph);
+  }
+
+ private:
+  std::uint64_t word() { return interpreter::random_word(seed_, 0, counter_++); }
+
+  static bool is_small(const Graph& graph) {
+    for (std::uint32_t v = 0; v < graph.value_count(); ++v) {
+      const Dimension count = element_count(*graph.type({v}).shape);
+      if (!count.is_constant() || count.offset() > most_elements || count.offset() < 1)
+        return false;
+    }
+    return true;
+  }
+
+  std::optional<std::string> compare(const Graph& graph) {
+    const auto tape = make_tape(graph);
+    if (!tape) return std::nullopt;
+    std::vector<std::vector<long double>> contents;
+    for (const std::uint32_t size : tape->operand_sizes) {
+      std::vector<long double>& values = contents.emplace_back();
+      for (std::uint32_t i = 0; i < size; ++i) {
+        const std::uint64_t random = word();
+        const long double magnitude = static_cast<long double>(1 + random % 40) / 16;
+        values.push_back((random >> 32U) % 2 == 0 ? magnitude : -magnitude);
+      }
+    }
+    const auto outputs = run_once(*tape, contents);
+    for (std::size_t i = 0; i + 1 < outputs.size(); i += 2)
+      if (!are_equal(outputs[i], outputs[i + 1]))
+        return fmt::format("for {} output {} differs", text_, i / 2);
+    return std::string();
+  }
+
+  static bool are_equal(const std::vector<long double>& a, const std::vector<long double>& b) {
+    long double largest = 1;
+    for (const std::vector<long double>* side : {&a, &b})
+      for (const long double x : *side)
+        if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+      if (!(std::abs(a[i] - b[i]) <= largest * 0x1p-44L)) return false;
+    }
+    return true;
+  }
+
+  const Substitution& rule_;
+  std::uint64_t seed_;
+  std::uint64_t counter_ = 0;
+  RuleBindings bindings_;
+  std::string text_;
+};
+
+}  // namespace
+
+CheckResult check_at_other_sizes(const Substitution& rule, std::uint64_t seed) {
+  CheckResult result;
+  const Substitution backwards = reversed(rule);
+  for (std::size_t i = 0; i < attempts && result.instances < wanted_instances; ++i) {
+    const bool backward = rule.bidirectional && i % 2 == 1;
+    const auto difference =
+        SizedInstance(backward ? backwards : rule, seed * 1000 + i).difference();
+    if (!difference) continue;
+    ++result.instances;
+    if (difference->empty()) continue;
+    result.counterexample = *difference;
+    break;
+  }
+  return result;
+}
+
+}  // namespace lemma::generator

@@ -1,0 +1,45 @@
+#pragma once
+// What the rules found so far say about terms of the table: one step with a rule at the top of a
+// term, below which equal classes stand for each other. What follows in this way from smaller rules
+// is not written again.
+
+#include <functional>
+
+#include "generator/candidate.h"
+#include "ir/substitution.h"
+
+namespace lemma::generator {
+
+class RuleMemory {
+ public:
+  explicit RuleMemory(const TermTable& table) : table_(table), by_operator_(count_outputs(table)) {}
+
+  void add(Candidate candidate, Substitution rule);
+  std::size_t size() const { return rules_.size(); }
+
+  /// What a term is equal to: a node that is kept, or one like it that is not.
+  using Found = std::function<void(const TermNode& equal, std::optional<TermNodeId> kept)>;
+  /// Applies the rules from the given one on at the top of the term. Stops where `found` asks.
+  void apply(const TermNode& term, std::size_t first_rule, const Found& found) const;
+
+  /// Whether a rule with several outputs is known that turns these terms into the outputs of `node`.
+  bool merges(const std::vector<TermNode>& terms, const std::vector<TermNode>& outputs) const;
+
+ private:
+  struct Direction {
+    std::size_t rule = 0;
+    bool forward = true;
+  };
+  class Match;
+
+  static std::size_t count_outputs(const TermTable& table) { return table.set().operators.size(); }
+  bool is_typed(std::size_t rule, const std::vector<ClassId>& classes) const;
+
+  const TermTable& table_;
+  std::vector<Candidate> rules_;
+  std::vector<Substitution> symbolic_;
+  std::vector<std::vector<std::uint32_t>> set_inputs_;  // by rule, by input of the rule
+  std::vector<std::vector<Direction>> by_operator_;     // of the top of the side to match
+};
+
+}  // namespace lemma::generator

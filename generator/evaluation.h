@@ -1,0 +1,85 @@
+#pragma once
+// Running plans on many operands at once.
+
+#include <cmath>
+#include <vector>
+
+#include "generator/applications.h"
+#include "generator/terms.h"
+
+namespace lemma::generator {
+
+/// What the evaluator reads of a table.
+struct ClassValues {
+  const std::vector<double>* values = nullptr;
+  const std::vector<std::size_t>* offsets = nullptr;
+  const std::vector<double>* weights = nullptr;
+};
+
+/// Runs one plan on up to tape_lanes tuples of operands. One evaluator per thread.
+class LaneEvaluator {
+ public:
+  explicit LaneEvaluator(const ClassValues& classes) : classes_(classes) {}
+
+  void start(const Plan& plan) {
+    plan_ = &plan;
+    count_ = 0;
+    if (registers_.size() < plan.tape.register_count * tape_lanes)
+      registers_.resize(plan.tape.register_count * tape_lanes);
+  }
+  bool add(const Operands& operands) {
+    operands_[count_++] = operands;
+    return count_ == tape_lanes;
+  }
+  std::size_t count() const { return count_; }
+  void clear() { count_ = 0; }
+  const Operands& operands(std::size_t lane) const { return operands_[lane]; }
+
+  void run(std::size_t choice) {
+    for (std::size_t k = 0; k < plan_->tape.operands.size(); ++k) gather(k, choice);
+    plan_->tape.run<double, tape_lanes>(registers_.data());
+  }
+
+  /// For each lane the functional of an output; of one that is undefined everywhere it is NaN.
+  void functional(std::size_t output, double* result) const {
+    const std::vector<Register>& places = plan_->tape.outputs[output];
+    double defined[tape_lanes] = {};
+    for (std::size_t l = 0; l < tape_lanes; ++l) result[l] = 1;
+    for (std::size_t e = 0; e < places.size(); ++e) {
+      const double* x = registers_.data() + places[e] * tape_lanes;
+      const double weight = (*classes_.weights)[e];
+      for (std::size_t l = 0; l < tape_lanes; ++l) {
+        const bool is_number = x[l] == x[l];
+        const double value = is_number ? x[l] : 777.125;
+        defined[l] += is_number ? 1 : 0;
+        result[l] += weight * (value + 2 * std::min(std::abs(value), 0x1p500));
+      }
+    }
+    for (std::size_t l = 0; l < tape_lanes; ++l)
+      if (defined[l] == 0) result[l] = std::numeric_limits<double>::quiet_NaN();
+  }
+
+  void copy_values(std::size_t output, std::size_t lane, double* to) const {
+    for (const Register place : plan_->tape.outputs[output])
+      *to++ = registers_[place * tape_lanes + lane];
+  }
+
+ private:
+  void gather(std::size_t k, std::size_t choice) {
+    const std::size_t size = plan_->tape.operand_sizes[k];
+    double* to = registers_.data() + plan_->tape.operands[k] * tape_lanes;
+    for (std::size_t l = 0; l < tape_lanes; ++l) {
+      const ClassId id = operands_[l < count_ ? l : 0][k];
+      const double* from = classes_.values->data() + (*classes_.offsets)[id] + choice * size;
+      for (std::size_t e = 0; e < size; ++e) to[e * tape_lanes + l] = from[e];
+    }
+  }
+
+  ClassValues classes_;
+  const Plan* plan_ = nullptr;
+  std::array<Operands, tape_lanes> operands_;
+  std::size_t count_ = 0;
+  std::vector<double> registers_;
+};
+
+}  // namespace lemma::generator

@@ -1,0 +1,58 @@
+#pragma once
+// Candidate substitutions of an operator set.
+//
+// Terms are enumerated level by level (generator/terms.h); each group of equal terms is joined by
+// rules, the smallest first, and what follows from a rule found before in one step is left out
+// (generator/derivation.h). Rules with several outputs are composed: where the outputs of one
+// operator (a split) each equal a term that does without it, those terms together are the left side.
+//
+// The result depends on the set and the options `most_operators` and `seed` alone.
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "generator/operator_set.h"
+#include "generator/symbolic.h"
+
+namespace lemma::generator {
+
+struct GenerateOptions {
+  std::size_t most_operators = 2;
+  int threads = 1;
+  std::size_t memory = 4'000'000'000;  // bytes of keys; more is spilled to `work_directory`
+  std::string work_directory;          // empty: nothing is spilled
+  std::uint64_t seed = 1;
+  const std::atomic<bool>* cancelled = nullptr;
+  /// Called from one thread: what is being done, and which part of it is done.
+  std::function<void(std::string_view stage, double fraction)> progress;
+};
+
+struct RefutedCandidate {
+  std::string text;
+  std::string reason;
+};
+
+struct GenerateReport {
+  TermStatistics terms;
+  std::uint64_t groups = 0;           // of equal terms
+  std::uint64_t equal_terms = 0;      // in them
+  std::uint64_t candidates = 0;       // written
+  std::uint64_t several_outputs = 0;  // of them
+  std::uint64_t derived = 0;          // equalities that followed from rules found before
+  std::uint64_t refuted = 0;          // by other sizes
+  std::uint64_t not_written = 0;      // that are no rules: nothing binds a variable, ...
+  std::array<std::uint64_t, 4> by_generality = {};
+  std::vector<RefutedCandidate> examples;  // of refuted ones, a few
+  double graphs = 0;  // covered: sets of at most so many operators over the inputs
+};
+
+struct Generated {
+  std::vector<Substitution> rules;
+  GenerateReport report;
+};
+
+Result<Generated> generate(const OperatorSet& set, const GenerateOptions& options);
+
+}  // namespace lemma::generator

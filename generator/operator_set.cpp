@@ -1,0 +1,235 @@
+#include "generator/operator_set.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "ir/substitution_analysis.h"
+
+namespace lemma::generator {
+namespace {
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (std::size_t i = 0; i < line.size();) {
+    const std::size_t begin = line.find_first_not_of(" \t\r", i);
+    if (begin == std::string_view::npos) break;
+    const std::size_t end = std::min(line.find_first_of(" \t\r", begin), line.size());
+    words.push_back(line.substr(begin, end - begin));
+    i = end;
+  }
+  return words;
+}
+
+std::string_view without_comment(std::string_view line) {
+  for (std::size_t i = 0; i < line.size(); ++i)
+    if (line[i] == '#' && (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t'))
+      return line.substr(0, i);
+  return line;
+}
+
+bool is_indented(std::string_view line) { return line.starts_with(' ') || line.starts_with('\t'); }
+
+/// Replaces a variable by an expression, everywhere inside.
+void replace(RuleExpression& expression, const std::string& name, const RuleExpression& value) {
+  if (expression.kind == RuleExpression::Kind::variable && expression.name == name) {
+    expression = value;
+    return;
+  }
+  for (RuleExpression& argument : expression.arguments) replace(argument, name, value);
+}
+
+void replace(Substitution& rule, const std::string& name, const RuleExpression& value) {
+  for (RuleInput& input : rule.inputs)
+    for (RuleExpression& size : input.shape) replace(size, name, value);
+  for (RuleTerm& term : rule.terms)
+    for (auto& [attribute, expression] : term.attributes) replace(expression, name, value);
+  for (RuleCondition& condition : rule.conditions)
+    for (RuleExpression& argument : condition.arguments) replace(argument, name, value);
+  std::erase_if(rule.parameters, [&name](const RuleParameter& p) { return p.name == name; });
+}
+
+/// The operator is a single commutative one on its two operands, whose shapes say the same.
+bool is_commutative(const Substitution& rule) {
+  if (rule.inputs.size() != 2 || rule.left.size() != 1 ||
+      rule.inputs[0].shape != rule.inputs[1].shape)
+    return false;
+  const RuleTerm& term = rule.terms[rule.left[0].v];
+  if (term.is_input || term.operands.size() != 2 || !record(term.op).has(commutative)) return false;
+  const RuleTerm &a = rule.terms[term.operands[0].v], &b = rule.terms[term.operands[1].v];
+  return a.is_input && b.is_input && a.input != b.input;
+}
+
+class SetParser {
+ public:
+  SetParser(std::string_view text, std::string_view file) : file_(file) {
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      lines_.push_back(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+  }
+
+  Result<OperatorSet> parse() {
+    for (line_ = 0; line_ < lines_.size(); ++line_) LEMMA_RETURN_IF_ERROR(parse_line());
+    LEMMA_RETURN_IF_ERROR(parse_operators());
+    line_ = lines_.empty() ? 0 : lines_.size() - 1;
+    if (set_.name.empty()) return error("there is no line 'set NAME'");
+    if (set_.inputs.empty()) return error("there is no input");
+    if (set_.operators.empty()) return error("there is no operator");
+    return std::move(set_);
+  }
+
+ private:
+  tl::unexpected<Error> error(std::string message) const { return error_at(line_, message); }
+  tl::unexpected<Error> error_at(std::size_t line, const std::string& message) const {
+    return bad_input(fmt::format("{}:{}: {}", file_, line + 1, message));
+  }
+
+  /// Operators are left to the parser of rules, which is given all lines, the others empty.
+  Result<void> parse_line() {
+    const std::string_view line = lines_[line_];
+    const std::vector<std::string_view> words = words_of(without_comment(line));
+    if (words.empty() || is_indented(line)) {
+      if (!words.empty() && !in_operator_)
+        return error("a line that is indented, but not below an operator");
+      rule_text_ += in_operator_ ? std::string(line) + "\n" : "\n";
+      return {};
+    }
+    if (words[0] == "operator") return begin_operator(words);
+    in_operator_ = false;
+    rule_text_ += "\n";
+    if (words[0] == "set") return parse_name(words);
+    if (words[0] == "limit") return parse_limit(words);
+    if (words[0] == "input" || words[0] == "weight") return parse_inputs(words);
+    return error(fmt::format("'{}' is none of: set, input, weight, limit, operator", words[0]));
+  }
+
+  Result<void> begin_operator(const std::vector<std::string_view>& words) {
+    if (words.size() != 2) return error("expected 'operator NAME'");
+    in_operator_ = true;
+    rule_text_ += fmt::format("rule {}\n", words[1]);
+    return {};
+  }
+
+  Result<void> parse_name(const std::vector<std::string_view>& words) {
+    if (words.size() != 2) return error("expected 'set NAME'");
+    if (!set_.name.empty()) return error("the set has a name already");
+    set_.name = words[1];
+    return {};
+  }
+
+  Result<std::int64_t> number(std::string_view word) const {
+    std::int64_t value = 0;
+    const auto [end, status] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (status != std::errc() || end != word.data() + word.size() || value < 1)
+      return error(fmt::format("'{}' is not a positive number", word));
+    return value;
+  }
+
+  Result<void> parse_limit(const std::vector<std::string_view>& words) {
+    if (words.size() != 3 || words[1] != "elements")
+      return error("expected 'limit elements NUMBER'");
+    LEMMA_ASSIGN_OR_RETURN(set_.largest_value, number(words[2]));
+    return {};
+  }
+
+  Result<void> parse_inputs(const std::vector<std::string_view>& words) {
+    const auto colon = std::find(words.begin(), words.end(), ":");
+    if (colon == words.end() || colon == words.begin() + 1)
+      return error(fmt::format("expected '{} NAME... : [SIZE, ...]'", words[0]));
+    std::string shape;
+    for (auto word = colon + 1; word != words.end(); ++word) shape += *word;
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<std::int64_t> sizes, parse_sizes(shape));
+    for (auto name = words.begin() + 1; name != colon; ++name) {
+      for (const SetInput& other : set_.inputs)
+        if (other.name == *name) return error(fmt::format("'{}' is already an input", *name));
+      set_.inputs.push_back({std::string(*name), sizes, words[0] == "weight"});
+    }
+    return {};
+  }
+
+  Result<std::vector<std::int64_t>> parse_sizes(std::string_view shape) const {
+    if (!shape.starts_with('[') || !shape.ends_with(']'))
+      return error(fmt::format("'{}' is not a shape", shape));
+    shape = shape.substr(1, shape.size() - 2);
+    std::vector<std::int64_t> sizes;
+    while (!shape.empty()) {
+      const std::size_t end = std::min(shape.find(','), shape.size());
+      LEMMA_ASSIGN_OR_RETURN(sizes.emplace_back(), number(shape.substr(0, end)));
+      shape.remove_prefix(std::min(end + 1, shape.size()));
+    }
+    return sizes;
+  }
+
+  /// The parser of rules wants two sides: each operator becomes the claim that it equals itself.
+  std::string with_two_sides() const {
+    std::vector<std::string> lines;
+    for (std::size_t begin = 0; begin < rule_text_.size();) {
+      const std::size_t end = std::min(rule_text_.find('\n', begin), rule_text_.size());
+      lines.push_back(rule_text_.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    std::string result;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const bool rule_ends = i + 1 == lines.size() ||
+                             words_of(without_comment(lines[i + 1])).empty() ||
+                             !is_indented(lines[i + 1]);
+      const std::string_view line = without_comment(lines[i]);
+      if (rule_ends && is_indented(line) && !words_of(line).empty())
+        result += fmt::format("{} = {}", line, line);
+      else
+        result += line;
+      result += "\n";
+    }
+    return result;
+  }
+
+  Result<void> parse_operators() {
+    LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> rules,
+                           parse_substitutions(with_two_sides(), file_));
+    for (Substitution& rule : rules) {
+      line_ = rule.line == 0 ? 0 : static_cast<std::size_t>(rule.line) - 1;
+      LEMMA_RETURN_IF_ERROR(add_operator(std::move(rule)));
+    }
+    return {};
+  }
+
+  Result<void> add_operator(Substitution rule) {
+    if (rule.inputs.size() > most_operands)
+      return error(fmt::format("'{}' has {} operands, at most {} are enumerated", rule.name,
+                               rule.inputs.size(), most_operands));
+    SetOperator result;
+    result.name = rule.name;
+    result.commutative = is_commutative(rule);
+    result.enumerated = rule;
+    for (const RuleCondition& condition : rule.conditions) {
+      if (condition.kind != RuleCondition::Kind::equal ||
+          condition.arguments[0].kind != RuleExpression::Kind::variable)
+        return error(fmt::format("'{}': conditions of operators are NAME == SIZE", rule.name));
+      replace(result.enumerated, condition.arguments[0].name, condition.arguments[1]);
+    }
+    result.enumerated.conditions.clear();
+    rule.conditions.clear();
+    result.pattern = std::move(rule);
+    set_.operators.push_back(std::move(result));
+    return {};
+  }
+
+  std::string file_;
+  std::vector<std::string_view> lines_;
+  std::size_t line_ = 0;
+  bool in_operator_ = false;
+  std::string rule_text_;
+  OperatorSet set_;
+};
+
+}  // namespace
+
+Result<OperatorSet> parse_operator_set(std::string_view text, std::string_view file) {
+  return SetParser(text, file).parse();
+}
+
+}  // namespace lemma::generator

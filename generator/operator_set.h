@@ -1,0 +1,56 @@
+#pragma once
+// Operator sets: what the generator enumerates over, as text (rules/operator_sets/*.set).
+//
+//   set small
+//   input x y : [2, 3]              tensors of one shape, which terms start from
+//   weight a b : [3, 3]             the same; rules will ask that their value is known beforehand
+//   limit elements 64               terms with larger values are not built
+//
+//   operator half                   an operator: one or several of the records', with their attributes
+//     v : [m, n + p]                its operands, at most three
+//     where n == p                  what the enumeration chooses; rules are written without it
+//     let both = Split{axis=1, split=[n, p]}(v)
+//     both#0 & both#1
+//
+// An operator is written as a rule is (ir/substitution.h), with one side only. The shapes of its
+// operands say where it can be applied, and name the sizes: in a rule n and p are any sizes,
+// although only n == p is enumerated. An operator counts as one, whatever it is made of.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/result.h"
+#include "ir/substitution.h"
+
+namespace lemma::generator {
+
+struct SetInput {
+  std::string name;
+  std::vector<std::int64_t> sizes;
+  bool weight = false;
+};
+
+struct SetOperator {
+  std::string name;
+  /// Operands are its inputs, and its left side is what it computes.
+  Substitution pattern;
+  /// The same with the choices of `where` put in.
+  Substitution enumerated;
+  /// Exchanging the two operands changes nothing, by the record's flag.
+  bool commutative = false;
+};
+
+struct OperatorSet {
+  std::string name;
+  std::vector<SetInput> inputs;
+  std::vector<SetOperator> operators;
+  std::int64_t largest_value = 256;  // elements
+};
+
+inline constexpr std::size_t most_operands = 3;
+
+/// Errors are "file:line: what is wrong".
+Result<OperatorSet> parse_operator_set(std::string_view text, std::string_view file);
+
+}  // namespace lemma::generator

@@ -1,0 +1,201 @@
+#include "generator/terms.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "ir/interpreter/random.h"
+
+namespace lemma::generator {
+namespace {
+
+constexpr std::size_t choices = choice_count;
+constexpr double tolerance = 0x1p-30;      // of equal elements, relative
+constexpr unsigned dropped_bits = 14;      // of the functional
+constexpr std::uint64_t close = 1U << 10;  // to the next bucket, in units of the last digit
+
+/// A multiple of 1/16 between -2.5 and 2.5, but not 0: products of a few have few digits.
+double content(std::uint64_t seed, std::size_t input, std::size_t element) {
+  const std::uint64_t word = interpreter::random_word(seed, input, element);
+  const auto magnitude = static_cast<double>(1 + word % 40) / 16;
+  return (word >> 32U) % 2 == 0 ? magnitude : -magnitude;
+}
+
+bool are_close(double a, double b) {
+  if (a == b) return true;
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  return std::abs(a - b) <= tolerance * std::max({1.0, std::abs(a), std::abs(b)});
+}
+
+}  // namespace
+
+bool equal_values(const double* a, const double* b, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i)
+    if (!are_close(a[i], b[i])) return false;
+  return true;
+}
+
+TermTable::TermTable(const OperatorSet& set, std::uint64_t seed) : set_(set) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(set.largest_value); ++i)
+    weights_.push_back(
+        1 + static_cast<double>(interpreter::random_word(seed, 1U << 20U, i) >> 11U) * 0x1p-53);
+  add_inputs(seed);
+}
+
+void TermTable::add_inputs(std::uint64_t seed) {
+  for (std::size_t i = 0; i < set_.inputs.size(); ++i) {
+    const std::uint32_t type = type_of(set_.inputs[i].sizes);
+    const std::size_t size = sizes_[type];
+    std::vector<double> contents;
+    double functional = 1;
+    for (std::size_t e = 0; e < choices * size; ++e) {
+      contents.push_back(content(seed, i, e));
+      if (e < size) functional += weights_[e] * (contents[e] + 2 * std::abs(contents[e]));
+    }
+    TermNode node;
+    node.operands[0] = static_cast<std::uint32_t>(i);
+    insert(node, type, key_of(type, functional), contents.data());
+  }
+}
+
+std::uint32_t TermTable::type_of(const std::vector<std::int64_t>& sizes) {
+  const auto found = std::find(types_.begin(), types_.end(), sizes);
+  if (found != types_.end()) return static_cast<std::uint32_t>(found - types_.begin());
+  types_.push_back(sizes);
+  std::size_t count = 1;
+  for (const std::int64_t size : sizes) count *= static_cast<std::size_t>(size);
+  sizes_.push_back(count);
+  return static_cast<std::uint32_t>(types_.size() - 1);
+}
+
+TermTable::Key TermTable::key_of(std::uint32_t type, double functional) const {
+  const auto bits = std::bit_cast<std::uint64_t>(functional);
+  const std::uint64_t digit = bits >> dropped_bits;
+  const std::uint64_t rest = bits & ((1U << dropped_bits) - 1);
+  const auto bucket = [type](std::uint64_t number) {
+    std::uint64_t x = (number ^ (static_cast<std::uint64_t>(type) << 50U)) * 0x9e3779b97f4a7c15U;
+    x = (x ^ (x >> 32U)) * 0xd6e8feb86659fd93U;
+    return x ^ (x >> 32U);
+  };
+  Key key{bucket(digit), 0};
+  key.neighbour = key.bucket;
+  if (rest < close) key.neighbour = bucket(digit - 1);
+  if (rest >= (1U << dropped_bits) - close) key.neighbour = bucket(digit + 1);
+  return key;
+}
+
+ClassId TermTable::find_equal(const Key& key, std::uint32_t type, const double* values) const {
+  for (const std::uint64_t bucket : {key.bucket, key.neighbour}) {
+    const auto found = buckets_.find(bucket);
+    ClassId id = found == buckets_.end() ? nothing : found->second;
+    for (; id != nothing; id = next_[id])
+      if (classes_[id].type == type &&
+          equal_values(this->values(id), values, choices * sizes_[type]))
+        return id;
+    if (key.neighbour == key.bucket) break;
+  }
+  return nothing;
+}
+
+ClassId TermTable::insert(TermNode node, std::uint32_t type, const Key& key, const double* values) {
+  const ClassId known = find_equal(key, type, values);
+  const auto node_id = static_cast<TermNodeId>(nodes_.size());
+  const ClassId id = known != nothing ? known : static_cast<ClassId>(classes_.size());
+  node.id = id;
+  nodes_.push_back(node);
+  if (node.op != nothing)
+    interned_[{node.op, node.output, node.operands[0], node.operands[1], node.operands[2]}] =
+        node_id;
+  if (known != nothing) {
+    classes_[id].members.push_back(node_id);
+    return id;
+  }
+  classes_.push_back({type, node_id, node.cost, {node_id}});
+  offsets_.push_back(values_.size());
+  values_.insert(values_.end(), values, values + choices * sizes_[type]);
+  const auto [bucket, is_new] = buckets_.try_emplace(key.bucket, id);
+  next_.push_back(is_new ? nothing : bucket->second);
+  bucket->second = id;
+  keys_.push_back(key.bucket);
+  ++statistics_.classes;
+  return id;
+}
+
+Operands TermTable::normalized(std::uint32_t op, Operands operands) const {
+  if (set_.operators[op].commutative && operands[1] < operands[0])
+    std::swap(operands[0], operands[1]);
+  return operands;
+}
+
+std::optional<TermNodeId> TermTable::find(std::uint32_t op, std::uint32_t output,
+                                          Operands operands) const {
+  operands = normalized(op, operands);
+  const auto found = interned_.find({op, output, operands[0], operands[1], operands[2]});
+  if (found == interned_.end()) return std::nullopt;
+  return found->second;
+}
+
+// ---- Plans ------------------------------------------------------------------------------------
+
+Result<std::optional<Plan>> TermTable::make_plan(std::uint32_t op,
+                                                 std::array<std::uint32_t, most_operands> types) {
+  const Substitution& pattern = set_.operators[op].enumerated;
+  RuleBindings bindings;
+  std::vector<Shape> shapes;
+  for (std::uint32_t i = 0; i < pattern.inputs.size(); ++i) {
+    const std::vector<std::int64_t>& sizes = types_[types[i]];
+    shapes.emplace_back(sizes.begin(), sizes.end());
+    if (!match_shape(pattern, i, shapes.back(), bindings)) return std::nullopt;
+  }
+  if (!shapes_agree(pattern, shapes, bindings)) return std::nullopt;
+  Graph graph;
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    LEMMA_ASSIGN_OR_RETURN(inputs.emplace_back(),
+                           graph.add_input(pattern.inputs[i].name, {DataType::f32, shapes[i]}));
+  }
+  const auto outputs = instantiate(pattern, pattern.left, inputs, bindings, graph);
+  if (!outputs) return std::nullopt;  // not well typed for these operands
+  Plan plan;
+  plan.op = op;
+  plan.operand_types = types;
+  for (std::size_t i = 0; i < outputs->size(); ++i) {
+    const auto sizes = constant_sizes(*graph.type((*outputs)[i]).shape);
+    if (!sizes) return std::nullopt;
+    std::int64_t count = 1;
+    for (const std::int64_t size : *sizes) count *= size;
+    if (count < 1 || count > set_.largest_value) return std::nullopt;
+    plan.output_types.push_back(type_of(*sizes));
+    LEMMA_RETURN_IF_ERROR(graph.add_output(fmt::format("{}", i), (*outputs)[i]));
+  }
+  auto tape = make_tape(graph);
+  if (!tape) return with_context(set_.operators[op].name, std::move(tape.error()));
+  plan.tape = std::move(*tape);
+  return plan;
+}
+
+Result<std::vector<const Plan*>> TermTable::plans(
+    std::uint32_t op, std::span<const std::vector<std::uint32_t>> types) {
+  const std::size_t arity = set_.operators[op].pattern.inputs.size();
+  std::array<std::uint32_t, most_operands> chosen = {nothing, nothing, nothing};
+  std::array<std::size_t, most_operands> at = {};
+  std::vector<const Plan*> result;
+  for (std::size_t i = 0; i < arity; ++i)
+    if (types[i].empty()) return result;
+  while (true) {
+    for (std::size_t i = 0; i < arity; ++i) chosen[i] = types[i][at[i]];
+    const std::array<std::uint32_t, 4> key = {op, chosen[0], chosen[1], chosen[2]};
+    if (!plans_.contains(key)) {
+      LEMMA_ASSIGN_OR_RETURN(std::optional<Plan> plan, make_plan(op, chosen));
+      plans_[key] = plan ? std::make_unique<Plan>(std::move(*plan)) : nullptr;
+    }
+    if (const Plan* plan = plans_[key].get()) result.push_back(plan);
+    std::size_t i = arity;
+    while (i > 0 && ++at[i - 1] == types[i - 1].size()) at[--i] = 0;
+    if (i == 0) return result;
+  }
+}
+
+}  // namespace lemma::generator

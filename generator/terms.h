@@ -1,0 +1,165 @@
+#pragma once
+// The terms over an operator set, enumerated bottom-up and divided into classes of equal value.
+//
+// What is enumerated. A term has one output; a graph with several outputs is as many terms, since
+// two such graphs are equal if and only if their outputs are. Terms are built over classes: an
+// operator is applied to classes, not to the terms in them, once for all. This loses no rule modulo
+// congruence: if t = op(a, b) and a' and b' represent the classes of a and b, then t = op(a', b')
+// follows from a = a' and b = b', which are rules found before, and only op(a', b') can teach
+// something new. So rules hold in an e-graph, which is closed under congruence.
+//
+// Size. The cost of a term is the number of different operators that compute it, outputs of one
+// operator counted once. A representative has the smallest cost of its class, but two members of
+// larger cost can have operators in common, so that the term over both is within the limit although
+// its representatives together are not. Pairs of classes that have such members are listed
+// (shared_pairs) and enumerated too. Hence every term of at most N operators over the inputs, in
+// which operators of three operands share between the first two only, is congruent to one that was
+// evaluated.
+//
+// Fingerprints. Inputs are dyadic fractions of either sign, chosen at random; values are computed by
+// tapes (generator/tape.h), in doubles, in which sums, products, maxima and comparisons of such
+// numbers are exact. The key of a value is a positive linear functional, which rounding errors change
+// in the last digits only; keys are equal within 2^-42, the neighbouring bucket is asked where a
+// key lies close to it. A hit is followed by a comparison of all elements, for two independent
+// choices of the inputs. What survives is a candidate, which is checked again for other sizes
+// (generator/symbolic.h).
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <absl/container/flat_hash_map.h>
+
+#include "generator/operator_set.h"
+#include "generator/tape.h"
+
+namespace lemma::generator {
+
+using ClassId = std::uint32_t;
+using TermNodeId = std::uint32_t;
+inline constexpr std::uint32_t nothing = 0xffffffffU;
+inline constexpr std::size_t most_operators = 4;
+using Operands = std::array<ClassId, most_operands>;  // nothing where there are fewer
+
+/// One output of one operator of the set, applied to classes. `op` is nothing for an input.
+struct TermNode {
+  std::uint32_t op = nothing;  // operator of the set
+  std::uint32_t output = 0;
+  Operands operands = {nothing, nothing, nothing};
+  ClassId id = nothing;  // the class that it is in
+  std::uint8_t cost = 0;
+  /// Numbers of the operators that compute it, ascending, then nothing. Outputs of one operator
+  /// have one number.
+  std::array<std::uint32_t, most_operators> applications = {nothing, nothing, nothing, nothing};
+};
+
+struct TermClass {
+  std::uint32_t type = 0;
+  TermNodeId representative = 0;
+  std::uint8_t cost = 0;
+  std::vector<TermNodeId> members;  // all nodes, the representative first
+};
+
+/// An operator applied to operands of given types.
+struct Plan {
+  std::uint32_t op = 0;
+  std::array<std::uint32_t, most_operands> operand_types = {nothing, nothing, nothing};
+  std::vector<std::uint32_t> output_types;
+  Tape tape;
+};
+
+struct TermStatistics {
+  std::uint64_t evaluated = 0;     // terms
+  std::uint64_t classes = 0;       // of values, those of the largest terms with a partner only
+  std::uint64_t collisions = 0;    // keys that were equal for different values
+  std::uint64_t pairs_shared = 0;  // classes with members that have operators in common
+  std::array<std::uint64_t, most_operators + 1> evaluated_by_cost = {};
+};
+
+/// The largest terms are not kept; only groups of equal ones are.
+struct EqualTerms {
+  ClassId known = nothing;  // class of smaller terms with this value, if there is one
+  std::uint32_t type = 0;
+  std::vector<TermNode> terms;  // not kept
+};
+
+/// Whether values are equal up to rounding.
+bool equal_values(const double* a, const double* b, std::size_t count);
+/// How many independent choices of the inputs' contents there are.
+inline constexpr std::size_t choice_count = 2;
+
+class TermTable {
+ public:
+  TermTable(const OperatorSet& set, std::uint64_t seed);
+
+  const OperatorSet& set() const { return set_; }
+  const std::vector<TermNode>& nodes() const { return nodes_; }
+  const std::vector<TermClass>& classes() const { return classes_; }
+  const std::vector<std::vector<std::int64_t>>& types() const { return types_; }
+  const TermStatistics& statistics() const { return statistics_; }
+
+  struct Options {
+    int threads = 1;
+    std::size_t memory = 4'000'000'000;  // bytes; more is spilled to `spill_directory`
+    std::string spill_directory;
+    const std::atomic<bool>* cancelled = nullptr;
+    std::function<void(std::string_view stage, double fraction)> progress;
+  };
+
+  /// Adds all terms of this cost; the next one after those added.
+  Result<void> add_level(std::size_t cost, const Options& options);
+  /// Evaluates the terms of this cost without keeping them, and calls `visit` for each group of
+  /// equal ones, in order of their smallest term.
+  Result<void> visit_largest(std::size_t cost, const Options& options,
+                             const std::function<void(EqualTerms)>& visit);
+
+  /// A node among those kept.
+  std::optional<TermNodeId> find(std::uint32_t op, std::uint32_t output,
+                                 std::array<ClassId, most_operands> operands) const;
+  /// Whether the operator is commutative: operands are then in ascending order.
+  std::array<ClassId, most_operands> normalized(std::uint32_t op, Operands operands) const;
+  /// The plans for all combinations of the given types, by operand, to which the operator applies.
+  Result<std::vector<const Plan*>> plans(std::uint32_t op,
+                                         std::span<const std::vector<std::uint32_t>> types);
+
+ private:
+  friend class GroupFinder;
+  friend class LevelBuilder;
+  struct Key {
+    std::uint64_t bucket = 0;
+    std::uint64_t neighbour = 0;  // the same as bucket, unless the key lies close to another one
+  };
+
+  void add_inputs(std::uint64_t seed);
+  std::uint32_t type_of(const std::vector<std::int64_t>& sizes);
+  Result<std::optional<Plan>> make_plan(std::uint32_t op,
+                                        std::array<std::uint32_t, most_operands> types);
+  ClassId find_equal(const Key& key, std::uint32_t type, const double* values) const;
+  ClassId insert(TermNode node, std::uint32_t type, const Key& key, const double* values);
+  Key key_of(std::uint32_t type, double functional) const;
+  const double* values(ClassId id) const { return values_.data() + offsets_[id]; }
+  std::size_t size_of(std::uint32_t type) const { return sizes_[type]; }
+
+  const OperatorSet& set_;
+  std::vector<std::vector<std::int64_t>> types_;
+  std::vector<std::size_t> sizes_;
+  std::vector<TermNode> nodes_;
+  std::vector<TermClass> classes_;
+  std::vector<double> values_;        // of classes: elements for each choice of the inputs
+  std::vector<std::size_t> offsets_;  // by class
+  std::vector<std::uint64_t> keys_;   // by class
+  std::vector<ClassId> next_;         // by class: the next one in its bucket
+  absl::flat_hash_map<std::uint64_t, ClassId> buckets_;
+  absl::flat_hash_map<std::array<std::uint32_t, 5>, TermNodeId> interned_;
+  absl::flat_hash_map<std::array<std::uint32_t, 4>, std::uint32_t> applications_;
+  absl::flat_hash_map<std::array<std::uint32_t, 4>, std::unique_ptr<Plan>> plans_;
+  std::vector<double> weights_;  // of the functional, by element
+  TermStatistics statistics_;
+};
+
+}  // namespace lemma::generator
