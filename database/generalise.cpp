@@ -13,7 +13,9 @@ namespace lemma::database {
 namespace {
 
 /// Steps of one kind, and proposals of it that turned out false, before the next kind is tried.
-constexpr std::size_t steps_of_a_kind = 12, failures_of_a_kind = 60;
+constexpr std::size_t steps_of_a_kind = 12, failures_of_a_kind = 120;
+/// Proofs of single steps that may fail.
+constexpr std::size_t failed_proofs = 12;
 /// Proposals for groups of axes that are handed to the prover.
 constexpr std::size_t proofs_of_axes = 6;
 
@@ -35,18 +37,15 @@ class Generaliser {
     const Substitution candidate = history_.front().rule;
     if (const auto& verdict = trial_.verdict(candidate); verifier::is_refuted(verdict))
       return {{}, verdict, {}};
-    const std::vector<WrittenDefault> defaults = write_defaults();
-    for (const auto& kind : {shared_parts, fixed_sizes, separate_names, attribute_parameters,
-                             separate_names, convolution_groups, separate_names})
-      climb(kind);
-    history_.push_back({"", without_defaults(history_.back().rule, defaults)});
-    // Down to what can be proved, at worst the candidate.
-    while (history_.size() > 1 && !verifier::is_proved(trial_.verdict(history_.back().rule)))
-      history_.pop_back();
-    Generalised result{{}, trial_.verdict(history_.back().rule), {}};
-    if (!verifier::is_proved(result.verdict)) {
+    Generalised result;
+    climb_all();
+    if (!verifier::is_proved(trial_.verdict(history_.back().rule))) {
       result.verdict = trial_.verdict(candidate);
-      return result;
+      if (!verifier::is_proved(result.verdict)) return result;
+      // One of the steps was too much for the prover. Again, with a proof for each.
+      history_ = {{"", candidate}};
+      careful_ = true;
+      climb_all();
     }
     std::vector<Proposal> last = climb_axes();
     if (last.empty()) last.push_back({"", history_.back().rule});
@@ -60,6 +59,24 @@ class Generaliser {
   }
 
  private:
+  void climb_all() {
+    const Substitution candidate = history_.front().rule;
+    const std::vector<WrittenDefault> defaults = write_defaults();
+    for (const auto& kind :
+         {separate_inputs, shared_parts, fixed_sizes, separate_names, attribute_parameters,
+          separate_names, convolution_groups, separate_names})
+      climb(kind);
+    history_.push_back({"", without_defaults(history_.back().rule, defaults)});
+  }
+
+  bool is_taken(const Substitution& rule) {
+    if (!careful_) return true;
+    if (proofs_ == 0) return false;
+    if (verifier::is_proved(trial_.verdict(rule))) return true;
+    --proofs_;
+    return false;
+  }
+
   /// Strides and the like are written out where the candidate leaves them away, so that they can
   /// become parameters.
   std::vector<WrittenDefault> write_defaults() {
@@ -83,7 +100,7 @@ class Generaliser {
       std::size_t failures = 0;
       std::optional<Proposal> found;
       for (Proposal& proposal : kind(history_.back().rule)) {
-        if (auto rule = trial_.plausible(std::move(proposal.rule))) {
+        if (auto rule = trial_.plausible(std::move(proposal.rule)); rule && is_taken(*rule)) {
           found = Proposal{std::move(proposal.step), std::move(*rule)};
           break;
         }
@@ -134,6 +151,8 @@ class Generaliser {
 
   Trial trial_;
   std::vector<Proposal> history_;
+  bool careful_ = false;
+  std::size_t proofs_ = failed_proofs;  // that may still fail
 };
 
 }  // namespace

@@ -14,6 +14,8 @@ struct Proposal {
   Substitution rule;
 };
 
+/// Uses of one input become uses of two.
+std::vector<Proposal> separate_inputs(const Substitution& rule);
 /// A part that both sides share becomes an input.
 std::vector<Proposal> shared_parts(const Substitution& rule);
 /// Fixed sizes, and sizes that are expressions, become variables.

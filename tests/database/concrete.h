@@ -66,8 +66,8 @@ inline std::optional<Substitution> concrete_instance(const Substitution& rule, c
     }
   }
   for (RuleTerm& term : result.terms) {
-    const auto values = term.is_input ? Result<Attributes>(Attributes{})
-                                      : evaluate_attributes(term, one.bindings);
+    const auto values =
+        term.is_input ? Result<Attributes>(Attributes{}) : evaluate_attributes(term, one.bindings);
     if (!values) return std::nullopt;
     for (auto& [name, expression] : term.attributes) {
       const AttributeValue* value = values->find(name);

@@ -62,7 +62,8 @@ TEST(Generalise, shipped_rules_come_back_from_an_instance) {
   for (std::size_t i = 0; i < rules.size(); ++i) {
     covered += attempts[i].outcome == "covered" ? 1 : 0;
     if (attempts[i].outcome != "covered")
-      std::cout << rules[i].name << ": " << attempts[i].outcome << "\n" << attempts[i].general << "\n";
+      std::cout << rules[i].name << ": " << attempts[i].outcome << "\n"
+                << attempts[i].general << "\n";
   }
   std::cout << covered << " of " << rules.size() << "\n";
 }
