@@ -47,6 +47,7 @@ void saturate_sum(benchmark::State& state) {
   limits.max_seconds = 600;
   limits.match_limit = 0;
   limits.log_applications = state.range(1) != 0;
+  limits.threads = static_cast<std::size_t>(state.range(2));
   std::size_t nodes = 0, bytes = 0, ids = 0, matches = 0, iterations = 0;
   for (auto _ : state) {
     EGraph egraph;
@@ -71,11 +72,15 @@ void saturate_sum(benchmark::State& state) {
       benchmark::Counter(static_cast<double>(nodes), benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(saturate_sum)
-    ->ArgNames({"terms", "log"})
-    ->Args({8, 0})
-    ->Args({10, 0})
-    ->Args({10, 1})
-    ->Args({11, 0})
+    ->ArgNames({"terms", "log", "threads"})
+    ->Args({8, 0, 1})
+    ->Args({10, 0, 1})
+    ->Args({10, 1, 1})
+    ->Args({10, 0, 2})
+    ->Args({11, 0, 1})
+    ->Args({11, 0, 2})
+    ->UseRealTime()
+    ->MeasureProcessCPUTime()
     ->Unit(benchmark::kMillisecond);
 
 /// The rules of egg's math set for which there are operators and which need no number: nothing stands
@@ -155,6 +160,7 @@ void saturate_arithmetic(benchmark::State& state) {
   limits.max_seconds = 600;
   limits.match_limit = 0;
   limits.log_applications = state.range(0) != 0;
+  limits.threads = static_cast<std::size_t>(state.range(1));
   std::size_t nodes = 0, bytes = 0, matches = 0, iterations = 0;
   for (auto _ : state) {
     EGraph egraph;
@@ -174,7 +180,14 @@ void saturate_arithmetic(benchmark::State& state) {
   state.counters["nodes/s"] =
       benchmark::Counter(static_cast<double>(nodes), benchmark::Counter::kIsIterationInvariantRate);
 }
-BENCHMARK(saturate_arithmetic)->ArgName("log")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(saturate_arithmetic)
+    ->ArgNames({"log", "threads"})
+    ->Args({0, 1})
+    ->Args({1, 1})
+    ->Args({0, 2})
+    ->UseRealTime()
+    ->MeasureProcessCPUTime()
+    ->Unit(benchmark::kMillisecond);
 
 void extract_sum(benchmark::State& state) {
   const auto rules = compile_rules(*parse_substitutions(sum_rules, "sum.rules"));

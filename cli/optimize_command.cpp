@@ -306,7 +306,7 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->add_option("--device", arguments->device, "cpu, cuda, or the file of a device description")
       ->capture_default_str();
   command->add_option("--strategy", common.strategy, "saturation, or none: only read and write")
-      ->check(CLI::IsMember({"saturation", "none"}))
+      ->check(CLI::IsMember({"auto", "saturation", "backtracking", "combined", "none"}))
       ->capture_default_str();
   command
       ->add_option("--fp-class", common.rounding_class,

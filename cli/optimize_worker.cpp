@@ -52,6 +52,9 @@ Result<Graph> improve(const OptimizeRequest& request, const Graph& original, Opt
   if (!worst) return bad_input(fmt::format("no class of rounding is '{}'", request.rounding_class));
   const std::vector<Substitution> allowed = rules.up_to(*worst);
   SearchOptions options;
+  const auto strategy = strategy_named(request.strategy);
+  if (!strategy) return bad_input(fmt::format("no strategy is '{}'", request.strategy));
+  options.strategy = *strategy;
   options.time_limit_seconds = request.time_limit_seconds;
   if (request.node_limit > 0) options.node_limit = static_cast<std::size_t>(request.node_limit);
   if (request.iterations > 0) options.iterations = static_cast<std::size_t>(request.iterations);

@@ -53,14 +53,12 @@ FormId EGraph::intern_form(const ENode& node, std::span<const TypeId> operands, 
   const auto [where, inserted] =
       form_by_key_.try_emplace(std::move(key), FormId{static_cast<std::uint32_t>(forms_.size())});
   if (!inserted) return where->second;
-  Form form{node, type, never_weight_only};
-  form.node.form = where->second;
-  forms_.push_back(form);
+  forms_.push_back({node, type, never_weight_only, {operands.begin(), operands.end()}});
   return where->second;
 }
 
-FormId EGraph::form_of(const ENode& node, std::span<const ClassId> children, TypeId type,
-                       bool never_weight_only) {
+FormId EGraph::intern_form(const ENode& node, std::span<const ClassId> children, TypeId type,
+                           bool never_weight_only) {
   absl::InlinedVector<TypeId, 4> operands;
   for (const ClassId child : children)
     operands.push_back(child.is_none() ? absent_type : type_id(child));
@@ -93,18 +91,20 @@ bool EGraph::all_weight_only(std::span<const ClassId> children) const {
 }
 
 bool EGraph::weight_only(ENodeId id) const {
-  return !forms_[nodes_[id.v].form.v].never_weight_only && all_weight_only(children(id));
+  return !forms_[form_of_[id.v].v].never_weight_only && all_weight_only(children(id));
 }
 
 const Constant* EGraph::constant_of(ClassId id) const {
-  const std::uint32_t position = classes_[find(id).v].constant;
+  const std::uint32_t position = at(find(id)).constant;
   return position < constants_.size() ? &constants_[position] : nullptr;
 }
 
 std::size_t EGraph::memory_bytes() const {
   return nodes_.capacity() * sizeof(ENode) + classes_.capacity() * sizeof(EClass) +
          (children_.capacity() + founding_children_.capacity()) * sizeof(ClassId) +
-         (parent_of_.capacity() + first_founding_child_.capacity()) * sizeof(std::uint32_t) +
+         (form_of_.capacity() + stamp_of_.capacity() + parent_of_.capacity() +
+          place_of_.capacity() + first_founding_child_.capacity()) *
+             sizeof(std::uint32_t) +
          table_.bytes() + 2 * list_entries_ * sizeof(ENodeId) +
          512 * (types_.size() + attributes_.size()) + 256 * (inferred_.size() + forms_.size());
 }
@@ -116,7 +116,6 @@ ENodeId EGraph::append(FormId form, std::span<const ClassId> canonical,
   const ENodeId id{static_cast<std::uint32_t>(nodes_.size())};
   ENode node = forms_[form.v].node;
   node.child_count = static_cast<std::uint32_t>(canonical.size());
-  node.stamp = clock_;
   if (node.child_count <= ENode::most_near) {
     std::copy(canonical.begin(), canonical.end(), node.near);
   } else {
@@ -130,11 +129,12 @@ ENodeId EGraph::append(FormId form, std::span<const ClassId> canonical,
     if (canonical[i].is_none() ||
         std::find(before.begin(), before.end(), canonical[i]) != before.end())
       continue;
-    classes_[canonical[i].v].parents.push_back(id);
-    classes_[canonical[i].v].parent_kinds |= kind_bit(node.kind, node.op);
+    at(canonical[i]).parents.push_back(id);
+    at(canonical[i]).parent_kinds |= kind_bit(node.kind, node.op);
   }
   nodes_.push_back(node);
-  classes_.emplace_back();
+  form_of_.push_back(form);
+  stamp_of_.push_back(clock_);
   list_entries_ += 2 + canonical.size();
   if (node.kind == ENodeKind::operation) operator_nodes_[node.op.v].push_back(id);
   if (node.kind == ENodeKind::projection) projections_.push_back(id);
@@ -144,10 +144,16 @@ ENodeId EGraph::append(FormId form, std::span<const ClassId> canonical,
 void EGraph::found_class(ENodeId id) {
   const ENode& node = nodes_[id.v];
   parent_of_.push_back(id.v);
-  EClass& own = classes_[id.v];
+  if (free_places_.empty()) {
+    free_places_.push_back(static_cast<std::uint32_t>(classes_.size()));
+    classes_.emplace_back();
+  }
+  place_of_.push_back(free_places_.back());
+  free_places_.pop_back();
+  EClass& own = at(id.founded());
   own.nodes.push_back(id);
   own.node_kinds = kind_bit(node.kind, node.op);
-  own.type = forms_[node.form.v].type;
+  own.type = forms_[form_of_[id.v].v].type;
   own.weight_only = weight_only(id);
   if (node.kind == ENodeKind::constant) own.constant = node.payload;
   ++class_count_;
@@ -156,7 +162,8 @@ void EGraph::found_class(ENodeId id) {
 /// As if the node had founded a class, which was then united with `home`.
 void EGraph::join_class(ENodeId id, ClassId home) {
   parent_of_.push_back(home.v);
-  EClass& kept = classes_[home.v];
+  place_of_.push_back(absent_place);
+  EClass& kept = at(home);
   kept.nodes.push_back(id);
   kept.node_kinds |= kind_bit(nodes_[id.v].kind, nodes_[id.v].op);
   const bool weights = weight_only(id);
@@ -185,7 +192,9 @@ ClassId EGraph::add_leaf(ENodeKind kind, std::uint32_t payload, std::vector<Tens
   node.kind = kind;
   node.payload = payload;
   node.output_count = static_cast<std::uint32_t>(types.size());
-  return add(intern_form(node, {}, intern(std::move(types)), kind == ENodeKind::input), {});
+  return add(intern_form(node, std::span<const TypeId>(), intern(std::move(types)),
+                         kind == ENodeKind::input),
+             {});
 }
 
 ClassId EGraph::add_constant(const Constant& constant) {
@@ -256,7 +265,7 @@ FormId EGraph::projection_form(TypeId tuple, std::uint32_t output) {
   node.kind = ENodeKind::projection;
   node.payload = output;
   const TypeId type = intern(std::vector<TensorType>{types_[tuple.v][output]});
-  return intern_form(node, {&tuple, 1}, type, false);
+  return intern_form(node, std::span(&tuple, 1), type, false);
 }
 
 ClassId EGraph::add_projection(ClassId tuple, std::uint32_t output) {
@@ -281,7 +290,9 @@ std::vector<ClassId> EGraph::add_graph(const Graph& graph) {
         node.kind = ENodeKind::input;
         node.payload = static_cast<std::uint32_t>(input_names_.size());
         input_names_.push_back(graph.input_name(source));
-        added = add(form_of(node, {}, intern(graph.output_types(source)), true), {});
+        added = add(
+            intern_form(node, std::span<const TypeId>(), intern(graph.output_types(source)), true),
+            {});
         inputs_.push_back({added.v});
         break;
       case NodeKind::constant: added = add_constant(graph.constant(source)); break;
@@ -289,14 +300,15 @@ std::vector<ClassId> EGraph::add_graph(const Graph& graph) {
         node.kind = ENodeKind::opaque;
         node.payload = static_cast<std::uint32_t>(opaques_.size());
         opaques_.push_back(graph.opaque(source));
-        added = add(form_of(node, children, intern(graph.output_types(source)), true), children);
+        added =
+            add(intern_form(node, children, intern(graph.output_types(source)), true), children);
         break;
       case NodeKind::operation:
         // The graph has completed the attributes and inferred the types already.
         node.op = source.op;
         node.payload = intern(source.attributes).v;
-        added = add(form_of(node, children, intern(graph.output_types(source)),
-                            graph.op(source).has(not_folded)),
+        added = add(intern_form(node, children, intern(graph.output_types(source)),
+                                graph.op(source).has(not_folded)),
                     children);
         break;
     }

@@ -78,13 +78,15 @@ class EGraph {
   Result<bool> unite(ClassId a, ClassId b);
   /// Restores congruence: equal children make equal nodes. Cheap if nothing changed.
   void rebuild();
+  /// Shortens paths. After rebuild() they are short: reading from several threads is safe then.
   ClassId find(ClassId id) const {
-    std::uint32_t i = id.v;
-    while (parent_of_[i] != i) {
-      parent_of_[i] = parent_of_[parent_of_[i]];
-      i = parent_of_[i];
+    std::uint32_t i = id.v, above = parent_of_[i];
+    while (parent_of_[above] != above) {
+      parent_of_[i] = parent_of_[above];
+      i = above;
+      above = parent_of_[i];
     }
-    return {i};
+    return {above};
   }
 
   // Reading. Duplicate nodes are left out by nodes() and parents() after rebuild().
@@ -96,7 +98,10 @@ class EGraph {
 
   const ENode& node(ENodeId id) const { return nodes_[id.v]; }
   void prefetch(ENodeId id) const { __builtin_prefetch(&nodes_[id.v]); }
-  std::size_t form_count() const { return forms_.size(); }
+  /// Kept apart from the nodes, because matching asks them of many nodes and no more of most.
+  FormId form(ENodeId id) const { return form_of_[id.v]; }
+  /// clock() when the children or the class of the node last changed.
+  std::uint32_t stamp(ENodeId id) const { return stamp_of_[id.v]; }
   std::span<const ClassId> children(ENodeId id) const {
     const ENode& node = nodes_[id.v];
     return {node.child_count <= ENode::most_near ? node.near : &children_[node.near[0].v],
@@ -105,20 +110,25 @@ class EGraph {
   /// The children with which the node was added: classes as they were then, never renamed. The term of
   /// class id c is that of node c over the terms of these, which have smaller numbers.
   std::span<const ClassId> founding_children(ENodeId id) const;
+  std::size_t form_count() const { return forms_.size(); }
+  /// A node of this form, without children.
+  const ENode& node_of(FormId form) const { return forms_[form.v].node; }
+  /// By child; absent_type for none.
+  std::span<const TypeId> operand_types(FormId form) const { return forms_[form.v].operands; }
   /// For canonical classes.
-  const std::vector<ENodeId>& nodes(ClassId id) const { return classes_[id.v].nodes; }
-  const std::vector<ENodeId>& parents(ClassId id) const { return classes_[id.v].parents; }
+  const std::vector<ENodeId>& nodes(ClassId id) const { return at(id).nodes; }
+  const std::vector<ENodeId>& parents(ClassId id) const { return at(id).parents; }
   /// False only if no node among nodes(id), or parents(id), is of this kind and operator.
   bool may_have_node(ClassId id, ENodeKind kind, OperatorId op) const {
-    return (classes_[id.v].node_kinds & kind_bit(kind, op)) != 0;
+    return (at(id).node_kinds & kind_bit(kind, op)) != 0;
   }
   bool may_have_parent(ClassId id, ENodeKind kind, OperatorId op) const {
-    return (classes_[id.v].parent_kinds & kind_bit(kind, op)) != 0;
+    return (at(id).parent_kinds & kind_bit(kind, op)) != 0;
   }
   const std::vector<ENodeId>& nodes_of(OperatorId op) const { return operator_nodes_[op.v]; }
   const std::vector<ENodeId>& projections() const { return projections_; }
 
-  TypeId type_id(ClassId id) const { return classes_[find(id).v].type; }
+  TypeId type_id(ClassId id) const { return at(find(id)).type; }
   /// One type for a value; one for each output for a tuple.
   const std::vector<TensorType>& types(ClassId id) const { return types_[type_id(id).v]; }
   const TensorType& type(ClassId id) const { return types(id).front(); }
@@ -126,7 +136,7 @@ class EGraph {
   /// Types of a node's children, undefined for absent ones, as Instance wants them.
   std::vector<TensorType> input_types(ENodeId id) const;
   /// Some node of the class depends on no graph input and no opaque node.
-  bool weight_only(ClassId id) const { return classes_[find(id).v].weight_only; }
+  bool weight_only(ClassId id) const { return at(find(id)).weight_only; }
   /// The node's own inputs are weight-only (then it can be computed ahead of time).
   bool weight_only(ENodeId id) const;
   const Attributes& attributes(AttributesId id) const { return attributes_[id.v]; }
@@ -172,9 +182,13 @@ class EGraph {
     ENode node;
     TypeId type;
     bool never_weight_only = false;
+    absl::InlinedVector<TypeId, 4> operands;
   };
   using InferenceKey = absl::InlinedVector<std::uint32_t, 8>;
 
+  static constexpr std::uint32_t absent_place = 0xffffffffU;
+  EClass& at(ClassId canonical) { return classes_[place_of_[canonical.v]]; }
+  const EClass& at(ClassId canonical) const { return classes_[place_of_[canonical.v]]; }
   /// Operators share bits; other kinds share one.
   static std::uint64_t kind_bit(ENodeKind kind, OperatorId op) {
     return std::uint64_t{1} << (kind == ENodeKind::operation ? op.v % 63U : 63U);
@@ -182,8 +196,8 @@ class EGraph {
   TypeId intern(std::vector<TensorType> types);
   FormId intern_form(const ENode& node, std::span<const TypeId> operands, TypeId type,
                      bool never_weight_only);
-  FormId form_of(const ENode& node, std::span<const ClassId> children, TypeId type,
-                 bool never_weight_only);
+  FormId intern_form(const ENode& node, std::span<const ClassId> children, TypeId type,
+                     bool never_weight_only);
   std::span<ClassId> own_children(ENodeId id);
   static NodeTable::Key key_of(FormId form, std::span<const ClassId> children) {
     if (children.size() > ENode::most_near) return key_of_many(form, children);
@@ -210,11 +224,15 @@ class EGraph {
   void drop_duplicates();
 
   std::vector<ENode> nodes_;
-  std::vector<ClassId> children_;  // of nodes with many; by ENode::near[0]
+  std::vector<FormId> form_of_;          // by node
+  std::vector<std::uint32_t> stamp_of_;  // by node
+  std::vector<ClassId> children_;        // of nodes with many; by ENode::near[0]
   std::vector<ClassId> founding_children_;
   std::vector<std::uint32_t> first_founding_child_;  // by node
-  std::vector<EClass> classes_;                      // by number; contents at canonical ones
-  mutable std::vector<std::uint32_t> parent_of_;     // union-find
+  std::vector<EClass> classes_;                      // by place; canonical ones only
+  std::vector<std::uint32_t> place_of_;  // by class number; absent_place if not canonical
+  std::vector<std::uint32_t> free_places_;
+  mutable std::vector<std::uint32_t> parent_of_;  // union-find
   NodeTable table_;
   std::size_t class_count_ = 0;
   std::size_t list_entries_ = 0;

@@ -67,13 +67,11 @@ struct ENode {
   std::uint32_t payload = 0;  // attributes; position of input, constant, opaque; output
   std::uint32_t output_count = 1;
   std::uint32_t child_count = 0;
-  std::uint32_t stamp = 0;  // EGraph::clock() when children or class last changed
-  FormId form;
   /// The children, if there are no more of them than fit; else the first's place among those that
   /// the e-graph keeps, as the number of near[0].
   static constexpr std::uint32_t most_near = 2;
   ClassId near[most_near];
 };
-static_assert(sizeof(ENode) == 32, "two nodes in a line of the cache");
+static_assert(sizeof(ENode) == 24);
 
 }  // namespace lemma

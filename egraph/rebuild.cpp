@@ -1,6 +1,7 @@
 // Merging classes and restoring congruence.
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -9,7 +10,7 @@
 namespace lemma {
 
 void EGraph::touch(const std::vector<ENodeId>& nodes) {
-  for (const ENodeId id : nodes) nodes_[id.v].stamp = clock_;
+  for (const ENodeId id : nodes) stamp_of_[id.v] = clock_;
 }
 
 Result<bool> EGraph::unite(ClassId a, ClassId b) {
@@ -17,7 +18,7 @@ Result<bool> EGraph::unite(ClassId a, ClassId b) {
   b = find(b);
   if (a == b) return false;
   if (b < a) std::swap(a, b);  // the older class keeps its number
-  EClass &kept = classes_[a.v], &gone = classes_[b.v];
+  EClass &kept = at(a), &gone = at(b);
   if (kept.type != gone.type)
     return internal_error(fmt::format("values of type {} and {} cannot be equal",
                                       text(types_[kept.type.v][0]), text(types_[gone.type.v][0])));
@@ -39,6 +40,8 @@ Result<bool> EGraph::unite(ClassId a, ClassId b) {
   if (kept.weight_only != gone.weight_only) weight_changed_.push_back(a);
   kept.weight_only = kept.weight_only || gone.weight_only;
   kept.constant = std::min(kept.constant, gone.constant);
+  gone = {};
+  free_places_.push_back(std::exchange(place_of_[b.v], absent_place));
   changed_.push_back(a);
   return true;
 }
@@ -57,11 +60,11 @@ void EGraph::repair(ENodeId id) {
     return child.is_none() || find(child) == child;
   });
   if (canonical) return;
-  table_.erase(key_of(node.form, own), id.v);
+  table_.erase(key_of(form_of_[id.v], own), id.v);
   for (ClassId& child : own)
     if (!child.is_none()) child = find(child);
-  node.stamp = clock_;
-  const NodeTable::Key key = key_of(node.form, own);
+  stamp_of_[id.v] = clock_;
+  const NodeTable::Key key = key_of(form_of_[id.v], own);
   const std::uint32_t other = lookup(key, own);
   if (other == NodeTable::absent) {
     table_.insert(key, id.v);
@@ -88,12 +91,12 @@ void EGraph::rebuild() {
     for (const ClassId id : todo) {
       // Repairing may merge this very class with others; what is then added to its list is dealt
       // with in the next round.
-      std::vector<ENodeId> parents = classes_[find(id).v].parents;
+      std::vector<ENodeId> parents = at(find(id)).parents;
       std::sort(parents.begin(), parents.end());
       parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
       for (const ENodeId parent : parents) repair(parent);
       if (find(id) != id) continue;
-      std::vector<ENodeId>& list = classes_[id.v].parents;
+      std::vector<ENodeId>& list = at(id).parents;
       std::sort(list.begin(), list.end());
       list.erase(std::unique(list.begin(), list.end()), list.end());
     }
@@ -119,8 +122,8 @@ void EGraph::drop_duplicates() {
     std::sort(list->begin(), list->end());
     list->erase(std::unique(list->begin(), list->end()), list->end());
   }
-  for (const ClassId id : holders) prune(classes_[id.v].nodes);
-  for (const ClassId id : operands) prune(classes_[id.v].parents);
+  for (const ClassId id : holders) prune(at(id).nodes);
+  for (const ClassId id : operands) prune(at(id).parents);
   duplicates_.clear();
   for (std::vector<ENodeId>& list : operator_nodes_) prune(list);
   prune(projections_);
@@ -130,10 +133,10 @@ void EGraph::propagate_weight_only() {
   while (!weight_changed_.empty()) {
     const ClassId id = find(weight_changed_.back());
     weight_changed_.pop_back();
-    touch(classes_[id.v].parents);
-    touch(classes_[id.v].nodes);
-    for (const ENodeId parent : classes_[id.v].parents) {
-      EClass& above = classes_[find(parent.founded()).v];
+    touch(at(id).parents);
+    touch(at(id).nodes);
+    for (const ENodeId parent : at(id).parents) {
+      EClass& above = at(find(parent.founded()));
       if (above.weight_only || !weight_only(parent)) continue;
       above.weight_only = true;
       weight_changed_.push_back(find(parent.founded()));
@@ -149,19 +152,19 @@ Result<void> EGraph::check_invariants() const {
     const ClassId own = find(id.founded());
     if (own.v > i) return internal_error(fmt::format("class of node {} is younger than it", i));
     if (own.v == i) ++classes;
-    if (own.v != i && (!classes_[i].nodes.empty() || !classes_[i].parents.empty()))
-      return internal_error(fmt::format("class {} is gone but not empty", i));
+    if ((own.v == i) != (place_of_[i] != absent_place))
+      return internal_error(fmt::format("class {} is {}kept", i, own.v == i ? "not " : ""));
     for (const ClassId child : founding_children(id))
       if (!child.is_none() && child.v >= i)
         return internal_error(fmt::format("node {} was added before its child", i));
-    const auto& members = classes_[own.v].nodes;
+    const auto& members = at(own).nodes;
     const bool listed = std::find(members.begin(), members.end(), id) != members.end();
     if (listed == nodes_[i].duplicate)
       return internal_error(
           fmt::format("node {} is {}in its class's list", i, listed ? "" : "not "));
     if (nodes_[i].duplicate) continue;
     ++live;
-    if (lookup(key_of(nodes_[i].form, children(id)), children(id)) != i)
+    if (lookup(key_of(form_of_[i], children(id)), children(id)) != i)
       return internal_error(fmt::format("node {} is not found by its content", i));
     if (!may_have_node(own, nodes_[i].kind, nodes_[i].op))
       return internal_error(fmt::format("class {} denies its node {}", own.v, i));
@@ -171,7 +174,7 @@ Result<void> EGraph::check_invariants() const {
       if (child.is_none()) continue;
       if (find(child) != child)
         return internal_error(fmt::format("node {} has a child that is not canonical", i));
-      const auto& above = classes_[child.v].parents;
+      const auto& above = at(child).parents;
       if (std::find(above.begin(), above.end(), id) == above.end())
         return internal_error(fmt::format("node {} is not among the parents of its child", i));
       if (!may_have_parent(child, nodes_[i].kind, nodes_[i].op))

@@ -1,9 +1,16 @@
 #include "egraph/saturation.h"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
+#include <numeric>
 
+#include <absl/container/flat_hash_set.h>
 #include <fmt/format.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include "egraph/match.h"
 
 namespace lemma {
 
@@ -22,10 +29,35 @@ std::string_view name(StopReason reason) {
 
 namespace {
 
+/// What entries of the log refer to; stays where it is.
+class LogStorage {
+ public:
+  std::vector<RuleMatcher> matchers;
+
+  std::span<const ClassId> keep(std::span<const ClassId> a, std::span<const ClassId> b) {
+    const std::size_t size = a.size() + b.size();
+    if (chunks_.empty() || chunks_.back().capacity() - chunks_.back().size() < size) {
+      chunks_.emplace_back();
+      chunks_.back().reserve(std::max<std::size_t>(4096, size));
+    }
+    std::vector<ClassId>& chunk = chunks_.back();
+    chunk.insert(chunk.end(), a.begin(), a.end());
+    chunk.insert(chunk.end(), b.begin(), b.end());
+    return std::span(chunk).last(size);
+  }
+
+ private:
+  std::vector<std::vector<ClassId>> chunks_;
+};
+
 class Saturation {
  public:
   Saturation(EGraph& egraph, std::span<const CompiledRule> rules, const SaturationLimits& limits)
-      : egraph_(egraph), limits_(limits), states_(rules.size()) {
+      : egraph_(egraph),
+        limits_(limits),
+        states_(rules.size()),
+        arena_(limits.threads == 0 ? tbb::task_arena::automatic
+                                   : static_cast<int>(limits.threads)) {
     for (const CompiledRule& rule : rules) matchers_.emplace_back(rule);
     report_.rules.resize(rules.size());
   }
@@ -37,6 +69,7 @@ class Saturation {
     egraph_.rebuild();
     for (std::size_t i = 0; i < matchers_.size(); ++i)
       report_.rules[i].rejected = matchers_[i].rejected();
+    report_.log_storage = storage_;
     report_.seconds = elapsed();
     return std::move(report_);
   }
@@ -67,10 +100,12 @@ class Saturation {
   }
   bool interrupted() {
     if (stopped_) return true;
-    if (elapsed() >= limits_.max_seconds) return stop(StopReason::time);
-    if (limits_.cancelled && limits_.cancelled()) return stop(StopReason::cancelled);
+    if (time_is_over()) return stop(StopReason::time);
+    if (is_cancelled()) return stop(StopReason::cancelled);
     return false;
   }
+  bool time_is_over() const { return elapsed() >= limits_.max_seconds; }
+  bool is_cancelled() const { return limits_.cancelled && limits_.cancelled(); }
 
   /// One round of all rules: first every search, then every application, so that the order of rules
   /// does not decide what they see. False at the end.
@@ -83,61 +118,185 @@ class Saturation {
     const std::size_t iteration = report_.iterations++;
     const std::uint32_t now = egraph_.clock();
     egraph_.advance_clock();  // what is changed from here on is new to the next round
-    std::vector<MatchList> matches(matchers_.size());
-    bool waiting = false;
-    for (std::size_t i = 0; i < matchers_.size() && !stopped_; ++i)
-      waiting = !search(i, iteration, now, matches[i]) || waiting;
+    std::vector<RuleSearch> searches;
+    bool complete = search_all(iteration, searches);
     bool changed = false;
-    for (std::size_t i = 0; i < matchers_.size() && !stopped_; ++i)
-      changed = apply(i, matches[i]) || changed;
+    std::size_t rules_left = searches.size();
+    std::size_t nodes_left = round_growth();
+    if (limits_.growth < 1) fewest_matches_first(searches);
+    for (const RuleSearch& search : searches) {
+      if (stopped_) break;
+      const std::size_t before = egraph_.node_count();
+      const std::size_t share = limits_.growth < 1 ? nodes_left / rules_left : nodes_left;
+      const Applied applied = apply(search, before + share);
+      if (!applied.complete)
+        ++report_.rules[search.rule].cuts;
+      else if (!search.thinned)
+        states_[search.rule].since = now;
+      changed = changed || applied.changed;
+      complete = complete && applied.complete;
+      nodes_left -= std::min(nodes_left, egraph_.node_count() - before);
+      --rules_left;
+    }
     egraph_.rebuild();
     if (stopped_) return false;
     if (changed) return true;
-    if (!waiting) return false;
+    if (complete) return false;
     for (RuleState& state : states_) state.rests_until = 0;
     return true;
   }
 
-  /// False if the rule has matches left for a later iteration.
-  bool search(std::size_t i, std::size_t iteration, std::uint32_t now, MatchList& matches) {
-    RuleState& state = states_[i];
-    RuleStatistics& statistics = report_.rules[i];
-    const bool multi_output = matchers_[i].rule().left_variables.size() > 1;
-    if (multi_output && state.runs >= limits_.multi_output_iterations) return true;
-    if (iteration < state.rests_until) return false;
-    const std::size_t limit = limits_.match_limit == 0
-                                  ? std::numeric_limits<std::size_t>::max()
-                                  : limits_.match_limit
-                                        << std::min<std::size_t>(statistics.rests, 20);
-    const double before = elapsed();
-    const bool complete = matchers_[i].search(
-        egraph_, state.since, limit, [this] { return interrupted(); }, matches);
-    statistics.seconds += elapsed() - before;
-    if (!complete) {
-      matches.clear();
+  std::size_t round_growth() const {
+    const std::size_t left = limits_.max_nodes - std::min(limits_.max_nodes, egraph_.node_count());
+    return limits_.growth < 1
+               ? 1 + static_cast<std::size_t>(static_cast<double>(left) * limits_.growth)
+               : left;
+  }
+
+  /// One rule's part in a round.
+  struct RuleSearch {
+    std::size_t rule = 0;
+    SearchLimits limits;
+    std::vector<SearchTask> tasks;
+    std::vector<FoundMatches> found;  // by task
+    MatchList matches;
+    bool thinned = false;  // some were left out
+  };
+
+  /// Of a rule with several outputs, matches without common outputs. The youngest classes come
+  /// first, so that what was merged in the last round is merged with its like in this one.
+  void thin(RuleSearch& search) const {
+    const std::size_t outputs = matchers_[search.rule].rule().left_variables.size();
+    if (outputs < 2 || limits_.multi_output_matches == 0 ||
+        search.matches.size() <= limits_.multi_output_matches)
+      return;
+    const auto left = [&](std::size_t i) { return search.matches.classes(i).last(outputs); };
+    std::vector<std::size_t> order(search.matches.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::vector<ClassId> oldest(order.size());
+    for (const std::size_t i : order) oldest[i] = *std::ranges::min_element(left(i));
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+      if (oldest[a] != oldest[b]) return oldest[a] > oldest[b];
+      return std::ranges::lexicographical_compare(left(a), left(b));
+    });
+    absl::flat_hash_set<ClassId> used;
+    std::erase_if(order, [&](std::size_t i) {
+      const auto taken = [&](ClassId id) { return used.contains(id); };
+      if (std::ranges::any_of(left(i), taken)) return true;
+      for (const ClassId id : left(i)) used.insert(id);
+      return false;
+    });
+    search.matches.select(order);
+    search.thinned = true;
+  }
+
+  static void fewest_matches_first(std::vector<RuleSearch>& searches) {
+    std::stable_sort(searches.begin(), searches.end(),
+                     [](const RuleSearch& a, const RuleSearch& b) {
+                       return a.matches.size() < b.matches.size();
+                     });
+  }
+
+  /// The searches that have ended, with their matches. False if some rule has matches left.
+  bool search_all(std::size_t iteration, std::vector<RuleSearch>& searches) {
+    bool complete = true;
+    for (std::size_t i = 0; i < matchers_.size(); ++i) {
+      const bool multi_output = matchers_[i].rule().left_variables.size() > 1;
+      if (multi_output && states_[i].runs >= limits_.multi_output_iterations) continue;
+      if (iteration < states_[i].rests_until)
+        complete = false;
+      else
+        searches.push_back({i, search_limits(i), matchers_[i].prepare(egraph_), {}, {}, false});
+    }
+    run_tasks(searches);
+    for (RuleSearch& search : searches) {
+      while (!interrupted() && matchers_[search.rule].must_repeat(egraph_, search.found))
+        run_tasks({&search, 1});
       if (stopped_) return false;
-      state.rests_until =
+      if (!finish(search, iteration)) complete = false;
+    }
+    std::erase_if(searches, [this, iteration](const RuleSearch& search) {
+      return states_[search.rule].rests_until > iteration;
+    });
+    return complete;
+  }
+
+  SearchLimits search_limits(std::size_t i) const {
+    SearchLimits limits;
+    limits.since = states_[i].since;
+    limits.matches = limits_.match_limit == 0
+                         ? std::numeric_limits<std::size_t>::max()
+                         : limits_.match_limit << std::min<std::size_t>(report_.rules[i].rests, 20);
+    limits.interrupted = [this] { return time_is_over() || is_cancelled(); };
+    return limits;
+  }
+
+  /// Rules whose searches change the e-graph come after the others, in order.
+  void run_tasks(std::span<RuleSearch> searches) {
+    std::vector<std::pair<RuleSearch*, std::size_t>> parallel, sequential;
+    for (RuleSearch& search : searches) {
+      search.found.clear();
+      search.found.resize(search.tasks.size());
+      for (std::size_t t = 0; t < search.tasks.size(); ++t)
+        (matchers_[search.rule].concurrent() ? parallel : sequential).emplace_back(&search, t);
+    }
+    const auto run = [this](const std::pair<RuleSearch*, std::size_t>& task) {
+      auto& [search, t] = task;
+      search->found[t] = matchers_[search->rule].search(egraph_, search->tasks[t], search->limits);
+    };
+    if (limits_.threads == 1)
+      std::for_each(parallel.begin(), parallel.end(), run);
+    else
+      arena_.execute([&] {
+        tbb::parallel_for(
+            std::size_t{0}, parallel.size(), [&](std::size_t k) { run(parallel[k]); },
+            tbb::simple_partitioner());
+      });
+    std::for_each(sequential.begin(), sequential.end(), run);
+  }
+
+  /// False, and the rule rests, if there are too many matches.
+  bool finish(RuleSearch& search, std::size_t iteration) {
+    const std::size_t i = search.rule;
+    RuleStatistics& statistics = report_.rules[i];
+    for (const FoundMatches& part : search.found) statistics.seconds += part.seconds;
+    if (!matchers_[i].collect(egraph_, search.found, search.limits.matches, search.matches)) {
+      search.matches.clear();
+      if (interrupted()) return false;
+      states_[i].rests_until =
           iteration + 1 + (limits_.rest_iterations << std::min<std::size_t>(statistics.rests, 20));
       ++statistics.rests;
       return false;
     }
-    ++state.runs;
-    state.since = now;
-    statistics.matches += matches.size();
+    std::vector<FoundMatches>().swap(search.found);
+    ++states_[i].runs;
+    thin(search);
+    statistics.matches += search.matches.size();
     return true;
   }
 
-  bool apply(std::size_t i, const MatchList& matches) {
+  struct Applied {
     bool changed = false;
+    bool complete = true;  // all matches
+  };
+
+  /// Applies until there are as many nodes.
+  Applied apply(const RuleSearch& search, std::size_t node_limit) {
+    Applied result;
     constexpr std::size_t ahead = 8;
+    const RuleMatcher& matcher = matchers_[search.rule];
+    const MatchList& matches = search.matches;
     const std::size_t count = matches.size();
     for (std::size_t k = 0; k < count; ++k) {
-      if (exhausted()) break;
+      if (exhausted() || egraph_.node_count() >= node_limit) {
+        result.complete = false;
+        break;
+      }
       if (k + ahead < count)
-        matchers_[i].prefetch(egraph_, matches.classes(k + ahead), matches.bound(k + ahead));
-      changed = apply(i, matches.classes(k), matches.bound(k)) || changed;
+        matcher.prefetch(egraph_, matches.classes(k + ahead), matches.bound(k + ahead));
+      result.changed = apply(search.rule, matches.classes(k), matches.bound(k)) || result.changed;
     }
-    return changed;
+    return result;
   }
 
   bool apply(std::size_t i, std::span<const ClassId> match, std::uint32_t bound) {
@@ -167,21 +326,18 @@ class Saturation {
   }
 
   void log(std::size_t i, std::span<const ClassId> match, std::uint32_t bound) {
-    Application entry;
-    entry.rule = static_cast<std::uint32_t>(i);
-    entry.bindings = matchers_[i].bound(bound).bindings;
-    const auto inputs = match.first(match.size() - right_.size());
-    const auto left = match.last(right_.size());
-    entry.inputs.assign(inputs.begin(), inputs.end());
-    entry.left.assign(left.begin(), left.end());
-    entry.right = right_;
-    report_.log.push_back(std::move(entry));
+    const std::span<const ClassId> kept = storage_->keep(match, right_);
+    const std::size_t outputs = right_.size(), inputs = match.size() - outputs;
+    report_.log.push_back({static_cast<std::uint32_t>(i), matchers_[i].bound(bound).bindings,
+                           kept.first(inputs), kept.subspan(inputs, outputs), kept.last(outputs)});
   }
 
   EGraph& egraph_;
   const SaturationLimits& limits_;
-  std::vector<RuleMatcher> matchers_;
+  std::shared_ptr<LogStorage> storage_ = std::make_shared<LogStorage>();
+  std::vector<RuleMatcher>& matchers_ = storage_->matchers;
   std::vector<RuleState> states_;
+  tbb::task_arena arena_;
   std::vector<ClassId> right_;  // of the match being applied
   SaturationReport report_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

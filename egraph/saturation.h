@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,8 +25,19 @@ struct SaturationLimits {
   /// Rules with several outputs can merge what they merged before, without end: they take part in
   /// this many iterations.
   std::size_t multi_output_iterations = 3;
+  /// If they have more new matches than this in one iteration, only disjoint ones are applied: those
+  /// that have no output in common. So n products of one operand are merged by pairs in log2(n)
+  /// iterations with n nodes, instead of all their subsets. 0: no limit.
+  std::size_t multi_output_matches = 0;
+  /// Of the nodes that are left, how many one round may add. If less than all, the rules of a round
+  /// divide them, those with the fewest matches first, so that none is left out because an earlier
+  /// one has filled the e-graph; a rule whose share is used up goes on in the next round.
+  double growth = 1;
   bool log_applications = false;
-  /// Asked now and then, also within an iteration; true ends the saturation.
+  /// For finding matches; 0: as many as TBB gives. The result does not depend on it.
+  std::size_t threads = 0;
+  /// Asked now and then, also within an iteration and from several threads; true, which must remain
+  /// so, ends the saturation.
   std::function<bool()> cancelled;
 };
 
@@ -38,16 +50,17 @@ struct RuleStatistics {
   std::size_t dropped = 0;       // right side not well typed, or of another type
   std::size_t rejected = 0;      // structure fitted; types, attributes or conditions did not
   std::size_t rests = 0;         // times that the scheduler made the rule rest
-  double seconds = 0;            // searching
+  std::size_t cuts = 0;          // rounds in which its share of new nodes was used up
+  double seconds = 0;            // searching, of all threads
 };
 
 /// One use of a rule. The claim about ground terms: with each input standing for the term of its id
 /// (EGraph::founding_children) and the variables bound as here, left equals right.
 struct Application {
   std::uint32_t rule = 0;  // in the list given to saturate()
-  RuleBindings bindings;
-  std::vector<ClassId> inputs;       // by input of the rule
-  std::vector<ClassId> left, right;  // by output
+  const RuleBindings& bindings;
+  std::span<const ClassId> inputs;       // by input of the rule
+  std::span<const ClassId> left, right;  // by output
 };
 
 struct SaturationReport {
@@ -55,8 +68,9 @@ struct SaturationReport {
   std::size_t iterations = 0;
   double seconds = 0;
   std::vector<RuleStatistics> rules;
-  std::vector<Application> log;  // those that changed the e-graph, in order
-  std::string failure;           // what was found wrong (StopReason::failed)
+  std::vector<Application> log;             // those that changed the e-graph, in order
+  std::shared_ptr<const void> log_storage;  // what the log refers to
+  std::string failure;                      // what was found wrong (StopReason::failed)
 };
 
 /// The e-graph is rebuilt at the end, whatever stopped it. Limits are checked within iterations,

@@ -237,8 +237,8 @@ class Symbols {
       return term.coefficient == 1 && term.atoms.size() == 1 &&
              term.atoms[0]->kind == AtomKind::symbol && term.atoms[0]->symbol.starts_with("?");
     };
-    const std::vector<Dimension::Term>& open = a.terms();
-    const std::vector<Dimension::Term>& parts = b.terms();
+    const auto& open = a.terms();
+    const auto& parts = b.terms();
     if (open.size() != 2 || !is_open(open[0]) || !is_open(open[1]) || parts.size() < 2 ||
         parts.size() > 5 || a == b) {
       if (!equations_.unify(a, b)) postponed_.emplace_back(a, b);

@@ -213,10 +213,29 @@ bool operator==(const Attributes& a, const Attributes& b) {
   });
 }
 
+namespace {
+
+struct HashOf {
+  std::size_t operator()(double value) const {
+    return absl::HashOf(std::bit_cast<std::uint64_t>(value));
+  }
+  std::size_t operator()(const Reals& values) const {
+    std::size_t state = values.size();
+    for (const double value : values) state = absl::HashOf(state, (*this)(value));
+    return state;
+  }
+  template <typename T>
+  std::size_t operator()(const T& value) const {
+    return absl::HashOf(value);
+  }
+};
+
+}  // namespace
+
 std::size_t Attributes::hash() const {
   std::size_t state = values_.size();
   for (const auto& [name, value] : values_)
-    state = absl::HashOf(state, name, value.index(), lemma::text(value));
+    state = absl::HashOf(state, name, value.index(), std::visit(HashOf{}, value));
   return state;
 }
 

@@ -8,6 +8,14 @@ namespace lemma {
 
 namespace {
 
+/// 64-bit FNV-1a.
+std::uint64_t digest(std::string_view bytes) {
+  std::uint64_t state = 0xcbf29ce484222325ULL;
+  for (const char byte : bytes)
+    state = (state ^ static_cast<unsigned char>(byte)) * 0x100000001b3ULL;
+  return state;
+}
+
 class Cutter {
  public:
   explicit Cutter(const Graph& graph)
@@ -54,7 +62,7 @@ class Cutter {
   /// alike all the same are numbered.
   Result<void> open(const Node& node) {
     const OpaqueOperator& op = graph_.opaque(node);
-    std::string name = fmt::format("{} {:016x}", op.name, digest(op.payload));
+    std::string name = cut_name(op);
     const std::size_t number = seen_[name]++;
     if (number > 0) name += fmt::format(" number {}", number);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -72,14 +80,6 @@ class Cutter {
     return {};
   }
 
-  /// 64-bit FNV-1a.
-  static std::uint64_t digest(std::string_view bytes) {
-    std::uint64_t state = 0xcbf29ce484222325ULL;
-    for (const char byte : bytes)
-      state = (state ^ static_cast<unsigned char>(byte)) * 0x100000001b3ULL;
-    return state;
-  }
-
   const Graph& graph_;
   Graph cut_;
   std::vector<ValueId> values_;
@@ -87,6 +87,10 @@ class Cutter {
 };
 
 }  // namespace
+
+std::string cut_name(const OpaqueOperator& op) {
+  return fmt::format("{} {:016x}", op.name, digest(op.payload));
+}
 
 Result<Graph> cut_at_opaque_nodes(const Graph& graph) { return Cutter(graph).cut(); }
 

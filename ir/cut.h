@@ -2,6 +2,8 @@
 // A graph without its opaque nodes, so that the rest can be computed: what an opaque node gives
 // becomes an input, what it takes becomes an output.
 
+#include <string>
+
 #include "ir/graph.h"
 
 namespace lemma {
@@ -11,5 +13,7 @@ namespace lemma {
 /// optimized form. Values of unknown type are left out: they only pass between opaque
 /// nodes. Without opaque nodes it is the same graph, less what no output needs.
 Result<Graph> cut_at_opaque_nodes(const Graph& graph);
+/// NAME of the above, unless several opaque nodes have one payload.
+std::string cut_name(const OpaqueOperator& op);
 
 }  // namespace lemma

@@ -15,6 +15,8 @@ namespace {
 using Atom = Dimension::Atom;
 using AtomPointer = Dimension::AtomPointer;
 using Term = Dimension::Term;
+using Atoms = Dimension::Atoms;
+using Terms = Dimension::Terms;
 
 std::strong_ordering compare(const Atom& a, const Atom& b) {
   if (&a == &b) return std::strong_ordering::equal;  // shared, as most equal atoms are
@@ -24,7 +26,7 @@ std::strong_ordering compare(const Atom& a, const Atom& b) {
   return a.right <=> b.right;
 }
 
-std::strong_ordering compare(const std::vector<AtomPointer>& a, const std::vector<AtomPointer>& b) {
+std::strong_ordering compare(const Atoms& a, const Atoms& b) {
   // Higher degree first: the leading term of the division algorithm is then the first one.
   if (a.size() != b.size()) return b.size() <=> a.size();
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -32,9 +34,8 @@ std::strong_ordering compare(const std::vector<AtomPointer>& a, const std::vecto
   return std::strong_ordering::equal;
 }
 
-std::vector<AtomPointer> multiply(const std::vector<AtomPointer>& a,
-                                  const std::vector<AtomPointer>& b) {
-  std::vector<AtomPointer> product;
+Atoms multiply(const Atoms& a, const Atoms& b) {
+  Atoms product;
   product.reserve(a.size() + b.size());
   std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(product),
              [](const AtomPointer& x, const AtomPointer& y) { return compare(*x, *y) < 0; });
@@ -42,9 +43,8 @@ std::vector<AtomPointer> multiply(const std::vector<AtomPointer>& a,
 }
 
 /// a / b as monomials, if b divides a.
-std::optional<std::vector<AtomPointer>> divide(const std::vector<AtomPointer>& a,
-                                               const std::vector<AtomPointer>& b) {
-  std::vector<AtomPointer> quotient;
+std::optional<Atoms> divide(const Atoms& a, const Atoms& b) {
+  Atoms quotient;
   std::size_t j = 0;
   for (const AtomPointer& atom : a) {
     if (j < b.size() && compare(*atom, *b[j]) == 0)
@@ -63,14 +63,14 @@ constexpr std::size_t atom_limit = 4096;
 constexpr std::size_t depth_limit = 64;
 
 /// Atoms of all terms, also of those nested in atoms.
-std::size_t tree_size(const std::vector<Term>& terms) {
+std::size_t tree_size(const Terms& terms) {
   std::size_t size = 0;
   for (const Term& term : terms)
     for (const AtomPointer& atom : term.atoms) size += atom->size;
   return size;
 }
 
-std::size_t tree_depth(const std::vector<Term>& terms) {
+std::size_t tree_depth(const Terms& terms) {
   std::size_t depth = 0;
   for (const Term& term : terms)
     for (const AtomPointer& atom : term.atoms) depth = std::max(depth, atom->depth);
@@ -83,9 +83,16 @@ bool fits(__int128 value) { return value >= INT64_MIN && value <= INT64_MAX; }
 
 class DimensionAccess {
  public:
-  static Dimension make(std::int64_t constant, std::vector<Term> terms) {
+  /// The same terms beside another constant; nothing is copied.
+  static Dimension with_constant(const Dimension& dimension, __int128 constant) {
+    if (!fits(constant)) return Dimension::invalid();
+    Dimension result = dimension;
+    result.constant_ = static_cast<std::int64_t>(constant);
+    return result;
+  }
+  static Dimension make(std::int64_t constant, Terms terms) {
     Dimension result(constant);
-    if (!terms.empty()) result.terms_ = std::make_shared<const std::vector<Term>>(std::move(terms));
+    if (!terms.empty()) result.terms_ = std::make_shared<const Terms>(std::move(terms));
     return result;
   }
   static Dimension from_atom(Atom atom) {
@@ -94,15 +101,15 @@ class DimensionAccess {
     atom.size = 1 + tree_size(atom.left.terms()) + tree_size(atom.right.terms());
     atom.depth = 1 + std::max(tree_depth(atom.left.terms()), tree_depth(atom.right.terms()));
     if (atom.size > atom_limit || atom.depth > depth_limit) return Dimension::invalid();
-    std::vector<AtomPointer> atoms = {std::make_shared<const Atom>(std::move(atom))};
+    Atoms atoms = {std::make_shared<const Atom>(std::move(atom))};
     return make(0, {Term{std::move(atoms), 1}});
   }
   /// Sums terms with equal monomials; `terms` in any order, and few enough not to overflow a sum.
-  static Dimension collect(__int128 constant, std::vector<Term> terms) {
+  static Dimension collect(__int128 constant, Terms terms) {
     if (!fits(constant)) return Dimension::invalid();
     std::sort(terms.begin(), terms.end(),
               [](const Term& a, const Term& b) { return compare(a.atoms, b.atoms) < 0; });
-    std::vector<Term> merged;
+    Terms merged;
     for (std::size_t i = 0, next = 0; i < terms.size(); i = next) {
       __int128 coefficient = 0;
       for (; next < terms.size() && compare(terms[next].atoms, terms[i].atoms) == 0; ++next)
@@ -131,8 +138,8 @@ std::optional<std::int64_t> Dimension::constant() const {
   return constant_;
 }
 
-const std::vector<Dimension::Term>& Dimension::terms() const {
-  static const std::vector<Term> none;
+const Dimension::Terms& Dimension::terms() const {
+  static const Terms none;
   return terms_ ? *terms_ : none;
 }
 
@@ -146,36 +153,40 @@ std::optional<std::string> Dimension::as_symbol() const {
 
 Dimension operator+(const Dimension& a, const Dimension& b) {
   if (a.invalid_ || b.invalid_) return Dimension::invalid();
-  if (a.is(0)) return b;
-  if (b.is(0)) return a;
-  std::vector<Term> terms = a.terms();
+  const __int128 constant = static_cast<__int128>(a.constant_) + b.constant_;
+  if (!a.terms_) return DimensionAccess::with_constant(b, constant);
+  if (!b.terms_) return DimensionAccess::with_constant(a, constant);
+  Terms terms;
+  terms.reserve(a.terms().size() + b.terms().size());
+  terms.insert(terms.end(), a.terms().begin(), a.terms().end());
   terms.insert(terms.end(), b.terms().begin(), b.terms().end());
-  return DimensionAccess::collect(static_cast<__int128>(a.constant_) + b.constant_,
-                                  std::move(terms));
+  return DimensionAccess::collect(constant, std::move(terms));
 }
 
 Dimension operator-(const Dimension& a, const Dimension& b) {
   if (a.invalid_ || b.invalid_) return Dimension::invalid();
-  if (b.is(0)) return a;
-  if (a.terms_ == b.terms_ && a.terms_ && a.constant_ == b.constant_) return 0;
-  std::vector<Term> terms = a.terms();
+  const __int128 constant = static_cast<__int128>(a.constant_) - b.constant_;
+  if (!b.terms_) return DimensionAccess::with_constant(a, constant);
+  if (a.terms_ == b.terms_) return DimensionAccess::with_constant({}, constant);
+  Terms terms;
+  terms.reserve(a.terms().size() + b.terms().size() + 1);
+  terms.insert(terms.end(), a.terms().begin(), a.terms().end());
   for (const Term& term : b.terms()) {
     // The least integer has no negative of its width; in two parts it has.
     const bool least = term.coefficient == INT64_MIN;
     if (least) terms.push_back({term.atoms, 1});
     terms.push_back({term.atoms, least ? INT64_MAX : -term.coefficient});
   }
-  return DimensionAccess::collect(static_cast<__int128>(a.constant_) - b.constant_,
-                                  std::move(terms));
+  return DimensionAccess::collect(constant, std::move(terms));
 }
 
 Dimension operator*(const Dimension& a, const Dimension& b) {
   if (a.invalid_ || b.invalid_) return Dimension::invalid();
   if (a.is(1)) return b;
   if (b.is(1)) return a;
-  std::vector<Term> terms;
+  Terms terms;
   if ((a.terms().size() + 1) * (b.terms().size() + 1) > 4 * term_limit) return Dimension::invalid();
-  auto add = [&terms](const std::vector<AtomPointer>& atoms, std::int64_t x, std::int64_t y) {
+  auto add = [&terms](const Atoms& atoms, std::int64_t x, std::int64_t y) {
     std::int64_t product = 0;
     if (__builtin_mul_overflow(x, y, &product)) return false;
     if (product != 0) terms.push_back({atoms, product});
@@ -274,13 +285,11 @@ std::optional<Dimension> exact_div(const Dimension& a, const Dimension& b) {
   for (std::size_t step = 0; step <= term_limit + 1; ++step) {
     if (remainder.is(0)) return quotient;
     const std::int64_t divisor = constant_divisor ? b.offset() : b.terms().front().coefficient;
-    const std::vector<AtomPointer> divisor_atoms =
-        constant_divisor ? std::vector<AtomPointer>{} : b.terms().front().atoms;
+    const Atoms divisor_atoms = constant_divisor ? Atoms{} : b.terms().front().atoms;
     const bool constant_remainder = remainder.is_constant();
     const std::int64_t leading =
         constant_remainder ? remainder.offset() : remainder.terms().front().coefficient;
-    const std::vector<AtomPointer> leading_atoms =
-        constant_remainder ? std::vector<AtomPointer>{} : remainder.terms().front().atoms;
+    const Atoms leading_atoms = constant_remainder ? Atoms{} : remainder.terms().front().atoms;
     auto atoms = divide(leading_atoms, divisor_atoms);
     if (!atoms || (divisor == -1 && leading == INT64_MIN) || leading % divisor != 0)
       return std::nullopt;
@@ -304,7 +313,7 @@ std::int64_t floor_quotient(std::int64_t a, std::int64_t positive) {
 /// divisor divides is taken out, floor((d*t + r) / d) = t + floor(r / d); a common factor is
 /// cancelled; a floor inside a floor is one floor.
 Dimension floor_div_symbolic(const Dimension& a, std::int64_t divisor) {
-  std::vector<Term> whole, rest;
+  Terms whole, rest;
   std::int64_t common = divisor;
   for (const Term& term : a.terms()) {
     const std::int64_t quotient = term.coefficient / divisor;
@@ -336,6 +345,7 @@ Dimension floor_div_symbolic(const Dimension& a, std::int64_t divisor) {
 
 Dimension floor_div(const Dimension& a, const Dimension& b) {
   if (!a.is_valid() || !b.is_valid() || b.is(0)) return Dimension::invalid();
+  if (b.is(1)) return a;
   if (auto quotient = exact_div(a, b)) return *quotient;
   if (b.is_constant() && b.offset() < 0) {
     const Dimension numerator = a * Dimension(-1), divisor = b * Dimension(-1);
@@ -354,35 +364,48 @@ Dimension floor_mod(const Dimension& a, const Dimension& b) {
   return a - b * floor_div(a, b);
 }
 
-std::optional<std::int64_t> lower_bound(const Dimension& dimension) {
+namespace {
+
+/// Lower bound of an atom for all non-negative symbols.
+std::optional<std::int64_t> lower_bound_of(const Atom& atom) {
+  if (atom.kind == AtomKind::symbol) return 0;
+  const auto left = lower_bound(atom.left);
+  if (atom.kind == AtomKind::floor_div) {
+    const bool divides = atom.right.is_constant() && atom.right.offset() > 0;
+    if (!left || !divides) return std::nullopt;
+    return floor_quotient(*left, atom.right.offset());
+  }
+  const auto right = lower_bound(atom.right);
+  if (left && right)
+    return atom.kind == AtomKind::maximum ? std::max(*left, *right) : std::min(*left, *right);
+  return atom.kind == AtomKind::maximum ? (left ? left : right) : std::nullopt;
+}
+
+/// Lower bound of the dimension times a sign.
+std::optional<std::int64_t> signed_lower_bound(const Dimension& dimension, int sign) {
   if (!dimension.is_valid()) return std::nullopt;
-  __int128 bound = dimension.offset();
+  __int128 bound = static_cast<__int128>(dimension.offset()) * sign;
   for (const Term& term : dimension.terms()) {
+    if ((term.coefficient < 0) == (sign > 0)) return std::nullopt;
     __int128 product = 1;
     for (const AtomPointer& atom : term.atoms) {
-      std::optional<std::int64_t> low;
-      if (atom->kind == AtomKind::symbol) low = 0;
-      if (atom->kind == AtomKind::maximum) {
-        auto l = lower_bound(atom->left), r = lower_bound(atom->right);
-        low = l && r ? std::max(*l, *r) : (l ? l : r);
-      }
-      if (atom->kind == AtomKind::minimum) {
-        auto l = lower_bound(atom->left), r = lower_bound(atom->right);
-        if (l && r) low = std::min(*l, *r);
-      }
-      if (atom->kind == AtomKind::floor_div && atom->right.is_constant() &&
-          atom->right.offset() > 0)
-        if (auto l = lower_bound(atom->left)) low = floor_quotient(*l, atom->right.offset());
+      const auto low = lower_bound_of(*atom);
       // A negative bound says nothing about a product with another factor.
       if (!low || (*low < 0 && term.atoms.size() > 1)) return std::nullopt;
       product *= *low;
       if (product > INT64_MAX) return std::nullopt;
     }
-    if (term.coefficient < 0) return std::nullopt;
-    bound += product * term.coefficient;
+    bound += product * term.coefficient * sign;
     if (bound > INT64_MAX || bound < INT64_MIN) return std::nullopt;
   }
+  if (bound > INT64_MAX || bound < INT64_MIN) return std::nullopt;
   return static_cast<std::int64_t>(bound);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> lower_bound(const Dimension& dimension) {
+  return signed_lower_bound(dimension, 1);
 }
 
 namespace {
@@ -390,8 +413,8 @@ namespace {
 /// +1 if a >= b for all non-negative symbols, -1 if a <= b, 0 if not seen.
 int order_of(const Dimension& a, const Dimension& b) {
   const Dimension difference = a - b;
-  if (auto low = lower_bound(difference); low && *low >= 0) return 1;
-  if (auto low = lower_bound(b - a); low && *low >= 0) return -1;
+  if (const auto low = signed_lower_bound(difference, 1); low && *low >= 0) return 1;
+  if (const auto low = signed_lower_bound(difference, -1); low && *low >= 0) return -1;
   return 0;
 }
 

@@ -17,6 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include <absl/container/inlined_vector.h>
+
 #include "ir/result.h"
 
 namespace lemma {
@@ -27,10 +29,12 @@ class Dimension {
  public:
   struct Atom;                                      // a symbol, or a non-linear function; below
   using AtomPointer = std::shared_ptr<const Atom>;  // immutable, compared by structure
-  struct Term {                                     // coefficient · product of atoms (sorted)
-    std::vector<AtomPointer> atoms;
+  using Atoms = absl::InlinedVector<AtomPointer, 2>;
+  struct Term {  // coefficient · product of atoms (sorted)
+    Atoms atoms;
     std::int64_t coefficient = 0;
   };
+  using Terms = absl::InlinedVector<Term, 1>;  // sizes are mostly one symbol
 
   Dimension() = default;
   Dimension(std::int64_t value) : constant_(value) {}  // NOLINT: a size is a dimension
@@ -47,7 +51,7 @@ class Dimension {
 
   /// The constant part, and the other terms in canonical order.
   std::int64_t offset() const { return constant_; }
-  const std::vector<Term>& terms() const;
+  const Terms& terms() const;
 
   friend Dimension operator+(const Dimension& a, const Dimension& b);
   friend Dimension operator-(const Dimension& a, const Dimension& b);
@@ -65,7 +69,7 @@ class Dimension {
   friend class DimensionAccess;
   std::int64_t constant_ = 0;
   bool invalid_ = false;
-  std::shared_ptr<const std::vector<Term>> terms_;  // null for constants
+  std::shared_ptr<const Terms> terms_;  // null for constants
 };
 
 /// `symbol` for a symbol, else `left` and `right`.

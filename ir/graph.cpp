@@ -6,6 +6,11 @@
 namespace lemma {
 
 NodeId Graph::append(Node node, std::vector<TensorType> types) {
+  constexpr std::size_t first_room = 16;  // graphs of a few nodes are made by the thousand
+  if (nodes_.empty()) {
+    nodes_.reserve(first_room);
+    values_.reserve(first_room);
+  }
   const NodeId id{static_cast<std::uint32_t>(nodes_.size())};
   node.first_output = static_cast<std::uint32_t>(values_.size());
   node.output_count = static_cast<std::uint32_t>(types.size());
@@ -30,7 +35,7 @@ Result<ValueId> Graph::add_input(std::string name, TensorType type) {
 }
 
 ValueId Graph::add_constant(Constant constant) {
-  std::vector<NodeId>& bucket = interned_[absl::HashOf(1, constant.hash())];
+  auto& bucket = interned_[absl::HashOf(1, constant.hash())];
   for (const NodeId id : bucket) {
     const Node& node = nodes_[id.v];
     if (node.kind == NodeKind::constant && constants_[node.payload] == constant)
@@ -50,8 +55,8 @@ std::size_t Graph::hash_of(const Node& node) const {
   return absl::HashOf(2, node.op, node.inputs, node.attributes.hash(), node.output_count);
 }
 
-std::optional<NodeId> Graph::find_operation(const Node& node) const {
-  const auto bucket = interned_.find(hash_of(node));
+std::optional<NodeId> Graph::find_operation(const Node& node, std::size_t hash) const {
+  const auto bucket = interned_.find(hash);
   if (bucket == interned_.end()) return std::nullopt;
   for (const NodeId id : bucket->second) {
     const Node& other = nodes_[id.v];
@@ -77,15 +82,15 @@ Result<NodeId> Graph::add_operation(OperatorId op, std::vector<ValueId> inputs,
   node.attributes = std::move(attributes);
   node.output_count = static_cast<std::uint32_t>(output_count);
   // Attributes of a node are complete, and completing them again changes nothing.
-  if (const auto known = find_operation(node)) return *known;
+  if (const auto known = find_operation(node, hash_of(node))) return *known;
   auto completed =
       complete_attributes(operator_record, types, std::move(node.attributes), output_count);
   if (!completed) return with_context(operator_record.name, std::move(completed.error()));
   node.attributes = std::move(*completed);
-  if (const auto known = find_operation(node)) return *known;
+  const std::size_t hash = hash_of(node);
+  if (const auto known = find_operation(node, hash)) return *known;
   auto outputs = infer_types(operator_record, {types, node.attributes, output_count});
   if (!outputs) return with_context(operator_record.name, std::move(outputs.error()));
-  const std::size_t hash = hash_of(node);
   const NodeId id = append(std::move(node), std::move(*outputs));
   interned_[hash].push_back(id);
   return id;

@@ -20,6 +20,7 @@
 
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
+#include <absl/container/inlined_vector.h>
 
 #include "ir/attributes.h"
 #include "ir/constant.h"
@@ -130,7 +131,7 @@ class Graph {
   };
   NodeId append(Node node, std::vector<TensorType> types);
   std::size_t hash_of(const Node& node) const;
-  std::optional<NodeId> find_operation(const Node& node) const;
+  std::optional<NodeId> find_operation(const Node& node, std::size_t hash) const;
 
   std::string name_ = "graph";
   std::vector<Node> nodes_;
@@ -142,7 +143,8 @@ class Graph {
   std::vector<NodeId> inputs_;
   std::vector<GraphOutput> outputs_;
   absl::flat_hash_map<std::uint32_t, std::string> names_;
-  absl::flat_hash_map<std::size_t, std::vector<NodeId>> interned_;  // by hash; compared exactly
+  absl::flat_hash_map<std::size_t, absl::InlinedVector<NodeId, 2>>
+      interned_;  // by hash; compared exactly
 };
 
 }  // namespace lemma

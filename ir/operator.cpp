@@ -148,6 +148,7 @@ Result<Attributes> complete_attributes(const OperatorRecord& record,
     if (given == nullptr && specification.default_text == "required")
       return bad_input(fmt::format("attribute '{}' is missing", specification.name));
     if (given == nullptr && specification.default_text == "optional") continue;
+    if (given != nullptr && specification.role == AttributeRole::plain) continue;
     AttributeValue value;
     if (given != nullptr) {
       value = *given;

@@ -265,11 +265,12 @@ bool depends_on_sizes(const RuleExpression& expression, const RuleBindings& bind
 
 /// Whether some condition is false in this case. One that depends on sizes is not: the proof does
 /// without it (unless it gives a variable its value), and so shows more than is claimed.
-bool is_excluded(Substitution rule, const RuleBindings& bindings) {
-  const std::vector<RuleCondition> conditions = std::move(rule.conditions);
-  for (const RuleCondition& condition : conditions) {
-    rule.conditions = {condition};
-    if (conditions_hold(rule, bindings)) continue;
+bool is_excluded(const Substitution& rule, const RuleBindings& bindings) {
+  if (rule.conditions.empty()) return false;
+  Substitution with_one = rule;
+  for (const RuleCondition& condition : rule.conditions) {
+    with_one.conditions = {condition};
+    if (conditions_hold(with_one, bindings)) continue;
     const bool open =
         std::any_of(condition.arguments.begin(), condition.arguments.end(),
                     [&bindings](const RuleExpression& e) { return depends_on_sizes(e, bindings); });

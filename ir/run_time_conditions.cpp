@@ -10,8 +10,7 @@ namespace {
 
 class Collector {
  public:
-  explicit Collector(const Graph& graph, const Node& node)
-      : graph_(graph), node_(node), types_(graph.input_types(node)) {}
+  explicit Collector(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
 
   std::vector<Dimension> run() {
     if (node_.kind != NodeKind::operation) return {};
@@ -31,9 +30,9 @@ class Collector {
     else if (op.name == "Conv")
       convolution();
     else if (op.name == "BatchNormalization")
-      for (std::size_t i = 1; i < types_.size(); ++i) equal(shape(i)[0], shape(0)[1]);
+      for (std::size_t i = 1; i < node_.inputs.size(); ++i) equal(shape(i)[0], shape(0)[1]);
     else if (op.name == "Expand")
-      broadcast({shape(0), output()});
+      broadcast({&shape(0), &output()});
     else if (op.has(elementwise))
       broadcast(all_shapes());
     else
@@ -42,13 +41,16 @@ class Collector {
   }
 
  private:
-  const Shape& shape(std::size_t i) const { return *types_[i].shape; }
+  const Shape& shape(std::size_t i) const { return *graph_.type(node_.inputs[i]).shape; }
   const Shape& output() const { return *graph_.type(node_.output()).shape; }
-  bool has(std::size_t i) const { return i < types_.size() && types_[i].shape.has_value(); }
-  std::vector<Shape> all_shapes() const {
-    std::vector<Shape> result;
-    for (std::size_t i = 0; i < types_.size(); ++i)
-      if (has(i)) result.push_back(shape(i));
+  bool has(std::size_t i) const {
+    return i < node_.inputs.size() && !node_.inputs[i].is_none() &&
+           graph_.type(node_.inputs[i]).shape.has_value();
+  }
+  std::vector<const Shape*> all_shapes() const {
+    std::vector<const Shape*> result;
+    for (std::size_t i = 0; i < node_.inputs.size(); ++i)
+      if (has(i)) result.push_back(&shape(i));
     return result;
   }
 
@@ -57,14 +59,14 @@ class Collector {
   }
 
   /// Aligned at the end: of the sizes that are not 1 all are equal.
-  void broadcast(const std::vector<Shape>& shapes) {
+  void broadcast(const std::vector<const Shape*>& shapes) {
     std::size_t rank = 0;
-    for (const Shape& one : shapes) rank = std::max(rank, one.size());
+    for (const Shape* one : shapes) rank = std::max(rank, one->size());
     for (std::size_t from_end = 1; from_end <= rank; ++from_end) {
       const Dimension* first = nullptr;
-      for (const Shape& one : shapes) {
-        if (one.size() < from_end || one[one.size() - from_end].is(1)) continue;
-        const Dimension& size = one[one.size() - from_end];
+      for (const Shape* one : shapes) {
+        if (one->size() < from_end || (*one)[one->size() - from_end].is(1)) continue;
+        const Dimension& size = (*one)[one->size() - from_end];
         if (first == nullptr) first = &size;
         equal(*first, size);
       }
@@ -84,7 +86,7 @@ class Collector {
 
   void concat() {
     const auto axis = static_cast<std::size_t>(node_.attributes.integer("axis"));
-    for (std::size_t i = 1; i < types_.size(); ++i)
+    for (std::size_t i = 1; i < node_.inputs.size(); ++i)
       for (std::size_t j = 0; j < shape(0).size(); ++j)
         if (j != axis) equal(shape(0)[j], shape(i)[j]);
   }
@@ -94,14 +96,17 @@ class Collector {
     if (left.size() == 1) left.insert(left.begin(), Dimension(1));
     if (right.size() == 1) right.emplace_back(1);
     equal(left.back(), right[right.size() - 2]);
-    broadcast({Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2)});
+    left.resize(left.size() - 2);
+    right.resize(right.size() - 2);
+    broadcast({&left, &right});
   }
 
   void gemm() {
     const std::size_t left = node_.attributes.integer("transA") != 0 ? 1 : 0;
     const std::size_t right = node_.attributes.integer("transB") != 0 ? 1 : 0;
     equal(shape(0)[1 - left], shape(1)[right]);
-    if (has(2)) broadcast({{shape(0)[left], shape(1)[1 - right]}, shape(2)});
+    const Shape product = {shape(0)[left], shape(1)[1 - right]};
+    if (has(2)) broadcast({&product, &shape(2)});
   }
 
   void convolution() {
@@ -113,8 +118,8 @@ class Collector {
   }
 
   void others() {
-    for (std::size_t i = 0; i < types_.size(); ++i)
-      for (std::size_t j = 0; j < types_.size(); ++j) {
+    for (std::size_t i = 0; i < node_.inputs.size(); ++i)
+      for (std::size_t j = 0; j < node_.inputs.size(); ++j) {
         if (i == j || !has(i) || !has(j)) continue;
         for (const Dimension& fixed : shape(i))
           for (const Dimension& symbolic : shape(j))
@@ -125,7 +130,6 @@ class Collector {
 
   const Graph& graph_;
   const Node& node_;
-  std::vector<TensorType> types_;
   std::vector<Dimension> result_;
 };
 

@@ -45,8 +45,7 @@ Value evaluate_arithmetic(const RuleExpression& e, const RuleBindings& bindings)
 
 Value evaluate_list(const RuleExpression& e, const RuleBindings& bindings) {
   Shape dimensions;
-  Reals reals;
-  bool has_reals = false;
+  std::vector<std::pair<std::size_t, double>> reals;  // and where they stand
   for (const RuleExpression& element : e.arguments) {
     if (element.kind == RuleExpression::Kind::splice) {
       const auto group = bindings.groups.find(element.name);
@@ -56,16 +55,19 @@ Value evaluate_list(const RuleExpression& e, const RuleBindings& bindings) {
       continue;
     }
     LEMMA_ASSIGN_OR_RETURN(const AttributeValue value, evaluate(element, bindings));
-    has_reals = has_reals || std::holds_alternative<double>(value);
-    if (const auto real = to_real(value)) reals.push_back(*real);
     const auto dimension = to_dimension(value);
-    if (!dimension && !std::holds_alternative<double>(value))
+    const auto* real = std::get_if<double>(&value);
+    if (!dimension && real == nullptr)
       return bad_input(fmt::format("{} cannot be an element of a list", text(value)));
+    if (real != nullptr) reals.emplace_back(dimensions.size(), *real);
     dimensions.push_back(dimension.value_or(Dimension()));
   }
-  if (!has_reals) return dimensions;
-  if (reals.size() != dimensions.size()) return bad_input("a list mixes reals and dimensions");
-  return reals;
+  if (reals.empty()) return dimensions;
+  const auto sizes = constant_sizes(dimensions);
+  if (!sizes) return bad_input("a list mixes reals and dimensions");
+  Reals result(sizes->begin(), sizes->end());
+  for (const auto& [position, real] : reals) result[position] = real;
+  return result;
 }
 
 Value evaluate_call(const RuleExpression& e, const RuleBindings& bindings) {
@@ -112,7 +114,9 @@ Result<Dimension> evaluate_dimension(const RuleExpression& expression,
 
 Result<AttributeValue> evaluate_attribute(const RuleExpression& expression, AttributeKind kind,
                                           const RuleBindings& bindings) {
-  LEMMA_ASSIGN_OR_RETURN(const AttributeValue value, evaluate(expression, bindings));
+  LEMMA_ASSIGN_OR_RETURN(AttributeValue value, evaluate(expression, bindings));
+  if (value.index() == static_cast<std::size_t>(kind) && kind != AttributeKind::dimension)
+    return value;
   if (auto converted = to_kind(value, kind)) return std::move(*converted);
   return bad_input(fmt::format("{} is not of kind {}", text(value), name(kind)));
 }

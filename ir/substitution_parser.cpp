@@ -8,7 +8,7 @@
 
 #include "ir/substitution.h"
 #include "ir/substitution_analysis.h"
-#include "ir/substitution_tokens.h"
+#include "ir/substitution_expressions.h"
 
 namespace lemma {
 namespace {
@@ -16,11 +16,9 @@ namespace {
 using detail::Token;
 using detail::TokenLine;
 
-constexpr int depth_limit = 200;  // of nested terms and expressions
-
 // ---- One rule ---------------------------------------------------------------------------------
 
-class RuleParser {
+class RuleParser : private detail::ExpressionParser {
  public:
   /// The first line names the rule; the others are its content.
   Result<Substitution> parse(std::span<const TokenLine> lines) {
@@ -35,16 +33,9 @@ class RuleParser {
       LEMMA_RETURN_IF_ERROR(content_line());
       LEMMA_RETURN_IF_ERROR(expect_end());
     }
-    line_ = rule_.line;
+    set_line(rule_.line);
     if (!done_) return bad_input("the rule has no equation");
     return finish();
-  }
-
-  Result<RuleExpression> parse_expression(const TokenLine& line) {
-    begin(line);
-    LEMMA_ASSIGN_OR_RETURN(RuleExpression result, sum(0));
-    LEMMA_RETURN_IF_ERROR(expect_end());
-    return result;
   }
 
   Result<TermId> parse_term(Substitution& rule, const TokenLine& line) {
@@ -56,7 +47,7 @@ class RuleParser {
     return result;
   }
 
-  int line() const { return line_; }
+  using ExpressionParser::line;
   const std::string& name() const { return rule_.name; }
 
  private:
@@ -65,52 +56,6 @@ class RuleParser {
     TermId term;
     bool used = false;
   };
-
-  // Reading tokens.
-
-  void begin(const TokenLine& tokens) {
-    tokens_ = &tokens;
-    position_ = 0;
-    line_ = tokens[0].line;
-  }
-  const Token& peek(std::size_t ahead = 0) const {
-    static const Token end;
-    return position_ + ahead < tokens_->size() ? (*tokens_)[position_ + ahead] : end;
-  }
-  const Token& take() {
-    const Token& token = peek();
-    if (token.kind != Token::Kind::end) {
-      ++position_;
-      line_ = token.line;
-    }
-    return token;
-  }
-  bool is_sign(std::string_view sign, std::size_t ahead = 0) const {
-    return peek(ahead).kind == Token::Kind::sign && peek(ahead).text == sign;
-  }
-  bool is_word(std::string_view word) const {
-    return peek().kind == Token::Kind::name && peek().text == word;
-  }
-  bool accept(std::string_view sign) {
-    if (!is_sign(sign)) return false;
-    take();
-    return true;
-  }
-  std::string found() const {
-    return peek().kind == Token::Kind::end ? "the end of the line" : "'" + peek().text + "'";
-  }
-  Result<void> expect(std::string_view sign) {
-    if (accept(sign)) return {};
-    return bad_input(fmt::format("expected '{}', found {}", sign, found()));
-  }
-  Result<void> expect_end() const {
-    if (peek().kind == Token::Kind::end) return {};
-    return bad_input(fmt::format("unexpected {}", found()));
-  }
-  Result<std::string> expect_name(std::string_view what) {
-    if (peek().kind == Token::Kind::name) return take().text;
-    return bad_input(fmt::format("expected {}, found {}", what, found()));
-  }
 
   // Lines.
 
@@ -277,12 +222,12 @@ class RuleParser {
         RuleCondition result{Kind::predicate, take().text, {}};
         take();
         LEMMA_ASSIGN_OR_RETURN(result.arguments, expressions(")"));
-        LEMMA_RETURN_IF_ERROR(check_argument_count(*function, result.arguments.size()));
+        LEMMA_RETURN_IF_ERROR(detail::check_argument_count(*function, result.arguments.size()));
         return result;
       }
     }
     RuleCondition result;
-    LEMMA_ASSIGN_OR_RETURN(RuleExpression left, sum(0));
+    LEMMA_ASSIGN_OR_RETURN(RuleExpression left, sum());
     if (accept("=="))
       result.kind = Kind::equal;
     else if (accept("!="))
@@ -293,7 +238,7 @@ class RuleParser {
       result.kind = Kind::less;
     else
       return bad_input(fmt::format("expected a comparison, found {}", found()));
-    LEMMA_ASSIGN_OR_RETURN(RuleExpression right, sum(0));
+    LEMMA_ASSIGN_OR_RETURN(RuleExpression right, sum());
     result.arguments = {std::move(left), std::move(right)};
     return result;
   }
@@ -338,7 +283,7 @@ class RuleParser {
   }
 
   Result<TermId> term(int depth) {
-    if (depth > depth_limit) return bad_input("terms are nested too deeply");
+    if (depth > detail::depth_limit) return bad_input("terms are nested too deeply");
     LEMMA_ASSIGN_OR_RETURN(const std::string name, expect_name("a term"));
     if (is_sign("{") || is_sign("(")) {
       LEMMA_ASSIGN_OR_RETURN(const TermId id, operation(name, depth));
@@ -444,7 +389,7 @@ class RuleParser {
       if (is_written(term, name))
         return bad_input(fmt::format("attribute '{}' is written twice", name));
       LEMMA_RETURN_IF_ERROR(expect("="));
-      LEMMA_ASSIGN_OR_RETURN(RuleExpression value, sum(0));
+      LEMMA_ASSIGN_OR_RETURN(RuleExpression value, sum());
       if (value.kind == RuleExpression::Kind::literal)
         LEMMA_RETURN_IF_ERROR(check_literal(*specification, value));
       term.attributes.emplace_back(std::move(name), std::move(value));
@@ -460,114 +405,6 @@ class RuleParser {
     return bad_input(fmt::format("attribute '{}' is of kind {}, which {} is not",
                                  specification.name, lemma::name(specification.kind),
                                  text(value.literal)));
-  }
-
-  // Expressions.
-
-  Result<std::vector<RuleExpression>> expressions(std::string_view closing) {
-    std::vector<RuleExpression> result;
-    if (accept(closing)) return result;
-    do {
-      LEMMA_ASSIGN_OR_RETURN(RuleExpression next, sum(0));
-      result.push_back(std::move(next));
-    } while (accept(","));
-    LEMMA_RETURN_IF_ERROR(expect(closing));
-    return result;
-  }
-
-  static RuleExpression combine(RuleExpression::Kind kind, RuleExpression a, RuleExpression b) {
-    RuleExpression result;
-    result.kind = kind;
-    result.arguments = {std::move(a), std::move(b)};
-    return result;
-  }
-
-  Result<RuleExpression> sum(int depth) {
-    if (depth > depth_limit) return bad_input("expressions are nested too deeply");
-    LEMMA_ASSIGN_OR_RETURN(RuleExpression total, product(depth));
-    while (is_sign("+") || is_sign("-")) {
-      const bool add = take().text == "+";
-      LEMMA_ASSIGN_OR_RETURN(RuleExpression next, product(depth));
-      total = combine(add ? RuleExpression::Kind::add : RuleExpression::Kind::subtract,
-                      std::move(total), std::move(next));
-    }
-    return total;
-  }
-
-  Result<RuleExpression> product(int depth) {
-    LEMMA_ASSIGN_OR_RETURN(RuleExpression total, factor(depth));
-    while (accept("*")) {
-      LEMMA_ASSIGN_OR_RETURN(RuleExpression next, factor(depth));
-      total = combine(RuleExpression::Kind::multiply, std::move(total), std::move(next));
-    }
-    return total;
-  }
-
-  Result<RuleExpression> factor(int depth) {
-    if (depth > depth_limit) return bad_input("expressions are nested too deeply");
-    if (accept("(")) {
-      LEMMA_ASSIGN_OR_RETURN(RuleExpression inner, sum(depth + 1));
-      LEMMA_RETURN_IF_ERROR(expect(")"));
-      return inner;
-    }
-    if (accept("[")) {
-      RuleExpression result;
-      result.kind = RuleExpression::Kind::list;
-      LEMMA_ASSIGN_OR_RETURN(result.arguments, expressions("]"));
-      return result;
-    }
-    const bool negative = accept("-");
-    if (peek().kind == Token::Kind::name && !negative) return name_expression();
-    if (peek().kind == Token::Kind::integer || peek().kind == Token::Kind::real ||
-        (peek().kind == Token::Kind::string && !negative))
-      return literal(negative);
-    if (!negative) return bad_input(fmt::format("expected an expression, found {}", found()));
-    LEMMA_ASSIGN_OR_RETURN(RuleExpression inner, factor(depth + 1));
-    RuleExpression zero;
-    zero.literal = std::int64_t{0};
-    return combine(RuleExpression::Kind::subtract, std::move(zero), std::move(inner));
-  }
-
-  Result<RuleExpression> literal(bool negative) {
-    const Token token = take();
-    AttributeKind kind = AttributeKind::string;
-    if (token.kind == Token::Kind::integer) kind = AttributeKind::integer;
-    if (token.kind == Token::Kind::real) kind = AttributeKind::real;
-    RuleExpression result;
-    LEMMA_ASSIGN_OR_RETURN(result.literal,
-                           parse_attribute_value(kind, (negative ? "-" : "") + token.text));
-    return result;
-  }
-
-  Result<RuleExpression> name_expression() {
-    RuleExpression result;
-    result.name = take().text;
-    if (accept("..")) {
-      result.kind = RuleExpression::Kind::splice;
-      return result;
-    }
-    if (accept("(")) {
-      result.kind = RuleExpression::Kind::call;
-      const AttributeFunction* function = find_attribute_function(result.name);
-      if (function == nullptr || function->apply == nullptr)
-        return bad_input(fmt::format("there is no function '{}'", result.name));
-      LEMMA_ASSIGN_OR_RETURN(result.arguments, expressions(")"));
-      LEMMA_RETURN_IF_ERROR(check_argument_count(*function, result.arguments.size()));
-      return result;
-    }
-    if (const auto type = parse_data_type(result.name)) {
-      result.name.clear();
-      result.literal = *type;
-      return result;
-    }
-    result.kind = RuleExpression::Kind::variable;
-    return result;
-  }
-
-  static Result<void> check_argument_count(const AttributeFunction& function, std::size_t given) {
-    if (given == function.argument_count) return {};
-    return bad_input(fmt::format("'{}' takes {} arguments, not {}", function.name,
-                                 function.argument_count, given));
   }
 
   // The whole.
@@ -602,9 +439,6 @@ class RuleParser {
   Substitution rule_;
   std::vector<Let> lets_;
   std::vector<std::pair<std::string, std::string_view>> declared_;
-  const TokenLine* tokens_ = nullptr;
-  std::size_t position_ = 0;
-  int line_ = 0;
   bool done_ = false;
 };
 
@@ -655,7 +489,7 @@ Result<TokenLine> one_line(std::string_view text) {
 
 Result<RuleExpression> parse_rule_expression(std::string_view text) {
   LEMMA_ASSIGN_OR_RETURN(const TokenLine line, one_line(text));
-  return RuleParser().parse_expression(line);
+  return detail::ExpressionParser().parse(line);
 }
 
 Result<TermId> parse_rule_term(Substitution& rule, std::string_view text) {

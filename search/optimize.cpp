@@ -1,112 +1,27 @@
 #include "search/optimize.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <map>
+#include <array>
+#include <new>
 
 #include <fmt/format.h>
 
-#include "egraph/exact_extraction.h"
-#include "egraph/extraction.h"
-#include "egraph/saturation.h"
-#include "egraph/to_graph.h"
+#include "search/backtracking.h"
+#include "search/deadline.h"
 #include "search/explanation.h"
+#include "search/part_pass.h"
+#include "search/rule_subset.h"
 
 namespace lemma {
 
 namespace {
 
-/// Added to every node, so that among equal costs fewer nodes win. Far below any real cost.
-constexpr double node_epsilon = 1e-11;
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// Seconds of an e-node at run time; what depends on constants alone is computed at build time.
-NodeCost node_cost(const RooflineModel& model) {
-  return [&model](const EGraph& egraph, ENodeId id) {
-    const ENode& node = egraph.node(id);
-    switch (node.kind) {
-      case ENodeKind::input:
-      case ENodeKind::constant:
-      case ENodeKind::projection: return 0.0;
-      case ENodeKind::opaque: return model.opaque_seconds();
-      case ENodeKind::operation: break;
-    }
-    if (egraph.weight_only(id)) return node_epsilon;
-    const std::vector<TensorType> inputs = egraph.input_types(id);
-    const Instance instance{inputs, egraph.attributes(node), node.output_count};
-    return node_epsilon + model.seconds(record(node.op), instance, egraph.types(id.founded()));
-  };
-}
-
-/// Rules whose operators all occur, or can come to occur through other rules' right sides. Others
-/// could never match.
-std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Substitution> rules) {
-  std::vector<bool> present(all_operators().size(), false);
-  for (const NodeId id : graph.live_nodes())
-    if (graph.node(id).kind == NodeKind::operation) present[graph.node(id).op.v] = true;
-  std::vector<bool> chosen(rules.size(), false);
-  auto side_present = [&present](const Substitution& rule, const std::vector<TermId>& roots) {
-    std::vector<TermId> stack = roots;
-    while (!stack.empty()) {
-      const RuleTerm& term = rule.terms[stack.back().v];
-      stack.pop_back();
-      if (term.is_input) continue;
-      if (!present[term.op.v]) return false;
-      stack.insert(stack.end(), term.operands.begin(), term.operands.end());
-    }
-    return true;
-  };
-  auto add_operators = [&present](const Substitution& rule) {
-    for (const RuleTerm& term : rule.terms)
-      if (!term.is_input) present[term.op.v] = true;
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (std::size_t i = 0; i < rules.size(); ++i) {
-      if (chosen[i]) continue;
-      chosen[i] = side_present(rules[i], rules[i].left) ||
-                  (rules[i].bidirectional && side_present(rules[i], rules[i].right));
-      if (chosen[i]) add_operators(rules[i]);
-      changed = changed || chosen[i];
-    }
-  }
-  std::vector<Substitution> result;
-  for (std::size_t i = 0; i < rules.size(); ++i)
-    if (chosen[i]) result.push_back(rules[i]);
-  return result;
-}
-
-/// Which rules made the chosen nodes. An application makes nodes in one go, its outputs last; so a
-/// node was made by the first application that was given a class at least as new.
-std::vector<UsedRule> rules_used(const EGraph& egraph, const Selection& selection,
-                                 std::span<const CompiledRule> rules,
-                                 const std::vector<Application>& log) {
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> newest;  // greatest number so far, rule
-  std::uint32_t limit = egraph.original_id_limit();
-  for (const Application& application : log)
-    for (const ClassId id : application.right)
-      if (id.v >= limit) {
-        newest.emplace_back(id.v, application.rule);
-        limit = id.v + 1;
-      }
-  std::map<std::string, std::size_t> counts;
-  for (const ENodeId node : selection.node_of) {
-    if (node.is_none() || node.v < egraph.original_id_limit()) continue;
-    const auto made_by = std::lower_bound(
-        newest.begin(), newest.end(), node.v,
-        [](const auto& entry, std::uint32_t number) { return entry.first < number; });
-    if (made_by != newest.end()) ++counts[rules[made_by->second].rule.name];
-  }
-  std::vector<UsedRule> result;
-  for (const auto& [name, count] : counts) result.push_back({name, count});
-  return result;
-}
+constexpr std::array<std::pair<Strategy, std::string_view>, 4> strategy_names = {{
+    {Strategy::automatic, "auto"},
+    {Strategy::saturation, "saturation"},
+    {Strategy::backtracking, "backtracking"},
+    {Strategy::combined, "combined"},
+}};
 
 /// The graph without nodes that no output needs.
 Result<Graph> without_dead_nodes(const Graph& graph) {
@@ -116,94 +31,251 @@ Result<Graph> without_dead_nodes(const Graph& graph) {
   return fold_constants(graph, nothing);
 }
 
+/// A graph that equals the original, and why.
+struct Candidate {
+  Graph graph;  // constants are not folded
+  double cost = 0;
+  Derivation derivation;
+  std::map<std::string, std::size_t> rules_used;
+};
+
 class Search {
  public:
   Search(const Graph& graph, const RooflineModel& model, const SearchOptions& options)
-      : graph_(graph), model_(model), options_(options), start_(Clock::now()) {}
+      : graph_(graph),
+        model_(model),
+        options_(options),
+        deadline_(Deadline::after(options.time_limit_seconds)) {}
 
   Result<SearchResult> run(std::span<const Substitution> rules) {
-    SearchResult result;
-    result.before = cost_of(graph_, model_);
-    const std::vector<Substitution> relevant = relevant_rules(graph_, rules);
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<CompiledRule> compiled, compile_rules(relevant));
-    stage(fmt::format("saturating with {} rules", compiled.size()));
-    EGraph egraph;
-    egraph.add_graph(graph_);
-    const SaturationReport report = saturate(egraph, compiled, limits());
-    if (report.stop == StopReason::failed) return internal_error(report.failure);
-    result.stop_reason = name(report.stop);
-    result.egraph_nodes = egraph.node_count();
-
-    stage(fmt::format("choosing among {} nodes", egraph.node_count()));
-    LEMMA_ASSIGN_OR_RETURN(Selection selection, choose(egraph));
-    if (options_.exact_extraction_seconds > 0) {
-      LEMMA_ASSIGN_OR_RETURN(result.extraction, prove_cheapest(egraph, selection));
+    result_.before = cost_of(graph_, model_);
+    all_.rules = relevant_rules(graph_, rules);
+    result_.rules_considered = all_.rules.size();
+    LEMMA_ASSIGN_OR_RETURN(all_.compiled, compile_rules(all_.rules));
+    best_ = original();
+    result_.strategy = options_.strategy;
+    // Whatever ends a stage, the best so far stays what it is.
+    try {
+      LEMMA_RETURN_IF_ERROR(search());
+    } catch (const std::bad_alloc&) {
+      result_.stop_reason = name(StopReason::memory);
     }
-    result.rules_used = rules_used(egraph, selection, compiled, report.log);
-    LEMMA_ASSIGN_OR_RETURN(const Graph chosen, to_graph(egraph, selection));
-    stage("folding constants");
-    LEMMA_ASSIGN_OR_RETURN(result.graph, fold_constants(chosen, options_.fold));
-    result.after = cost_of(result.graph, model_);
-    result.improved = result.after.seconds < result.before.seconds;
-    if (result.improved && options_.explain) {
-      stage("explaining");
-      LEMMA_ASSIGN_OR_RETURN(result.explanation,
-                             explain(graph_, chosen, egraph, relevant, compiled, report.log));
-    }
-    if (result.improved) return result;
-    LEMMA_ASSIGN_OR_RETURN(result.graph, without_dead_nodes(graph_));
-    result.after = result.before;
-    result.rules_used.clear();
-    return result;
+    LEMMA_RETURN_IF_ERROR(finish());
+    result_.seconds = options_.time_limit_seconds - deadline_.remaining();
+    return std::move(result_);
   }
 
  private:
-  SaturationLimits limits() const {
-    SaturationLimits limits;
-    limits.max_nodes = options_.node_limit;
-    limits.max_iterations = options_.iterations;
-    limits.max_seconds = std::max(0.1, 0.5 * options_.time_limit_seconds - seconds_since(start_));
-    limits.log_applications = true;
-    return limits;
-  }
-
-  Result<Selection> choose(const EGraph& egraph) const {
-    const std::vector<ClassId> roots = output_classes(egraph);
-    const NodeCost cost = node_cost(model_);
-    const Selection original = original_selection(egraph, roots, cost);
-    ExtractionOptions options;
-    options.max_seconds =
-        std::max(0.5, 0.8 * (options_.time_limit_seconds - seconds_since(start_)));
-    LEMMA_ASSIGN_OR_RETURN(Selection selection, extract(egraph, roots, cost, original, options));
-    LEMMA_RETURN_IF_ERROR(validate(egraph, roots, cost, selection));
-    return selection;
-  }
-
-  /// Replaces the selection where a cheaper one is found.
-  Result<ExtractionProof> prove_cheapest(const EGraph& egraph, Selection& selection) const {
-    stage("proving the choice");
-    const std::vector<ClassId> roots = output_classes(egraph);
-    const NodeCost cost = node_cost(model_);
-    ExactExtractionOptions options;
-    options.max_seconds = options_.exact_extraction_seconds;
-    LEMMA_ASSIGN_OR_RETURN(ExactSelection exact,
-                           extract_exactly(egraph, roots, cost, selection, options));
-    LEMMA_RETURN_IF_ERROR(validate(egraph, roots, cost, exact.selection));
-    selection = std::move(exact.selection);
-    return ExtractionProof{selection.cost, exact.lower_bound, exact.optimal};
+  Result<void> search() {
+    switch (options_.strategy) {
+      case Strategy::backtracking: return backtrack_from(best_, options_.budget);
+      case Strategy::combined: LEMMA_RETURN_IF_ERROR(saturate_parts(best_)); break;
+      case Strategy::saturation: LEMMA_RETURN_IF_ERROR(saturate_whole()); break;
+      case Strategy::automatic:
+        LEMMA_RETURN_IF_ERROR(saturate_whole());
+        result_.strategy = Strategy::saturation;
+        if (fitted_) break;
+        result_.strategy = Strategy::combined;
+        LEMMA_RETURN_IF_ERROR(saturate_parts(best_));
+        break;
+    }
+    return options_.exact_extraction_seconds > 0 ? prove_choice() : Result<void>();
   }
 
   void stage(const std::string& what) const {
     if (options_.on_stage) options_.on_stage(what);
   }
 
+  Candidate original() const { return {graph_, result_.before.seconds, {}, {}}; }
+
+  RoundLimits round_limits() const {
+    RoundLimits limits;
+    limits.nodes = options_.node_limit;
+    limits.iterations = options_.iterations;
+    limits.bytes = options_.memory_limit_bytes / 2;
+    limits.saturation_seconds = std::max(0.02, 0.5 * deadline_.remaining());
+    limits.choice_seconds = std::max(0.02, 0.25 * deadline_.remaining());
+    return limits;
+  }
+
+  // ---- Saturation of the whole graph
+
+  Result<void> saturate_whole() {
+    LEMMA_RETURN_IF_ERROR(saturate_from(best_, all_));
+    if (fitted_ || deadline_.passed()) return {};
+    // Where a limit is met, what comes first decides. Rules with several outputs make most nodes,
+    // so in a second attempt the others begin.
+    RuleSet single{all_.rules, {}};
+    for (const CompiledRule& rule : all_.compiled)
+      if (rule.left_variables.size() == 1) single.compiled.push_back(rule);
+    Candidate second = original();
+    LEMMA_RETURN_IF_ERROR(saturate_from(second, single));
+    LEMMA_RETURN_IF_ERROR(saturate_from(second, all_));
+    fitted_ = false;
+    if (second.cost < (1 - 1e-9) * best_.cost) best_ = std::move(second);
+    return {};
+  }
+
+  /// Rounds until one finds nothing cheaper: what a limit kept out of one e-graph may come into the
+  /// next, which begins at a cheaper graph.
+  Result<void> saturate_from(Candidate& candidate, const RuleSet& rules) {
+    for (std::size_t i = 0; i < options_.rounds && !deadline_.passed(); ++i) {
+      stage(fmt::format("saturating with {} rules, round {}", rules.compiled.size(),
+                        result_.rounds + 1));
+      LEMMA_ASSIGN_OR_RETURN(Round round, saturate_and_choose(candidate.graph, rules, model_,
+                                                              round_limits(), options_.explain));
+      LEMMA_ASSIGN_OR_RETURN(const bool cheaper, take(round, candidate));
+      if (!cheaper) break;
+    }
+    return {};
+  }
+
+  /// Makes the result of a round the candidate; false if it is no cheaper.
+  Result<bool> take(Round& round, Candidate& candidate) {
+    ++result_.rounds;
+    result_.egraph_nodes = std::max(result_.egraph_nodes, round.nodes);
+    if (result_.stop_reason.empty()) result_.stop_reason = name(round.stop);
+    fitted_ = round.stop == StopReason::saturated || round.stop == StopReason::iterations;
+    if (!round.is_cheaper()) return false;
+    return replace(candidate, std::move(round.graph), round.derivation, round.rules_used);
+  }
+
+  /// False, and nothing is changed, if the graph as a whole is no cheaper.
+  Result<bool> replace(Candidate& candidate, Graph graph, std::optional<Derivation>& derivation,
+                       const std::map<std::string, std::size_t>& rules_used) {
+    const double cost = cost_of(graph, model_).seconds;
+    if (cost >= (1 - 1e-9) * candidate.cost) return false;
+    if (derivation) {
+      LEMMA_ASSIGN_OR_RETURN(const auto pairs, derivation->pairs(candidate.graph, graph));
+      LEMMA_ASSIGN_OR_RETURN(const auto reasons, derivation->reasons(pairs));
+      LEMMA_RETURN_IF_ERROR(candidate.derivation.adopt(*derivation, reasons, {}));
+    }
+    candidate.graph = std::move(graph);
+    candidate.cost = cost;
+    for (const auto& [rule, count] : rules_used) candidate.rules_used[rule] += count;
+    return true;
+  }
+
+  /// One more round, whose e-graph holds the best so far.
+  Result<void> prove_choice() {
+    stage("proving the choice");
+    RoundLimits limits = round_limits();
+    limits.proof_seconds = options_.exact_extraction_seconds;
+    LEMMA_ASSIGN_OR_RETURN(
+        Round round, saturate_and_choose(best_.graph, all_, model_, limits, options_.explain));
+    result_.extraction = round.extraction;
+    return take(round, best_).map([](bool) {});
+  }
+
+  // ---- Saturation of parts
+
+  /// Passes over parts, with the seams at some places and then between these, until two in turn
+  /// find nothing cheaper.
+  Result<void> saturate_parts(Candidate& candidate) {
+    KnownParts known;
+    std::size_t fruitless = 0;
+    for (std::size_t pass = 0; fruitless < 2 && !deadline_.passed(); ++pass) {
+      stage(fmt::format("saturating parts, pass {}", pass + 1));
+      PartPassOptions options;
+      options.partition.size = options_.part_size;
+      options.partition.offset = pass % 2 == 0 ? 0 : options_.part_size / 2;
+      options.round = round_limits();
+      options.round.nodes = options_.part_node_limit;
+      options.threads = options_.fold.threads;
+      options.explain = options_.explain;
+      LEMMA_ASSIGN_OR_RETURN(
+          PartPass found, improve_parts(candidate.graph, all_, model_, options, deadline_, known));
+      result_.passes = pass + 1;
+      result_.parts = std::max(result_.parts, found.parts);
+      result_.egraph_nodes = std::max(result_.egraph_nodes, found.largest_nodes);
+      bool cheaper = false;
+      if (found.changed) {
+        LEMMA_ASSIGN_OR_RETURN(cheaper, replace(candidate, std::move(found.graph), found.derivation,
+                                                found.rules_used));
+      }
+      fruitless = cheaper ? 0 : fruitless + 1;
+    }
+    if (result_.stop_reason.empty()) result_.stop_reason = fruitless < 2 ? "time" : "fixed point";
+    return {};
+  }
+
+  // ---- Backtracking
+
+  Result<void> backtrack_from(Candidate& candidate, std::size_t budget) {
+    stage("backtracking");
+    BacktrackingOptions options;
+    options.alpha = options_.alpha;
+    options.budget = budget;
+    options.max_bytes = options_.memory_limit_bytes / 2;
+    options.interrupted = [this] { return deadline_.passed(); };
+    LEMMA_ASSIGN_OR_RETURN(BacktrackingResult found,
+                           backtrack(candidate.graph, all_.compiled, model_, options));
+    result_.graphs += found.graphs_taken_up;
+    if (result_.stop_reason.empty()) result_.stop_reason = found.stop_reason;
+    std::optional<Derivation> derivation;
+    std::map<std::string, std::size_t> rules_used;
+    for (const BacktrackingResult::Step& step : found.path) {
+      ++rules_used[all_.compiled[step.rewrite.rule].rule.name];
+      if (!options_.explain) continue;
+      if (!derivation) derivation.emplace();
+      LEMMA_RETURN_IF_ERROR(add_step(step, *derivation));
+    }
+    return replace(candidate, std::move(found.graph), derivation, rules_used).map([](bool) {});
+  }
+
+  Result<void> add_step(const BacktrackingResult::Step& step, Derivation& derivation) const {
+    const CompiledRule& rule = all_.compiled[step.rewrite.rule];
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> terms, derivation.add_graph(*step.graph));
+    const auto as_written =
+        std::find_if(all_.rules.begin(), all_.rules.end(),
+                     [&](const Substitution& one) { return one.name == rule.rule.name; });
+    std::vector<ValueId> inputs;
+    for (const ValueId input : step.rewrite.inputs) inputs.push_back(terms[input.v]);
+    derivation.add_use(*as_written, rule.backward, *step.rewrite.bindings, std::move(inputs));
+    return {};
+  }
+
+  /// Constants are folded, and the whole is compared with the original.
+  Result<void> finish() {
+    stage("folding constants");
+    LEMMA_ASSIGN_OR_RETURN(result_.graph, fold_constants(best_.graph, options_.fold));
+    result_.after = cost_of(result_.graph, model_);
+    result_.improved = result_.after.seconds < result_.before.seconds;
+    if (!result_.improved) {
+      best_ = original();
+      LEMMA_ASSIGN_OR_RETURN(result_.graph, without_dead_nodes(graph_));
+      result_.after = result_.before;
+    }
+    for (const auto& [rule, count] : best_.rules_used) result_.rules_used.push_back({rule, count});
+    if (!options_.explain) return {};
+    stage("explaining");
+    LEMMA_ASSIGN_OR_RETURN(result_.explanation, explain(graph_, best_.graph, best_.derivation));
+    return {};
+  }
+
   const Graph& graph_;
   const RooflineModel& model_;
   const SearchOptions& options_;
-  Clock::time_point start_;
+  Deadline deadline_;
+  RuleSet all_;
+  Candidate best_;
+  bool fitted_ = false;  // the last e-graph within its limits
+  SearchResult result_;
 };
 
 }  // namespace
+
+std::string_view name(Strategy strategy) {
+  for (const auto& [one, name] : strategy_names)
+    if (one == strategy) return name;
+  return "?";
+}
+
+std::optional<Strategy> strategy_named(std::string_view name) {
+  for (const auto& [strategy, known] : strategy_names)
+    if (known == name) return strategy;
+  return std::nullopt;
+}
 
 Result<SearchResult> optimize(const Graph& graph, std::span<const Substitution> rules,
                               const RooflineModel& model, const SearchOptions& options) {

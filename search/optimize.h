@@ -1,5 +1,6 @@
 #pragma once
-// From a graph to the cheapest equivalent one that proved rules reach.
+// From a graph to the cheapest equivalent one that proved rules reach, within limits of time and
+// memory (docs/search.md).
 
 #include <functional>
 #include <optional>
@@ -11,15 +12,32 @@
 #include "ir/graph.h"
 #include "ir/substitution.h"
 #include "search/fold_constants.h"
+#include "search/saturation_round.h"
 
 namespace lemma {
 
+enum class Strategy {
+  automatic,     // saturation if the e-graph stays within its limits, else combined
+  saturation,    // of the whole graph
+  backtracking,  // TASO's: search/backtracking.h
+  combined,      // saturation of parts: search/partition.h
+};
+std::string_view name(Strategy strategy);
+std::optional<Strategy> strategy_named(std::string_view name);
+
 struct SearchOptions {
+  Strategy strategy = Strategy::automatic;
   double time_limit_seconds = 20;
-  std::size_t node_limit = 40'000;  // of the e-graph
-  std::size_t iterations = 12;      // of saturation
-  /// Time to prove that the choice is the cheapest in the e-graph, or to find a cheaper one; none is
-  /// tried if 0. What is found may depend on the machine's speed unless a proof ends it.
+  std::size_t memory_limit_bytes = 2'000'000'000;  // of what the search keeps
+  std::size_t node_limit = 40'000;                 // of an e-graph
+  std::size_t part_node_limit = 8'000;             // of the e-graph of a part (combined)
+  std::size_t part_size = 60;                      // in operators
+  std::size_t iterations = 12;                     // of a saturation
+  std::size_t rounds = 6;                          // of saturation and choice
+  double alpha = 1.05;                             // of backtracking
+  std::size_t budget = 1000;
+  /// Time to prove that the choice is the cheapest in the last e-graph, or to find a cheaper one;
+  /// none is tried if 0.
   double exact_extraction_seconds = 0;
   FoldOptions fold;
   /// Say why the result equals the original: search/explanation.h.
@@ -30,29 +48,31 @@ struct SearchOptions {
 
 struct UsedRule {
   std::string name;
-  std::size_t count = 0;  // nodes of the chosen graph that it made
-};
-
-/// How good the chosen nodes are among all that the e-graph holds, in seconds at run time.
-struct ExtractionProof {
-  double cost = 0, lower_bound = 0;
-  bool optimal = false;
+  /// Nodes that it made in the graphs that were chosen on the way, or places where it was applied
+  /// (backtracking).
+  std::size_t count = 0;
 };
 
 struct SearchResult {
   Graph graph;  // the original (without dead nodes) if nothing cheaper was found
   bool improved = false;
+  Strategy strategy = Strategy::saturation;  // the one taken
   GraphCost before, after;
   std::vector<UsedRule> rules_used;
-  std::string stop_reason;  // of saturation
-  std::size_t egraph_nodes = 0;
-  std::optional<ExtractionProof> extraction;  // if one was asked for
-  std::string explanation;                    // if wanted and improved
+  std::size_t rules_considered = 0;
+  std::string stop_reason;                    // of the first saturation, or of backtracking
+  std::size_t egraph_nodes = 0;               // of the largest e-graph
+  std::size_t rounds = 0;                     // of saturation of the whole
+  std::size_t passes = 0;                     // over parts
+  std::size_t parts = 0;                      // saturated each on its own
+  std::size_t graphs = 0;                     // taken up by backtracking
+  std::optional<ExtractionProof> extraction;  // of the last round, if one was asked for
+  std::string explanation;                    // if wanted
+  double seconds = 0;
 };
 
-/// Saturation within the limits, extraction, constant folding; then the result is compared with the
-/// original as a whole and replaced by it unless it is cheaper. Deterministic unless the time limit
-/// ends the search.
+/// The result is compared with the original as a whole and replaced by it unless it is cheaper.
+/// Deterministic unless the time limit ends the search.
 Result<SearchResult> optimize(const Graph& graph, std::span<const Substitution> rules,
                               const RooflineModel& model, const SearchOptions& options);
 

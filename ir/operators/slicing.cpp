@@ -91,6 +91,7 @@ void store_clamped(const Dimension& size, Dimension& start, Dimension& end, std:
   Cut known = cut(size, start, end, step);
   if (step < 0 && known.end.is(-1)) known.end = Dimension(-1) - size;  // before the first element
   if (step < 0 && !size.is_constant()) return;
+  if (known.start == start && known.end == end) return;
   const Cut again = cut(size, known.start, known.end, step);
   if (again.start == known.start && again.count == known.count &&
       (step < 0 || again.end == known.end)) {

@@ -159,6 +159,47 @@ TEST(Saturation, TwoRunsDoTheSame) {
   }
 }
 
+TEST(Saturation, ThreadsDoNotMatter) {
+  const auto rules = rules_of(testing::sum_rules);
+  std::string first;
+  for (const std::size_t threads : {1U, 2U, 5U}) {
+    EGraph egraph;
+    egraph.add_graph(sum_of(9));  // 18,000 nodes: several tasks for a rule
+    SaturationLimits limits = unlimited();
+    limits.threads = threads;
+    const SaturationReport report = saturate(egraph, rules, limits);
+    EXPECT_EQ(report.stop, StopReason::saturated);
+    if (threads == 1) first = dump(egraph);
+    EXPECT_EQ(dump(egraph), first) << threads;
+  }
+  EXPECT_GT(first.size(), 100'000U);
+}
+
+TEST(Saturation, RulesDivideWhatOneRoundMayAdd) {
+  // Associativity alone would fill the e-graph long before a chain of the other rule has grown.
+  const auto rules = rules_of(std::string(testing::sum_rules) + R"(
+rule grow
+  x : [S..]
+  Relu(x) => Relu(Exp(x))
+)");
+  Graph graph = sum_of(10);
+  const ValueId sum = graph.outputs()[0].value;
+  ASSERT_TRUE(graph.add_output("positive", *graph.add("Relu", {sum})));
+  const auto grown = [&](double growth) {
+    EGraph egraph;
+    egraph.add_graph(graph);
+    SaturationLimits limits = unlimited();
+    limits.max_nodes = 600;
+    limits.growth = growth;
+    const SaturationReport report = saturate(egraph, rules, limits);
+    EXPECT_LE(egraph.node_count(), 604U);
+    EXPECT_TRUE(egraph.check_invariants());
+    return report.rules.back().applications;
+  };
+  EXPECT_LT(grown(1), 6U);
+  EXPECT_GE(grown(0.5), 6U);
+}
+
 constexpr std::string_view merge_rule = R"(
 rule merge_matmul_shared_left
   x : [B.., m, k]
@@ -199,10 +240,45 @@ TEST(Saturation, SeveralOutputsAreJoinedAtWhatTheyShare) {
     EXPECT_EQ(egraph.node(nodes[1]).kind, ENodeKind::projection);
   }
   ASSERT_EQ(report.log.size(), 1U);
-  EXPECT_EQ(report.log[0].left, (std::vector<ClassId>{values[4], values[5]}));
-  EXPECT_EQ(report.log[0].inputs, (std::vector<ClassId>{values[0], values[2], values[3]}));
+  const auto list = [](std::span<const ClassId> ids) {
+    return std::vector<ClassId>(ids.begin(), ids.end());
+  };
+  EXPECT_EQ(list(report.log[0].left), (std::vector<ClassId>{values[4], values[5]}));
+  EXPECT_EQ(list(report.log[0].inputs), (std::vector<ClassId>{values[0], values[2], values[3]}));
   EXPECT_TRUE(report.log[0].bindings.dimensions.at("p").is(2));
   EXPECT_TRUE(egraph.check_invariants());
+}
+
+TEST(Saturation, ManyProductsAreMergedByPairs) {
+  const auto rules = rules_of(merge_rule);
+  Graph graph;
+  const ValueId x = *graph.add_input("x", {DataType::f32, Shape{2, 3}});
+  for (int i = 0; i < 8; ++i) {
+    const ValueId weight = graph.add_constant(
+        Constant::of<float>(DataType::f32, {3, 1}, {static_cast<float>(i), 2, 3}));
+    ASSERT_TRUE(graph.add_output("y" + std::to_string(i), *graph.add("MatMul", {x, weight})));
+  }
+  const auto largest_product = [&](std::size_t matches, std::size_t& nodes) {
+    EGraph egraph;
+    egraph.add_graph(graph);
+    SaturationLimits limits = unlimited();
+    limits.multi_output_iterations = 3;
+    limits.multi_output_matches = matches;
+    limits.max_nodes = 2000;
+    saturate(egraph, rules, limits);
+    EXPECT_TRUE(egraph.check_invariants());
+    nodes = egraph.node_count();
+    std::int64_t largest = 0;
+    for (std::uint32_t i = 0; i < egraph.id_count(); ++i)
+      if (egraph.node(ENodeId{i}).op == operator_named("MatMul"))
+        largest = std::max(largest, *(*egraph.type(ClassId{i}).shape)[1].constant());
+    return largest;
+  };
+  std::size_t by_pairs = 0, all = 0;
+  EXPECT_EQ(largest_product(1, by_pairs), 8);
+  largest_product(0, all);
+  EXPECT_LT(by_pairs, 150U);
+  EXPECT_GE(all, 2000U);
 }
 
 TEST(Saturation, MatchesOfSeveralOutputsBack) {

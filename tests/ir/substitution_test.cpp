@@ -138,9 +138,11 @@ TEST(Substitution, DeepNestingIsAnError) {
   std::string nested = "rule r\n  x : [n]\n  ";
   for (int i = 0; i < 100000; ++i) nested += "Relu(";
   EXPECT_EQ(error_of(nested), "bad.rules:3: r: terms are nested too deeply");
-  std::string brackets = "rule r\n  x : [";
-  for (int i = 0; i < 100000; ++i) brackets += "(";
-  EXPECT_EQ(error_of(brackets), "bad.rules:2: r: expressions are nested too deeply");
+  for (const std::string_view opening : {"(", "[", "len(", "-"}) {
+    std::string brackets = "rule r\n  x : [";
+    for (int i = 0; i < 100000; ++i) brackets += opening;
+    EXPECT_EQ(error_of(brackets), "bad.rules:2: r: expressions are nested too deeply") << opening;
+  }
 }
 
 // ---- Matching ---------------------------------------------------------------------------------

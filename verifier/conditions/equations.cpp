@@ -82,8 +82,7 @@ bool SizeEquations::solve_one(Dimension zero, bool positive) {
 std::string size_text(const Dimension& size) {
   Dimension minus(0);
   std::string negative;
-  for (const Dimension::Term& term :
-       size.is_constant() ? std::vector<Dimension::Term>{} : size.terms()) {
+  for (const Dimension::Term& term : size.is_constant() ? Dimension::Terms{} : size.terms()) {
     if (term.coefficient > 0) continue;
     Dimension one(-term.coefficient);
     for (const Dimension::AtomPointer& atom : term.atoms) {

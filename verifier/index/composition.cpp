@@ -23,16 +23,7 @@ Dimension quotient(const Dimension& a, const Dimension& b, std::vector<Dimension
   if (b.is_constant()) return floor_div(a, b);
   for (const Dimension::Term& term : a.terms()) {
     Dimension monomial(term.coefficient);
-    for (const Dimension::AtomPointer& atom : term.atoms) {
-      Dimension factor;
-      switch (atom->kind) {
-        case AtomKind::symbol: factor = Dimension::symbol(atom->symbol); break;
-        case AtomKind::floor_div: factor = floor_div(atom->left, atom->right); break;
-        case AtomKind::minimum: factor = minimum(atom->left, atom->right); break;
-        case AtomKind::maximum: factor = maximum(atom->left, atom->right); break;
-      }
-      monomial = monomial * factor;
-    }
+    for (const Dimension::AtomPointer& atom : term.atoms) monomial = monomial * of_atom(*atom);
     if (const auto exact = exact_div(monomial, b))
       whole = whole + *exact;
     else
@@ -78,7 +69,12 @@ std::optional<Dimension> only_value(const Formula& domain, const Bound& variable
   std::vector<Dimension> nonnegative = {v, variable.extent - 1 - v};
   const bool many = domain->kind == FormulaNode::Kind::conjunction;
   for (const Formula& part : many ? domain->parts : std::vector<Formula>{domain})
-    if (part->kind == FormulaNode::Kind::nonnegative) nonnegative.push_back(part->value);
+    if (part->kind == FormulaNode::Kind::nonnegative) {
+      nonnegative.push_back(part->value);
+    } else if (part->kind == FormulaNode::Kind::zero) {
+      nonnegative.push_back(part->value);
+      nonnegative.push_back(Dimension(0) - part->value);
+    }
   for (const Dimension& lower : nonnegative)
     for (const Dimension& upper : nonnegative) {
       if (!(lower + upper).is(0)) continue;
@@ -106,6 +102,22 @@ Term without_single_values(Term term) {
     i = 0;
   }
   return term;
+}
+
+/// A sum of what does not depend on a variable is that, as often as the variable has values.
+Polynomial without_idle_variables(Term term, Names& names) {
+  std::vector<Dimension> counts;
+  for (std::size_t i = term.bound.size(); i-- > 0;) {
+    const Bound variable = term.bound[i];
+    Term rest = term;
+    rest.bound.erase(rest.bound.begin() + static_cast<long>(i));
+    if (depends_on(rest, {variable})) continue;
+    term = std::move(rest);
+    counts.push_back(variable.extent);
+  }
+  Polynomial result = polynomial({finished(std::move(term))});
+  for (const Dimension& count : counts) result = multiply(result, size(count), names);
+  return result;
 }
 
 // Axioms and definitions are a few operators deep: recursion is safe here.
@@ -327,20 +339,6 @@ class Composer {
   };
   Product product() { return {names_}; }
 
-  /// max(a, b); the greatest element of a set that is not empty takes the other operand inside.
-  static Polynomial greater(const Polynomial& a, const Polynomial& b) {
-    for (const auto& [whole, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
-      if (whole->terms.size() != 1 || whole->terms[0].coefficient != 1) continue;
-      const Term& term = whole->terms[0];
-      if (!term.is_plain() || term.factors.size() != 1) continue;
-      if (term.factors[0]->kind != Factor::Kind::greatest || !term.factors[0]->inhabited) continue;
-      Factor inside = *term.factors[0];
-      inside.arguments[0] = maximum(inside.arguments[0], *other);
-      return of_factor(std::move(inside));
-    }
-    return maximum(a, b);
-  }
-
   void note_partial(const Pieces& argument, std::string_view function, const Formula& path) {
     for (const Piece& piece : argument)
       result_.partial.push_back(
@@ -354,7 +352,21 @@ class Composer {
     return combine(a, map(b, inverse), product());
   }
 
+  /// 1 to 4, if the exponent is one of these.
+  static std::optional<std::int64_t> natural_exponent(const Pieces& b) {
+    if (b.size() != 1 || b[0].value.terms.size() != 1) return std::nullopt;
+    const Term& term = b[0].value.terms[0];
+    const bool is_number = term.is_plain() && term.factors.empty();
+    if (!is_number || term.coefficient < 1 || term.coefficient > 4) return std::nullopt;
+    return term.coefficient;
+  }
+
   Pieces powers(const Pieces& a, const Pieces& b, const Formula& path) {
+    if (const auto exponent = natural_exponent(b)) {
+      Pieces result = a;
+      for (std::int64_t i = 1; i < *exponent; ++i) result = combine(result, a, product());
+      return result;
+    }
     const Pieces result = combine(a, b, power);
     note_partial(result, "power", path);
     return result;
@@ -409,6 +421,8 @@ class Composer {
     return real(scope, node.operands[0], path);
   }
 
+  static Polynomial greater(const Polynomial& a, const Polynomial& b) { return maximum(a, b); }
+
   // ---- Reductions --------------------------------------------------------------------------------
 
   struct Body {
@@ -440,16 +454,17 @@ class Composer {
 
   Pieces sum(const Scope& scope, const ExpressionNode& node, const Formula& path) {
     const Body body = body_of(scope, node, path);
-    std::vector<Term> terms;
+    Polynomial result = number(0);
     for (const Piece& piece : body.pieces)
       for (const Term& term : piece.value.terms) {
         if (is_infinite(piece.value)) throw Unsupported("a sum of infinities");
         Term whole = term;
         whole.bound.insert(whole.bound.begin(), body.bound.begin(), body.bound.end());
         whole.domain = both(term.domain, piece.guard);
-        terms.push_back(finished(without_single_values(std::move(whole))));
+        result =
+            add(result, without_idle_variables(without_single_values(std::move(whole)), names_));
       }
-    return {{always(), polynomial(std::move(terms))}};
+    return {{always(), std::move(result)}};
   }
 
   /// The maximum of sign * body. Pieces that are the neutral element are left out of the domain.
@@ -473,8 +488,10 @@ class Composer {
       for (const Piece& other : result)
         if (!is_never(both(other.guard, group.first)))
           throw Unsupported("a maximum over conditions that do not exclude each other");
-      if (group.second.size() > 1) throw Unsupported("a maximum over different elements");
-      result.push_back({group.first, greatest_of(body, group.second[0], group.first, path, sign)});
+      Polynomial value = greatest_of(body, group.second[0], group.first, path, sign);
+      for (std::size_t i = 1; i < group.second.size(); ++i)
+        value = greater(value, greatest_of(body, group.second[i], group.first, path, sign));
+      result.push_back({group.first, std::move(value)});
       rest = both(rest, negation(group.first));
     }
     if (!is_never(rest)) result.push_back({rest, number(-HUGE_VAL)});
@@ -489,9 +506,35 @@ class Composer {
     factor.kind = Factor::Kind::greatest;
     factor.bound = body.bound;
     factor.domain = piece.guard;
-    factor.arguments = {std::move(value)};
     // Not under body.path, which says that the ranges are not empty.
     factor.inhabited = is_inhabited(factor, both(path, outer));
+    return distributed(factor, value);
+  }
+
+  /// The maximum over a set, as sums, maxima and maxima over sets of simpler elements.
+  static Polynomial distributed(Factor factor, const Polynomial& value) {
+    // max(a + b) = max(a) + b for what does not depend on the variables.
+    std::vector<Term> held, free;
+    for (const Term& term : value.terms)
+      (depends_on(term, factor.bound) ? held : free).push_back(term);
+    if (!held.empty() && !free.empty())
+      return add(distributed(factor, polynomial(std::move(held))), polynomial(std::move(free)));
+    if (held.empty() && factor.inhabited) return value;
+    const Factor* inner = only_factor(value);
+    if (inner != nullptr && inner->kind == Factor::Kind::maximum) {
+      Polynomial result = distributed(factor, inner->arguments[0]);
+      for (std::size_t i = 1; i < inner->arguments.size(); ++i)
+        result = greater(result, distributed(factor, inner->arguments[i]));
+      return result;
+    }
+    if (inner != nullptr && inner->kind == Factor::Kind::greatest) {
+      factor.bound.insert(factor.bound.end(), inner->bound.begin(), inner->bound.end());
+      factor.domain = both(factor.domain, inner->domain);
+      factor.inhabited = false;  // not known
+      factor.arguments = inner->arguments;
+      return of_factor(std::move(factor));
+    }
+    factor.arguments = {value};
     return of_factor(std::move(factor));
   }
 

@@ -325,12 +325,24 @@ class RealQuestion {
       case Kind::function:
         if (factor.function == ScalarFunction::absolute)
           state("(= {0} (ite (<= 0.0 {1}) {1} (- {1})))", x, a[0]);
-        if (factor.function == ScalarFunction::exp) state("(< 0.0 {})", x);
+        if (factor.function == ScalarFunction::exp) describe_exponential(factor, x);
         if (factor.function != ScalarFunction::sqrt) break;
         linear_ = false;
         state("(and (<= 0.0 {0}) (= {1} (* {0} {0})))", x, a[0]);
         break;
       default: break;
+    }
+  }
+
+  /// exp(a) > 0, and exp(a) * exp(-a) = 1.
+  void describe_exponential(const Factor& factor, const std::string& x) {
+    state("(< 0.0 {})", x);
+    const Polynomial opposite = scale(factor.arguments[0], -1);
+    for (const auto& [other, name] : factors_) {
+      if (other.kind != Kind::function || other.function != ScalarFunction::exp) continue;
+      if (!are_equal(other.arguments[0], opposite, facts_)) continue;
+      linear_ = false;
+      state("(= 1.0 (* {} {}))", x, name);
     }
   }
 

@@ -72,15 +72,6 @@ bool is_exponential(const Factor& factor) {
   return factor.kind == Kind::function && factor.function == ScalarFunction::exp;
 }
 
-/// The only factor of a polynomial that is one factor and nothing else.
-const Factor* only_factor(const Polynomial& a) {
-  if (a.terms.size() != 1) return nullptr;
-  const Term& term = a.terms[0];
-  return term.coefficient == 1 && term.is_plain() && term.factors.size() == 1
-             ? term.factors[0].get()
-             : nullptr;
-}
-
 FactorPointer function_of(ScalarFunction function, Polynomial argument) {
   Factor factor;
   factor.kind = Kind::function;
@@ -235,12 +226,34 @@ Polynomial read(std::uint32_t input, std::vector<Dimension> indices) {
   return of_factor(std::move(factor));
 }
 
+Dimension of_atom(const Dimension::Atom& atom) {
+  switch (atom.kind) {
+    case AtomKind::symbol: return Dimension::symbol(atom.symbol);
+    case AtomKind::floor_div: return floor_div(atom.left, atom.right);
+    case AtomKind::minimum: return minimum(atom.left, atom.right);
+    case AtomKind::maximum: break;
+  }
+  return maximum(atom.left, atom.right);
+}
+
 Polynomial size(const Dimension& value) {
   if (value.is_constant()) return number(static_cast<double>(value.offset()));
-  Factor factor;
-  factor.kind = Kind::size;
-  factor.indices = {value};
-  return of_factor(std::move(factor));
+  const auto factor_of = [](const Dimension& one) {
+    Factor factor;
+    factor.kind = Kind::size;
+    factor.indices = {one};
+    return finished(std::move(factor));
+  };
+  Term term;
+  const bool is_product = value.offset() == 0 && value.terms().size() == 1;
+  if (!is_product) {
+    term.factors.push_back(factor_of(value));
+    return of_term(std::move(term));
+  }
+  term.coefficient = value.terms()[0].coefficient;
+  for (const Dimension::AtomPointer& atom : value.terms()[0].atoms)
+    term.factors.push_back(factor_of(of_atom(*atom)));
+  return of_term(std::move(term));
 }
 
 Polynomial add(const Polynomial& a, const Polynomial& b) {
@@ -269,22 +282,104 @@ Polynomial multiply(const Polynomial& a, const Polynomial& b, Names& names) {
   return polynomial(std::move(terms));
 }
 
+namespace {
+
+bool mentions(const Factor& factor, const std::vector<Bound>& variables);
+
+bool mentions(const Dimension& value, const std::vector<Bound>& variables) {
+  std::map<std::string, int> symbols;
+  collect_symbols(value, symbols);
+  return std::any_of(variables.begin(), variables.end(),
+                     [&](const Bound& variable) { return symbols.contains(variable.name); });
+}
+
+bool mentions(const Formula& formula, const std::vector<Bound>& variables) {
+  if (!formula->parts.empty())
+    return std::any_of(formula->parts.begin(), formula->parts.end(),
+                       [&](const Formula& part) { return mentions(part, variables); });
+  return mentions(formula->value, variables);
+}
+
+bool mentions_any(const Polynomial& a, const std::vector<Bound>& variables) {
+  return std::any_of(a.terms.begin(), a.terms.end(),
+                     [&](const Term& term) { return depends_on(term, variables); });
+}
+
+/// Names of bound variables are unique within a proof: inner ones hide none.
+bool mentions(const Factor& factor, const std::vector<Bound>& variables) {
+  return std::any_of(factor.indices.begin(), factor.indices.end(),
+                     [&](const Dimension& index) { return mentions(index, variables); }) ||
+         std::any_of(factor.arguments.begin(), factor.arguments.end(),
+                     [&](const Polynomial& one) { return mentions_any(one, variables); }) ||
+         std::any_of(factor.bound.begin(), factor.bound.end(),
+                     [&](const Bound& one) { return mentions(one.extent, variables); }) ||
+         mentions(factor.domain, variables);
+}
+
+/// The exponentials of a sum that do not depend on its variables, taken out of it: both parts
+/// multiplied are the term. Of a term that is no sum, all exponentials.
+std::pair<std::vector<FactorPointer>, Term> without_exponentials(const Term& term) {
+  std::vector<FactorPointer> outside;
+  Term inside = term;
+  std::erase_if(inside.factors, [&](const FactorPointer& factor) {
+    // exp(a + b) is exp(a) * exp(b): what does not depend on the variables is a factor.
+    if (!is_exponential(*factor) || mentions(*factor, term.bound)) return false;
+    outside.push_back(factor);
+    return true;
+  });
+  std::vector<FactorPointer> split;
+  for (FactorPointer& factor : inside.factors) {
+    if (!is_exponential(*factor)) continue;
+    std::vector<Term> free, held;
+    for (const Term& part : factor->arguments[0].terms)
+      (depends_on(part, term.bound) ? held : free).push_back(part);
+    if (free.empty()) continue;
+    outside.push_back(function_of(ScalarFunction::exp, polynomial(std::move(free))));
+    factor = function_of(ScalarFunction::exp, polynomial(std::move(held)));
+  }
+  return {std::move(outside), finished(std::move(inside))};
+}
+
+/// The one term, if it is a sum or product with a coefficient of 1.
+bool is_one_term(const Polynomial& a) { return a.terms.size() == 1 && a.terms[0].coefficient == 1; }
+
+Polynomial inverse_of_unit(const Term& term) {
+  Names none;  // inverses of plain terms bind nothing
+  Polynomial result = number(static_cast<double>(term.coefficient));
+  for (const FactorPointer& factor : term.factors)
+    result = multiply(result, inverse_of(factor), none);
+  return result;
+}
+
+}  // namespace
+
+bool depends_on(const Term& term, const std::vector<Bound>& variables) {
+  return std::any_of(term.factors.begin(), term.factors.end(),
+                     [&](const FactorPointer& factor) { return mentions(*factor, variables); }) ||
+         std::any_of(term.bound.begin(), term.bound.end(),
+                     [&](const Bound& one) { return mentions(one.extent, variables); }) ||
+         mentions(term.domain, variables);
+}
+
 Polynomial inverse(const Polynomial& a) {
   refuse_infinity(a);
   if (a.terms.empty()) throw Unsupported("division by zero");
   const bool is_unit = a.terms.size() == 1 && a.terms[0].is_plain() &&
                        (a.terms[0].coefficient == 1 || a.terms[0].coefficient == -1);
-  if (!is_unit) {
-    Factor factor;
-    factor.kind = Kind::inverse;
-    factor.arguments = {a};
-    return of_factor(std::move(factor));
+  if (is_unit) return inverse_of_unit(a.terms[0]);
+  Polynomial argument = a, outside = number(1);
+  if (is_one_term(a)) {
+    auto [exponentials, rest] = without_exponentials(a.terms[0]);
+    Names none;  // exponentials that are taken out bind nothing
+    for (const FactorPointer& factor : exponentials)
+      outside = multiply(outside, inverse_of(factor), none);
+    argument = polynomial({std::move(rest)});
   }
-  Names none;  // inverses of plain terms bind nothing
-  Polynomial result = number(static_cast<double>(a.terms[0].coefficient));
-  for (const FactorPointer& factor : a.terms[0].factors)
-    result = multiply(result, inverse_of(factor), none);
-  return result;
+  Factor factor;
+  factor.kind = Kind::inverse;
+  factor.arguments = {std::move(argument)};
+  Names none;
+  return multiply(outside, of_factor(std::move(factor)), none);
 }
 
 Polynomial apply(ScalarFunction function, const Polynomial& a) {
@@ -292,9 +387,26 @@ Polynomial apply(ScalarFunction function, const Polynomial& a) {
   if (function == ScalarFunction::negate) return scale(a, -1);
   if (function == ScalarFunction::reciprocal) return inverse(a);
   if (function == ScalarFunction::exp && a.terms.empty()) return number(1);
-  if (function == ScalarFunction::log)
-    if (const Factor* factor = only_factor(a); factor != nullptr && is_exponential(*factor))
+  if (function == ScalarFunction::exp)
+    if (const Factor* factor = only_factor(a); factor != nullptr &&
+                                               factor->kind == Kind::function &&
+                                               factor->function == ScalarFunction::log)
       return factor->arguments[0];
+  if (function == ScalarFunction::log)
+    if (const Factor* factor = only_factor(a); factor != nullptr) {
+      if (is_exponential(*factor)) return factor->arguments[0];
+      if (factor->kind == Kind::inverse) return scale(apply(function, factor->arguments[0]), -1);
+    }
+  if (function == ScalarFunction::log && is_one_term(a))
+    if (auto [exponentials, rest] = without_exponentials(a.terms[0]); !exponentials.empty()) {
+      Polynomial result = apply(ScalarFunction::log, polynomial({std::move(rest)}));
+      for (const FactorPointer& factor : exponentials) result = add(result, factor->arguments[0]);
+      return result;
+    }
+  // tanh(x) = 2 / (1 + exp(-2 x)) - 1.
+  if (function == ScalarFunction::tanh)
+    return add(scale(inverse(add(number(1), apply(ScalarFunction::exp, scale(a, -2)))), 2),
+               number(-1));
   Term term;
   // |-x| = |x|: the first coefficient is positive.
   const bool flip =
@@ -334,6 +446,14 @@ Polynomial power(const Polynomial& a, const Polynomial& b) {
   factor.kind = Kind::power;
   factor.arguments = {a, b};
   return of_factor(std::move(factor));
+}
+
+const Factor* only_factor(const Polynomial& a) {
+  if (a.terms.size() != 1) return nullptr;
+  const Term& term = a.terms[0];
+  return term.coefficient == 1 && term.is_plain() && term.factors.size() == 1
+             ? term.factors[0].get()
+             : nullptr;
 }
 
 bool is_infinite(const Polynomial& a) {

@@ -75,6 +75,7 @@ Polynomial number(double value);
 Polynomial of_factor(Factor factor);
 Polynomial read(std::uint32_t input, std::vector<Dimension> indices);
 Polynomial size(const Dimension& value);
+Dimension of_atom(const Dimension::Atom& atom);
 
 Polynomial add(const Polynomial& a, const Polynomial& b);
 Polynomial scale(const Polynomial& a, std::int64_t factor);
@@ -92,7 +93,11 @@ Polynomial apply(ScalarFunction function, const Polynomial& a);
 Polynomial maximum(const Polynomial& a, const Polynomial& b);
 Polynomial power(const Polynomial& a, const Polynomial& b);
 
+/// The only factor of a polynomial that is one factor and nothing else; null otherwise.
+const Factor* only_factor(const Polynomial& a);
 bool is_infinite(const Polynomial& a);
+/// Whether it depends on one of the variables.
+bool depends_on(const Term& term, const std::vector<Bound>& variables);
 Polynomial substitute(const Polynomial& a, const DimensionBindings& bindings);
 Term substitute(const Term& term, const DimensionBindings& bindings);
 FactorPointer substitute(const FactorPointer& factor, const DimensionBindings& bindings);

@@ -157,4 +157,9 @@ Formula ranges(const std::vector<Bound>& bound) {
   return conjunction(std::move(parts));
 }
 
+void collect_symbols(const Formula& formula, std::map<std::string, int>& counts) {
+  lemma::collect_symbols(formula->value, counts);
+  for (const Formula& part : formula->parts) collect_symbols(part, counts);
+}
+
 }  // namespace lemma::verifier::index

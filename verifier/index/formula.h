@@ -2,6 +2,7 @@
 // Conditions on sizes and indices: comparisons of polynomials, joined by and and or. Symbols stand
 // for sizes and for index variables alike; all of them are at least 0.
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,7 @@ inline bool is_always(const Formula& f) { return f->kind == FormulaNode::Kind::t
 inline bool is_never(const Formula& f) { return f->kind == FormulaNode::Kind::falsity; }
 
 Formula substitute(const Formula& formula, const DimensionBindings& bindings);
+void collect_symbols(const Formula& formula, std::map<std::string, int>& counts);
 
 /// An index variable that a reduction binds: 0 <= name < extent.
 struct Bound {

@@ -11,8 +11,11 @@
 
 #include "ir/expand.h"
 #include "ir/rule_database.h"
+#include "ir/run_time_conditions.h"
 #include "verifier/index/composition.h"
+#include "verifier/index/definedness.h"
 #include "verifier/index/equality.h"
+#include "verifier/index/known.h"
 #include "verifier/index/solver.h"
 #include "verifier/index/typing.h"
 #include "verifier/prover/instances.h"
@@ -125,80 +128,6 @@ std::vector<Formula> conditions_of(const Substitution& rule, const Case& one) {
   return result;
 }
 
-/// Texts of conjuncts, to see at once what is given literally.
-class Known {
- public:
-  explicit Known(std::vector<Formula> facts) : facts_(std::move(facts)) {
-    for (const Formula& fact : facts_) note(fact);
-  }
-  const std::vector<Formula>& facts() const { return facts_; }
-
-  void add(const Formula& given) {
-    const Formula fact = without_given(given);
-    if (is_always(fact) || texts_.contains(fact->text)) return;
-    note(fact);
-    facts_.push_back(fact);
-  }
-
-  bool implies(const Formula& goal) const { return is_obvious(goal) || entails(facts_, goal); }
-
- private:
-  void note(const Formula& fact) {
-    texts_.insert(fact->text);
-    if (fact->kind == FormulaNode::Kind::zero) zeros_.push_back(fact->value);
-    if (fact->kind == FormulaNode::Kind::conjunction)
-      for (const Formula& part : fact->parts) note(part);
-  }
-
-  /// A conjunct that is given anyway is left out, also of the consequence of an implication.
-  Formula without_given(const Formula& fact) const {
-    using Kind = FormulaNode::Kind;
-    if (texts_.contains(fact->text)) return always();
-    if (fact->kind != Kind::conjunction && fact->kind != Kind::disjunction) return fact;
-    std::vector<Formula> parts;
-    for (const Formula& part : fact->parts) parts.push_back(without_given(part));
-    return fact->kind == Kind::conjunction ? conjunction(std::move(parts))
-                                           : disjunction(std::move(parts));
-  }
-
-  bool is_obvious(const Formula& goal) const {
-    if (is_always(goal) || texts_.contains(goal->text)) return true;
-    using Kind = FormulaNode::Kind;
-    if (goal->kind == Kind::conjunction)
-      return std::all_of(goal->parts.begin(), goal->parts.end(),
-                         [this](const Formula& part) { return is_obvious(part); });
-    if (goal->kind == Kind::disjunction)
-      return std::any_of(goal->parts.begin(), goal->parts.end(),
-                         [this](const Formula& part) { return is_obvious(part); });
-    if (goal->kind == Kind::zero) return is_sum_of_zeros(goal->value);
-    return goal->kind == Kind::nonnegative && is_positive_product(goal->value + 1);
-  }
-
-  /// The sum or difference of two values that are given as 0: numbers of elements that are equal
-  /// to a third one.
-  bool is_sum_of_zeros(const Dimension& value) const {
-    for (const Dimension& a : zeros_)
-      for (const Dimension& b : zeros_)
-        if (value == a + b || value == a - b || value == Dimension(0) - a - b) return true;
-    return false;
-  }
-
-  /// c * a * b * ... with factors that are given as positive.
-  bool is_positive_product(const Dimension& value) const {
-    if (value.offset() != 0 || value.terms().size() != 1) return false;
-    const Dimension::Term& term = value.terms()[0];
-    return term.coefficient > 0 &&
-           std::all_of(term.atoms.begin(), term.atoms.end(), [this](const auto& atom) {
-             return atom->kind == AtomKind::symbol &&
-                    texts_.contains(less(0, Dimension::symbol(atom->symbol))->text);
-           });
-  }
-
-  std::vector<Formula> facts_;
-  std::set<std::string> texts_;
-  std::vector<Dimension> zeros_;
-};
-
 /// Reasons against a case; nothing if it is proved.
 using Objection = std::optional<std::string>;
 
@@ -223,11 +152,13 @@ class CaseProof {
   }
 
  private:
-  /// Composition drops what only the composite operator itself demands.
+  /// Composition drops what only the composite operator itself demands: nothing where its shape
+  /// rule took nothing for granted.
   static Objection check_composites(const Graph& right) {
     for (const Node& node : right.nodes())
       if (node.kind == NodeKind::operation && right.op(node).compose != nullptr &&
-          right.op(node).name != "BatchNormalization")  // compares all sizes
+          right.op(node).name != "BatchNormalization" &&  // compares all sizes
+          !run_time_conditions(right, node).zero.empty())
         return fmt::format("it is not written down when {} is well typed", right.op(node).name);
     return std::nullopt;
   }
@@ -284,7 +215,7 @@ class CaseProof {
       for (const Formula& obligation : side->obligations)
         if (!known.implies(obligation))
           return fmt::format("a divisor may not be positive: {}", obligation->text);
-    if (Objection objection = check_partial(known, left, right)) return objection;
+    if (Objection objection = check_definedness(known, left, right)) return objection;
     if (same_text(left.value, right.value)) return std::nullopt;
     for (const Piece& a : left.value)
       for (const Piece& b : right.value) {
@@ -299,79 +230,6 @@ class CaseProof {
             without_empty_terms(b.value, facts).text);
       }
     return std::nullopt;
-  }
-
-  /// Every application of a partial function on the right side is made on the left side as well.
-  static Objection check_partial(const Known& known, const ComposedOutput& left,
-                                 const ComposedOutput& right) {
-    for (const PartialApplication& wanted : right.partial) {
-      const bool given = std::any_of(
-          left.partial.begin(), left.partial.end(), [&](const PartialApplication& other) {
-            if (other.function != wanted.function) return false;
-            if (other.guard->text == wanted.guard->text &&
-                other.argument.text == wanted.argument.text)
-              return true;
-            // Variables that the right side binds stand for all their values here; those that the
-            // left side binds would have to be found.
-            if (other.is_bound) return false;
-            std::vector<Formula> facts = known.facts();
-            facts.push_back(wanted.guard);
-            return entails(facts, other.guard) && are_equal(wanted.argument, other.argument, facts);
-          });
-      if (!given && !is_surely_defined(wanted) && !follows(known, wanted, left))
-        return fmt::format("the right side needs {} of {}, which the left side does not",
-                           wanted.function, wanted.argument.text);
-    }
-    return std::nullopt;
-  }
-
-  /// Squares, absolute values and exponentials have a root.
-  static bool is_surely_defined(const PartialApplication& wanted) {
-    return wanted.function == "sqrt" && is_nonnegative_value(wanted.argument);
-  }
-
-  static bool is_nonnegative_value(const Polynomial& value) {
-    return std::all_of(value.terms.begin(), value.terms.end(), [](const Term& term) {
-      if (term.coefficient < 0) return false;
-      for (std::size_t i = 0; i < term.factors.size(); ++i) {
-        // Factors are sorted: equal ones are neighbours.
-        if (i + 1 < term.factors.size() && term.factors[i]->text == term.factors[i + 1]->text) {
-          ++i;
-          continue;
-        }
-        const Factor& factor = *term.factors[i];
-        if (factor.kind != Factor::Kind::function) return false;
-        if (factor.function != ScalarFunction::absolute && factor.function != ScalarFunction::exp)
-          return false;
-      }
-      return true;
-    });
-  }
-
-  /// 1 / (a * b) is defined where 1 / a and 1 / b are; and 1 / a where 1 / (a * b) is.
-  static bool follows(const Known& known, const PartialApplication& wanted,
-                      const ComposedOutput& left) {
-    if (wanted.function != "inverse") return false;
-    const auto needed = factors_of(wanted);
-    if (!needed) return false;
-    std::set<std::string> given;
-    for (const PartialApplication& other : left.partial) {
-      if (other.function != "inverse" || !known.implies(other.guard)) continue;
-      if (const auto factors = factors_of(other)) given.insert(factors->begin(), factors->end());
-    }
-    return std::includes(given.begin(), given.end(), needed->begin(), needed->end());
-  }
-
-  /// The factors, exponentials left out, of an argument that is a plain product.
-  static std::optional<std::set<std::string>> factors_of(const PartialApplication& application) {
-    const Polynomial& argument = application.argument;
-    if (application.is_bound || argument.terms.size() != 1 || !argument.terms[0].is_plain())
-      return std::nullopt;
-    std::set<std::string> result;
-    for (const FactorPointer& factor : argument.terms[0].factors)
-      if (factor->kind != Factor::Kind::function || factor->function != ScalarFunction::exp)
-        result.insert(factor->text);
-    return result;
   }
 
   const Substitution& rule_;

@@ -53,9 +53,11 @@ class Conditions {
  private:
   /// Nothing beyond the sizes of the outputs.
   bool always_typed() const {
-    constexpr std::array<std::string_view, 9> names = {"Transpose", "Slice",           "Unsqueeze",
-                                                       "Flatten",   "ConstantOfShape", "Cast",
-                                                       "Pad",       "Dropout",         "Identity"};
+    constexpr std::array<std::string_view, 19> names = {
+        "Transpose",     "Slice",           "Unsqueeze", "Flatten",        "Cast",
+        "Pad",           "ConstantOfShape", "Dropout",   "Identity",       "ReduceSum",
+        "ReduceMean",    "ReduceMax",       "ReduceMin", "EyeLike",        "GlobalAveragePool",
+        "GlobalMaxPool", "ReduceL1",        "ReduceL2",  "ReduceSumSquare"};
     if (op_.name == "Pad" && node_.attributes.string("mode") != "constant") return false;
     return std::find(names.begin(), names.end(), op_.name) != names.end();
   }

@@ -41,6 +41,7 @@ class Search {
         result_.stopped = fmt::format("{} terms", terms_.graph().node_count());
         return std::move(result_);
       }
+      with_reordering = with_reordering || round >= limits_.rounds_in_order;
       if (apply_all(with_reordering)) continue;
       if (with_reordering) {
         result_.stopped = "nothing more follows from the axioms";

@@ -25,6 +25,7 @@ struct Step {
 
 struct SaturationLimits {
   int rounds = 12;
+  int rounds_in_order = 6;     // after these also reordering axioms are applied
   std::size_t nodes = 3000;    // terms in the graph
   std::size_t matches = 1500;  // of one axiom in one round
 };

@@ -1,0 +1,28 @@
+#pragma once
+// A point in time by which something is to be done.
+
+#include <algorithm>
+#include <chrono>
+
+namespace lemma {
+
+class Deadline {
+ public:
+  static Deadline after(double seconds) {
+    return Deadline(Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                       std::chrono::duration<double>(std::min(seconds, 1e8))));
+  }
+  /// Of `seconds`, or this one if that is sooner.
+  Deadline within(double seconds) const { return Deadline(std::min(at_, after(seconds).at_)); }
+  double remaining() const {
+    return std::max(0.0, std::chrono::duration<double>(at_ - Clock::now()).count());
+  }
+  bool passed() const { return Clock::now() >= at_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  explicit Deadline(Clock::time_point at) : at_(at) {}
+  Clock::time_point at_;
+};
+
+}  // namespace lemma

@@ -1,0 +1,77 @@
+#pragma once
+// Uses of rules, stated about terms over the inputs of one original graph, whatever strategy found
+// them and in however many steps: that the chosen graph equals the original follows by congruence.
+//
+// The log of a saturation is a list of equations between ground terms. Equality of the outputs
+// follows from some of them; which ones, a proof-producing congruence closure tells (Nieuwenhuis and
+// Oliveras, "Proof-producing congruence closure", 2005). It runs only when an explanation is wanted.
+
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "egraph/saturation.h"
+#include "ir/graph.h"
+#include "ir/substitution_use.h"
+
+namespace lemma {
+
+class Derivation {
+ public:
+  struct Use {
+    bool backward = false;
+    SubstitutionUse use;  // of the rule as it is written, at values of terms()
+  };
+  using InputTerms = std::map<std::string, ValueId, std::less<>>;  // by name of a graph's input
+
+  /// A graph of all terms spoken of. Its inputs stand for those of the original graph, for what
+  /// opaque operators give, and for constants too large to be shown.
+  const Graph& terms() const { return terms_; }
+  const std::vector<Use>& uses() const { return uses_; }
+
+  /// Terms of a graph's values, by value; none for what is not needed and for values of unknown
+  /// type. Inputs that `inputs` does not name are those of the original graph.
+  Result<std::vector<ValueId>> add_graph(const Graph& graph, const InputTerms& inputs = {});
+  void add_use(const Substitution& rule, bool backward, RuleBindings bindings,
+               std::vector<ValueId> inputs);
+
+  /// What is to be shown equal: the outputs of two graphs by name, and what they feed to each
+  /// opaque operator.
+  struct Pair {
+    std::string name;
+    ValueId before, after;
+  };
+  Result<std::vector<Pair>> pairs(const Graph& before, const Graph& after);
+  /// The uses (by number) from which it follows that the pairs are equal. An error if it does not.
+  Result<std::set<std::uint32_t>> reasons(std::span<const Pair> pairs);
+  /// Some uses of the derivation of a part, of whose inputs these are the terms here.
+  Result<void> adopt(const Derivation& part, const std::set<std::uint32_t>& uses,
+                     const InputTerms& inputs);
+
+ private:
+  friend Result<Derivation> derivation_of(const EGraph&, std::span<const Substitution>,
+                                          std::span<const CompiledRule>,
+                                          std::span<const Application>);
+  Result<ValueId> constant(const Constant& contents);
+  Result<ValueId> input(const std::string& name, const TensorType& type);
+  Result<std::vector<ValueId>> opaque_outputs(const OpaqueOperator& op,
+                                              const std::vector<TensorType>& types);
+  Result<void> add_founding_terms(const EGraph& egraph, std::vector<ValueId>& values);
+
+  Graph terms_;
+  std::vector<Use> uses_;
+  InputTerms inputs_;  // of the original graph, and of its form that is cut at opaque operators
+  std::map<ValueId, std::string> input_names_;
+  std::map<ValueId, Constant> large_constants_;
+  std::map<std::size_t, std::vector<ValueId>> large_constants_by_hash_;
+};
+
+/// All that a saturation did, on the inputs of the graph that was added. `log` is of `compiled`,
+/// which was made from `rules`.
+Result<Derivation> derivation_of(const EGraph& egraph, std::span<const Substitution> rules,
+                                 std::span<const CompiledRule> compiled,
+                                 std::span<const Application> log);
+
+}  // namespace lemma

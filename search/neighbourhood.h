@@ -1,0 +1,41 @@
+#pragma once
+// All graphs that one use of a rule makes of a graph, with their costs, none of them built.
+//
+// The graph is loaded into an e-graph in which nothing is ever merged, so that the matching is the
+// one of saturation. The right sides are added beside the graph; what would come into use and fall
+// out of use is counted, and the graph that would result gets a hash of its structure.
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "costmodel/roofline.h"
+#include "search/rewrite.h"
+
+namespace lemma {
+
+struct Neighbour {
+  Rewrite rewrite;
+  double cost = 0;         // of the graph that it makes
+  std::uint64_t hash = 0;  // of its structure: equal for equal graphs
+};
+
+struct Neighbourhood {
+  double cost = 0;  // of the graph itself
+  std::uint64_t hash = 0;
+  std::vector<Neighbour> neighbours;  // in order of rules, then of places
+  bool complete = false;              // not interrupted
+};
+
+struct NeighbourhoodOptions {
+  std::size_t match_limit = 10'000;  // places of one rule; more are not looked at
+  std::function<bool()> interrupted;
+};
+
+/// Neighbours that cost at least `bound` are left out; so are uses of rules that only rewrite what
+/// depends on constants alone, which is computed at build time anyway.
+Neighbourhood neighbourhood(const Graph& graph, std::span<const CompiledRule> rules,
+                            const RooflineModel& model, double bound,
+                            const NeighbourhoodOptions& options);
+
+}  // namespace lemma

@@ -1,0 +1,152 @@
+#include "search/part_pass.h"
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+#include <thread>
+
+#include <absl/hash/hash.h>
+
+namespace lemma {
+
+namespace {
+
+/// Of the structure of a graph; names count for nothing.
+std::uint64_t structure_hash(const Graph& graph) {
+  std::vector<std::uint64_t> hashes(graph.node_count(), 0);
+  for (std::uint32_t i = 0; i < graph.node_count(); ++i) {
+    const Node& node = graph.node({i});
+    std::uint64_t& hash = hashes[i];
+    hash = absl::HashOf(static_cast<int>(node.kind), node.output_count);
+    switch (node.kind) {
+      case NodeKind::input: hash = absl::HashOf(hash, text(graph.type(node.output()))); break;
+      case NodeKind::constant: hash = absl::HashOf(hash, graph.constant(node).hash()); break;
+      case NodeKind::opaque: hash = absl::HashOf(hash, graph.opaque(node).payload); break;
+      case NodeKind::operation: hash = absl::HashOf(hash, node.op.v, node.attributes.hash()); break;
+    }
+    for (const ValueId input : node.inputs)
+      hash = input.is_none()
+                 ? absl::HashOf(hash, 0)
+                 : absl::HashOf(hash, hashes[graph.producer(input).v], graph.output_index(input));
+    if (node.kind == NodeKind::input) hash = absl::HashOf(hash, node.payload);
+  }
+  std::uint64_t hash = graph.outputs().size();
+  for (const GraphOutput& output : graph.outputs())
+    hash = absl::HashOf(hash, hashes[graph.producer(output.value).v],
+                        graph.output_index(output.value));
+  return hash;
+}
+
+class Pass {
+ public:
+  Pass(const Graph& graph, const RuleSet& rules, const RooflineModel& model,
+       const PartPassOptions& options, const Deadline& deadline, KnownParts& known)
+      : graph_(graph),
+        rules_(rules),
+        model_(model),
+        options_(options),
+        deadline_(deadline),
+        known_(known) {}
+
+  Result<PartPass> run() {
+    LEMMA_ASSIGN_OR_RETURN(parts_, partition(graph_, options_.partition));
+    rounds_.resize(parts_.size());
+    for (const Part& part : parts_) hashes_.push_back(structure_hash(part.graph));
+    for (std::size_t i = 0; i < parts_.size(); ++i)
+      if (!known_.contains(hashes_[i])) untried_.push_back(i);
+    work_through();
+    return gather();
+  }
+
+ private:
+  void work_through() {
+    std::size_t threads = options_.threads > 0 ? static_cast<std::size_t>(options_.threads)
+                                               : std::thread::hardware_concurrency();
+    threads = std::clamp<std::size_t>(threads, 1, std::max<std::size_t>(untried_.size(), 1));
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+      for (std::size_t i = next++; i < untried_.size() && !deadline_.passed(); i = next++) {
+        RoundLimits limits = options_.round;
+        const double left = static_cast<double>(untried_.size() - i);
+        const double share = deadline_.remaining() * static_cast<double>(threads) / left;
+        limits.bytes /= threads;
+        // Most parts take less than their share: those that need more get some of that.
+        limits.saturation_seconds = std::min(deadline_.remaining() / 2, share);
+        limits.choice_seconds = limits.saturation_seconds / 2;
+        try {
+          rounds_[untried_[i]] = saturate_and_choose(parts_[untried_[i]].graph, rules_, model_,
+                                                     limits, options_.explain);
+        } catch (const std::bad_alloc&) {
+          return;  // the parts that are left stay as they are
+        }
+      }
+    };
+    std::vector<std::jthread> workers;
+    for (std::size_t i = 1; i < threads; ++i) workers.emplace_back(work);
+    work();
+  }
+
+  Result<PartPass> gather() {
+    PartPass pass;
+    pass.parts = parts_.size();
+    std::vector<Graph> replacements;
+    std::vector<ValueId> terms;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      replacements.push_back(parts_[i].graph);
+      if (!rounds_[i]) continue;
+      if (!*rounds_[i]) return tl::unexpected(std::move(rounds_[i]->error()));
+      Round& round = **rounds_[i];
+      ++pass.tried;
+      pass.largest_nodes = std::max(pass.largest_nodes, round.nodes);
+      if (!round.is_cheaper()) {
+        if (round.stop != StopReason::time) known_.insert(hashes_[i]);
+        continue;
+      }
+      pass.changed = true;
+      for (const auto& [rule, count] : round.rules_used) pass.rules_used[rule] += count;
+      if (round.derivation) {
+        if (!pass.derivation) {
+          pass.derivation.emplace();
+          LEMMA_ASSIGN_OR_RETURN(terms, pass.derivation->add_graph(graph_));
+        }
+        LEMMA_RETURN_IF_ERROR(adopt(parts_[i], round, terms, *pass.derivation));
+      }
+      replacements.back() = std::move(round.graph);
+    }
+    if (!pass.changed) return pass;
+    LEMMA_ASSIGN_OR_RETURN(pass.graph, assemble(graph_, parts_, replacements));
+    return pass;
+  }
+
+  static Result<void> adopt(const Part& part, Round& round, const std::vector<ValueId>& terms,
+                            Derivation& whole) {
+    LEMMA_ASSIGN_OR_RETURN(const auto pairs, round.derivation->pairs(part.graph, round.graph));
+    LEMMA_ASSIGN_OR_RETURN(const auto reasons, round.derivation->reasons(pairs));
+    Derivation::InputTerms inputs;
+    for (std::size_t k = 0; k < part.inputs.size(); ++k)
+      inputs[part.graph.input_name(part.graph.node(part.graph.inputs()[k]))] =
+          terms[part.inputs[k].v];
+    return whole.adopt(*round.derivation, reasons, inputs);
+  }
+
+  const Graph& graph_;
+  const RuleSet& rules_;
+  const RooflineModel& model_;
+  const PartPassOptions& options_;
+  const Deadline& deadline_;
+  KnownParts& known_;
+  std::vector<Part> parts_;
+  std::vector<std::uint64_t> hashes_;
+  std::vector<std::size_t> untried_;
+  std::vector<std::optional<Result<Round>>> rounds_;  // by part
+};
+
+}  // namespace
+
+Result<PartPass> improve_parts(const Graph& graph, const RuleSet& rules, const RooflineModel& model,
+                               const PartPassOptions& options, const Deadline& deadline,
+                               KnownParts& known) {
+  return Pass(graph, rules, model, options, deadline, known).run();
+}
+
+}  // namespace lemma

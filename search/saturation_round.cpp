@@ -1,0 +1,116 @@
+#include "search/saturation_round.h"
+
+#include <algorithm>
+
+#include "egraph/exact_extraction.h"
+#include "egraph/to_graph.h"
+#include "search/node_costs.h"
+
+namespace lemma {
+
+namespace {
+
+/// Which rules made the chosen nodes. An application makes nodes in one go, its outputs last; so a
+/// node was made by the first application that was given a class at least as new.
+std::map<std::string, std::size_t> count_rules(const EGraph& egraph, const Selection& selection,
+                                               std::span<const CompiledRule> rules,
+                                               const std::vector<Application>& log) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> newest;  // greatest number so far, rule
+  std::uint32_t limit = egraph.original_id_limit();
+  for (const Application& application : log)
+    for (const ClassId id : application.right)
+      if (id.v >= limit) {
+        newest.emplace_back(id.v, application.rule);
+        limit = id.v + 1;
+      }
+  std::map<std::string, std::size_t> counts;
+  for (const ENodeId node : selection.node_of) {
+    if (node.is_none() || node.v < egraph.original_id_limit()) continue;
+    const auto made_by = std::lower_bound(
+        newest.begin(), newest.end(), node.v,
+        [](const auto& entry, std::uint32_t number) { return entry.first < number; });
+    if (made_by != newest.end()) ++counts[rules[made_by->second].rule.name];
+  }
+  return counts;
+}
+
+class Rounder {
+ public:
+  Rounder(const RuleSet& rules, const RooflineModel& model, const RoundLimits& limits)
+      : rules_(rules), limits_(limits), cost_(node_costs(model)) {}
+
+  Result<Round> run(const Graph& graph, bool explain) {
+    egraph_.add_graph(graph);
+    const SaturationReport report = saturate(egraph_, rules_.compiled, saturation_limits());
+    if (report.stop == StopReason::failed) return internal_error(report.failure);
+    Round round;
+    round.stop = report.stop;
+    round.nodes = egraph_.node_count();
+    roots_ = output_classes(egraph_);
+    const Selection original = original_selection(egraph_, roots_, cost_);
+    LEMMA_ASSIGN_OR_RETURN(Selection selection, choose(original));
+    if (limits_.proof_seconds > 0) {
+      LEMMA_ASSIGN_OR_RETURN(round.extraction, prove_cheapest(selection));
+    }
+    round.cost_before = original.cost;
+    round.cost = selection.cost;
+    round.rules_used = count_rules(egraph_, selection, rules_.compiled, report.log);
+    LEMMA_ASSIGN_OR_RETURN(round.graph, to_graph(egraph_, selection));
+    if (explain && round.is_cheaper()) {
+      LEMMA_ASSIGN_OR_RETURN(round.derivation,
+                             derivation_of(egraph_, rules_.rules, rules_.compiled, report.log));
+    }
+    return round;
+  }
+
+ private:
+  SaturationLimits saturation_limits() const {
+    SaturationLimits limits;
+    limits.max_nodes = limits_.nodes;
+    limits.max_iterations = limits_.iterations;
+    limits.max_seconds = limits_.saturation_seconds;
+    limits.max_bytes = limits_.bytes;
+    // A model whose many products of one operand fill the e-graph in the first round would see no
+    // other rule.
+    limits.multi_output_iterations = 5;
+    limits.multi_output_matches = 100;
+    limits.growth = 0.7;
+    limits.log_applications = true;
+    return limits;
+  }
+
+  Result<Selection> choose(const Selection& original) const {
+    ExtractionOptions options;
+    options.max_seconds = limits_.choice_seconds;
+    LEMMA_ASSIGN_OR_RETURN(Selection selection, extract(egraph_, roots_, cost_, original, options));
+    LEMMA_RETURN_IF_ERROR(validate(egraph_, roots_, cost_, selection));
+    return selection;
+  }
+
+  /// Replaces the selection where a cheaper one is found.
+  Result<ExtractionProof> prove_cheapest(Selection& selection) const {
+    ExactExtractionOptions options;
+    options.max_seconds = limits_.proof_seconds;
+    LEMMA_ASSIGN_OR_RETURN(ExactSelection exact,
+                           extract_exactly(egraph_, roots_, cost_, selection, options));
+    LEMMA_RETURN_IF_ERROR(validate(egraph_, roots_, cost_, exact.selection));
+    selection = std::move(exact.selection);
+    return ExtractionProof{selection.cost, exact.lower_bound, exact.optimal};
+  }
+
+  const RuleSet& rules_;
+  const RoundLimits& limits_;
+  NodeCost cost_;
+  EGraph egraph_;
+  std::vector<ClassId> roots_;
+};
+
+}  // namespace
+
+Result<Round> saturate_and_choose(const Graph& graph, const RuleSet& rules,
+                                  const RooflineModel& model, const RoundLimits& limits,
+                                  bool explain) {
+  return Rounder(rules, model, limits).run(graph, explain);
+}
+
+}  // namespace lemma

@@ -1,0 +1,59 @@
+#pragma once
+// One round of equality saturation: a graph becomes an e-graph, and the cheapest graph that it then
+// holds is taken out.
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "costmodel/roofline.h"
+#include "egraph/pattern.h"
+#include "egraph/saturation.h"
+#include "search/derivation.h"
+
+namespace lemma {
+
+struct RoundLimits {
+  std::size_t nodes = 40'000;
+  std::size_t iterations = 12;
+  std::size_t bytes = 2'000'000'000;
+  double saturation_seconds = 10;
+  double choice_seconds = 10;
+  /// Time to prove that the choice is the cheapest in the e-graph, or to find a cheaper one; none is
+  /// tried if 0. What is found may depend on the machine's speed unless a proof ends it.
+  double proof_seconds = 0;
+};
+
+/// How good the chosen nodes are among all that the e-graph holds, in seconds at run time.
+struct ExtractionProof {
+  double cost = 0, lower_bound = 0;
+  bool optimal = false;
+};
+
+struct Round {
+  Graph graph;  // never dearer than the one given; constants are not folded
+  double cost_before = 0, cost = 0;
+  StopReason stop = StopReason::saturated;
+  std::size_t nodes = 0;
+  std::optional<ExtractionProof> extraction;
+  std::map<std::string, std::size_t> rules_used;  // nodes of the result that each has made
+  std::optional<Derivation> derivation;           // if wanted and cheaper
+
+  /// By more than rounding.
+  bool is_cheaper() const { return cost < (1 - 1e-9) * cost_before; }
+};
+
+/// The rules that a search may use, and how they were read.
+struct RuleSet {
+  std::vector<Substitution> rules;
+  std::vector<CompiledRule> compiled;  // both directions
+};
+
+/// An error would be a fault of the program.
+Result<Round> saturate_and_choose(const Graph& graph, const RuleSet& rules,
+                                  const RooflineModel& model, const RoundLimits& limits,
+                                  bool explain);
+
+}  // namespace lemma

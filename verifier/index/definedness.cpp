@@ -1,0 +1,186 @@
+#include "verifier/index/definedness.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "verifier/index/equality.h"
+#include "verifier/index/solver.h"
+
+namespace lemma::verifier::index {
+namespace {
+
+/// A size of which the left side takes the inverse is not 0. Inside of a reduction that is known
+/// for the first values of its variables, if there are such.
+void note_size(Known& known, const PartialApplication& given) {
+  if (given.function != "inverse" || given.argument.terms.size() != 1) return;
+  const Term& term = given.argument.terms[0];
+  if (!term.is_plain()) return;
+  for (const FactorPointer& factor : term.factors) {
+    if (factor->kind != Factor::Kind::size) continue;
+    const Dimension& size = factor->indices[0];
+    std::map<std::string, int> symbols;
+    lemma::collect_symbols(size, symbols);
+    collect_symbols(given.guard, symbols);
+    DimensionBindings first;
+    for (const auto& [name, count] : symbols)
+      if (name.starts_with("_k")) first[name] = 0;
+    known.add(disjunction(
+        {negation(substitute(given.guard, first)), less(0, lemma::substitute(size, first))}));
+  }
+}
+
+bool is_given(const Known& known, const PartialApplication& wanted, const ComposedOutput& left) {
+  std::vector<Formula> guards;
+  std::vector<Formula> facts = known.facts();
+  facts.push_back(wanted.guard);
+  for (const PartialApplication& other : left.partial) {
+    if (other.function != wanted.function) continue;
+    const bool same = other.argument.text == wanted.argument.text;
+    if (same && other.guard->text == wanted.guard->text) return true;
+    // Variables that the right side binds stand for all their values here; those that the left
+    // side binds would have to be found.
+    if (other.is_bound || (!same && !are_equal(wanted.argument, other.argument, facts))) continue;
+    guards.push_back(other.guard);
+  }
+  return !guards.empty() && entails(facts, disjunction(std::move(guards)));
+}
+
+bool is_positive_size(const Known& known, const PartialApplication& wanted) {
+  if (wanted.argument.terms.size() != 1) return false;
+  const Term& term = wanted.argument.terms[0];
+  std::vector<Formula> positive;
+  for (const FactorPointer& factor : term.factors) {
+    if (factor->kind != Factor::Kind::size) return false;
+    positive.push_back(less(0, factor->indices[0]));
+  }
+  std::vector<Formula> facts = known.facts();
+  facts.push_back(wanted.guard);
+  return term.is_plain() && term.coefficient > 0 && !positive.empty() &&
+         entails(facts, conjunction(std::move(positive)));
+}
+
+bool is_nonnegative_value(const Known& known, const Polynomial& value);
+bool is_positive_value(const Known& known, const Polynomial& value);
+
+/// An exponential, or the inverse of what is positive.
+bool is_positive_factor(const Known& known, const Factor& factor) {
+  if (factor.kind == Factor::Kind::inverse) return is_positive_value(known, factor.arguments[0]);
+  return factor.kind == Factor::Kind::function && factor.function == ScalarFunction::exp;
+}
+
+/// Of sums it is asked that they are not empty.
+bool is_positive_term(const Known& known, const Term& term) {
+  const bool positive =
+      term.coefficient > 0 && is_always(term.domain) &&
+      std::all_of(term.factors.begin(), term.factors.end(), [&known](const FactorPointer& factor) {
+        return is_positive_factor(known, *factor);
+      });
+  if (!positive) return false;
+  std::vector<Formula> sizes;
+  for (const Bound& variable : term.bound) sizes.push_back(less(0, variable.extent));
+  return known.implies(conjunction(std::move(sizes)));
+}
+
+bool is_positive_value(const Known& known, const Polynomial& value) {
+  return is_nonnegative_value(known, value) &&
+         std::any_of(value.terms.begin(), value.terms.end(),
+                     [&known](const Term& term) { return is_positive_term(known, term); });
+}
+
+bool is_nonnegative_value(const Known& known, const Polynomial& value) {
+  return std::all_of(value.terms.begin(), value.terms.end(), [&known](const Term& term) {
+    if (term.coefficient < 0) return false;
+    for (std::size_t i = 0; i < term.factors.size(); ++i) {
+      // Factors are sorted: equal ones are neighbours.
+      if (i + 1 < term.factors.size() && term.factors[i]->text == term.factors[i + 1]->text) {
+        ++i;
+        continue;
+      }
+      const Factor& factor = *term.factors[i];
+      const bool is_size_of =
+          factor.kind == Factor::Kind::function && factor.function == ScalarFunction::absolute;
+      if (!is_size_of && !is_positive_factor(known, factor)) return false;
+    }
+    return true;
+  });
+}
+
+/// Squares, absolute values and exponentials have a root; exponentials, and sums of them that are
+/// not empty, a logarithm and an inverse.
+bool is_surely_defined(const Known& known, const PartialApplication& wanted) {
+  const Polynomial& value = wanted.argument;
+  Known inside = known;
+  inside.add(wanted.guard);
+  if (wanted.function == "sqrt") return is_nonnegative_value(inside, value);
+  if (wanted.function != "inverse" && wanted.function != "log") return false;
+  if (is_positive_size(known, wanted)) return true;
+  return is_positive_value(inside, value);
+}
+
+/// The factors, exponentials left out, of an argument that is a plain product.
+std::optional<std::set<std::string>> factors_of(const PartialApplication& application) {
+  const Polynomial& argument = application.argument;
+  if (application.is_bound || argument.terms.size() != 1 || !argument.terms[0].is_plain())
+    return std::nullopt;
+  std::set<std::string> result;
+  for (FactorPointer factor : argument.terms[0].factors) {
+    // |x| is not 0 just where x is not.
+    if (factor->kind == Factor::Kind::function && factor->function == ScalarFunction::absolute &&
+        factor->arguments[0].terms.size() == 1 && factor->arguments[0].terms[0].is_plain() &&
+        factor->arguments[0].terms[0].factors.size() == 1)
+      factor = factor->arguments[0].terms[0].factors[0];
+    if (factor->kind != Factor::Kind::function || factor->function != ScalarFunction::exp)
+      result.insert(factor->text);
+  }
+  return result;
+}
+
+/// Each factor of the argument is by itself an argument of the function on the left side.
+bool is_product_of_given(const Known& known, const PartialApplication& wanted,
+                         const ComposedOutput& left) {
+  const Polynomial& argument = wanted.argument;
+  if (wanted.is_bound || argument.terms.size() != 1 || !argument.terms[0].is_plain() ||
+      argument.terms[0].coefficient < 0)
+    return false;
+  const std::vector<FactorPointer>& factors = argument.terms[0].factors;
+  return std::all_of(factors.begin(), factors.end(), [&](const FactorPointer& factor) {
+    return std::any_of(
+        left.partial.begin(), left.partial.end(), [&](const PartialApplication& other) {
+          return other.function == wanted.function && other.argument.text == factor->text &&
+                 !other.is_bound && known.implies(other.guard);
+        });
+  });
+}
+
+/// 1 / (a * b) is defined where 1 / a and 1 / b are, and the root of a * b where those of a and b
+/// are; and 1 / a where 1 / (a * b) is.
+bool follows(const Known& known, const PartialApplication& wanted, const ComposedOutput& left) {
+  if (wanted.function == "sqrt") return is_product_of_given(known, wanted, left);
+  if (wanted.function != "inverse") return false;
+  const auto needed = factors_of(wanted);
+  if (!needed) return false;
+  std::set<std::string> given;
+  for (const PartialApplication& other : left.partial) {
+    if (other.function != "inverse" || !known.implies(other.guard)) continue;
+    if (const auto factors = factors_of(other)) given.insert(factors->begin(), factors->end());
+  }
+  return std::includes(given.begin(), given.end(), needed->begin(), needed->end());
+}
+
+}  // namespace
+
+std::optional<std::string> check_definedness(Known known, const ComposedOutput& left,
+                                             const ComposedOutput& right) {
+  for (const PartialApplication& given : left.partial) note_size(known, given);
+  for (const PartialApplication& wanted : right.partial)
+    if (!is_given(known, wanted, left) && !is_surely_defined(known, wanted) &&
+        !follows(known, wanted, left))
+      return fmt::format("the right side needs {} of {}, which the left side does not",
+                         wanted.function, wanted.argument.text);
+  return std::nullopt;
+}
+
+}  // namespace lemma::verifier::index
