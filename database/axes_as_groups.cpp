@@ -229,8 +229,10 @@ std::vector<Proposal> leading_axes(const Substitution& given) {
   if (!uses) return result;
   const std::size_t count = rule.inputs.size();
   const auto propose = [&](const std::vector<Lead>& leads, std::size_t kept) {
+    const bool all =
+        std::all_of(leads.begin(), leads.end(), [](Lead lead) { return lead == Lead::shared; });
     if (auto proposal = with_leading(rule, *uses, leads, kept))
-      result.push_back({"any number of leading axes", std::move(*proposal)});
+      result.push_back({"any number of leading axes", std::move(*proposal), all});
   };
   for (std::size_t kept = 1; kept <= uses->most; ++kept) {
     std::vector<std::size_t> able;
@@ -447,7 +449,7 @@ std::vector<Proposal> whole_shapes(const Substitution& given) {
     Substitution changed = with_whole_shapes(rule, own, scalars, most);
     if (!changed.groups.empty()) lists_as_long(changed, uses->most, changed.groups[0].name);
     if (uses->permutations.empty()) {
-      result.push_back({"any number of axes", std::move(changed)});
+      result.push_back({"any number of axes", std::move(changed), !own});
       return;
     }
     if (changed.groups.empty()) return;

@@ -123,8 +123,8 @@ class Generaliser {
       }
       Substitution forward = proposal.rule;
       forward.bidirectional = false;
-      result.push_back({proposal.step, forward});
-      result.push_back({proposal.step, reversed(forward)});
+      result.push_back({proposal.step, forward, proposal.for_many_axes});
+      result.push_back({proposal.step, reversed(forward), proposal.for_many_axes});
     }
     return result;
   }
@@ -133,16 +133,18 @@ class Generaliser {
   std::vector<Proposal> climb_axes() {
     std::size_t proofs = 0;
     std::vector<Proposal> result;
-    DerivationRules known;
+    DerivationRules known, lifted;
     for (Proposal& proposal : each_direction(axes_as_groups(history_.back().rule))) {
       auto rule = trial_.plausible(std::move(proposal.rule));
       if (!rule) continue;
-      if (!result.empty() && derive(*rule, known, Start::both_sides).derivable) continue;
+      const DerivationRules& before = proposal.for_many_axes ? known : lifted;
+      if (!result.empty() && derive(*rule, before, Start::both_sides).derivable) continue;
       if (!verifier::is_proved(trial_.verdict(*rule))) {
         if (++proofs >= proofs_of_axes) break;
         continue;
       }
-      known.add(without_most_axes(*rule));
+      known.add(*rule);
+      lifted.add(without_most_axes(*rule));
       result.push_back({std::move(proposal.step), std::move(*rule)});
       if (result.size() == most_rules) break;
     }

@@ -12,6 +12,8 @@ namespace lemma::database {
 struct Proposal {
   std::string step;  // what was done, for reports
   Substitution rule;
+  /// One group for all inputs, which may have more axes than several groups may have together.
+  bool for_many_axes = false;
 };
 
 /// Uses of one input become uses of two.
