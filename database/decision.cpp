@@ -1,8 +1,12 @@
 #include "database/decision.h"
 
+#include <algorithm>
+#include <set>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "database/expressions.h"
 #include "database/generalise.h"
 #include "database/normal_form.h"
 #include "verifier/conditions/infer.h"
@@ -26,6 +30,20 @@ std::string class_of(const verifier::Refuted& refuted) {
   return refuted.inputs.empty() ? "definedness" : "values";
 }
 
+/// A condition that a size is 1. For the number of groups of a convolution that is a rule worth having;
+/// for others it says that there is nothing to compute.
+bool is_for_single_elements(const Substitution& rule, const std::vector<std::string>& conditions) {
+  std::set<std::string> groups;
+  for (const RuleTerm& term : rule.terms)
+    for (const auto& [name, value] : term.attributes)
+      if (name == "group")
+        for (const std::string& variable : names_in(value)) groups.insert(variable);
+  return std::any_of(conditions.begin(), conditions.end(), [&groups](const std::string& condition) {
+    return condition.ends_with(" == 1") &&
+           !groups.contains(condition.substr(0, condition.find(' ')));
+  });
+}
+
 void decide_refuted(const Substitution& candidate, const verifier::Refuted& refuted,
                     const verifier::AxiomSet& axioms, Decision& decision) {
   decision.outcome = Outcome::refuted;
@@ -41,6 +59,10 @@ void decide_refuted(const Substitution& candidate, const verifier::Refuted& refu
     // One direction may hold where both do not: the other side is defined for less.
     verifier::ConditionedRule found = verifier::prove_under_conditions(*named, axioms);
     if (!verifier::is_proved(found.verdict)) continue;
+    if (is_for_single_elements(*named, found.added)) {
+      decision.reason_class += ", but for sizes of 1";
+      continue;
+    }
     if (!found.added.empty()) {
       const auto conditioned = normal_form(found.rule);
       if (!conditioned) continue;

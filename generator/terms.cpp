@@ -44,7 +44,27 @@ TermTable::TermTable(const OperatorSet& set, std::uint64_t seed) : set_(set) {
   add_inputs(seed);
 }
 
+/// Inputs that can be exchanged get neighbouring bits.
+void TermTable::number_inputs() {
+  input_bits_.resize(set_.inputs.size());
+  unsigned next = 0;
+  for (std::size_t i = 0; i < set_.inputs.size(); ++i) {
+    const auto is_alike = [&](std::size_t j) {
+      return set_.inputs[j].sizes == set_.inputs[i].sizes &&
+             set_.inputs[j].weight == set_.inputs[i].weight;
+    };
+    bool is_first = true;
+    for (std::size_t j = 0; j < i; ++j) is_first = is_first && !is_alike(j);
+    if (!is_first) continue;
+    const unsigned begin = next;
+    for (std::size_t j = i; j < set_.inputs.size(); ++j)
+      if (is_alike(j)) input_bits_[j] = next++;
+    alike_.emplace_back(begin, (std::uint64_t{1} << (next - begin)) - 1);
+  }
+}
+
 void TermTable::add_inputs(std::uint64_t seed) {
+  number_inputs();
   for (std::size_t i = 0; i < set_.inputs.size(); ++i) {
     const std::uint32_t type = type_of(set_.inputs[i].sizes);
     const std::size_t size = sizes_[type];
@@ -112,7 +132,10 @@ ClassId TermTable::insert(TermNode node, std::uint32_t type, const Key& key, con
     classes_[id].members.push_back(node_id);
     return id;
   }
-  classes_.push_back({type, node_id, node.cost, {node_id}});
+  const std::uint64_t inputs = node.op == nothing
+                                   ? std::uint64_t{1} << input_bits_[node.operands[0]]
+                                   : inputs_of(node.operands);
+  classes_.push_back({type, node_id, node.cost, inputs, {node_id}});
   offsets_.push_back(values_.size());
   values_.insert(values_.end(), values, values + choices * sizes_[type]);
   const auto [bucket, is_new] = buckets_.try_emplace(key.bucket, id);
