@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <regex>
 #include <set>
 
 #include <fmt/format.h>
@@ -184,9 +185,9 @@ Json report_json(const std::vector<OptimizeAnswer>& answers) {
 std::string summary_table(const std::vector<OptimizeAnswer>& answers) {
   using enum Table::Align;
   Table table({"model", "status", "operators", "", "parameters", "", "flops", "", "bytes", "",
-               "cost", "", "change", "max error", "time"},
+               "cost", "", "change", "max error", "search", "time"},
               {left, left, right, right, right, right, right, right, right, right, right, right,
-               right, right, right});
+               right, right, left, right});
   for (const OptimizeAnswer& a : answers) {
     const std::string name = fs::path(a.model).filename().string();
     if (!is_written(a)) {
@@ -201,7 +202,7 @@ std::string summary_table(const std::vector<OptimizeAnswer>& answers) {
                with_prefix(a.before.bytes), "> " + with_prefix(a.after.bytes),
                duration_text(a.before.cost_seconds), "> " + duration_text(a.after.cost_seconds),
                change_text(a.before.cost_seconds, a.after.cost_seconds),
-               a.samples_compared > 0 ? fmt::format("{:.1e}", a.max_error) : "-",
+               a.samples_compared > 0 ? fmt::format("{:.1e}", a.max_error) : "-", a.strategy,
                fmt::format("{:.1f} s", a.seconds)});
   }
   return table.text();
@@ -325,6 +326,17 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
                    "the worst that rules may do to floating-point numbers")
       ->check(CLI::IsMember({"bitwise", "reassociation", "distributive", "unsafe"}))
       ->capture_default_str();
+  command
+      ->add_option("--only-rules", common.only_rules,
+                   "use only rules whose name contains this regular expression")
+      ->check([](const std::string& expression) {
+        try {
+          (void)std::regex(expression);
+        } catch (const std::regex_error&) {
+          return "'" + expression + "' is no regular expression";
+        }
+        return std::string();
+      });
   command->add_option("--shape", common.shapes,
                       "fix an input's sizes, NAME:1,3,224,224; a name keeps "
                       "a size dynamic, NAME:batch,3,224,224 (may be repeated)");

@@ -9,7 +9,7 @@ using Json = nlohmann::json;
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheckOptions, samples, relative_tolerance, absolute_tolerance,
                                    seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directory,
-                                   explanation, strategy, rounding_class, shapes,
+                                   explanation, strategy, rounding_class, only_rules, shapes,
                                    time_limit_seconds, memory_bytes, alpha, budget,
                                    exact_extraction_seconds, node_limit, iterations, threads,
                                    external_data, check)

@@ -26,10 +26,11 @@ struct OptimizeRequest {
   std::string explanation;                // file to write why the result is equal; empty: none
   std::string strategy = "auto";          // of search/optimize.h, or "none": import and export only
   std::string rounding_class = "unsafe";  // the worst that rules may be: ir/rounding.h
-  std::vector<std::string> shapes;        // NAME:1,3,224,224
-  double time_limit_seconds = 20;         // from reading to writing
-  std::int64_t memory_bytes = 0;          // of the process; 0: no limit
-  double alpha = 1.05;                    // of backtracking
+  std::string only_rules;           // a regular expression that their names contain; empty: all
+  std::vector<std::string> shapes;  // NAME:1,3,224,224
+  double time_limit_seconds = 20;   // from reading to writing
+  std::int64_t memory_bytes = 0;    // of the process; 0: no limit
+  double alpha = 1.05;              // of backtracking
   std::int64_t budget = 1000;
   double exact_extraction_seconds = 0;
   std::int64_t node_limit = 0;  // of the e-graph; 0: the default

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <new>
 #include <optional>
+#include <regex>
 
 #include <fmt/format.h>
 
@@ -116,13 +117,22 @@ class Improvement {
     check_seconds_ = 1.3 * (before - check_deadline_.remaining());
     LEMMA_ASSIGN_OR_RETURN(SearchOptions options, search_options());
     LEMMA_ASSIGN_OR_RETURN(SearchResult found,
-                           optimize(original_, rules.up_to(*worst), model, options));
+                           optimize(original_, wanted_rules(rules.up_to(*worst)), model, options));
     take_figures(found);
     explanation_ = std::move(found.explanation);
     if (!found.improved) return std::move(found.graph);
     malloc_trim(0);  // what the search has used is for the check
     LEMMA_ASSIGN_OR_RETURN(const bool good, check(*reference, found));
     return good ? std::move(found.graph) : original_;
+  }
+
+  std::vector<Substitution> wanted_rules(std::vector<Substitution> rules) const {
+    if (request_.only_rules.empty()) return rules;
+    const std::regex wanted(request_.only_rules);
+    std::erase_if(rules, [&wanted](const Substitution& rule) {
+      return !std::regex_search(rule.name, wanted);
+    });
+    return rules;
   }
 
   Result<SearchOptions> search_options() const {
