@@ -103,8 +103,10 @@ class SizedInstance {
       std::vector<long double>& values = result.emplace_back();
       for (std::uint32_t i = 0; i < size; ++i) {
         const std::uint64_t random = word();
-        const long double magnitude = static_cast<long double>(1 + random % 40) * scale;
-        values.push_back(round % 4 == 1 || (random >> 32U) % 2 == 0 ? magnitude : -magnitude);
+        const bool positive = round % 4 == 1;
+        const long double magnitude =
+            static_cast<long double>(positive ? 1 + random % 40 : random % 21) * scale;
+        values.push_back(positive || (random >> 32U) % 2 == 0 ? magnitude : -magnitude);
       }
     }
     return result;

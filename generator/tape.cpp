@@ -428,6 +428,9 @@ class GraphUnroller {
 // ---- Running ----------------------------------------------------------------------------------
 
 template <typename Real>
+constexpr Real undefined = std::numeric_limits<Real>::quiet_NaN();
+
+template <typename Real>
 Real apply(ScalarFunction function, Real x) {
   switch (function) {
     case ScalarFunction::none: return x;
@@ -438,9 +441,9 @@ Real apply(ScalarFunction function, Real x) {
     case ScalarFunction::ceil: return std::ceil(x);
     case ScalarFunction::round: return std::nearbyint(x);
     case ScalarFunction::exp: return std::exp(x);
-    case ScalarFunction::log: return std::log(x);
+    case ScalarFunction::log: return x == 0 ? undefined<Real> : std::log(x);
     case ScalarFunction::sqrt: return std::sqrt(x);
-    case ScalarFunction::reciprocal: return Real(1) / x;
+    case ScalarFunction::reciprocal: return x == 0 ? undefined<Real> : Real(1) / x;
     case ScalarFunction::sin: return std::sin(x);
     case ScalarFunction::cos: return std::cos(x);
     case ScalarFunction::tan: return std::tan(x);
@@ -512,7 +515,9 @@ void Tape::run(Real* r) const {
       case Code::add: each<lanes>(out, a, b, [](Real x, Real y) { return x + y; }); break;
       case Code::subtract: each<lanes>(out, a, b, [](Real x, Real y) { return x - y; }); break;
       case Code::multiply: each<lanes>(out, a, b, [](Real x, Real y) { return x * y; }); break;
-      case Code::divide: each<lanes>(out, a, b, [](Real x, Real y) { return x / y; }); break;
+      case Code::divide:
+        each<lanes>(out, a, b, [](Real x, Real y) { return y == 0 ? undefined<Real> : x / y; });
+        break;
       case Code::power:
         each<lanes>(out, a, b, [](Real x, Real y) { return std::pow(x, y); });
         break;
