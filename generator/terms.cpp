@@ -16,16 +16,22 @@ constexpr double tolerance = 0x1p-30;      // of equal elements, relative
 constexpr unsigned dropped_bits = 14;      // of the functional
 constexpr std::uint64_t close = 1U << 10;  // to the next bucket, in units of the last digit
 
-/// A multiple of 1/16 between -2.5 and 2.5, but not 0: products of a few have few digits.
-double content(std::uint64_t seed, std::size_t input, std::size_t element) {
-  const std::uint64_t word = interpreter::random_word(seed, input, element);
-  const auto magnitude = static_cast<double>(1 + word % 40) / 16;
-  return (word >> 32U) % 2 == 0 ? magnitude : -magnitude;
+/// A multiple of 1/64 between -10 and 10: products of a few have few digits. Zero is among them, so
+/// that what divides by an input is not taken to be defined everywhere. The second choice is
+/// positive, so that roots and logarithms are defined; in the last one an input has one sign, so
+/// that the maximum of many is not always positive.
+double content(std::uint64_t seed, std::size_t choice, std::size_t input, std::size_t element) {
+  const std::uint64_t word = interpreter::random_word(seed, input, element * choices + choice);
+  const double scale = choice < 2 ? 1.0 / 16 : (choice == 2 ? 1.0 / 4 : 1.0 / 64);
+  const auto magnitude = static_cast<double>(choice == 1 ? 1 + word % 40 : word % 41) * scale;
+  const std::uint64_t sign =
+      choice == 3 ? interpreter::random_word(seed, input, 1U << 30U) : word >> 32U;
+  return choice == 1 || sign % 2 == 0 ? magnitude : -magnitude;
 }
 
 bool are_close(double a, double b) {
   if (a == b) return true;
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  if (!std::isfinite(a) || !std::isfinite(b)) return std::isnan(a) && std::isnan(b);
   return std::abs(a - b) <= tolerance * std::max({1.0, std::abs(a), std::abs(b)});
 }
 
@@ -71,7 +77,7 @@ void TermTable::add_inputs(std::uint64_t seed) {
     std::vector<double> contents;
     double functional = 1;
     for (std::size_t e = 0; e < choices * size; ++e) {
-      contents.push_back(content(seed, i, e));
+      contents.push_back(content(seed, e / size, i, e % size));
       if (e < size) functional += weights_[e] * (contents[e] + 2 * std::abs(contents[e]));
     }
     TermNode node;
