@@ -14,7 +14,8 @@ namespace lemma::generator {
 namespace {
 
 constexpr std::size_t wanted_instances = 4, attempts = 24;
-constexpr std::int64_t most_elements = 200;  // of a value
+constexpr std::int64_t most_elements = 200;    // of a value
+constexpr std::size_t compared_elements = 64;  // of an output, for each choice of sizes
 
 /// One choice of sizes and contents.
 class SizedInstance {
@@ -79,20 +80,34 @@ class SizedInstance {
   std::optional<std::string> compare(const Graph& graph) {
     const auto tape = make_tape(graph);
     if (!tape) return std::nullopt;
-    std::vector<std::vector<long double>> contents;
-    for (const std::uint32_t size : tape->operand_sizes) {
-      std::vector<long double>& values = contents.emplace_back();
+    std::size_t smallest = most_elements;
+    for (const std::vector<Register>& output : tape->outputs)
+      smallest = std::min(smallest, output.size());
+    // Few elements are no evidence: small tensors are filled more often.
+    const std::size_t rounds = std::max<std::size_t>(4, compared_elements / smallest);
+    for (std::size_t round = 0; round < rounds; ++round) {
+      const auto outputs = run_once(*tape, contents(*tape, round));
+      for (std::size_t i = 0; i + 1 < outputs.size(); i += 2)
+        if (!are_equal(outputs[i], outputs[i + 1]))
+          return fmt::format("for {} output {} differs", text_, i / 2);
+    }
+    return std::string();
+  }
+
+  /// Dyadic fractions, small or large; in each fourth round positive, so that roots and logarithms
+  /// are defined.
+  std::vector<std::vector<long double>> contents(const Tape& tape, std::size_t round) {
+    const long double scale = round % 4 < 2 ? 1.0L / 16 : (round % 4 == 2 ? 1.0L / 4 : 1.0L / 64);
+    std::vector<std::vector<long double>> result;
+    for (const std::uint32_t size : tape.operand_sizes) {
+      std::vector<long double>& values = result.emplace_back();
       for (std::uint32_t i = 0; i < size; ++i) {
         const std::uint64_t random = word();
-        const long double magnitude = static_cast<long double>(1 + random % 40) / 16;
-        values.push_back((random >> 32U) % 2 == 0 ? magnitude : -magnitude);
+        const long double magnitude = static_cast<long double>(1 + random % 40) * scale;
+        values.push_back(round % 4 == 1 || (random >> 32U) % 2 == 0 ? magnitude : -magnitude);
       }
     }
-    const auto outputs = run_once(*tape, contents);
-    for (std::size_t i = 0; i + 1 < outputs.size(); i += 2)
-      if (!are_equal(outputs[i], outputs[i + 1]))
-        return fmt::format("for {} output {} differs", text_, i / 2);
-    return std::string();
+    return result;
   }
 
   static bool are_equal(const std::vector<long double>& a, const std::vector<long double>& b) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include <absl/container/flat_hash_set.h>
 #include <fmt/format.h>
@@ -54,8 +55,9 @@ class Generator {
     LEMMA_RETURN_IF_ERROR(compose_largest(largest));
     generated_.report.terms = table_.statistics();
     LEMMA_RETURN_IF_ERROR(drop_derived());
+    write_commutations();
     for (std::size_t i = 0; i < rules_.size(); ++i) {
-      if (memory_.is_dropped(i)) continue;
+      if (memory_.is_dropped(i) || says_nothing_[i] != 0) continue;
       rules_[i].name = fmt::format("{}_{}", set_.name, generated_.rules.size());
       generated_.rules.push_back(std::move(rules_[i]));
     }
@@ -66,6 +68,22 @@ class Generator {
   }
 
  private:
+  /// Terms that differ in the order of operands are enumerated once; that they are equal is said
+  /// here.
+  void write_commutations() {
+    for (const SetOperator& op : set_.operators) {
+      if (!op.commutative) continue;
+      Substitution rule = op.pattern;
+      rule.name = fmt::format("{}_{}", set_.name, generated_.rules.size());
+      RuleTerm exchanged = rule.terms[rule.left[0].v];
+      std::swap(exchanged.operands[0], exchanged.operands[1]);
+      rule.terms.push_back(std::move(exchanged));
+      rule.right = {{static_cast<std::uint32_t>(rule.terms.size() - 1)}};
+      rule.bidirectional = false;
+      generated_.rules.push_back(std::move(rule));
+    }
+  }
+
   Result<void> interrupt(std::string_view stage, std::size_t done, std::size_t all) const {
     if (done % 256 != 0) return {};
     if (options_.cancelled != nullptr && options_.cancelled->load())
@@ -140,12 +158,14 @@ class Generator {
     return group.known == nothing ? 0 : group.terms.size();
   }
 
-  /// Drops rules that follow from others, those first that say least. What another one was dropped
-  /// for stays.
+  /// Drops rules that follow from others: the largest first, of those of one size the ones with the
+  /// fewest inputs. What another one was dropped for stays.
   Result<void> drop_derived() {
     std::vector<Connection> order = connections_;
     const auto rank = [this](const Connection& connection) {
-      return std::pair(rules_[connection.rule].inputs.size(), connection.rule);
+      const Substitution& rule = rules_[connection.rule];
+      return std::tuple(-static_cast<std::ptrdiff_t>(rule.terms.size() - rule.inputs.size()),
+                        rule.inputs.size(), connection.rule);
     };
     std::sort(order.begin(), order.end(),
               [&](const Connection& a, const Connection& b) { return rank(a) < rank(b); });
@@ -168,7 +188,7 @@ class Generator {
         continue;
       }
       ++generated_.report.derived;
-      for (const std::size_t rule : joining.rules()) needed[rule] = 1;
+      for (const std::size_t rule : joining.between(connection.term, base)) needed[rule] = 1;
     }
     return {};
   }
@@ -176,7 +196,8 @@ class Generator {
   /// Which terms of a group are joined; the last one stands for the known class.
   class Joining {
    public:
-    explicit Joining(const Group& group) : parents_(group.terms.size() + 1) {
+    explicit Joining(const Group& group)
+        : parents_(group.terms.size() + 1), edges_(group.terms.size() + 1) {
       std::iota(parents_.begin(), parents_.end(), std::size_t{0});
       for (std::size_t i = 0; i < group.terms.size(); ++i) numbers_[key(group.terms[i])] = i;
     }
@@ -186,10 +207,27 @@ class Generator {
     }
     void join(std::size_t a, std::size_t b, std::size_t rule) {
       parents_[root(a)] = root(b);
-      rules_.push_back(rule);
+      edges_[a].emplace_back(b, rule);
+      edges_[b].emplace_back(a, rule);
     }
-    /// Those that have joined terms.
-    const std::vector<std::size_t>& rules() const { return rules_; }
+    /// The rules that lead from one term to another.
+    std::vector<std::size_t> between(std::size_t from, std::size_t to) const {
+      constexpr std::size_t unseen = static_cast<std::size_t>(-1);
+      std::vector<std::size_t> before(edges_.size(), unseen), by(edges_.size()), reached = {from};
+      before[from] = from;
+      for (std::size_t n = 0; n < reached.size(); ++n) {
+        for (const auto& [next, rule] : edges_[reached[n]]) {
+          if (before[next] != unseen) continue;
+          before[next] = reached[n];
+          by[next] = rule;
+          reached.push_back(next);
+        }
+      }
+      std::vector<std::size_t> rules;
+      for (std::size_t at = to; before[at] != unseen && at != from; at = before[at])
+        rules.push_back(by[at]);
+      return rules;
+    }
     std::optional<std::size_t> find(const TermNode& node) const {
       const auto found = numbers_.find(key(node));
       if (found == numbers_.end()) return std::nullopt;
@@ -201,7 +239,8 @@ class Generator {
     static Key key(const TermNode& node) {
       return {node.op, node.output, node.operands[0], node.operands[1], node.operands[2]};
     }
-    std::vector<std::size_t> parents_, rules_;
+    std::vector<std::size_t> parents_;
+    std::vector<std::vector<std::pair<std::size_t, std::size_t>>> edges_;  // other term, rule
     absl::flat_hash_map<Key, std::size_t> numbers_;
   };
 
@@ -243,10 +282,12 @@ class Generator {
       failed_.insert(std::move(description));
       return {};
     }
-    ++report.by_generality[static_cast<std::size_t>(made->generality)];
-    if (candidate.left.size() > 1) ++report.several_outputs;
+    const bool says_nothing = made->rule.left == made->rule.right;
+    if (!says_nothing) ++report.by_generality[static_cast<std::size_t>(made->generality)];
+    if (!says_nothing && candidate.left.size() > 1) ++report.several_outputs;
     memory_.add(std::move(candidate), made->rule);
     rules_.push_back(std::move(made->rule));
+    says_nothing_.push_back(says_nothing ? 1 : 0);
     return {};
   }
 
@@ -333,6 +374,7 @@ class Generator {
   TermTable table_;
   RuleMemory memory_;
   std::vector<Substitution> rules_;  // in the order of the memory
+  std::vector<char> says_nothing_;   // by rule: operators of the set that stand for the same
   std::vector<Group> groups_;        // in which rules were written
   std::vector<Connection> connections_;
   absl::flat_hash_set<std::string> failed_;  // candidates that are no rules

@@ -115,11 +115,12 @@ class Symbols {
   Symbols(const TermTable& table, const Candidate& candidate, bool as_enumerated, Choices& choices)
       : table_(table), candidate_(candidate), as_enumerated_(as_enumerated), choices_(choices) {}
 
-  bool solve(const Merges& merges) {
+  /// `order` holds all terms, operands first: what is known early helps with what comes later.
+  bool solve(const Merges& merges, const std::vector<std::uint32_t>& order) {
     for (const auto& [a, b] : merges)
       if (!equations_.unify(Dimension::symbol(a), Dimension::symbol(b))) return false;
     shapes_.resize(candidate_.terms.size());
-    for (std::uint32_t i = 0; i < candidate_.terms.size(); ++i)
+    for (const std::uint32_t i : order)
       if (!add_term(i)) return false;
     for (std::size_t i = 0; i < candidate_.left.size(); ++i) {
       const Shape &left = shapes_[candidate_.left[i]], &right = shapes_[candidate_.right[i]];
@@ -316,8 +317,8 @@ class RuleWriter {
   /// As the claim in both directions, or in the one in which all variables are bound.
   Result<Substitution> in_directions() {
     detail::number_terms(rule_);
-    rule_.bidirectional = true;
-    if (detail::check_substitution(rule_)) return std::move(rule_);
+    rule_.bidirectional = !is_input(rule_.left) && !is_input(rule_.right);
+    if (rule_.bidirectional && detail::check_substitution(rule_)) return std::move(rule_);
     rule_.bidirectional = false;
     if (is_input(rule_.left) || !detail::check_substitution(rule_)) {
       std::swap(rule_.left, rule_.right);
@@ -470,11 +471,26 @@ class RuleMaker {
 
  private:
   bool attempt(Generality generality, const Merges& merges) {
+    for (const auto* first : {&candidate_.left, &candidate_.right})
+      if (attempt(generality, merges, terms_from(*first))) return true;
+    return false;
+  }
+
+  /// All terms, those of one side first.
+  std::vector<std::uint32_t> terms_from(const std::vector<std::uint32_t>& side) const {
+    std::vector<std::uint32_t> order = below(candidate_, side);
+    for (std::uint32_t i = 0; i < candidate_.terms.size(); ++i)
+      if (std::find(order.begin(), order.end(), i) == order.end()) order.push_back(i);
+    return order;
+  }
+
+  bool attempt(Generality generality, const Merges& merges,
+               const std::vector<std::uint32_t>& order) {
     const bool enumerated = generality >= Generality::as_enumerated;
     Choices choices;
     for (int tries = 0; tries < 32; ++tries) {
       Symbols symbols(table_, candidate_, enumerated, choices);
-      if (!symbols.solve(merges)) {
+      if (!symbols.solve(merges, order)) {
         if (failure_.reason.empty()) failure_.reason = "its sizes cannot be unified";
       } else if (holds(symbols)) {
         result_.generality = generality;

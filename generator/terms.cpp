@@ -16,11 +16,13 @@ constexpr double tolerance = 0x1p-30;      // of equal elements, relative
 constexpr unsigned dropped_bits = 14;      // of the functional
 constexpr std::uint64_t close = 1U << 10;  // to the next bucket, in units of the last digit
 
-/// A multiple of 1/16 between -2.5 and 2.5, but not 0: products of a few have few digits.
-double content(std::uint64_t seed, std::size_t input, std::size_t element) {
-  const std::uint64_t word = interpreter::random_word(seed, input, element);
-  const auto magnitude = static_cast<double>(1 + word % 40) / 16;
-  return (word >> 32U) % 2 == 0 ? magnitude : -magnitude;
+/// A multiple of 1/64 between -10 and 10, but not 0: products of a few have few digits. The second
+/// choice is positive, so that roots and logarithms are defined.
+double content(std::uint64_t seed, std::size_t choice, std::size_t input, std::size_t element) {
+  const std::uint64_t word = interpreter::random_word(seed, input, element * choices + choice);
+  const double scale = choice < 2 ? 1.0 / 16 : (choice == 2 ? 1.0 / 4 : 1.0 / 64);
+  const auto magnitude = static_cast<double>(1 + word % 40) * scale;
+  return choice == 1 || (word >> 32U) % 2 == 0 ? magnitude : -magnitude;
 }
 
 bool are_close(double a, double b) {
@@ -71,7 +73,7 @@ void TermTable::add_inputs(std::uint64_t seed) {
     std::vector<double> contents;
     double functional = 1;
     for (std::size_t e = 0; e < choices * size; ++e) {
-      contents.push_back(content(seed, i, e));
+      contents.push_back(content(seed, e / size, i, e % size));
       if (e < size) functional += weights_[e] * (contents[e] + 2 * std::abs(contents[e]));
     }
     TermNode node;

@@ -16,11 +16,12 @@
 // which operators of three operands share between the first two only, is congruent to one that was
 // evaluated.
 //
-// Fingerprints. Inputs are dyadic fractions of either sign, chosen at random; values are computed by
+// Fingerprints. Inputs are dyadic fractions chosen at random, four times: of either sign, positive
+// ones, and of either sign but larger and smaller. Values are computed by
 // tapes (generator/tape.h), in doubles, in which sums, products, maxima and comparisons of such
 // numbers are exact. The key of a value is a positive linear functional, which rounding errors change
 // in the last digits only; keys are equal within 2^-42, the neighbouring bucket is asked where a
-// key lies close to it. A hit is followed by a comparison of all elements, for two independent
+// key lies close to it. A hit is followed by a comparison of all elements, for all four
 // choices of the inputs. What survives is a candidate, which is checked again for other sizes
 // (generator/symbolic.h).
 
@@ -92,7 +93,7 @@ struct EqualTerms {
 /// Whether values are equal up to rounding.
 bool equal_values(const double* a, const double* b, std::size_t count);
 /// How many independent choices of the inputs' contents there are.
-inline constexpr std::size_t choice_count = 2;
+inline constexpr std::size_t choice_count = 4;
 
 class TermTable {
  public:
