@@ -13,20 +13,19 @@
 namespace lemma::generator {
 namespace {
 
-constexpr std::size_t wanted_instances = 4, attempts = 24;
-constexpr std::int64_t most_elements = 200;    // of a value
-constexpr std::size_t compared_elements = 64;  // of an output, for each choice of sizes
+constexpr std::size_t wanted_instances = 10, attempts = 100;
+constexpr std::int64_t most_elements = 72;     // of a value
+constexpr std::size_t compared_elements = 48;  // of an output, for each choice of sizes
 
 /// One choice of sizes and contents.
 class SizedInstance {
  public:
   SizedInstance(const Substitution& rule, std::uint64_t seed) : rule_(rule), seed_(seed) {
     for (const std::string& name : variable_names(rule)) {
-      const std::int64_t size = 1 + static_cast<std::int64_t>(word() % 4) % 3 +
-                                static_cast<std::int64_t>(word() % 5 == 0 ? 1 : 0);
       const bool is_parameter =
           std::any_of(rule.parameters.begin(), rule.parameters.end(),
                       [&name](const RuleParameter& p) { return p.name == name; });
+      const std::int64_t size = this->size(is_parameter);
       if (is_parameter)
         bindings_.parameters[name] = Dimension(size);
       else
@@ -66,6 +65,14 @@ class SizedInstance {
   }
 
  private:
+  /// Mostly small, sometimes larger than all others; parameters may be 0.
+  std::int64_t size(bool is_parameter) {
+    const auto random = static_cast<std::int64_t>(word() % 12);
+    if (random < 3) return is_parameter ? random % 2 : 1;
+    if (random < 10) return 1 + random % 3;
+    return random - 6;
+  }
+
   std::uint64_t word() { return interpreter::random_word(seed_, 0, counter_++); }
 
   static bool is_small(const Graph& graph) {
@@ -86,7 +93,9 @@ class SizedInstance {
     // Few elements are no evidence: small tensors are filled more often.
     const std::size_t rounds = std::max<std::size_t>(4, compared_elements / smallest);
     for (std::size_t round = 0; round < rounds; ++round) {
-      const auto outputs = run_once(*tape, contents(*tape, round));
+      const auto outputs = run_once(*tape, contents(*tape, round),
+                                    round % 2 == 0 ? Tape::Division::ieee
+                                                   : Tape::Division::undefined_by_zero);
       for (std::size_t i = 0; i + 1 < outputs.size(); i += 2)
         if (!are_equal(outputs[i], outputs[i + 1]))
           return fmt::format("for {} output {} differs", text_, i / 2);
@@ -97,14 +106,16 @@ class SizedInstance {
   /// Dyadic fractions, small or large; in each fourth round positive, so that roots and logarithms
   /// are defined.
   std::vector<std::vector<long double>> contents(const Tape& tape, std::size_t round) {
-    const long double scale = round % 4 < 2 ? 1.0L / 16 : (round % 4 == 2 ? 1.0L / 4 : 1.0L / 64);
+    const long double scale = round % 3 == 0 ? 1.0L / 16 : (round % 3 == 1 ? 1.0L / 4 : 1.0L / 64);
     std::vector<std::vector<long double>> result;
     for (const std::uint32_t size : tape.operand_sizes) {
       std::vector<long double>& values = result.emplace_back();
       for (std::uint32_t i = 0; i < size; ++i) {
         const std::uint64_t random = word();
-        const long double magnitude = static_cast<long double>(1 + random % 40) * scale;
-        values.push_back(round % 4 == 1 || (random >> 32U) % 2 == 0 ? magnitude : -magnitude);
+        const bool positive = round % 4 == 3;
+        const long double magnitude =
+            static_cast<long double>(positive ? 1 + random % 40 : random % 21) * scale;
+        values.push_back(positive || (random >> 32U) % 2 == 0 ? magnitude : -magnitude);
       }
     }
     return result;
@@ -133,7 +144,7 @@ class SizedInstance {
 
 CheckResult check_at_other_sizes(const Substitution& rule, std::uint64_t seed) {
   CheckResult result;
-  const Substitution backwards = reversed(rule);
+  const Substitution backwards = rule.bidirectional ? reversed(rule) : rule;
   for (std::size_t i = 0; i < attempts && result.instances < wanted_instances; ++i) {
     const bool backward = rule.bidirectional && i % 2 == 1;
     const auto difference =
@@ -142,6 +153,7 @@ CheckResult check_at_other_sizes(const Substitution& rule, std::uint64_t seed) {
     ++result.instances;
     if (difference->empty()) continue;
     result.counterexample = *difference;
+    result.backward = backward;
     break;
   }
   return result;

@@ -509,8 +509,12 @@ class RuleMaker {
     }
     std::string written = text(*rule);
     if (std::find(tried_.begin(), tried_.end(), written) != tried_.end()) return false;
-    const CheckResult check = check_at_other_sizes(*rule, 1);
+    CheckResult check = check_at_other_sizes(*rule, 1);
     tried_.push_back(std::move(written));
+    if (check.backward) {
+      rule->bidirectional = false;
+      check = check_at_other_sizes(*rule, 1);
+    }
     if (check.instances == 0) {
       if (failure_.reason.empty()) failure_.reason = "no other sizes could be evaluated";
       return false;

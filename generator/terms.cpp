@@ -16,18 +16,19 @@ constexpr double tolerance = 0x1p-30;      // of equal elements, relative
 constexpr unsigned dropped_bits = 14;      // of the functional
 constexpr std::uint64_t close = 1U << 10;  // to the next bucket, in units of the last digit
 
-/// A multiple of 1/64 between -10 and 10, but not 0: products of a few have few digits. The second
-/// choice is positive, so that roots and logarithms are defined.
+/// A multiple of 1/64 between -10 and 10: products of a few have few digits. Zero is among them, so
+/// that what divides by an input is not taken to be defined everywhere; the second choice is
+/// positive, so that roots and logarithms are defined.
 double content(std::uint64_t seed, std::size_t choice, std::size_t input, std::size_t element) {
   const std::uint64_t word = interpreter::random_word(seed, input, element * choices + choice);
   const double scale = choice < 2 ? 1.0 / 16 : (choice == 2 ? 1.0 / 4 : 1.0 / 64);
-  const auto magnitude = static_cast<double>(1 + word % 40) * scale;
+  const auto magnitude = static_cast<double>(choice == 1 ? 1 + word % 40 : word % 41) * scale;
   return choice == 1 || (word >> 32U) % 2 == 0 ? magnitude : -magnitude;
 }
 
 bool are_close(double a, double b) {
   if (a == b) return true;
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  if (!std::isfinite(a) || !std::isfinite(b)) return std::isnan(a) && std::isnan(b);
   return std::abs(a - b) <= tolerance * std::max({1.0, std::abs(a), std::abs(b)});
 }
 

@@ -220,6 +220,8 @@ operator max
   EXPECT_TRUE(has_claim(generated, "Neg(Erf(x)) = Erf(Neg(x))"));
   EXPECT_FALSE(has_claim(generated, "Exp(Log(x)) => x")) << "undefined below zero";
   EXPECT_FALSE(has_claim(generated, "Sqrt(Mul(x, x)) => x")) << "it is the absolute value";
+  EXPECT_FALSE(has_claim(generated, "Mul(x, Div(y, x)) => y")) << "undefined at zero";
+  EXPECT_TRUE(has_claim(generated, "Div(Div(x, y), y) = Div(x, Mul(y, y))"));
   EXPECT_FALSE(has_claim(generated, "Log(Mul(x, y)) = Add(Log(x), Log(y))"))
       << "undefined where both are negative";
 }
