@@ -1,6 +1,7 @@
 #include "database/decision.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -76,11 +77,30 @@ void decide_refuted(const Substitution& candidate, const verifier::Refuted& refu
   }
 }
 
+/// Axioms with constants are about f32 alone: a proof that uses one of them in between holds for a
+/// rule about f32, which must say so.
+std::optional<Substitution> for_f32(const Substitution& candidate,
+                                    const verifier::Verdict& verdict) {
+  const auto* unknown = std::get_if<verifier::Unknown>(&verdict);
+  if (unknown == nullptr || !unknown->reason.starts_with("the certificate: ")) return std::nullopt;
+  Substitution typed = candidate;
+  for (RuleInput& input : typed.inputs)
+    if (input.data_type == DataType::undefined) input.data_type = DataType::f32;
+  return typed == candidate ? std::nullopt : normal_form(typed);
+}
+
 }  // namespace
 
 Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms) {
   Decision decision;
   Generalised found = generalise(candidate, axioms);
+  if (found.rules.empty())
+    if (const auto typed = for_f32(candidate, found.verdict)) {
+      if (Generalised narrower = generalise(*typed, axioms); !narrower.rules.empty()) {
+        found = std::move(narrower);
+        found.steps.emplace_back("for f32 alone");
+      }
+    }
   decision.steps = std::move(found.steps);
   for (const GeneralRule& rule : found.rules) add_rule(rule.rule, rule.proved, axioms, decision);
   if (!found.rules.empty()) return decision;

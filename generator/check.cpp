@@ -100,9 +100,9 @@ class SizedInstance {
     // Few elements are no evidence: small tensors are filled more often.
     const std::size_t rounds = std::max<std::size_t>(4, compared_elements / std::max<std::size_t>(1, smallest));
     for (std::size_t round = 0; round < rounds; ++round) {
-      const auto outputs = run_once(*tape, contents(*tape, round),
-                                    round % 2 == 0 ? Tape::Division::ieee
-                                                   : Tape::Division::undefined_by_zero);
+      const auto outputs =
+          run_once(*tape, contents(*tape, round),
+                   round % 2 == 0 ? Tape::Division::ieee : Tape::Division::undefined_by_zero);
       for (std::size_t i = 0; i + 1 < outputs.size(); i += 2)
         if (!are_equal(outputs[i], outputs[i + 1]))
           return fmt::format("for {} output {} differs", text_, i / 2);
