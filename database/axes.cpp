@@ -62,7 +62,8 @@ std::optional<AxisUses> axis_uses(Substitution& rule) {
                        [&name = name](const AttributeSpecification& s) { return s.name == name; });
       if (specification == op.attributes.end()) continue;
       const bool permutation = op.name == "Transpose" && name == "perm";
-      if (specification->role == AttributeRole::plain && !permutation) continue;
+      const bool slice = op.name == "Slice" && name == "axes";
+      if (specification->role == AttributeRole::plain && !permutation && !slice) continue;
       const auto axes = integers_of(value);
       if (!axes) return std::nullopt;
       AxisUse use{i, k, *axes, value.kind == Kind::list, permutation, result.operand_ranks[i]};

@@ -141,13 +141,15 @@ namespace {
 enum class Lead : std::uint8_t { none, own, shared };
 
 bool set_attributes(Substitution& rule, const AxisUses& uses, const std::string& group,
-                    std::size_t kept, bool one_group) {
+                    std::size_t kept, std::int64_t front, bool one_group) {
   for (const AxisUse& use : uses.axes) {
     RuleExpression& place = rule.terms[use.term].attributes[use.attribute].second;
     Items values;
     for (const std::int64_t axis : use.axes) {
       const std::int64_t from_end = axis - static_cast<std::int64_t>(use.rank);
-      if (from_end < -static_cast<std::int64_t>(kept)) return false;
+      if (axis <
+          std::min(front, static_cast<std::int64_t>(use.rank) - static_cast<std::int64_t>(kept)))
+        return false;
       values.push_back(literal(from_end));
     }
     place = use.is_list ? list(std::move(values)) : std::move(values[0]);
@@ -155,13 +157,13 @@ bool set_attributes(Substitution& rule, const AxisUses& uses, const std::string&
   for (const AxisUse& use : uses.permutations) {
     // The axes in front stay where they are.
     if (!one_group || use.rank < kept) return false;
-    const std::size_t front = use.rank - kept;
-    for (std::size_t i = 0; i < front; ++i)
+    const std::size_t fixed = use.rank - kept;
+    for (std::size_t i = 0; i < fixed; ++i)
       if (use.axes[i] != static_cast<std::int64_t>(i)) return false;
     const auto number = static_cast<std::int64_t>(kept);
     Items last;
-    for (std::size_t i = front; i < use.axes.size(); ++i)
-      last.push_back(literal(use.axes[i] - static_cast<std::int64_t>(front)));
+    for (std::size_t i = fixed; i < use.axes.size(); ++i)
+      last.push_back(literal(use.axes[i] - static_cast<std::int64_t>(fixed)));
     RuleExpression& place = rule.terms[use.term].attributes[use.attribute].second;
     if (kept == 2)
       place = call("swap_last_two", {sum(length_of(group), literal(number))});
@@ -192,6 +194,7 @@ std::optional<Substitution> with_leading(const Substitution& given, const AxisUs
   std::string shared;
   std::size_t own = 0;
   bool one_group = true;
+  std::int64_t most_replaced = 0;
   Items front;
   for (const Lead lead : leads) own += lead == Lead::own ? 1 : 0;
   for (std::size_t i = 0; i < leads.size(); ++i) {
@@ -208,10 +211,11 @@ std::optional<Substitution> with_leading(const Substitution& given, const AxisUs
     }
     const auto end = shape.end() - static_cast<std::ptrdiff_t>(kept);
     front.assign(shape.begin(), end);
+    most_replaced = std::max(most_replaced, static_cast<std::int64_t>(front.size()));
     shape.erase(shape.begin(), end);
     shape.insert(shape.begin(), splice(group));
   }
-  if (!set_attributes(rule, uses, shared, kept, one_group)) return std::nullopt;
+  if (!set_attributes(rule, uses, shared, kept, most_replaced, one_group)) return std::nullopt;
   if (one_group) set_shape_attributes(rule, front, shared);
   return rule;
 }
@@ -224,15 +228,18 @@ std::vector<Proposal> leading_axes(const Substitution& given) {
   const auto uses = axis_uses(rule);
   if (!uses) return result;
   const std::size_t count = rule.inputs.size();
-  if (count > 6) return result;
   const auto propose = [&](const std::vector<Lead>& leads, std::size_t kept) {
+    const bool all =
+        std::all_of(leads.begin(), leads.end(), [](Lead lead) { return lead == Lead::shared; });
     if (auto proposal = with_leading(rule, *uses, leads, kept))
-      result.push_back({"any number of leading axes", std::move(*proposal)});
+      result.push_back({"any number of leading axes", std::move(*proposal), all});
   };
   for (std::size_t kept = 1; kept <= uses->most; ++kept) {
     std::vector<std::size_t> able;
     for (std::size_t i = 0; i < count; ++i)
-      if (uses->input_ranks[i] >= kept) able.push_back(i);
+      if (uses->input_ranks[i] >= kept && (count <= 6 || uses->input_ranks[i] == uses->most))
+        able.push_back(i);
+    if (able.size() > 6) continue;
     const auto leads_of = [&](std::size_t mask, Lead lead) {
       std::vector<Lead> leads(count, Lead::none);
       for (std::size_t i = 0; i < able.size(); ++i)
@@ -319,6 +326,7 @@ void add_permutations(const Substitution& rule, const AxisUses& uses, const Rule
     return;
   }
   const AxisUse& use = uses.permutations[next];
+  const bool is_identity = std::is_sorted(use.axes.begin(), use.axes.end());
   const auto go_on = [&](Substitution changed, const RuleExpression& value,
                          const std::vector<KnownPermutation>& now) {
     changed.terms[use.term].attributes[use.attribute].second = value;
@@ -333,6 +341,7 @@ void add_permutations(const Substitution& rule, const AxisUses& uses, const Rule
   std::vector<KnownPermutation> more = known;
   more.push_back({use.axes, variable(parameter.name)});
   go_on(std::move(with_new), variable(parameter.name), more);
+  if (is_identity) go_on(rule, call("identity", {rank}), known);
   for (const RuleExpression& value : computed_permutations(known, use.axes))
     go_on(rule, value, known);
 }
@@ -397,6 +406,34 @@ std::vector<Proposal> permuted_around_axes(const Substitution& rule, const AxisU
   return result;
 }
 
+/// Lists with an element, or two, for each axis: parameters, and those of equal numbers.
+void lists_as_long(Substitution& rule, std::size_t rank, const std::string& group) {
+  const auto length = [&](std::int64_t count) -> std::optional<RuleExpression> {
+    const auto axes = static_cast<std::int64_t>(rank);
+    if (axes < 2) return std::nullopt;
+    if (count == axes) return length_of(group);
+    if (count == 2 * axes) return product(literal(2), length_of(group));
+    return std::nullopt;
+  };
+  for (RuleParameter& parameter : rule.parameters) {
+    if (parameter.range != RuleParameter::Range::dimensions) continue;
+    const auto count = integer_of(parameter.bounds[0]);
+    if (const auto now = count ? length(*count) : std::nullopt) parameter.bounds = {*now};
+  }
+  for (RuleTerm& term : rule.terms)
+    for (auto& [name, value] : term.attributes) {
+      if (term.is_input || value.kind != Kind::list || value.arguments.empty() ||
+          is_shape_attribute(term, name))
+        continue;
+      const RuleExpression first = value.arguments[0];
+      const auto now = length(static_cast<std::int64_t>(value.arguments.size()));
+      if (now && integer_of(first) &&
+          std::all_of(value.arguments.begin(), value.arguments.end(),
+                      [&first](const RuleExpression& e) { return e == first; }))
+        value = call("repeat", {first, *now});
+    }
+}
+
 }  // namespace
 
 std::vector<Proposal> whole_shapes(const Substitution& given) {
@@ -410,8 +447,9 @@ std::vector<Proposal> whole_shapes(const Substitution& given) {
   }
   const auto add = [&](bool own, bool scalars, std::size_t most) {
     Substitution changed = with_whole_shapes(rule, own, scalars, most);
+    if (!changed.groups.empty()) lists_as_long(changed, uses->most, changed.groups[0].name);
     if (uses->permutations.empty()) {
-      result.push_back({"any number of axes", std::move(changed)});
+      result.push_back({"any number of axes", std::move(changed), !own});
       return;
     }
     if (changed.groups.empty()) return;
@@ -428,13 +466,26 @@ std::vector<Proposal> whole_shapes(const Substitution& given) {
 
 // ---- Spatial axes -----------------------------------------------------------------------------------
 
+namespace {
+
+/// [c, 1, 1]: as many ones at the end as there are spatial axes.
+void ones_for_spatial_axes(RuleExpression& shape, const std::string& group) {
+  if (shape.kind != Kind::list || shape.arguments.size() < 2) return;
+  Items& items = shape.arguments;
+  if (integer_of(items[items.size() - 1]) != 1 || integer_of(items[items.size() - 2]) != 1) return;
+  items.resize(items.size() - 2);
+  shape = call("concat", {shape, call("repeat", {literal(1), length_of(group)})});
+}
+
+}  // namespace
+
 std::vector<Proposal> spatial_axes(const Substitution& given) {
   std::vector<Proposal> result;
   Substitution rule = given;
   const bool has_window = std::any_of(rule.terms.begin(), rule.terms.end(), [](const RuleTerm& t) {
     if (t.is_input) return false;
     const std::string_view name = record(t.op).name;
-    return name == "Conv" || name.ends_with("Pool");
+    return name == "Conv" || name.ends_with("Pool") || name == "BatchNormalization";
   });
   const auto uses = axis_uses(rule);
   if (!has_window || !uses || !uses->permutations.empty()) return result;
@@ -463,10 +514,14 @@ std::vector<Proposal> spatial_axes(const Substitution& given) {
   for (const AxisUse& use : uses->axes)
     for (const std::int64_t axis : use.axes)
       if (axis > 1) return result;
-  for (const std::size_t most : {3, 2}) {
-    for (RuleGroup& group : rule.groups) group.maximum = most;
-    result.push_back({"any number of spatial axes", rule});
-  }
+  for (RuleTerm& term : rule.terms)
+    for (auto& [name, value] : term.attributes)
+      if (!term.is_input && is_shape_attribute(term, name)) ones_for_spatial_axes(value, first);
+  for (const std::size_t least : {0, 1})
+    for (const std::size_t most : {3, 2}) {
+      for (RuleGroup& group : rule.groups) group.minimum = least, group.maximum = most;
+      result.push_back({"any number of spatial axes", rule});
+    }
   return result;
 }
 

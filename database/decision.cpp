@@ -1,8 +1,13 @@
 #include "database/decision.h"
 
+#include <algorithm>
+#include <optional>
+#include <set>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "database/expressions.h"
 #include "database/generalise.h"
 #include "database/normal_form.h"
 #include "verifier/conditions/infer.h"
@@ -26,6 +31,20 @@ std::string class_of(const verifier::Refuted& refuted) {
   return refuted.inputs.empty() ? "definedness" : "values";
 }
 
+/// A condition that a size is 1. For the number of groups of a convolution that is a rule worth having;
+/// for others it says that there is nothing to compute.
+bool is_for_single_elements(const Substitution& rule, const std::vector<std::string>& conditions) {
+  std::set<std::string> groups;
+  for (const RuleTerm& term : rule.terms)
+    for (const auto& [name, value] : term.attributes)
+      if (name == "group")
+        for (const std::string& variable : names_in(value)) groups.insert(variable);
+  return std::any_of(conditions.begin(), conditions.end(), [&groups](const std::string& condition) {
+    return condition.ends_with(" == 1") &&
+           !groups.contains(condition.substr(0, condition.find(' ')));
+  });
+}
+
 void decide_refuted(const Substitution& candidate, const verifier::Refuted& refuted,
                     const verifier::AxiomSet& axioms, Decision& decision) {
   decision.outcome = Outcome::refuted;
@@ -41,6 +60,10 @@ void decide_refuted(const Substitution& candidate, const verifier::Refuted& refu
     // One direction may hold where both do not: the other side is defined for less.
     verifier::ConditionedRule found = verifier::prove_under_conditions(*named, axioms);
     if (!verifier::is_proved(found.verdict)) continue;
+    if (is_for_single_elements(*named, found.added)) {
+      decision.reason_class += ", but for sizes of 1";
+      continue;
+    }
     if (!found.added.empty()) {
       const auto conditioned = normal_form(found.rule);
       if (!conditioned) continue;
@@ -54,11 +77,30 @@ void decide_refuted(const Substitution& candidate, const verifier::Refuted& refu
   }
 }
 
+/// Axioms with constants are about f32 alone: a proof that uses one of them in between holds for a
+/// rule about f32, which must say so.
+std::optional<Substitution> for_f32(const Substitution& candidate,
+                                    const verifier::Verdict& verdict) {
+  const auto* unknown = std::get_if<verifier::Unknown>(&verdict);
+  if (unknown == nullptr || !unknown->reason.starts_with("the certificate: ")) return std::nullopt;
+  Substitution typed = candidate;
+  for (RuleInput& input : typed.inputs)
+    if (input.data_type == DataType::undefined) input.data_type = DataType::f32;
+  return typed == candidate ? std::nullopt : normal_form(typed);
+}
+
 }  // namespace
 
 Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms) {
   Decision decision;
   Generalised found = generalise(candidate, axioms);
+  if (found.rules.empty())
+    if (const auto typed = for_f32(candidate, found.verdict)) {
+      if (Generalised narrower = generalise(*typed, axioms); !narrower.rules.empty()) {
+        found = std::move(narrower);
+        found.steps.emplace_back("for f32 alone");
+      }
+    }
   decision.steps = std::move(found.steps);
   for (const GeneralRule& rule : found.rules) add_rule(rule.rule, rule.proved, axioms, decision);
   if (!found.rules.empty()) return decision;

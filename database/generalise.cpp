@@ -13,7 +13,9 @@ namespace lemma::database {
 namespace {
 
 /// Steps of one kind, and proposals of it that turned out false, before the next kind is tried.
-constexpr std::size_t steps_of_a_kind = 12, failures_of_a_kind = 60;
+constexpr std::size_t steps_of_a_kind = 12, failures_of_a_kind = 120;
+/// Proofs of single steps that may fail.
+constexpr std::size_t failed_proofs = 12;
 /// Proposals for groups of axes that are handed to the prover.
 constexpr std::size_t proofs_of_axes = 6;
 
@@ -35,18 +37,15 @@ class Generaliser {
     const Substitution candidate = history_.front().rule;
     if (const auto& verdict = trial_.verdict(candidate); verifier::is_refuted(verdict))
       return {{}, verdict, {}};
-    const std::vector<WrittenDefault> defaults = write_defaults();
-    for (const auto& kind : {shared_parts, fixed_sizes, separate_names, attribute_parameters,
-                             separate_names, convolution_groups, separate_names})
-      climb(kind);
-    history_.push_back({"", without_defaults(history_.back().rule, defaults)});
-    // Down to what can be proved, at worst the candidate.
-    while (history_.size() > 1 && !verifier::is_proved(trial_.verdict(history_.back().rule)))
-      history_.pop_back();
-    Generalised result{{}, trial_.verdict(history_.back().rule), {}};
-    if (!verifier::is_proved(result.verdict)) {
+    Generalised result;
+    climb_all();
+    if (!verifier::is_proved(trial_.verdict(history_.back().rule))) {
       result.verdict = trial_.verdict(candidate);
-      return result;
+      if (!verifier::is_proved(result.verdict)) return result;
+      // One of the steps was too much for the prover. Again, with a proof for each.
+      history_ = {{"", candidate}};
+      careful_ = true;
+      climb_all();
     }
     std::vector<Proposal> last = climb_axes();
     if (last.empty()) last.push_back({"", history_.back().rule});
@@ -60,6 +59,24 @@ class Generaliser {
   }
 
  private:
+  void climb_all() {
+    const Substitution candidate = history_.front().rule;
+    const std::vector<WrittenDefault> defaults = write_defaults();
+    for (const auto& kind :
+         {separate_inputs, shared_parts, fixed_sizes, separate_names, attribute_parameters,
+          separate_names, convolution_groups, separate_names})
+      climb(kind);
+    history_.push_back({"", without_defaults(history_.back().rule, defaults)});
+  }
+
+  bool is_taken(const Substitution& rule) {
+    if (!careful_) return true;
+    if (proofs_ == 0) return false;
+    if (verifier::is_proved(trial_.verdict(rule))) return true;
+    --proofs_;
+    return false;
+  }
+
   /// Strides and the like are written out where the candidate leaves them away, so that they can
   /// become parameters.
   std::vector<WrittenDefault> write_defaults() {
@@ -83,7 +100,7 @@ class Generaliser {
       std::size_t failures = 0;
       std::optional<Proposal> found;
       for (Proposal& proposal : kind(history_.back().rule)) {
-        if (auto rule = trial_.plausible(std::move(proposal.rule))) {
+        if (auto rule = trial_.plausible(std::move(proposal.rule)); rule && is_taken(*rule)) {
           found = Proposal{std::move(proposal.step), std::move(*rule)};
           break;
         }
@@ -106,8 +123,8 @@ class Generaliser {
       }
       Substitution forward = proposal.rule;
       forward.bidirectional = false;
-      result.push_back({proposal.step, forward});
-      result.push_back({proposal.step, reversed(forward)});
+      result.push_back({proposal.step, forward, proposal.for_many_axes});
+      result.push_back({proposal.step, reversed(forward), proposal.for_many_axes});
     }
     return result;
   }
@@ -116,16 +133,18 @@ class Generaliser {
   std::vector<Proposal> climb_axes() {
     std::size_t proofs = 0;
     std::vector<Proposal> result;
-    DerivationRules known;
+    DerivationRules known, lifted;
     for (Proposal& proposal : each_direction(axes_as_groups(history_.back().rule))) {
       auto rule = trial_.plausible(std::move(proposal.rule));
       if (!rule) continue;
-      if (!result.empty() && derive(*rule, known, Start::both_sides).derivable) continue;
+      const DerivationRules& before = proposal.for_many_axes ? known : lifted;
+      if (!result.empty() && derive(*rule, before, Start::both_sides).derivable) continue;
       if (!verifier::is_proved(trial_.verdict(*rule))) {
         if (++proofs >= proofs_of_axes) break;
         continue;
       }
-      known.add(without_most_axes(*rule));
+      known.add(*rule);
+      lifted.add(without_most_axes(*rule));
       result.push_back({std::move(proposal.step), std::move(*rule)});
       if (result.size() == most_rules) break;
     }
@@ -134,6 +153,8 @@ class Generaliser {
 
   Trial trial_;
   std::vector<Proposal> history_;
+  bool careful_ = false;
+  std::size_t proofs_ = failed_proofs;  // that may still fail
 };
 
 }  // namespace

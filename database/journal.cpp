@@ -97,7 +97,7 @@ Result<Journal> Journal::open(const std::filesystem::path& file, std::string_vie
   if (const auto line = line_at(contents, 0); line && *line == first) {
     good = line->size() + 1;
     while (const auto record = line_at(contents, good)) {
-      if (record->size() < 16 + 1 + digest_length + 1) break;
+      if (record->size() < 16 + 1 + digest_length + 1 || (*record)[16] != ' ') break;
       const std::string_view body = record->substr(17);
       if (record->substr(0, 16) != sha256(std::string(body)).substr(0, 16)) break;
       journal.answers_[std::string(body.substr(0, digest_length))] =

@@ -69,6 +69,46 @@ Substitution with_parameter(Substitution rule, const std::vector<Place>& places,
   return rule;
 }
 
+/// A list that is the sum of two others, element by element, as those of nested Pads.
+void add_sums(const Substitution& rule, std::vector<Proposal>& result) {
+  std::vector<std::pair<Place, std::vector<std::int64_t>>> lists;
+  for (std::size_t i = 0; i < rule.terms.size(); ++i)
+    for (std::size_t k = 0; k < rule.terms[i].attributes.size(); ++k) {
+      const auto& [name, value] = rule.terms[i].attributes[k];
+      if (kind_of(rule.terms[i], name) != AttributeKind::dimensions || !all_integers(value))
+        continue;
+      std::vector<std::int64_t> numbers;
+      for (const RuleExpression& item : value.arguments) numbers.push_back(*integer_of(item));
+      lists.push_back({{i, k}, std::move(numbers)});
+    }
+  const auto is_sum = [&](std::size_t a, std::size_t b, std::size_t c) {
+    if (lists[a].second.size() != lists[b].second.size() ||
+        lists[a].second.size() != lists[c].second.size())
+      return false;
+    bool changes = false;
+    for (std::size_t i = 0; i < lists[a].second.size(); ++i) {
+      if (lists[a].second[i] + lists[b].second[i] != lists[c].second[i]) return false;
+      changes = changes || lists[a].second[i] != 0 || lists[b].second[i] != 0;
+    }
+    return changes;
+  };
+  for (std::size_t a = 0; a < lists.size(); ++a)
+    for (std::size_t b = a + 1; b < lists.size(); ++b)
+      for (std::size_t c = 0; c < lists.size(); ++c) {
+        if (c == a || c == b || !is_sum(a, b, c)) continue;
+        RuleParameter parameter;
+        parameter.range = Range::dimensions;
+        parameter.bounds = {literal(static_cast<std::int64_t>(lists[a].second.size()))};
+        Substitution changed = with_parameter(rule, {lists[a].first}, parameter);
+        changed = with_parameter(std::move(changed), {lists[b].first}, parameter);
+        const auto count = changed.parameters.size();
+        changed.terms[lists[c].first.term].attributes[lists[c].first.attribute].second =
+            call("plus", {variable(changed.parameters[count - 2].name),
+                          variable(changed.parameters[count - 1].name)});
+        result.push_back({"parameters and their sum", std::move(changed)});
+      }
+}
+
 /// Elements of lists that have a value, or stand at a position, become one parameter.
 void add_elements(const Substitution& rule, std::vector<Proposal>& result) {
   std::map<std::string, Substitution> proposals;
@@ -116,6 +156,7 @@ std::vector<Proposal> attribute_parameters(const Substitution& rule) {
       places.push_back({i, k});
     }
   std::vector<Proposal> result;
+  add_sums(rule, result);
   for (const auto& [key, group] : together)
     result.push_back({"parameter", with_parameter(rule, group.second, group.first)});
   for (const auto& [key, group] : together)

@@ -12,8 +12,12 @@ namespace lemma::database {
 struct Proposal {
   std::string step;  // what was done, for reports
   Substitution rule;
+  /// One group for all inputs, which may have more axes than several groups may have together.
+  bool for_many_axes = false;
 };
 
+/// Uses of one input become uses of two.
+std::vector<Proposal> separate_inputs(const Substitution& rule);
 /// A part that both sides share becomes an input.
 std::vector<Proposal> shared_parts(const Substitution& rule);
 /// Fixed sizes, and sizes that are expressions, become variables.

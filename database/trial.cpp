@@ -76,15 +76,16 @@ void tidy(Substitution& rule) {
 
 namespace {
 
-/// All terms in the only case of a rule.
+/// All terms in the first case of a rule without groups: cases differ in values of parameters.
 struct BuiltTerms {
   Graph graph;
   std::vector<ValueId> values;
 };
 
 std::optional<BuiltTerms> built_terms(const Substitution& rule) {
+  if (!rule.groups.empty()) return std::nullopt;
   const auto cases = cases_of(rule);
-  if (!cases || cases->size() != 1) return std::nullopt;
+  if (!cases || cases->empty()) return std::nullopt;
   BuiltTerms result;
   std::vector<ValueId> inputs;
   for (std::size_t i = 0; i < rule.inputs.size(); ++i)

@@ -14,7 +14,8 @@ namespace lemma::database {
 /// Drops inputs, groups and parameters that are not used any more, and numbers the terms again.
 void tidy(Substitution& rule);
 
-/// The types of all terms in the rule's only case; nothing if it has several, or is not well typed.
+/// The types of all terms in the first case of a rule without groups; nothing if it has groups, or is
+/// not well typed.
 std::optional<std::vector<TensorType>> term_types(const Substitution& rule);
 
 /// The complete attributes of all terms (none for inputs), likewise.

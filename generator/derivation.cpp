@@ -2,19 +2,26 @@
 
 #include <algorithm>
 
+#include <absl/container/inlined_vector.h>
+
+#include "ir/rule_cases.h"
+
 namespace lemma::generator {
 
 /// Finds classes for the inputs of a side so that it is the given term.
+template <typename Visit>
 class RuleMemory::Match {
  public:
-  using Visit = std::function<bool(const std::vector<ClassId>& classes)>;
-
   Match(const TermTable& table, const Candidate& rule, const Visit& visit)
       : table_(table), rule_(rule), visit_(visit), classes_(rule.terms.size(), nothing) {}
 
   /// Calls visit with the classes of the rule's terms for every match, until it returns true.
-  bool run(const std::vector<std::pair<std::uint32_t, const TermNode*>>& roots) {
-    for (const auto& [term, node] : roots) goals_.push_back({term, nothing, node});
+  bool run(std::uint32_t root, const TermNode& node) {
+    goals_.push_back({root, nothing, &node});
+    return next(0);
+  }
+  bool run(const std::vector<std::uint32_t>& roots, const std::vector<TermNode>& nodes) {
+    for (std::size_t i = 0; i < roots.size(); ++i) goals_.push_back({roots[i], nothing, &nodes[i]});
     return next(0);
   }
 
@@ -70,8 +77,36 @@ class RuleMemory::Match {
   const Candidate& rule_;
   const Visit& visit_;
   std::vector<ClassId> classes_;  // by term of the rule
-  std::vector<Goal> goals_;
+  absl::InlinedVector<Goal, 16> goals_;
 };
+
+/// Whether the operands of a term have members with the operators that a side asks for.
+bool RuleMemory::may_match(const Candidate& rule, const CandidateTerm& top,
+                           const TermNode& term) const {
+  if (top.output != term.output) return false;
+  const bool commutative = table_.set().operators[top.op].commutative;
+  for (std::size_t i = 0; i < most_operands && top.operands[i] != no_term; ++i) {
+    const std::uint32_t op = rule.terms[top.operands[i]].op;
+    if (op == nothing) continue;
+    const std::uint64_t bit = std::uint64_t{1} << (op % 64);
+    if ((operators_in(term.operands[i]) & bit) == 0 &&
+        (!commutative || (operators_in(term.operands[1 - i]) & bit) == 0))
+      return false;
+  }
+  return true;
+}
+
+/// Operators of the members of a class, a bit each (for those that agree modulo 64 one together).
+std::uint64_t RuleMemory::operators_in(ClassId id) const {
+  const TermClass& known = table_.classes()[id];
+  if (operators_.size() <= id) operators_.resize(table_.classes().size());
+  auto& [bits, count] = operators_[id];
+  for (; count < known.members.size(); ++count) {
+    const TermNode& member = table_.nodes()[known.members[count]];
+    if (member.op != nothing) bits |= std::uint64_t{1} << (member.op % 64);
+  }
+  return bits;
+}
 
 void RuleMemory::add(Candidate candidate, Substitution rule) {
   const std::size_t number = rules_.size();
@@ -80,7 +115,9 @@ void RuleMemory::add(Candidate candidate, Substitution rule) {
   const auto add_direction = [&](const std::vector<std::uint32_t>& roots, bool binds,
                                  bool forward) {
     const CandidateTerm& top = candidate.terms[roots[0]];
-    if (binds && top.op != nothing) by_operator_[top.op].push_back({number, forward});
+    if (binds && top.op != nothing)
+      by_operator_[top.op].push_back(
+          {number, forward, below(candidate, forward ? candidate.right : candidate.left)});
   };
   add_direction(candidate.left, std::includes(left.begin(), left.end(), right.begin(), right.end()),
                 true);
@@ -92,6 +129,7 @@ void RuleMemory::add(Candidate candidate, Substitution rule) {
       if (candidate.terms[i].op == nothing &&
           table_.set().inputs[candidate.terms[i].input].name == input.name)
         inputs.push_back(i);
+  dropped_.push_back(0);
   rules_.push_back(std::move(candidate));
   symbolic_.push_back(std::move(rule));
 }
@@ -99,30 +137,42 @@ void RuleMemory::add(Candidate candidate, Substitution rule) {
 bool RuleMemory::is_typed(std::size_t rule, const std::vector<ClassId>& classes) const {
   RuleBindings bindings;
   std::vector<Shape> shapes;
-  for (std::uint32_t i = 0; i < set_inputs_[rule].size(); ++i) {
-    const ClassId id = classes[set_inputs_[rule][i]];
-    if (id == nothing) return false;
-    const std::vector<std::int64_t>& sizes = table_.types()[table_.classes()[id].type];
+  for (const std::uint32_t term : set_inputs_[rule]) {
+    if (classes[term] == nothing) return false;
+    const std::vector<std::int64_t>& sizes = table_.types()[table_.classes()[classes[term]].type];
     shapes.emplace_back(sizes.begin(), sizes.end());
-    if (!match_shape(symbolic_[rule], i, shapes.back(), bindings)) return false;
   }
-  return shapes_agree(symbolic_[rule], shapes, bindings) || !symbolic_[rule].parameters.empty();
+  // Products are solved once one factor is known; one that never is (it stands in an attribute
+  // too, which the operator has agreed with) is taken as it is.
+  for (int pass = 0; pass < 2; ++pass)
+    for (std::uint32_t i = 0; i < shapes.size(); ++i)
+      if (!match_shape(symbolic_[rule], i, shapes[i], bindings)) return false;
+  const auto names = dimension_variables(symbolic_[rule]);
+  const bool all_known = std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return bindings.dimensions.contains(name);
+  });
+  return !all_known || shapes_agree(symbolic_[rule], shapes, bindings);
+}
+
+bool RuleMemory::is_below(TermNodeId id, std::size_t cost) const {
+  const TermNode& node = table_.nodes()[id];
+  return node.cost < cost || table_.classes()[node.id].representative == id;
 }
 
 void RuleMemory::apply(const TermNode& term, std::size_t first_rule, const Found& found) const {
   if (term.op == nothing) return;
   for (const Direction& direction : by_operator_[term.op]) {
-    if (direction.rule < first_rule) continue;
+    if (direction.rule < first_rule || dropped_[direction.rule] != 0) continue;
     const Candidate& rule = rules_[direction.rule];
     const auto& from = direction.forward ? rule.left : rule.right;
     const auto& to = direction.forward ? rule.right : rule.left;
     if (from.size() != 1) continue;
-    const std::vector<std::uint32_t> needed = below(rule, to);
-    const Match::Visit visit = [&](const std::vector<ClassId>& bound) {
-      std::vector<ClassId> classes = bound;
+    std::vector<ClassId> classes;
+    const auto visit = [&](const std::vector<ClassId>& bound) {
+      classes = bound;
       std::optional<TermNode> top;
       std::optional<TermNodeId> kept;
-      for (const std::uint32_t i : needed) {
+      for (const std::uint32_t i : direction.needed) {
         const CandidateTerm& part = rule.terms[i];
         if (part.op == nothing) continue;
         TermNode node;
@@ -137,7 +187,7 @@ void RuleMemory::apply(const TermNode& term, std::size_t first_rule, const Found
           kept = known;
           break;
         }
-        if (!known) return false;
+        if (!known || !is_below(*known, term.cost)) return false;
         classes[i] = table_.nodes()[*known].id;
       }
       if (!is_typed(direction.rule, classes)) return false;
@@ -145,10 +195,10 @@ void RuleMemory::apply(const TermNode& term, std::size_t first_rule, const Found
         kept = table_.classes()[classes[to[0]]].representative;
         top = table_.nodes()[*kept];
       }
-      found(*top, kept);
+      found(*top, kept, direction.rule);
       return false;
     };
-    Match(table_, rule, visit).run({{from[0], &term}});
+    if (may_match(rule, rule.terms[from[0]], term)) Match(table_, rule, visit).run(from[0], term);
   }
 }
 
@@ -157,10 +207,9 @@ bool RuleMemory::merges(const std::vector<TermNode>& terms,
   for (const Direction& direction : by_operator_[terms[0].op]) {
     const Candidate& rule = rules_[direction.rule];
     if (!direction.forward || rule.left.size() != terms.size()) continue;
-    const std::vector<std::uint32_t> needed = below(rule, rule.right);
-    const Match::Visit visit = [&](const std::vector<ClassId>& bound) {
+    const auto visit = [&](const std::vector<ClassId>& bound) {
       std::vector<ClassId> classes = bound;
-      for (const std::uint32_t i : needed) {
+      for (const std::uint32_t i : direction.needed) {
         const CandidateTerm& part = rule.terms[i];
         if (part.op == nothing) continue;
         TermNode node;
@@ -183,9 +232,7 @@ bool RuleMemory::merges(const std::vector<TermNode>& terms,
       }
       return is_typed(direction.rule, classes);
     };
-    std::vector<std::pair<std::uint32_t, const TermNode*>> roots;
-    for (std::size_t i = 0; i < terms.size(); ++i) roots.emplace_back(rule.left[i], &terms[i]);
-    if (Match(table_, rule, visit).run(roots)) return true;
+    if (Match(table_, rule, visit).run(rule.left, terms)) return true;
   }
   return false;
 }

@@ -16,10 +16,17 @@ class RuleMemory {
 
   void add(Candidate candidate, Substitution rule);
   std::size_t size() const { return rules_.size(); }
+  /// The rule is not applied any more.
+  void drop(std::size_t rule) { dropped_[rule] = 1; }
+  void restore(std::size_t rule) { dropped_[rule] = 0; }
+  bool is_dropped(std::size_t rule) const { return dropped_[rule] != 0; }
 
   /// What a term is equal to: a node that is kept, or one like it that is not.
-  using Found = std::function<void(const TermNode& equal, std::optional<TermNodeId> kept)>;
-  /// Applies the rules from the given one on at the top of the term. Stops where `found` asks.
+  using Found =
+      std::function<void(const TermNode& equal, std::optional<TermNodeId> kept, std::size_t rule)>;
+  /// Applies the rules from the given one on at the top of the term. What is built below the top
+  /// is of smaller cost than the term or the representative of its class, so that what is said to
+  /// be equal rests on rules between smaller terms only.
   void apply(const TermNode& term, std::size_t first_rule, const Found& found) const;
 
   /// Whether a rule with several outputs is known that turns these terms into the outputs of `node`.
@@ -29,14 +36,21 @@ class RuleMemory {
   struct Direction {
     std::size_t rule = 0;
     bool forward = true;
+    std::vector<std::uint32_t> needed;  // terms of the side to build
   };
+  template <typename Visit>
   class Match;
+  bool may_match(const Candidate& rule, const CandidateTerm& top, const TermNode& term) const;
+  std::uint64_t operators_in(ClassId id) const;
 
   static std::size_t count_outputs(const TermTable& table) { return table.set().operators.size(); }
+  bool is_below(TermNodeId id, std::size_t cost) const;
   bool is_typed(std::size_t rule, const std::vector<ClassId>& classes) const;
 
   const TermTable& table_;
+  mutable std::vector<std::pair<std::uint64_t, std::size_t>> operators_;  // members looked at
   std::vector<Candidate> rules_;
+  std::vector<char> dropped_;
   std::vector<Substitution> symbolic_;
   std::vector<std::vector<std::uint32_t>> set_inputs_;  // by rule, by input of the rule
   std::vector<std::vector<Direction>> by_operator_;     // of the top of the side to match

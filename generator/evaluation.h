@@ -9,6 +9,9 @@
 
 namespace lemma::generator {
 
+/// The choice of contents for which what is divided by zero is undefined.
+inline constexpr std::size_t strict_choice = 2;
+
 /// What the evaluator reads of a table.
 struct ClassValues {
   const std::vector<double>* values = nullptr;
@@ -37,7 +40,10 @@ class LaneEvaluator {
 
   void run(std::size_t choice) {
     for (std::size_t k = 0; k < plan_->tape.operands.size(); ++k) gather(k, choice);
-    plan_->tape.run<double, tape_lanes>(registers_.data());
+    // Terms are equal where they are so in both kinds of arithmetic.
+    const bool is_strict = choice == strict_choice;
+    plan_->tape.run<double, tape_lanes>(
+        registers_.data(), is_strict ? Tape::Division::undefined_by_zero : Tape::Division::ieee);
   }
 
   /// For each lane the functional of an output; of one that is undefined everywhere it is NaN.

@@ -34,12 +34,14 @@ void for_pieces(std::size_t begin, std::size_t end, int threads, const Body& bod
   });
 }
 
-/// Runs a piece lane by lane: evaluate(evaluator) is called with full evaluators, and at the end.
-template <typename Evaluate>
-void run_piece(const Piece& piece, LaneEvaluator& evaluator, const Evaluate& evaluate) {
+/// Runs those applications of a piece that are wanted, lane by lane: evaluate(evaluator) is called
+/// with full evaluators, and at the end.
+template <typename Wanted, typename Evaluate>
+void run_piece(const Piece& piece, LaneEvaluator& evaluator, const Wanted& wanted,
+               const Evaluate& evaluate) {
   evaluator.start(*piece.plan);
   piece.for_each([&](const Operands& operands) {
-    if (!evaluator.add(operands)) return;
+    if (!wanted(operands) || !evaluator.add(operands)) return;
     evaluate(evaluator);
     evaluator.clear();
   });
@@ -59,7 +61,8 @@ struct KeptTerms {
 KeptTerms evaluate_to_keep(const Piece& piece, const ClassValues& classes) {
   KeptTerms result;
   LaneEvaluator evaluator(classes);
-  run_piece(piece, evaluator, [&](LaneEvaluator& lanes) {
+  const auto all = [](const Operands&) { return true; };
+  run_piece(piece, evaluator, all, [&](LaneEvaluator& lanes) {
     const std::size_t outputs = piece.plan->tape.outputs.size();
     std::vector<std::size_t> starts;
     for (std::size_t choice = 0; choice < choice_count; ++choice) {
@@ -185,6 +188,9 @@ struct Entry {
   }
 };
 
+/// Set in the two entries of a term whose key lies close to another bucket.
+constexpr std::uint64_t twin = std::uint64_t{1} << 63U;
+
 /// Terms as numbers: plan and output, then operands. Classes are the numbers below 2^32.
 class Packing {
  public:
@@ -200,7 +206,7 @@ class Packing {
       if (classes >= (std::size_t{1} << bits))
         return unsupported("there are too many classes for operators of three operands");
     }
-    if (plans_.size() * 8 >= (1U << 16U) - 16)
+    if (plans_.size() * 8 >= (1U << 15U) - 16)
       return unsupported("there are too many combinations of operators and types");
     return {};
   }
@@ -224,7 +230,7 @@ class Packing {
   };
   Unpacked unpack(std::uint64_t packed) const {
     Unpacked result;
-    const std::uint64_t head = packed >> 48U;
+    const std::uint64_t head = (packed & ~twin) >> 48U;
     result.plan = plans_[head / 8 - 1];
     result.output = static_cast<std::uint32_t>(head % 8);
     const unsigned bits = operand_bits(*result.plan);
@@ -242,10 +248,14 @@ class Packing {
   absl::flat_hash_map<const Plan*, std::size_t> numbers_;
 };
 
-void evaluate_keys(const Piece& piece, const ClassValues& classes, const Packing& packing,
+void evaluate_keys(const Piece& piece, const TermTable& table, const ClassValues& classes,
+                   const Packing& packing,
                    const std::function<void(std::uint64_t, std::uint32_t, double)>& visit) {
   LaneEvaluator evaluator(classes);
-  run_piece(piece, evaluator, [&](LaneEvaluator& lanes) {
+  const auto wanted = [&table](const Operands& operands) {
+    return table.uses_first_inputs(table.inputs_of(operands));
+  };
+  run_piece(piece, evaluator, wanted, [&](LaneEvaluator& lanes) {
     lanes.run(0);
     for (std::uint32_t output = 0; output < piece.plan->tape.outputs.size(); ++output) {
       double functional[tape_lanes];
@@ -298,12 +308,7 @@ class GroupFinder {
     if (parts.size() > 1) table_.statistics_.collisions += parts.size() - 1;
     for (Part& part : parts) {
       if (part.terms.size() + (part.known == nothing ? 0 : 1) < 2) continue;
-      Group group;
-      group.first = part.packed.front();
-      group.equal.known = part.known;
-      group.equal.type = part.type;
-      group.equal.terms = std::move(part.terms);
-      groups.push_back(std::move(group));
+      add_group(part, groups);
     }
   }
 
@@ -315,6 +320,28 @@ class GroupFinder {
     std::vector<TermNode> terms;
     std::vector<std::uint64_t> packed;
   };
+
+  /// Twins are in two buckets; the groups in which they are found are one.
+  void add_group(Part& part, std::vector<Group>& groups) {
+    Group* group = nullptr;
+    for (const std::uint64_t packed : part.packed)
+      if (const auto found = twins_.find(packed); found != twins_.end())
+        group = &groups[found->second];
+    if (group == nullptr) {
+      groups.emplace_back().first = part.packed.front() & ~twin;
+      group = &groups.back();
+      group->equal.type = part.type;
+    }
+    if (part.known != nothing) group->equal.known = part.known;
+    for (std::size_t i = 0; i < part.terms.size(); ++i) {
+      const std::uint64_t packed = part.packed[i];
+      if ((packed & twin) != 0 &&
+          !twins_.try_emplace(packed, static_cast<std::size_t>(group - groups.data())).second)
+        continue;
+      group->first = std::min(group->first, packed & ~twin);
+      group->equal.terms.push_back(part.terms[i]);
+    }
+  }
 
   const double* values(const Part& part) const {
     return part.known != nothing ? table_.values(part.known) : part.values.data();
@@ -344,6 +371,7 @@ class GroupFinder {
   TermTable& table_;
   const Packing& packing_;
   std::size_t cost_;
+  absl::flat_hash_map<std::uint64_t, std::size_t> twins_;  // by packed term: its group
 };
 
 Result<void> TermTable::visit_largest(std::size_t cost, const Options& options,
@@ -361,11 +389,12 @@ Result<void> TermTable::visit_largest(std::size_t cost, const Options& options,
     std::vector<std::vector<Entry>> found(end - begin);
     for_pieces(begin, end, options.threads, [&](std::size_t i) {
       std::vector<Entry>& list = found[i - begin];
-      evaluate_keys(pieces[i], classes, packing,
+      evaluate_keys(pieces[i], *this, classes, packing,
                     [&](std::uint64_t packed, std::uint32_t type, double functional) {
                       const Key key = key_of(type, functional);
-                      list.push_back({key.bucket, packed});
-                      if (key.neighbour != key.bucket) list.push_back({key.neighbour, packed});
+                      const bool close = key.neighbour != key.bucket;
+                      list.push_back({key.bucket, packed | (close ? twin : 0)});
+                      if (close) list.push_back({key.neighbour, packed | twin});
                     });
     });
     for (std::vector<Entry>& list : found) {

@@ -30,6 +30,11 @@ std::string_view without_comment(std::string_view line) {
   return line;
 }
 
+/// Nothing but a comment.
+bool is_comment(std::string_view line) {
+  return !words_of(line).empty() && words_of(without_comment(line)).empty();
+}
+
 bool is_indented(std::string_view line) { return line.starts_with(' ') || line.starts_with('\t'); }
 
 /// Replaces a variable by an expression, everywhere inside.
@@ -41,9 +46,26 @@ void replace(RuleExpression& expression, const std::string& name, const RuleExpr
   for (RuleExpression& argument : expression.arguments) replace(argument, name, value);
 }
 
+/// n + n as 2*n, which can be solved for n. Expressions that are no sizes are left alone.
+void collect_terms(RuleExpression& expression) {
+  RuleBindings symbols;
+  detail::for_each_expression(expression, [&symbols](const RuleExpression& e) {
+    if (e.kind == RuleExpression::Kind::variable)
+      symbols.dimensions[e.name] = Dimension::symbol(e.name);
+  });
+  const auto size = evaluate_dimension(expression, symbols);
+  if (!size) return;
+  if (auto collected = parse_rule_expression(size->text())) expression = std::move(*collected);
+}
+
 void replace(Substitution& rule, const std::string& name, const RuleExpression& value) {
-  for (RuleInput& input : rule.inputs)
-    for (RuleExpression& size : input.shape) replace(size, name, value);
+  for (RuleInput& input : rule.inputs) {
+    for (RuleExpression& size : input.shape) {
+      if (size.kind == RuleExpression::Kind::splice) continue;
+      replace(size, name, value);
+      collect_terms(size);
+    }
+  }
   for (RuleTerm& term : rule.terms)
     for (auto& [attribute, expression] : term.attributes) replace(expression, name, value);
   for (RuleCondition& condition : rule.conditions)
@@ -79,6 +101,8 @@ class SetParser {
     if (set_.name.empty()) return error("there is no line 'set NAME'");
     if (set_.inputs.empty()) return error("there is no input");
     if (set_.operators.empty()) return error("there is no operator");
+    if (set_.inputs.size() > most_inputs)
+      return error(fmt::format("there are more than {} inputs", most_inputs));
     return std::move(set_);
   }
 
@@ -146,6 +170,10 @@ class SetParser {
     for (auto name = words.begin() + 1; name != colon; ++name) {
       for (const SetInput& other : set_.inputs)
         if (other.name == *name) return error(fmt::format("'{}' is already an input", *name));
+      const std::string use =
+          fmt::format("rule use\n  {} : [n]\n  Relu({}) => {}", *name, *name, *name);
+      if (!parse_substitutions(use, ""))
+        return error(fmt::format("'{}' cannot be the name of an input", *name));
       set_.inputs.push_back({std::string(*name), sizes, words[0] == "weight"});
     }
     return {};
@@ -174,9 +202,10 @@ class SetParser {
     }
     std::string result;
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      const bool rule_ends = i + 1 == lines.size() ||
-                             words_of(without_comment(lines[i + 1])).empty() ||
-                             !is_indented(lines[i + 1]);
+      std::size_t next = i + 1;
+      while (next < lines.size() && is_comment(lines[next])) ++next;
+      const bool rule_ends =
+          next == lines.size() || !is_indented(lines[next]) || words_of(lines[next]).empty();
       const std::string_view line = without_comment(lines[i]);
       if (rule_ends && is_indented(line) && !words_of(line).empty())
         result += fmt::format("{} = {}", line, line);
@@ -201,6 +230,10 @@ class SetParser {
     if (rule.inputs.size() > most_operands)
       return error(fmt::format("'{}' has {} operands, at most {} are enumerated", rule.name,
                                rule.inputs.size(), most_operands));
+    for (const RuleParameter& parameter : rule.parameters)
+      if (parameter.range != RuleParameter::Range::dimension)
+        return error(
+            fmt::format("'{}': the parameter '{}' is no dimension", rule.name, parameter.name));
     SetOperator result;
     result.name = rule.name;
     result.commutative = is_commutative(rule);

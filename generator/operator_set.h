@@ -49,6 +49,7 @@ struct OperatorSet {
 };
 
 inline constexpr std::size_t most_operands = 3;
+inline constexpr std::size_t most_inputs = 60;
 
 /// Errors are "file:line: what is wrong".
 Result<OperatorSet> parse_operator_set(std::string_view text, std::string_view file);

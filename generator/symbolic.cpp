@@ -115,11 +115,12 @@ class Symbols {
   Symbols(const TermTable& table, const Candidate& candidate, bool as_enumerated, Choices& choices)
       : table_(table), candidate_(candidate), as_enumerated_(as_enumerated), choices_(choices) {}
 
-  bool solve(const Merges& merges) {
+  /// `order` holds all terms, operands first: what is known early helps with what comes later.
+  bool solve(const Merges& merges, const std::vector<std::uint32_t>& order) {
     for (const auto& [a, b] : merges)
       if (!equations_.unify(Dimension::symbol(a), Dimension::symbol(b))) return false;
     shapes_.resize(candidate_.terms.size());
-    for (std::uint32_t i = 0; i < candidate_.terms.size(); ++i)
+    for (const std::uint32_t i : order)
       if (!add_term(i)) return false;
     for (std::size_t i = 0; i < candidate_.left.size(); ++i) {
       const Shape &left = shapes_[candidate_.left[i]], &right = shapes_[candidate_.right[i]];
@@ -316,8 +317,8 @@ class RuleWriter {
   /// As the claim in both directions, or in the one in which all variables are bound.
   Result<Substitution> in_directions() {
     detail::number_terms(rule_);
-    rule_.bidirectional = true;
-    if (detail::check_substitution(rule_)) return std::move(rule_);
+    rule_.bidirectional = !is_input(rule_.left) && !is_input(rule_.right);
+    if (rule_.bidirectional && detail::check_substitution(rule_)) return std::move(rule_);
     rule_.bidirectional = false;
     if (is_input(rule_.left) || !detail::check_substitution(rule_)) {
       std::swap(rule_.left, rule_.right);
@@ -453,28 +454,62 @@ Merges equal_sizes(const TermTable& table, const Candidate& candidate) {
   return result;
 }
 
+/// Whether a size of the rule is a difference.
+bool subtracts(const Substitution& rule) {
+  bool result = false;
+  const auto look = [&result](const RuleExpression& expression) {
+    detail::for_each_expression(expression, [&result](const RuleExpression& e) {
+      result = result || e.kind == Kind::subtract;
+    });
+  };
+  for (const RuleInput& input : rule.inputs)
+    for (const RuleExpression& size : input.shape) look(size);
+  for (const RuleTerm& term : rule.terms)
+    for (const auto& [attribute, value] : term.attributes) look(value);
+  return result;
+}
+
 class RuleMaker {
  public:
   RuleMaker(const TermTable& table, const Candidate& candidate, const std::string& name)
       : table_(table), candidate_(candidate), name_(name) {}
 
   tl::expected<SymbolicRule, SymbolicFailure> make() {
-    if (attempt(Generality::free, {})) return std::move(result_);
     const Merges pairs = equal_sizes(table_, candidate_);
-    for (const auto& pair : pairs)
-      if (attempt(Generality::equal_sizes, {pair})) return std::move(result_);
-    if (attempt(Generality::as_enumerated, {})) return std::move(result_);
-    if (attempt(Generality::all_equal, pairs)) return std::move(result_);
+    for (const bool may_subtract : {false, true}) {
+      if (may_subtract && !subtracted_) break;
+      may_subtract_ = may_subtract;
+      if (attempt(Generality::free, {})) return std::move(result_);
+      for (const auto& pair : pairs)
+        if (attempt(Generality::equal_sizes, {pair})) return std::move(result_);
+      if (attempt(Generality::as_enumerated, {})) return std::move(result_);
+      if (attempt(Generality::all_equal, pairs)) return std::move(result_);
+    }
     return tl::unexpected(failure_);
   }
 
  private:
   bool attempt(Generality generality, const Merges& merges) {
+    for (const auto* first : {&candidate_.left, &candidate_.right})
+      if (attempt(generality, merges, terms_from(*first))) return true;
+    return false;
+  }
+
+  /// All terms, those of one side first.
+  std::vector<std::uint32_t> terms_from(const std::vector<std::uint32_t>& side) const {
+    std::vector<std::uint32_t> order = below(candidate_, side);
+    for (std::uint32_t i = 0; i < candidate_.terms.size(); ++i)
+      if (std::find(order.begin(), order.end(), i) == order.end()) order.push_back(i);
+    return order;
+  }
+
+  bool attempt(Generality generality, const Merges& merges,
+               const std::vector<std::uint32_t>& order) {
     const bool enumerated = generality >= Generality::as_enumerated;
     Choices choices;
     for (int tries = 0; tries < 32; ++tries) {
       Symbols symbols(table_, candidate_, enumerated, choices);
-      if (!symbols.solve(merges)) {
+      if (!symbols.solve(merges, order)) {
         if (failure_.reason.empty()) failure_.reason = "its sizes cannot be unified";
       } else if (holds(symbols)) {
         result_.generality = generality;
@@ -491,10 +526,18 @@ class RuleMaker {
       if (failure_.reason.empty()) failure_.reason = rule.error().message;
       return false;
     }
+    if (!may_subtract_ && subtracts(*rule)) {
+      subtracted_ = true;
+      return false;
+    }
     std::string written = text(*rule);
     if (std::find(tried_.begin(), tried_.end(), written) != tried_.end()) return false;
-    const CheckResult check = check_at_other_sizes(*rule, 1);
+    CheckResult check = check_at_other_sizes(*rule, 1);
     tried_.push_back(std::move(written));
+    if (check.backward) {
+      rule->bidirectional = false;
+      check = check_at_other_sizes(*rule, 1);
+    }
     if (check.instances == 0) {
       if (failure_.reason.empty()) failure_.reason = "no other sizes could be evaluated";
       return false;
@@ -513,6 +556,8 @@ class RuleMaker {
   SymbolicRule result_;
   SymbolicFailure failure_;
   std::vector<std::string> tried_;
+  /// Sizes that are differences fit few tensors; without them there may be a rule that says more.
+  bool may_subtract_ = false, subtracted_ = false;
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ namespace lemma::generator {
 struct CheckResult {
   std::size_t instances = 0;   // that could be evaluated
   std::string counterexample;  // empty: it holds on them
+  bool backward = false;       // the counterexample is one to the claim from right to left
 };
 
 /// Evaluates a rule without groups at sizes chosen at random.

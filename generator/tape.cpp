@@ -428,6 +428,9 @@ class GraphUnroller {
 // ---- Running ----------------------------------------------------------------------------------
 
 template <typename Real>
+constexpr Real undefined = std::numeric_limits<Real>::quiet_NaN();
+
+template <typename Real>
 Real apply(ScalarFunction function, Real x) {
   switch (function) {
     case ScalarFunction::none: return x;
@@ -458,6 +461,11 @@ Real apply(ScalarFunction function, Real x) {
     case ScalarFunction::is_infinite: return std::isinf(x) ? Real(1) : Real(0);
   }
   return x;
+}
+
+/// Undefined at zero, where IEEE arithmetic has infinities.
+bool has_pole(ScalarFunction function) {
+  return function == ScalarFunction::log || function == ScalarFunction::reciprocal;
 }
 
 template <typename Real>
@@ -502,7 +510,8 @@ void dot(const Tape& tape, const TapeInstruction& at, Real* r) {
 }  // namespace
 
 template <typename Real, std::size_t lanes>
-void Tape::run(Real* r) const {
+void Tape::run(Real* r, Division division) const {
+  const bool is_strict = division == Division::undefined_by_zero;
   for (const auto& [place, value] : constants)
     for (std::size_t i = 0; i < lanes; ++i) r[place * lanes + i] = static_cast<Real>(value);
   for (const TapeInstruction& at : code) {
@@ -512,7 +521,12 @@ void Tape::run(Real* r) const {
       case Code::add: each<lanes>(out, a, b, [](Real x, Real y) { return x + y; }); break;
       case Code::subtract: each<lanes>(out, a, b, [](Real x, Real y) { return x - y; }); break;
       case Code::multiply: each<lanes>(out, a, b, [](Real x, Real y) { return x * y; }); break;
-      case Code::divide: each<lanes>(out, a, b, [](Real x, Real y) { return x / y; }); break;
+      case Code::divide:
+        if (is_strict)
+          each<lanes>(out, a, b, [](Real x, Real y) { return y == 0 ? undefined<Real> : x / y; });
+        else
+          each<lanes>(out, a, b, [](Real x, Real y) { return x / y; });
+        break;
       case Code::power:
         each<lanes>(out, a, b, [](Real x, Real y) { return std::pow(x, y); });
         break;
@@ -532,6 +546,8 @@ void Tape::run(Real* r) const {
         break;
       case Code::function:
         for (std::size_t i = 0; i < lanes; ++i) out[i] = apply(at.function, a[i]);
+        if (is_strict && has_pole(at.function))
+          for (std::size_t i = 0; i < lanes; ++i) out[i] = a[i] == 0 ? undefined<Real> : out[i];
         break;
       case Code::sum: fold<lanes>(*this, at, r, [](Real x, Real y) { return x + y; }); break;
       case Code::product: fold<lanes>(*this, at, r, [](Real x, Real y) { return x * y; }); break;
@@ -542,9 +558,9 @@ void Tape::run(Real* r) const {
   }
 }
 
-template void Tape::run<double, tape_lanes>(double*) const;
-template void Tape::run<double, 1>(double*) const;
-template void Tape::run<long double, 1>(long double*) const;
+template void Tape::run<double, tape_lanes>(double*, Division) const;
+template void Tape::run<double, 1>(double*, Division) const;
+template void Tape::run<long double, 1>(long double*, Division) const;
 
 Result<Tape> make_tape(const Graph& graph) {
   LEMMA_ASSIGN_OR_RETURN(const Graph expanded, expand_composites(graph));
@@ -552,11 +568,12 @@ Result<Tape> make_tape(const Graph& graph) {
 }
 
 std::vector<std::vector<long double>> run_once(const Tape& tape,
-                                               std::span<const std::vector<long double>> inputs) {
+                                               std::span<const std::vector<long double>> inputs,
+                                               Tape::Division division) {
   std::vector<long double> registers(tape.register_count);
   for (std::size_t i = 0; i < tape.operands.size(); ++i)
     std::copy(inputs[i].begin(), inputs[i].end(), registers.begin() + tape.operands[i]);
-  tape.run<long double, 1>(registers.data());
+  tape.run<long double, 1>(registers.data(), division);
   std::vector<std::vector<long double>> result;
   for (const std::vector<Register>& output : tape.outputs) {
     std::vector<long double>& values = result.emplace_back();

@@ -8,7 +8,8 @@
 //
 // Arithmetic is that of `Real`. A double holds integers up to 2^53 exactly, so that sums, products,
 // maxima and comparisons of small integers are exact and relu and max mean what they say.
-// NaN marks elements that are undefined over the reals (logarithms, roots, division by zero).
+// NaN marks elements that are undefined over the reals (logarithms and roots of negative numbers).
+// What is divided by zero is undefined as well; or, on request, infinite as in IEEE arithmetic.
 
 #include <cstdint>
 #include <span>
@@ -59,9 +60,10 @@ struct Tape {
   std::uint32_t register_count = 0;
   std::vector<std::vector<Register>> outputs;  // by output of the graph, by element
 
+  enum class Division : std::uint8_t { undefined_by_zero, ieee };
   /// Fills `registers` (register_count groups of `lanes` numbers); those of the operands are there.
   template <typename Real, std::size_t lanes>
-  void run(Real* registers) const;
+  void run(Real* registers, Division division = Division::ieee) const;
 };
 
 /// The graph's inputs are the operands, in order; shapes are constant, and types real. An error says
@@ -72,6 +74,7 @@ inline constexpr std::size_t tape_lanes = 16;
 
 /// All outputs for given contents of the inputs, in the precision of long double.
 std::vector<std::vector<long double>> run_once(const Tape& tape,
-                                               std::span<const std::vector<long double>> inputs);
+                                               std::span<const std::vector<long double>> inputs,
+                                               Tape::Division division = Tape::Division::ieee);
 
 }  // namespace lemma::generator

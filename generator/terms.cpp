@@ -16,16 +16,22 @@ constexpr double tolerance = 0x1p-30;      // of equal elements, relative
 constexpr unsigned dropped_bits = 14;      // of the functional
 constexpr std::uint64_t close = 1U << 10;  // to the next bucket, in units of the last digit
 
-/// A multiple of 1/16 between -2.5 and 2.5, but not 0: products of a few have few digits.
-double content(std::uint64_t seed, std::size_t input, std::size_t element) {
-  const std::uint64_t word = interpreter::random_word(seed, input, element);
-  const auto magnitude = static_cast<double>(1 + word % 40) / 16;
-  return (word >> 32U) % 2 == 0 ? magnitude : -magnitude;
+/// A multiple of 1/64 between -10 and 10: products of a few have few digits. Zero is among them, so
+/// that what divides by an input is not taken to be defined everywhere. The second choice is
+/// positive, so that roots and logarithms are defined; in the last one an input has one sign, so
+/// that the maximum of many is not always positive.
+double content(std::uint64_t seed, std::size_t choice, std::size_t input, std::size_t element) {
+  const std::uint64_t word = interpreter::random_word(seed, input, element * choices + choice);
+  const double scale = choice < 2 ? 1.0 / 16 : (choice == 2 ? 1.0 / 4 : 1.0 / 64);
+  const auto magnitude = static_cast<double>(choice == 1 ? 1 + word % 40 : word % 41) * scale;
+  const std::uint64_t sign =
+      choice == 3 ? interpreter::random_word(seed, input, 1U << 30U) : word >> 32U;
+  return choice == 1 || sign % 2 == 0 ? magnitude : -magnitude;
 }
 
 bool are_close(double a, double b) {
   if (a == b) return true;
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  if (!std::isfinite(a) || !std::isfinite(b)) return std::isnan(a) && std::isnan(b);
   return std::abs(a - b) <= tolerance * std::max({1.0, std::abs(a), std::abs(b)});
 }
 
@@ -44,14 +50,34 @@ TermTable::TermTable(const OperatorSet& set, std::uint64_t seed) : set_(set) {
   add_inputs(seed);
 }
 
+/// Inputs that can be exchanged get neighbouring bits.
+void TermTable::number_inputs() {
+  input_bits_.resize(set_.inputs.size());
+  unsigned next = 0;
+  for (std::size_t i = 0; i < set_.inputs.size(); ++i) {
+    const auto is_alike = [&](std::size_t j) {
+      return set_.inputs[j].sizes == set_.inputs[i].sizes &&
+             set_.inputs[j].weight == set_.inputs[i].weight;
+    };
+    bool is_first = true;
+    for (std::size_t j = 0; j < i; ++j) is_first = is_first && !is_alike(j);
+    if (!is_first) continue;
+    const unsigned begin = next;
+    for (std::size_t j = i; j < set_.inputs.size(); ++j)
+      if (is_alike(j)) input_bits_[j] = next++;
+    alike_.emplace_back(begin, (std::uint64_t{1} << (next - begin)) - 1);
+  }
+}
+
 void TermTable::add_inputs(std::uint64_t seed) {
+  number_inputs();
   for (std::size_t i = 0; i < set_.inputs.size(); ++i) {
     const std::uint32_t type = type_of(set_.inputs[i].sizes);
     const std::size_t size = sizes_[type];
     std::vector<double> contents;
     double functional = 1;
     for (std::size_t e = 0; e < choices * size; ++e) {
-      contents.push_back(content(seed, i, e));
+      contents.push_back(content(seed, e / size, i, e % size));
       if (e < size) functional += weights_[e] * (contents[e] + 2 * std::abs(contents[e]));
     }
     TermNode node;
@@ -112,7 +138,10 @@ ClassId TermTable::insert(TermNode node, std::uint32_t type, const Key& key, con
     classes_[id].members.push_back(node_id);
     return id;
   }
-  classes_.push_back({type, node_id, node.cost, {node_id}});
+  const std::uint64_t inputs = node.op == nothing
+                                   ? std::uint64_t{1} << input_bits_[node.operands[0]]
+                                   : inputs_of(node.operands);
+  classes_.push_back({type, node_id, node.cost, inputs, {node_id}});
   offsets_.push_back(values_.size());
   values_.insert(values_.end(), values, values + choices * sizes_[type]);
   const auto [bucket, is_new] = buckets_.try_emplace(key.bucket, id);

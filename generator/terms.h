@@ -16,11 +16,13 @@
 // which operators of three operands share between the first two only, is congruent to one that was
 // evaluated.
 //
-// Fingerprints. Inputs are dyadic fractions of either sign, chosen at random; values are computed by
+// Fingerprints. Inputs are dyadic fractions chosen at random, four times: of either sign, positive
+// ones, larger ones, and small ones of one sign for each input. Division by zero is infinite for three of the
+// choices, as in the interpreter, and undefined for the other one. Values are computed by
 // tapes (generator/tape.h), in doubles, in which sums, products, maxima and comparisons of such
 // numbers are exact. The key of a value is a positive linear functional, which rounding errors change
 // in the last digits only; keys are equal within 2^-42, the neighbouring bucket is asked where a
-// key lies close to it. A hit is followed by a comparison of all elements, for two independent
+// key lies close to it. A hit is followed by a comparison of all elements, for all four
 // choices of the inputs. What survives is a candidate, which is checked again for other sizes
 // (generator/symbolic.h).
 
@@ -62,6 +64,7 @@ struct TermClass {
   std::uint32_t type = 0;
   TermNodeId representative = 0;
   std::uint8_t cost = 0;
+  std::uint64_t inputs = 0;         // of the representative, a bit each
   std::vector<TermNodeId> members;  // all nodes, the representative first
 };
 
@@ -91,7 +94,7 @@ struct EqualTerms {
 /// Whether values are equal up to rounding.
 bool equal_values(const double* a, const double* b, std::size_t count);
 /// How many independent choices of the inputs' contents there are.
-inline constexpr std::size_t choice_count = 2;
+inline constexpr std::size_t choice_count = 4;
 
 class TermTable {
  public:
@@ -118,6 +121,23 @@ class TermTable {
   Result<void> visit_largest(std::size_t cost, const Options& options,
                              const std::function<void(EqualTerms)>& visit);
 
+  /// Inputs that operands of these classes have, a bit each.
+  std::uint64_t inputs_of(const Operands& operands) const {
+    std::uint64_t result = 0;
+    for (std::size_t i = 0; i < most_operands && operands[i] != nothing; ++i)
+      result |= classes_[operands[i]].inputs;
+    return result;
+  }
+  /// Whether of inputs of one shape the first ones are used. Any term becomes such a one by renaming
+  /// inputs, and equal terms together do; so it is enough to look at these for equalities.
+  bool uses_first_inputs(std::uint64_t inputs) const {
+    for (const auto& [shift, mask] : alike_) {
+      const std::uint64_t used = (inputs >> shift) & mask;
+      if ((used & (used + 1)) != 0) return false;
+    }
+    return true;
+  }
+
   /// A node among those kept.
   std::optional<TermNodeId> find(std::uint32_t op, std::uint32_t output,
                                  std::array<ClassId, most_operands> operands) const;
@@ -135,6 +155,7 @@ class TermTable {
     std::uint64_t neighbour = 0;  // the same as bucket, unless the key lies close to another one
   };
 
+  void number_inputs();
   void add_inputs(std::uint64_t seed);
   std::uint32_t type_of(const std::vector<std::int64_t>& sizes);
   Result<std::optional<Plan>> make_plan(std::uint32_t op,
@@ -158,7 +179,9 @@ class TermTable {
   absl::flat_hash_map<std::array<std::uint32_t, 5>, TermNodeId> interned_;
   absl::flat_hash_map<std::array<std::uint32_t, 4>, std::uint32_t> applications_;
   absl::flat_hash_map<std::array<std::uint32_t, 4>, std::unique_ptr<Plan>> plans_;
-  std::vector<double> weights_;  // of the functional, by element
+  std::vector<unsigned> input_bits_;                       // by input
+  std::vector<std::pair<unsigned, std::uint64_t>> alike_;  // bits of inputs of one shape
+  std::vector<double> weights_;                            // of the functional, by element
   TermStatistics statistics_;
 };
 

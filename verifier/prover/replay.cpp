@@ -1,6 +1,8 @@
 #include "verifier/prover/replay.h"
 
 #include <map>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 #include <z3++.h>
@@ -93,8 +95,37 @@ class GroundTerms {
   std::map<std::uint32_t, z3::expr> terms_;
 };
 
+/// What Z3 is told, up to names: cases of a rule that differ in sizes and numbers of axes tell it the
+/// same.
+std::string problem_text(const Graph& graph, const std::vector<Equation>& equations,
+                         const std::vector<Goal>& goals) {
+  std::string result;
+  const auto put = [&result](std::uint32_t number) {
+    result.append(reinterpret_cast<const char*>(&number), sizeof number);
+  };
+  std::map<std::string, std::uint32_t> operators;
+  for (const Node& node : graph.nodes()) {
+    const bool operation = node.kind == NodeKind::operation;
+    const std::string meaning =
+        operation ? fmt::format("{} {}", record(node.op).name, text(node.attributes)) : "";
+    put(operation ? operators.try_emplace(meaning, operators.size() + 1).first->second : 0);
+    put(node.output_count);
+    put(static_cast<std::uint32_t>(node.inputs.size()));
+    for (const ValueId input : node.inputs) put(input.v);
+  }
+  for (const Equation& equation : equations) put(equation.left.v), put(equation.right.v);
+  put(static_cast<std::uint32_t>(goals.size()));
+  for (const Goal& goal : goals) put(goal.left.v), put(goal.right.v);
+  return result;
+}
+
 Result<void> refute_difference(const Graph& graph, const std::vector<Equation>& equations,
                                const std::vector<Goal>& goals) {
+  // Most cases of a rule pose the problem that was refuted for the case before.
+  constexpr std::size_t most_known = 2000;
+  thread_local std::set<std::string> refuted;
+  std::string problem = problem_text(graph, equations, goals);
+  if (refuted.contains(problem)) return {};
   z3::context context;
   z3::solver solver(context, "QF_UF");
   z3::params parameters(context);
@@ -108,7 +139,10 @@ Result<void> refute_difference(const Graph& graph, const std::vector<Equation>& 
   for (const Goal& goal : goals) differences.push_back(terms[goal.left] != terms[goal.right]);
   solver.add(z3::mk_or(differences));
   switch (solver.check()) {
-    case z3::unsat: return {};
+    case z3::unsat:
+      if (refuted.size() >= most_known) refuted.clear();
+      refuted.insert(std::move(problem));
+      return {};
     case z3::sat: return internal_error("Z3 finds that the goal does not follow from the steps");
     case z3::unknown: break;
   }

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""`lemma rules build`: the same bytes for any number of threads, and after being killed.
+
+The job is killed with SIGKILL at 20 random moments, started again each time, and its result compared
+with that of a job that was left alone. A damaged journal is used as far as it is good.
+"""
+import argparse
+import json
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def contents(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def command(lemma, work, output, threads, extra=()):
+    return [lemma, "rules", "build", "--candidates", str(HERE / "candidates.rules"), "--set", "test",
+            "-o", str(output), "--work", str(work), "--threads", str(threads), "--json", *extra]
+
+
+def run(lemma, work, output, threads=2):
+    done = subprocess.run(command(lemma, work, output, threads), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def check_figures(figures):
+    assert figures["candidates"] == 29, figures
+    assert figures["refuted"] == 1, figures
+    assert figures["proved"] + figures["refuted"] + figures["unknown"] == 29, figures
+    assert figures["unknown"] <= 2, figures
+    assert figures["rules"] >= 20 and figures["peak_rss_bytes"] > 0, figures
+    for key in ("graphs", "classes", "cpu_seconds"):
+        assert key in figures, figures
+
+
+def check_rules(folder):
+    """What the machine has to find."""
+    text = "".join(p.read_text() for p in sorted((folder / "substitutions").glob("*.rules")))
+    for wanted in (
+            # any permutation
+            "Relu(Transpose{perm=p1}(x1)) = Transpose{perm=p1}(Relu(x1))",
+            # any axis, any sizes
+            "Concat{axis=len(A)}(Relu(x1), Relu(x2)) = Relu(Concat{axis=len(A)}(x1, x2))",
+            # strides, pads, dilations, groups, spatial axes
+            "Add(Conv{dilations=p1, group=n2, pads=p2, strides=p3}(x1, x2), "
+            "Conv{dilations=p1, group=n2, pads=p2, strides=p3}(x3, x2)) = "
+            "Conv{dilations=p1, group=n2, pads=p2, strides=p3}(Add(x1, x3), x2)",
+            # two outputs, composed of rules with one: merged projections
+            "MatMul(x1, x2) & MatMul(x1, x3) => t1#0 & t1#1"):
+        assert wanted in text, f"not found: {wanted}\n{text}"
+    marks = (folder / "substitutions.derived").read_text()
+    assert " from " in marks and ": " in marks, marks
+
+
+def check_loads(lemma, folder):
+    done = subprocess.run([lemma, "rules", "list", "--rules", str(folder), "--json"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    names = {rule["name"] for rule in json.loads(done.stdout)["rules"]}
+    certificates = {p.stem for p in (folder / "certificates").glob("*.certificate")}
+    assert names == certificates, names ^ certificates
+
+
+def check_kills(lemma, scratch, expected, seconds):
+    chance = random.Random(20)
+    work, output = scratch / "killed.work", scratch / "killed"
+    hits = 0
+    while hits < 20:
+        job = subprocess.Popen(command(lemma, work, output, 2), stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+        try:
+            job.wait(timeout=chance.uniform(0.0, 0.6 * seconds))
+            assert contents(output) == expected, f"other bytes after {hits} kills"
+            shutil.rmtree(work)
+            shutil.rmtree(output)
+            continue
+        except subprocess.TimeoutExpired:
+            job.send_signal(signal.SIGKILL)
+            hits += 1
+        job.wait()
+        journal = work / "test.journal"
+        if journal.exists() and chance.random() < 0.3:  # a torn last line
+            data = journal.read_bytes()
+            journal.write_bytes(data[:max(0, len(data) - chance.randrange(1, 200))])
+    run(lemma, work, output)
+    assert contents(output) == expected, "other bytes after kills"
+
+
+def check_damaged_journal(lemma, scratch, expected):
+    work, output = scratch / "whole.work", scratch / "damaged"
+    journal = work / "test.journal"
+    data = bytearray(journal.read_bytes())
+    data[len(data) // 2] ^= 1
+    journal.write_bytes(bytes(data) + b"0123 torn")
+    run(lemma, work, output)
+    assert contents(output) == expected, "other bytes with a damaged journal"
+
+
+def check_interruption(lemma, scratch):
+    """Ctrl-C ends the job at once, with a code of its own; nothing is written."""
+    work, output = scratch / "interrupted.work", scratch / "interrupted"
+    job = subprocess.Popen(command(lemma, work, output, 2), stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True)
+    while not (work / "test.journal").exists() and job.poll() is None:
+        time.sleep(0.01)
+    time.sleep(0.05)
+    job.send_signal(signal.SIGINT)
+    _, errors = job.communicate(timeout=30)
+    assert job.returncode == 3, (job.returncode, errors)
+    assert "interrupted" in errors, errors
+    assert not output.exists()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lemma", required=True)
+    lemma = parser.parse_args().lemma
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        begin = time.monotonic()
+        figures = run(lemma, scratch / "whole.work", scratch / "whole")
+        seconds = time.monotonic() - begin
+        check_figures(figures)
+        check_rules(scratch / "whole")
+        check_loads(lemma, scratch / "whole")
+        expected = contents(scratch / "whole")
+        run(lemma, scratch / "one.work", scratch / "one", threads=1)
+        assert contents(scratch / "one") == expected, "other bytes with one thread"
+        check_interruption(lemma, scratch)
+        check_kills(lemma, scratch, expected, seconds)
+        check_damaged_journal(lemma, scratch, expected)
+    print(f"identical bytes after 20 kills of a job of {seconds:.1f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

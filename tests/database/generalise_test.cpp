@@ -1,0 +1,116 @@
+// A concrete instance of a shipped rule is made general again, until the rule follows from it.
+
+#include "database/generalise.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "database/derivation.h"
+#include "database/parallel.h"
+#include "ir/rule_database.h"
+#include "tests/database/concrete.h"
+#include "verifier/verify_database.h"
+
+namespace lemma::database {
+namespace {
+
+const verifier::AxiomSet& axioms() {
+  static const auto loaded = verifier::load_axioms("rules");
+  return loaded->set;
+}
+
+std::vector<Substitution> shipped() {
+  auto rules = read_substitutions("rules/substitutions", ".rules");
+  EXPECT_TRUE(rules);
+  return *rules;
+}
+
+struct Attempt {
+  std::string outcome;  // "covered", "instance", "unproved", "narrower"
+  std::string general;  // what it became
+};
+
+Attempt generalise_instance(const Substitution& rule, const DerivationRules& commutativity) {
+  const auto one = typical_case(rule);
+  const auto instance = one ? concrete_instance(rule, *one, 2) : std::nullopt;
+  if (!instance) return {"no instance", ""};
+  const Generalised found = generalise(*instance, axioms());
+  if (found.rules.empty()) return {"unproved", verifier::text(found.verdict) + text(*instance)};
+  DerivationRules rules = commutativity;
+  std::string general;
+  for (const GeneralRule& one_rule : found.rules) {
+    general += text(one_rule.rule);
+    Substitution wide = one_rule.rule;
+    for (RuleGroup& group : wide.groups) group.maximum = 8;
+    rules.add(wide);
+  }
+  const Derivation derivation = derive(rule, rules, Start::both_sides);
+  return {derivation.derivable ? "covered" : "narrower", general + derivation.stopped};
+}
+
+/// What no step of generalisation expresses.
+const std::set<std::string> narrower = {
+    "fold_pad_into_conv",     "fold_pad_into_biased_conv",
+    "pad_of_pad_in_two_axes",                  // sums of elements
+    "clip_of_relu",           "relu_of_clip",  // order of reals
+    "unsqueeze_as_reshape",   "unsqueeze_two_as_reshape",
+    "squeeze_as_reshape",  // places between
+    "squeeze_two_as_reshape", "flatten_as_reshape",
+    "squeeze_of_unsqueeze",  // axes
+};
+/// Shapes that must have as many elements as others have no instance with symbols alone.
+const std::set<std::string> without_instance = {"reshape_of_reshape", "relu_of_reshape",
+                                                "add_of_reshapes", "scalar_times_reshape"};
+
+TEST(Generalise, shipped_rules_come_back_from_an_instance) {
+  const std::vector<Substitution> rules = shipped();
+  std::vector<Attempt> attempts(rules.size());
+  Pool pool(0);
+  ASSERT_TRUE(pool.for_each(rules.size(), [&](std::size_t i) -> Result<void> {
+    attempts[i] = generalise_instance(rules[i], {});
+    return {};
+  }));
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    const std::string expected = without_instance.contains(rules[i].name) ? "no instance"
+                                 : narrower.contains(rules[i].name)       ? "narrower"
+                                                                          : "covered";
+    EXPECT_EQ(attempts[i].outcome, expected) << rules[i].name << "\n" << attempts[i].general;
+  }
+}
+
+Generalised from_text(const std::string& rule) {
+  const auto parsed = parse_substitutions(rule, "test");
+  EXPECT_TRUE(parsed) << parsed.error().message;
+  return generalise(*normal_form(parsed->front()), axioms());
+}
+
+TEST(Generalise, a_false_candidate_is_refuted) {
+  const Generalised found =
+      from_text("rule r\n  x : [n, n]\n  Transpose{perm=[1, 0]}(MatMul(x, x)) = MatMul(x, x)\n");
+  EXPECT_TRUE(found.rules.empty());
+  EXPECT_TRUE(verifier::is_refuted(found.verdict)) << verifier::text(found.verdict);
+}
+
+TEST(Generalise, sizes_that_were_equal_by_chance_are_told_apart) {
+  const Generalised found = from_text(
+      "rule r\n  x : [n, n]\n  y : [n, n]\n  z : [n, n]\n"
+      "  MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z))\n");
+  ASSERT_FALSE(found.rules.empty());
+  EXPECT_EQ(claim_text(found.rules[0].rule),
+            "  x1 : [A.., n1, n2]\n  x2 : [B.., n2, n3]\n  x3 : [C.., n3, n4]\n"
+            "  group A : 0..2\n  group B : 0..2\n  group C : 0..2\n"
+            "  MatMul(MatMul(x1, x2), x3) = MatMul(x1, MatMul(x2, x3))\n");
+}
+
+TEST(Generalise, uses_of_one_input_become_uses_of_two) {
+  const Generalised found = from_text(
+      "rule r\n  x : [m, n]\n  w : [n, p]\n"
+      "  Add(MatMul(x, w), MatMul(x, w)) = MatMul(Add(x, x), w)\n");
+  ASSERT_FALSE(found.rules.empty());
+  EXPECT_EQ(found.rules[0].rule.inputs.size(), 3) << text(found.rules[0].rule);
+}
+
+}  // namespace
+}  // namespace lemma::database

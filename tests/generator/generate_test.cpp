@@ -1,0 +1,256 @@
+#include "generator/generate.h"
+
+#include <set>
+
+#include "generator/terms.h"
+#include "ir/interpreter/compare.h"
+#include "ir/interpreter/random.h"
+#include "ir/interpreter/run.h"
+#include "ir/substitution_use.h"
+#include "tests/generator/helpers.h"
+
+namespace lemma::generator {
+namespace {
+
+const std::string matrices = R"(
+set matrices
+input x y : [2, 3]
+input a b : [3, 3]
+limit elements 36
+
+operator matmul
+  u : [m, k]
+  v : [k, n]
+  MatMul(u, v)
+
+operator add
+  u : [S..]
+  v : [S..]
+  Add(u, v)
+
+operator relu
+  u : [S..]
+  Relu(u)
+
+operator join
+  u : [m, n]
+  v : [m, p]
+  Concat{axis=1}(u, v)
+
+operator divide
+  u : [m, n + p]
+  where n == p
+  let both = Split{axis=1, split=[n, p]}(u)
+  both#0 & both#1
+)";
+
+bool has_claim(const Generated& generated, const std::string& claim) {
+  return testing::texts_of(generated).find(claim) != std::string::npos;
+}
+
+TEST(Generate, FindsTheLawsOfMatrices) {
+  const Generated generated = testing::generated_from(testing::set_of(matrices), 3);
+  EXPECT_TRUE(has_claim(generated, "MatMul(MatMul(x, a), b) = MatMul(x, MatMul(a, b))"));
+  EXPECT_TRUE(has_claim(generated, "Add(MatMul(x, a), MatMul(x, b)) = MatMul(x, Add(a, b))"));
+  EXPECT_TRUE(has_claim(generated, "Add(MatMul(x, a), MatMul(y, a)) = MatMul(Add(x, y), a)"));
+  EXPECT_TRUE(has_claim(generated,
+                        "  x : [n0, n1]\n  a : [n1, n2]\n  b : [n1, n3]\n"
+                        "  let t1 = Split{axis=1, split=[n2, n3]}"
+                        "(MatMul(x, Concat{axis=1}(a, b)))\n"
+                        "  MatMul(x, a) & MatMul(x, b) = t1#0 & t1#1"))
+      << "two products that share an input are one";
+  EXPECT_TRUE(has_claim(generated, "Relu(Concat"));
+  EXPECT_FALSE(has_claim(generated, "Relu(MatMul(x, a)) = MatMul(Relu(x), a)"));
+  EXPECT_GT(generated.report.derived, 10 * generated.rules.size());
+}
+
+TEST(Generate, IsTheSameForAnyNumberOfThreads) {
+  const OperatorSet set = testing::set_of(matrices);
+  const std::string one = testing::texts_of(testing::generated_from(set, 3, 1));
+  EXPECT_EQ(one, testing::texts_of(testing::generated_from(set, 3, 2)));
+  EXPECT_EQ(one, testing::texts_of(testing::generated_from(set, 3, 5)));
+}
+
+/// What was enumerated: other contents of the inputs must give the same rules.
+TEST(Generate, DoesNotDependOnTheContentsOfInputs) {
+  const OperatorSet set = testing::set_of(matrices);
+  GenerateOptions options;
+  options.most_operators = 3;
+  options.seed = 77;
+  const auto other = generate(set, options);
+  ASSERT_TRUE(other);
+  EXPECT_EQ(testing::texts_of(*other), testing::texts_of(testing::generated_from(set, 3)));
+}
+
+/// By the interpreter, in exact integers, at sizes that the generator did not choose.
+TEST(Generate, NoCandidateIsFalse) {
+  std::size_t evaluated = 0;
+  for (const auto& [name, operators] :
+       std::vector<std::pair<std::string, std::size_t>>{{"small", 4}, {"taso", 2}}) {
+    const Generated generated = testing::generated_from(testing::shipped_set(name), operators);
+    EXPECT_GT(generated.rules.size(), 3U);
+    for (const Substitution& rule : generated.rules) {
+      for (std::int64_t round = 0; round < 6; ++round) {
+        RuleBindings bindings;
+        std::int64_t size = round;
+        for (const std::string& variable : variable_names(rule)) {
+          const Dimension value = 1 + (size = size * 5 + 3) % 4;
+          bindings.dimensions[variable] = value;
+          bindings.parameters[variable] = value;
+          bindings.groups[variable] = {value, value};
+        }
+        Graph graph;
+        std::vector<ValueId> inputs;
+        std::vector<interpreter::NamedTensor> tensors;
+        for (const RuleInput& input : rule.inputs) {
+          RuleExpression list;
+          list.kind = RuleExpression::Kind::list;
+          list.arguments = input.shape;
+          const auto evaluated_shape =
+              evaluate_attribute(list, AttributeKind::dimensions, bindings);
+          ASSERT_TRUE(evaluated_shape) << text(rule);
+          const Shape& shape = std::get<Shape>(*evaluated_shape);
+          inputs.push_back(*graph.add_input(input.name, {DataType::f32, shape}));
+          tensors.push_back({input.name, interpreter::random_tensor(
+                                             DataType::f32, *constant_sizes(shape),
+                                             static_cast<std::uint64_t>(round) + 9, inputs.size(),
+                                             {-1, 1, -3, 3}, interpreter::Domain::exact_integer)});
+        }
+        const auto left = instantiate(rule, rule.left, inputs, bindings, graph);
+        if (!left) continue;
+        const auto right = instantiate(rule, rule.right, inputs, bindings, graph);
+        ASSERT_TRUE(right) << text(rule);
+        for (std::size_t i = 0; i < left->size(); ++i) {
+          ASSERT_TRUE(graph.add_output("l" + std::to_string(i), (*left)[i]));
+          ASSERT_TRUE(graph.add_output("r" + std::to_string(i), (*right)[i]));
+        }
+        interpreter::RunOptions options;
+        options.domain = interpreter::Domain::exact_integer;
+        const auto outputs = interpreter::run(graph, tensors, options);
+        if (!outputs) continue;  // an average is no integer
+        for (std::size_t i = 0; i + 1 < outputs->size(); i += 2)
+          EXPECT_TRUE((*outputs)[i] == (*outputs)[i + 1]) << text(rule);
+        ++evaluated;
+      }
+    }
+  }
+  EXPECT_GT(evaluated, 500U);
+}
+
+TEST(Generate, WhatHoldsForEqualSizesOnlyIsWrittenForThese) {
+  // Reshaping a square to its own shape does nothing; reshaping a rectangle does.
+  const OperatorSet set = testing::set_of(R"(
+set squares
+input a b : [2, 2]
+limit elements 8
+
+operator reverse
+  u : [m, n]
+  Reshape{shape=[n, m]}(u)
+
+operator transpose
+  u : [m, n]
+  Transpose{perm=[1, 0]}(u)
+
+operator add
+  u : [m, n]
+  v : [m, n]
+  Add(u, v)
+)");
+  const Generated generated = testing::generated_from(set, 2);
+  EXPECT_TRUE(has_claim(generated, "  a : [n0, n0]\n  Reshape{shape=[n0, n0]}(a) => a"));
+  EXPECT_FALSE(has_claim(generated, "Reshape{shape=[n1, n0]}(a) => a"));
+  EXPECT_TRUE(has_claim(generated, "Transpose{perm=[1, 0]}(Transpose{perm=[1, 0]}(a)) => a"));
+}
+
+TEST(Generate, FunctionsObeyTheirLawsAndNoOthers) {
+  const OperatorSet set = testing::set_of(R"(
+set functions
+input x y : [6]
+limit elements 8
+
+operator exp
+  u : [n]
+  Exp(u)
+
+operator log
+  u : [n]
+  Log(u)
+
+operator sqrt
+  u : [n]
+  Sqrt(u)
+
+operator tanh
+  u : [n]
+  Tanh(u)
+
+operator erf
+  u : [n]
+  Erf(u)
+
+operator neg
+  u : [n]
+  Neg(u)
+
+operator mul
+  u : [n]
+  v : [n]
+  Mul(u, v)
+
+operator div
+  u : [n]
+  v : [n]
+  Div(u, v)
+
+operator add
+  u : [n]
+  v : [n]
+  Add(u, v)
+
+operator max
+  u : [n]
+  v : [n]
+  Max(u, v)
+)");
+  const Generated generated = testing::generated_from(set, 3);
+  EXPECT_TRUE(has_claim(generated, "Mul(Exp(x), Exp(y)) = Exp(Add(x, y))"));
+  EXPECT_TRUE(has_claim(generated, "Log(Exp(x)) => x"));
+  EXPECT_TRUE(has_claim(generated, "Neg(Tanh(x)) = Tanh(Neg(x))"));
+  EXPECT_TRUE(has_claim(generated, "Neg(Erf(x)) = Erf(Neg(x))"));
+  EXPECT_FALSE(has_claim(generated, "Exp(Log(x)) => x")) << "undefined below zero";
+  EXPECT_FALSE(has_claim(generated, "Sqrt(Mul(x, x)) => x")) << "it is the absolute value";
+  EXPECT_FALSE(has_claim(generated, "Mul(x, Div(y, x)) => y")) << "undefined at zero";
+  EXPECT_TRUE(has_claim(generated, "Div(Div(x, y), y) = Div(x, Mul(y, y))"));
+  EXPECT_FALSE(has_claim(generated, "Log(Mul(x, y)) = Add(Log(x), Log(y))"))
+      << "undefined where both are negative";
+}
+
+TEST(Generate, CanBeCancelled) {
+  const std::atomic<bool> cancelled = true;
+  GenerateOptions options;
+  options.most_operators = 3;
+  options.cancelled = &cancelled;
+  const auto generated = generate(testing::set_of(matrices), options);
+  ASSERT_FALSE(generated);
+  EXPECT_EQ(generated.error().message, "the generation was cancelled");
+}
+
+TEST(Terms, PairsThatShareOperatorsAreFound) {
+  const OperatorSet set = testing::set_of(matrices);
+  TermTable table(set, 1);
+  TermTable::Options options;
+  ASSERT_TRUE(table.add_level(1, options));
+  ASSERT_TRUE(table.add_level(2, options));
+  // relu(x + y) + (x + y): two operators below, three counted apart.
+  const auto sum = table.find(1, 0, {0, 1, nothing});
+  ASSERT_TRUE(sum);
+  const ClassId sum_class = table.nodes()[*sum].id;
+  const auto relu = table.find(2, 0, {sum_class, nothing, nothing});
+  ASSERT_TRUE(relu);
+  ASSERT_TRUE(table.add_level(3, options));
+  EXPECT_TRUE(table.find(1, 0, {sum_class, table.nodes()[*relu].id, nothing}));
+}
+
+}  // namespace
+}  // namespace lemma::generator
