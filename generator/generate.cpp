@@ -11,6 +11,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include "generator/count.h"
 #include "generator/derivation.h"
 #include "generator/joining.h"
 #include "generator/rule_cache.h"
@@ -42,8 +43,8 @@ class Generator {
   Result<Generated> run() {
     if (!options_.work_directory.empty())
       LEMMA_RETURN_IF_ERROR(cache_.open(options_.work_directory, description_of_work()));
-    TermTable::Options options{options_.threads, options_.memory, options_.work_directory,
-                               options_.cancelled, options_.progress};
+    TermTable::Options options{options_.threads, options_.memory, options_.cancelled,
+                               options_.progress};
     for (std::size_t cost = 1; cost < options_.most_operators; ++cost) {
       const auto first = static_cast<TermNodeId>(table_.nodes().size());
       LEMMA_RETURN_IF_ERROR(table_.add_level(cost, options));
@@ -57,6 +58,7 @@ class Generator {
     LEMMA_RETURN_IF_ERROR(join_largest(largest));
     LEMMA_RETURN_IF_ERROR(compose_largest(largest));
     generated_.report.terms = table_.statistics();
+    generated_.report.graphs = count_graphs(table_, options_.most_operators);
     LEMMA_RETURN_IF_ERROR(drop_derived());
     write_commutations();
     for (std::size_t i = 0; i < rules_.size(); ++i) {
@@ -73,8 +75,8 @@ class Generator {
  private:
   /// What a journal must have been written for.
   std::string description_of_work() const {
-    std::string result = fmt::format("{} seed {} largest {}\n", version(), options_.seed,
-                                     set_.largest_value);
+    std::string result =
+        fmt::format("{} seed {} largest {}\n", version(), options_.seed, set_.largest_value);
     for (const SetInput& input : set_.inputs)
       result += fmt::format("{} {} {}\n", input.name, input.weight, fmt::join(input.sizes, "x"));
     for (const SetOperator& op : set_.operators) result += text(op.pattern) + text(op.enumerated);
@@ -155,8 +157,7 @@ class Generator {
         apply_rules(groups[begin + n], 0, *joinings[n]);
       });
       prepare_rules(std::span(groups).subspan(begin, end - begin), joinings);
-      for (std::size_t i = begin; i < end; ++i)
-        join(groups[i], known_rules, *joinings[i - begin]);
+      for (std::size_t i = begin; i < end; ++i) join(groups[i], known_rules, *joinings[i - begin]);
       LEMMA_RETURN_IF_ERROR(interrupt("joining", end, groups.size()));
     }
     return {};
@@ -182,7 +183,8 @@ class Generator {
     std::vector<const Candidate*> open;
     for (const Candidate& candidate : candidates) {
       std::string name = describe(candidate);
-      if (cache_.find(name) != nullptr || std::find(names.begin(), names.end(), name) != names.end())
+      if (cache_.find(name) != nullptr ||
+          std::find(names.begin(), names.end(), name) != names.end())
         continue;
       names.push_back(std::move(name));
       open.push_back(&candidate);
@@ -277,8 +279,8 @@ class Generator {
       apply_rules(group, i, first_rule, no_rule, joining);
   }
 
-  void apply_rules(const Group& group, std::size_t i, std::size_t first_rule,
-                   std::size_t left_out, Joining& joining) const {
+  void apply_rules(const Group& group, std::size_t i, std::size_t first_rule, std::size_t left_out,
+                   Joining& joining) const {
     memory_.apply(group.terms[i], first_rule, left_out,
                   [&](const TermNode& equal, std::optional<TermNodeId> kept, std::size_t rule) {
                     if (const auto other = joining.find(equal))

@@ -170,7 +170,8 @@ class SetParser {
     for (auto name = words.begin() + 1; name != colon; ++name) {
       for (const SetInput& other : set_.inputs)
         if (other.name == *name) return error(fmt::format("'{}' is already an input", *name));
-      const std::string use = fmt::format("rule use\n  {} : [n]\n  Relu({}) => {}", *name, *name, *name);
+      const std::string use =
+          fmt::format("rule use\n  {} : [n]\n  Relu({}) => {}", *name, *name, *name);
       if (!parse_substitutions(use, ""))
         return error(fmt::format("'{}' cannot be the name of an input", *name));
       set_.inputs.push_back({std::string(*name), sizes, words[0] == "weight"});

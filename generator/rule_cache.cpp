@@ -32,8 +32,9 @@ std::optional<std::pair<std::string, RuleCache::Made>> parse_line(const std::str
   const auto candidate = unquote(fields[0]), contents = unquote(fields[2]);
   if (!candidate || !contents) return std::nullopt;
   if (fields[1] == "refuted" || fields[1] == "no_rule")
-    return std::pair(*candidate, RuleCache::Made(tl::unexpected(
-                                     SymbolicFailure{fields[1] == "refuted", *contents})));
+    return std::pair(
+        *candidate,
+        RuleCache::Made(tl::unexpected(SymbolicFailure{fields[1] == "refuted", *contents})));
   if (fields[1].size() != 1 || fields[1][0] < '0' || fields[1][0] > '3') return std::nullopt;
   auto rules = parse_substitutions(*contents, "journal");
   if (!rules || rules->size() != 1) return std::nullopt;
