@@ -401,6 +401,10 @@ class Generator {
       const std::uint32_t op = composition.others.back().op;
       if (op == nothing || op == node.op) return;
     }
+    // The same term twice would be a left side that is found wherever the term is.
+    std::vector<ClassId> different = classes;
+    std::sort(different.begin(), different.end());
+    if (std::adjacent_find(different.begin(), different.end()) != different.end()) return;
     compositions.push_back(std::move(composition));
   }
 
