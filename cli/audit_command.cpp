@@ -2,18 +2,21 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <iostream>
 #include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/audit_pages.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/proof_text.h"
 #include "cli/table.h"
 #include "ir/rule_database.h"
 #include "verifier/checker/replay.h"
+#include "verifier/prover/counterexample.h"
 
 namespace lemma {
 namespace {
@@ -24,6 +27,8 @@ struct AuditArguments {
   std::string directory;  // empty: the shipped one
   std::vector<std::string> rules;
   std::string axiom;
+  std::vector<std::string> counterexamples;  // files
+  std::string pages;                         // folder for HTML
   std::string chosen;  // a case: its number, or what stands between "case" and "->"
   bool all_cases = false, json = false;
 };
@@ -34,6 +39,7 @@ struct Audit {
   checker::Certificate certificate;
   std::size_t steps = 0;
   std::map<std::string, std::size_t> axioms;  // names, and how many steps use them
+  double seconds = 0;
 };
 
 struct Database {
@@ -65,6 +71,7 @@ Result<void> audit(const Substitution& rule, const std::filesystem::path& direct
       ++result.steps;
       ++result.axioms[step.axiom->name];
     }
+  LEMMA_RETURN_IF_ERROR(checker::check_rounding(result.certificate, database.rounding));
   return checker::check(result.certificate);
 }
 
@@ -75,8 +82,10 @@ std::vector<Audit> audit_all(const std::vector<const Substitution*>& rules,
   for (const Substitution* rule : rules) {
     Audit& one = result.emplace_back();
     one.rule = rule->name;
+    const auto begin = std::chrono::steady_clock::now();
     if (auto held = audit(*rule, directory, database, digests, one); !held)
       one.failure = std::move(held.error().message);
+    one.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
   return result;
 }
@@ -228,6 +237,40 @@ ExitCode audit_rules(const AuditArguments& arguments, const std::vector<Audit>& 
   return code;
 }
 
+// ---- Counterexamples --------------------------------------------------------------------------
+
+Result<verifier::ReplayedCounterexample> read_counterexample(const std::string& file) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
+  return verifier::replay_counterexample(contents);
+}
+
+/// Evaluates both sides of each again, and shows what is found.
+ExitCode audit_counterexamples(const AuditArguments& arguments) {
+  ExitCode code = ExitCode::done;
+  Json list = Json::array();
+  for (const std::string& file : arguments.counterexamples) {
+    const auto replayed = read_counterexample(file);
+    if (!replayed)
+      return report_error({ErrorKind::bad_input, file + ": " + replayed.error().message});
+    if (!replayed->holds()) code = ExitCode::check_failed;
+    const std::string found = replayed->found.empty() ? "both sides are equal" : replayed->found;
+    list.push_back({{"rule", replayed->rule.name},
+                    {"values", replayed->values},
+                    {"inputs", replayed->inputs},
+                    {"claimed", replayed->difference},
+                    {"found", found},
+                    {"holds", replayed->holds()}});
+    if (arguments.json) continue;
+    std::cout << text(replayed->rule) << "at " << replayed->values << "\n";
+    for (const std::string& input : replayed->inputs) std::cout << "  " << input << "\n";
+    std::cout << fmt::format("evaluated now: {}\n", found);
+    if (!replayed->holds()) std::cout << fmt::format("the file says: {}\n", replayed->difference);
+    std::cout << "\n";
+  }
+  if (arguments.json) std::cout << Json({{"counterexamples", list}}).dump(2) << "\n";
+  return code;
+}
+
 Result<std::vector<const Substitution*>> chosen_rules(const AuditArguments& arguments,
                                                       const Database& database) {
   std::vector<const Substitution*> result;
@@ -243,7 +286,30 @@ Result<std::vector<const Substitution*>> chosen_rules(const AuditArguments& argu
   return result;
 }
 
+// ---- Pages ------------------------------------------------------------------------------------
+
+Result<void> write_pages(const AuditArguments& arguments,
+                         const std::vector<const Substitution*>& rules,
+                         const std::vector<Audit>& audits, const Database& database) {
+  std::vector<AuditedRule> pages;
+  for (std::size_t i = 0; i < audits.size(); ++i) {
+    AuditedRule& one = pages.emplace_back();
+    one.rule = rules[i];
+    one.failure = audits[i].failure;
+    one.axioms = audits[i].axioms;
+    one.steps = audits[i].steps;
+    one.seconds = audits[i].seconds;
+    one.rounding = rounding_of(audits[i], database);
+    if (!one.failure.empty()) continue;
+    one.certificate = &audits[i].certificate;
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(*rules[i]));
+    one.shown_case = telling_case(cases);
+  }
+  return write_audit_pages(arguments.pages, pages, database.axioms, database.rounding);
+}
+
 ExitCode run_audit(const AuditArguments& arguments) {
+  if (!arguments.counterexamples.empty()) return audit_counterexamples(arguments);
   const std::filesystem::path directory = arguments.directory.empty()
                                               ? data_directory() / "rules"
                                               : std::filesystem::path(arguments.directory);
@@ -252,6 +318,9 @@ ExitCode run_audit(const AuditArguments& arguments) {
   const auto rules = chosen_rules(arguments, *database);
   if (!rules) return report_error(rules.error());
   const std::vector<Audit> audits = audit_all(*rules, directory, *database);
+  if (!arguments.pages.empty())
+    if (const auto written = write_pages(arguments, *rules, audits, *database); !written)
+      return report_error(written.error());
   if (!arguments.axiom.empty()) return audit_axiom(arguments, audits, *database);
   if (!arguments.rules.empty()) return audit_rules(arguments, audits, *database);
   Json list = Json::array();
@@ -273,6 +342,10 @@ void add_audit_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("rule", arguments->rules, "rules to show; none: a table of all");
   command->add_option("--rules", arguments->directory, "folder of axioms, rules and certificates");
   command->add_option("--axiom", arguments->axiom, "which proofs rest on this axiom");
+  command->add_option("--counterexample", arguments->counterexamples,
+                      "files of `lemma rules verify --counterexamples`: evaluate both sides again");
+  command->add_option("--html", arguments->pages,
+                      "folder for a page about each rule and axiom, with an index");
   auto* chosen = command->add_option("--case", arguments->chosen,
                                      "the case to show: its number, or its values (A=[A.0])");
   command->add_flag("--all-cases", arguments->all_cases, "show all cases")->excludes(chosen);

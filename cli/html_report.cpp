@@ -70,25 +70,38 @@ std::string bars(const std::vector<OptimizeAnswer>& answers) {
       row * count, rows);
 }
 
+/// What was done, and how much of it.
+std::string search_text(const OptimizeAnswer& answer) {
+  std::string text = answer.strategy;
+  if (answer.rounds > 0) text += fmt::format(", {} rounds", answer.rounds);
+  if (answer.parts > 0) text += fmt::format(", {} parts in {} passes", answer.parts, answer.passes);
+  if (answer.egraph_nodes > 0) text += fmt::format(", {} nodes", answer.egraph_nodes);
+  if (answer.graphs > 0) text += fmt::format(", {} graphs", answer.graphs);
+  if (!answer.stop_reason.empty()) text += fmt::format("; ended by {}", answer.stop_reason);
+  return text;
+}
+
 std::string figures(const std::vector<OptimizeAnswer>& answers) {
   std::string out =
       "<table><tr><th>model</th><th>status</th><th>operators</th><th>flops</th><th>bytes</th>"
-      "<th>cost</th><th>change</th><th>largest difference</th><th>seconds</th></tr>\n";
+      "<th>cost</th><th>change</th><th>largest "
+      "difference</th><th>strategy</th><th>seconds</th></tr>\n";
   for (const OptimizeAnswer& a : answers) {
     out += fmt::format("<tr><td>{}</td><td class=\"word{}\">{}</td>", short_name(a),
                        has_costs(a) ? "" : " bad", escaped(a.status));
     if (!has_costs(a)) {
-      out += fmt::format("<td class=\"word\" colspan=\"7\">{}</td></tr>\n", escaped(a.message));
+      out += fmt::format("<td class=\"word\" colspan=\"8\">{}</td></tr>\n", escaped(a.message));
       continue;
     }
     out += fmt::format(
         "<td>{} → {}</td><td>{} → {}</td><td>{} → {}</td><td>{} → {}</td><td>{}</td>"
-        "<td>{}</td><td>{:.1f}</td></tr>\n",
+        "<td>{}</td><td class=\"word\">{}</td><td>{:.1f}</td></tr>\n",
         a.before.operators, a.after.operators, with_prefix(a.before.flops),
         with_prefix(a.after.flops), with_prefix(a.before.bytes), with_prefix(a.after.bytes),
         duration_text(a.before.cost_seconds), duration_text(a.after.cost_seconds),
         change_text(a.before.cost_seconds, a.after.cost_seconds),
-        a.samples_compared > 0 ? fmt::format("{:.1e}", a.max_error) : "not compared", a.seconds);
+        a.samples_compared > 0 ? fmt::format("{:.1e}", a.max_error) : "not compared",
+        escaped(search_text(a)), a.seconds);
   }
   return out + "</table>\n";
 }

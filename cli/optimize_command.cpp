@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <regex>
 #include <set>
 
 #include <fmt/format.h>
@@ -164,6 +165,13 @@ Json report_json(const std::vector<OptimizeAnswer>& answers) {
          {"before", figures_json(answer.before)},
          {"after", figures_json(answer.after)},
          {"opaque_operators", answer.opaque_operators},
+         {"strategy", answer.strategy},
+         {"search_seconds", answer.search_seconds},
+         {"rules_considered", answer.rules_considered},
+         {"rounds", answer.rounds},
+         {"passes", answer.passes},
+         {"parts", answer.parts},
+         {"graphs", answer.graphs},
          {"egraph_nodes", answer.egraph_nodes},
          {"extraction_cost", bounded ? Json(answer.extraction_cost) : Json()},
          {"extraction_lower_bound", bounded ? Json(answer.extraction_lower_bound) : Json()},
@@ -177,9 +185,9 @@ Json report_json(const std::vector<OptimizeAnswer>& answers) {
 std::string summary_table(const std::vector<OptimizeAnswer>& answers) {
   using enum Table::Align;
   Table table({"model", "status", "operators", "", "parameters", "", "flops", "", "bytes", "",
-               "cost", "", "change", "max error", "time"},
+               "cost", "", "change", "max error", "search", "time"},
               {left, left, right, right, right, right, right, right, right, right, right, right,
-               right, right, right});
+               right, right, left, right});
   for (const OptimizeAnswer& a : answers) {
     const std::string name = fs::path(a.model).filename().string();
     if (!is_written(a)) {
@@ -194,7 +202,7 @@ std::string summary_table(const std::vector<OptimizeAnswer>& answers) {
                with_prefix(a.before.bytes), "> " + with_prefix(a.after.bytes),
                duration_text(a.before.cost_seconds), "> " + duration_text(a.after.cost_seconds),
                change_text(a.before.cost_seconds, a.after.cost_seconds),
-               a.samples_compared > 0 ? fmt::format("{:.1e}", a.max_error) : "-",
+               a.samples_compared > 0 ? fmt::format("{:.1e}", a.max_error) : "-", a.strategy,
                fmt::format("{:.1f} s", a.seconds)});
   }
   return table.text();
@@ -305,7 +313,12 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command
       ->add_option("--device", arguments->device, "cpu, cuda, or the file of a device description")
       ->capture_default_str();
-  command->add_option("--strategy", common.strategy, "saturation, or none: only read and write")
+  command
+      ->add_option(
+          "--strategy", common.strategy,
+          "how to search: saturation (of the whole graph), backtracking (graph by graph, as "
+          "TASO does), combined (saturation of parts), auto (saturation, and then combined "
+          "where its limits were met), or none: only read and write")
       ->check(CLI::IsMember({"auto", "saturation", "backtracking", "combined", "none"}))
       ->capture_default_str();
   command
@@ -313,10 +326,35 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
                    "the worst that rules may do to floating-point numbers")
       ->check(CLI::IsMember({"bitwise", "reassociation", "distributive", "unsafe"}))
       ->capture_default_str();
+  command
+      ->add_option("--only-rules", common.only_rules,
+                   "use only rules whose name contains this regular expression")
+      ->check([](const std::string& expression) {
+        try {
+          (void)std::regex(expression);
+        } catch (const std::regex_error&) {
+          return "'" + expression + "' is no regular expression";
+        }
+        return std::string();
+      });
   command->add_option("--shape", common.shapes,
                       "fix an input's sizes, NAME:1,3,224,224; a name keeps "
                       "a size dynamic, NAME:batch,3,224,224 (may be repeated)");
-  command->add_option("--time-limit", common.time_limit_seconds, "seconds of search for each model")
+  command
+      ->add_option("--time-limit", common.time_limit_seconds,
+                   "seconds for each model, from reading to writing; the best so far is written")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--memory", common.memory_bytes,
+                   "most memory for each model, such as 1G or 500M; the best so far is written")
+      ->transform(CLI::AsSizeValue(false));
+  command
+      ->add_option("--alpha", common.alpha,
+                   "backtracking goes on with graphs that cost less than this times the best")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+  command->add_option("--budget", common.budget, "graphs that backtracking takes up")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command

@@ -9,16 +9,19 @@ using Json = nlohmann::json;
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheckOptions, samples, relative_tolerance, absolute_tolerance,
                                    seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directory,
-                                   explanation, strategy, rounding_class, shapes,
-                                   time_limit_seconds, exact_extraction_seconds, node_limit,
-                                   iterations, threads, external_data, check)
+                                   explanation, strategy, rounding_class, only_rules, shapes,
+                                   time_limit_seconds, memory_bytes, alpha, budget,
+                                   exact_extraction_seconds, node_limit, iterations, threads,
+                                   external_data, check)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Figures, operators, parameters, flops, bytes, cost_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RuleUse, rule, count)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeAnswer, model, output, status, message, error_kind,
                                    before, after, opaque_operators, samples_compared, max_error,
-                                   smallest_passing_scale, rules_used, stop_reason, egraph_nodes,
-                                   extraction_bounded, extraction_optimal, extraction_cost,
-                                   extraction_lower_bound, seconds, peak_memory_bytes)
+                                   smallest_passing_scale, rules_used, strategy, stop_reason,
+                                   rules_considered, rounds, passes, parts, graphs, egraph_nodes,
+                                   search_seconds, extraction_bounded, extraction_optimal,
+                                   extraction_cost, extraction_lower_bound, seconds,
+                                   peak_memory_bytes)
 
 namespace {
 

@@ -24,10 +24,14 @@ struct OptimizeRequest {
   std::string device_file;
   std::string rules_directory;
   std::string explanation;                // file to write why the result is equal; empty: none
-  std::string strategy = "saturation";    // or "none": import and export only
+  std::string strategy = "auto";          // of search/optimize.h, or "none": import and export only
   std::string rounding_class = "unsafe";  // the worst that rules may be: ir/rounding.h
-  std::vector<std::string> shapes;        // NAME:1,3,224,224
-  double time_limit_seconds = 20;         // of the search
+  std::string only_rules;           // a regular expression that their names contain; empty: all
+  std::vector<std::string> shapes;  // NAME:1,3,224,224
+  double time_limit_seconds = 20;   // from reading to writing
+  std::int64_t memory_bytes = 0;    // of the process; 0: no limit
+  double alpha = 1.05;              // of backtracking
+  std::int64_t budget = 1000;
   double exact_extraction_seconds = 0;
   std::int64_t node_limit = 0;  // of the e-graph; 0: the default
   int iterations = 0;           // of saturation; 0: the default
@@ -59,8 +63,11 @@ struct OptimizeAnswer {
   double max_error = 0;               // largest absolute difference seen by the check
   double smallest_passing_scale = 0;  // multiple of the tolerance that would have passed
   std::vector<RuleUse> rules_used;
-  std::string stop_reason;
+  std::string strategy;     // the one taken
+  std::string stop_reason;  // of the search
+  std::int64_t rules_considered = 0, rounds = 0, passes = 0, parts = 0, graphs = 0;
   std::int64_t egraph_nodes = 0;
+  double search_seconds = 0;
   /// Of the choice among the nodes of the e-graph, if a proof was asked for.
   bool extraction_bounded = false, extraction_optimal = false;
   double extraction_cost = 0, extraction_lower_bound = 0;

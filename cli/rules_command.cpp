@@ -33,6 +33,7 @@ struct RulesArguments {
   std::string file;          // rules to verify instead of those of the folder
   std::string verdicts;      // file for one JSON line a rule
   std::string certificates;  // folder for those of the rules of `file`
+  std::string counterexamples;
   bool write = false, json = false;
   verifier::VerifyOptions options;
 };
@@ -173,9 +174,21 @@ Result<void> write_results(const RulesArguments& arguments,
     LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.verdicts, verdict_lines(verification)));
   if (!arguments.certificates.empty())
     LEMMA_RETURN_IF_ERROR(verifier::write_certificates(arguments.certificates, verification));
+  if (!arguments.counterexamples.empty())
+    LEMMA_RETURN_IF_ERROR(verifier::write_counterexamples(arguments.counterexamples, verification));
   if (arguments.write)
     LEMMA_RETURN_IF_ERROR(verifier::write_proofs(directory_of(arguments), verification));
   return {};
+}
+
+/// Whether the certificates are those that were recorded; what is not is named.
+Result<bool> certificates_fit(const RulesArguments& arguments) {
+  const auto directory = directory_of(arguments);
+  const bool rewritten = arguments.write || !arguments.file.empty();
+  if (rewritten || !std::filesystem::exists(directory / "substitutions.proofs")) return true;
+  LEMMA_ASSIGN_OR_RETURN(const auto misfits, verifier::certificate_misfits(directory));
+  for (const auto& [rule, reason] : misfits) std::cerr << error_line(rule, reason) << "\n";
+  return misfits.empty();
 }
 
 ExitCode run_verify(const RulesArguments& arguments) {
@@ -186,7 +199,9 @@ ExitCode run_verify(const RulesArguments& arguments) {
   if (const auto written = write_results(arguments, *verification); !written)
     return report_error(written.error());
   print_verification(*verification, arguments.json, arguments.options.reprove_axioms);
-  return verification->complete() ? ExitCode::done : ExitCode::check_failed;
+  const auto fit = certificates_fit(arguments);
+  if (!fit) return report_error(fit.error());
+  return *fit && verification->complete() ? ExitCode::done : ExitCode::check_failed;
 }
 
 ExitCode run_list(const RulesArguments& arguments) {
@@ -249,6 +264,8 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
                      "rules to decide instead, under conditions where they need some");
   verify->add_option("--certificates", arguments->certificates,
                      "folder for the certificates, and the rules with their conditions");
+  verify->add_option("--counterexamples", arguments->counterexamples,
+                     "folder for counterexamples, which `lemma audit --counterexample` replays");
   verify->add_flag("--write", arguments->write, "record the proofs; rules without one do not load");
   verify->add_flag("--axioms", arguments->options.reprove_axioms,
                    "prove all axioms anew from the operators' definitions, and list the proofs");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -13,19 +14,24 @@
 namespace lemma::generator {
 namespace {
 
-constexpr std::size_t wanted_instances = 10, attempts = 100;
+constexpr std::size_t wanted_instances = 8, wanted_with_parameters = 24, attempts = 200;
 constexpr std::int64_t most_elements = 72;     // of a value
 constexpr std::size_t compared_elements = 48;  // of an output, for each choice of sizes
 
 /// One choice of sizes and contents.
 class SizedInstance {
  public:
-  SizedInstance(const Substitution& rule, std::uint64_t seed) : rule_(rule), seed_(seed) {
-    for (const std::string& name : variable_names(rule)) {
+  /// The variable of this number, counted around, is more than 1.
+  SizedInstance(const Substitution& rule, const std::vector<std::string>& variables,
+                std::size_t large, std::uint64_t seed)
+      : rule_(rule), seed_(seed) {
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+      const std::string& name = variables[i];
       const bool is_parameter =
           std::any_of(rule.parameters.begin(), rule.parameters.end(),
                       [&name](const RuleParameter& p) { return p.name == name; });
-      const std::int64_t size = this->size(is_parameter);
+      const std::int64_t size =
+          i == large % variables.size() ? 2 + small() % 3 : this->size(is_parameter);
       if (is_parameter)
         bindings_.parameters[name] = Dimension(size);
       else
@@ -67,18 +73,19 @@ class SizedInstance {
  private:
   /// Mostly small, sometimes larger than all others; parameters may be 0.
   std::int64_t size(bool is_parameter) {
-    const auto random = static_cast<std::int64_t>(word() % 12);
-    if (random < 3) return is_parameter ? random % 2 : 1;
+    const std::int64_t random = small();
+    if (random < 4) return is_parameter ? random % 2 : 1;
     if (random < 10) return 1 + random % 3;
     return random - 6;
   }
+  std::int64_t small() { return static_cast<std::int64_t>(word() % 12); }
 
   std::uint64_t word() { return interpreter::random_word(seed_, 0, counter_++); }
 
   static bool is_small(const Graph& graph) {
     for (std::uint32_t v = 0; v < graph.value_count(); ++v) {
       const Dimension count = element_count(*graph.type({v}).shape);
-      if (!count.is_constant() || count.offset() > most_elements || count.offset() < 1)
+      if (!count.is_constant() || count.offset() > most_elements)
         return false;
     }
     return true;
@@ -91,7 +98,7 @@ class SizedInstance {
     for (const std::vector<Register>& output : tape->outputs)
       smallest = std::min(smallest, output.size());
     // Few elements are no evidence: small tensors are filled more often.
-    const std::size_t rounds = std::max<std::size_t>(4, compared_elements / smallest);
+    const std::size_t rounds = std::max<std::size_t>(4, compared_elements / std::max<std::size_t>(1, smallest));
     for (std::size_t round = 0; round < rounds; ++round) {
       const auto outputs =
           run_once(*tape, contents(*tape, round),
@@ -103,19 +110,22 @@ class SizedInstance {
     return std::string();
   }
 
-  /// Dyadic fractions, small or large; in each fourth round positive, so that roots and logarithms
-  /// are defined.
+  /// Dyadic fractions, small or large. Of either sign in every second round, and otherwise of one
+  /// sign for each input: so that roots are defined, and sums of many do not always have both signs
+  /// somewhere.
   std::vector<std::vector<long double>> contents(const Tape& tape, std::size_t round) {
-    const long double scale = round % 3 == 0 ? 1.0L / 16 : (round % 3 == 1 ? 1.0L / 4 : 1.0L / 64);
+    const long double scale =
+        round % 3 == 0 ? 1.0L / 16 : (round % 3 == 1 ? 1.0L / 4 : 1.0L / 64);
     std::vector<std::vector<long double>> result;
     for (const std::uint32_t size : tape.operand_sizes) {
+      const bool one_sign = round % 2 == 1, negative = round % 4 == 3 && word() % 2 == 0;
       std::vector<long double>& values = result.emplace_back();
       for (std::uint32_t i = 0; i < size; ++i) {
         const std::uint64_t random = word();
-        const bool positive = round % 4 == 3;
         const long double magnitude =
-            static_cast<long double>(positive ? 1 + random % 40 : random % 21) * scale;
-        values.push_back(positive || (random >> 32U) % 2 == 0 ? magnitude : -magnitude);
+            static_cast<long double>(one_sign ? 1 + random % 40 : random % 21) * scale;
+        const bool minus = one_sign ? negative : (random >> 32U) % 2 == 1;
+        values.push_back(minus ? -magnitude : magnitude);
       }
     }
     return result;
@@ -145,12 +155,22 @@ class SizedInstance {
 CheckResult check_at_other_sizes(const Substitution& rule, std::uint64_t seed) {
   CheckResult result;
   const Substitution backwards = rule.bidirectional ? reversed(rule) : rule;
-  for (std::size_t i = 0; i < attempts && result.instances < wanted_instances; ++i) {
+  const std::vector<std::string> variables = variable_names(rule);
+  // Sizes that stand in attributes only are rarely fit for the others.
+  const std::size_t wanted =
+      rule.parameters.empty() ? wanted_instances : wanted_with_parameters;
+  std::set<std::size_t> open;  // variables that were not more than 1 yet
+  for (std::size_t i = 0; i < variables.size(); ++i) open.insert(i);
+  for (std::size_t i = 0; i < attempts; ++i) {
+    if (result.instances >= wanted && open.empty()) break;
     const bool backward = rule.bidirectional && i % 2 == 1;
+    const std::size_t large = open.empty() ? i : *std::next(open.begin(), static_cast<std::ptrdiff_t>(
+                                                                i % open.size()));
     const auto difference =
-        SizedInstance(backward ? backwards : rule, seed * 1000 + i).difference();
+        SizedInstance(backward ? backwards : rule, variables, large, seed * 1000 + i).difference();
     if (!difference) continue;
     ++result.instances;
+    open.erase(large);
     if (difference->empty()) continue;
     result.counterexample = *difference;
     result.backward = backward;

@@ -454,18 +454,37 @@ Merges equal_sizes(const TermTable& table, const Candidate& candidate) {
   return result;
 }
 
+/// Whether a size of the rule is a difference.
+bool subtracts(const Substitution& rule) {
+  bool result = false;
+  const auto look = [&result](const RuleExpression& expression) {
+    detail::for_each_expression(expression, [&result](const RuleExpression& e) {
+      result = result || e.kind == Kind::subtract;
+    });
+  };
+  for (const RuleInput& input : rule.inputs)
+    for (const RuleExpression& size : input.shape) look(size);
+  for (const RuleTerm& term : rule.terms)
+    for (const auto& [attribute, value] : term.attributes) look(value);
+  return result;
+}
+
 class RuleMaker {
  public:
   RuleMaker(const TermTable& table, const Candidate& candidate, const std::string& name)
       : table_(table), candidate_(candidate), name_(name) {}
 
   tl::expected<SymbolicRule, SymbolicFailure> make() {
-    if (attempt(Generality::free, {})) return std::move(result_);
     const Merges pairs = equal_sizes(table_, candidate_);
-    for (const auto& pair : pairs)
-      if (attempt(Generality::equal_sizes, {pair})) return std::move(result_);
-    if (attempt(Generality::as_enumerated, {})) return std::move(result_);
-    if (attempt(Generality::all_equal, pairs)) return std::move(result_);
+    for (const bool may_subtract : {false, true}) {
+      if (may_subtract && !subtracted_) break;
+      may_subtract_ = may_subtract;
+      if (attempt(Generality::free, {})) return std::move(result_);
+      for (const auto& pair : pairs)
+        if (attempt(Generality::equal_sizes, {pair})) return std::move(result_);
+      if (attempt(Generality::as_enumerated, {})) return std::move(result_);
+      if (attempt(Generality::all_equal, pairs)) return std::move(result_);
+    }
     return tl::unexpected(failure_);
   }
 
@@ -507,6 +526,10 @@ class RuleMaker {
       if (failure_.reason.empty()) failure_.reason = rule.error().message;
       return false;
     }
+    if (!may_subtract_ && subtracts(*rule)) {
+      subtracted_ = true;
+      return false;
+    }
     std::string written = text(*rule);
     if (std::find(tried_.begin(), tried_.end(), written) != tried_.end()) return false;
     CheckResult check = check_at_other_sizes(*rule, 1);
@@ -533,6 +556,8 @@ class RuleMaker {
   SymbolicRule result_;
   SymbolicFailure failure_;
   std::vector<std::string> tried_;
+  /// Sizes that are differences fit few tensors; without them there may be a rule that says more.
+  bool may_subtract_ = false, subtracted_ = false;
 };
 
 }  // namespace

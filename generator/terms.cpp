@@ -17,13 +17,16 @@ constexpr unsigned dropped_bits = 14;      // of the functional
 constexpr std::uint64_t close = 1U << 10;  // to the next bucket, in units of the last digit
 
 /// A multiple of 1/64 between -10 and 10: products of a few have few digits. Zero is among them, so
-/// that what divides by an input is not taken to be defined everywhere; the second choice is
-/// positive, so that roots and logarithms are defined.
+/// that what divides by an input is not taken to be defined everywhere. The second choice is
+/// positive, so that roots and logarithms are defined; in the last one an input has one sign, so
+/// that the maximum of many is not always positive.
 double content(std::uint64_t seed, std::size_t choice, std::size_t input, std::size_t element) {
   const std::uint64_t word = interpreter::random_word(seed, input, element * choices + choice);
   const double scale = choice < 2 ? 1.0 / 16 : (choice == 2 ? 1.0 / 4 : 1.0 / 64);
   const auto magnitude = static_cast<double>(choice == 1 ? 1 + word % 40 : word % 41) * scale;
-  return choice == 1 || (word >> 32U) % 2 == 0 ? magnitude : -magnitude;
+  const std::uint64_t sign =
+      choice == 3 ? interpreter::random_word(seed, input, 1U << 30U) : word >> 32U;
+  return choice == 1 || sign % 2 == 0 ? magnitude : -magnitude;
 }
 
 bool are_close(double a, double b) {

@@ -17,7 +17,7 @@
 // evaluated.
 //
 // Fingerprints. Inputs are dyadic fractions chosen at random, four times: of either sign, positive
-// ones, and of either sign but larger and smaller. Division by zero is infinite for three of the
+// ones, larger ones, and small ones of one sign for each input. Division by zero is infinite for three of the
 // choices, as in the interpreter, and undefined for the other one. Values are computed by
 // tapes (generator/tape.h), in doubles, in which sums, products, maxima and comparisons of such
 // numbers are exact. The key of a value is a positive linear functional, which rounding errors change

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/sha256.h"
+
 namespace lemma {
 namespace {
 
@@ -55,6 +57,8 @@ std::uint64_t text_digest(std::string_view text) {
   return digest;
 }
 
+std::string certificate_digest(std::string_view certificate) { return sha256(certificate); }
+
 std::uint64_t axioms_digest(std::span<const Substitution* const> axioms) {
   std::string all;
   for (const Substitution* axiom : axioms) all += text(*axiom) + "\n";
@@ -62,9 +66,10 @@ std::uint64_t axioms_digest(std::span<const Substitution* const> axioms) {
 }
 
 std::string text(const ProofRecord& record) {
-  return fmt::format("{} text={:016x} axioms={:016x} cases={} groups={} uses={} version={}",
-                     record.rule, record.rule_digest, record.axioms_digest, record.cases,
-                     joined(record.groups), joined(record.axioms), record.version);
+  return fmt::format(
+      "{} text={:016x} axioms={:016x} cases={} groups={} uses={} certificate={} version={}",
+      record.rule, record.rule_digest, record.axioms_digest, record.cases, joined(record.groups),
+      joined(record.axioms), record.certificate.empty() ? "-" : record.certificate, record.version);
 }
 
 Result<ProofRecord> parse_proof_record(std::string_view line) {
@@ -75,7 +80,7 @@ Result<ProofRecord> parse_proof_record(std::string_view line) {
     if (equals == std::string::npos) return bad_input(fmt::format("'{}' is no field", words[i]));
     fields[words[i].substr(0, equals)] = words[i].substr(equals + 1);
   }
-  for (const char* name : {"text", "axioms", "cases", "groups", "uses", "version"})
+  for (const char* name : {"version", "text", "axioms", "cases", "groups", "uses"})
     if (!fields.contains(name)) return bad_input(fmt::format("the field '{}' is missing", name));
   ProofRecord record;
   record.rule = words[0];
@@ -85,6 +90,8 @@ Result<ProofRecord> parse_proof_record(std::string_view line) {
   LEMMA_ASSIGN_OR_RETURN(record.version, number<int>(fields["version"], 10));
   record.groups = list(fields["groups"]);
   record.axioms = list(fields["uses"]);
+  if (fields.contains("certificate") && fields["certificate"] != "-")
+    record.certificate = fields["certificate"];  // older versions had none, and are refused
   return record;
 }
 

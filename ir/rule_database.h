@@ -23,7 +23,7 @@
 namespace lemma {
 
 /// Raised whenever what counts as a proof changes: older records no longer fit.
-inline constexpr int proof_version = 2;
+inline constexpr int proof_version = 3;
 
 /// What is kept of a proof.
 struct ProofRecord {
@@ -33,9 +33,13 @@ struct ProofRecord {
   std::size_t cases = 0;            // ranks, permutations, ... proved one by one
   std::vector<std::string> groups;  // "B:0..3", for people: the text digest covers them
   std::vector<std::string> axioms;  // names, sorted
+  std::string certificate;          // SHA-256 of its file: `lemma rules verify` compares
   int version = proof_version;
   friend bool operator==(const ProofRecord&, const ProofRecord&) = default;
 };
+
+/// What is recorded of a certificate.
+std::string certificate_digest(std::string_view certificate);
 
 /// 64-bit FNV-1a over the bytes.
 std::uint64_t text_digest(std::string_view text);

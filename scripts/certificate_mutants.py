@@ -19,11 +19,14 @@ import sys
 import tempfile
 
 import lemma_check
-from second_checker.certificates import check_certificate, digest, split_items
+from second_checker.certificates import check_certificate, digest, split_items, worst_class
 from second_checker.sizes import Refused
 
 STEP = re.compile(r"^  step (\S+) (forward|backward) (\d+) at ([0-9.]+): (.*)$")
 CASE = re.compile(r"^case(.*) -> (.*) by (\d+)$")
+
+
+ROUNDING = {}  # the class of each axiom
 
 
 class Certificate:
@@ -147,12 +150,14 @@ def axiom_name(c, axioms):
 
 
 def signed_again(text, axioms):
-    """The list of axioms as it has to be for these steps."""
+    """The list of axioms, and the class, as they have to be for these steps."""
     used = sorted({m.group(1) for line in text.split("\n") if (m := STEP.match(line))})
     lines = [f"axiom {name} {digest(axioms[name].text())}" for name in used]
     result, done = [], False
     for line in text[:-1].split("\n"):
-        if not line.startswith("axiom "):
+        if line.startswith("class "):
+            result.append(f"class {worst_class(used, ROUNDING)}")
+        elif not line.startswith("axiom "):
             result.append(line)
         elif not done:
             result, done = result + lines, True
@@ -324,11 +329,18 @@ def stray_text(c, _):
     yield c.with_line(c.starting("class ")[0], "class exact")
 
 
+def rounding(c, _):
+    at = c.starting("class ")[0]
+    for word in ("bitwise", "reassociation", "distributive", "unsafe", "unknown"):
+        if c.lines[at] != f"class {word}":
+            yield c.with_line(at, f"class {word}")
+
+
 CLASSES = [substitution_of_variables, substitution_of_inputs, substitution_incomplete, direction,
            position, output, axiom_name, digests, versions, step_dropped, step_doubled,
            steps_swapped, chain_emptied, chain_of_case, case_dropped, case_doubled, cases_swapped,
            claimed_shape, case_values, rule_text, weaker_conditions, contradictory_conditions,
-           witness, stray_text]
+           witness, stray_text, rounding]
 
 
 def spread(mutants, count):
@@ -362,11 +374,11 @@ def accepted_by_first(checker, axioms, mutants):
     return [name for _, name, _ in mutants if name not in refused]
 
 
-def accepted_by_second(mutants, axioms, operators):
+def accepted_by_second(mutants, axioms, operators):  # with the classes in ROUNDING
     texts = {name: axiom.text() for name, axiom in axioms.items()}
     for _, name, text in mutants:
         try:
-            check_certificate(text, axioms, texts, operators)
+            check_certificate(text, axioms, texts, operators, ROUNDING)
         except (Refused, RecursionError, ValueError):
             continue
         yield name
@@ -382,6 +394,7 @@ def main():
     parser.add_argument("--limit", type=int, help="only that many certificates, evenly chosen")
     arguments = parser.parse_args()
     axioms = lemma_check.read_rules(arguments.rules / "axioms", "*.axioms")
+    ROUNDING.update(lemma_check.read_classes(arguments.rules / "axioms"))
     operators = lemma_check.read_operators(arguments.operators)
     files = sorted((arguments.rules / "certificates").glob("*.certificate"))
     files = spread(files, arguments.limit or len(files))

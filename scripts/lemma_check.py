@@ -15,7 +15,7 @@ import sys
 
 from second_checker.sizes import demand, Refused
 from second_checker.language import parse_rules
-from second_checker.certificates import check_certificate
+from second_checker.certificates import check_certificate, CLASSES
 
 
 def read_rules(folder, pattern):
@@ -32,6 +32,17 @@ def read_operators(file):
     """The part of docs/operators.md about each operator."""
     parts = re.split(r"(?m)^(?=## )", pathlib.Path(file).read_text(encoding="utf-8"))
     return {part.split("\n", 1)[0][3:]: part.rstrip("\n") + "\n" for part in parts[1:]}
+
+
+def read_classes(axioms):
+    """What each axiom does to rounding: lines "AXIOM CLASS" beside the folder of axioms."""
+    file = pathlib.Path(axioms).resolve().parent / "axioms.rounding"
+    lines = file.read_text(encoding="utf-8").split("\n") if file.exists() else []
+    pairs = [line.split("#")[0].split() for line in lines]
+    demand(all(len(pair) in (0, 2) for pair in pairs), f"'{file}' is not readable")
+    classes = dict(pair for pair in pairs if pair)
+    demand(set(classes.values()) <= set(CLASSES), f"'{file}' names an unknown class")
+    return classes
 
 
 def certificate_files(names):
@@ -51,6 +62,7 @@ def main():
     try:
         axioms = read_rules(arguments.axioms, "*.axioms")
         operators = read_operators(arguments.operators)
+        classes = read_classes(arguments.axioms)
         files = list(certificate_files(arguments.certificates))
         demand(files, "no certificates")
         texts = {file: file.read_text(encoding="utf-8") for file in files}
@@ -62,7 +74,8 @@ def main():
     proved, cases, steps, failed = {}, 0, 0, 0
     for file, text in texts.items():
         try:
-            rule, more_cases, more_steps = check_certificate(text, axioms, axiom_texts, operators)
+            rule, more_cases, more_steps = check_certificate(text, axioms, axiom_texts, operators,
+                                                            classes)
         except (Refused, RecursionError, ValueError) as reason:
             print(f"lemma_check.py: {file}: {reason}", file=sys.stderr)
             failed += 1

@@ -18,6 +18,11 @@ class Deadline {
     return std::max(0.0, std::chrono::duration<double>(at_ - Clock::now()).count());
   }
   bool passed() const { return Clock::now() >= at_; }
+  std::chrono::steady_clock::time_point at() const { return at_; }
+  Deadline earlier_by(double seconds) const {
+    return Deadline(at_ - std::chrono::duration_cast<Clock::duration>(
+                              std::chrono::duration<double>(std::min(seconds, 1e8))));
+  }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -131,6 +131,7 @@ std::optional<Constant> compute(const Graph& graph, ValueId value, const FoldOpt
   if (!root || !part.add_output("value", *root)) return std::nullopt;
   interpreter::RunOptions run_options;
   run_options.threads = options.threads;
+  run_options.deadline = options.deadline;
   auto results = interpreter::run(part, {}, run_options);
   if (!results || results->size() != 1) return std::nullopt;
   return results->front().constant();
@@ -154,6 +155,8 @@ Result<Graph> fold_constants(const Graph& graph, const FoldOptions& options) {
                                   options.growth * source_bytes(graph, value));
     if (bytes < 0 || bytes > limit) continue;
     auto contents = compute(graph, value, options);
+    if (options.deadline && std::chrono::steady_clock::now() > *options.deadline)
+      return unsupported("there was no time to fold the constants");
     if (!contents) continue;
     known[value.v] = folded.add_constant(std::move(*contents));
     folded.suggest_name(known[value.v], graph.suggested_name(value));

@@ -1,6 +1,9 @@
 #pragma once
 // Computing at build time what depends on constants alone.
 
+#include <chrono>
+#include <optional>
+
 #include "ir/graph.h"
 
 namespace lemma {
@@ -11,6 +14,8 @@ struct FoldOptions {
   double growth = 2;
   std::size_t free_bytes = 4096;
   int threads = 0;
+  /// An error once it has passed: a graph of which only a part is folded is not what was wanted.
+  std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt;
 };
 
 /// Replaces every value that depends on constants alone and is used by something that does not by

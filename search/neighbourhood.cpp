@@ -31,14 +31,17 @@ class Explorer {
       if (!classes[i].is_none() && value_of_[classes[i].v].is_none())
         value_of_[classes[i].v] = ValueId{i};
     grow();
-    for (std::uint32_t i = 0; i < size_; ++i)
-      for (const ClassId child : egraph_.children({i}))
-        if (!child.is_none()) ++uses_[child.v];
     for (const EGraph::Output& output : egraph_.outputs()) ++uses_[output.value.v];
+    // Users have greater numbers. Outputs of a node that nobody uses are there, but use nothing.
+    for (std::size_t i = size_; i-- > 0;) {
+      if (uses_[i] == 0) continue;
+      for (const ClassId child : egraph_.children({static_cast<std::uint32_t>(i)}))
+        if (!child.is_none()) ++uses_[child.v];
+    }
   }
 
   Neighbourhood run() {
-    for (std::uint32_t i = 0; i < size_; ++i) result_.cost += costs_[i];
+    for (std::uint32_t i = 0; i < size_; ++i) result_.cost += uses_[i] != 0 ? costs_[i] : 0;
     result_.hash = hash_of_outputs();
     bool complete = true;
     // All matches first: adding right sides makes nodes that are not of the graph.
@@ -128,6 +131,7 @@ class Explorer {
     }
     std::vector<ClassId> right;
     for (const std::uint32_t slot : bound.right) right.push_back(slots[slot]);
+    ++trial_;  // no hash is a changed one
     grow();
     if (std::equal(left.begin(), left.end(), right.begin()) || reaches(right, left)) return;
     const double cost = result_.cost + change(left, right);

@@ -49,16 +49,20 @@ class Search {
 
   Result<SearchResult> run(std::span<const Substitution> rules) {
     result_.before = cost_of(graph_, model_);
-    all_.rules = relevant_rules(graph_, rules);
+    relevant_ = relevant_rules(graph_, rules);
+    all_.rules = relevant_;
     result_.rules_considered = all_.rules.size();
     LEMMA_ASSIGN_OR_RETURN(all_.compiled, compile_rules(all_.rules));
     best_ = original();
     result_.strategy = options_.strategy;
     // Whatever ends a stage, the best so far stays what it is.
-    try {
-      LEMMA_RETURN_IF_ERROR(search());
-    } catch (const std::bad_alloc&) {
-      result_.stop_reason = name(StopReason::memory);
+    while (scale_ > 0.01) {
+      try {
+        LEMMA_RETURN_IF_ERROR(search());
+        break;
+      } catch (const std::bad_alloc&) {
+        scale_ /= 4;
+      }
     }
     LEMMA_RETURN_IF_ERROR(finish());
     result_.seconds = options_.time_limit_seconds - deadline_.remaining();
@@ -86,13 +90,18 @@ class Search {
     if (options_.on_stage) options_.on_stage(what);
   }
 
+  /// Limits that turned out to be too much for the memory there is are lowered.
+  std::size_t scaled(std::size_t limit) const {
+    return std::max<std::size_t>(1, static_cast<std::size_t>(scale_ * static_cast<double>(limit)));
+  }
+
   Candidate original() const { return {graph_, result_.before.seconds, {}, {}}; }
 
   RoundLimits round_limits() const {
     RoundLimits limits;
-    limits.nodes = options_.node_limit;
+    limits.nodes = scaled(options_.node_limit);
     limits.iterations = options_.iterations;
-    limits.bytes = options_.memory_limit_bytes / 2;
+    limits.bytes = scaled(options_.memory_limit_bytes / 2);
     limits.saturation_seconds = std::max(0.02, 0.5 * deadline_.remaining());
     limits.choice_seconds = std::max(0.02, 0.25 * deadline_.remaining());
     return limits;
@@ -160,7 +169,8 @@ class Search {
   Result<void> prove_choice() {
     stage("proving the choice");
     RoundLimits limits = round_limits();
-    limits.proof_seconds = options_.exact_extraction_seconds;
+    limits.proof_seconds = std::min(options_.exact_extraction_seconds, 0.9 * deadline_.remaining());
+    if (limits.proof_seconds <= 0) return {};
     LEMMA_ASSIGN_OR_RETURN(
         Round round, saturate_and_choose(best_.graph, all_, model_, limits, options_.explain));
     result_.extraction = round.extraction;
@@ -180,7 +190,7 @@ class Search {
       options.partition.size = options_.part_size;
       options.partition.offset = pass % 2 == 0 ? 0 : options_.part_size / 2;
       options.round = round_limits();
-      options.round.nodes = options_.part_node_limit;
+      options.round.nodes = scaled(options_.part_node_limit);
       options.threads = options_.fold.threads;
       options.explain = options_.explain;
       LEMMA_ASSIGN_OR_RETURN(
@@ -206,7 +216,7 @@ class Search {
     BacktrackingOptions options;
     options.alpha = options_.alpha;
     options.budget = budget;
-    options.max_bytes = options_.memory_limit_bytes / 2;
+    options.max_bytes = scaled(options_.memory_limit_bytes / 2);
     options.interrupted = [this] { return deadline_.passed(); };
     LEMMA_ASSIGN_OR_RETURN(BacktrackingResult found,
                            backtrack(candidate.graph, all_.compiled, model_, options));
@@ -238,9 +248,14 @@ class Search {
   /// Constants are folded, and the whole is compared with the original.
   Result<void> finish() {
     stage("folding constants");
-    LEMMA_ASSIGN_OR_RETURN(result_.graph, fold_constants(best_.graph, options_.fold));
-    result_.after = cost_of(result_.graph, model_);
-    result_.improved = result_.after.seconds < result_.before.seconds;
+    auto folded = fold_constants(best_.graph, options_.fold);
+    if (!folded && folded.error().kind == ErrorKind::internal)
+      return tl::unexpected(std::move(folded.error()));
+    if (folded) {
+      result_.graph = std::move(*folded);
+      result_.after = cost_of(result_.graph, model_);
+      result_.improved = result_.after.seconds < result_.before.seconds;
+    }
     if (!result_.improved) {
       best_ = original();
       LEMMA_ASSIGN_OR_RETURN(result_.graph, without_dead_nodes(graph_));
@@ -257,9 +272,11 @@ class Search {
   const RooflineModel& model_;
   const SearchOptions& options_;
   Deadline deadline_;
+  std::vector<Substitution> relevant_;
   RuleSet all_;
   Candidate best_;
   bool fitted_ = false;  // the last e-graph within its limits
+  double scale_ = 1;     // of limits
   SearchResult result_;
 };
 

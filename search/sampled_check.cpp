@@ -70,6 +70,7 @@ Result<Sample> sample(const Graph& original, std::uint64_t seed,
     auto outputs = interpreter::run(original, inputs, run_options);
     if (outputs) return Sample{std::move(inputs), std::move(*outputs)};
     last = tl::unexpected<Error>(std::move(outputs.error()));
+    if (run_options.deadline && std::chrono::steady_clock::now() > *run_options.deadline) break;
   }
   return last;
 }
@@ -119,21 +120,46 @@ Result<std::vector<Tensor>> in_order_of(const Graph& model, const Graph& graph,
   return ordered;
 }
 
+interpreter::RunOptions options_for_run(const SampledCheckOptions& options) {
+  interpreter::RunOptions result;
+  result.threads = options.threads;
+  result.deadline = options.deadline;
+  return result;
+}
+
 }  // namespace
 
-Result<SampledCheck> compare_on_random_inputs(const Graph& original, const Graph& candidate,
-                                              const SampledCheckOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(const Graph reference, cut_at_opaque_nodes(original));
+struct SampledReference::Samples {
+  const Graph& original;
+  Graph reference;  // cut
+  std::vector<Sample> drawn;
+};
+
+Result<SampledReference> SampledReference::compute(const Graph& original,
+                                                   const SampledCheckOptions& options) {
+  LEMMA_ASSIGN_OR_RETURN(Graph reference, cut_at_opaque_nodes(original));
+  const auto samples = std::make_shared<Samples>(Samples{original, std::move(reference), {}});
+  for (int i = 0; i < options.samples; ++i) {
+    LEMMA_ASSIGN_OR_RETURN(Sample drawn,
+                           sample(samples->reference, options.seed + static_cast<std::uint64_t>(i),
+                                  options_for_run(options)));
+    samples->drawn.push_back(std::move(drawn));
+  }
+  SampledReference result;
+  result.samples_ = samples;
+  return result;
+}
+
+Result<SampledCheck> SampledReference::compare(const Graph& candidate,
+                                               const SampledCheckOptions& options) const {
   LEMMA_ASSIGN_OR_RETURN(const Graph changed, cut_at_opaque_nodes(candidate));
-  interpreter::RunOptions run_options;
-  run_options.threads = options.threads;
   const interpreter::Tolerance tolerance{options.absolute_tolerance, options.relative_tolerance};
   SampledCheck check;
-  for (int i = 0; i < options.samples; ++i) {
-    LEMMA_ASSIGN_OR_RETURN(
-        const Sample drawn,
-        sample(reference, options.seed + static_cast<std::uint64_t>(i), run_options));
-    auto outputs = interpreter::run(changed, drawn.inputs, run_options);
+  for (const Sample& drawn : samples_->drawn) {
+    auto outputs = interpreter::run(changed, drawn.inputs, options_for_run(options));
+    // Too little time or memory says nothing about the candidate.
+    if (!outputs && outputs.error().kind == ErrorKind::unsupported)
+      return tl::unexpected(std::move(outputs.error()));
     ++check.samples;
     if (!outputs) {
       check.passed = false;
@@ -141,10 +167,17 @@ Result<SampledCheck> compare_on_random_inputs(const Graph& original, const Graph
       return check;
     }
     LEMMA_ASSIGN_OR_RETURN(const std::vector<Tensor> actual,
-                           in_order_of(reference, changed, *outputs));
-    compare_outputs(original, reference, drawn, actual, tolerance, check);
+                           in_order_of(samples_->reference, changed, *outputs));
+    compare_outputs(samples_->original, samples_->reference, drawn, actual, tolerance, check);
   }
   return check;
+}
+
+Result<SampledCheck> compare_on_random_inputs(const Graph& original, const Graph& candidate,
+                                              const SampledCheckOptions& options) {
+  LEMMA_ASSIGN_OR_RETURN(const SampledReference reference,
+                         SampledReference::compute(original, options));
+  return reference.compare(candidate, options);
 }
 
 }  // namespace lemma

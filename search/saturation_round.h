@@ -45,9 +45,10 @@ struct Round {
   bool is_cheaper() const { return cost < (1 - 1e-9) * cost_before; }
 };
 
-/// The rules that a search may use, and how they were read.
+/// The rules that a search may use, and how they were read. Derivations speak of the former, which
+/// outlive them.
 struct RuleSet {
-  std::vector<Substitution> rules;
+  std::span<const Substitution> rules;
   std::vector<CompiledRule> compiled;  // both directions
 };
 

@@ -22,6 +22,7 @@ struct Refuted {
   std::string assignment;  // values of the rule's variables, and the shapes of its inputs
   std::string inputs;      // contents of the inputs
   std::string difference;  // first differing index and both values; or that a side is undefined
+  std::string record;      // all of it, to be evaluated again: verifier/prover/counterexample.h
 };
 
 struct Unknown {

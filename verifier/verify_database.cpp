@@ -28,6 +28,7 @@ ProofRecord proof_record(const Substitution& rule, const Proved& proved, const A
   for (const RuleGroup& group : rule.groups)
     record.groups.push_back(fmt::format("{}:{}..{}", group.name, group.minimum, group.maximum));
   record.axioms = proved.axioms;
+  if (!proved.certificate.empty()) record.certificate = certificate_digest(proved.certificate);
   return record;
 }
 
@@ -137,7 +138,8 @@ Result<AxiomSet> usable_axioms(const std::filesystem::path& directory, const Ver
     if (!axiom.is_axiom)
       return bad_input(fmt::format("'{}' stands among the axioms, but is a rule", axiom.name));
   LEMMA_RETURN_IF_ERROR(prove_axioms(directory, options, axioms, result));
-  AxiomSet set(std::move(axioms));
+  LEMMA_ASSIGN_OR_RETURN(RoundingTable rounding, read_rounding_table(directory));
+  AxiomSet set(std::move(axioms), std::move(rounding));
   result.axioms = set.axioms().size();
   result.refused_axioms.insert(result.refused_axioms.end(), set.refused().begin(),
                                set.refused().end());
@@ -219,6 +221,41 @@ Result<void> write_certificates(const std::filesystem::path& folder,
     LEMMA_RETURN_IF_ERROR(replace_file(folder / (rule.name + ".certificate"), proved->certificate));
   }
   return replace_file(folder / "proved.rules", rules);
+}
+
+Result<void> write_counterexamples(const std::filesystem::path& folder,
+                                   const DatabaseVerification& verification) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return bad_input(fmt::format("cannot make '{}': {}", folder.string(), error.message()));
+  for (const VerifiedRule& rule : verification.rules) {
+    const auto* refuted = std::get_if<Refuted>(&rule.verdict);
+    if (refuted == nullptr && !rule.added.empty())
+      refuted = std::get_if<Refuted>(&rule.unconditional);
+    if (refuted != nullptr)
+      LEMMA_RETURN_IF_ERROR(
+          replace_file(folder / (rule.name + ".counterexample"), refuted->record));
+  }
+  return {};
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> certificate_misfits(
+    const std::filesystem::path& directory) {
+  const std::filesystem::path file = directory / "substitutions.proofs";
+  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<ProofRecord> records,
+                         parse_proof_file(contents, file.string()));
+  std::vector<std::pair<std::string, std::string>> result;
+  for (const ProofRecord& record : records) {
+    const auto certificate =
+        read_text_file(directory / "certificates" / (record.rule + ".certificate"));
+    if (!certificate)
+      result.emplace_back(record.rule, certificate.error().message);
+    else if (record.certificate != certificate_digest(*certificate))
+      result.emplace_back(record.rule, "the certificate is not the one that was recorded");
+  }
+  return result;
 }
 
 Result<void> write_proofs(const std::filesystem::path& directory,

@@ -72,6 +72,15 @@ Result<LoadedAxioms> load_axioms(const std::filesystem::path& directory, int thr
 /// What is kept of a proof of `rule`.
 ProofRecord proof_record(const Substitution& rule, const Proved& proved, const AxiomSet& axioms);
 
+/// Makes the folder: a file NAME.counterexample for each rule that is refuted, or that holds only
+/// under a condition that was found.
+Result<void> write_counterexamples(const std::filesystem::path& folder,
+                                   const DatabaseVerification& verification);
+
+/// Rules of the folder rules/ whose certificate is not the one on record, with the reason.
+Result<std::vector<std::pair<std::string, std::string>>> certificate_misfits(
+    const std::filesystem::path& directory);
+
 /// The contents of substitutions.proofs: a record for each proved rule.
 std::string proof_file_text(const DatabaseVerification& verification);
 /// Replaces rules/axioms.proofs, the files rules/certificates/*.certificate and

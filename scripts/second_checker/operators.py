@@ -303,6 +303,59 @@ def infer_max_pool(operands, attributes, count, _):
     return [(kind, shape), ("i64", shape)][:count]
 
 
+def infer_average_pool(operands, attributes, *_):
+    kind = one_type(operands, REAL)
+    shape, kernel = operands[0][1], attributes["kernel_shape"]
+    demand(len(shape) >= 3 and len(kernel) == len(shape) - 2, "another number of axes")
+    demand(all(not one.is_constant() or one.constant() > 0 for one in kernel), "an empty window")
+    demand(attributes["ceil_mode"] == 0, "this checker knows pools that round down only")
+    window(attributes, len(kernel))
+    return [(kind, (*shape[:2], *window_counts(shape, kernel, attributes)))]
+
+
+def infer_global_pool(operands, *_):
+    kind, shape = one_type(operands, REAL), operands[0][1]
+    demand(len(shape) >= 2, "no channels")
+    return [(kind, (*shape[:2], *(ONE,) * (len(shape) - 2)))]
+
+
+def compared_sizes(operands, conditions):
+    """Fixed sizes above 1 of one operand beside symbolic ones of another may be taken as equal."""
+    shapes = [one[1] for one in operands if one]
+    for i, fixed in enumerate(shapes):
+        for j, symbolic in enumerate(shapes):
+            for a in fixed if i != j else ():
+                for b in symbolic:
+                    if a.is_constant() and a is not ONE and not b.is_constant():
+                        conditions.equal(b, a)
+
+
+def infer_layer_normalization(operands, attributes, count, conditions):
+    kind, shape = one_type(operands, REAL), operands[0][1]
+    demand(attributes["stash_type"] in REAL_TYPES, "statistics are real")
+    attributes["axis"] = axis_of(attributes["axis"], len(shape))
+    demand(broadcast([one[1] for one in operands if one], Conditions()) == shape,
+           "a scale or shift too large")
+    compared_sizes(operands, conditions)
+    axis = attributes["axis"]
+    statistics = (*shape[:axis], *(ONE,) * (len(shape) - axis))
+    return [(kind, shape), *[(attributes["stash_type"], statistics)] * 2][:count]
+
+
+def infer_instance_normalization(operands, _, __, conditions):
+    kind, shape = one_type(operands, REAL), operands[0][1]
+    demand(len(shape) >= 2, "no channels")
+    for operand in operands[1:]:
+        demand(len(operand[1]) == 1 and operand[1][0] is shape[1], "another number of channels")
+    compared_sizes(operands, conditions)
+    return [(kind, shape)]
+
+
+def infer_eye(operands, attributes, *_):
+    demand(len(operands[0][1]) == 2, "no matrix")
+    return [(attributes.get("dtype", operands[0][0]), operands[0][1])]
+
+
 def infer_batch_normalization(operands, _, __, conditions):
     kind = one_type(operands, REAL)
     shape = operands[0][1]
@@ -365,15 +418,37 @@ OPERATORS = {
     "Transpose": Operator((1, 1), {"perm": ("integers", OPTIONAL)}, infer_transpose),
     "Unsqueeze": Operator((1, 1), {"axes": ("integers", REQUIRED)}, infer_unsqueeze),
 }
+_NORMAL = {"axis": ("integer", -1), "epsilon": ("real", 9.999999747378752e-06),
+           "stash_type": ("type", "f32")}
+OPERATORS.update({
+    "AveragePool": Operator((1, 1), {**WINDOW, "kernel_shape": ("sizes", REQUIRED),
+                                     "ceil_mode": ("integer", 0),
+                                     "count_include_pad": ("integer", 0)}, infer_average_pool),
+    "EyeLike": Operator((1, 1), {"dtype": ("type", OPTIONAL), "k": ("integer", 0)}, infer_eye),
+    "Gelu": Operator((1, 1), {"approximate": ("string", '"none"')}, elementwise_rule(REAL)),
+    "HardSigmoid": Operator((1, 1), {"alpha": ("real", 0.20000000298023224), "beta": ("real", 0.5)},
+                            elementwise_rule(REAL)),
+    "InstanceNormalization": Operator((3, 3), {"epsilon": ("real", 9.999999747378752e-06)},
+                                      infer_instance_normalization),
+    "LayerNormalization": Operator((2, 3), _NORMAL, infer_layer_normalization, 3),
+    "Pow": Operator((2, 2), {}, elementwise_rule(NUMERIC)),
+    "RMSNormalization": Operator((2, 2), _NORMAL, infer_layer_normalization),
+    "Sum": Operator((1, 1000), {}, elementwise_rule(NUMERIC)),
+    "Swish": Operator((1, 1), {"alpha": ("real", 1.0)}, elementwise_rule(REAL)),
+})
+for _name in ("GlobalAveragePool", "GlobalMaxPool"):
+    OPERATORS[_name] = Operator((1, 1), {}, infer_global_pool)
 for _name in ("Abs", "Neg", "Relu"):
     OPERATORS[_name] = Operator((1, 1), {}, elementwise_rule(NUMERIC))
-for _name in ("Cos", "Erf", "Exp", "Log", "Reciprocal", "Sigmoid", "Sin", "Sqrt", "Tanh"):
+for _name in ("Cos", "Erf", "Exp", "HardSwish", "Log", "Reciprocal", "Sigmoid", "Sin", "Softplus",
+              "Sqrt", "Tanh"):
     OPERATORS[_name] = Operator((1, 1), {}, elementwise_rule(REAL))
 for _name in ("Add", "Div", "Mul", "Sub"):
     OPERATORS[_name] = Operator((2, 2), {}, elementwise_rule(NUMERIC))
 for _name in ("Max", "Min"):
     OPERATORS[_name] = Operator((1, 1000), {}, elementwise_rule(NUMERIC))
-for _name in ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"):
+for _name in ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+              "ReduceSum", "ReduceSumSquare"):
     OPERATORS[_name] = Operator((1, 1), {"axes": ("integers", OPTIONAL), "keepdims": ("integer", 1)},
                                 infer_reduction)
 for _name in ("Softmax", "LogSoftmax"):

@@ -3,10 +3,12 @@
 import argparse
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LEMMA = None
@@ -53,6 +55,63 @@ class Audit(unittest.TestCase):
         self.assertEqual([one["rule"] for one in found["rules"]], wanted)
         self.assertIn(f"{len(wanted)} of {len(table)} proofs fall with it",
                       audit("--axiom", "conv_concat_batch").stdout)
+
+    def test_pages_stand_by_themselves(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = audit("--html", folder)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            files = {one.name: one.read_text() for one in pathlib.Path(folder).iterdir()}
+        rules = {one.stem for one in (ROOT / "rules" / "certificates").glob("*.certificate")}
+        self.assertLessEqual({f"rule-{name}.html" for name in rules}, set(files))
+        for name, text in files.items():
+            for target in re.findall(r'href="([^"]*)"', text):
+                self.assertIn(target, files, name)
+            self.assertNotRegex(text, r"src=|url\(|https?://", name)
+            # Well formed: nothing that rules say is taken for markup.
+            body = text.removeprefix("<!DOCTYPE html>").replace('<meta charset="utf-8">', "")
+            xml.etree.ElementTree.fromstring(body.replace("&middot;", ""))
+        page = files["rule-merge_convs_sharing_kernel.html"]
+        self.assertEqual(page.count("<svg "), 2)
+        for part in ("Left side", "Right side", "step 1: ", "axiom-conv_concat_batch.html",
+                     "Class: bitwise", "&amp;"):
+            self.assertIn(part, page)
+        self.assertIn("rule-merge_convs_sharing_kernel.html", files["axiom-conv_concat_batch.html"])
+
+    def test_a_refused_rule_has_a_page_that_says_why(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rules = pathlib.Path(folder, "rules")
+            shutil.copytree(ROOT / "rules", rules)
+            file = rules / "certificates" / "relu_of_transpose.certificate"
+            file.write_text(file.read_text().replace(" forward ", " backward "))
+            pages = pathlib.Path(folder, "pages")
+            done = audit("--rules", rules, "--html", pages)
+            self.assertEqual(done.returncode, 4)
+            page = (pages / "rule-relu_of_transpose.html").read_text()
+            self.assertIn("Refused: case A=[]", page)
+
+    def test_a_counterexample_is_evaluated_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rules = pathlib.Path(folder, "some.rules")
+            rules.write_text("rule wrong\n  x : [n, m]\n  y : [n, m]\n  where n == 3, m == 2\n"
+                             "  Sub(x, y) => Sub(y, x)\n\nrule right\n  x : [n]\n"
+                             "  Neg(Neg(x)) => x\n")
+            target = pathlib.Path(folder, "counterexamples")
+            done = subprocess.run([LEMMA, "rules", "verify", rules, "--counterexamples", target],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 4, done.stderr)
+            file = target / "wrong.counterexample"
+            self.assertEqual(list(target.iterdir()), [file])
+            shown = audit("--counterexample", file)
+            self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+            for part in ("at n=3, m=2", "x f32[3, 2] =", "evaluated now: output 0: element ["):
+                self.assertIn(part.replace("n=3, m=2", ""), shown.stdout)
+            text = file.read_text()
+            file.write_text(text.replace("Sub(y, x)", "Sub(x, y)"))
+            shown = audit("--counterexample", file)
+            self.assertEqual(shown.returncode, 4)
+            self.assertIn("evaluated now: both sides are equal", shown.stdout)
+            file.write_text(text[:-5])
+            self.assertEqual(audit("--counterexample", file).returncode, 2)
 
     def test_bad_input(self):
         for arguments in (["no_such_rule"], ["--axiom", "none"],

@@ -67,7 +67,7 @@ class Explanations : public ::testing::Test {
     for (const Substitution& rule : rules_) table_[rule.name] = &rule;
   }
 
-  std::string explanation_of(std::string_view graph_text) {
+  std::string explanation_of(std::string_view graph_text, bool improved = true) {
     const auto graph = parse_graph(graph_text);
     EXPECT_TRUE(graph) << graph.error().message;
     const RooflineModel model(*load_device("costmodel/devices/cpu.json"), {});
@@ -75,7 +75,7 @@ class Explanations : public ::testing::Test {
     options.explain = true;
     const auto found = optimize(*graph, rules_, model, options);
     EXPECT_TRUE(found) << found.error().message;
-    EXPECT_TRUE(found->improved);
+    EXPECT_EQ(found->improved, improved);
     return found->explanation;
   }
 
@@ -143,6 +143,44 @@ TEST_F(Explanations, CoverRulesWithSeveralOutputs) {
   EXPECT_EQ(size->outputs, 2U);
   EXPECT_NE(text.find("step merge_matmul_shared_left forward"), std::string::npos);
   expect_no_mutant_passes(text);
+}
+
+// What goes into the opaque operator must be equal too, and what comes out is equal then.
+TEST_F(Explanations, GoThroughOpaqueOperators) {
+  const std::string text = explanation_of(R"(graph "opaque"
+  input %0 "x" : f32[2, 3]
+  %1 = constant f32[3, 1] [1, 2, 3]
+  %2 = constant f32[3, 2] [1, 2, 3, 4, 5, 6]
+  %3 = MatMul(%0, %1) : f32[2, 1]
+  %4 = MatMul(%0, %2) : f32[2, 2]
+  %5 = opaque "com.example" "Widget" "payload" "unknown" (%3) : f32[2, 3]
+  %6 = MatMul(%5, %1) : f32[2, 1]
+  %7 = MatMul(%5, %2) : f32[2, 2]
+  output "p" = %6
+  output "q" = %7
+  output "r" = %4
+)");
+  const auto size = checker::check_explanation(text, table_);
+  ASSERT_TRUE(size) << size.error().message << "\n" << text;
+  EXPECT_EQ(size->outputs, 4U);  // and what goes into the operator
+  EXPECT_EQ(size->steps, 2U) << text;
+  EXPECT_EQ(size->outside.size(), 4U);
+  EXPECT_NE(text.find("before into opaque Widget"), std::string::npos);
+  expect_no_mutant_passes(text);
+}
+
+TEST_F(Explanations, OfAnUnchangedGraphHaveNoSteps) {
+  const std::string text = explanation_of(R"(graph "one"
+  input %0 "x" : f32[2, 3]
+  %1 = constant f32[3, 1] [1, 2, 3]
+  %2 = MatMul(%0, %1) : f32[2, 1]
+  output "p" = %2
+)",
+                                          false);
+  const auto size = checker::check_explanation(text, table_);
+  ASSERT_TRUE(size) << size.error().message << "\n" << text;
+  EXPECT_EQ(size->outputs, 1U);
+  EXPECT_EQ(size->steps, 0U);
 }
 
 TEST_F(Explanations, RestOnRulesThatAreProved) {

@@ -56,6 +56,23 @@ TEST_F(Database, LoadsWhatIsProved) {
   EXPECT_EQ(database->substitutions()[0].name, "swap");
 }
 
+TEST_F(Database, NamesACertificateThatIsNotTheOneOnRecord) {
+  prove_and_write();
+  EXPECT_TRUE(certificate_misfits(folder_)->empty());
+  const fs::path file = folder_ / "certificates" / "swap.certificate";
+  const std::string contents = *read_text_file(file);
+  std::ofstream(file) << contents << "\n";
+  const auto altered = certificate_misfits(folder_);
+  ASSERT_EQ(altered->size(), 1U);
+  EXPECT_EQ(altered->at(0).first, "swap");
+  EXPECT_EQ(altered->at(0).second, "the certificate is not the one that was recorded");
+  fs::remove(file);
+  ASSERT_EQ(certificate_misfits(folder_)->size(), 1U);
+  EXPECT_NE(certificate_misfits(folder_)->at(0).second.find("cannot read"), std::string::npos);
+  prove_and_write();
+  EXPECT_TRUE(certificate_misfits(folder_)->empty());
+}
+
 TEST_F(Database, RefusesARuleWithoutRecord) {
   prove_and_write();
   write("substitutions/b.rules", wrong);
@@ -165,6 +182,7 @@ TEST(ProofRecord, IsReadBackAsWritten) {
   record.axioms_digest = 7;
   record.cases = 12;
   record.groups = {"A:0..3", "B:1..1"};
+  record.certificate = certificate_digest("text");
   const auto read = parse_proof_record(text(record));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(*read, record);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/rule_database.h"
+#include "verifier/prover/counterexample.h"
 #include "verifier/prover/instances.h"
 #include "verifier/prover/prove.h"
 #include "verifier/prover/replay.h"
@@ -60,6 +61,11 @@ TEST(Canary, TwoInputsAreNotEqual) {
   const ValueId a = *terms.graph().add_input("a", type), b = *terms.graph().add_input("b", type);
   (void)terms.graph().add("Add", {a, b});
   (void)terms.graph().add("Mul", {b, a});
+  for (const ValueId one : {a, b}) {
+    (void)terms.graph().add("Softmax", {one}, {{"axis", std::int64_t{0}}});
+    (void)terms.graph().add("ReduceSum", {one}, {{"axes", Integers{0}}});
+    (void)terms.graph().add("Tanh", {one});
+  }
   SaturationLimits limits;
   limits.rounds = 5;
   limits.nodes = 600;
@@ -67,6 +73,56 @@ TEST(Canary, TwoInputsAreNotEqual) {
       saturate(terms, {{a, b}}, directed(shipped_axioms().axioms()), limits);
   EXPECT_FALSE(saturation.reached);
   EXPECT_FALSE(replay(terms.graph(), saturation.steps, {{a, b}}));
+}
+
+/// tests/verifier/beyond.rules: operators that the shipped rules do not use yet.
+TEST(RulesBeyondTheShippedOnes, AreProvedWithCertificates) {
+  const std::vector<Substitution> rules = parse(*read_text_file("tests/verifier/beyond.rules"));
+  EXPECT_GE(rules.size(), 23U);
+  for (const Substitution& rule : rules) {
+    const Verdict verdict = prove(rule, shipped_axioms());
+    const auto* proved = std::get_if<Proved>(&verdict);
+    ASSERT_NE(proved, nullptr) << rule.name << ": " << text(verdict);
+    EXPECT_FALSE(proved->certificate.empty()) << rule.name;
+  }
+}
+
+// ---- Counterexamples --------------------------------------------------------------------------
+
+TEST(Counterexample, IsEvaluatedAgain) {
+  for (const Substitution& rule : parse(*read_text_file("tests/verifier/wrong.rules"))) {
+    const Verdict verdict = prove(rule, shipped_axioms());
+    const auto* refuted = std::get_if<Refuted>(&verdict);
+    ASSERT_NE(refuted, nullptr) << rule.name;
+    const auto replayed = replay_counterexample(refuted->record);
+    ASSERT_TRUE(replayed) << rule.name << ": " << replayed.error().message;
+    EXPECT_TRUE(replayed->holds()) << rule.name << ": " << replayed->found;
+    EXPECT_EQ(replayed->found, refuted->difference);
+  }
+}
+
+TEST(Counterexample, OfATrueRuleOrWithOtherElementsDoesNotHold) {
+  const auto rules =
+      parse("rule wrong\n  x : [n]\n  y : [n]\n  where n == 2\n  Sub(x, y) => Sub(y, x)\n");
+  const Verdict verdict = prove(rules[0], shipped_axioms());
+  const std::string record = std::get<Refuted>(verdict).record;
+  const auto replaced = [&record](const std::string& from, const std::string& to) {
+    std::string result = record;
+    const std::size_t at = result.find(from);
+    EXPECT_NE(at, std::string::npos) << from << record;
+    return result.replace(at, from.size(), to);
+  };
+  const auto holds = [](const std::string& text) {
+    const auto replayed = replay_counterexample(text);
+    return replayed && replayed->holds();
+  };
+  EXPECT_TRUE(holds(record));
+  EXPECT_FALSE(holds(replaced("Sub(x, y) => Sub(y, x)", "Sub(x, y) => Sub(x, y)")));
+  EXPECT_FALSE(holds(replaced("input x f32[2] =", "input x f32[2] = 1")));
+  EXPECT_FALSE(holds(replaced("values n=2", "values n=3")));
+  EXPECT_FALSE(holds(replaced("difference output", "difference of output")));
+  EXPECT_FALSE(holds(replaced("lemma counterexample 1", "lemma counterexample 2")));
+  EXPECT_FALSE(holds(replaced("end\n", "")));
 }
 
 // ---- Replay -----------------------------------------------------------------------------------

@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
+#include <string>
 
 #include "ir/graph.h"
 
@@ -162,6 +165,104 @@ TEST(Transpose, ReadsEveryAxisWhereThePermutationSays) {
   }
   EXPECT_EQ(failures, 0U);
   EXPECT_EQ(count, 46234U);
+}
+
+/// The axes of the output on which an expression depends, by variables or by sizes: symbols are named
+/// "what.axis".
+void collect_axes(const Definition& definition, ExpressionId id, std::set<std::size_t>& axes) {
+  const ExpressionNode& node = definition.node(id);
+  if (node.kind == ExpressionKind::index) {
+    const auto& variables = definition.outputs()[0].axes;
+    for (std::size_t i = 0; i < variables.size(); ++i)
+      if (variables[i] == node.variable) axes.insert(i);
+  }
+  if (node.kind == ExpressionKind::extent) {
+    std::map<std::string, int> symbols;
+    collect_symbols(node.extent, symbols);
+    for (const auto& [name, count] : symbols)
+      axes.insert(static_cast<std::size_t>(std::stoi(name.substr(name.find('.') + 1))));
+  }
+  for (const ExpressionId operand : node.operands) collect_axes(definition, operand, axes);
+}
+
+bool depends_on_nothing_but(const Definition& definition, ExpressionId id, std::size_t axis) {
+  std::set<std::size_t> axes;
+  collect_axes(definition, id, axes);
+  return axes.empty() || axes == std::set<std::size_t>{axis};
+}
+
+bool compares(const ExpressionNode& node) {
+  return node.kind == ExpressionKind::less || node.kind == ExpressionKind::less_equal ||
+         node.kind == ExpressionKind::equal;
+}
+
+/// Every index by the axis that it is of, and every comparison by one axis.
+bool treats_axes_by_themselves(const Definition& definition) {
+  for (const ExpressionNode* read : reads_of(definition))
+    for (std::size_t i = 0; i < read->operands.size(); ++i)
+      if (!depends_on_nothing_but(definition, read->operands[i], i)) return false;
+  for (std::uint32_t id = 0; id < definition.nodes().size(); ++id) {
+    std::set<std::size_t> axes;
+    if (compares(definition.nodes()[id])) collect_axes(definition, {id}, axes);
+    if (axes.size() > 1) return false;
+  }
+  return true;
+}
+
+Dimension named(const std::string& what, std::size_t axis) {
+  return Dimension::symbol(what + "." + std::to_string(axis));
+}
+
+Shape sizes_named(const std::string& what, std::size_t rank) {
+  Shape result;
+  for (std::size_t i = 0; i < rank; ++i) result.push_back(named(what, i));
+  return result;
+}
+
+/// Pads of any of the axes, in front, behind or both.
+TEST(Pad, TreatsEveryAxisByItself) {
+  std::size_t failures = 0, count = 0, guarded = 0;
+  for (std::size_t rank = 0; rank <= 8; ++rank)
+    for (std::uint32_t front = 0; front < (1U << rank); ++front)
+      for (const std::uint32_t behind : {0U, front, (1U << rank) - 1, (1U << rank) - 1 - front}) {
+        Shape pads(2 * rank);
+        for (std::size_t i = 0; i < rank; ++i) {
+          if ((front >> i & 1U) != 0) pads[i] = named("p", i);
+          if ((behind >> i & 1U) != 0) pads[rank + i] = named("q", i);
+        }
+        const Definition definition = define("Pad", {{DataType::f32, sizes_named("n", rank)}},
+                                             {{"pads", pads}, {"mode", std::string("constant")}});
+        const Shape extents = output_extents(definition);
+        bool fits = reads_of(definition).size() == 1 && treats_axes_by_themselves(definition);
+        for (std::size_t i = 0; i < rank; ++i)
+          fits = fits && extents[i] == pads[i] + named("n", i) + pads[rank + i];
+        failures += fits ? 0 : 1;
+        guarded += std::any_of(definition.nodes().begin(), definition.nodes().end(), compares);
+        ++count;
+      }
+  EXPECT_EQ(failures, 0U);
+  EXPECT_EQ(count, 4U * 511U);
+  EXPECT_GT(guarded, 1000U);
+}
+
+TEST(ConcatAndSlice, TreatEveryAxisByItself) {
+  std::size_t failures = 0;
+  for (std::size_t rank = 1; rank <= 13; ++rank)
+    for (std::size_t axis = 0; axis < rank; ++axis) {
+      Shape first = sizes_named("n", rank), second = first, whole = first;
+      second[axis] = named("m", axis);
+      const auto position = static_cast<std::int64_t>(axis);
+      const Definition joined =
+          define("Concat", {{DataType::f32, first}, {DataType::f32, second}}, {{"axis", position}});
+      const Dimension begin = named("s", axis), end = begin + named("p", axis);
+      whole[axis] = end + named("r", axis);
+      const Definition part =
+          define("Slice", {{DataType::f32, whole}},
+                 {{"starts", Shape{begin}}, {"ends", Shape{end}}, {"axes", Integers{position}}});
+      for (const Definition* one : {&joined, &part})
+        failures += treats_axes_by_themselves(*one) ? 0 : 1;
+    }
+  EXPECT_EQ(failures, 0U);
 }
 
 }  // namespace

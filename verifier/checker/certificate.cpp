@@ -13,9 +13,6 @@
 namespace lemma::checker {
 namespace {
 
-constexpr std::string_view classes[] = {"unknown", "bitwise", "reassociation", "distributive",
-                                        "unsafe"};
-
 /// Lines one by one; every character of the text belongs to a line that ends.
 class Lines {
  public:
@@ -51,14 +48,13 @@ Result<std::vector<std::string>> parse_uses(Lines& lines, const AxiomTable& axio
   std::vector<std::string> result;
   while (lines.starts_with("operator ") || lines.starts_with("axiom ")) {
     LEMMA_ASSIGN_OR_RETURN(const std::string_view line, lines.take(""));
-    const auto parts = words(line);
-    const auto axiom = axioms.find(parts[1]);
-    if (parts[0] == "axiom" && axiom == axioms.end())
-      return bad_input(fmt::format("there is no axiom '{}'", parts[1]));
-    if (parts[0] == "axiom" &&
-        (parts.size() != 3 || digests.of_substitution(*axiom->second) != parts[2]))
-      return bad_input(fmt::format("the axiom '{}' has changed since", parts[1]));
     result.emplace_back(line);
+    const auto parts = words(line);
+    if (parts[0] != "axiom") continue;
+    const auto axiom = axioms.find(parts[1]);
+    if (axiom == axioms.end()) return bad_input(fmt::format("there is no axiom '{}'", parts[1]));
+    if (parts.size() != 3 || digests.of_substitution(*axiom->second) != parts[2])
+      return bad_input(fmt::format("the axiom '{}' has changed since", parts[1]));
   }
   return result;
 }
@@ -103,8 +99,8 @@ Result<void> parse_cases(Lines& lines, Certificate& certificate) {
   std::set<std::size_t> used;
   while (lines.starts_with("case ")) {
     LEMMA_ASSIGN_OR_RETURN(const std::string_view line, lines.take(""));
-    const std::size_t by = line.rfind(" by ");
-    if (by == std::string_view::npos) return bad_input(fmt::format("'{}' names no chain", line));
+    const std::size_t by = std::min(line.rfind(" by "), line.size());
+    if (by == line.size()) return bad_input(fmt::format("'{}' names no chain", line));
     LEMMA_ASSIGN_OR_RETURN(const std::uint32_t chain, number(line.substr(by + 4)));
     if (chain < 1 || chain > certificate.chains.size())
       return bad_input(fmt::format("'{}': there is no such chain", line));
@@ -116,6 +112,15 @@ Result<void> parse_cases(Lines& lines, Certificate& certificate) {
 }
 
 }  // namespace
+
+Result<void> check_rounding(const Certificate& certificate, const RoundingTable& table) {
+  std::vector<std::string> used;
+  for (const Substitution* one : used_by(certificate))
+    if (one->is_axiom) used.push_back(one->name);
+  const std::string_view worst = name(worst_of(used, table));
+  if (worst == certificate.rounding) return {};
+  return bad_input(fmt::format("its class is {}, not {}", worst, certificate.rounding));
+}
 
 std::vector<const Substitution*> used_by(const Certificate& certificate) {
   std::vector<const Substitution*> result = {&certificate.terms};
@@ -178,9 +183,7 @@ Result<Certificate> parse_certificate(std::string_view text, const AxiomTable& a
                                  version, proof_version));
   LEMMA_RETURN_IF_ERROR(parse_rule(lines, result));
   LEMMA_ASSIGN_OR_RETURN(const auto uses, parse_uses(lines, axioms, digests));
-  LEMMA_ASSIGN_OR_RETURN(const std::string_view rounding, lines.take("class "));
-  if (std::find(std::begin(classes), std::end(classes), rounding) == std::end(classes))
-    return bad_input(fmt::format("'{}' is no class of rounding", rounding));
+  LEMMA_ASSIGN_OR_RETURN(result.rounding, lines.take("class "));
   LEMMA_ASSIGN_OR_RETURN(result.witness, lines.take("witness"));
   LEMMA_RETURN_IF_ERROR(parse_chains(lines, axioms, result));
   LEMMA_RETURN_IF_ERROR(parse_cases(lines, result));

@@ -11,6 +11,7 @@
 #include "ir/digests.h"
 #include "ir/position.h"
 #include "ir/result.h"
+#include "ir/rounding.h"
 #include "ir/substitution.h"
 
 namespace lemma::checker {
@@ -38,6 +39,7 @@ struct Certificate {
   Substitution rule;
   Substitution terms;   // the rule, and the terms that steps speak of
   std::string witness;  // " n=4, m=5"
+  std::string rounding;
   std::vector<Chain> chains;
   /// "case A=[A.0], p=[0] -> [A.0]", and the position of its chain in `chains`.
   std::vector<std::pair<std::string, std::size_t>> cases;
@@ -48,6 +50,8 @@ using AxiomTable = std::map<std::string, const Substitution*, std::less<>>;
 Result<Certificate> parse_certificate(std::string_view text, const AxiomTable& axioms,
                                       Digests& digests);
 
+/// That its class is that of the worst of the axioms its steps use.
+Result<void> check_rounding(const Certificate& certificate, const RoundingTable& table);
 /// Its rule, and the axioms that its steps use.
 std::vector<const Substitution*> used_by(const Certificate& certificate);
 

@@ -18,14 +18,11 @@ namespace {
 
 using namespace lemma;  // NOLINT: one file, no header
 namespace files = std::filesystem;
-
+using Axioms = std::pair<checker::AxiomTable, RoundingTable>;
 enum Code { done = 0, internal_fault = 1, bad_usage = 2, check_failed = 4 };
-
 constexpr std::string_view usage =
     "usage: lemma-check [--axioms DIR] [--rules DIR] CERTIFICATE... [EXPLANATION...]\n"
-    "Replays proofs. A folder stands for the files *.certificate in it. Explanations are files "
-    "named\n"
-    "*.explanation; the rules that they use must be proved by the certificates given.\n"
+    "A folder stands for the files *.certificate in it. Explanations are files *.explanation.\n"
     "  --axioms DIR  otherwise the folder `axioms` beside that of the first certificate\n"
     "  --rules DIR   also demand a certificate for each rule in the files *.rules there\n";
 
@@ -59,16 +56,16 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
 
 struct Outcome {
   Substitution rule;
-  std::size_t certificates = 0, cases = 0, steps = 0;
+  std::size_t cases = 0, steps = 0;
 };
 
-Result<Outcome> check_file(const files::path& file, const checker::AxiomTable& axioms,
-                           Digests& digests) {
+Result<Outcome> check_file(const files::path& file, const Axioms& axioms, Digests& digests) {
   LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
   LEMMA_ASSIGN_OR_RETURN(const checker::Certificate certificate,
-                         checker::parse_certificate(contents, axioms, digests));
+                         checker::parse_certificate(contents, axioms.first, digests));
+  LEMMA_RETURN_IF_ERROR(checker::check_rounding(certificate, axioms.second));
   LEMMA_RETURN_IF_ERROR(checker::check(certificate));
-  Outcome result{certificate.rule, 1, certificate.cases.size()};
+  Outcome result{certificate.rule, certificate.cases.size()};
   for (const auto& [claim, chain] : certificate.cases)
     result.steps += certificate.chains[chain].size();
   return result;
@@ -76,7 +73,7 @@ Result<Outcome> check_file(const files::path& file, const checker::AxiomTable& a
 
 /// Files are handed out one by one; each outcome goes to its own place.
 std::vector<Result<Outcome>> check_all(const std::vector<files::path>& certificates,
-                                       const checker::AxiomTable& axioms) {
+                                       const Axioms& axioms) {
   std::vector<Result<Outcome>> outcomes(certificates.size());
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
@@ -98,17 +95,17 @@ Result<Code> run(const std::vector<std::string>& words) {
   if (!arguments.rules.empty()) {
     LEMMA_ASSIGN_OR_RETURN(rules, read_substitutions(arguments.rules, ".rules"));
   }
-  checker::AxiomTable table;
+  Axioms table;
+  LEMMA_ASSIGN_OR_RETURN(table.second, read_rounding_table(arguments.axioms / ".."));
   for (const Substitution& axiom : axioms) {
     if (!axiom.is_axiom) return bad_input(fmt::format("'{}' is a rule, no axiom", axiom.name));
-    table[axiom.name] = &axiom;
+    table.first[axiom.name] = &axiom;
   }
   Outcome totals;
-  std::size_t failed = 0;
   checker::RuleTable proved;
+  std::size_t failed = 0;
   const auto fail = [&failed](std::string_view what, std::string_view why) {
-    ++failed;
-    std::cerr << fmt::format("lemma-check: {}: {}\n", what, why);
+    std::cerr << fmt::format("lemma-check: {}: {}\n", what, why), ++failed;
   };
   const auto outcomes = check_all(arguments.certificates, table);
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
@@ -117,10 +114,10 @@ Result<Code> run(const std::vector<std::string>& words) {
       continue;
     }
     proved[outcomes[i]->rule.name] = &outcomes[i]->rule;
-    ++totals.certificates;
     totals.cases += outcomes[i]->cases;
     totals.steps += outcomes[i]->steps;
   }
+  const std::size_t held = outcomes.size() - failed;
   for (const Substitution& rule : rules)
     if (!checker::is_proved(rule, proved)) fail(rule.name, "there is no certificate that holds");
   for (const files::path& file : arguments.explanations) {
@@ -128,8 +125,8 @@ Result<Code> run(const std::vector<std::string>& words) {
     if (!holds) fail(file.string(), holds.error().message);
     std::cout << holds.value_or("");
   }
-  std::cout << fmt::format("{} certificates hold: {} cases, {} steps; {} fail\n",
-                           totals.certificates, totals.cases, totals.steps, failed);
+  std::cout << fmt::format("{} certificates hold: {} cases, {} steps; {} fail\n", held,
+                           totals.cases, totals.steps, failed);
   return failed == 0 ? done : check_failed;
 }
 
@@ -138,10 +135,7 @@ Result<Code> run(const std::vector<std::string>& words) {
 int main(int argument_count, char** arguments) {
   try {
     const std::vector<std::string> words(arguments + 1, arguments + argument_count);
-    if (words == std::vector<std::string>{"--help"}) {
-      std::cout << usage;
-      return done;
-    }
+    if (words == std::vector<std::string>{"--help"}) return std::cout << usage, done;
     const auto code = run(words);
     if (code) return *code;
     std::cerr << "lemma-check: " << code.error().message << " (lemma-check --help)\n";

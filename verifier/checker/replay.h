@@ -51,7 +51,6 @@ std::string claim(const RuleCase& one, const Graph& graph, const std::vector<Val
 Result<std::string> replay_case(const Substitution& rule, const RuleCase& one, const Chain& chain,
                                 bool all_types);
 
-/// The whole certificate.
 Result<void> check(const Certificate& certificate);
 
 }  // namespace lemma::checker

@@ -13,7 +13,7 @@
 namespace lemma::verifier {
 
 /// Raised whenever what counts as an index proof changes.
-inline constexpr int index_proof_version = 1;
+inline constexpr int index_proof_version = 2;
 
 /// One line of rules/axioms.proofs.
 struct AxiomRecord {

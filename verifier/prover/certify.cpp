@@ -129,8 +129,8 @@ class ChainWriter {
 class Certifier {
  public:
   Certifier(const Substitution& rule, const std::vector<DirectedAxiom>& axioms,
-            const checker::AxiomTable& table)
-      : rule_(rule), terms_(rule), axioms_(axioms), table_(table) {}
+            const checker::AxiomTable& table, const RoundingTable& rounding)
+      : rule_(rule), terms_(rule), axioms_(axioms), table_(table), rounding_(rounding) {}
 
   Result<CertifiedRule> run(const std::string& witness) {
     LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(rule_));
@@ -152,6 +152,8 @@ class Certifier {
     Digests digests;
     auto parsed = checker::parse_certificate(result.certificate, table_, digests);
     if (!parsed) return with_context("the certificate", std::move(parsed.error()));
+    if (auto checked = checker::check_rounding(*parsed, rounding_); !checked)
+      return with_context("the certificate", std::move(checked.error()));
     if (auto checked = checker::check(*parsed); !checked)
       return with_context("the certificate", std::move(checked.error()));
     return result;
@@ -259,7 +261,11 @@ class Certifier {
     Digests digests;
     for (const std::string& line : digests.lines_about(checker::used_by(used)))
       result += line + "\n";
-    result += fmt::format("class unknown\nwitness{}{}\n", witness.empty() ? "" : " ", witness);
+    std::vector<std::string> axioms;
+    for (const checker::Chain& chain : used.chains)
+      for (const checker::Step& step : chain) axioms.push_back(step.axiom->name);
+    result += fmt::format("class {}\nwitness{}{}\n", name(worst_of(axioms, rounding_)),
+                          witness.empty() ? "" : " ", witness);
     std::map<std::size_t, std::size_t> numbers;  // chains in the order in which cases use them
     std::string chains, cases;
     for (std::size_t i = 0; i < claims_.size(); ++i) {
@@ -276,6 +282,7 @@ class Certifier {
   Substitution terms_;
   const std::vector<DirectedAxiom>& axioms_;
   const checker::AxiomTable& table_;
+  const RoundingTable& rounding_;
   std::vector<WrittenChain> chains_;
   std::vector<std::size_t> recent_;  // chains, the one that fitted last at the end
   std::vector<std::string> claims_;
@@ -285,8 +292,9 @@ class Certifier {
 }  // namespace
 
 Result<CertifiedRule> certify(const Substitution& rule, const std::vector<DirectedAxiom>& axioms,
-                              const checker::AxiomTable& table, const std::string& witness) {
-  return Certifier(rule, axioms, table).run(witness);
+                              const checker::AxiomTable& table, const std::string& witness,
+                              const RoundingTable& rounding) {
+  return Certifier(rule, axioms, table, rounding).run(witness);
 }
 
 }  // namespace lemma::verifier

@@ -20,6 +20,7 @@ struct CertifiedRule {
 /// Every case of the rule is proved, replayed and confirmed by Z3. `witness` is the text of a
 /// concrete instance. The error says which case is not proved, and why.
 Result<CertifiedRule> certify(const Substitution& rule, const std::vector<DirectedAxiom>& axioms,
-                              const checker::AxiomTable& table, const std::string& witness);
+                              const checker::AxiomTable& table, const std::string& witness,
+                              const RoundingTable& rounding = {});
 
 }  // namespace lemma::verifier

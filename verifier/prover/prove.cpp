@@ -9,9 +9,12 @@ namespace lemma::verifier {
 struct Theory {
   std::vector<Substitution> axioms;
   std::vector<DirectedAxiom> directed;
+  RoundingTable rounding;
 };
 
-AxiomSet::AxiomSet(std::vector<Substitution> axioms) : theory_(std::make_unique<Theory>()) {
+AxiomSet::AxiomSet(std::vector<Substitution> axioms, RoundingTable rounding)
+    : theory_(std::make_unique<Theory>()) {
+  theory_->rounding = std::move(rounding);
   for (Substitution& axiom : axioms) {
     const Sampling sampling = sample(axiom);
     std::string reason;
@@ -51,7 +54,7 @@ Verdict prove_with(const Substitution& rule, const AxiomSet& axioms, const std::
   const Theory& theory = axioms.theory();
   checker::AxiomTable table;
   for (const Substitution& axiom : theory.axioms) table[axiom.name] = &axiom;
-  auto certified = certify(rule, theory.directed, table, witness);
+  auto certified = certify(rule, theory.directed, table, witness, theory.rounding);
   if (!certified) return Unknown{certified.error().message};
   Proved proved;
   proved.axioms.assign(certified->axioms.begin(), certified->axioms.end());

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/rounding.h"
 #include "ir/substitution.h"
 #include "verifier/verdict.h"
 
@@ -17,7 +18,9 @@ struct Theory;  // axioms, prepared for proving
 /// they are not used.
 class AxiomSet {
  public:
-  explicit AxiomSet(std::vector<Substitution> axioms);
+  /// `rounding` says what certificates state as the class of a rule; axioms that are not in it count
+  /// as unsafe.
+  explicit AxiomSet(std::vector<Substitution> axioms, RoundingTable rounding = {});
   ~AxiomSet();
   AxiomSet(AxiomSet&&) noexcept;
   AxiomSet& operator=(AxiomSet&&) noexcept;

@@ -11,6 +11,7 @@
 #include "ir/interpreter/run.h"
 #include "ir/rule_cases.h"
 #include "ir/substitution_use.h"
+#include "verifier/prover/counterexample.h"
 
 namespace lemma::verifier {
 namespace {
@@ -282,8 +283,8 @@ class Evaluation {
     sides_.left = std::move(*left);
     auto right = instantiate(rule_, rule_.right, inputs, instance_.bindings, sides_.graph);
     if (!right) {
-      counterexample = Refuted{describe(rule_, instance_), "",
-                               "the right side is undefined: " + right.error().message};
+      counterexample =
+          refuted({}, std::nullopt, "the right side is undefined: " + right.error().message);
       return true;
     }
     sides_.right = std::move(*right);
@@ -291,9 +292,8 @@ class Evaluation {
       const TensorType &l = sides_.graph.type(sides_.left[i]),
                        &r = sides_.graph.type(sides_.right[i]);
       if (l == r) continue;
-      counterexample =
-          Refuted{describe(rule_, instance_), "",
-                  fmt::format("output {} has the types {} and {}", i, text(l), text(r))};
+      counterexample = refuted(
+          {}, std::nullopt, fmt::format("output {} has the types {} and {}", i, text(l), text(r)));
       return true;
     }
     return true;
@@ -398,17 +398,15 @@ class Evaluation {
 
   void compare(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs, Domain domain,
                std::optional<Refuted>& counterexample) const {
-    const interpreter::Tolerance tolerance =
-        domain == Domain::f64 ? interpreter::Tolerance{1e-9, 1e-9} : interpreter::Tolerance{};
-    for (std::size_t i = 0; i + 1 < outputs.size(); i += 2) {
-      const auto comparison = interpreter::compare(outputs[i + 1], outputs[i], tolerance);
-      if (comparison.equal) continue;
-      counterexample = Refuted{describe(rule_, instance_), describe(rule_, inputs),
-                               fmt::format("output {}: {}{} (right and left side, in {})", i / 2,
-                                           comparison.type_difference, comparison.description,
-                                           interpreter::name(domain))};
-      return;
-    }
+    const std::string difference = first_difference(outputs, domain);
+    if (!difference.empty()) counterexample = refuted(inputs, domain, difference);
+  }
+
+  Refuted refuted(const std::vector<Tensor>& inputs, std::optional<Domain> domain,
+                  const std::string& difference) const {
+    return {
+        describe(rule_, instance_), inputs.empty() ? "" : describe(rule_, inputs), difference,
+        counterexample_text(rule_, witness(rule_, instance_.bindings), domain, inputs, difference)};
   }
 
   const Substitution& rule_;

@@ -4,6 +4,7 @@ import argparse
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -37,6 +38,8 @@ class Refusals(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.rules = pathlib.Path(self.folder.name)
         shutil.copytree(ROOT / "rules" / "axioms", self.rules / "axioms")
+        shutil.copy(ROOT / "rules" / "axioms.rounding", self.rules)
+        shutil.copy(ROOT / "docs" / "operators.md", self.rules)
         (self.rules / "certificates").mkdir()
         self.file = self.rules / "certificates" / "relu_of_transpose.certificate"
         self.text = (CERTIFICATES / self.file.name).read_text()
@@ -52,16 +55,32 @@ class Refusals(unittest.TestCase):
         self.assertIn(str(self.file), done.stderr)
         self.assertIn(message, done.stderr)
 
+    def second(self):
+        return subprocess.run(
+            [sys.executable, ROOT / "scripts" / "lemma_check.py", "--axioms", self.rules / "axioms",
+             "--operators", self.rules / "operators.md", self.file],
+            capture_output=True, text=True, check=False)
+
+    def refused_by_both(self, text, message, message_of_second=None):
+        self.refused(text, message)
+        done = self.second()
+        self.assertEqual(done.returncode, 4, done.stdout)
+        self.assertIn(message_of_second or message, done.stderr)
+
     def test_unaltered_it_holds(self):
         self.file.write_text(self.text)
         self.assertEqual(check(self.file).returncode, 0)
+        self.assertEqual(self.second().returncode, 0)
 
     def test_another_format(self):
-        self.refused(self.text.replace("lemma certificate 1", "lemma certificate 2"),
-                     "another format")
+        self.refused_by_both(self.text.replace("lemma certificate 1", "lemma certificate 2"),
+                             "another format")
 
     def test_another_version(self):
-        self.refused(self.text.replace("verifier 2", "verifier 7"), "version '7' of the verifier")
+        line = self.text.split("\n")[1]
+        self.assertRegex(line, r"^verifier \d+$")
+        self.refused_by_both(self.text.replace(line, "verifier 7", 1),
+                             "version '7' of the verifier", "another version of the verifier")
 
     def test_an_altered_axiom(self):
         file = self.rules / "axioms" / "elementwise_movement.axioms"
@@ -70,11 +89,33 @@ class Refusals(unittest.TestCase):
                                "axiom relu_of_transpose\n  x : [A..]\n  group A : 0..7")
         self.assertNotEqual(text, altered)
         file.write_text(altered)
-        self.refused(self.text, "the axiom 'relu_of_transpose' has changed since")
+        self.refused_by_both(self.text, "the axiom 'relu_of_transpose' has changed since")
 
     def test_an_altered_definition(self):
         line = [one for one in self.text.split("\n") if one.startswith("operator Relu ")][0]
-        self.refused(self.text.replace(line, line[:-8] + "00000000"), "operator Relu")
+        self.refused_by_both(self.text.replace(line, line[:-8] + "00000000"), "operator Relu",
+                             "the operator 'Relu' has changed since")
+
+    def test_an_altered_document_of_definitions(self):
+        file = self.rules / "operators.md"
+        text = file.read_text()
+        altered = text.replace("## Relu\n\nMax(x, 0).", "## Relu\n\nMax(x, 1).")
+        self.assertNotEqual(text, altered)
+        file.write_text(altered)
+        self.file.write_text(self.text)
+        done = self.second()
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("the operator 'Relu' has changed since", done.stderr)
+
+    def test_another_class_of_rounding(self):
+        self.assertIn("\nclass bitwise\n", self.text)
+        self.refused_by_both(self.text.replace("class bitwise", "class unsafe"),
+                             "its class is bitwise")
+        file = self.rules / "axioms.rounding"
+        file.write_text("relu_of_transpose distributive\n")
+        self.refused_by_both(self.text, "its class is distributive")
+        file.unlink()
+        self.refused_by_both(self.text, "its class is unsafe")
 
     def test_a_missing_axiom(self):
         (self.rules / "axioms" / "elementwise_movement.axioms").unlink()

@@ -1,0 +1,188 @@
+#include "cli/audit_pages.h"
+
+#include <fmt/format.h>
+
+#include "cli/atomic_file.h"
+#include "cli/graph_svg.h"
+#include "cli/proof_text.h"
+
+namespace lemma {
+namespace {
+
+constexpr std::string_view style = R"(<style>
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; color: #222; }
+table { border-collapse: collapse; margin: 1rem 0; }
+th, td { padding: .2rem .9rem .2rem 0; text-align: right; border-bottom: 1px solid #ddd; }
+th:first-child, td:first-child, td.word, th.word { text-align: left; vertical-align: top; }
+pre { background: #f6f6f4; padding: .6rem .8rem; overflow-x: auto; }
+.sides { display: flex; flex-wrap: wrap; gap: 3rem; } .bad { color: #a33; } .good { color: #2f7d5b; }
+</style>)";
+
+std::string page(std::string_view title, const std::string& body) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title>{1}"
+      "</head><body>\n<p><a href=\"index.html\">rules</a> &middot; <a href=\"axioms.html\">axioms"
+      "</a></p>\n<h1>{0}</h1>\n{2}</body></html>\n",
+      html_escaped(title), style, body);
+}
+
+std::string link(std::string_view kind, const std::string& name) {
+  return fmt::format("<a href=\"{0}-{1}.html\">{1}</a>", kind, html_escaped(name));
+}
+
+std::string axiom_links(const AuditedRule& one) {
+  std::string result;
+  for (const auto& [name, steps] : one.axioms)
+    result += fmt::format("{}{} ({})", result.empty() ? "" : ", ", link("axiom", name), steps);
+  return result;
+}
+
+std::string verdict(const AuditedRule& one) {
+  return one.failure.empty() ? "<span class=\"good\">proved</span>"
+                             : "<span class=\"bad\">refused</span>";
+}
+
+std::string index_page(const std::vector<AuditedRule>& rules) {
+  std::string rows;
+  std::size_t held = 0;
+  for (const AuditedRule& one : rules) {
+    held += one.failure.empty() ? 1 : 0;
+    rows += fmt::format(
+        "<tr><td>{}</td><td class=\"word\">{}</td><td>{}</td><td>{}</td><td>{:.1f}</td>"
+        "<td class=\"word\">{}</td><td class=\"word\">{}</td></tr>\n",
+        link("rule", one.rule->name), verdict(one),
+        one.certificate == nullptr ? 0 : one.certificate->cases.size(), one.steps,
+        one.seconds * 1e3, one.rounding,
+        one.failure.empty() ? axiom_links(one) : html_escaped(one.failure));
+  }
+  return page("Rules and their proofs",
+              fmt::format("<p>{} of {} certificates hold, replayed when this page was written. "
+                          "Equality is over the real numbers; the class says what a rule may "
+                          "change beyond it.</p>\n<table><tr><th>rule</th>"
+                          "<th class=\"word\">verdict</th><th>cases</th><th>steps</th>"
+                          "<th>replayed, ms</th><th class=\"word\">class</th>"
+                          "<th class=\"word\">axioms (steps)</th></tr>\n{}</table>\n",
+                          held, rules.size(), rows));
+}
+
+/// One side in the case that is shown, as a graph with the rule's inputs.
+Result<Graph> side(const Substitution& rule, const std::vector<TermId>& roots,
+                   const RuleCase& one) {
+  Graph graph;
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < one.inputs.size(); ++i) {
+    LEMMA_ASSIGN_OR_RETURN(const ValueId input,
+                           graph.add_input(rule.inputs[i].name, one.inputs[i]));
+    inputs.push_back(input);
+  }
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                         instantiate(rule, roots, inputs, one.bindings, graph));
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    LEMMA_RETURN_IF_ERROR(graph.add_output(fmt::format("output {}", i), outputs[i]));
+  return graph;
+}
+
+std::string conditions(const Substitution& rule) {
+  const std::string whole = text(rule);
+  const std::size_t begin = whole.find("\n  where ");
+  if (begin == std::string::npos) return "none beyond the shapes and ranges declared";
+  const std::size_t at = begin + std::string_view("\n  where ").size();
+  return whole.substr(at, whole.find('\n', at) - at);
+}
+
+Result<std::string> rule_page(const AuditedRule& one) {
+  std::string body = fmt::format("<pre>{}</pre>\n", html_escaped(text(*one.rule)));
+  if (!one.failure.empty()) {
+    body += fmt::format("<p class=\"bad\">Refused: {}</p>\n", html_escaped(one.failure));
+    return page(one.rule->name, body);
+  }
+  const checker::Certificate& certificate = *one.certificate;
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(*one.rule));
+  const RuleCase& shown = cases.at(one.shown_case);
+  LEMMA_ASSIGN_OR_RETURN(const Graph left, side(*one.rule, one.rule->left, shown));
+  LEMMA_ASSIGN_OR_RETURN(const Graph right, side(*one.rule, one.rule->right, shown));
+  LEMMA_ASSIGN_OR_RETURN(const std::string proof, case_text(certificate, cases, one.shown_case));
+  body += fmt::format(
+      "<p>{}: {} cases, {} chains, {} steps. Conditions: {}. An instance: {}. Class: {}.</p>\n"
+      "<p>Rests on {}.</p>\n",
+      verdict(one), cases.size(), certificate.chains.size(), one.steps,
+      html_escaped(conditions(*one.rule)),
+      certificate.witness.empty() ? "any" : html_escaped(certificate.witness), one.rounding,
+      one.axioms.empty() ? "nothing: both sides are one term" : axiom_links(one));
+  body += fmt::format(
+      "<div class=\"sides\"><div><h2>Left side</h2>\n{}</div><div><h2>Right side</h2>\n{}</div>"
+      "</div>\n<h2>Steps in one of the cases</h2>\n<pre>{}</pre>\n",
+      graph_svg(left), graph_svg(right), html_escaped(proof));
+  std::string rows;
+  for (const auto& [claim, chain] : certificate.cases)
+    rows += fmt::format("{} by chain {}\n", html_escaped(claim), chain + 1);
+  body += fmt::format("<details><summary>All cases</summary><pre>{}</pre></details>\n", rows);
+  return page(one.rule->name, body);
+}
+
+std::vector<const AuditedRule*> falling(const std::vector<AuditedRule>& rules,
+                                        const std::string& axiom) {
+  std::vector<const AuditedRule*> result;
+  for (const AuditedRule& one : rules)
+    if (one.axioms.contains(axiom)) result.push_back(&one);
+  return result;
+}
+
+std::string class_of(const std::string& axiom, const RoundingTable& rounding) {
+  return std::string(name(worst_of(std::vector<std::string>{axiom}, rounding)));
+}
+
+std::string axiom_page(const Substitution& axiom, const std::vector<AuditedRule>& rules,
+                       const RoundingTable& rounding) {
+  std::string rows;
+  const auto uses = falling(rules, axiom.name);
+  for (const AuditedRule* one : uses)
+    rows += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                        link("rule", one->rule->name), one->axioms.at(axiom.name), one->steps);
+  return page(axiom.name,
+              fmt::format("<pre>{}</pre>\n<p>Class: {}.</p>\n<h2>What falls if it falls</h2>\n"
+                          "<p>{} of {} proofs.</p>\n<table><tr><th>rule</th><th>steps with it</th>"
+                          "<th>of</th></tr>\n{}</table>\n",
+                          html_escaped(text(axiom)), class_of(axiom.name, rounding), uses.size(),
+                          rules.size(), rows));
+}
+
+std::string axioms_page(const std::vector<Substitution>& axioms,
+                        const std::vector<AuditedRule>& rules, const RoundingTable& rounding) {
+  std::string rows;
+  for (const Substitution& axiom : axioms)
+    rows += fmt::format("<tr><td>{}</td><td class=\"word\">{}</td><td>{}</td></tr>\n",
+                        link("axiom", axiom.name), class_of(axiom.name, rounding),
+                        falling(rules, axiom.name).size());
+  return page("Axioms", fmt::format("<p>{} axioms; each is proved from the operators' definitions "
+                                    "for all sizes (lemma rules verify --axioms).</p>\n"
+                                    "<table><tr><th>axiom</th><th class=\"word\">class</th>"
+                                    "<th>proofs that fall with it</th></tr>\n{}</table>\n",
+                                    axioms.size(), rows));
+}
+
+}  // namespace
+
+Result<void> write_audit_pages(const std::filesystem::path& folder,
+                               const std::vector<AuditedRule>& rules,
+                               const std::vector<Substitution>& axioms,
+                               const RoundingTable& rounding) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return bad_input(fmt::format("cannot make '{}': {}", folder.string(), error.message()));
+  LEMMA_RETURN_IF_ERROR(write_file_atomically(folder / "index.html", index_page(rules)));
+  LEMMA_RETURN_IF_ERROR(
+      write_file_atomically(folder / "axioms.html", axioms_page(axioms, rules, rounding)));
+  for (const AuditedRule& one : rules) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string contents, rule_page(one));
+    LEMMA_RETURN_IF_ERROR(
+        write_file_atomically(folder / fmt::format("rule-{}.html", one.rule->name), contents));
+  }
+  for (const Substitution& axiom : axioms)
+    LEMMA_RETURN_IF_ERROR(write_file_atomically(folder / fmt::format("axiom-{}.html", axiom.name),
+                                                axiom_page(axiom, rules, rounding)));
+  return {};
+}
+
+}  // namespace lemma
