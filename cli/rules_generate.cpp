@@ -135,8 +135,11 @@ void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
                       "file for examples of what held for the enumerated sizes only");
   command->add_option("--threads", arguments->options.threads, "threads to use")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--memory", arguments->options.memory,
-                      "bytes of keys to hold; more go to files beside the output");
+  command->add_option("--work", arguments->options.work_directory,
+                      "folder for a journal, with which a run that was interrupted is resumed");
+  command->add_option(
+      "--memory", arguments->options.memory,
+      "bytes of keys to hold at once; if there are more, terms are evaluated again");
   command->add_option("--seed", arguments->options.seed, "of the inputs' contents");
   command->add_flag("--json", arguments->json, "print one JSON object with the figures");
   command->callback([arguments, &exit_code] {

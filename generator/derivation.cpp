@@ -89,23 +89,17 @@ bool RuleMemory::may_match(const Candidate& rule, const CandidateTerm& top,
     const std::uint32_t op = rule.terms[top.operands[i]].op;
     if (op == nothing) continue;
     const std::uint64_t bit = std::uint64_t{1} << (op % 64);
-    if ((operators_in(term.operands[i]) & bit) == 0 &&
-        (!commutative || (operators_in(term.operands[1 - i]) & bit) == 0))
+    if ((operators_[term.operands[i]] & bit) == 0 &&
+        (!commutative || (operators_[term.operands[1 - i]] & bit) == 0))
       return false;
   }
   return true;
 }
 
-/// Operators of the members of a class, a bit each (for those that agree modulo 64 one together).
-std::uint64_t RuleMemory::operators_in(ClassId id) const {
-  const TermClass& known = table_.classes()[id];
-  if (operators_.size() <= id) operators_.resize(table_.classes().size());
-  auto& [bits, count] = operators_[id];
-  for (; count < known.members.size(); ++count) {
-    const TermNode& member = table_.nodes()[known.members[count]];
-    if (member.op != nothing) bits |= std::uint64_t{1} << (member.op % 64);
-  }
-  return bits;
+void RuleMemory::prepare() {
+  operators_.assign(table_.classes().size(), 0);
+  for (const TermNode& node : table_.nodes())
+    if (node.op != nothing) operators_[node.id] |= std::uint64_t{1} << (node.op % 64);
 }
 
 void RuleMemory::add(Candidate candidate, Substitution rule) {
@@ -159,10 +153,12 @@ bool RuleMemory::is_below(TermNodeId id, std::size_t cost) const {
   return node.cost < cost || table_.classes()[node.id].representative == id;
 }
 
-void RuleMemory::apply(const TermNode& term, std::size_t first_rule, const Found& found) const {
+void RuleMemory::apply(const TermNode& term, std::size_t first_rule, std::size_t left_out,
+                       const Found& found) const {
   if (term.op == nothing) return;
   for (const Direction& direction : by_operator_[term.op]) {
-    if (direction.rule < first_rule || dropped_[direction.rule] != 0) continue;
+    if (direction.rule < first_rule || direction.rule == left_out || dropped_[direction.rule] != 0)
+      continue;
     const Candidate& rule = rules_[direction.rule];
     const auto& from = direction.forward ? rule.left : rule.right;
     const auto& to = direction.forward ? rule.right : rule.left;

@@ -10,6 +10,8 @@
 
 namespace lemma::generator {
 
+inline constexpr auto no_rule = static_cast<std::size_t>(-1);
+
 class RuleMemory {
  public:
   explicit RuleMemory(const TermTable& table) : table_(table), by_operator_(count_outputs(table)) {}
@@ -18,7 +20,6 @@ class RuleMemory {
   std::size_t size() const { return rules_.size(); }
   /// The rule is not applied any more.
   void drop(std::size_t rule) { dropped_[rule] = 1; }
-  void restore(std::size_t rule) { dropped_[rule] = 0; }
   bool is_dropped(std::size_t rule) const { return dropped_[rule] != 0; }
 
   /// What a term is equal to: a node that is kept, or one like it that is not.
@@ -27,7 +28,11 @@ class RuleMemory {
   /// Applies the rules from the given one on at the top of the term. What is built below the top
   /// is of smaller cost than the term or the representative of its class, so that what is said to
   /// be equal rests on rules between smaller terms only.
-  void apply(const TermNode& term, std::size_t first_rule, const Found& found) const;
+  /// `left_out` is not applied.
+  void apply(const TermNode& term, std::size_t first_rule, std::size_t left_out,
+             const Found& found) const;
+  /// To be called when classes were added; then several threads may ask at once.
+  void prepare();
 
   /// Whether a rule with several outputs is known that turns these terms into the outputs of `node`.
   bool merges(const std::vector<TermNode>& terms, const std::vector<TermNode>& outputs) const;
@@ -41,14 +46,14 @@ class RuleMemory {
   template <typename Visit>
   class Match;
   bool may_match(const Candidate& rule, const CandidateTerm& top, const TermNode& term) const;
-  std::uint64_t operators_in(ClassId id) const;
 
   static std::size_t count_outputs(const TermTable& table) { return table.set().operators.size(); }
   bool is_below(TermNodeId id, std::size_t cost) const;
   bool is_typed(std::size_t rule, const std::vector<ClassId>& classes) const;
 
   const TermTable& table_;
-  mutable std::vector<std::pair<std::uint64_t, std::size_t>> operators_;  // members looked at
+  /// Operators of the members of a class, a bit each (those that agree modulo 64 have one).
+  std::vector<std::uint64_t> operators_;
   std::vector<Candidate> rules_;
   std::vector<char> dropped_;
   std::vector<Substitution> symbolic_;

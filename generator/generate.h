@@ -21,8 +21,12 @@ namespace lemma::generator {
 struct GenerateOptions {
   std::size_t most_operators = 2;
   int threads = 1;
-  std::size_t memory = 4'000'000'000;  // bytes of keys; more is spilled to `work_directory`
-  std::string work_directory;          // empty: nothing is spilled
+  /// Bytes of keys of the largest terms that are held at once. If there are more, they are divided by
+  /// their keys, and terms are evaluated once for each part.
+  std::size_t memory = 4'000'000'000;
+  /// For a journal of the candidates that were decided, from which a run that was interrupted goes
+  /// on. Empty: none.
+  std::string work_directory;
   std::uint64_t seed = 1;
   const std::atomic<bool>* cancelled = nullptr;
   /// Called from one thread: what is being done, and which part of it is done.
@@ -45,7 +49,7 @@ struct GenerateReport {
   std::uint64_t not_written = 0;      // that are no rules: nothing binds a variable, ...
   std::array<std::uint64_t, 4> by_generality = {};
   std::vector<RefutedCandidate> examples;  // of refuted ones, a few
-  double graphs = 0;  // covered: sets of at most so many operators over the inputs
+  double graphs = 0;                       // that the terms cover (generator/count.h)
 };
 
 struct Generated {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <tbb/blocked_range.h>
 #include <tbb/global_control.h>
@@ -177,8 +178,6 @@ Result<void> TermTable::add_level(std::size_t cost, const Options& options) {
 
 // ---- The largest terms ------------------------------------------------------------------------
 
-namespace {
-
 /// A key and what has it: a class, or a term in few bits.
 struct Entry {
   std::uint64_t bucket = 0;
@@ -189,7 +188,7 @@ struct Entry {
 };
 
 /// Set in the two entries of a term whose key lies close to another bucket.
-constexpr std::uint64_t twin = std::uint64_t{1} << 63U;
+inline constexpr std::uint64_t twin = std::uint64_t{1} << 63U;
 
 /// Terms as numbers: plan and output, then operands. Classes are the numbers below 2^32.
 class Packing {
@@ -248,6 +247,8 @@ class Packing {
   absl::flat_hash_map<const Plan*, std::size_t> numbers_;
 };
 
+namespace {
+
 void evaluate_keys(const Piece& piece, const TermTable& table, const ClassValues& classes,
                    const Packing& packing,
                    const std::function<void(std::uint64_t, std::uint32_t, double)>& visit) {
@@ -283,11 +284,72 @@ std::vector<double> values_of(const Packing::Unpacked& term, const ClassValues& 
 }
 
 struct Group {
-  std::uint64_t first = 0;  // packed, for the order
   EqualTerms equal;
+  std::vector<std::uint64_t> packed;  // of the terms, without twin
+
+  /// In an order that does not depend on how they were found.
+  void sort_terms() {
+    std::vector<std::size_t> order(packed.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(),
+              [this](std::size_t a, std::size_t b) { return packed[a] < packed[b]; });
+    std::vector<TermNode> terms;
+    std::vector<std::uint64_t> numbers;
+    for (const std::size_t i : order) {
+      terms.push_back(equal.terms[i]);
+      numbers.push_back(packed[i]);
+    }
+    equal.terms = std::move(terms);
+    packed = std::move(numbers);
+  }
 };
 
 }  // namespace
+
+/// Keys of one of `parts` parts.
+Result<std::vector<Entry>> TermTable::collect_entries(const std::vector<Piece>& pieces,
+                                                      const Packing& packing,
+                                                      const Options& options, std::uint64_t part,
+                                                      std::uint64_t parts, std::size_t cost) {
+  const auto is_here = [part, parts](std::uint64_t bucket) {
+    return parts == 1 || (bucket >> 32U) % parts == part;
+  };
+  std::vector<Entry> entries;
+  for (ClassId id = 0; id < classes_.size(); ++id)
+    if (is_here(keys_[id])) entries.push_back({keys_[id], id});
+  const ClassValues classes{&values_, &offsets_, &weights_};
+  for (std::size_t begin = 0; begin < pieces.size(); begin += pieces_at_once) {
+    const std::size_t end = std::min(pieces.size(), begin + pieces_at_once);
+    std::vector<std::vector<Entry>> found(end - begin);
+    std::vector<std::size_t> evaluated(end - begin);
+    for_pieces(begin, end, options.threads, [&](std::size_t i) {
+      std::vector<Entry>& list = found[i - begin];
+      evaluate_keys(pieces[i], *this, classes, packing,
+                    [&](std::uint64_t packed, std::uint32_t type, double functional) {
+                      ++evaluated[i - begin];
+                      const Key key = key_of(type, functional);
+                      const bool is_close = key.neighbour != key.bucket;
+                      const std::uint64_t marked = packed | (is_close ? twin : 0);
+                      if (is_here(key.bucket)) list.push_back({key.bucket, marked});
+                      if (is_close && is_here(key.neighbour))
+                        list.push_back({key.neighbour, marked});
+                    });
+    });
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (part == 0) statistics_.evaluated += evaluated[i];
+      if (part == 0) statistics_.evaluated_by_cost[cost] += evaluated[i];
+      entries.insert(entries.end(), found[i].begin(), found[i].end());
+      found[i] = {};
+    }
+    if (is_cancelled(options)) return cancellation();
+    if (options.progress)
+      options.progress("largest terms",
+                       (static_cast<double>(part) +
+                        static_cast<double>(end) / static_cast<double>(pieces.size())) /
+                           static_cast<double>(parts));
+  }
+  return entries;
+}
 
 /// Divides entries of one bucket into groups of equal value.
 class GroupFinder {
@@ -328,8 +390,7 @@ class GroupFinder {
       if (const auto found = twins_.find(packed); found != twins_.end())
         group = &groups[found->second];
     if (group == nullptr) {
-      groups.emplace_back().first = part.packed.front() & ~twin;
-      group = &groups.back();
+      group = &groups.emplace_back();
       group->equal.type = part.type;
     }
     if (part.known != nothing) group->equal.known = part.known;
@@ -338,7 +399,7 @@ class GroupFinder {
       if ((packed & twin) != 0 &&
           !twins_.try_emplace(packed, static_cast<std::size_t>(group - groups.data())).second)
         continue;
-      group->first = std::min(group->first, packed & ~twin);
+      group->packed.push_back(packed & ~twin);
       group->equal.terms.push_back(part.terms[i]);
     }
   }
@@ -380,47 +441,27 @@ Result<void> TermTable::visit_largest(std::size_t cost, const Options& options,
   statistics_.pairs_shared += level.shared_pair_count();
   const Packing packing(level);
   LEMMA_RETURN_IF_ERROR(packing.check(classes_.size()));
-  const std::vector<Piece>& pieces = level.pieces();
-  std::vector<Entry> entries;
-  for (ClassId id = 0; id < classes_.size(); ++id) entries.push_back({keys_[id], id});
-  const ClassValues classes{&values_, &offsets_, &weights_};
-  for (std::size_t begin = 0; begin < pieces.size(); begin += pieces_at_once) {
-    const std::size_t end = std::min(pieces.size(), begin + pieces_at_once);
-    std::vector<std::vector<Entry>> found(end - begin);
-    for_pieces(begin, end, options.threads, [&](std::size_t i) {
-      std::vector<Entry>& list = found[i - begin];
-      evaluate_keys(pieces[i], *this, classes, packing,
-                    [&](std::uint64_t packed, std::uint32_t type, double functional) {
-                      const Key key = key_of(type, functional);
-                      const bool close = key.neighbour != key.bucket;
-                      list.push_back({key.bucket, packed | (close ? twin : 0)});
-                      if (close) list.push_back({key.neighbour, packed | twin});
-                    });
-    });
-    for (std::vector<Entry>& list : found) {
-      statistics_.evaluated += list.size();
-      statistics_.evaluated_by_cost[cost] += list.size();
-      entries.insert(entries.end(), list.begin(), list.end());
-      list = {};
-    }
-    if (is_cancelled(options)) return cancellation();
-    if (options.progress)
-      options.progress("largest terms",
-                       static_cast<double>(end) / static_cast<double>(pieces.size()));
-  }
-  tbb::task_arena arena(options.threads);
-  arena.execute([&] { tbb::parallel_sort(entries.begin(), entries.end()); });
   std::vector<Group> groups;
   GroupFinder finder(*this, packing, cost);
-  for (std::size_t i = 0; i < entries.size();) {
-    std::size_t end = i + 1;
-    while (end < entries.size() && entries[end].bucket == entries[i].bucket) ++end;
-    if (end - i > 1) finder.add(&entries[i], &entries[i] + (end - i), groups);
-    i = end;
+  // Parts of the keys that fit into memory.
+  const double bytes = level.size() * sizeof(Entry);
+  const auto parts = static_cast<std::uint64_t>(
+      std::clamp(std::ceil(bytes / static_cast<double>(options.memory)), 1.0, 4096.0));
+  for (std::uint64_t part = 0; part < parts; ++part) {
+    LEMMA_ASSIGN_OR_RETURN(std::vector<Entry> entries,
+                           collect_entries(level.pieces(), packing, options, part, parts, cost));
+    tbb::task_arena arena(options.threads);
+    arena.execute([&] { tbb::parallel_sort(entries.begin(), entries.end()); });
+    for (std::size_t i = 0; i < entries.size();) {
+      std::size_t end = i + 1;
+      while (end < entries.size() && entries[end].bucket == entries[i].bucket) ++end;
+      if (end - i > 1) finder.add(&entries[i], &entries[i] + (end - i), groups);
+      i = end;
+    }
   }
-  entries = {};
+  for (Group& group : groups) group.sort_terms();
   std::sort(groups.begin(), groups.end(),
-            [](const Group& a, const Group& b) { return a.first < b.first; });
+            [](const Group& a, const Group& b) { return a.packed[0] < b.packed[0]; });
   for (Group& group : groups) visit(std::move(group.equal));
   return {};
 }

@@ -91,6 +91,10 @@ struct EqualTerms {
   std::vector<TermNode> terms;  // not kept
 };
 
+struct Entry;   // levels.cpp
+struct Piece;   // applications.h
+class Packing;  // levels.cpp
+
 /// Whether values are equal up to rounding.
 bool equal_values(const double* a, const double* b, std::size_t count);
 /// How many independent choices of the inputs' contents there are.
@@ -108,8 +112,7 @@ class TermTable {
 
   struct Options {
     int threads = 1;
-    std::size_t memory = 4'000'000'000;  // bytes; more is spilled to `spill_directory`
-    std::string spill_directory;
+    std::size_t memory = 4'000'000'000;  // bytes of keys of the largest terms
     const std::atomic<bool>* cancelled = nullptr;
     std::function<void(std::string_view stage, double fraction)> progress;
   };
@@ -120,6 +123,12 @@ class TermTable {
   /// equal ones, in order of their smallest term.
   Result<void> visit_largest(std::size_t cost, const Options& options,
                              const std::function<void(EqualTerms)>& visit);
+
+  template <typename Visit>
+  void for_each_plan(const Visit& visit) const {
+    for (const auto& [key, plan] : plans_)
+      if (plan != nullptr) visit(*plan);
+  }
 
   /// Inputs that operands of these classes have, a bit each.
   std::uint64_t inputs_of(const Operands& operands) const {
@@ -163,6 +172,10 @@ class TermTable {
   ClassId find_equal(const Key& key, std::uint32_t type, const double* values) const;
   ClassId insert(TermNode node, std::uint32_t type, const Key& key, const double* values);
   Key key_of(std::uint32_t type, double functional) const;
+  Result<std::vector<Entry>> collect_entries(const std::vector<Piece>& pieces,
+                                             const Packing& packing, const Options& options,
+                                             std::uint64_t part, std::uint64_t parts,
+                                             std::size_t cost);
   const double* values(ClassId id) const { return values_.data() + offsets_[id]; }
   std::size_t size_of(std::uint32_t type) const { return sizes_[type]; }
 

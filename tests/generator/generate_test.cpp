@@ -1,5 +1,6 @@
 #include "generator/generate.h"
 
+#include <filesystem>
 #include <set>
 
 #include "generator/terms.h"
@@ -224,6 +225,92 @@ operator max
   EXPECT_TRUE(has_claim(generated, "Div(Div(x, y), y) = Div(x, Mul(y, y))"));
   EXPECT_FALSE(has_claim(generated, "Log(Mul(x, y)) = Add(Log(x), Log(y))"))
       << "undefined where both are negative";
+}
+
+TEST(Generate, IsTheSameWhateverMemoryThereIs) {
+  const OperatorSet set = testing::set_of(matrices);
+  const std::string all = testing::texts_of(testing::generated_from(set, 3));
+  for (const std::size_t memory : {200'000, 20'000, 3'000}) {
+    GenerateOptions options;
+    options.most_operators = 3;
+    options.memory = memory;
+    const auto generated = generate(set, options);
+    ASSERT_TRUE(generated) << generated.error().message;
+    EXPECT_EQ(testing::texts_of(*generated), all) << memory;
+  }
+}
+
+TEST(Generate, GoesOnFromAnyPlaceWhereItWasInterrupted) {
+  const OperatorSet set = testing::set_of(matrices);
+  const Generated whole = testing::generated_from(set, 3);
+  const std::filesystem::path directory =
+      std::filesystem::path(::testing::TempDir()) / "generator_journal";
+  std::filesystem::remove_all(directory);
+  GenerateOptions options;
+  options.most_operators = 3;
+  options.work_directory = directory.string();
+  const auto with_journal = generate(set, options);
+  ASSERT_TRUE(with_journal);
+  EXPECT_EQ(testing::texts_of(*with_journal), testing::texts_of(whole));
+  const std::filesystem::path journal = directory / "candidates.journal";
+  const auto size = std::filesystem::file_size(journal);
+  ASSERT_GT(size, 1000U);
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    // Cut off as if the process had been killed while it wrote.
+    std::filesystem::resize_file(journal, interpreter::random_word(4, 0, i) % size);
+    options.threads = 1 + static_cast<int>(i % 2);
+    const auto resumed = generate(set, options);
+    ASSERT_TRUE(resumed);
+    EXPECT_EQ(testing::texts_of(*resumed), testing::texts_of(whole)) << i;
+    EXPECT_EQ(resumed->report.refuted, whole.report.refuted);
+    EXPECT_EQ(resumed->report.by_generality, whole.report.by_generality);
+  }
+  // A journal of another set is not used.
+  const OperatorSet other = testing::shipped_set("small");
+  const auto fresh = generate(other, options);
+  ASSERT_TRUE(fresh);
+  EXPECT_EQ(testing::texts_of(*fresh), testing::texts_of(testing::generated_from(other, 3)));
+}
+
+TEST(Generate, CountsTheGraphsThatItCovers) {
+  // Counted by hand for one type: sets of applications, each of which depends on others in the set.
+  const OperatorSet set = testing::set_of(R"(
+set one_type
+input x y : [2]
+limit elements 4
+
+operator add
+  u : [n]
+  v : [n]
+  Add(u, v)
+
+operator relu
+  u : [n]
+  Relu(u)
+)");
+  std::set<std::set<std::string>> level = {{}};
+  std::size_t all = 0;
+  for (std::size_t size = 1; size <= 3; ++size) {
+    std::set<std::set<std::string>> next;
+    for (const std::set<std::string>& graph : level) {
+      std::vector<std::string> values = {"x", "y"};
+      values.insert(values.end(), graph.begin(), graph.end());
+      std::set<std::string> applications;
+      for (const std::string& u : values) {
+        applications.insert("r(" + u + ")");
+        for (const std::string& v : values)
+          applications.insert("a(" + std::min(u, v) + "," + std::max(u, v) + ")");
+      }
+      for (const std::string& application : applications) {
+        std::set<std::string> larger = graph;
+        if (larger.insert(application).second) next.insert(larger);
+      }
+    }
+    level = std::move(next);
+    all += level.size();
+    EXPECT_EQ(testing::generated_from(set, size).report.graphs, static_cast<double>(all)) << size;
+  }
+  EXPECT_GT(all, 200U);
 }
 
 TEST(Generate, CanBeCancelled) {
