@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <memory>
 
 #include <fmt/format.h>
@@ -34,7 +35,8 @@ using Fate = database::CandidateReport::Fate;
 namespace fs = std::filesystem;
 
 struct BuildArguments {
-  std::string set, candidates, output, work, directory;
+  std::vector<std::string> sets, candidates;
+  std::string name, output, work, directory;
   int max_operators = 0;  // 0: what the set says
   std::uint64_t memory = 0;
   bool json = false;
@@ -102,7 +104,7 @@ long peak_memory_bytes() {
 
 struct Candidates {
   std::vector<Substitution> rules;
-  Json enumeration = Json::object();  // what `rules generate --json` printed
+  Json enumerations = Json::array();  // what `rules generate --json` printed, for each set
 };
 
 Result<std::vector<Substitution>> read_candidates(const fs::path& file) {
@@ -110,43 +112,71 @@ Result<std::vector<Substitution>> read_candidates(const fs::path& file) {
   return parse_substitutions(contents, file.string());
 }
 
-/// Runs `lemma rules generate` in a process of its own, so that its memory is given back. What it
-/// wrote is kept in the work folder, and used again by the same job.
-Result<Candidates> generate(const BuildArguments& arguments) {
-  const fs::path file = fs::path(arguments.work) / (arguments.set + ".enumerated.rules");
-  const fs::path figures = fs::path(arguments.work) / (arguments.set + ".enumerated.json");
+ChildRequest enumeration_of(const BuildArguments& arguments, const std::string& set,
+                            const fs::path& file) {
   ChildRequest request;
-  request.arguments = {"rules", "generate", "--set", arguments.set, "-o", file.string() + ".new",
-                       "--json"};
+  request.arguments = {"rules", "generate", "--set", set, "-o", file.string(), "--json"};
   const auto add = [&request](const std::string& option, const std::string& value) {
     request.arguments.push_back(option);
     request.arguments.push_back(value);
   };
   if (arguments.max_operators > 0) add("--max-ops", fmt::format("{}", arguments.max_operators));
-  const std::string job = sha256(fmt::format("{}", fmt::join(request.arguments, "\n")));
   if (arguments.memory > 0) add("--memory", fmt::format("{}", arguments.memory));
   if (arguments.options.threads > 0) add("--threads", fmt::format("{}", arguments.options.threads));
-  Candidates result;
+  return request;
+}
+
+/// Runs `lemma rules generate` in a process of its own, so that its memory is given back; returns
+/// what it printed.
+Result<Json> enumerate(const ChildRequest& request, const std::string& set) {
+  std::string output;
+  ChildOutcome ended;
+  const bool all = run_children(
+      {request}, 1, [&output](std::size_t, const std::string& line) { output += line + "\n"; },
+      [&ended](std::size_t, const ChildOutcome& outcome) { ended = outcome; });
+  if (!all) return bad_input(std::string(database::interrupted));
+  if (ended.exit_status != 0)
+    return bad_input(fmt::format("the enumeration of set '{}' failed", set));
+  Json figures = Json::parse(output, nullptr, false);
+  return figures.is_object() ? figures : Json::object();
+}
+
+/// What was enumerated before is used again, as long as the set, its text and the limit are the same.
+Result<void> generate(const BuildArguments& arguments, const fs::path& directory,
+                      const std::string& set, Candidates& result) {
+  const std::string stem =
+      fmt::format("{}.{}", fs::path(set).stem().string(), arguments.max_operators);
+  const fs::path file = fs::path(arguments.work) / (stem + ".rules");
+  const fs::path figures = fs::path(arguments.work) / (stem + ".json");
+  auto contents = read_text_file(directory / "operator_sets" / (set + ".set"));
+  if (!contents) contents = read_text_file(set);
+  const std::string job =
+      sha256(fmt::format("{} {} {}", set, arguments.max_operators, contents ? *contents : ""));
   const auto known = read_text_file(figures);
-  if (known) result.enumeration = Json::parse(*known, nullptr, false);
-  if (!known || !result.enumeration.is_object() || result.enumeration.value("job", "") != job) {
-    std::string output;
-    ChildOutcome ended;
-    const bool all = run_children(
-        {request}, 1, [&output](std::size_t, const std::string& line) { output += line + "\n"; },
-        [&ended](std::size_t, const ChildOutcome& outcome) { ended = outcome; });
-    if (!all) return bad_input(std::string(database::interrupted));
-    if (ended.exit_status != 0)
-      return bad_input(fmt::format("the enumeration of set '{}' failed", arguments.set));
-    result.enumeration = Json::parse(output, nullptr, false);
-    if (!result.enumeration.is_object()) result.enumeration = Json::object();
-    result.enumeration["job"] = job;
+  Json enumeration = known ? Json::parse(*known, nullptr, false) : Json();
+  if (!enumeration.is_object() || enumeration.value("job", "") != job) {
+    const fs::path draft = file.string() + ".new";
+    LEMMA_ASSIGN_OR_RETURN(enumeration, enumerate(enumeration_of(arguments, set, draft), set));
+    enumeration["job"] = job;
     std::error_code error;
-    fs::rename(file.string() + ".new", file, error);
+    fs::rename(draft, file, error);
     if (error) return bad_input(fmt::format("{}: {}", file.string(), error.message()));
-    LEMMA_RETURN_IF_ERROR(write_file_atomically(figures, result.enumeration.dump(2) + "\n"));
+    LEMMA_RETURN_IF_ERROR(write_file_atomically(figures, enumeration.dump(2) + "\n"));
   }
-  LEMMA_ASSIGN_OR_RETURN(result.rules, read_candidates(file));
+  LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> rules, read_candidates(file));
+  std::move(rules.begin(), rules.end(), std::back_inserter(result.rules));
+  result.enumerations.push_back(std::move(enumeration));
+  return {};
+}
+
+Result<Candidates> all_candidates(const BuildArguments& arguments, const fs::path& directory) {
+  Candidates result;
+  for (const std::string& set : arguments.sets)
+    LEMMA_RETURN_IF_ERROR(generate(arguments, directory, set, result));
+  for (const std::string& file : arguments.candidates) {
+    LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> rules, read_candidates(file));
+    std::move(rules.begin(), rules.end(), std::back_inserter(result.rules));
+  }
   return result;
 }
 
@@ -154,19 +184,14 @@ Result<Candidates> generate(const BuildArguments& arguments) {
 
 struct Built {
   Build build;
-  Json enumeration;
+  Json enumerations;
 };
 
 Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory) {
   std::error_code error;
   fs::create_directories(arguments.work, error);
   if (error) return bad_input(fmt::format("cannot make '{}': {}", arguments.work, error.message()));
-  Candidates candidates;
-  if (arguments.candidates.empty()) {
-    LEMMA_ASSIGN_OR_RETURN(candidates, generate(arguments));
-  } else {
-    LEMMA_ASSIGN_OR_RETURN(candidates.rules, read_candidates(arguments.candidates));
-  }
+  LEMMA_ASSIGN_OR_RETURN(Candidates candidates, all_candidates(arguments, directory));
   listen_for_interruption();
   LEMMA_ASSIGN_OR_RETURN(const verifier::LoadedAxioms axioms,
                          verifier::load_axioms(directory, arguments.options.threads));
@@ -174,7 +199,7 @@ Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory
     std::cerr << fmt::format("lemma: axiom {} is refused: {}\n", axiom, reason);
   LEMMA_ASSIGN_OR_RETURN(
       database::Journal journal,
-      database::Journal::open(fs::path(arguments.work) / (arguments.set + ".journal"),
+      database::Journal::open(fs::path(arguments.work) / (arguments.name + ".journal"),
                               database::job_text(axioms.set, arguments.options.limits)));
   if (journal.answers() > 0)
     std::cerr << fmt::format("going on: {} answers are in the journal\n", journal.answers());
@@ -183,11 +208,11 @@ Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory
   options.progress = [&lines](const database::Progress& progress) { lines(progress); };
   options.cancelled = [] { return interruption != 0; };
   Built built;
-  built.enumeration = std::move(candidates.enumeration);
+  built.enumerations = std::move(candidates.enumerations);
   LEMMA_ASSIGN_OR_RETURN(built.build,
                          database::build(candidates.rules, axioms.set, journal, options));
   LEMMA_RETURN_IF_ERROR(
-      database::write_database(arguments.output, arguments.set, built.build, directory));
+      database::write_database(arguments.output, arguments.name, built.build, directory));
   return built;
 }
 
@@ -198,8 +223,11 @@ Json figures(const Built& built) {
     basis += rule.derived ? 0 : 1;
     kept += rule.derived && !rule.kept_because.empty() ? 1 : 0;
   }
-  const auto enumerated = [&built](const char* key) -> Json {
-    return built.enumeration.contains(key) ? built.enumeration[key] : Json(0);
+  const auto enumerated = [&built](const char* key) {
+    double total = 0;
+    for (const Json& one : built.enumerations)
+      if (one.contains(key) && one[key].is_number()) total += one[key].get<double>();
+    return static_cast<std::uint64_t>(total);
   };
   const std::size_t directly = build.count(Fate::proved), derived = build.count(Fate::derived),
                     conditional = build.count(Fate::conditional);
@@ -235,10 +263,19 @@ void print(const Json& totals, bool json) {
   }
 }
 
+/// "taso_cnn"
+std::string default_name(const BuildArguments& arguments) {
+  std::string name;
+  for (const auto* list : {&arguments.sets, &arguments.candidates})
+    for (const std::string& one : *list)
+      name += (name.empty() ? "" : "_") + fs::path(one).stem().string();
+  return name;
+}
+
 ExitCode run_build(BuildArguments arguments) {
-  if (arguments.set.empty() && arguments.candidates.empty())
+  if (arguments.sets.empty() && arguments.candidates.empty())
     return report_error({ErrorKind::bad_input, "--set or --candidates is needed"});
-  if (arguments.set.empty()) arguments.set = fs::path(arguments.candidates).stem().string();
+  if (arguments.name.empty()) arguments.name = default_name(arguments);
   if (arguments.work.empty()) arguments.work = arguments.output + ".work";
   const fs::path directory =
       arguments.directory.empty() ? data_directory() / "rules" : fs::path(arguments.directory);
@@ -382,11 +419,13 @@ void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
   auto arguments = std::make_shared<BuildArguments>();
   auto* build = rules_command.add_subcommand(
       "build", "enumerate, prune, verify, generalise and minimise: makes a rule database");
-  build->add_option("--set", arguments->set, "operator set to enumerate; names the files");
+  build->add_option("--set", arguments->sets,
+                    "operator set to enumerate; more than one may be given");
   build->add_option("--max-ops", arguments->max_operators, "most operators of a graph")
       ->check(CLI::PositiveNumber);
   build->add_option("--candidates", arguments->candidates,
-                    "file of candidates, instead of enumerating");
+                    "file of candidates, instead of enumerating or beside it");
+  build->add_option("--name", arguments->name, "of the files; by default those of the sets");
   build->add_option("-o,--output", arguments->output, "folder for the database")->required();
   build->add_option("--work", arguments->work,
                     "folder for the journal, from which an ended job goes on (OUTPUT.work)");

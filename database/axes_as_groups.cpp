@@ -203,7 +203,7 @@ std::optional<Substitution> with_leading(const Substitution& given, const AxisUs
     if (shape.size() < kept) return std::nullopt;
     std::string group;
     if (leads[i] == Lead::own) {
-      group = add_group(rule, 0, own > 3 ? 1 : 2);
+      group = add_group(rule, 0, own > 3 ? 1 : own == 2 || rule.groups.empty() ? 3 : 2);
       one_group = false;
     } else {
       if (shared.empty()) shared = add_group(rule, 0, 3);
@@ -269,7 +269,8 @@ Substitution with_whole_shapes(Substitution rule, bool own, bool scalars, std::s
     const std::string key = text(list(items));
     if (shared)
       if (const auto known = groups.find(key); known != groups.end()) return known->second;
-    return groups[key] = add_group(rule, 0, most);
+    // Of several groups the first may have more axes, so that there are not too many cases.
+    return groups[key] = add_group(rule, 0, rule.groups.empty() ? 4 : most);
   };
   for (RuleInput& input : rule.inputs)
     if (!input.shape.empty() || scalars) input.shape = {splice(group_for(input.shape, !own))};
@@ -458,9 +459,10 @@ std::vector<Proposal> whole_shapes(const Substitution& given) {
       result.push_back({"any permutation", std::move(one)});
   };
   const std::size_t count = rule.inputs.size();
-  if (count > 1 && count <= 4) add(true, true, count > 2 ? 2 : 3);
-  add(false, true, count > 2 ? 2 : 3);
-  add(false, false, uses->permutations.empty() ? 4 : 3);
+  const std::size_t most = count > 2 ? 2 : 4;
+  if (count > 1 && count <= 4) add(true, true, most);
+  add(false, true, most);
+  add(false, false, most);
   return result;
 }
 

@@ -23,7 +23,7 @@ def contents(folder):
 
 
 def command(lemma, work, output, threads, extra=()):
-    return [lemma, "rules", "build", "--candidates", str(HERE / "candidates.rules"), "--set", "test",
+    return [lemma, "rules", "build", "--candidates", str(HERE / "candidates.rules"), "--name", "test",
             "-o", str(output), "--work", str(work), "--threads", str(threads), "--json", *extra]
 
 
