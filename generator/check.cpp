@@ -85,8 +85,7 @@ class SizedInstance {
   static bool is_small(const Graph& graph) {
     for (std::uint32_t v = 0; v < graph.value_count(); ++v) {
       const Dimension count = element_count(*graph.type({v}).shape);
-      if (!count.is_constant() || count.offset() > most_elements)
-        return false;
+      if (!count.is_constant() || count.offset() > most_elements) return false;
     }
     return true;
   }
@@ -98,7 +97,8 @@ class SizedInstance {
     for (const std::vector<Register>& output : tape->outputs)
       smallest = std::min(smallest, output.size());
     // Few elements are no evidence: small tensors are filled more often.
-    const std::size_t rounds = std::max<std::size_t>(4, compared_elements / std::max<std::size_t>(1, smallest));
+    const std::size_t rounds =
+        std::max<std::size_t>(4, compared_elements / std::max<std::size_t>(1, smallest));
     for (std::size_t round = 0; round < rounds; ++round) {
       const auto outputs =
           run_once(*tape, contents(*tape, round),
@@ -114,8 +114,7 @@ class SizedInstance {
   /// sign for each input: so that roots are defined, and sums of many do not always have both signs
   /// somewhere.
   std::vector<std::vector<long double>> contents(const Tape& tape, std::size_t round) {
-    const long double scale =
-        round % 3 == 0 ? 1.0L / 16 : (round % 3 == 1 ? 1.0L / 4 : 1.0L / 64);
+    const long double scale = round % 3 == 0 ? 1.0L / 16 : (round % 3 == 1 ? 1.0L / 4 : 1.0L / 64);
     std::vector<std::vector<long double>> result;
     for (const std::uint32_t size : tape.operand_sizes) {
       const bool one_sign = round % 2 == 1, negative = round % 4 == 3 && word() % 2 == 0;
@@ -157,15 +156,14 @@ CheckResult check_at_other_sizes(const Substitution& rule, std::uint64_t seed) {
   const Substitution backwards = rule.bidirectional ? reversed(rule) : rule;
   const std::vector<std::string> variables = variable_names(rule);
   // Sizes that stand in attributes only are rarely fit for the others.
-  const std::size_t wanted =
-      rule.parameters.empty() ? wanted_instances : wanted_with_parameters;
+  const std::size_t wanted = rule.parameters.empty() ? wanted_instances : wanted_with_parameters;
   std::set<std::size_t> open;  // variables that were not more than 1 yet
   for (std::size_t i = 0; i < variables.size(); ++i) open.insert(i);
   for (std::size_t i = 0; i < attempts; ++i) {
     if (result.instances >= wanted && open.empty()) break;
     const bool backward = rule.bidirectional && i % 2 == 1;
-    const std::size_t large = open.empty() ? i : *std::next(open.begin(), static_cast<std::ptrdiff_t>(
-                                                                i % open.size()));
+    const std::size_t large =
+        open.empty() ? i : *std::next(open.begin(), static_cast<std::ptrdiff_t>(i % open.size()));
     const auto difference =
         SizedInstance(backward ? backwards : rule, variables, large, seed * 1000 + i).difference();
     if (!difference) continue;
