@@ -44,13 +44,22 @@ class RuleMemory::Match {
       done = next(at + 1);
     } else {
       for (const TermNodeId member : table_.classes()[goal.id].members)
-        if (try_node(at, goal, table_.nodes()[member])) {
+        if (is_reachable(goal.id, member) && try_node(at, goal, table_.nodes()[member])) {
           done = true;
           break;
         }
     }
     classes_[goal.term] = nothing;
     return done;
+  }
+
+  /// Whether rules lead from the representative to the member. None has an input for its left side,
+  /// and none brings in inputs that its left side does not have.
+  bool is_reachable(ClassId id, TermNodeId member) const {
+    const TermClass& known = table_.classes()[id];
+    return member == known.representative ||
+           (table_.nodes()[known.representative].op != nothing &&
+            (table_.inputs_of(table_.nodes()[member].operands) & ~known.inputs) == 0);
   }
 
   bool try_node(std::size_t at, const Goal& goal, const TermNode& node) {
@@ -198,11 +207,12 @@ void RuleMemory::apply(const TermNode& term, std::size_t first_rule, std::size_t
   }
 }
 
-bool RuleMemory::merges(const std::vector<TermNode>& terms,
-                        const std::vector<TermNode>& outputs) const {
+bool RuleMemory::merges(const std::vector<TermNode>& terms, const std::vector<TermNode>& outputs,
+                        std::size_t left_out) const {
   for (const Direction& direction : by_operator_[terms[0].op]) {
     const Candidate& rule = rules_[direction.rule];
     if (!direction.forward || rule.left.size() != terms.size()) continue;
+    if (direction.rule == left_out || dropped_[direction.rule] != 0) continue;
     const auto visit = [&](const std::vector<ClassId>& bound) {
       std::vector<ClassId> classes = bound;
       for (const std::uint32_t i : direction.needed) {

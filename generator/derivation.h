@@ -35,7 +35,8 @@ class RuleMemory {
   void prepare();
 
   /// Whether a rule with several outputs is known that turns these terms into the outputs of `node`.
-  bool merges(const std::vector<TermNode>& terms, const std::vector<TermNode>& outputs) const;
+  bool merges(const std::vector<TermNode>& terms, const std::vector<TermNode>& outputs,
+              std::size_t left_out = no_rule) const;
 
  private:
   struct Direction {

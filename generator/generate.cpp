@@ -60,9 +60,11 @@ class Generator {
     generated_.report.terms = table_.statistics();
     generated_.report.graphs = count_graphs(table_, options_.most_operators);
     LEMMA_RETURN_IF_ERROR(drop_derived());
+    drop_compositions();
     write_commutations();
     for (std::size_t i = 0; i < rules_.size(); ++i) {
       if (memory_.is_dropped(i) || says_nothing_[i] != 0) continue;
+      if (rules_[i].left.size() > 1) ++generated_.report.several_outputs;
       rules_[i].name = fmt::format("{}_{}", set_.name, generated_.rules.size());
       generated_.rules.push_back(std::move(rules_[i]));
     }
@@ -317,7 +319,6 @@ class Generator {
     }
     const bool says_nothing = made->rule.left == made->rule.right;
     if (!says_nothing) ++report.by_generality[static_cast<std::size_t>(made->generality)];
-    if (!says_nothing && candidate.left.size() > 1) ++report.several_outputs;
     memory_.add(std::move(candidate), made->rule);
     rules_.push_back(made->rule);
     says_nothing_.push_back(says_nothing ? 1 : 0);
@@ -408,6 +409,34 @@ class Generator {
     compositions.push_back(std::move(composition));
   }
 
+  /// How many operators compute something, beside moving elements.
+  std::size_t computing(const Candidate& candidate, const std::vector<std::uint32_t>& roots) const {
+    std::size_t count = 0;
+    for (const std::uint32_t i : below(candidate, roots)) {
+      if (candidate.terms[i].op == nothing) continue;
+      const Substitution& pattern = set_.operators[candidate.terms[i].op].pattern;
+      count += std::any_of(pattern.terms.begin(), pattern.terms.end(), [](const RuleTerm& term) {
+        return !term.is_input && !term.operands.empty() && !record(term.op).has(data_movement);
+      });
+    }
+    return count;
+  }
+
+  /// Whether one side computes less: otherwise the outputs are the same work done in other places,
+  /// about which the rules with one output have said all.
+  bool saves_work(const Candidate& candidate) const {
+    return computing(candidate, candidate.right) < computing(candidate, candidate.left);
+  }
+
+  /// Drops rules with several outputs that others stand for.
+  void drop_compositions() {
+    std::stable_sort(compositions_.begin(), compositions_.end(), [&](const auto& a, const auto& b) {
+      return rules_[a.first].inputs.size() < rules_[b.first].inputs.size();
+    });
+    for (const auto& [rule, composition] : compositions_)
+      if (memory_.merges(composition.others, composition.outputs, rule)) memory_.drop(rule);
+  }
+
   Candidate candidate_of(const Composition& composition) const {
     CandidateBuilder builder(table_);
     std::vector<std::uint32_t> left, right;
@@ -429,13 +458,21 @@ class Generator {
         known[n] = memory_.merges(composition.others, composition.outputs) ? 1 : 0;
       });
       std::vector<Candidate> candidates;
-      for (std::size_t i = begin; i < end; ++i)
-        if (known[i - begin] == 0) candidates.push_back(candidate_of(compositions[i]));
+      for (std::size_t i = begin; i < end; ++i) {
+        if (known[i - begin] != 0) continue;
+        Candidate candidate = candidate_of(compositions[i]);
+        known[i - begin] = saves_work(candidate) ? 0 : 1;
+        if (known[i - begin] == 0) candidates.push_back(std::move(candidate));
+      }
       prepare_rules(std::move(candidates));
-      for (std::size_t i = begin; i < end; ++i)
-        if (known[i - begin] == 0 &&
-            !memory_.merges(compositions[i].others, compositions[i].outputs))
-          emit(candidate_of(compositions[i]));
+      for (std::size_t i = begin; i < end; ++i) {
+        if (known[i - begin] != 0 ||
+            memory_.merges(compositions[i].others, compositions[i].outputs))
+          continue;
+        const std::size_t rule = memory_.size();
+        emit(candidate_of(compositions[i]));
+        if (memory_.size() > rule) compositions_.emplace_back(rule, compositions[i]);
+      }
       LEMMA_RETURN_IF_ERROR(interrupt("composing outputs", end, compositions.size()));
     }
     return {};
@@ -449,6 +486,7 @@ class Generator {
   std::vector<char> says_nothing_;   // by rule: operators of the set that stand for the same
   std::vector<Group> groups_;        // in which rules were written
   std::vector<Connection> connections_;
+  std::vector<std::pair<std::size_t, Composition>> compositions_;  // rule, and what it is about
   RuleCache cache_;
   tbb::task_arena arena_;
   absl::flat_hash_set<std::string> failed_;  // candidates that are no rules
