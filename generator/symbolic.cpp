@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
@@ -46,8 +47,13 @@ class Equations {
     Dimension value;
   };
 
-  /// Divided by the symbols that all terms share: sizes are at least 1.
+  /// Divided by the number and the symbols that all terms share: sizes are at least 1.
   static Dimension without_common_factor(Dimension difference) {
+    std::int64_t divisor = difference.offset();
+    for (const Dimension::Term& term : difference.terms())
+      divisor = std::gcd(divisor, term.coefficient);
+    if (divisor > 1)
+      if (auto quotient = exact_div(difference, Dimension(divisor))) difference = *quotient;
     while (!difference.is_constant() && difference.offset() == 0) {
       std::optional<Dimension> quotient;
       for (const Dimension::AtomPointer& atom : difference.terms()[0].atoms)

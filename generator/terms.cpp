@@ -18,14 +18,16 @@ constexpr std::uint64_t close = 1U << 10;  // to the next bucket, in units of th
 
 /// A multiple of 1/64 between -10 and 10: products of a few have few digits. Zero is among them, so
 /// that what divides by an input is not taken to be defined everywhere. The second choice is
-/// positive, so that roots and logarithms are defined; in the last one an input has one sign, so
-/// that the maximum of many is not always positive.
+/// positive, so that roots and logarithms are defined; in the fourth an input has one sign, so that
+/// the maximum of many is not always positive, and in the last one the other sign.
 double content(std::uint64_t seed, std::size_t choice, std::size_t input, std::size_t element) {
+  constexpr double scales[choices] = {1.0 / 16, 1.0 / 16, 1.0 / 4, 1.0 / 64, 1.0 / 8, 1.0 / 16};
   const std::uint64_t word = interpreter::random_word(seed, input, element * choices + choice);
-  const double scale = choice < 2 ? 1.0 / 16 : (choice == 2 ? 1.0 / 4 : 1.0 / 64);
-  const auto magnitude = static_cast<double>(choice == 1 ? 1 + word % 40 : word % 41) * scale;
-  const std::uint64_t sign =
-      choice == 3 ? interpreter::random_word(seed, input, 1U << 30U) : word >> 32U;
+  const auto magnitude =
+      static_cast<double>(choice == 1 ? 1 + word % 40 : word % 41) * scales[choice];
+  const bool one_sign = choice == 3 || choice == 5;
+  std::uint64_t sign = word >> 32U;
+  if (one_sign) sign = interpreter::random_word(seed, input, 1U << 30U) + choice / 2;
   return choice == 1 || sign % 2 == 0 ? magnitude : -magnitude;
 }
 

@@ -16,15 +16,15 @@
 // which operators of three operands share between the first two only, is congruent to one that was
 // evaluated.
 //
-// Fingerprints. Inputs are dyadic fractions chosen at random, four times: of either sign, positive
-// ones, larger ones, and small ones of one sign for each input. Division by zero is infinite for three of the
-// choices, as in the interpreter, and undefined for the other one. Values are computed by
-// tapes (generator/tape.h), in doubles, in which sums, products, maxima and comparisons of such
-// numbers are exact. The key of a value is a positive linear functional, which rounding errors change
-// in the last digits only; keys are equal within 2^-42, the neighbouring bucket is asked where a
-// key lies close to it. A hit is followed by a comparison of all elements, for all four
-// choices of the inputs. What survives is a candidate, which is checked again for other sizes
-// (generator/symbolic.h).
+// Fingerprints. Inputs are dyadic fractions chosen at random, six times: of either sign (three
+// times), positive, and of one sign for each input, first the one and then the other. Division by
+// zero is infinite for five of the choices, as in the interpreter, and undefined for the other one.
+// Values are computed by tapes (generator/tape.h), in doubles, in which sums, products, maxima and
+// comparisons of such numbers are exact. The key of a value is a positive linear functional of the
+// first choice, which rounding errors change in the last digits only; it is cut to 38 bits, and a
+// key that lies close to another bucket is looked for there too. A hit is followed by a comparison
+// of all elements, for all choices of the inputs. What survives is a candidate, which is checked
+// again for other sizes (generator/symbolic.h).
 
 #include <array>
 #include <atomic>
@@ -98,7 +98,7 @@ class Packing;  // levels.cpp
 /// Whether values are equal up to rounding.
 bool equal_values(const double* a, const double* b, std::size_t count);
 /// How many independent choices of the inputs' contents there are.
-inline constexpr std::size_t choice_count = 4;
+inline constexpr std::size_t choice_count = 6;
 
 class TermTable {
  public:
