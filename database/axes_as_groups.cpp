@@ -270,7 +270,8 @@ Substitution with_whole_shapes(Substitution rule, bool own, bool scalars, std::s
     if (shared)
       if (const auto known = groups.find(key); known != groups.end()) return known->second;
     // Of several groups the first may have more axes, so that there are not too many cases.
-    return groups[key] = add_group(rule, 0, rule.groups.empty() ? 4 : most);
+    return groups[key] = add_group(
+               rule, 0, std::max<std::size_t>(most, rule.groups.empty() && most != 3 ? 4 : most));
   };
   for (RuleInput& input : rule.inputs)
     if (!input.shape.empty() || scalars) input.shape = {splice(group_for(input.shape, !own))};
@@ -463,6 +464,7 @@ std::vector<Proposal> whole_shapes(const Substitution& given) {
   if (count > 1 && count <= 4) add(true, true, most);
   add(false, true, most);
   add(false, false, most);
+  add(false, false, 3);  // where four axes are too many for the prover
   return result;
 }
 

@@ -17,7 +17,7 @@
 namespace lemma::database {
 
 /// Raised whenever the same question may have another answer.
-constexpr int build_version = 4;
+constexpr int build_version = 5;
 
 std::string_view name(CandidateReport::Fate fate) {
   using Fate = CandidateReport::Fate;
