@@ -56,7 +56,8 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
     OptimizeRequest request = arguments.common;
     request.model = model;
     request.device_file = device_file.string();
-    request.rules_directory = (data_directory() / "rules").string();
+    if (request.rules_directory.empty())
+      request.rules_directory = (data_directory() / "rules").string();
     request.output =
         arguments.output.empty()
             ? (fs::path(arguments.output_directory) / fs::path(model).filename()).string()
@@ -326,6 +327,10 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
                    "the worst that rules may do to floating-point numbers")
       ->check(CLI::IsMember({"bitwise", "reassociation", "distributive", "unsafe"}))
       ->capture_default_str();
+  command
+      ->add_option("--rules", common.rules_directory,
+                   "folder of proved rules, as `rules build` makes it; otherwise those of Lemma")
+      ->check(CLI::ExistingDirectory);
   command
       ->add_option("--only-rules", common.only_rules,
                    "use only rules whose name contains this regular expression")

@@ -54,6 +54,21 @@ class Search(unittest.TestCase):
             self.assertEqual(figures["strategy"], "saturation" if strategy == "auto" else strategy)
         self.assertLessEqual(costs["saturation"], costs["backtracking"])
 
+    def test_rules_of_another_folder_are_used_if_they_are_proved(self):
+        rules = self.folder / "rules"
+        shutil.copytree(ROOT / "rules", rules)
+        self.assertEqual(self.figures("--rules", rules)["rules_used"], self.figures()["rules_used"])
+        (self.folder / "out.onnx").unlink()
+        self.refused("no such folder", "--rules", self.folder / "no such folder")
+        changed = rules / "substitutions" / "elementwise.rules"
+        text = changed.read_text()
+        changed.write_text(text.replace("Add(a, b) => Add(b, a)", "Add(a, b) => Add(a, a)", 1))
+        self.assertNotEqual(changed.read_text(), text)
+        done = self.run_it("--rules", rules)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("add_commutes", done.stdout + done.stderr)
+        self.assertFalse((self.folder / "out.onnx").exists())
+
     def test_the_table_says_which_strategy_was_taken(self):
         self.assertIn("saturation", self.run_it().stdout)
         self.assertIn("combined", self.run_it("--strategy", "combined").stdout)
