@@ -104,14 +104,19 @@ Term without_single_values(Term term) {
   return term;
 }
 
-/// A sum of what does not depend on a variable is that, as often as the variable has values.
-Polynomial without_idle_variables(Term term, Names& names) {
+/// A sum of what does not depend on a variable is that, as often as the variable has values. Where it
+/// may have none, what is not defined everywhere stays inside: only inside it is surely defined.
+Polynomial without_idle_variables(Term term, const std::vector<Formula>& facts, Names& names) {
+  const bool partial =
+      std::any_of(term.factors.begin(), term.factors.end(),
+                  [](const FactorPointer& factor) { return is_partial(*factor); });
   std::vector<Dimension> counts;
   for (std::size_t i = term.bound.size(); i-- > 0;) {
     const Bound variable = term.bound[i];
     Term rest = term;
     rest.bound.erase(rest.bound.begin() + static_cast<long>(i));
     if (depends_on(rest, {variable})) continue;
+    if (partial && !entails(facts, less(0, variable.extent))) continue;
     term = std::move(rest);
     counts.push_back(variable.extent);
   }
@@ -454,6 +459,9 @@ class Composer {
 
   Pieces sum(const Scope& scope, const ExpressionNode& node, const Formula& path) {
     const Body body = body_of(scope, node, path);
+    std::vector<Formula> known = facts_;
+    known.push_back(path);
+    known.push_back(result_.range);
     Polynomial result = number(0);
     for (const Piece& piece : body.pieces)
       for (const Term& term : piece.value.terms) {
@@ -461,8 +469,8 @@ class Composer {
         Term whole = term;
         whole.bound.insert(whole.bound.begin(), body.bound.begin(), body.bound.end());
         whole.domain = both(term.domain, piece.guard);
-        result =
-            add(result, without_idle_variables(without_single_values(std::move(whole)), names_));
+        result = add(result, without_idle_variables(without_single_values(std::move(whole)), known,
+                                                    names_));
       }
     return {{always(), std::move(result)}};
   }

@@ -170,14 +170,41 @@ bool follows(const Known& known, const PartialApplication& wanted, const Compose
   return std::includes(given.begin(), given.end(), needed->begin(), needed->end());
 }
 
+/// A function is applied where its argument has the sign that it needs: that of other arguments
+/// follows by real arithmetic.
+std::optional<Claim> claim_of(const PartialApplication& application) {
+  if (application.is_bound) return std::nullopt;
+  if (application.function == "inverse") return Claim{application.argument, Claim::Kind::nonzero};
+  if (application.function == "log") return Claim{application.argument, Claim::Kind::positive};
+  if (application.function == "sqrt") return Claim{application.argument, Claim::Kind::nonnegative};
+  return std::nullopt;
+}
+
+bool follows_by_arithmetic(const Known& known, const PartialApplication& wanted,
+                           const ComposedOutput& left) {
+  const auto goal = claim_of(wanted);
+  if (!goal) return false;
+  std::vector<Formula> facts = known.facts();
+  facts.push_back(wanted.guard);
+  std::vector<Claim> given;
+  for (const PartialApplication& other : left.partial)
+    if (auto claim = claim_of(other); claim && entails(facts, other.guard))
+      given.push_back(std::move(*claim));
+  return !given.empty() && index::follows(given, *goal, facts);
+}
+
 }  // namespace
+
+void note_sizes(Known& known, const ComposedOutput& given) {
+  for (const PartialApplication& application : given.partial) note_size(known, application);
+}
 
 std::optional<std::string> check_definedness(Known known, const ComposedOutput& left,
                                              const ComposedOutput& right) {
-  for (const PartialApplication& given : left.partial) note_size(known, given);
+  note_sizes(known, left);
   for (const PartialApplication& wanted : right.partial)
     if (!is_given(known, wanted, left) && !is_surely_defined(known, wanted) &&
-        !follows(known, wanted, left))
+        !follows(known, wanted, left) && !follows_by_arithmetic(known, wanted, left))
       return fmt::format("the right side needs {} of {}, which the left side does not",
                          wanted.function, wanted.argument.text);
   return std::nullopt;

@@ -10,6 +10,9 @@
 
 namespace lemma::verifier::index {
 
+/// Adds that a size of which the given side takes the inverse is not 0.
+void note_sizes(Known& known, const ComposedOutput& given);
+
 /// Nothing, or what the right side needs and the left side does not.
 std::optional<std::string> check_definedness(Known known, const ComposedOutput& left,
                                              const ComposedOutput& right);

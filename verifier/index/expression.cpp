@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -352,6 +353,52 @@ Polynomial inverse_of_unit(const Term& term) {
 }
 
 }  // namespace
+
+bool is_partial(const Factor& factor) {
+  using enum ScalarFunction;
+  static const std::set<ScalarFunction> total = {negate, absolute, exp,   sin,  cos,   atan, sinh,
+                                                 cosh,   tanh,     asinh, erf,  sign,  floor, ceil,
+                                                 round};
+  if (factor.kind == Kind::inverse || factor.kind == Kind::power) return true;
+  if (factor.kind == Kind::function && !total.contains(factor.function)) return true;
+  return std::any_of(
+      factor.arguments.begin(), factor.arguments.end(), [](const Polynomial& argument) {
+        return std::any_of(argument.terms.begin(), argument.terms.end(), [](const Term& term) {
+          return std::any_of(term.factors.begin(), term.factors.end(),
+                             [](const FactorPointer& inner) { return is_partial(*inner); });
+        });
+      });
+}
+
+std::pair<std::vector<FactorPointer>, Term> without_free_factors(const Term& term,
+                                                                 bool inhabited) {
+  std::vector<FactorPointer> outside;
+  Term inside = term;
+  inside.factors.clear();
+  const auto may_leave = [inhabited](const FactorPointer& factor) {
+    return inhabited || !is_partial(*factor);
+  };
+  for (const FactorPointer& factor : term.factors) {
+    if (!mentions(*factor, term.bound)) {
+      (may_leave(factor) ? outside : inside.factors).push_back(factor);
+      continue;
+    }
+    std::vector<Term> free, held;
+    if (is_exponential(*factor))  // exp(a + b) = exp(a) * exp(b)
+      for (const Term& part : factor->arguments[0].terms) {
+        const bool leaves = !depends_on(part, term.bound) &&
+                            std::all_of(part.factors.begin(), part.factors.end(), may_leave);
+        (leaves ? free : held).push_back(part);
+      }
+    if (free.empty()) {
+      inside.factors.push_back(factor);
+      continue;
+    }
+    outside.push_back(function_of(ScalarFunction::exp, polynomial(std::move(free))));
+    inside.factors.push_back(function_of(ScalarFunction::exp, polynomial(std::move(held))));
+  }
+  return {std::move(outside), finished(std::move(inside))};
+}
 
 bool depends_on(const Term& term, const std::vector<Bound>& variables) {
   return std::any_of(term.factors.begin(), term.factors.end(),

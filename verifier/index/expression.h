@@ -11,6 +11,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/definition.h"
@@ -96,6 +97,12 @@ Polynomial power(const Polynomial& a, const Polynomial& b);
 /// The only factor of a polynomial that is one factor and nothing else; null otherwise.
 const Factor* only_factor(const Polynomial& a);
 bool is_infinite(const Polynomial& a);
+/// Whether it applies a function that is not defined everywhere.
+bool is_partial(const Factor& factor);
+/// What does not depend on the variables of a sum, taken out of it: both parts multiplied are the
+/// term. What is not defined everywhere leaves only a sum that is `inhabited`: an empty one does not
+/// say that it is defined.
+std::pair<std::vector<FactorPointer>, Term> without_free_factors(const Term& term, bool inhabited);
 /// Whether it depends on one of the variables.
 bool depends_on(const Term& term, const std::vector<Bound>& variables);
 Polynomial substitute(const Polynomial& a, const DimensionBindings& bindings);

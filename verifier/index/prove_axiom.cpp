@@ -170,10 +170,55 @@ class CaseProof {
     given->insert(given->end(), conditions.begin(), conditions.end());
     const Known known(std::move(*given));
     if (Objection objection = check_right(known)) return objection;
-    const auto left = compose(left_, known.facts()), right = compose(right_, known.facts());
-    for (std::size_t i = 0; i < left.size(); ++i)
-      if (Objection objection = check_output(known, left[i], right[i], i)) return objection;
+    return check_values(known, true);
+  }
+
+  /// The outputs are equal. Where a quotient is summed up over an axis that may be empty, both cases
+  /// are looked at by themselves.
+  Objection check_values(const Known& known, bool may_split) const {
+    const auto [left, right] = composed(known);
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      const Objection objection = check_output(known, left[i], right[i], i);
+      if (!objection) continue;
+      const auto size = may_split ? open_size(known, left[i], right[i]) : std::nullopt;
+      if (!size) return objection;
+      for (const Formula& one : {less(0, *size), is_zero(*size)}) {
+        Known more = known;
+        more.add(one);
+        if (check_values(more, false)) return objection;
+      }
+      return std::nullopt;
+    }
     return std::nullopt;
+  }
+
+  /// The extent of a sum of what is not defined everywhere, if it may be 0.
+  static std::optional<Dimension> open_size(const Known& known, const ComposedOutput& left,
+                                            const ComposedOutput& right) {
+    for (const ComposedOutput* side : {&left, &right})
+      for (const Piece& piece : side->value)
+        for (const Term& term : piece.value.terms) {
+          const auto partial = [](const FactorPointer& factor) { return is_partial(*factor); };
+          if (std::none_of(term.factors.begin(), term.factors.end(), partial)) continue;
+          for (const Bound& variable : term.bound) {
+            // Bound variables get other names when the sides are composed again.
+            const bool is_free = variable.extent.text().find('_') == std::string::npos;
+            if (is_free && !known.implies(less(0, variable.extent))) return variable.extent;
+          }
+        }
+    return std::nullopt;
+  }
+
+  /// What the left side divides by is not 0: with that sums may be known not to be empty.
+  std::pair<std::vector<ComposedOutput>, std::vector<ComposedOutput>> composed(
+      const Known& known) const {
+    auto left = compose(left_, known.facts()), right = compose(right_, known.facts());
+    const bool divides = left.size() == 1 && !left[0].partial.empty();
+    if (!divides) return {std::move(left), std::move(right)};
+    Known more = known;
+    for (const Formula& fact : left[0].nonempty) more.add(fact);
+    note_sizes(more, left[0]);
+    return {compose(left_, more.facts()), compose(right_, more.facts())};
   }
 
   /// The right side is defined where the left side is, and has the same types.
@@ -216,6 +261,7 @@ class CaseProof {
         if (!known.implies(obligation))
           return fmt::format("a divisor may not be positive: {}", obligation->text);
     if (Objection objection = check_definedness(known, left, right)) return objection;
+    note_sizes(known, left);
     if (same_text(left.value, right.value)) return std::nullopt;
     for (const Piece& a : left.value)
       for (const Piece& b : right.value) {
