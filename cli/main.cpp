@@ -25,7 +25,7 @@ int run(int argument_count, char** arguments) {
   application.require_subcommand(1);
 
   if (const auto fits = lemma::check_ranks(argument_count, arguments); !fits) {
-    if (lemma::is_first_process()) lemma::report_error(fits.error());
+    if (lemma::speaks_for_all()) lemma::report_error(fits.error());
     return static_cast<int>(ExitCode::no_ranks);
   }
   ExitCode exit_code = ExitCode::done;
@@ -40,7 +40,7 @@ int run(int argument_count, char** arguments) {
     application.parse(argument_count, arguments);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return application.exit(error);  // help or version
-    if (lemma::is_first_process())
+    if (lemma::speaks_for_all())
       std::cerr << "lemma: " << error.what() << " (lemma --help lists the commands)\n";
     exit_code = ExitCode::bad_input;
   }

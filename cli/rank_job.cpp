@@ -1,9 +1,11 @@
 #include "cli/rank_job.h"
 
+#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -31,12 +33,16 @@ ExitCode report_end(const Error& error, bool is_first) {
 
 }  // namespace
 
-bool is_first_process() { return ranks::launch_of_environment().rank == 0; }
+bool speaks_for_all() {
+  if (ranks::launch_of_environment().rank == 0) return true;
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  return false;
+}
 
 ExitCode run_on_ranks(const std::function<Result<std::string>(ranks::Ranks&)>& job) {
   const auto ranks = ranks::connect(mpi_module());
   if (!ranks) {
-    if (is_first_process()) report_error(ranks.error());
+    if (speaks_for_all()) report_error(ranks.error());
     return ExitCode::no_ranks;
   }
   const auto text = job(**ranks);

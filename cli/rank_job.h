@@ -16,7 +16,7 @@ ExitCode run_on_ranks(const std::function<Result<std::string>(ranks::Ranks&)>& j
 
 /// An error if several ranks were started to run a command that does its work in one process.
 Result<void> check_ranks(int argument_count, const char* const* arguments);
-/// Whether this process speaks for all.
-bool is_first_process();
+/// Whether this process speaks for all. The others wait a moment: mpirun ends all when one has ended.
+bool speaks_for_all();
 
 }  // namespace lemma

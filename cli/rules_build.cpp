@@ -353,7 +353,7 @@ std::string default_name(const BuildArguments& arguments) {
 }
 
 ExitCode run_build(BuildArguments arguments) {
-  if (arguments.sets.empty() && arguments.candidates.empty() && !is_first_process())
+  if (arguments.sets.empty() && arguments.candidates.empty() && !speaks_for_all())
     return ExitCode::bad_input;
   if (arguments.sets.empty() && arguments.candidates.empty())
     return report_error({ErrorKind::bad_input, "--set or --candidates is needed"});
