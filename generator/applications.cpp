@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include <absl/container/flat_hash_set.h>
+
 namespace lemma::generator {
 namespace {
 
@@ -90,12 +92,51 @@ std::vector<std::pair<ClassId, ClassId>> shared_pairs(const TermTable& table, st
   return PairFinder(table, cost).find();
 }
 
-Result<Level> Level::of(TermTable& table, std::size_t cost) {
+/// Calls visit(key, operands).
+template <typename Visit>
+void Level::for_each_shared(const TermTable& table, std::uint32_t op, const Pairs& pairs,
+                            const Visit& visit) {
+  const SetOperator& set_operator = table.set().operators[op];
+  const std::size_t arity = set_operator.pattern.inputs.size();
+  if (arity < 2) return;
+  const auto apply = [&](Operands operands) {
+    operands = table.normalized(op, operands);
+    TermTable::PlanKey key = {op, nothing, nothing, nothing};
+    for (std::size_t i = 0; i < arity; ++i) key[1 + i] = table.classes()[operands[i]].type;
+    visit(key, operands);
+  };
+  const std::size_t thirds = arity == 3 ? table.set().inputs.size() : 1;
+  for (const auto& [a, b] : pairs) {
+    for (std::size_t i = 0; i < thirds; ++i) {
+      const ClassId third = arity == 3 ? static_cast<ClassId>(i) : nothing;
+      apply({a, b, third});
+      if (a != b && !set_operator.commutative) apply({b, a, third});
+    }
+  }
+}
+
+Result<Level> Level::of(TermTable& table, std::size_t cost, int threads) {
   Level level;
   level.list_classes(table, cost);
+  const std::vector<Division> divisions = level.divisions(table, cost);
+  Pairs pairs;
+  if (cost >= 2) pairs = shared_pairs(table, cost - 1);
+  level.shared_count_ = pairs.size();
+  // The plans of the whole level at once, so that they can be made side by side.
+  std::vector<TermTable::PlanKey> keys;
+  for (const Division& division : divisions)
+    keys.insert(keys.end(), division.keys.begin(), division.keys.end());
+  absl::flat_hash_set<TermTable::PlanKey> seen;
   for (std::uint32_t op = 0; op < table.set().operators.size(); ++op)
-    LEMMA_RETURN_IF_ERROR(level.add_operator(table, op, cost));
-  if (cost >= 2) LEMMA_RETURN_IF_ERROR(level.add_shared(table, cost));
+    for_each_shared(table, op, pairs, [&](const TermTable::PlanKey& key, const Operands&) {
+      if (seen.insert(key).second) keys.push_back(key);
+    });
+  LEMMA_RETURN_IF_ERROR(table.make_plans(keys, threads));
+  for (const Division& division : divisions)
+    for (const TermTable::PlanKey& key : division.keys)
+      if (const Plan* plan = table.plan(key))
+        level.add_plan(*plan, division.costs, table.set().operators[division.op].commutative);
+  level.add_shared(table, pairs);
   return level;
 }
 
@@ -120,42 +161,43 @@ void Level::list_classes(const TermTable& table, std::size_t cost) {
   }
 }
 
-Result<void> Level::add_operator(TermTable& table, std::uint32_t op, std::size_t cost) {
-  const std::size_t arity = table.set().operators[op].pattern.inputs.size();
-  std::array<std::size_t, most_operands> costs = {};
-  if (arity == 0) {
-    if (cost != 1) return {};
-    return add_costs(table, op, costs);
-  }
-  // All ways to divide the rest among the operands.
-  const auto divide = [&](const auto& self, std::size_t i, std::size_t rest) -> Result<void> {
-    if (i + 1 == arity) {
-      costs[i] = rest;
-      return add_costs(table, op, costs);
+/// All ways to divide the operators below among the operands of each operator.
+std::vector<Level::Division> Level::divisions(const TermTable& table, std::size_t cost) const {
+  std::vector<Division> result;
+  for (std::uint32_t op = 0; op < table.set().operators.size(); ++op) {
+    const SetOperator& set_operator = table.set().operators[op];
+    const std::size_t arity = set_operator.pattern.inputs.size();
+    Costs costs = {};
+    const auto add = [&] {
+      if (!set_operator.commutative || costs[0] <= costs[1])
+        result.push_back({op, costs, keys_of(table, op, costs)});
+    };
+    if (arity == 0) {
+      if (cost == 1) add();
+      continue;
     }
-    for (costs[i] = 0; costs[i] <= rest; ++costs[i])
-      LEMMA_RETURN_IF_ERROR(self(self, i + 1, rest - costs[i]));
-    return {};
-  };
-  return divide(divide, 0, cost - 1);
+    const auto divide = [&](const auto& self, std::size_t i, std::size_t rest) -> void {
+      if (i + 1 == arity) {
+        costs[i] = rest;
+        return add();
+      }
+      for (costs[i] = 0; costs[i] <= rest; ++costs[i]) self(self, i + 1, rest - costs[i]);
+    };
+    divide(divide, 0, cost - 1);
+  }
+  return result;
 }
 
-Result<void> Level::add_costs(TermTable& table, std::uint32_t op,
-                              const std::array<std::size_t, most_operands>& costs) {
-  const SetOperator& set_operator = table.set().operators[op];
-  const std::size_t arity = set_operator.pattern.inputs.size();
-  if (set_operator.commutative && costs[0] > costs[1]) return {};
+std::vector<TermTable::PlanKey> Level::keys_of(const TermTable& table, std::uint32_t op,
+                                               const Costs& costs) const {
   std::vector<std::vector<std::uint32_t>> types(most_operands);
-  for (std::size_t i = 0; i < arity; ++i)
+  for (std::size_t i = 0; i < table.set().operators[op].pattern.inputs.size(); ++i)
     for (std::uint32_t type = 0; type < by_cost_[costs[i]]->size(); ++type)
       if (!(*by_cost_[costs[i]])[type].empty()) types[i].push_back(type);
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<const Plan*> plans, table.plans(op, types));
-  for (const Plan* plan : plans) add_plan(*plan, costs, set_operator.commutative);
-  return {};
+  return table.plan_keys(op, types);
 }
 
-void Level::add_plan(const Plan& plan, const std::array<std::size_t, most_operands>& costs,
-                     bool commutative) {
+void Level::add_plan(const Plan& plan, const Costs& costs, bool commutative) {
   Piece piece;
   piece.plan = &plan;
   double others = 1;
@@ -174,38 +216,19 @@ void Level::add_plan(const Plan& plan, const std::array<std::size_t, most_operan
   }
 }
 
-Result<void> Level::add_shared(TermTable& table, std::size_t cost) {
-  const auto pairs = shared_pairs(table, cost - 1);
-  shared_count_ = pairs.size();
+void Level::add_shared(const TermTable& table, const Pairs& pairs) {
   for (std::uint32_t op = 0; op < table.set().operators.size(); ++op) {
-    const std::size_t arity = table.set().operators[op].pattern.inputs.size();
-    if (arity < 2) continue;
-    std::map<const Plan*, std::vector<Operands>> by_plan;
+    absl::flat_hash_map<const Plan*, std::vector<Operands>> by_plan;
     std::vector<const Plan*> order;
-    const auto add = [&](Operands operands) -> Result<void> {
-      operands = table.normalized(op, operands);
-      std::vector<std::vector<std::uint32_t>> types(most_operands);
-      for (std::size_t i = 0; i < arity; ++i) types[i] = {table.classes()[operands[i]].type};
-      LEMMA_ASSIGN_OR_RETURN(const auto plans, table.plans(op, types));
-      if (plans.empty()) return {};
-      std::vector<Operands>& list = by_plan[plans[0]];
-      if (list.empty()) order.push_back(plans[0]);
+    for_each_shared(table, op, pairs, [&](const TermTable::PlanKey& key, const Operands& operands) {
+      const Plan* plan = table.plan(key);
+      if (plan == nullptr) return;
+      std::vector<Operands>& list = by_plan[plan];
+      if (list.empty()) order.push_back(plan);
       list.push_back(operands);
-      return {};
-    };
-    const std::size_t inputs = table.set().inputs.size();
-    for (const auto& [a, b] : pairs) {
-      const std::size_t thirds = arity == 3 ? inputs : 1;
-      for (std::size_t i = 0; i < thirds; ++i) {
-        const ClassId third = arity == 3 ? static_cast<ClassId>(i) : nothing;
-        LEMMA_RETURN_IF_ERROR(add(Operands{a, b, third}));
-        if (a != b && !table.set().operators[op].commutative)
-          LEMMA_RETURN_IF_ERROR(add(Operands{b, a, third}));
-      }
-    }
+    });
     for (const Plan* plan : order) add_chosen(*plan, std::move(by_plan[plan]));
   }
-  return {};
 }
 
 void Level::add_chosen(const Plan& plan, std::vector<Operands> operands) {

@@ -51,10 +51,8 @@ class Generator {
       LEMMA_RETURN_IF_ERROR(join_level(first));
       LEMMA_RETURN_IF_ERROR(compose_outputs(first));
     }
-    std::vector<EqualTerms> largest;
-    LEMMA_RETURN_IF_ERROR(
-        table_.visit_largest(options_.most_operators, options,
-                             [&](EqualTerms terms) { largest.push_back(std::move(terms)); }));
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<EqualTerms> largest,
+                           table_.largest(options_.most_operators, options));
     LEMMA_RETURN_IF_ERROR(join_largest(largest));
     LEMMA_RETURN_IF_ERROR(compose_largest(largest));
     generated_.report.terms = table_.statistics();
