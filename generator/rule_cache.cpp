@@ -73,17 +73,27 @@ Result<void> RuleCache::open(const std::string& directory, std::string_view key)
   return {};
 }
 
-const RuleCache::Made* RuleCache::find(const std::string& candidate) const {
-  const auto found = made_.find(candidate);
-  return found == made_.end() ? nullptr : &found->second;
-}
-
-void RuleCache::add(const std::string& candidate, Made made) {
+const RuleCache::Made* RuleCache::get(const std::string& candidate,
+                                      const std::function<Made()>& make, bool patient) {
+  std::unique_lock lock(mutex_);
+  const auto [found, is_new] = made_.try_emplace(candidate);
+  std::optional<Made>& made = found->second;  // stays where it is
+  if (!is_new) {
+    if (!made && !patient) return nullptr;
+    changed_.wait(lock, [&made] { return made.has_value(); });
+    return &*made;
+  }
+  lock.unlock();
+  Made result = make();
+  const std::string line = journal_.is_open() ? line_of(candidate, result) : std::string();
+  lock.lock();
+  made = std::move(result);
   if (journal_.is_open()) {
-    journal_ << line_of(candidate, made);
+    journal_ << line;
     journal_.flush();
   }
-  made_.insert_or_assign(candidate, std::move(made));
+  changed_.notify_all();
+  return &*made;
 }
 
 }  // namespace lemma::generator

@@ -3,11 +3,14 @@
 // rule depends on its candidate alone, so that a run that was interrupted and one that was not have
 // the same result; only the work of the last second is lost.
 
+#include <condition_variable>
 #include <fstream>
+#include <functional>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
-
-#include <absl/container/flat_hash_map.h>
+#include <unordered_map>
 
 #include "generator/symbolic.h"
 
@@ -21,13 +24,16 @@ class RuleCache {
   /// work (`key`) is begun anew.
   Result<void> open(const std::string& directory, std::string_view key);
 
-  const Made* find(const std::string& candidate) const;
-  void add(const std::string& candidate, Made made);
+  /// What became of a candidate; if it is not known, `make` is called. Several threads may ask. If
+  /// another one is just making it: waits, or without `patient` returns null.
+  const Made* get(const std::string& candidate, const std::function<Made()>& make, bool patient);
   /// How many were read from the journal.
   std::size_t resumed() const { return resumed_; }
 
  private:
-  absl::flat_hash_map<std::string, Made> made_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::unordered_map<std::string, std::optional<Made>> made_;  // nothing: in work
   std::ofstream journal_;
   std::size_t resumed_ = 0;
 };
