@@ -9,6 +9,7 @@
 #include "generator/count.h"
 #include "generator/in_order.h"
 #include "generator/joiner.h"
+#include "generator/range_file.h"
 #include "ir/version.h"
 
 namespace lemma::generator {
@@ -30,8 +31,7 @@ class Generator {
                 }) {}
 
   Result<Generated> run() {
-    if (!options_.work_directory.empty())
-      LEMMA_RETURN_IF_ERROR(book_.open_journal(options_.work_directory, description_of_work()));
+    LEMMA_RETURN_IF_ERROR(open_journals());
     TermTable::Options options{options_.threads, options_.memory, options_.cancelled,
                                options_.progress};
     for (std::size_t cost = 1; cost < options_.most_operators; ++cost) {
@@ -41,7 +41,7 @@ class Generator {
       LEMMA_RETURN_IF_ERROR(compose_outputs(first));
     }
     LEMMA_ASSIGN_OR_RETURN(const std::vector<EqualTerms> largest,
-                           table_.largest(options_.most_operators, options));
+                           table_.largest(options_.most_operators, options, ranges_));
     LEMMA_RETURN_IF_ERROR(join_largest(largest));
     LEMMA_RETURN_IF_ERROR(compose_largest(largest));
     generated_.report.terms = table_.statistics();
@@ -63,6 +63,18 @@ class Generator {
   }
 
  private:
+  /// What became of candidates can be used for another number of operators, the others cannot.
+  Result<void> open_journals() {
+    if (options_.work_directory.empty()) return {};
+    const std::filesystem::path folder = options_.work_directory;
+    const std::string work = description_of_work();
+    const std::string all = fmt::format("{}up to {}", work, options_.most_operators);
+    LEMMA_RETURN_IF_ERROR(book_.open_journal(folder, work));
+    LEMMA_RETURN_IF_ERROR(joiner_.open_journal(folder, all));
+    ranges_ = RangeFiles(folder, all);
+    return {};
+  }
+
   /// What a journal must have been written for.
   std::string description_of_work() const {
     std::string result =
@@ -257,6 +269,7 @@ class Generator {
   RuleBook book_;
   RuleMemory& memory_;
   Joiner joiner_;
+  RangeFiles ranges_;
   std::vector<std::pair<std::size_t, Composition>> compositions_;  // rule, and what it is about
 };
 

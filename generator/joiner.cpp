@@ -30,14 +30,57 @@ bool Joiner::is_wanted(const Group& group) const {
 Result<void> Joiner::join_all(std::vector<Group> groups) {
   std::erase_if(groups, [this](const Group& group) { return !is_wanted(group); });
   memory_.prepare();
-  return in_order(
-      threads_, groups.size(), static_cast<std::size_t>(threads_) * ahead_per_thread,
-      [&](std::size_t i) { return prepare(groups[i]); },
-      [&](std::size_t i, Prepared prepared) -> Result<void> {
-        join(groups[i], std::move(prepared));
-        if ((i + 1) % told_at_once != 0 && i + 1 < groups.size()) return {};
-        return interrupt_("joining", i + 1, groups.size());
-      });
+  LEMMA_ASSIGN_OR_RETURN(const std::size_t first, repeat(groups, phase_++));
+  const auto prepare_next = [&](std::size_t i) { return prepare(groups[first + i]); };
+  const auto join_next = [&](std::size_t i, Prepared prepared) -> Result<void> {
+    const std::size_t number = first + i;
+    join(groups[number], number, std::move(prepared));
+    journal_.finish(number + 1);
+    if ((number + 1) % told_at_once != 0 && number + 1 < groups.size()) return {};
+    return interrupt_("joining", number + 1, groups.size());
+  };
+  LEMMA_RETURN_IF_ERROR(in_order(threads_, groups.size() - first,
+                                 static_cast<std::size_t>(threads_) * ahead_per_thread,
+                                 prepare_next, join_next));
+  journal_.flush();
+  return {};
+}
+
+/// Does again what the journal says about the first groups; returns how many these are.
+Result<std::size_t> Joiner::repeat(const std::vector<Group>& groups, std::size_t phase) {
+  const JoinJournal::Finished finished = journal_.begin(phase);
+  const std::vector<JoinJournal::Attempt>& attempts = finished.attempts;
+  const auto is_sound = [&](const JoinJournal::Attempt& attempt) {
+    if (attempt.group >= finished.groups) return false;
+    const Group& group = groups[attempt.group];
+    return attempt.term < group.terms.size() && attempt.other < group.terms.size() + 1 &&
+           (attempt.other < group.terms.size() || group.known != nothing);
+  };
+  if (finished.groups > groups.size() || !std::all_of(attempts.begin(), attempts.end(), is_sound))
+    return internal_error("the journal of joined groups is about other groups");
+  for (std::size_t i = 0; i < finished.groups; ++i) count(groups[i]);
+  std::vector<Connection> written;  // in one group
+  const auto prepare_next = [&](std::size_t i) {
+    Candidate candidate =
+        candidate_of(groups[attempts[i].group], attempts[i].term, attempts[i].other);
+    if (threads_ > 1) (void)book_.make(candidate);
+    return candidate;
+  };
+  const auto add_next = [&](std::size_t i, Candidate candidate) -> Result<void> {
+    const auto& [group, term, other] = attempts[i];
+    if (const auto rule = book_.add(std::move(candidate)))
+      written.push_back({groups_.size(), term, other, *rule});
+    if (i + 1 == attempts.size() || attempts[i + 1].group != group) {
+      keep(groups[group], written);
+      written.clear();
+    }
+    if ((i + 1) % told_at_once != 0) return {};
+    return interrupt_("joining", group, groups.size());
+  };
+  LEMMA_RETURN_IF_ERROR(in_order(threads_, attempts.size(),
+                                 static_cast<std::size_t>(threads_) * ahead_per_thread,
+                                 prepare_next, add_next));
+  return finished.groups;
 }
 
 Joiner::Prepared Joiner::prepare(const Group& group) const {
@@ -57,7 +100,8 @@ void Joiner::make_ahead(const Group& group, Joining joining) const {
   RuleMemory own(table_);
   own.prepare_like(memory_);
   bool is_free = true;
-  const auto add = [&](Candidate candidate) -> std::optional<std::size_t> {
+  const auto add = [&](std::size_t i, std::size_t other) -> std::optional<std::size_t> {
+    Candidate candidate = candidate_of(group, i, other);
     const RuleCache::Made* made = is_free ? book_.make(candidate) : nullptr;
     if (made == nullptr) is_free = false;  // what follows is not known
     if (made == nullptr || !*made) return std::nullopt;
@@ -68,15 +112,25 @@ void Joiner::make_ahead(const Group& group, Joining joining) const {
                 [&](std::size_t rule) { apply_rules(own, group, rule, joining); });
 }
 
-void Joiner::join(const Group& group, Prepared prepared) {
-  ++report_.groups;
-  report_.equal_terms += group.terms.size();
+void Joiner::join(const Group& group, std::size_t number, Prepared prepared) {
+  count(group);
   if (!prepared.joining) return;
   Joining& joining = *prepared.joining;
   apply_rules(memory_, group, prepared.known_rules, joining);
-  const std::vector<Connection> written = connect(
-      group, joining, [&](Candidate candidate) { return book_.add(std::move(candidate)); },
-      [&](std::size_t rule) { apply_rules(memory_, group, rule, joining); });
+  const auto add = [&](std::size_t i, std::size_t other) {
+    journal_.add({number, i, other});
+    return book_.add(candidate_of(group, i, other));
+  };
+  keep(group, connect(group, joining, add,
+                      [&](std::size_t rule) { apply_rules(memory_, group, rule, joining); }));
+}
+
+void Joiner::count(const Group& group) {
+  ++report_.groups;
+  report_.equal_terms += group.terms.size();
+}
+
+void Joiner::keep(const Group& group, const std::vector<Connection>& written) {
   if (written.empty()) return;
   connections_.insert(connections_.end(), written.begin(), written.end());
   groups_.push_back(group);
@@ -84,7 +138,7 @@ void Joiner::join(const Group& group, Prepared prepared) {
 
 /// A term that no rule joins to another is compared with one of each part that has been found:
 /// with the base, and with those that turned out to be equal for the enumerated sizes only.
-/// add(candidate) returns the number of a rule or nothing; apply(rule) applies it to the group.
+/// add(i, other) returns the number of a rule or nothing; apply(rule) applies it to the group.
 template <typename Add, typename Apply>
 std::vector<Joiner::Connection> Joiner::connect(const Group& group, Joining& joining,
                                                 const Add& add, const Apply& apply) const {
@@ -95,7 +149,7 @@ std::vector<Joiner::Connection> Joiner::connect(const Group& group, Joining& joi
     if (std::any_of(parts.begin(), parts.end(), is_joined)) continue;
     bool found = false;
     for (std::size_t n = 0; n < parts.size() && n < most_parts && !found; ++n) {
-      const auto rule = add(candidate_of(group, i, parts[n]));
+      const auto rule = add(i, parts[n]);
       if (!rule) continue;
       found = true;
       written.push_back({groups_.size(), i, parts[n], *rule});

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "generator/join_journal.h"
 #include "generator/joining.h"
 #include "generator/rule_book.h"
 
@@ -24,6 +25,11 @@ class Joiner {
         report_(report),
         threads_(threads),
         interrupt_(std::move(interrupt)) {}
+
+  /// Reads and continues a journal of the groups that are joined.
+  Result<void> open_journal(const std::filesystem::path& directory, std::string_view key) {
+    return journal_.open(directory, key);
+  }
 
   /// Writes rules until the terms of each group are joined, one group after the other. What known
   /// rules say is found ahead by several threads, and rules that will probably be wanted are made;
@@ -49,12 +55,15 @@ class Joiner {
   using Way = std::optional<std::vector<std::size_t>>;
 
   bool is_wanted(const Group& group) const;
+  Result<std::size_t> repeat(const std::vector<Group>& groups, std::size_t phase);
   Prepared prepare(const Group& group) const;
   void make_ahead(const Group& group, Joining joining) const;
-  void join(const Group& group, Prepared prepared);
+  void join(const Group& group, std::size_t number, Prepared prepared);
   template <typename Add, typename Apply>
   std::vector<Connection> connect(const Group& group, Joining& joining, const Add& add,
                                   const Apply& apply) const;
+  void count(const Group& group);
+  void keep(const Group& group, const std::vector<Connection>& written);
   void apply_rules(const RuleMemory& memory, const Group& group, std::size_t first_rule,
                    Joining& joining) const;
   void apply_rules(const RuleMemory& memory, const Group& group, std::size_t i,
@@ -70,6 +79,8 @@ class Joiner {
   GenerateReport& report_;
   int threads_;
   Interrupt interrupt_;
+  JoinJournal journal_;
+  std::size_t phase_ = 0;
   std::vector<Group> groups_;  // in which rules were written
   std::vector<Connection> connections_;
   std::vector<char> needed_;  // by rule: another one was dropped for it

@@ -7,6 +7,8 @@
 
 #include <tbb/parallel_sort.h>
 
+#include "generator/range_file.h"
+
 namespace lemma::generator {
 namespace {
 
@@ -93,7 +95,7 @@ class LargestTerms::BucketReader {
  public:
   explicit BucketReader(const LargestTerms& largest) : largest_(largest), table_(*largest.table_) {}
 
-  Found read(const Entry* begin, const Entry* end) {
+  RangeGroups read(const Entry* begin, const Entry* end) {
     for (const Entry* entry = begin; entry != end;) {
       const Entry* next = entry + 1;
       while (next != end && next->bucket == entry->bucket) ++next;
@@ -210,10 +212,10 @@ class LargestTerms::BucketReader {
   std::vector<Member> members_;
   std::vector<std::pair<std::size_t, std::size_t>> buckets_;  // of members: first and last
   std::vector<double> values_;
-  Found found_;
+  RangeGroups found_;
 };
 
-Result<LargestTerms::Found> LargestTerms::find_groups(std::vector<Entry> entries) const {
+Result<RangeGroups> LargestTerms::find_groups(std::vector<Entry> entries) const {
   tbb::task_arena arena(options_.threads);
   arena.execute([&] { tbb::parallel_sort(entries.begin(), entries.end()); });
   // A bucket is read where it begins.
@@ -223,7 +225,7 @@ Result<LargestTerms::Found> LargestTerms::find_groups(std::vector<Entry> entries
     while (i > 0 && i < entries.size() && entries[i].bucket == entries[i - 1].bucket) ++i;
     return entries.data() + i;
   };
-  std::vector<Found> found(chunks);
+  std::vector<RangeGroups> found(chunks);
   constexpr std::size_t at_once = 1024;
   for (std::size_t begin = 0; begin < chunks; begin += at_once) {
     for_pieces(begin, std::min(chunks, begin + at_once), options_.threads, [&](std::size_t i) {
@@ -231,8 +233,8 @@ Result<LargestTerms::Found> LargestTerms::find_groups(std::vector<Entry> entries
     });
     if (is_cancelled(options_)) return cancellation();
   }
-  Found result;
-  for (Found& part : found) {
+  RangeGroups result;
+  for (RangeGroups& part : found) {
     result.collisions += part.collisions;
     std::move(part.groups.begin(), part.groups.end(), std::back_inserter(result.groups));
   }
@@ -290,22 +292,42 @@ std::vector<EqualTerms> LargestTerms::united(std::vector<PackedGroup> groups) co
   return result;
 }
 
-Result<std::vector<EqualTerms>> TermTable::largest(std::size_t cost, const Options& options) {
-  LEMMA_ASSIGN_OR_RETURN(const LargestTerms terms, LargestTerms::of(*this, cost, options));
+Result<RangeGroups> LargestTerms::evaluate(KeyRange range) const {
+  std::uint64_t counted = 0;
+  LEMMA_ASSIGN_OR_RETURN(std::vector<Entry> all, entries(range, counted));
+  LEMMA_ASSIGN_OR_RETURN(RangeGroups found, find_groups(std::move(all)));
+  found.evaluated = counted;
+  return found;
+}
+
+bool LargestTerms::is_group(const PackedGroup& group) const {
+  const std::size_t classes = table_->classes_.size();
+  return !group.terms.empty() && group.type < table_->types_.size() &&
+         (group.known == nothing || group.known < classes) &&
+         std::all_of(group.terms.begin(), group.terms.end(), [&](std::uint64_t term) {
+           return packing_.is_term(term, classes);
+         });
+}
+
+Result<std::vector<EqualTerms>> TermTable::largest(std::size_t cost, const Options& options,
+                                                   const RangeFiles& files) {
+  LEMMA_ASSIGN_OR_RETURN(const LargestTerms level, LargestTerms::of(*this, cost, options));
   std::vector<PackedGroup> groups;
-  const std::uint64_t ranges = terms.range_count();
-  for (std::uint64_t range = 0; range < ranges; ++range) {
-    std::uint64_t counted = 0;
-    LEMMA_ASSIGN_OR_RETURN(std::vector<Entry> entries, terms.entries({range, ranges}, counted));
-    LEMMA_ASSIGN_OR_RETURN(LargestTerms::Found found, terms.find_groups(std::move(entries)));
-    if (range == 0) {
-      statistics_.evaluated += counted;
-      statistics_.evaluated_by_cost[cost] += counted;
+  const std::uint64_t ranges = level.range_count();
+  for (std::uint64_t number = 0; number < ranges; ++number) {
+    std::optional<RangeGroups> found = files.find({number, ranges}, level);
+    if (!found) {
+      LEMMA_ASSIGN_OR_RETURN(found, level.evaluate({number, ranges}));
+      LEMMA_RETURN_IF_ERROR(files.keep({number, ranges}, *found));
     }
-    statistics_.collisions += found.collisions;
-    std::move(found.groups.begin(), found.groups.end(), std::back_inserter(groups));
+    if (number == 0) {
+      statistics_.evaluated += found->evaluated;
+      statistics_.evaluated_by_cost[cost] += found->evaluated;
+    }
+    statistics_.collisions += found->collisions;
+    std::move(found->groups.begin(), found->groups.end(), std::back_inserter(groups));
   }
-  return terms.united(std::move(groups));
+  return level.united(std::move(groups));
 }
 
 }  // namespace lemma::generator

@@ -38,6 +38,13 @@ struct PackedGroup {
   std::vector<std::uint64_t> terms;
 };
 
+/// What is found in a range of keys.
+struct RangeGroups {
+  std::vector<PackedGroup> groups;  // in order of keys
+  std::uint64_t evaluated = 0;      // terms of the level, whatever their keys
+  std::uint64_t collisions = 0;     // keys that were equal for different values
+};
+
 class LargestTerms {
  public:
   using Options = TermTable::Options;
@@ -50,13 +57,12 @@ class LargestTerms {
   /// evaluated, whatever their keys.
   Result<std::vector<Entry>> entries(KeyRange range, std::uint64_t& counted) const;
 
-  /// The groups among the entries of a range, in order of keys, and how many keys were equal for
-  /// different values.
-  struct Found {
-    std::vector<PackedGroup> groups;
-    std::uint64_t collisions = 0;
-  };
-  Result<Found> find_groups(std::vector<Entry> entries) const;
+  /// The groups among the entries of a range.
+  Result<RangeGroups> find_groups(std::vector<Entry> entries) const;
+  /// Entries and groups.
+  Result<RangeGroups> evaluate(KeyRange range) const;
+  /// Whether there can be such a group.
+  bool is_group(const PackedGroup& group) const;
 
   /// In order of their smallest terms.
   std::vector<EqualTerms> united(std::vector<PackedGroup> groups) const;

@@ -20,7 +20,7 @@ class RuleBook {
       : table_(table), report_(report), memory_(table) {}
 
   /// Reads and continues a journal of what candidates became.
-  Result<void> open_journal(const std::string& directory, std::string_view key) {
+  Result<void> open_journal(const std::filesystem::path& directory, std::string_view key) {
     return cache_.open(directory, key);
   }
 

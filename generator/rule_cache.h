@@ -1,10 +1,9 @@
 #pragma once
 // What candidates became, remembered: in memory, and in a journal that a later run reads again. A
 // rule depends on its candidate alone, so that a run that was interrupted and one that was not have
-// the same result; only the work of the last second is lost.
+// the same result.
 
 #include <condition_variable>
-#include <fstream>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "generator/line_journal.h"
 #include "generator/symbolic.h"
 
 namespace lemma::generator {
@@ -22,7 +22,7 @@ class RuleCache {
 
   /// Reads and continues the journal in a folder, which is made if there is none; a journal of other
   /// work (`key`) is begun anew.
-  Result<void> open(const std::string& directory, std::string_view key);
+  Result<void> open(const std::filesystem::path& directory, std::string_view key);
 
   /// What became of a candidate; if it is not known, `make` is called. Several threads may ask. If
   /// another one is just making it: waits, or without `patient` returns null.
@@ -34,7 +34,7 @@ class RuleCache {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::unordered_map<std::string, std::optional<Made>> made_;  // nothing: in work
-  std::ofstream journal_;
+  LineJournal journal_;
   std::size_t resumed_ = 0;
 };
 

@@ -91,6 +91,8 @@ struct EqualTerms {
   std::vector<TermNode> terms;  // not kept
 };
 
+class RangeFiles;  // range_file.h
+
 /// Whether values are equal up to rounding.
 bool equal_values(const double* a, const double* b, std::size_t count);
 /// How many independent choices of the inputs' contents there are.
@@ -116,8 +118,9 @@ class TermTable {
   /// Adds all terms of this cost; the next one after those added.
   Result<void> add_level(std::size_t cost, const Options& options);
   /// Evaluates the terms of this cost without keeping them: the groups of equal ones, in order of
-  /// their smallest term (generator/largest.h).
-  Result<std::vector<EqualTerms>> largest(std::size_t cost, const Options& options);
+  /// their smallest term (generator/largest.h). Ranges of keys that are finished are kept in files.
+  Result<std::vector<EqualTerms>> largest(std::size_t cost, const Options& options,
+                                          const RangeFiles& files);
 
   template <typename Visit>
   void for_each_plan(const Visit& visit) const {
