@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include <absl/container/flat_hash_set.h>
+#include <absl/container/flat_hash_map.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 
 namespace lemma::generator {
 namespace {
@@ -92,51 +94,46 @@ std::vector<std::pair<ClassId, ClassId>> shared_pairs(const TermTable& table, st
   return PairFinder(table, cost).find();
 }
 
-/// Calls visit(key, operands).
-template <typename Visit>
-void Level::for_each_shared(const TermTable& table, std::uint32_t op, const Pairs& pairs,
-                            const Visit& visit) {
-  const SetOperator& set_operator = table.set().operators[op];
-  const std::size_t arity = set_operator.pattern.inputs.size();
-  if (arity < 2) return;
-  const auto apply = [&](Operands operands) {
-    operands = table.normalized(op, operands);
-    TermTable::PlanKey key = {op, nothing, nothing, nothing};
-    for (std::size_t i = 0; i < arity; ++i) key[1 + i] = table.classes()[operands[i]].type;
-    visit(key, operands);
-  };
-  const std::size_t thirds = arity == 3 ? table.set().inputs.size() : 1;
-  for (const auto& [a, b] : pairs) {
-    for (std::size_t i = 0; i < thirds; ++i) {
-      const ClassId third = arity == 3 ? static_cast<ClassId>(i) : nothing;
-      apply({a, b, third});
-      if (a != b && !set_operator.commutative) apply({b, a, third});
+/// Pairs of classes that share operators, with the types of each: of these there are few, so that
+/// plans are looked up for them and not for each pair.
+struct Level::SharedPairs {
+  std::vector<std::pair<ClassId, ClassId>> pairs;
+  std::vector<std::uint32_t> kinds;                           // by pair
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> types;  // by kind, in order of appearance
+
+  SharedPairs() = default;
+  SharedPairs(const TermTable& table, std::vector<std::pair<ClassId, ClassId>> found)
+      : pairs(std::move(found)) {
+    absl::flat_hash_map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;
+    for (const auto& [a, b] : pairs) {
+      const std::pair key(table.classes()[a].type, table.classes()[b].type);
+      const auto [kind, is_new] =
+          numbers.try_emplace(key, static_cast<std::uint32_t>(types.size()));
+      if (is_new) types.push_back(key);
+      kinds.push_back(kind->second);
     }
   }
-}
+};
 
 Result<Level> Level::of(TermTable& table, std::size_t cost, int threads) {
   Level level;
   level.list_classes(table, cost);
   const std::vector<Division> divisions = level.divisions(table, cost);
-  Pairs pairs;
-  if (cost >= 2) pairs = shared_pairs(table, cost - 1);
-  level.shared_count_ = pairs.size();
+  SharedPairs shared;
+  if (cost >= 2) shared = SharedPairs(table, shared_pairs(table, cost - 1));
+  level.shared_count_ = shared.pairs.size();
   // The plans of the whole level at once, so that they can be made side by side.
   std::vector<TermTable::PlanKey> keys;
   for (const Division& division : divisions)
     keys.insert(keys.end(), division.keys.begin(), division.keys.end());
-  absl::flat_hash_set<TermTable::PlanKey> seen;
-  for (std::uint32_t op = 0; op < table.set().operators.size(); ++op)
-    for_each_shared(table, op, pairs, [&](const TermTable::PlanKey& key, const Operands&) {
-      if (seen.insert(key).second) keys.push_back(key);
-    });
+  const std::vector<TermTable::PlanKey> more = shared_keys(table, shared);
+  keys.insert(keys.end(), more.begin(), more.end());
   LEMMA_RETURN_IF_ERROR(table.make_plans(keys, threads));
   for (const Division& division : divisions)
     for (const TermTable::PlanKey& key : division.keys)
       if (const Plan* plan = table.plan(key))
         level.add_plan(*plan, division.costs, table.set().operators[division.op].commutative);
-  level.add_shared(table, pairs);
+  level.add_shared(table, shared, threads);
   return level;
 }
 
@@ -216,19 +213,95 @@ void Level::add_plan(const Plan& plan, const Costs& costs, bool commutative) {
   }
 }
 
-void Level::add_shared(const TermTable& table, const Pairs& pairs) {
-  for (std::uint32_t op = 0; op < table.set().operators.size(); ++op) {
-    absl::flat_hash_map<const Plan*, std::vector<Operands>> by_plan;
-    std::vector<const Plan*> order;
-    for_each_shared(table, op, pairs, [&](const TermTable::PlanKey& key, const Operands& operands) {
-      const Plan* plan = table.plan(key);
-      if (plan == nullptr) return;
-      std::vector<Operands>& list = by_plan[plan];
-      if (list.empty()) order.push_back(plan);
-      list.push_back(operands);
-    });
-    for (const Plan* plan : order) add_chosen(*plan, std::move(by_plan[plan]));
+namespace {
+
+/// The ways to apply one operator to a pair of classes of given types: third operands are inputs,
+/// and the order of a pair matters unless the operator is commutative, for which they are ascending.
+class PairApplications {
+ public:
+  PairApplications(const TermTable& table, std::uint32_t op) : table_(table), op_(op) {
+    const SetOperator& set_operator = table.set().operators[op];
+    const std::size_t arity = set_operator.pattern.inputs.size();
+    if (arity < 2) return;
+    for (ClassId third = 0; third < (arity == 3 ? table.set().inputs.size() : 1); ++third)
+      for (const bool exchanged : {false, true})
+        if (!exchanged || !set_operator.commutative)
+          ways_.push_back({arity == 3 ? third : nothing, exchanged});
   }
+
+  std::size_t count() const { return ways_.size(); }
+  TermTable::PlanKey key(std::size_t way, std::uint32_t a, std::uint32_t b) const {
+    const auto [third, exchanged] = ways_[way];
+    if (exchanged) std::swap(a, b);
+    return {op_, a, b, third == nothing ? nothing : table_.classes()[third].type};
+  }
+  Operands operands(std::size_t way, ClassId a, ClassId b) const {
+    const auto [third, exchanged] = ways_[way];
+    if (exchanged) std::swap(a, b);
+    return {a, b, third};
+  }
+  bool is_repeated(std::size_t way, ClassId a, ClassId b) const {
+    return ways_[way].exchanged && a == b;
+  }
+
+ private:
+  struct Way {
+    ClassId third = nothing;
+    bool exchanged = false;
+  };
+  const TermTable& table_;
+  std::uint32_t op_;
+  std::vector<Way> ways_;
+};
+
+}  // namespace
+
+std::vector<TermTable::PlanKey> Level::shared_keys(const TermTable& table,
+                                                   const SharedPairs& shared) {
+  std::vector<TermTable::PlanKey> keys;
+  for (std::uint32_t op = 0; op < table.set().operators.size(); ++op) {
+    const PairApplications applications(table, op);
+    for (const auto& [a, b] : shared.types)
+      for (std::size_t way = 0; way < applications.count(); ++way)
+        keys.push_back(applications.key(way, a, b));
+  }
+  return keys;
+}
+
+void Level::add_shared(const TermTable& table, const SharedPairs& shared, int threads) {
+  // By operator: plans in order of their first application, and the applications of each.
+  struct Chosen {
+    std::vector<const Plan*> order;
+    absl::flat_hash_map<const Plan*, std::vector<Operands>> operands;
+  };
+  std::vector<Chosen> chosen(table.set().operators.size());
+  const auto choose = [&](std::uint32_t op) {
+    const PairApplications applications(table, op);
+    auto& [order, operands] = chosen[op];
+    std::vector<const Plan*> plans;  // by kind and way
+    for (const auto& [a, b] : shared.types)
+      for (std::size_t way = 0; way < applications.count(); ++way)
+        plans.push_back(table.plan(applications.key(way, a, b)));
+    for (const Plan* plan : plans)
+      if (plan != nullptr) operands.try_emplace(plan);
+    std::vector<std::vector<Operands>*> lists;
+    for (const Plan* plan : plans) lists.push_back(plan == nullptr ? nullptr : &operands.at(plan));
+    for (std::size_t i = 0; i < shared.pairs.size(); ++i) {
+      const auto [a, b] = shared.pairs[i];
+      for (std::size_t way = 0; way < applications.count(); ++way) {
+        const std::size_t at = shared.kinds[i] * applications.count() + way;
+        if (lists[at] == nullptr || applications.is_repeated(way, a, b)) continue;
+        if (lists[at]->empty()) order.push_back(plans[at]);
+        lists[at]->push_back(applications.operands(way, a, b));
+      }
+    }
+  };
+  tbb::task_arena arena(threads);
+  arena.execute([&] {
+    tbb::parallel_for(std::uint32_t{0}, static_cast<std::uint32_t>(chosen.size()), choose);
+  });
+  for (auto& [order, operands] : chosen)
+    for (const Plan* plan : order) add_chosen(*plan, std::move(operands.at(plan)));
 }
 
 void Level::add_chosen(const Plan& plan, std::vector<Operands> operands) {

@@ -73,12 +73,10 @@ class Level {
   std::vector<Division> divisions(const TermTable& table, std::size_t cost) const;
   std::vector<TermTable::PlanKey> keys_of(const TermTable& table, std::uint32_t op,
                                           const Costs& costs) const;
-  using Pairs = std::vector<std::pair<ClassId, ClassId>>;
-  /// Applications to pairs of classes, with inputs for third operands.
-  template <typename Visit>
-  static void for_each_shared(const TermTable& table, std::uint32_t op, const Pairs& pairs,
-                              const Visit& visit);
-  void add_shared(const TermTable& table, const Pairs& pairs);
+  struct SharedPairs;
+  static std::vector<TermTable::PlanKey> shared_keys(const TermTable& table,
+                                                     const SharedPairs& shared);
+  void add_shared(const TermTable& table, const SharedPairs& shared, int threads);
   void add_plan(const Plan& plan, const Costs& costs, bool commutative);
   void add_chosen(const Plan& plan, std::vector<Operands> operands);
 
