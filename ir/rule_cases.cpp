@@ -207,6 +207,7 @@ Result<std::vector<AttributeValue>> values_of(const RuleParameter& parameter,
     case Range::real:
       for (const double value : real_samples) values.emplace_back(value);
       break;
+    case Range::type: values.emplace_back(DataType::f32); break;
     case Range::strings:
       for (const std::string& value : parameter.strings) values.emplace_back(value);
       break;
@@ -399,7 +400,8 @@ std::string describe(const Substitution& rule, const RuleBindings& bindings) {
                           text(bindings.groups.at(group.name)));
   for (const RuleParameter& parameter : rule.parameters)
     if (parameter.range != RuleParameter::Range::dimensions &&
-        parameter.range != RuleParameter::Range::dimension)
+        parameter.range != RuleParameter::Range::dimension &&
+        parameter.range != RuleParameter::Range::type)
       result += fmt::format("{}{}={}", result.empty() ? "" : ", ", parameter.name,
                             text(bindings.parameters.at(parameter.name)));
   return result;

@@ -245,6 +245,10 @@ bool in_range(const RuleParameter& parameter, const RuleBindings& bindings) {
       const auto real = to_real(*value);
       return real && std::isfinite(*real);
     }
+    case Range::type: {
+      const auto* type = std::get_if<DataType>(&*value);
+      return type != nullptr && is_real(*type);
+    }
     case Range::strings: {
       const auto* string = std::get_if<std::string>(&*value);
       return string != nullptr && std::find(parameter.strings.begin(), parameter.strings.end(),
