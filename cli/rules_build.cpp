@@ -9,6 +9,7 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -113,16 +114,20 @@ Result<std::vector<Substitution>> read_candidates(const fs::path& file) {
 }
 
 ChildRequest enumeration_of(const BuildArguments& arguments, const std::string& set,
-                            const fs::path& file) {
+                            const fs::path& file, const fs::path& work) {
   ChildRequest request;
-  request.arguments = {"rules", "generate", "--set", set, "-o", file.string(), "--json"};
+  request.arguments = {"rules",       "generate", "--set",       set,     "-o",
+                       file.string(), "--work",   work.string(), "--json"};
   const auto add = [&request](const std::string& option, const std::string& value) {
     request.arguments.push_back(option);
     request.arguments.push_back(value);
   };
   if (arguments.max_operators > 0) add("--max-ops", fmt::format("{}", arguments.max_operators));
   if (arguments.memory > 0) add("--memory", fmt::format("{}", arguments.memory));
-  if (arguments.options.threads > 0) add("--threads", fmt::format("{}", arguments.options.threads));
+  const unsigned threads = arguments.options.threads > 0
+                               ? static_cast<unsigned>(arguments.options.threads)
+                               : std::max(1U, std::thread::hardware_concurrency());
+  add("--threads", fmt::format("{}", threads));
   return request;
 }
 
@@ -156,12 +161,15 @@ Result<void> generate(const BuildArguments& arguments, const fs::path& directory
   Json enumeration = known ? Json::parse(*known, nullptr, false) : Json();
   if (!enumeration.is_object() || enumeration.value("job", "") != job) {
     const fs::path draft = file.string() + ".new";
-    LEMMA_ASSIGN_OR_RETURN(enumeration, enumerate(enumeration_of(arguments, set, draft), set));
+    const fs::path work = fs::path(arguments.work) / (stem + ".enumeration");
+    LEMMA_ASSIGN_OR_RETURN(enumeration,
+                           enumerate(enumeration_of(arguments, set, draft, work), set));
     enumeration["job"] = job;
     std::error_code error;
     fs::rename(draft, file, error);
     if (error) return bad_input(fmt::format("{}: {}", file.string(), error.message()));
     LEMMA_RETURN_IF_ERROR(write_file_atomically(figures, enumeration.dump(2) + "\n"));
+    fs::remove_all(work, error);  // all of it is in the candidates
   }
   LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> rules, read_candidates(file));
   std::move(rules.begin(), rules.end(), std::back_inserter(result.rules));
