@@ -98,7 +98,7 @@ std::vector<std::pair<ClassId, ClassId>> shared_pairs(const TermTable& table, st
 /// plans are looked up for them and not for each pair.
 struct Level::SharedPairs {
   std::vector<std::pair<ClassId, ClassId>> pairs;
-  std::vector<std::uint32_t> kinds;                           // by pair
+  std::vector<std::uint32_t> kinds;                            // by pair
   std::vector<std::pair<std::uint32_t, std::uint32_t>> types;  // by kind, in order of appearance
 
   SharedPairs() = default;

@@ -8,7 +8,7 @@
 namespace lemma::generator {
 namespace {
 
-constexpr auto time_between_writes = std::chrono::seconds(1);
+constexpr auto time_between_writes = std::chrono::milliseconds(200);
 
 /// "PHASE FIRST END", and then " GROUP TERM OTHER" for each attempt.
 std::optional<std::vector<std::size_t>> numbers_of(const std::string& line) {
@@ -60,8 +60,7 @@ void JoinJournal::add(const Attempt& attempt) {
 
 void JoinJournal::finish(std::size_t groups) {
   finished_ = groups;
-  if (!journal_.is_open() ||
-      std::chrono::steady_clock::now() - last_write_ < time_between_writes)
+  if (!journal_.is_open() || std::chrono::steady_clock::now() - last_write_ < time_between_writes)
     return;
   flush();
 }

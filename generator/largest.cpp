@@ -304,9 +304,8 @@ bool LargestTerms::is_group(const PackedGroup& group) const {
   const std::size_t classes = table_->classes_.size();
   return !group.terms.empty() && group.type < table_->types_.size() &&
          (group.known == nothing || group.known < classes) &&
-         std::all_of(group.terms.begin(), group.terms.end(), [&](std::uint64_t term) {
-           return packing_.is_term(term, classes);
-         });
+         std::all_of(group.terms.begin(), group.terms.end(),
+                     [&](std::uint64_t term) { return packing_.is_term(term, classes); });
 }
 
 Result<std::vector<EqualTerms>> TermTable::largest(std::size_t cost, const Options& options,
