@@ -1,8 +1,8 @@
 #pragma once
 // From candidates to a rule database: prune, verify, generalise, minimise.
 //
-// The result is a function of the candidates, the axioms and the limits. The number of threads does
-// not change it; nor does being ended and started again with the same journal.
+// The result is a function of the candidates, the axioms and the limits. The number of threads and of
+// ranks does not change it; nor does being ended and started again with the same journal.
 
 #include <functional>
 #include <string>
@@ -12,6 +12,7 @@
 #include "database/derivation.h"
 #include "database/journal.h"
 #include "ir/substitution.h"
+#include "ranks/ranks.h"
 #include "verifier/prover/prove.h"
 
 namespace lemma::database {
@@ -43,6 +44,9 @@ struct BuiltRule {
   /// Why a derived rule is kept: the search, starting from its left side, does not find it. Derived
   /// rules without a reason are not shipped.
   std::string kept_because;
+
+  /// In the basis, or kept beside it.
+  bool is_shipped() const { return !derived || !kept_because.empty(); }
 };
 
 struct Progress {
@@ -52,8 +56,12 @@ struct Progress {
 
 struct BuildOptions {
   int threads = 0;  // 0: as many as there are processors
+  /// Nothing: this process alone. All ranks get the same candidates, axioms and limits.
+  ranks::Ranks* ranks = nullptr;
   DerivationLimits limits;
-  /// Called by one thread at a time.
+  /// Rules stated by hand, that are part of the database whatever is found. They must be provable.
+  std::vector<Substitution> stated;
+  /// Called by one thread.
   std::function<void(const Progress&)> progress;
   /// Asked between pieces of work; true ends the job with an error.
   std::function<bool()> cancelled;
@@ -65,11 +73,15 @@ struct Build {
   std::size_t repeated = 0;                 // the same up to names as another
   std::vector<CandidateReport> candidates;  // the others, in the order of consideration
   std::vector<BuiltRule> rules;             // by name; basis and derived
+  /// As they were given. Not shipped: it follows from what was found and from other stated ones, and
+  /// the search finds it without.
+  std::vector<BuiltRule> stated;
 
   std::size_t count(CandidateReport::Fate fate) const;
 };
 
-/// The kind `bad_input` with the message `interrupted` if cancelled() said so.
+/// The kind `bad_input` with the message `interrupted` if cancelled() said so, on one of the ranks.
+/// The journal of the first rank counts; those of others begin empty.
 inline constexpr std::string_view interrupted = "interrupted";
 Result<Build> build(const std::vector<Substitution>& candidates, const verifier::AxiomSet& axioms,
                     Journal& journal, const BuildOptions& options);

@@ -333,6 +333,21 @@ SomeCases cases_with_groups(const Substitution& rule,
 
 }  // namespace
 
+Result<Graph> side_as_graph(const Substitution& rule, std::span<const TermId> roots,
+                            std::span<const TensorType> inputs, const RuleBindings& bindings) {
+  Graph graph;
+  std::vector<ValueId> values;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    LEMMA_ASSIGN_OR_RETURN(const ValueId value, graph.add_input(rule.inputs[i].name, inputs[i]));
+    values.push_back(value);
+  }
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                         instantiate(rule, roots, values, bindings, graph));
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    LEMMA_RETURN_IF_ERROR(graph.add_output(fmt::format("y{}", i), outputs[i]));
+  return graph;
+}
+
 std::vector<std::string> dimension_variables(const Substitution& rule) {
   const auto is_named = [](const auto& list, const std::string& name) {
     return std::any_of(list.begin(), list.end(), [&name](const auto& x) { return x.name == name; });

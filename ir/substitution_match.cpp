@@ -67,10 +67,15 @@ class Solver {
   static constexpr std::size_t too_open = static_cast<std::size_t>(-1);
 
   std::optional<AttributeValue> evaluate_any(const RuleExpression& e) const {
+    const std::optional<AttributeValue> value = detail::value_of(e, bindings_);
+    if (!value) return std::nullopt;
     for (const AttributeKind kind :
          {AttributeKind::dimension, AttributeKind::real, AttributeKind::dimensions,
-          AttributeKind::reals, AttributeKind::string, AttributeKind::data_type})
-      if (auto value = evaluate_attribute(e, kind, bindings_)) return std::move(*value);
+          AttributeKind::reals, AttributeKind::string, AttributeKind::data_type}) {
+      if (value->index() == static_cast<std::size_t>(kind) && kind != AttributeKind::dimension)
+        return value;
+      if (auto converted = to_kind(*value, kind)) return converted;
+    }
     return std::nullopt;
   }
 
