@@ -28,6 +28,9 @@ std::vector<TermId> reachable_terms(const Substitution& substitution,
 /// (by both sides for `=`), everything declared is used. The error is without file and line.
 Result<void> check_substitution(const Substitution& substitution);
 
+/// `len(B)` of a group or list variable B.
+bool is_length_of_variable(const RuleExpression& expression);
+
 const AttributeSpecification* find_attribute(const OperatorRecord& record, std::string_view name);
 
 }  // namespace lemma::detail

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "verifier/index/sign.h"
 #include "verifier/index/solver.h"
 
 namespace lemma::verifier::index {
@@ -283,8 +284,12 @@ class RealQuestion {
   std::string reduction(const Term& term) {
     for (const auto& [other, name] : reductions_)
       if (equal_terms(other, term, facts_)) return name;
-    reductions_.emplace_back(term, declare());
-    return reductions_.back().second;
+    std::string name = declare();
+    Term once = term;
+    once.coefficient = 1;
+    if (is_nonnegative(once)) state("(<= 0.0 {})", name);
+    reductions_.emplace_back(term, name);
+    return name;
   }
 
   std::string variable(const Factor& factor) {
@@ -329,6 +334,13 @@ class RealQuestion {
         if (factor.function != ScalarFunction::sqrt) break;
         linear_ = false;
         state("(and (<= 0.0 {0}) (= {1} (* {0} {0})))", x, a[0]);
+        break;
+      case Kind::size:
+        if (const auto least = lower_bound(factor.indices[0]))
+          state("(<= {} {})", literal(*least), x);
+        break;
+      case Kind::greatest:
+        if (is_nonnegative(factor)) state("(<= 0.0 {})", x);
         break;
       default: break;
     }
