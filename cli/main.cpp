@@ -5,10 +5,12 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/audit_command.h"
+#include "cli/error_line.h"
 #include "cli/exit_code.h"
 #include "cli/extract_command.h"
 #include "cli/inspect_command.h"
 #include "cli/optimize_command.h"
+#include "cli/rank_job.h"
 #include "cli/rules_command.h"
 #include "cli/run_command.h"
 #include "ir/version.h"
@@ -22,6 +24,10 @@ int run(int argument_count, char** arguments) {
   application.set_version_flag("--version", "lemma " + std::string(lemma::version()));
   application.require_subcommand(1);
 
+  if (const auto fits = lemma::check_ranks(argument_count, arguments); !fits) {
+    if (lemma::speaks_for_all()) lemma::report_error(fits.error());
+    return static_cast<int>(ExitCode::no_ranks);
+  }
   ExitCode exit_code = ExitCode::done;
   lemma::add_optimize_command(application, exit_code);
   lemma::add_optimize_worker_command(application, exit_code);
@@ -34,7 +40,8 @@ int run(int argument_count, char** arguments) {
     application.parse(argument_count, arguments);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return application.exit(error);  // help or version
-    std::cerr << "lemma: " << error.what() << " (lemma --help lists the commands)\n";
+    if (lemma::speaks_for_all())
+      std::cerr << "lemma: " << error.what() << " (lemma --help lists the commands)\n";
     exit_code = ExitCode::bad_input;
   }
   return static_cast<int>(exit_code);

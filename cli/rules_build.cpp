@@ -18,6 +18,8 @@
 #include "cli/child_process.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
+#include "cli/rank_job.h"
+#include "cli/rules_generate.h"
 #include "database/build.h"
 #include "database/normal_form.h"
 #include "database/parallel.h"
@@ -128,7 +130,7 @@ ChildRequest enumeration_of(const BuildArguments& arguments, const std::string& 
 
 /// Runs `lemma rules generate` in a process of its own, so that its memory is given back; returns
 /// what it printed.
-Result<Json> enumerate(const ChildRequest& request, const std::string& set) {
+Result<Json> enumerate_in_child(const ChildRequest& request, const std::string& set) {
   std::string output;
   ChildOutcome ended;
   const bool all = run_children(
@@ -141,42 +143,86 @@ Result<Json> enumerate(const ChildRequest& request, const std::string& set) {
   return figures.is_object() ? figures : Json::object();
 }
 
-/// What was enumerated before is used again, as long as the set, its text and the limit are the same.
-Result<void> generate(const BuildArguments& arguments, const fs::path& directory,
-                      const std::string& set, Candidates& result) {
+/// What has been enumerated, and is in the work folder.
+struct Enumerated {
+  fs::path rules, figures;
+  std::string job;  // digest of what it depends on
+  Json known;       // the figures; null if there are none, or of another job
+};
+
+Enumerated look_for(const BuildArguments& arguments, const fs::path& directory,
+                    const std::string& set) {
   const std::string stem =
       fmt::format("{}.{}", fs::path(set).stem().string(), arguments.max_operators);
-  const fs::path file = fs::path(arguments.work) / (stem + ".rules");
-  const fs::path figures = fs::path(arguments.work) / (stem + ".json");
+  Enumerated result;
+  result.rules = fs::path(arguments.work) / (stem + ".rules");
+  result.figures = fs::path(arguments.work) / (stem + ".json");
   auto contents = read_text_file(directory / "operator_sets" / (set + ".set"));
   if (!contents) contents = read_text_file(set);
-  const std::string job =
+  result.job =
       sha256(fmt::format("{} {} {}", set, arguments.max_operators, contents ? *contents : ""));
-  const auto known = read_text_file(figures);
-  Json enumeration = known ? Json::parse(*known, nullptr, false) : Json();
-  if (!enumeration.is_object() || enumeration.value("job", "") != job) {
-    const fs::path draft = file.string() + ".new";
-    LEMMA_ASSIGN_OR_RETURN(enumeration, enumerate(enumeration_of(arguments, set, draft), set));
-    enumeration["job"] = job;
-    std::error_code error;
-    fs::rename(draft, file, error);
-    if (error) return bad_input(fmt::format("{}: {}", file.string(), error.message()));
-    LEMMA_RETURN_IF_ERROR(write_file_atomically(figures, enumeration.dump(2) + "\n"));
-  }
-  LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> rules, read_candidates(file));
-  std::move(rules.begin(), rules.end(), std::back_inserter(result.rules));
-  result.enumerations.push_back(std::move(enumeration));
-  return {};
+  if (const auto known = read_text_file(result.figures))
+    result.known = Json::parse(*known, nullptr, false);
+  if (!result.known.is_object() || result.known.value("job", "") != result.job)
+    result.known = Json();
+  return result;
 }
 
-Result<Candidates> all_candidates(const BuildArguments& arguments, const fs::path& directory) {
-  Candidates result;
-  for (const std::string& set : arguments.sets)
-    LEMMA_RETURN_IF_ERROR(generate(arguments, directory, set, result));
-  for (const std::string& file : arguments.candidates) {
-    LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> rules, read_candidates(file));
-    std::move(rules.begin(), rules.end(), std::back_inserter(result.rules));
+/// One process: in a process of its own. Several ranks: by all of them, in this process.
+Result<void> enumerate_set(const BuildArguments& arguments, const std::string& set,
+                           ranks::Ranks& ranks, Enumerated& place) {
+  const fs::path draft = place.rules.string() + ".new";
+  if (ranks.size() == 1) {
+    LEMMA_ASSIGN_OR_RETURN(place.known,
+                           enumerate_in_child(enumeration_of(arguments, set, draft), set));
+  } else {
+    generator::GenerateOptions options;
+    options.threads = std::max(1, arguments.options.threads);
+    if (arguments.max_operators > 0)
+      options.most_operators = static_cast<std::size_t>(arguments.max_operators);
+    if (arguments.memory > 0) options.memory = arguments.memory;
+    options.work_directory = arguments.work;
+    if (!ranks.is_first()) return {};
+    LEMMA_ASSIGN_OR_RETURN(const Enumeration found, enumerate(set, options));
+    LEMMA_RETURN_IF_ERROR(write_file_atomically(draft, found.rules));
+    place.known = Json::parse(found.figures);
   }
+  if (!ranks.is_first()) return {};
+  place.known["job"] = place.job;
+  std::error_code error;
+  fs::rename(draft, place.rules, error);
+  if (error) return bad_input(fmt::format("{}: {}", place.rules.string(), error.message()));
+  return write_file_atomically(place.figures, place.known.dump(2) + "\n");
+}
+
+/// A file of the first rank, on all.
+Result<std::vector<Substitution>> share_candidates(const fs::path& file, ranks::Ranks& ranks) {
+  std::string contents;
+  if (ranks.is_first()) {
+    LEMMA_ASSIGN_OR_RETURN(contents, read_text_file(file));
+  }
+  LEMMA_ASSIGN_OR_RETURN(contents, ranks.broadcast(contents));
+  return parse_substitutions(contents, file.string());
+}
+
+/// What was enumerated before is used again, as long as the set, its text and the limit are the same.
+Result<Candidates> all_candidates(const BuildArguments& arguments, const fs::path& directory,
+                                  ranks::Ranks& ranks) {
+  Candidates result;
+  const auto add = [&](const fs::path& file) -> Result<void> {
+    LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> rules, share_candidates(file, ranks));
+    std::move(rules.begin(), rules.end(), std::back_inserter(result.rules));
+    return {};
+  };
+  for (const std::string& set : arguments.sets) {
+    Enumerated place = look_for(arguments, directory, set);
+    LEMMA_ASSIGN_OR_RETURN(const std::string known,
+                           ranks.broadcast(place.known.is_null() ? "no" : "yes"));
+    if (known == "no") LEMMA_RETURN_IF_ERROR(enumerate_set(arguments, set, ranks, place));
+    LEMMA_RETURN_IF_ERROR(add(place.rules));
+    result.enumerations.push_back(std::move(place.known));
+  }
+  for (const std::string& file : arguments.candidates) LEMMA_RETURN_IF_ERROR(add(file));
   return result;
 }
 
@@ -187,36 +233,70 @@ struct Built {
   Json enumerations;
 };
 
-Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory) {
+/// All ranks must start from the same.
+Result<void> check_agreement(const std::string& job, ranks::Ranks& ranks) {
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> jobs, ranks.gather(sha256(job)));
+  for (std::size_t rank = 1; rank < jobs.size(); ++rank)
+    if (jobs[rank] != jobs[0])
+      return bad_input(fmt::format("the axioms of rank {} are not those of the first rank", rank));
+  return {};
+}
+
+Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory,
+                      ranks::Ranks& ranks) {
   std::error_code error;
-  fs::create_directories(arguments.work, error);
+  if (ranks.is_first()) fs::create_directories(arguments.work, error);
   if (error) return bad_input(fmt::format("cannot make '{}': {}", arguments.work, error.message()));
-  LEMMA_ASSIGN_OR_RETURN(Candidates candidates, all_candidates(arguments, directory));
+  LEMMA_ASSIGN_OR_RETURN(Candidates candidates, all_candidates(arguments, directory, ranks));
   listen_for_interruption();
   LEMMA_ASSIGN_OR_RETURN(const verifier::LoadedAxioms axioms,
                          verifier::load_axioms(directory, arguments.options.threads));
-  for (const auto& [axiom, reason] : axioms.refused)
-    std::cerr << fmt::format("lemma: axiom {} is refused: {}\n", axiom, reason);
-  LEMMA_ASSIGN_OR_RETURN(
-      database::Journal journal,
-      database::Journal::open(fs::path(arguments.work) / (arguments.name + ".journal"),
-                              database::job_text(axioms.set, arguments.options.limits)));
-  if (journal.answers() > 0)
-    std::cerr << fmt::format("going on: {} answers are in the journal\n", journal.answers());
+  const std::string job = database::job_text(axioms.set, arguments.options.limits);
+  LEMMA_RETURN_IF_ERROR(check_agreement(job, ranks));
   database::BuildOptions options = arguments.options;
-  ProgressLines lines;
-  options.progress = [&lines](const database::Progress& progress) { lines(progress); };
+  options.ranks = &ranks;
   options.cancelled = [] { return interruption != 0; };
+  database::Journal journal;
+  ProgressLines lines;
+  if (ranks.is_first()) {
+    for (const auto& [axiom, reason] : axioms.refused)
+      std::cerr << fmt::format("lemma: axiom {} is refused: {}\n", axiom, reason);
+    LEMMA_ASSIGN_OR_RETURN(
+        journal,
+        database::Journal::open(fs::path(arguments.work) / (arguments.name + ".journal"), job));
+    if (journal.answers() > 0)
+      std::cerr << fmt::format("going on: {} answers are in the journal\n", journal.answers());
+    options.progress = [&lines](const database::Progress& progress) { lines(progress); };
+  }
   Built built;
   built.enumerations = std::move(candidates.enumerations);
   LEMMA_ASSIGN_OR_RETURN(built.build,
                          database::build(candidates.rules, axioms.set, journal, options));
-  LEMMA_RETURN_IF_ERROR(
-      database::write_database(arguments.output, arguments.name, built.build, directory));
+  if (ranks.is_first())
+    LEMMA_RETURN_IF_ERROR(
+        database::write_database(arguments.output, arguments.name, built.build, directory));
   return built;
 }
 
-Json figures(const Built& built) {
+struct Usage {
+  std::size_t ranks = 1;
+  double processor_seconds = 0;  // of all ranks
+  long peak_bytes = 0;           // of the rank with most
+};
+Result<Usage> usage_of_all(ranks::Ranks& ranks) {
+  const double seconds = processor_seconds(RUSAGE_SELF) + processor_seconds(RUSAGE_CHILDREN);
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                         ranks.gather(Json({seconds, peak_memory_bytes()}).dump()));
+  Usage usage{ranks.size()};
+  for (const std::string& text : all) {
+    const Json one = Json::parse(text);
+    usage.processor_seconds += one[0].get<double>();
+    usage.peak_bytes = std::max(usage.peak_bytes, one[1].get<long>());
+  }
+  return usage;
+}
+
+Json figures(const Built& built, const Usage& usage) {
   const Build& build = built.build;
   std::size_t basis = 0, kept = 0;
   for (const database::BuiltRule& rule : build.rules) {
@@ -247,20 +327,20 @@ Json figures(const Built& built) {
                {"basis", basis},
                {"derived_and_kept", kept},
                {"derived_and_left_out", build.rules.size() - basis - kept},
-               {"cpu_seconds", processor_seconds(RUSAGE_SELF) + processor_seconds(RUSAGE_CHILDREN)},
-               {"peak_rss_bytes", peak_memory_bytes()}});
+               {"ranks", usage.ranks},
+               {"cpu_seconds", usage.processor_seconds},
+               {"peak_rss_bytes", usage.peak_bytes}});
 }
 
-void print(const Json& totals, bool json) {
-  if (json) {
-    std::cout << totals.dump(2) << "\n";
-    return;
-  }
+std::string to_text(const Json& totals, bool json) {
+  if (json) return totals.dump(2) + "\n";
+  std::string result;
   for (const auto& [key, value] : totals.items()) {
     std::string words = key;
     std::replace(words.begin(), words.end(), '_', ' ');
-    std::cout << fmt::format("{:<28}{}\n", words, value.dump());
+    result += fmt::format("{:<28}{}\n", words, value.dump());
   }
+  return result;
 }
 
 /// "taso_cnn"
@@ -273,20 +353,19 @@ std::string default_name(const BuildArguments& arguments) {
 }
 
 ExitCode run_build(BuildArguments arguments) {
+  if (arguments.sets.empty() && arguments.candidates.empty() && !speaks_for_all())
+    return ExitCode::bad_input;
   if (arguments.sets.empty() && arguments.candidates.empty())
     return report_error({ErrorKind::bad_input, "--set or --candidates is needed"});
   if (arguments.name.empty()) arguments.name = default_name(arguments);
   if (arguments.work.empty()) arguments.work = arguments.output + ".work";
   const fs::path directory =
       arguments.directory.empty() ? data_directory() / "rules" : fs::path(arguments.directory);
-  const auto built = run_job(arguments, directory);
-  if (!built && built.error().message == database::interrupted) {
-    std::cerr << "lemma: interrupted; the same command goes on from here\n";
-    return ExitCode::some_models_failed;
-  }
-  if (!built) return report_error(built.error());
-  print(figures(*built), arguments.json);
-  return ExitCode::done;
+  return run_on_ranks([&](ranks::Ranks& ranks) -> Result<std::string> {
+    LEMMA_ASSIGN_OR_RETURN(const Built built, run_job(arguments, directory, ranks));
+    LEMMA_ASSIGN_OR_RETURN(const Usage usage, usage_of_all(ranks));
+    return to_text(figures(built, usage), arguments.json);
+  });
 }
 
 // ---- minimize ---------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@
 
 #include "cli/atomic_file.h"
 #include "cli/data_directory.h"
-#include "cli/error_line.h"
+#include "cli/rank_job.h"
 #include "generator/generate.h"
 
 namespace lemma {
@@ -80,47 +80,50 @@ Json figures(const generator::OperatorSet& set, const generator::GenerateReport&
           {"peak_rss_bytes", usage.peak_bytes}};
 }
 
-std::string text_of(const generator::OperatorSet& set, const GenerateArguments& arguments,
+std::string text_of(const generator::OperatorSet& set, std::size_t most_operators,
                     const std::vector<Substitution>& rules) {
   std::string result =
       fmt::format("# Candidates of the operator set {}, up to {} operators: {}. Not proved.\n",
-                  set.name, arguments.options.most_operators, rules.size());
+                  set.name, most_operators, rules.size());
   for (const Substitution& rule : rules) result += "\n" + text(rule);
   return result;
 }
 
-Result<void> run(GenerateArguments arguments) {
-  LEMMA_ASSIGN_OR_RETURN(const generator::OperatorSet set, read_set(arguments.set));
-  if (!arguments.json)
-    arguments.options.progress = [last = std::string(), shown = 0](std::string_view stage,
-                                                                   double part) mutable {
-      const int percent = static_cast<int>(part * 100);
-      if (stage == last && percent < shown + 10) return;
-      last = stage;
-      shown = percent;
-      std::cerr << fmt::format("lemma: {}: {}%\n", stage, percent);
-    };
-  LEMMA_ASSIGN_OR_RETURN(const generator::Generated generated,
-                         generator::generate(set, arguments.options));
-  LEMMA_RETURN_IF_ERROR(
-      write_file_atomically(arguments.output, text_of(set, arguments, generated.rules)));
-  if (!arguments.refuted.empty()) {
-    std::string lines;
-    for (const auto& one : generated.report.examples)
-      lines += fmt::format("{}\n  {}\n", one.text, one.reason);
-    LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.refuted, lines));
-  }
-  const Json totals = figures(set, generated.report);
-  if (arguments.json) {
-    std::cout << totals.dump(2) << "\n";
-    return {};
-  }
-  for (const auto& [name, value] : totals.items())
-    std::cout << fmt::format("{}: {}\n", name, value.dump());
-  return {};
+auto progress_lines() {
+  return [last = std::string(), shown = 0](std::string_view stage, double part) mutable {
+    const int percent = static_cast<int>(part * 100);
+    if (stage == last && percent < shown + 10) return;
+    last = stage;
+    shown = percent;
+    std::cerr << fmt::format("lemma: {}: {}%\n", stage, percent);
+  };
+}
+
+Result<std::string> run(GenerateArguments arguments) {
+  if (!arguments.json) arguments.options.progress = progress_lines();
+  LEMMA_ASSIGN_OR_RETURN(const Enumeration found, enumerate(arguments.set, arguments.options));
+  LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.output, found.rules));
+  if (!arguments.refuted.empty())
+    LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.refuted, found.refuted));
+  if (arguments.json) return found.figures + "\n";
+  std::string lines;
+  for (const auto& [name, value] : Json::parse(found.figures).items())
+    lines += fmt::format("{}: {}\n", name, value.dump());
+  return lines;
 }
 
 }  // namespace
+
+Result<Enumeration> enumerate(const std::string& name, const generator::GenerateOptions& options) {
+  LEMMA_ASSIGN_OR_RETURN(const generator::OperatorSet set, read_set(name));
+  LEMMA_ASSIGN_OR_RETURN(const generator::Generated generated, generator::generate(set, options));
+  Enumeration result;
+  result.rules = text_of(set, options.most_operators, generated.rules);
+  for (const auto& one : generated.report.examples)
+    result.refuted += fmt::format("{}\n  {}\n", one.text, one.reason);
+  result.figures = figures(set, generated.report).dump(2);
+  return result;
+}
 
 void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
   auto* command = rules_command.add_subcommand(
@@ -143,8 +146,10 @@ void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
   command->add_option("--seed", arguments->options.seed, "of the inputs' contents");
   command->add_flag("--json", arguments->json, "print one JSON object with the figures");
   command->callback([arguments, &exit_code] {
-    const auto done = run(*arguments);
-    exit_code = done ? ExitCode::done : report_error(done.error());
+    exit_code = run_on_ranks([&arguments](ranks::Ranks& ranks) -> Result<std::string> {
+      if (!ranks.is_first()) return std::string();
+      return run(*arguments);
+    });
   });
 }
 

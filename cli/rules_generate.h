@@ -3,10 +3,22 @@
 
 #include <CLI/CLI.hpp>
 
+#include <string>
+
 #include "cli/exit_code.h"
+#include "generator/generate.h"
+#include "ir/result.h"
 
 namespace lemma {
 
 void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code);
+
+struct Enumeration {
+  std::string rules;    // the file of candidates
+  std::string figures;  // a JSON object
+  std::string refuted;  // examples, with reasons
+};
+/// Of a set that is given by its name, or its file.
+Result<Enumeration> enumerate(const std::string& set, const generator::GenerateOptions& options);
 
 }  // namespace lemma

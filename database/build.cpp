@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -12,6 +13,7 @@
 #include "database/minimise.h"
 #include "database/normal_form.h"
 #include "database/parallel.h"
+#include "database/questions.h"
 #include "ir/sha256.h"
 
 namespace lemma::database {
@@ -62,15 +64,21 @@ std::optional<std::vector<std::string>> parse_names(const std::string& answer) {
 }
 
 /// Candidates that one base of rules is asked about together, and those that are decided together.
-/// They decide which rules are known when, and must not depend on the number of threads.
+/// They decide which rules are known when, and must not depend on the number of threads and ranks.
 constexpr std::size_t window = 96, decided_together = 8;
 
 class Builder {
  public:
   Builder(const verifier::AxiomSet& axioms, Journal& journal, const BuildOptions& options)
-      : axioms_(axioms), journal_(journal), options_(options), pool_(options.threads) {}
+      : axioms_(axioms),
+        options_(options),
+        pool_(options.threads),
+        own_rank_(options.ranks == nullptr ? ranks::one_rank() : nullptr),
+        questions_(journal, options.ranks == nullptr ? *own_rank_ : *options.ranks, options.threads,
+                   options.cancelled) {}
 
   Result<Build> run(const std::vector<Substitution>& given) {
+    LEMMA_RETURN_IF_ERROR(questions_.share_journal());
     LEMMA_RETURN_IF_ERROR(state_commutativity(commutative_operators(given)));
     collect(given);
     for (std::size_t begin = 0; begin < build_.candidates.size(); begin += window)
@@ -79,18 +87,30 @@ class Builder {
     std::sort(build_.rules.begin(), build_.rules.end(), [](const BuiltRule& a, const BuiltRule& b) {
       return a.proved.rule.name < b.proved.rule.name;
     });
-    LEMMA_RETURN_IF_ERROR(minimise(build_.rules, journal_, options_));
+    LEMMA_RETURN_IF_ERROR(minimise(build_.rules, questions_, options_));
     return std::move(build_);
   }
 
  private:
-  Result<Decision> decision(const Substitution& candidate) {
-    if (stopped()) return bad_input(std::string(interrupted));
-    const std::string question = "decide\n" + claim_text(candidate);
-    if (const auto known = journal_.find(question)) return parse_decision(*known);
-    Decision decided = decide(candidate, axioms_);
-    LEMMA_RETURN_IF_ERROR(journal_.add(question, to_text(decided)));
-    return decided;
+  /// What becomes of a candidate by itself. It does not depend on the rules known by now, so that it
+  /// can be asked ahead.
+  Question decision(const Substitution& candidate) const {
+    return {Journal::key("decide\n" + claim_text(candidate)),
+            [this, &candidate] { return to_text(decide(candidate, axioms_)); }};
+  }
+
+  /// For candidates, and others ahead. They outlive this.
+  Result<std::vector<Decision>> decisions(const std::vector<const Substitution*>& wanted) {
+    std::vector<Question> questions;
+    for (const Substitution* candidate : wanted) questions.push_back(decision(*candidate));
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> answers,
+                           questions_.ask(std::move(questions)));
+    std::vector<Decision> result;
+    for (const std::string& answer : answers) {
+      LEMMA_ASSIGN_OR_RETURN(Decision decided, parse_decision(answer));
+      result.push_back(std::move(decided));
+    }
+    return result;
   }
 
   void add_rules(std::vector<DecidedRule>& rules) {
@@ -103,10 +123,11 @@ class Builder {
   }
 
   Result<void> state_commutativity(const std::vector<Substitution>& rules) {
-    for (const Substitution& rule : rules) {
-      LEMMA_ASSIGN_OR_RETURN(Decision decided, decision(rule));
-      if (decided.outcome == Decision::Outcome::proved) add_rules(decided.rules);
-    }
+    std::vector<const Substitution*> wanted;
+    for (const Substitution& rule : rules) wanted.push_back(&rule);
+    LEMMA_ASSIGN_OR_RETURN(std::vector<Decision> decided, decisions(wanted));
+    for (Decision& one : decided)
+      if (one.outcome == Decision::Outcome::proved) add_rules(one.rules);
     return {};
   }
 
@@ -115,23 +136,16 @@ class Builder {
     std::vector<Substitution> rules;
     for (const BuiltRule& rule : build_.rules) rules.push_back(rule.proved.rule);
     const std::vector<Substitution> composed = several_outputs(rules);
-    std::vector<std::optional<DecidedRule>> decided(composed.size());
-    auto all = pool_.for_each(composed.size(), [&](std::size_t i) -> Result<void> {
-      if (stopped()) return bad_input(std::string(interrupted));
-      const std::string question = "prove\n" + text(composed[i]);
-      auto known = journal_.find(question);
-      if (!known) {
-        known = to_text(decide_as_it_is(composed[i], axioms_));
-        LEMMA_RETURN_IF_ERROR(journal_.add(question, *known));
-      }
-      LEMMA_ASSIGN_OR_RETURN(Decision answer, parse_decision(*known));
-      if (!answer.rules.empty()) decided[i] = std::move(answer.rules[0]);
-      return {};
-    });
-    if (!all) return all;
-    for (std::optional<DecidedRule>& rule : decided) {
-      if (!rule || !names_.insert(rule->rule.name).second) continue;
-      build_.rules.push_back({std::move(*rule), {}, false, ""});
+    std::vector<Question> questions;
+    for (const Substitution& rule : composed)
+      questions.push_back({Journal::key("prove\n" + text(rule)),
+                           [this, &rule] { return to_text(decide_as_it_is(rule, axioms_)); }});
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> answers,
+                           questions_.ask(std::move(questions)));
+    for (const std::string& answer : answers) {
+      LEMMA_ASSIGN_OR_RETURN(Decision decided, parse_decision(answer));
+      if (decided.rules.empty() || !names_.insert(decided.rules[0].rule.name).second) continue;
+      build_.rules.push_back({std::move(decided.rules[0]), {}, false, ""});
     }
     return {};
   }
@@ -174,11 +188,19 @@ class Builder {
     while (!open.empty()) {
       LEMMA_RETURN_IF_ERROR(drop_derivable(open));
       const std::size_t count = std::min(open.size(), decided_together);
-      std::vector<Decision> decisions(count);
-      LEMMA_RETURN_IF_ERROR(
-          decide_all({open.begin(), open.begin() + static_cast<std::ptrdiff_t>(count)}, decisions));
+      std::vector<const Substitution*> together;
+      std::vector<Question> ahead;
+      for (const std::size_t i : open) {
+        const Substitution& candidate = build_.candidates[i].candidate;
+        if (together.size() < count)
+          together.push_back(&candidate);
+        else
+          ahead.push_back(decision(candidate));
+      }
+      questions_.look_ahead(std::move(ahead));
+      LEMMA_ASSIGN_OR_RETURN(std::vector<Decision> decided, decisions(together));
       for (std::size_t k = 0; k < count; ++k)
-        LEMMA_RETURN_IF_ERROR(take_in(build_.candidates[open[k]], std::move(decisions[k])));
+        LEMMA_RETURN_IF_ERROR(take_in(build_.candidates[open[k]], std::move(decided[k])));
       open.erase(open.begin(), open.begin() + static_cast<std::ptrdiff_t>(count));
       tell("candidates", end - open.size(), build_.candidates.size());
     }
@@ -188,12 +210,9 @@ class Builder {
   /// Takes those that follow from the rules known by now out of `open`.
   Result<void> drop_derivable(std::vector<std::size_t>& open) {
     base_when_asked_ = base_.size();
-    std::vector<std::optional<std::vector<std::string>>> used(open.size());
-    LEMMA_RETURN_IF_ERROR(pool_.for_each(open.size(), [&](std::size_t i) -> Result<void> {
-      if (stopped()) return bad_input(std::string(interrupted));
-      LEMMA_ASSIGN_OR_RETURN(used[i], derivation(build_.candidates[open[i]].candidate));
-      return {};
-    }));
+    std::vector<const Substitution*> candidates;
+    for (const std::size_t i : open) candidates.push_back(&build_.candidates[i].candidate);
+    LEMMA_ASSIGN_OR_RETURN(auto used, derivations(candidates));
     std::vector<std::size_t> left;
     for (std::size_t i = 0; i < open.size(); ++i) {
       if (used[i])
@@ -210,26 +229,26 @@ class Builder {
     report.rules = std::move(used);
   }
 
-  /// The rules that a derivation applied; nothing if there is none.
-  Result<std::optional<std::vector<std::string>>> derivation(const Substitution& rule) {
-    if (base_.size() == 0) return std::nullopt;
-    const std::string question = "derive " + base_digest_ + "\n" + claim_text(rule);
-    if (const auto known = journal_.find(question)) return parse_names(*known);
-    Derivation found = derive(rule, base_, Start::both_sides, options_.limits);
-    // A candidate of which not all cases were tried does not count as shown.
-    const bool all = found.derivable && found.tried == found.cases;
-    LEMMA_RETURN_IF_ERROR(
-        journal_.add(question, all ? fmt::format("by {}", fmt::join(found.used, " ")) : "no"));
-    if (!all) return std::nullopt;
-    return found.used;
+  /// For each the rules that a derivation applied; nothing if there is none.
+  Result<std::vector<std::optional<std::vector<std::string>>>> derivations(
+      const std::vector<const Substitution*>& rules) {
+    std::vector<std::optional<std::vector<std::string>>> result(rules.size());
+    if (base_.size() == 0) return result;
+    std::vector<Question> questions;
+    for (const Substitution* rule : rules)
+      questions.push_back({Journal::key("derive " + base_digest_ + "\n" + claim_text(*rule)),
+                           [this, rule] { return derivation(*rule); }});
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> answers,
+                           questions_.ask(std::move(questions)));
+    for (std::size_t i = 0; i < rules.size(); ++i) result[i] = parse_names(answers[i]);
+    return result;
   }
 
-  Result<void> decide_all(const std::vector<std::size_t>& candidates,
-                          std::vector<Decision>& decisions) {
-    return pool_.for_each(candidates.size(), [&](std::size_t i) -> Result<void> {
-      LEMMA_ASSIGN_OR_RETURN(decisions[i], decision(build_.candidates[candidates[i]].candidate));
-      return {};
-    });
+  std::string derivation(const Substitution& rule) const {
+    const Derivation found = derive(rule, base_, Start::both_sides, options_.limits);
+    // A candidate of which not all cases were tried does not count as shown.
+    const bool all = found.derivable && found.tried == found.cases;
+    return all ? fmt::format("by {}", fmt::join(found.used, " ")) : "no";
   }
 
   /// In order of candidates: one may follow from what the one before it has brought.
@@ -242,9 +261,9 @@ class Builder {
     if (decided.outcome == Decision::Outcome::refuted) report.fate = Fate::refuted;
     if (decided.outcome != Decision::Outcome::proved) return {};
     if (base_.size() != base_when_asked_) {
-      LEMMA_ASSIGN_OR_RETURN(auto used, derivation(report.candidate));
-      if (used) {
-        follows(report, std::move(*used));
+      LEMMA_ASSIGN_OR_RETURN(auto used, derivations({&report.candidate}));
+      if (used[0]) {
+        follows(report, std::move(*used[0]));
         return {};
       }
     }
@@ -254,13 +273,11 @@ class Builder {
     return {};
   }
 
-  bool stopped() const { return options_.cancelled && options_.cancelled(); }
   void tell(const std::string& stage, std::size_t done, std::size_t total) const {
     if (options_.progress) options_.progress({stage, done, total, build_.rules.size()});
   }
 
   const verifier::AxiomSet& axioms_;
-  Journal& journal_;
   const BuildOptions& options_;
   Pool pool_;
   Build build_;
@@ -268,6 +285,8 @@ class Builder {
   std::string base_digest_;
   std::size_t base_when_asked_ = 0;
   std::set<std::string> names_;
+  std::unique_ptr<ranks::Ranks> own_rank_;
+  Questions questions_;  // the last: what is found out refers to the others
 };
 
 }  // namespace

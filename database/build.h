@@ -1,8 +1,8 @@
 #pragma once
 // From candidates to a rule database: prune, verify, generalise, minimise.
 //
-// The result is a function of the candidates, the axioms and the limits. The number of threads does
-// not change it; nor does being ended and started again with the same journal.
+// The result is a function of the candidates, the axioms and the limits. The number of threads and of
+// ranks does not change it; nor does being ended and started again with the same journal.
 
 #include <functional>
 #include <string>
@@ -12,6 +12,7 @@
 #include "database/derivation.h"
 #include "database/journal.h"
 #include "ir/substitution.h"
+#include "ranks/ranks.h"
 #include "verifier/prover/prove.h"
 
 namespace lemma::database {
@@ -52,8 +53,10 @@ struct Progress {
 
 struct BuildOptions {
   int threads = 0;  // 0: as many as there are processors
+  /// Nothing: this process alone. All ranks get the same candidates, axioms and limits.
+  ranks::Ranks* ranks = nullptr;
   DerivationLimits limits;
-  /// Called by one thread at a time.
+  /// Called by one thread.
   std::function<void(const Progress&)> progress;
   /// Asked between pieces of work; true ends the job with an error.
   std::function<bool()> cancelled;
@@ -69,7 +72,8 @@ struct Build {
   std::size_t count(CandidateReport::Fate fate) const;
 };
 
-/// The kind `bad_input` with the message `interrupted` if cancelled() said so.
+/// The kind `bad_input` with the message `interrupted` if cancelled() said so, on one of the ranks.
+/// The journal of the first rank counts; those of others begin empty.
 inline constexpr std::string_view interrupted = "interrupted";
 Result<Build> build(const std::vector<Substitution>& candidates, const verifier::AxiomSet& axioms,
                     Journal& journal, const BuildOptions& options);

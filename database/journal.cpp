@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::size_t digest_length = 64;
 
-/// One line: digest of the rest, digest of the question, answer with its line ends escaped.
-std::string record_line(const std::string& question, std::string_view answer) {
+/// One line: digest of the rest, key, answer with its line ends escaped.
+std::string record_line(const std::string& key, std::string_view answer) {
   std::string escaped;
   for (const char c : answer) {
     if (c == '\\')
@@ -30,7 +30,7 @@ std::string record_line(const std::string& question, std::string_view answer) {
     else
       escaped += c;
   }
-  const std::string body = question + " " + escaped;
+  const std::string body = key + " " + escaped;
   return sha256(body).substr(0, 16) + " " + body + "\n";
 }
 
@@ -111,15 +111,20 @@ Result<Journal> Journal::open(const std::filesystem::path& file, std::string_vie
   return journal;
 }
 
-std::optional<std::string> Journal::find(std::string_view question) const {
-  const std::string key = sha256(std::string(question));
+std::string Journal::key(std::string_view question) { return sha256(question); }
+
+bool Journal::knows(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  return answers_.contains(key);
+}
+
+std::optional<std::string> Journal::find(const std::string& key) const {
   const std::lock_guard lock(mutex_);
   const auto found = answers_.find(key);
   return found != answers_.end() ? std::optional(found->second) : std::nullopt;
 }
 
-Result<void> Journal::add(std::string_view question, std::string_view answer) {
-  const std::string key = sha256(std::string(question));
+Result<void> Journal::add(const std::string& key, const std::string& answer) {
   const std::lock_guard lock(mutex_);
   if (!answers_.emplace(key, answer).second) return {};
   if (descriptor_ < 0) return {};

@@ -29,17 +29,23 @@ class Journal {
   Journal& operator=(Journal&& other) noexcept;
   ~Journal();
 
+  /// What questions are known by: a digest.
+  static std::string key(std::string_view question);
+
   std::size_t answers() const { return answers_.size(); }
-  std::optional<std::string> find(std::string_view question) const;
-  /// Threads may call find() and add() at the same time. Written at once, so that it outlives the
-  /// process; to the disk about every two seconds, so that it outlives the machine's power.
-  Result<void> add(std::string_view question, std::string_view answer);
+  /// By key. Not while others add to it.
+  const std::unordered_map<std::string, std::string>& all() const { return answers_; }
+  bool knows(const std::string& key) const;
+  std::optional<std::string> find(const std::string& key) const;
+  /// Threads may call knows(), find() and add() at the same time. Written at once, so that it outlives
+  /// the process; to the disk about every two seconds, so that it outlives the machine's power.
+  Result<void> add(const std::string& key, const std::string& answer);
 
  private:
   void close();
 
   int descriptor_ = -1;
-  std::unordered_map<std::string, std::string> answers_;  // by digest of the question
+  std::unordered_map<std::string, std::string> answers_;  // by key
   std::chrono::steady_clock::time_point last_sync_{};
   mutable std::mutex mutex_;
 };

@@ -1,12 +1,13 @@
 #include "database/minimise.h"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "database/normal_form.h"
-#include "database/parallel.h"
 #include "ir/sha256.h"
 
 namespace lemma::database {
@@ -14,84 +15,108 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::size_t asked_ahead = 16;
+
 /// What is found out about one rule, given the others.
 struct Answer {
   bool derivable = false;
   std::vector<std::string> from;
-  std::string kept_because;
 };
 
 class Minimiser {
  public:
-  Minimiser(std::vector<BuiltRule>& rules, Journal& journal, const BuildOptions& options)
-      : rules_(rules), journal_(journal), options_(options), pool_(options.threads) {}
+  Minimiser(std::vector<BuiltRule>& rules, Questions& questions, const BuildOptions& options)
+      : rules_(rules), questions_(questions), options_(options) {}
 
   Result<void> run() {
     for (const BuiltRule& rule : rules_) all_.add(rule.proved.rule);
-    std::vector<Answer> answers(rules_.size());
     const std::string everything = digest_of_basis();
-    std::size_t done = 0;
     // What does not follow even from all others is in the basis: no order decides that.
-    LEMMA_RETURN_IF_ERROR(pool_.for_each(rules_.size(), [&](std::size_t i) -> Result<void> {
-      const std::string& name = rules_[i].proved.rule.name;
-      LEMMA_ASSIGN_OR_RETURN(answers[i], ask(i, everything, [&] { return all_.without(name); }));
-      return {};
-    }));
-    for (const std::size_t i : large_ones_first()) {
-      tell(++done);
-      if (!answers[i].derivable) continue;
+    std::vector<Question> first;
+    for (std::size_t i = 0; i < rules_.size(); ++i)
+      first.push_back(question(i, everything, [this, i] { return all_.without(name(i)); }));
+    LEMMA_ASSIGN_OR_RETURN(const auto texts, questions_.ask(std::move(first)));
+    std::vector<Answer> answers;
+    for (const std::string& text : texts) answers.push_back(parse(text));
+    std::vector<std::size_t> order = large_ones_first();
+    std::erase_if(order, [&answers](std::size_t i) { return !answers[i].derivable; });
+    for (std::size_t n = 0; n < order.size(); ++n) {
+      const std::size_t i = order[n];
+      tell(n, order.size());
       const std::string basis = digest_of_basis();
       if (basis != everything) {
-        LEMMA_ASSIGN_OR_RETURN(answers[i], ask(i, basis, [&] { return basis_without(i); }));
+        LEMMA_ASSIGN_OR_RETURN(answers[i], ask_with_basis(order, n, basis));
       }
       if (!answers[i].derivable) continue;
       rules_[i].derived = true;
       rules_[i].derived_from = answers[i].from;
     }
-    return give_reasons();
+    LEMMA_RETURN_IF_ERROR(give_reasons());
+    return questions_.settle();
   }
 
  private:
-  Result<Answer> ask(std::size_t i, const std::string& basis, const auto& others) {
-    if (options_.cancelled && options_.cancelled()) return bad_input(std::string(interrupted));
+  const std::string& name(std::size_t i) const { return rules_[i].proved.rule.name; }
+
+  /// Whether rule `i` follows from the rules that `others` makes.
+  Question question(std::size_t i, const std::string& basis,
+                    std::function<DerivationRules()> others) const {
     const Substitution& rule = rules_[i].proved.rule;
-    const std::string question = "minimise " + basis + "\n" + claim_text(rule);
-    Answer answer;
-    if (const auto known = journal_.find(question)) {
-      const Json json = Json::parse(*known, nullptr, false);
-      answer.derivable = json.value("derivable", false);
-      answer.from = json.value("from", std::vector<std::string>{});
-      return answer;
-    }
-    const DerivationRules base = others();
+    return {Journal::key("minimise " + basis + "\n" + claim_text(rule)),
+            [this, &rule, others = std::move(others)] { return find_out(rule, others()); }};
+  }
+
+  std::string find_out(const Substitution& rule, const DerivationRules& base) const {
     const Derivation found = derive(rule, base, Start::both_sides, options_.limits);
-    answer.derivable = found.derivable;
-    if (found.derivable)
-      answer.from = needed_rules(rule, base, found, Start::both_sides, options_.limits);
-    LEMMA_RETURN_IF_ERROR(journal_.add(
-        question, Json({{"derivable", answer.derivable}, {"from", answer.from}}).dump()));
+    std::vector<std::string> from;
+    if (found.derivable) from = needed_rules(rule, base, found, Start::both_sides, options_.limits);
+    return Json({{"derivable", found.derivable}, {"from", from}}).dump();
+  }
+
+  static Answer parse(const std::string& text) {
+    const Json json = Json::parse(text, nullptr, false);
+    Answer answer;
+    answer.derivable = json.value("derivable", false);
+    answer.from = json.value("from", std::vector<std::string>{});
     return answer;
+  }
+
+  /// Of the rule order[n], given the basis as it is. The next ones are asked ahead: if this one does
+  /// not follow, the basis is the same for them.
+  Result<Answer> ask_with_basis(const std::vector<std::size_t>& order, std::size_t n,
+                                const std::string& basis) {
+    const auto names = std::make_shared<const std::vector<std::string>>(names_of_basis());
+    std::vector<Question> questions;
+    for (std::size_t k = n; k < std::min(order.size(), n + 1 + asked_ahead); ++k)
+      questions.push_back(question(order[k], basis, [this, names, i = order[k]] {
+        std::vector<std::string> others = *names;
+        std::erase(others, name(i));
+        return all_.only(others);
+      }));
+    std::vector<Question> now = {std::move(questions.front())};
+    questions.erase(questions.begin());
+    questions_.look_ahead(std::move(questions));
+    LEMMA_ASSIGN_OR_RETURN(const auto texts, questions_.ask(std::move(now)));
+    return parse(texts[0]);
   }
 
   /// With the basis as it is in the end: does the search find the right side from the left alone?
   Result<void> give_reasons() {
-    std::vector<std::string> names;
-    for (const BuiltRule& rule : rules_)
-      if (!rule.derived) names.push_back(rule.proved.rule.name);
-    const DerivationRules basis = all_.only(names);
+    const DerivationRules basis = all_.only(names_of_basis());
     const std::string digest = digest_of_basis();
-    return pool_.for_each(rules_.size(), [&](std::size_t i) -> Result<void> {
-      if (!rules_[i].derived) return {};
-      if (options_.cancelled && options_.cancelled()) return bad_input(std::string(interrupted));
+    std::vector<std::size_t> derived;
+    std::vector<Question> questions;
+    for (std::size_t i = 0; i < rules_.size(); ++i) {
+      if (!rules_[i].derived) continue;
       const Substitution& rule = rules_[i].proved.rule;
-      const std::string question = "reach " + digest + "\n" + claim_text(rule);
-      if (const auto known = journal_.find(question)) {
-        rules_[i].kept_because = *known;
-        return {};
-      }
-      rules_[i].kept_because = reason_to_keep(rule, basis);
-      return journal_.add(question, rules_[i].kept_because);
-    });
+      derived.push_back(i);
+      questions.push_back({Journal::key("reach " + digest + "\n" + claim_text(rule)),
+                           [this, &rule, &basis] { return reason_to_keep(rule, basis); }});
+    }
+    LEMMA_ASSIGN_OR_RETURN(std::vector<std::string> reasons, questions_.ask(std::move(questions)));
+    for (std::size_t k = 0; k < derived.size(); ++k)
+      rules_[derived[k]].kept_because = std::move(reasons[k]);
+    return {};
   }
 
   std::string reason_to_keep(const Substitution& rule, const DerivationRules& basis) const {
@@ -116,11 +141,11 @@ class Minimiser {
     return result;
   }
 
-  DerivationRules basis_without(std::size_t i) const {
+  std::vector<std::string> names_of_basis() const {
     std::vector<std::string> names;
-    for (std::size_t k = 0; k < rules_.size(); ++k)
-      if (k != i && !rules_[k].derived) names.push_back(rules_[k].proved.rule.name);
-    return all_.only(names);
+    for (const BuiltRule& rule : rules_)
+      if (!rule.derived) names.push_back(rule.proved.rule.name);
+    return names;
   }
 
   std::string digest_of_basis() const {
@@ -130,22 +155,21 @@ class Minimiser {
     return sha256(contents);
   }
 
-  void tell(std::size_t done) const {
-    if (options_.progress) options_.progress({"minimise", done, rules_.size(), rules_.size()});
+  void tell(std::size_t done, std::size_t all) const {
+    if (options_.progress) options_.progress({"minimise", done, all, rules_.size()});
   }
 
   std::vector<BuiltRule>& rules_;
-  Journal& journal_;
+  Questions& questions_;
   const BuildOptions& options_;
-  Pool pool_;
   DerivationRules all_;
 };
 
 }  // namespace
 
-Result<void> minimise(std::vector<BuiltRule>& rules, Journal& journal,
+Result<void> minimise(std::vector<BuiltRule>& rules, Questions& questions,
                       const BuildOptions& options) {
-  return Minimiser(rules, journal, options).run();
+  return Minimiser(rules, questions, options).run();
 }
 
 }  // namespace lemma::database

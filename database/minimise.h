@@ -4,12 +4,14 @@
 #include <vector>
 
 #include "database/build.h"
+#include "database/questions.h"
 
 namespace lemma::database {
 
 /// Marks rules in `rules` so that those without a mark derive all others within the limits. Large
 /// rules are tried first, so that small ones stay. Of derived rules it says why they are kept: the search,
 /// starting from the left side alone, does not find the right side.
-Result<void> minimise(std::vector<BuiltRule>& rules, Journal& journal, const BuildOptions& options);
+Result<void> minimise(std::vector<BuiltRule>& rules, Questions& questions,
+                      const BuildOptions& options);
 
 }  // namespace lemma::database

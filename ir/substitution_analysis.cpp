@@ -138,6 +138,7 @@ class BindingAnalysis {
   void visit(const RuleTerm& term) {
     if (term.is_input) {
       list(rule_.inputs[term.input].shape);
+      if (rule_.inputs[term.input].data_type == DataType::undefined) bind_types();
       return;
     }
     for (const auto& [name, expression] : term.attributes) {
@@ -154,6 +155,11 @@ class BindingAnalysis {
     for (const std::size_t i : {0U, 1U})
       if (is_length_of_variable(condition.arguments[i]) && knows_value(condition.arguments[1 - i]))
         lengths_.insert(condition.arguments[i].arguments[0].name);
+  }
+
+  void bind_types() {
+    for (const RuleParameter& parameter : rule_.parameters)
+      if (parameter.range == RuleParameter::Range::type) known_.insert(parameter.name);
   }
 
   void list(const std::vector<RuleExpression>& elements) {
@@ -173,8 +179,7 @@ class BindingAnalysis {
   void solve(const RuleExpression& e) {
     using Kind = RuleExpression::Kind;
     if (e.kind == Kind::variable) known_.insert(e.name);
-    if (is_length_of_variable(e))
-      lengths_.insert(e.arguments[0].name);
+    if (is_length_of_variable(e)) lengths_.insert(e.arguments[0].name);
     if (e.kind == Kind::call && e.name == "inverse") solve(e.arguments[0]);
     if (e.kind != Kind::add && e.kind != Kind::subtract && e.kind != Kind::multiply) return;
     if (knows_value(e.arguments[0]))

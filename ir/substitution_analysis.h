@@ -2,6 +2,7 @@
 // What the files that implement ir/substitution.h share.
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -30,6 +31,10 @@ Result<void> check_substitution(const Substitution& substitution);
 
 /// `len(B)` of a group or list variable B.
 bool is_length_of_variable(const RuleExpression& expression);
+/// The value of an expression as it comes, of no particular kind. Nothing if a variable in it has no
+/// value, or it cannot be computed: matching asks this so often that messages would cost more than it.
+std::optional<AttributeValue> value_of(const RuleExpression& expression,
+                                       const RuleBindings& bindings);
 
 const AttributeSpecification* find_attribute(const OperatorRecord& record, std::string_view name);
 

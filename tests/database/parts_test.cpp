@@ -138,26 +138,26 @@ TEST_F(JournalTest, remembers_over_processes) {
   {
     auto journal = Journal::open(file(), "job");
     ASSERT_TRUE(journal);
-    ASSERT_TRUE(journal->add("question", answer));
+    ASSERT_TRUE(journal->add(Journal::key("question"), answer));
     EXPECT_FALSE(Journal::open(file(), "job"));  // in use
   }
   const auto again = Journal::open(file(), "job");
   ASSERT_TRUE(again);
-  EXPECT_EQ(again->find("question"), answer);
-  EXPECT_FALSE(again->find("another"));
+  EXPECT_EQ(again->find(Journal::key("question")), answer);
+  EXPECT_FALSE(again->find(Journal::key("another")));
 }
 
 TEST_F(JournalTest, another_job_begins_anew) {
-  { ASSERT_TRUE(Journal::open(file(), "job")->add("q", "a")); }
-  EXPECT_FALSE(Journal::open(file(), "other job")->find("q"));
-  EXPECT_FALSE(Journal::open(file(), "job")->find("q"));
+  { ASSERT_TRUE(Journal::open(file(), "job")->add(Journal::key("q"), "a")); }
+  EXPECT_FALSE(Journal::open(file(), "other job")->find(Journal::key("q")));
+  EXPECT_FALSE(Journal::open(file(), "job")->find(Journal::key("q")));
 }
 
 TEST_F(JournalTest, every_torn_end_is_cut_off) {
   {
     auto journal = Journal::open(file(), "job");
-    ASSERT_TRUE(journal->add("first", "1"));
-    ASSERT_TRUE(journal->add("second", "2"));
+    ASSERT_TRUE(journal->add(Journal::key("first"), "1"));
+    ASSERT_TRUE(journal->add(Journal::key("second"), "2"));
   }
   const std::string whole = contents();
   const std::size_t second = whole.rfind('\n', whole.size() - 2) + 1;
@@ -165,21 +165,21 @@ TEST_F(JournalTest, every_torn_end_is_cut_off) {
     write(whole.substr(0, size));
     auto journal = Journal::open(file(), "job");
     ASSERT_TRUE(journal);
-    EXPECT_EQ(journal->find("first").has_value(), size >= second) << size;
-    EXPECT_FALSE(journal->find("second")) << size;
-    ASSERT_TRUE(journal->add("second", "2"));
+    EXPECT_EQ(journal->find(Journal::key("first")).has_value(), size >= second) << size;
+    EXPECT_FALSE(journal->find(Journal::key("second"))) << size;
+    ASSERT_TRUE(journal->add(Journal::key("second"), "2"));
   }
   EXPECT_EQ(contents(), whole);
 }
 
 TEST_F(JournalTest, a_changed_byte_is_not_believed) {
-  { ASSERT_TRUE(Journal::open(file(), "job")->add("q", "answer")); }
+  { ASSERT_TRUE(Journal::open(file(), "job")->add(Journal::key("q"), "answer")); }
   const std::string whole = contents();
   for (std::size_t i = 0; i < whole.size(); ++i) {
     std::string changed = whole;
     changed[i] = static_cast<char>(changed[i] ^ 1);
     write(changed);
-    EXPECT_FALSE(Journal::open(file(), "job")->find("q")) << i;
+    EXPECT_FALSE(Journal::open(file(), "job")->find(Journal::key("q"))) << i;
   }
 }
 

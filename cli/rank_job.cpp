@@ -1,0 +1,67 @@
+#include "cli/rank_job.h"
+
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <string_view>
+#include <system_error>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "cli/error_line.h"
+#include "database/build.h"
+#include "ranks/launcher.h"
+
+namespace lemma {
+namespace {
+
+/// Stands beside the program as the data do (cli/data_directory.h).
+std::filesystem::path mpi_module() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return program.parent_path().parent_path() / "lib" / "lemma" / "lemma_mpi.so";
+}
+
+ExitCode report_end(const Error& error, bool is_first) {
+  const bool interrupted = error.message.ends_with(database::interrupted);
+  if (is_first && interrupted)
+    std::cerr << "lemma: interrupted; the same command goes on from here" << std::endl;
+  if (is_first && !interrupted) report_error(error);
+  return interrupted ? ExitCode::some_models_failed : exit_code_of(error.kind);
+}
+
+}  // namespace
+
+bool speaks_for_all() {
+  if (ranks::launch_of_environment().rank == 0) return true;
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  return false;
+}
+
+ExitCode run_on_ranks(const std::function<Result<std::string>(ranks::Ranks&)>& job) {
+  const auto ranks = ranks::connect(mpi_module());
+  if (!ranks) {
+    if (speaks_for_all()) report_error(ranks.error());
+    return ExitCode::no_ranks;
+  }
+  const auto text = job(**ranks);
+  if (!text) (*ranks)->stop(text.error());
+  const auto finished = (*ranks)->finish();
+  const bool is_first = (*ranks)->is_first();
+  if (!finished) return report_end(finished.error(), is_first);
+  if (is_first) std::cout << *text;
+  return ExitCode::done;
+}
+
+Result<void> check_ranks(int argument_count, const char* const* arguments) {
+  const std::size_t size = ranks::launch_of_environment().size;
+  if (size == 1 || argument_count < 2 || arguments[1][0] == '-') return {};
+  const std::string_view command = arguments[1],
+                         second = argument_count > 2 ? arguments[2] : std::string_view();
+  if (command == "rules" && (second == "build" || second == "generate")) return {};
+  return unsupported(fmt::format(
+      "started as {} ranks, but only rules build and rules generate share their work", size));
+}
+
+}  // namespace lemma

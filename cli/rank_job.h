@@ -1,0 +1,22 @@
+#pragma once
+// Commands whose work is shared by the ranks that mpirun has started (ranks/ranks.h).
+
+#include <functional>
+#include <string>
+
+#include "cli/exit_code.h"
+#include "ir/result.h"
+#include "ranks/ranks.h"
+
+namespace lemma {
+
+/// Runs the job on all ranks. The first one prints what its job returns, or the one line that says why
+/// the job has ended; the others say nothing. All return the same code.
+ExitCode run_on_ranks(const std::function<Result<std::string>(ranks::Ranks&)>& job);
+
+/// An error if several ranks were started to run a command that does its work in one process.
+Result<void> check_ranks(int argument_count, const char* const* arguments);
+/// Whether this process speaks for all. The others wait a moment: mpirun ends all when one has ended.
+bool speaks_for_all();
+
+}  // namespace lemma

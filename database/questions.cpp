@@ -1,0 +1,220 @@
+#include "database/questions.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "database/build.h"
+#include "ranks/packing.h"
+
+namespace lemma::database {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+std::size_t count_of_workers(int threads) {
+  if (threads > 0) return static_cast<std::size_t>(threads);
+  return std::max<std::size_t>(1, std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+Questions::Questions(Journal& journal, ranks::Ranks& ranks, int threads,
+                     std::function<bool()> cancelled)
+    : journal_(journal),
+      ranks_(ranks),
+      cancelled_(std::move(cancelled)),
+      wanted_(std::make_shared<std::vector<Question>>()),
+      ahead_(wanted_) {
+  ranks_.listen([this](const std::string& bytes) { take_answer(bytes); });
+  for (std::size_t i = 0; i < count_of_workers(threads); ++i)
+    workers_.emplace_back([this] { work(); });
+}
+
+Questions::~Questions() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  work_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+  ranks_.listen(nullptr);
+}
+
+Result<void> Questions::share_journal() {
+  std::string bytes;
+  if (ranks_.is_first()) {
+    for (const auto& [key, answer] : journal_.all()) {
+      ranks::append_text(bytes, key);
+      ranks::append_text(bytes, answer);
+    }
+  }
+  LEMMA_ASSIGN_OR_RETURN(bytes, ranks_.broadcast(bytes));
+  if (ranks_.is_first()) return {};
+  for (ranks::Reader reader(bytes); !reader.is_at_end();) {
+    const std::string key = reader.text();
+    LEMMA_RETURN_IF_ERROR(journal_.add(key, reader.text()));
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> Questions::ask(std::vector<Question> questions) {
+  const auto list = std::make_shared<const std::vector<Question>>(std::move(questions));
+  if (auto answered = wait_for_answers(list); !answered) {
+    abandon();
+    return tl::unexpected<Error>(std::move(answered.error()));
+  }
+  return answers_to(*list);
+}
+
+Result<void> Questions::wait_for_answers(const List& list) {
+  const auto is_open = [this](const Question& question) { return !journal_.knows(question.key); };
+  std::unique_lock lock(mutex_);
+  LEMMA_RETURN_IF_ERROR(check());
+  if (std::none_of(list->begin(), list->end(), is_open)) return {};
+  wanted_ = list;
+  all_claimed_ = false;
+  work_.notify_all();
+  // What no change tells of is a signal, or that another rank has ended the job.
+  while (std::any_of(list->begin(), list->end(), is_open)) {
+    changed_.wait_for(lock, Seconds(0.02));
+    LEMMA_RETURN_IF_ERROR(check());
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> Questions::answers_to(
+    const std::vector<Question>& questions) const {
+  std::vector<std::string> answers;
+  for (const Question& question : questions) answers.push_back(*journal_.find(question.key));
+  return answers;
+}
+
+void Questions::look_ahead(std::vector<Question> questions) {
+  const std::lock_guard lock(mutex_);
+  ahead_ = std::make_shared<const std::vector<Question>>(std::move(questions));
+}
+
+Result<void> Questions::settle() {
+  {
+    std::unique_lock lock(mutex_);
+    wanted_ = ahead_ = std::make_shared<const std::vector<Question>>();
+    all_claimed_ = true;
+    while (busy_ > 0 || is_claiming_ || !assigned_.empty()) {
+      changed_.wait_for(lock, Seconds(0.02));
+      LEMMA_RETURN_IF_ERROR(check());
+    }
+  }
+  LEMMA_RETURN_IF_ERROR(ranks_.gather(""));
+  return {};
+}
+
+void Questions::abandon() {
+  std::unique_lock lock(mutex_);
+  wanted_ = ahead_ = std::make_shared<const std::vector<Question>>();
+  all_claimed_ = true;
+  assigned_.clear();
+  while (busy_ > 0 || is_claiming_) {
+    changed_.wait_for(lock, Seconds(0.02));
+    assigned_.clear();
+  }
+}
+
+/// The error that ends the job, if there is one.
+Result<void> Questions::check() const {
+  if (auto error = ranks_.stopped()) return tl::unexpected<Error>(std::move(*error));
+  if (!cancelled_ || !cancelled_()) return {};
+  const Error error{ErrorKind::bad_input, std::string(interrupted)};
+  ranks_.stop(error);
+  return tl::unexpected<Error>(error);
+}
+
+// ---- On the workers' threads ------------------------------------------------------------------------
+
+void Questions::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    work_.wait(lock, [this] { return ended_ || !assigned_.empty() || is_claimable(); });
+    if (ended_ || !check()) return changed_.notify_all();
+    if (assigned_.empty()) {
+      claim(lock);
+      continue;
+    }
+    const Question question = std::move(assigned_.front());
+    assigned_.pop_front();
+    answer(lock, question);
+  }
+}
+
+bool Questions::is_claimable() const { return !all_claimed_ && !is_claiming_; }
+
+std::vector<std::string> Questions::open_keys(const std::vector<Question>& questions) const {
+  std::vector<std::string> keys;
+  for (const Question& question : questions)
+    if (!journal_.knows(question.key)) keys.push_back(question.key);
+  return keys;
+}
+
+void Questions::claim(std::unique_lock<std::mutex>& lock) {
+  const List wanted = wanted_, ahead = ahead_;
+  // Of what is wanted the last is begun first: it takes longest.
+  ranks::Claim claim{open_keys(*wanted), {}, 4 * workers_.size() * ranks_.size()};
+  std::reverse(claim.wanted.begin(), claim.wanted.end());
+  // When all has been answered the next questions are about to come.
+  if (!claim.wanted.empty()) claim.ahead = open_keys(*ahead);
+  is_claiming_ = true;
+  lock.unlock();
+  const auto mine = ranks_.claim(claim);
+  lock.lock();
+  is_claiming_ = false;
+  if (!mine) return end_with(mine.error());
+  if (mine->empty() && wanted == wanted_ && ahead == ahead_) all_claimed_ = true;
+  for (const std::size_t i : *mine) {
+    const bool is_wanted = i < claim.wanted.size();
+    const std::string& key = is_wanted ? claim.wanted[i] : claim.ahead[i - claim.wanted.size()];
+    const List& list = is_wanted ? wanted : ahead;
+    assigned_.push_back(*std::find_if(list->begin(), list->end(),
+                                      [&key](const Question& one) { return one.key == key; }));
+  }
+  work_.notify_all();
+  changed_.notify_all();
+}
+
+void Questions::answer(std::unique_lock<std::mutex>& lock, const Question& question) {
+  ++busy_;
+  lock.unlock();
+  std::string found;
+  std::optional<Error> error;
+  try {
+    found = question.find_out();
+    if (auto added = journal_.add(question.key, found); !added) error = added.error();
+  } catch (const std::exception& fault) {
+    error = Error{ErrorKind::internal, std::string("internal fault: ") + fault.what()};
+  }
+  std::string bytes;
+  ranks::append_text(bytes, question.key);
+  bytes += found;
+  if (!error && ranks_.size() > 1) ranks_.tell(bytes);
+  lock.lock();
+  --busy_;
+  if (error) end_with(*error);
+  changed_.notify_all();
+}
+
+void Questions::end_with(const Error& error) {
+  ranks_.stop(error);
+  changed_.notify_all();
+}
+
+/// On the thread of the ranks.
+void Questions::take_answer(const std::string& bytes) {
+  ranks::Reader reader(bytes);
+  const std::string key = reader.text();
+  const auto added = journal_.add(key, reader.rest());
+  const std::lock_guard lock(mutex_);
+  if (!added) end_with(added.error());
+  changed_.notify_all();
+}
+
+}  // namespace lemma::database

@@ -1,0 +1,87 @@
+#pragma once
+// The questions of a job, answered on all ranks and threads.
+//
+// A job asks the same questions on all ranks, in the same order, and goes on with the same answers.
+// Who answers a question is decided when somebody has nothing to do; so neither ranks nor threads wait
+// for each other as long as there is something to find out, now or ahead. Answers are kept in the
+// journal: the first rank's is a file, into which answers of all ranks go when they are found.
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "database/journal.h"
+#include "ir/result.h"
+#include "ranks/ranks.h"
+
+namespace lemma::database {
+
+struct Question {
+  /// Of everything that the answer depends on (Journal::key()).
+  std::string key;
+  /// The answer. It may be called on any thread, at any time until Questions is gone; what is asked
+  /// ahead may be called long after ask() has returned.
+  std::function<std::string()> find_out;
+};
+
+class Questions {
+ public:
+  /// `threads`: 0 for as many as there are processors. `cancelled` may be empty. The journal of the
+  /// first rank becomes that of all.
+  Questions(Journal& journal, ranks::Ranks& ranks, int threads, std::function<bool()> cancelled);
+  Questions(const Questions&) = delete;
+  Questions& operator=(const Questions&) = delete;
+  /// Waits for what is being found out here.
+  ~Questions();
+  /// To be called first.
+  Result<void> share_journal();
+
+  /// The answers, in order. An error is that of the rank that ended the job; nothing is being found
+  /// out here any more then.
+  Result<std::vector<std::string>> ask(std::vector<Question> questions);
+  /// What may be found out by those who are free while others work on what is asked: it will probably
+  /// be asked later, in this order. It replaces what was said before.
+  void look_ahead(std::vector<Question> questions);
+  /// Begins nothing more that was only ahead, waits for what is being found out on this rank, and then
+  /// for the others; what questions refer to may go afterwards.
+  Result<void> settle();
+
+  int threads() const { return static_cast<int>(workers_.size()); }
+
+ private:
+  using List = std::shared_ptr<const std::vector<Question>>;
+
+  Result<void> wait_for_answers(const List& list);
+  /// Waits for what is being found out on this rank, and forgets the rest.
+  void abandon();
+  void work();
+  bool is_claimable() const;
+  void claim(std::unique_lock<std::mutex>& lock);
+  void answer(std::unique_lock<std::mutex>& lock, const Question& question);
+  void take_answer(const std::string& bytes);
+  void end_with(const Error& error);
+  Result<void> check() const;
+  Result<std::vector<std::string>> answers_to(const std::vector<Question>& questions) const;
+  std::vector<std::string> open_keys(const std::vector<Question>& questions) const;
+
+  Journal& journal_;
+  ranks::Ranks& ranks_;
+  std::function<bool()> cancelled_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable work_, changed_;
+  List wanted_, ahead_;
+  bool all_claimed_ = true;        // there is nothing to claim until ask() says so
+  bool is_claiming_ = false;       // one thread is
+  std::size_t busy_ = 0;           // threads that find something out
+  std::deque<Question> assigned_;  // to this rank, and not begun
+  bool ended_ = false;
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace lemma::database
