@@ -8,7 +8,7 @@
 namespace lemma::generator {
 namespace {
 
-constexpr auto time_between_writes = std::chrono::seconds(1);
+constexpr auto time_between_writes = std::chrono::milliseconds(200);
 
 /// "PHASE FIRST END", and then " GROUP TERM OTHER" for each attempt.
 std::optional<std::vector<std::size_t>> numbers_of(const std::string& line) {

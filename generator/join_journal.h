@@ -1,7 +1,7 @@
 #pragma once
 // Which groups are joined, and what was tried for that: so that a run that was interrupted repeats the
 // attempts, whose outcome is in another journal (generator/rule_cache.h), without asking what rules
-// say about all terms. About a second of work is lost.
+// say about all terms. A fraction of a second of work is lost.
 
 #include <chrono>
 #include <string>

@@ -11,7 +11,7 @@
 #include "search/explanation.h"
 #include "search/part_pass.h"
 #include "search/rule_subset.h"
-#include "search/rule_use.h"
+#include "egraph/rule_use.h"
 
 namespace lemma {
 

@@ -1,4 +1,4 @@
-#include "search/rule_use.h"
+#include "egraph/rule_use.h"
 
 #include <algorithm>
 #include <bit>

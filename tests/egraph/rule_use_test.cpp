@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/rule_database.h"
-#include "search/rule_use.h"
+#include "egraph/rule_use.h"
 
 namespace lemma {
 namespace {
