@@ -45,6 +45,7 @@
 //
 // A side binds a variable if it stands alone in a declared shape or attribute, or can be solved for
 // by + - * and exact division once all others beside it are known (`g*i`, `n + 1`, `len(B) + 1`).
+// Where several groups stand in one shape, `where len(D) == len(C)` gives the length of one.
 
 #include <map>
 #include <span>

@@ -98,6 +98,11 @@ const AttributeSpecification* find_attribute(const OperatorRecord& record, std::
   return nullptr;
 }
 
+bool is_length_of_variable(const RuleExpression& e) {
+  return e.kind == RuleExpression::Kind::call && e.name == "len" &&
+         e.arguments[0].kind == RuleExpression::Kind::variable;
+}
+
 namespace {
 
 /// Which variables a side binds: the same steps as matching takes, on names instead of values.
@@ -109,6 +114,7 @@ class BindingAnalysis {
     do {
       before = known_.size() + lengths_.size();
       for (const TermId id : terms_) visit(rule_.terms[id.v]);
+      for (const RuleCondition& condition : rule.conditions) visit(condition);
     } while (known_.size() + lengths_.size() != before);
   }
 
@@ -143,6 +149,14 @@ class BindingAnalysis {
     }
   }
 
+  /// `len(D) == len(C)` gives the one length where the other is known.
+  void visit(const RuleCondition& condition) {
+    if (condition.kind != RuleCondition::Kind::equal) return;
+    for (const std::size_t i : {0U, 1U})
+      if (is_length_of_variable(condition.arguments[i]) && knows_value(condition.arguments[1 - i]))
+        lengths_.insert(condition.arguments[i].arguments[0].name);
+  }
+
   void bind_types() {
     for (const RuleParameter& parameter : rule_.parameters)
       if (parameter.range == RuleParameter::Range::type) known_.insert(parameter.name);
@@ -165,8 +179,7 @@ class BindingAnalysis {
   void solve(const RuleExpression& e) {
     using Kind = RuleExpression::Kind;
     if (e.kind == Kind::variable) known_.insert(e.name);
-    if (e.kind == Kind::call && e.name == "len" && e.arguments[0].kind == Kind::variable)
-      lengths_.insert(e.arguments[0].name);
+    if (is_length_of_variable(e)) lengths_.insert(e.arguments[0].name);
     if (e.kind == Kind::call && e.name == "inverse") solve(e.arguments[0]);
     if (e.kind != Kind::add && e.kind != Kind::subtract && e.kind != Kind::multiply) return;
     if (knows_value(e.arguments[0]))

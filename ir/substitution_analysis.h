@@ -29,6 +29,8 @@ std::vector<TermId> reachable_terms(const Substitution& substitution,
 /// (by both sides for `=`), everything declared is used. The error is without file and line.
 Result<void> check_substitution(const Substitution& substitution);
 
+/// `len(B)` of a group or list variable B.
+bool is_length_of_variable(const RuleExpression& expression);
 /// The value of an expression as it comes, of no particular kind. Nothing if a variable in it has no
 /// value, or it cannot be computed: matching asks this so often that messages would cost more than it.
 std::optional<AttributeValue> value_of(const RuleExpression& expression,

@@ -324,6 +324,20 @@ void settle(const Substitution& rule, RuleBindings& bindings) {
   bindings.group_lengths.clear();
 }
 
+/// `len(D) == len(C)` gives the one length where the other is known.
+void bind_lengths(const Substitution& rule, RuleBindings& bindings) {
+  for (const RuleCondition& condition : rule.conditions) {
+    if (condition.kind != RuleCondition::Kind::equal) continue;
+    for (const std::size_t i : {0U, 1U}) {
+      if (!detail::is_length_of_variable(condition.arguments[i])) continue;
+      const auto length = evaluate_dimension(condition.arguments[1 - i], bindings);
+      if (!length || !length->constant() || *length->constant() < 0) continue;
+      bindings.group_lengths.try_emplace(condition.arguments[i].arguments[0].name,
+                                         static_cast<std::size_t>(*length->constant()));
+    }
+  }
+}
+
 /// A dimension that was solved for (n in `n + 1`) might be negative; a size cannot.
 bool dimensions_are_sizes(const Substitution& rule, const RuleBindings& bindings) {
   for (const auto& [name, value] : bindings.dimensions) {
@@ -352,6 +366,7 @@ bool bind_variables(const Substitution& rule, std::span<const TensorType* const>
   if (!data_types_agree(rule, input_types, bindings)) return false;
   for (RuleBindings before; true;) {
     before = bindings;
+    bind_lengths(rule, bindings);
     for (std::uint32_t i = 0; i < shapes.size(); ++i)
       if (!match_shape(rule, i, shapes[i], bindings)) return false;
     for (const MatchedNode& node : nodes)

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "verifier/index/greatest.h"
 #include "verifier/index/solver.h"
 
 namespace lemma::verifier::index {
@@ -62,9 +64,39 @@ SplitGuard split_guard(const Formula& guard, const std::set<std::string>& names)
   return {conjunction(std::move(outer)), conjunction(std::move(inner))};
 }
 
-/// The value that range and domain leave to a variable, if they say v - e >= 0 and e - v >= 0
-/// literally.
-std::optional<Dimension> only_value(const Formula& domain, const Bound& variable) {
+using IsPositive = std::function<bool(const Dimension&)>;
+
+bool mentions(const Dimension& value, const std::string& name) {
+  std::map<std::string, int> symbols;
+  collect_symbols(value, symbols);
+  return symbols.contains(name);
+}
+
+/// The variable's value where `zero` is 0: zero = c * (v - value) with a c that is not 0.
+std::optional<Dimension> solved_for(const std::string& name, const Dimension& zero,
+                                    const IsPositive& is_positive) {
+  Dimension c;
+  for (const Dimension::Term& term : zero.terms()) {
+    Dimension rest(term.coefficient);
+    bool found = false;
+    for (const Dimension::AtomPointer& atom : term.atoms)
+      if (!found && atom->kind == AtomKind::symbol && atom->symbol == name)
+        found = true;
+      else
+        rest = rest * of_atom(*atom);
+    if (found) c = c + rest;
+  }
+  const auto quotient = c.is(0) ? std::nullopt : exact_div(zero, c);
+  if (!quotient || mentions(c, name)) return std::nullopt;
+  if (!c.is_constant() && !is_positive(c) && !is_positive(Dimension(0) - c)) return std::nullopt;
+  const Dimension value = Dimension::symbol(name) - *quotient;
+  return mentions(value, name) ? std::nullopt : std::optional(value);
+}
+
+/// The value that range and domain leave to a variable, if they say e >= 0 and -e >= 0 literally of
+/// an e that can be solved for it.
+std::optional<Dimension> only_value(const Formula& domain, const Bound& variable,
+                                    const IsPositive& is_positive) {
   const Dimension v = Dimension::symbol(variable.name);
   std::vector<Dimension> nonnegative = {v, variable.extent - 1 - v};
   const bool many = domain->kind == FormulaNode::Kind::conjunction;
@@ -78,20 +110,17 @@ std::optional<Dimension> only_value(const Formula& domain, const Bound& variable
   for (const Dimension& lower : nonnegative)
     for (const Dimension& upper : nonnegative) {
       if (!(lower + upper).is(0)) continue;
-      const Dimension value = v - lower;
-      std::map<std::string, int> symbols;
-      collect_symbols(value, symbols);
-      if (!symbols.contains(variable.name)) return value;
+      if (auto value = solved_for(variable.name, lower, is_positive)) return value;
     }
   return std::nullopt;
 }
 
 /// A sum over a variable that can have one value only is the element at that value, if it is in the
 /// variable's range.
-Term without_single_values(Term term) {
+Term without_single_values(Term term, const IsPositive& is_positive) {
   for (std::size_t i = 0; i < term.bound.size();) {
     const Bound variable = term.bound[i];
-    const auto value = only_value(term.domain, variable);
+    const auto value = only_value(term.domain, variable, is_positive);
     if (!value) {
       ++i;
       continue;
@@ -141,8 +170,9 @@ class Composer {
       const Shape& shape = *graph_.type(output.value).shape;
       for (std::size_t axis = 0; axis < shape.size(); ++axis) {
         result_.axes.push_back(fmt::format("_i{}", axis));
-        indices.push_back(Dimension::symbol(result_.axes.back()));
-        range.push_back(less(indices.back(), shape[axis]));
+        const Dimension index = Dimension::symbol(result_.axes.back());
+        range.push_back(less(index, shape[axis]));
+        indices.push_back(shape[axis].is(1) ? Dimension(0) : index);
       }
       result_.range = conjunction(std::move(range));
       result_.value = element(output.value, indices, always());
@@ -462,6 +492,9 @@ class Composer {
     std::vector<Formula> known = facts_;
     known.push_back(path);
     known.push_back(result_.range);
+    const IsPositive is_positive = [this](const Dimension& value) {
+      return entails(facts_, less(0, value));
+    };
     Polynomial result = number(0);
     for (const Piece& piece : body.pieces)
       for (const Term& term : piece.value.terms) {
@@ -469,8 +502,8 @@ class Composer {
         Term whole = term;
         whole.bound.insert(whole.bound.begin(), body.bound.begin(), body.bound.end());
         whole.domain = both(term.domain, piece.guard);
-        result = add(result, without_idle_variables(without_single_values(std::move(whole)), known,
-                                                    names_));
+        whole = without_single_values(std::move(whole), is_positive);
+        result = add(result, without_idle_variables(std::move(whole), known, names_));
       }
     return {{always(), std::move(result)}};
   }
@@ -507,58 +540,14 @@ class Composer {
   }
 
   Polynomial greatest_of(const Body& body, const Piece& piece, const Formula& outer,
-                         const Formula& path, int sign) const {
-    Polynomial value = scale(piece.value, sign);
+                         const Formula& path, int sign) {
+    const Polynomial value = scale(piece.value, sign);
     if (body.bound.empty() && is_always(piece.guard)) return value;
-    Factor factor;
-    factor.kind = Factor::Kind::greatest;
-    factor.bound = body.bound;
-    factor.domain = piece.guard;
     // Not under body.path, which says that the ranges are not empty.
-    factor.inhabited = is_inhabited(factor, both(path, outer));
-    return distributed(factor, value);
-  }
-
-  /// The maximum over a set, as sums, maxima and maxima over sets of simpler elements.
-  static Polynomial distributed(Factor factor, const Polynomial& value) {
-    // max(a + b) = max(a) + b for what does not depend on the variables.
-    std::vector<Term> held, free;
-    for (const Term& term : value.terms)
-      (depends_on(term, factor.bound) ? held : free).push_back(term);
-    if (!held.empty() && !free.empty())
-      return add(distributed(factor, polynomial(std::move(held))), polynomial(std::move(free)));
-    if (held.empty() && factor.inhabited) return value;
-    const Factor* inner = only_factor(value);
-    if (inner != nullptr && inner->kind == Factor::Kind::maximum) {
-      Polynomial result = distributed(factor, inner->arguments[0]);
-      for (std::size_t i = 1; i < inner->arguments.size(); ++i)
-        result = greater(result, distributed(factor, inner->arguments[i]));
-      return result;
-    }
-    if (inner != nullptr && inner->kind == Factor::Kind::greatest) {
-      factor.bound.insert(factor.bound.end(), inner->bound.begin(), inner->bound.end());
-      factor.domain = both(factor.domain, inner->domain);
-      factor.inhabited = false;  // not known
-      factor.arguments = inner->arguments;
-      return of_factor(std::move(factor));
-    }
-    factor.arguments = {value};
-    return of_factor(std::move(factor));
-  }
-
-  /// Whether the first element of all ranges is in the domain.
-  bool is_inhabited(const Factor& factor, const Formula& path) const {
-    DimensionBindings first;
-    std::vector<Formula> goals;
-    for (const Bound& variable : factor.bound) {
-      first[variable.name] = 0;
-      goals.push_back(less(0, variable.extent));
-    }
-    goals.push_back(substitute(factor.domain, first));
     std::vector<Formula> known = facts_;
-    known.push_back(path);
+    known.push_back(both(path, outer));
     known.push_back(result_.range);
-    return entails(known, conjunction(std::move(goals)));
+    return greatest_over(body.bound, piece.guard, value, known, names_);
   }
 
   const Graph& graph_;
@@ -570,6 +559,20 @@ class Composer {
 };
 
 }  // namespace
+
+Dimension with_merged_quotients(const Dimension& value, std::vector<Dimension>& divisors) {
+  Dimension result(value.offset());
+  for (const Dimension::Term& term : value.terms()) {
+    Dimension monomial(term.coefficient);
+    for (const Dimension::AtomPointer& atom : term.atoms)
+      monomial = monomial *
+                 (atom->kind == AtomKind::floor_div
+                      ? quotient(with_merged_quotients(atom->left, divisors), atom->right, divisors)
+                      : of_atom(*atom));
+    result = result + monomial;
+  }
+  return result;
+}
 
 std::vector<ComposedOutput> compose(const Graph& graph, const std::vector<Formula>& facts) {
   return Composer(graph, facts).run();

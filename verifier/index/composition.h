@@ -42,6 +42,10 @@ struct ComposedOutput {
   std::vector<Formula> obligations;
 };
 
+/// Floors of floors as one, floor(floor(a / b) / c) = floor(a / (b * c)), and multiples of divisors
+/// taken out. Right where all `divisors`, which are added, are positive.
+Dimension with_merged_quotients(const Dimension& value, std::vector<Dimension>& divisors);
+
 /// The side's outputs at symbolic indices "_i0", "_i1", ... of each output. `graph` has no composite
 /// operators. `facts` is what is known of the sizes. Throws Unsupported.
 std::vector<ComposedOutput> compose(const Graph& graph, const std::vector<Formula>& facts);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "verifier/index/sign.h"
 #include "verifier/index/solver.h"
 
 namespace lemma::verifier::index {
@@ -372,8 +373,12 @@ class RealQuestion {
     }
     for (const auto& [other, name] : reductions_)
       if (equal_terms(other, term, facts_)) return name;
-    reductions_.emplace_back(term, declare());
-    return reductions_.back().second;
+    std::string name = declare();
+    Term once = term;
+    once.coefficient = 1;
+    if (is_nonnegative(once)) state("(<= 0.0 {})", name);
+    reductions_.emplace_back(term, name);
+    return name;
   }
 
   std::string variable(const Factor& factor) {
@@ -430,12 +435,16 @@ class RealQuestion {
         linear_ = false;
         state("(and (<= 0.0 {0}) (= {1} (* {0} {0})))", x, a[0]);
         break;
+      case Kind::greatest:
+        if (is_nonnegative(factor)) state("(<= 0.0 {})", x);
+        break;
       default: break;
     }
   }
 
   /// A sum of sizes is the sum of them as real numbers.
   void describe_size(const Dimension& value, const std::string& x) {
+    if (const auto least = lower_bound(value)) state("(<= {} {})", literal(*least), x);
     if (value.terms().size() + (value.offset() == 0 ? 0 : 1) < 2) return;
     std::string sum = literal(value.offset());
     for (const Dimension::Term& term : value.terms()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -97,6 +98,18 @@ std::vector<FactorPointer> with_one_exponential(std::vector<FactorPointer> facto
   return factors;
 }
 
+/// x * max(0, x) = max(0, x) * max(0, x).
+void rectify(std::vector<FactorPointer>& factors) {
+  for (const FactorPointer& given : std::vector(factors)) {
+    if (given->kind != Kind::maximum || given->arguments.size() != 2) continue;
+    if (!given->arguments[0].terms.empty()) continue;  // "0" comes first of texts
+    const Factor* argument = only_factor(given->arguments[1]);
+    if (argument == nullptr) continue;
+    for (FactorPointer& factor : factors)
+      if (factor->text == argument->text) factor = given;
+  }
+}
+
 bool shares_variables(const Term& a, const Term& b) {
   for (const Bound& x : a.bound)
     for (const Bound& y : b.bound)
@@ -127,6 +140,7 @@ Term product(const Term& a, const Term& given, Names& names) {
   result.factors = a.factors;
   result.factors.insert(result.factors.end(), b.factors.begin(), b.factors.end());
   result.factors = with_one_exponential(std::move(result.factors));
+  rectify(result.factors);
   return finished(std::move(result));
 }
 
@@ -507,16 +521,26 @@ bool is_infinite(const Polynomial& a) {
 
 namespace {
 
-/// The bindings inside a reduction: its own variables hide others of their names, and must not
-/// catch variables of what is put in.
-DimensionBindings inside(const std::vector<Bound>& bound, const DimensionBindings& bindings) {
-  DimensionBindings result = bindings;
+/// The bindings inside a reduction: its own variables hide others of their names, and get other
+/// names where they would catch variables of what is put in. `is_used` tells of the reduction's body.
+DimensionBindings inside(std::vector<Bound>& bound, const DimensionBindings& outer,
+                         const std::function<bool(const std::string&)>& is_used) {
+  DimensionBindings result = outer;
   for (const Bound& variable : bound) result.erase(variable.name);
-  for (const auto& [name, value] : result) {
-    std::map<std::string, int> symbols;
-    collect_symbols(value, symbols);
-    for (const Bound& variable : bound)
-      if (symbols.contains(variable.name)) throw Unsupported("a bound variable would be caught");
+  std::map<std::string, int> put_in;
+  for (const auto& [name, value] : result) collect_symbols(value, put_in);
+  for (Bound& variable : bound) {
+    if (!put_in.contains(variable.name)) continue;
+    const auto is_taken = [&](const std::string& name) {
+      return put_in.contains(name) || is_used(name) ||
+             std::any_of(bound.begin(), bound.end(),
+                         [&name](const Bound& other) { return other.name == name; });
+    };
+    std::string name = variable.name;
+    do name += "r";
+    while (is_taken(name));
+    result[variable.name] = Dimension::symbol(name);
+    variable.name = name;
   }
   return result;
 }
@@ -525,7 +549,10 @@ DimensionBindings inside(const std::vector<Bound>& bound, const DimensionBinding
 
 FactorPointer substitute(const FactorPointer& factor, const DimensionBindings& outer) {
   Factor result = *factor;
-  const DimensionBindings bindings = factor->bound.empty() ? outer : inside(factor->bound, outer);
+  const DimensionBindings bindings =
+      factor->bound.empty() ? outer : inside(result.bound, outer, [&](const std::string& name) {
+        return mentions(*factor, {{name, 1}});
+      });
   for (Dimension& index : result.indices) index = lemma::substitute(index, bindings);
   for (Polynomial& argument : result.arguments) argument = substitute(argument, bindings);
   for (Bound& variable : result.bound)
@@ -536,7 +563,10 @@ FactorPointer substitute(const FactorPointer& factor, const DimensionBindings& o
 
 Term substitute(const Term& term, const DimensionBindings& outer) {
   Term result = term;
-  const DimensionBindings bindings = term.bound.empty() ? outer : inside(term.bound, outer);
+  const DimensionBindings bindings =
+      term.bound.empty() ? outer : inside(result.bound, outer, [&](const std::string& name) {
+        return depends_on(term, {{name, 1}});
+      });
   for (Bound& variable : result.bound)
     variable.extent = lemma::substitute(variable.extent, bindings);
   result.domain = substitute(term.domain, bindings);

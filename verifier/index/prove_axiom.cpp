@@ -229,10 +229,21 @@ class CaseProof {
       if (a == b) continue;
       bool same = a.data_type == b.data_type && a.shape->size() == b.shape->size();
       for (std::size_t axis = 0; same && axis < a.shape->size(); ++axis)
-        same = known.implies(equal((*a.shape)[axis], (*b.shape)[axis]));
+        same = are_equal_sizes(known, (*a.shape)[axis], (*b.shape)[axis]);
       if (!same) return fmt::format("output {} has the types {} and {}", i, text(a), text(b));
     }
     return std::nullopt;
+  }
+
+  static bool are_equal_sizes(const Known& known, const Dimension& a, const Dimension& b) {
+    if (known.implies(equal(a, b))) return true;
+    std::vector<Dimension> divisors;
+    const Formula merged =
+        equal(with_merged_quotients(a, divisors), with_merged_quotients(b, divisors));
+    return known.implies(merged) &&
+           std::all_of(divisors.begin(), divisors.end(), [&known](const Dimension& divisor) {
+             return known.implies(less(0, divisor));
+           });
   }
 
   static bool same_text(const Pieces& a, const Pieces& b) {
