@@ -249,8 +249,14 @@ Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory
   if (error) return bad_input(fmt::format("cannot make '{}': {}", arguments.work, error.message()));
   LEMMA_ASSIGN_OR_RETURN(Candidates candidates, all_candidates(arguments, directory, ranks));
   listen_for_interruption();
+  verifier::Objections objections;  // one rank looks for them with its threads
+  if (ranks.size() > 1)
+    objections = [&ranks](const std::vector<Substitution>& axioms) {
+      return ranks.divide(axioms.size(),
+                          [&axioms](std::size_t i) { return verifier::objection_to(axioms[i]); });
+    };
   LEMMA_ASSIGN_OR_RETURN(const verifier::LoadedAxioms axioms,
-                         verifier::load_axioms(directory, arguments.options.threads));
+                         verifier::load_axioms(directory, arguments.options.threads, objections));
   const std::string job = database::job_text(axioms.set, arguments.options.limits);
   LEMMA_RETURN_IF_ERROR(check_agreement(job, ranks));
   database::BuildOptions options = arguments.options;

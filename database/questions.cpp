@@ -159,7 +159,7 @@ std::vector<std::string> Questions::open_keys(const std::vector<Question>& quest
 void Questions::claim(std::unique_lock<std::mutex>& lock) {
   const List wanted = wanted_, ahead = ahead_;
   // Of what is wanted the last is begun first: it takes longest.
-  ranks::Claim claim{open_keys(*wanted), {}, 4 * workers_.size() * ranks_.size()};
+  ranks::Claim claim{open_keys(*wanted), {}, 4 * workers()};
   std::reverse(claim.wanted.begin(), claim.wanted.end());
   // When all has been answered the next questions are about to come.
   if (!claim.wanted.empty()) claim.ahead = open_keys(*ahead);

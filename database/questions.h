@@ -51,7 +51,8 @@ class Questions {
   /// for the others; what questions refer to may go afterwards.
   Result<void> settle();
 
-  int threads() const { return static_cast<int>(workers_.size()); }
+  /// Threads of all ranks that answer.
+  std::size_t workers() const { return workers_.size() * ranks_.size(); }
 
  private:
   using List = std::shared_ptr<const std::vector<Question>>;

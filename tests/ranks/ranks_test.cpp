@@ -173,8 +173,8 @@ TEST(Ranks, one_that_is_left_without_a_word_ends_all) {
 }
 
 TEST(Ranks, a_transport_that_cannot_be_made_is_an_error) {
-  const auto ranks = ranks_over(
-      []() -> Result<std::unique_ptr<Transport>> { return unsupported("no network"); });
+  const auto ranks =
+      ranks_over([]() -> Result<std::unique_ptr<Transport>> { return unsupported("no network"); });
   ASSERT_FALSE(ranks);
   EXPECT_EQ(ranks.error().message, "no network");
 }
