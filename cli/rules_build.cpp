@@ -9,10 +9,12 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <tbb/global_control.h>
 
 #include "cli/atomic_file.h"
 #include "cli/child_process.h"
@@ -244,6 +246,9 @@ Result<void> check_agreement(const std::string& job, ranks::Ranks& ranks) {
 
 Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory,
                       ranks::Ranks& ranks) {
+  std::optional<tbb::global_control> limit;
+  if (arguments.options.threads > 0)
+    limit.emplace(tbb::global_control::max_allowed_parallelism, arguments.options.threads);
   std::error_code error;
   if (ranks.is_first()) fs::create_directories(arguments.work, error);
   if (error) return bad_input(fmt::format("cannot make '{}': {}", arguments.work, error.message()));

@@ -5,6 +5,8 @@
 #include <exception>
 #include <utility>
 
+#include <tbb/task_arena.h>
+
 #include "database/build.h"
 #include "ranks/packing.h"
 
@@ -133,6 +135,11 @@ Result<void> Questions::check() const {
 // ---- On the workers' threads ------------------------------------------------------------------------
 
 void Questions::work() {
+  // What a question does in parallel it does alone here: there are as many workers as wanted.
+  tbb::task_arena(1).execute([this] { work_alone(); });
+}
+
+void Questions::work_alone() {
   std::unique_lock lock(mutex_);
   while (true) {
     work_.wait(lock, [this] { return ended_ || !assigned_.empty() || is_claimable(); });

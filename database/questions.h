@@ -61,6 +61,7 @@ class Questions {
   /// Waits for what is being found out on this rank, and forgets the rest.
   void abandon();
   void work();
+  void work_alone();
   bool is_claimable() const;
   void claim(std::unique_lock<std::mutex>& lock);
   void answer(std::unique_lock<std::mutex>& lock, const Question& question);

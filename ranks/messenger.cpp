@@ -200,7 +200,8 @@ class Messenger : public Ranks {
         continue;
       }
       work_.wait_for(lock, pause, [this] { return !outbox_.empty(); });
-      pause = std::min(2 * pause, waiting_ > 0 ? longest_while_waiting : longest_pause);
+      const bool hurry = waiting_ > 0 || !transport_->is_idle();
+      pause = std::min(2 * pause, hurry ? longest_while_waiting : longest_pause);
     }
     lock.unlock();
     transport_->close();
