@@ -65,23 +65,6 @@ std::string index_page(const std::vector<AuditedRule>& rules) {
                           held, rules.size(), rows));
 }
 
-/// One side in the case that is shown, as a graph with the rule's inputs.
-Result<Graph> side(const Substitution& rule, const std::vector<TermId>& roots,
-                   const RuleCase& one) {
-  Graph graph;
-  std::vector<ValueId> inputs;
-  for (std::size_t i = 0; i < one.inputs.size(); ++i) {
-    LEMMA_ASSIGN_OR_RETURN(const ValueId input,
-                           graph.add_input(rule.inputs[i].name, one.inputs[i]));
-    inputs.push_back(input);
-  }
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
-                         instantiate(rule, roots, inputs, one.bindings, graph));
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    LEMMA_RETURN_IF_ERROR(graph.add_output(fmt::format("output {}", i), outputs[i]));
-  return graph;
-}
-
 std::string conditions(const Substitution& rule) {
   const std::string whole = text(rule);
   const std::size_t begin = whole.find("\n  where ");
@@ -99,8 +82,10 @@ Result<std::string> rule_page(const AuditedRule& one) {
   const checker::Certificate& certificate = *one.certificate;
   LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(*one.rule));
   const RuleCase& shown = cases.at(one.shown_case);
-  LEMMA_ASSIGN_OR_RETURN(const Graph left, side(*one.rule, one.rule->left, shown));
-  LEMMA_ASSIGN_OR_RETURN(const Graph right, side(*one.rule, one.rule->right, shown));
+  LEMMA_ASSIGN_OR_RETURN(const Graph left,
+                         side_as_graph(*one.rule, one.rule->left, shown.inputs, shown.bindings));
+  LEMMA_ASSIGN_OR_RETURN(const Graph right,
+                         side_as_graph(*one.rule, one.rule->right, shown.inputs, shown.bindings));
   LEMMA_ASSIGN_OR_RETURN(const std::string proof, case_text(certificate, cases, one.shown_case));
   body += fmt::format(
       "<p>{}: {} cases, {} chains, {} steps. Conditions: {}. An instance: {}. Class: {}.</p>\n"

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -116,17 +117,23 @@ Result<std::vector<Substitution>> read_candidates(const fs::path& file) {
   return parse_substitutions(contents, file.string());
 }
 
+int threads_of(const BuildArguments& arguments) {
+  if (arguments.options.threads > 0) return arguments.options.threads;
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
 ChildRequest enumeration_of(const BuildArguments& arguments, const std::string& set,
-                            const fs::path& file) {
+                            const fs::path& file, const fs::path& work) {
   ChildRequest request;
-  request.arguments = {"rules", "generate", "--set", set, "-o", file.string(), "--json"};
+  request.arguments = {"rules",       "generate", "--set",       set,     "-o",
+                       file.string(), "--work",   work.string(), "--json"};
   const auto add = [&request](const std::string& option, const std::string& value) {
     request.arguments.push_back(option);
     request.arguments.push_back(value);
   };
   if (arguments.max_operators > 0) add("--max-ops", fmt::format("{}", arguments.max_operators));
   if (arguments.memory > 0) add("--memory", fmt::format("{}", arguments.memory));
-  if (arguments.options.threads > 0) add("--threads", fmt::format("{}", arguments.options.threads));
+  add("--threads", fmt::format("{}", threads_of(arguments)));
   return request;
 }
 
@@ -148,6 +155,7 @@ Result<Json> enumerate_in_child(const ChildRequest& request, const std::string& 
 /// What has been enumerated, and is in the work folder.
 struct Enumerated {
   fs::path rules, figures;
+  fs::path work;    // of an enumeration that is not finished
   std::string job;  // digest of what it depends on
   Json known;       // the figures; null if there are none, or of another job
 };
@@ -159,6 +167,7 @@ Enumerated look_for(const BuildArguments& arguments, const fs::path& directory,
   Enumerated result;
   result.rules = fs::path(arguments.work) / (stem + ".rules");
   result.figures = fs::path(arguments.work) / (stem + ".json");
+  result.work = fs::path(arguments.work) / (stem + ".enumeration");
   auto contents = read_text_file(directory / "operator_sets" / (set + ".set"));
   if (!contents) contents = read_text_file(set);
   result.job =
@@ -175,15 +184,15 @@ Result<void> enumerate_set(const BuildArguments& arguments, const std::string& s
                            ranks::Ranks& ranks, Enumerated& place) {
   const fs::path draft = place.rules.string() + ".new";
   if (ranks.size() == 1) {
-    LEMMA_ASSIGN_OR_RETURN(place.known,
-                           enumerate_in_child(enumeration_of(arguments, set, draft), set));
+    LEMMA_ASSIGN_OR_RETURN(
+        place.known, enumerate_in_child(enumeration_of(arguments, set, draft, place.work), set));
   } else {
     generator::GenerateOptions options;
-    options.threads = std::max(1, arguments.options.threads);
+    options.threads = threads_of(arguments);
     if (arguments.max_operators > 0)
       options.most_operators = static_cast<std::size_t>(arguments.max_operators);
     if (arguments.memory > 0) options.memory = arguments.memory;
-    options.work_directory = arguments.work;
+    options.work_directory = place.work.string();
     if (!ranks.is_first()) return {};
     LEMMA_ASSIGN_OR_RETURN(const Enumeration found, enumerate(set, options));
     LEMMA_RETURN_IF_ERROR(write_file_atomically(draft, found.rules));
@@ -194,7 +203,9 @@ Result<void> enumerate_set(const BuildArguments& arguments, const std::string& s
   std::error_code error;
   fs::rename(draft, place.rules, error);
   if (error) return bad_input(fmt::format("{}: {}", place.rules.string(), error.message()));
-  return write_file_atomically(place.figures, place.known.dump(2) + "\n");
+  LEMMA_RETURN_IF_ERROR(write_file_atomically(place.figures, place.known.dump(2) + "\n"));
+  fs::remove_all(place.work, error);  // all of it is in the candidates
+  return {};
 }
 
 /// A file of the first rank, on all.

@@ -19,7 +19,7 @@
 namespace lemma::database {
 
 /// Raised whenever the same question may have another answer.
-constexpr int build_version = 5;
+constexpr int build_version = 6;
 
 std::string_view name(CandidateReport::Fate fate) {
   using Fate = CandidateReport::Fate;
@@ -82,6 +82,7 @@ class Builder {
 
   Result<Build> run(const std::vector<Substitution>& given) {
     LEMMA_RETURN_IF_ERROR(questions_.share_journal());
+    LEMMA_RETURN_IF_ERROR(prove_stated());
     LEMMA_RETURN_IF_ERROR(state_commutativity(commutative_operators(given)));
     collect(given);
     for (std::size_t begin = 0; begin < build_.candidates.size(); begin += window)
@@ -90,7 +91,8 @@ class Builder {
     std::sort(build_.rules.begin(), build_.rules.end(), [](const BuiltRule& a, const BuiltRule& b) {
       return a.proved.rule.name < b.proved.rule.name;
     });
-    LEMMA_RETURN_IF_ERROR(minimise(build_.rules, questions_, options_));
+    LEMMA_RETURN_IF_ERROR(minimise(build_.rules, {}, questions_, options_));
+    LEMMA_RETURN_IF_ERROR(minimise(build_.stated, build_.rules, questions_, options_));
     return std::move(build_);
   }
 
@@ -108,12 +110,7 @@ class Builder {
     for (const Substitution* candidate : wanted) questions.push_back(decision(*candidate));
     LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> answers,
                            questions_.ask(std::move(questions)));
-    std::vector<Decision> result;
-    for (const std::string& answer : answers) {
-      LEMMA_ASSIGN_OR_RETURN(Decision decided, parse_decision(answer));
-      result.push_back(std::move(decided));
-    }
-    return result;
+    return parse_all(answers);
   }
 
   void add_rules(std::vector<DecidedRule>& rules) {
@@ -134,19 +131,47 @@ class Builder {
     return {};
   }
 
-  /// Rules with several outputs, from those with one.
-  Result<void> compose() {
-    std::vector<Substitution> rules;
-    for (const BuiltRule& rule : build_.rules) rules.push_back(rule.proved.rule);
-    const std::vector<Substitution> composed = several_outputs(rules);
+  /// Proofs of rules as they are.
+  Result<std::vector<Decision>> proofs(const std::vector<Substitution>& rules) {
     std::vector<Question> questions;
-    for (const Substitution& rule : composed)
+    for (const Substitution& rule : rules)
       questions.push_back({Journal::key("prove\n" + text(rule)),
                            [this, &rule] { return to_text(decide_as_it_is(rule, axioms_)); }});
     LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> answers,
                            questions_.ask(std::move(questions)));
+    return parse_all(answers);
+  }
+
+  static Result<std::vector<Decision>> parse_all(const std::vector<std::string>& answers) {
+    std::vector<Decision> result;
     for (const std::string& answer : answers) {
       LEMMA_ASSIGN_OR_RETURN(Decision decided, parse_decision(answer));
+      result.push_back(std::move(decided));
+    }
+    return result;
+  }
+
+  /// Before everything else, so that one that cannot be proved is known at once.
+  Result<void> prove_stated() {
+    tell("rules stated by hand", 0, options_.stated.size());
+    LEMMA_ASSIGN_OR_RETURN(std::vector<Decision> decided, proofs(options_.stated));
+    for (std::size_t i = 0; i < decided.size(); ++i) {
+      const Substitution& rule = options_.stated[i];
+      if (decided[i].rules.empty())
+        return bad_input(fmt::format("rule {}, stated by hand, is not proved: {}", rule.name,
+                                     decided[i].reason));
+      names_.insert(rule.name);
+      build_.stated.push_back({std::move(decided[i].rules[0]), {}, false, ""});
+    }
+    return {};
+  }
+
+  /// Rules with several outputs, from those with one.
+  Result<void> compose() {
+    std::vector<Substitution> rules;
+    for (const BuiltRule& rule : build_.rules) rules.push_back(rule.proved.rule);
+    LEMMA_ASSIGN_OR_RETURN(std::vector<Decision> decisions, proofs(several_outputs(rules)));
+    for (Decision& decided : decisions) {
       if (decided.rules.empty() || !names_.insert(decided.rules[0].rule.name).second) continue;
       build_.rules.push_back({std::move(decided.rules[0]), {}, false, ""});
     }

@@ -44,6 +44,9 @@ struct BuiltRule {
   /// Why a derived rule is kept: the search, starting from its left side, does not find it. Derived
   /// rules without a reason are not shipped.
   std::string kept_because;
+
+  /// In the basis, or kept beside it.
+  bool is_shipped() const { return !derived || !kept_because.empty(); }
 };
 
 struct Progress {
@@ -56,6 +59,8 @@ struct BuildOptions {
   /// Nothing: this process alone. All ranks get the same candidates, axioms and limits.
   ranks::Ranks* ranks = nullptr;
   DerivationLimits limits;
+  /// Rules stated by hand, that are part of the database whatever is found. They must be provable.
+  std::vector<Substitution> stated;
   /// Called by one thread.
   std::function<void(const Progress&)> progress;
   /// Asked between pieces of work; true ends the job with an error.
@@ -68,6 +73,9 @@ struct Build {
   std::size_t repeated = 0;                 // the same up to names as another
   std::vector<CandidateReport> candidates;  // the others, in the order of consideration
   std::vector<BuiltRule> rules;             // by name; basis and derived
+  /// As they were given. Not shipped: it follows from what was found and from other stated ones, and
+  /// the search finds it without.
+  std::vector<BuiltRule> stated;
 
   std::size_t count(CandidateReport::Fate fate) const;
 };

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "egraph/rule_use.h"
 #include "egraph/saturation.h"
 #include "ir/rule_cases.h"
 #include "ir/substitution_analysis.h"
@@ -173,11 +174,15 @@ class CaseDerivation {
 
 void DerivationRules::add(const Substitution& rule) {
   names_.push_back(rule.name);
-  const auto add_direction = [this](const Substitution& one, bool backward) {
+  const std::vector<RuleUse> uses = uses_of(rule);
+  const auto add_direction = [&](const Substitution& one, bool backward) {
     auto compiled = compile_rule(one);
     if (!compiled) return;
     compiled->backward = backward;
     compiled_.push_back(std::move(*compiled));
+    is_searched_.push_back(std::any_of(uses.begin(), uses.end(), [backward](const RuleUse& use) {
+      return use.backward == backward;
+    }));
   };
   const Substitution plain = without_marks(rule);
   add_direction(plain, false);
@@ -191,8 +196,20 @@ DerivationRules DerivationRules::only(const std::vector<std::string>& names) con
   };
   for (const std::string& name : names_)
     if (wanted(name)) result.names_.push_back(name);
-  for (const CompiledRule& rule : compiled_)
-    if (wanted(rule.rule.name)) result.compiled_.push_back(rule);
+  for (std::size_t i = 0; i < compiled_.size(); ++i) {
+    if (!wanted(compiled_[i].rule.name)) continue;
+    result.compiled_.push_back(compiled_[i]);
+    result.is_searched_.push_back(is_searched_[i]);
+  }
+  return result;
+}
+
+DerivationRules DerivationRules::as_searched() const {
+  DerivationRules result;
+  result.names_ = names_;
+  for (std::size_t i = 0; i < compiled_.size(); ++i)
+    if (is_searched_[i]) result.compiled_.push_back(compiled_[i]);
+  result.is_searched_.assign(result.compiled_.size(), true);
   return result;
 }
 

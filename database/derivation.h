@@ -25,9 +25,12 @@ class DerivationRules {
   /// Those whose names are in the list.
   DerivationRules only(const std::vector<std::string>& names) const;
   DerivationRules without(const std::string& name) const;
+  /// In the directions alone in which the search uses them (egraph/rule_use.h), wherever it does.
+  DerivationRules as_searched() const;
 
  private:
   std::vector<CompiledRule> compiled_;
+  std::vector<bool> is_searched_;  // of each
   std::vector<std::string> names_;
 };
 

@@ -25,8 +25,16 @@ struct Answer {
 
 class Minimiser {
  public:
-  Minimiser(std::vector<BuiltRule>& rules, Questions& questions, const BuildOptions& options)
-      : rules_(rules), questions_(questions), options_(options) {}
+  Minimiser(std::vector<BuiltRule>& rules, const std::vector<BuiltRule>& given,
+            Questions& questions, const BuildOptions& options)
+      : rules_(rules), questions_(questions), options_(options) {
+    for (const BuiltRule& rule : given) {
+      if (!rule.is_shipped()) continue;
+      given_.push_back(rule.proved.rule.name);
+      given_text_ += text(rule.proved.rule) + "\n";
+      all_.add(rule.proved.rule);
+    }
+  }
 
   Result<void> run() {
     for (const BuiltRule& rule : rules_) all_.add(rule.proved.rule);
@@ -102,7 +110,7 @@ class Minimiser {
 
   /// With the basis as it is in the end: does the search find the right side from the left alone?
   Result<void> give_reasons() {
-    const DerivationRules basis = all_.only(names_of_basis());
+    const DerivationRules basis = all_.only(names_of_basis()).as_searched();
     const std::string digest = digest_of_basis();
     std::vector<std::size_t> derived;
     std::vector<Question> questions;
@@ -142,14 +150,14 @@ class Minimiser {
   }
 
   std::vector<std::string> names_of_basis() const {
-    std::vector<std::string> names;
+    std::vector<std::string> names = given_;
     for (const BuiltRule& rule : rules_)
       if (!rule.derived) names.push_back(rule.proved.rule.name);
     return names;
   }
 
   std::string digest_of_basis() const {
-    std::string contents;
+    std::string contents = given_text_;
     for (const BuiltRule& rule : rules_)
       if (!rule.derived) contents += text(rule.proved.rule) + "\n";
     return sha256(contents);
@@ -162,14 +170,16 @@ class Minimiser {
   std::vector<BuiltRule>& rules_;
   Questions& questions_;
   const BuildOptions& options_;
+  std::vector<std::string> given_;
+  std::string given_text_;
   DerivationRules all_;
 };
 
 }  // namespace
 
-Result<void> minimise(std::vector<BuiltRule>& rules, Questions& questions,
-                      const BuildOptions& options) {
-  return Minimiser(rules, questions, options).run();
+Result<void> minimise(std::vector<BuiltRule>& rules, const std::vector<BuiltRule>& given,
+                      Questions& questions, const BuildOptions& options) {
+  return Minimiser(rules, given, questions, options).run();
 }
 
 }  // namespace lemma::database

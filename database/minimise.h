@@ -11,7 +11,9 @@ namespace lemma::database {
 /// Marks rules in `rules` so that those without a mark derive all others within the limits. Large
 /// rules are tried first, so that small ones stay. Of derived rules it says why they are kept: the search,
 /// starting from the left side alone, does not find the right side.
-Result<void> minimise(std::vector<BuiltRule>& rules, Questions& questions,
+/// `given` always count as basis: what follows from them is derived, they themselves never are.
+Result<void> minimise(std::vector<BuiltRule>& rules, const std::vector<BuiltRule>& given,
+                      Questions& questions,
                       const BuildOptions& options);
 
 }  // namespace lemma::database

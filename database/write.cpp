@@ -40,12 +40,10 @@ Result<void> make_folder(const fs::path& folder) {
   return {};
 }
 
-bool is_shipped(const BuiltRule& rule) { return !rule.derived || !rule.kept_because.empty(); }
-
 std::string rules_text(const Build& build, bool derived) {
   std::string result;
   for (const BuiltRule& rule : build.rules)
-    if (rule.derived == derived && is_shipped(rule))
+    if (rule.derived == derived && rule.is_shipped())
       result += (result.empty() ? "" : "\n") + text(rule.proved.rule);
   return result;
 }
@@ -67,7 +65,7 @@ std::string candidate_lines(const Build& build) {
 std::string report_text(const std::string& name, const Build& build) {
   std::size_t basis = 0, kept = 0, left_out = 0;
   for (const BuiltRule& rule : build.rules)
-    ++(!rule.derived ? basis : is_shipped(rule) ? kept : left_out);
+    ++(!rule.derived ? basis : rule.is_shipped() ? kept : left_out);
   std::map<std::string, std::size_t> classes;
   for (const CandidateReport& one : build.candidates)
     if (one.fate == Fate::refuted || one.fate == Fate::conditional) ++classes[one.reason_class];
@@ -126,7 +124,7 @@ void remove_other_certificates(const fs::path& folder, const std::set<std::strin
 std::string derived_lines(const Build& build) {
   std::string lines;
   for (const BuiltRule& rule : build.rules)
-    if (rule.derived && is_shipped(rule))
+    if (rule.derived && rule.is_shipped())
       lines += fmt::format("{} from {}: {}\n", rule.proved.rule.name,
                            fmt::join(rule.derived_from, ", "), rule.kept_because);
   return lines;
@@ -165,7 +163,7 @@ Result<void> write_database(const fs::path& folder, const std::string& name, con
   std::set<std::string> names;
   for (const bool derived : {false, true})
     for (const BuiltRule& rule : build.rules) {
-      if (rule.derived != derived || !is_shipped(rule)) continue;
+      if (rule.derived != derived || !rule.is_shipped()) continue;
       const std::string& rule_name = rule.proved.rule.name;
       names.insert(rule_name);
       records.push_back(rule.proved.record);

@@ -227,12 +227,18 @@ Result<CompiledRule> compile_rule(const Substitution& rule) { return Compiler(ru
 Result<std::vector<CompiledRule>> compile_rules(std::span<const Substitution> rules) {
   std::vector<CompiledRule> result;
   for (const Substitution& rule : rules) {
-    LEMMA_ASSIGN_OR_RETURN(CompiledRule forward, compile_rule(rule));
-    result.push_back(std::move(forward));
-    if (!rule.bidirectional) continue;
-    LEMMA_ASSIGN_OR_RETURN(CompiledRule backward, compile_rule(reversed(rule)));
-    backward.backward = true;
-    result.push_back(std::move(backward));
+    auto forward = compile_rule(rule);
+    if (!rule.bidirectional) {
+      if (!forward) return tl::unexpected(forward.error());
+      result.push_back(std::move(*forward));
+      continue;
+    }
+    auto backward = compile_rule(reversed(rule));
+    if (!forward && !backward) return tl::unexpected(forward.error());
+    if (forward) result.push_back(std::move(*forward));
+    if (!backward) continue;
+    backward->backward = true;
+    result.push_back(std::move(*backward));
   }
   return result;
 }

@@ -73,7 +73,8 @@ struct CompiledRule {
 Result<CompiledRule> compile_rule(const Substitution& rule);
 /// Which terms the roots are computed from, by number.
 std::vector<char> needed_terms(const Substitution& rule, std::span<const TermId> roots);
-/// Both directions of rules with `=`, in order; errors name the rule.
+/// Both directions of rules with `=`, in order; one that cannot be matched (`x = Neg(Neg(x))` from left
+/// to right) is left out if the other one can. Errors name the rule.
 Result<std::vector<CompiledRule>> compile_rules(std::span<const Substitution> rules);
 
 }  // namespace lemma

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include <absl/container/flat_hash_map.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
 namespace lemma::generator {
 namespace {
 
@@ -90,12 +94,46 @@ std::vector<std::pair<ClassId, ClassId>> shared_pairs(const TermTable& table, st
   return PairFinder(table, cost).find();
 }
 
-Result<Level> Level::of(TermTable& table, std::size_t cost) {
+/// Pairs of classes that share operators, with the types of each: of these there are few, so that
+/// plans are looked up for them and not for each pair.
+struct Level::SharedPairs {
+  std::vector<std::pair<ClassId, ClassId>> pairs;
+  std::vector<std::uint32_t> kinds;                            // by pair
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> types;  // by kind, in order of appearance
+
+  SharedPairs() = default;
+  SharedPairs(const TermTable& table, std::vector<std::pair<ClassId, ClassId>> found)
+      : pairs(std::move(found)) {
+    absl::flat_hash_map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;
+    for (const auto& [a, b] : pairs) {
+      const std::pair key(table.classes()[a].type, table.classes()[b].type);
+      const auto [kind, is_new] =
+          numbers.try_emplace(key, static_cast<std::uint32_t>(types.size()));
+      if (is_new) types.push_back(key);
+      kinds.push_back(kind->second);
+    }
+  }
+};
+
+Result<Level> Level::of(TermTable& table, std::size_t cost, int threads) {
   Level level;
   level.list_classes(table, cost);
-  for (std::uint32_t op = 0; op < table.set().operators.size(); ++op)
-    LEMMA_RETURN_IF_ERROR(level.add_operator(table, op, cost));
-  if (cost >= 2) LEMMA_RETURN_IF_ERROR(level.add_shared(table, cost));
+  const std::vector<Division> divisions = level.divisions(table, cost);
+  SharedPairs shared;
+  if (cost >= 2) shared = SharedPairs(table, shared_pairs(table, cost - 1));
+  level.shared_count_ = shared.pairs.size();
+  // The plans of the whole level at once, so that they can be made side by side.
+  std::vector<TermTable::PlanKey> keys;
+  for (const Division& division : divisions)
+    keys.insert(keys.end(), division.keys.begin(), division.keys.end());
+  const std::vector<TermTable::PlanKey> more = shared_keys(table, shared);
+  keys.insert(keys.end(), more.begin(), more.end());
+  LEMMA_RETURN_IF_ERROR(table.make_plans(keys, threads));
+  for (const Division& division : divisions)
+    for (const TermTable::PlanKey& key : division.keys)
+      if (const Plan* plan = table.plan(key))
+        level.add_plan(*plan, division.costs, table.set().operators[division.op].commutative);
+  level.add_shared(table, shared, threads);
   return level;
 }
 
@@ -120,42 +158,43 @@ void Level::list_classes(const TermTable& table, std::size_t cost) {
   }
 }
 
-Result<void> Level::add_operator(TermTable& table, std::uint32_t op, std::size_t cost) {
-  const std::size_t arity = table.set().operators[op].pattern.inputs.size();
-  std::array<std::size_t, most_operands> costs = {};
-  if (arity == 0) {
-    if (cost != 1) return {};
-    return add_costs(table, op, costs);
-  }
-  // All ways to divide the rest among the operands.
-  const auto divide = [&](const auto& self, std::size_t i, std::size_t rest) -> Result<void> {
-    if (i + 1 == arity) {
-      costs[i] = rest;
-      return add_costs(table, op, costs);
+/// All ways to divide the operators below among the operands of each operator.
+std::vector<Level::Division> Level::divisions(const TermTable& table, std::size_t cost) const {
+  std::vector<Division> result;
+  for (std::uint32_t op = 0; op < table.set().operators.size(); ++op) {
+    const SetOperator& set_operator = table.set().operators[op];
+    const std::size_t arity = set_operator.pattern.inputs.size();
+    Costs costs = {};
+    const auto add = [&] {
+      if (!set_operator.commutative || costs[0] <= costs[1])
+        result.push_back({op, costs, keys_of(table, op, costs)});
+    };
+    if (arity == 0) {
+      if (cost == 1) add();
+      continue;
     }
-    for (costs[i] = 0; costs[i] <= rest; ++costs[i])
-      LEMMA_RETURN_IF_ERROR(self(self, i + 1, rest - costs[i]));
-    return {};
-  };
-  return divide(divide, 0, cost - 1);
+    const auto divide = [&](const auto& self, std::size_t i, std::size_t rest) -> void {
+      if (i + 1 == arity) {
+        costs[i] = rest;
+        return add();
+      }
+      for (costs[i] = 0; costs[i] <= rest; ++costs[i]) self(self, i + 1, rest - costs[i]);
+    };
+    divide(divide, 0, cost - 1);
+  }
+  return result;
 }
 
-Result<void> Level::add_costs(TermTable& table, std::uint32_t op,
-                              const std::array<std::size_t, most_operands>& costs) {
-  const SetOperator& set_operator = table.set().operators[op];
-  const std::size_t arity = set_operator.pattern.inputs.size();
-  if (set_operator.commutative && costs[0] > costs[1]) return {};
+std::vector<TermTable::PlanKey> Level::keys_of(const TermTable& table, std::uint32_t op,
+                                               const Costs& costs) const {
   std::vector<std::vector<std::uint32_t>> types(most_operands);
-  for (std::size_t i = 0; i < arity; ++i)
+  for (std::size_t i = 0; i < table.set().operators[op].pattern.inputs.size(); ++i)
     for (std::uint32_t type = 0; type < by_cost_[costs[i]]->size(); ++type)
       if (!(*by_cost_[costs[i]])[type].empty()) types[i].push_back(type);
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<const Plan*> plans, table.plans(op, types));
-  for (const Plan* plan : plans) add_plan(*plan, costs, set_operator.commutative);
-  return {};
+  return table.plan_keys(op, types);
 }
 
-void Level::add_plan(const Plan& plan, const std::array<std::size_t, most_operands>& costs,
-                     bool commutative) {
+void Level::add_plan(const Plan& plan, const Costs& costs, bool commutative) {
   Piece piece;
   piece.plan = &plan;
   double others = 1;
@@ -174,38 +213,95 @@ void Level::add_plan(const Plan& plan, const std::array<std::size_t, most_operan
   }
 }
 
-Result<void> Level::add_shared(TermTable& table, std::size_t cost) {
-  const auto pairs = shared_pairs(table, cost - 1);
-  shared_count_ = pairs.size();
+namespace {
+
+/// The ways to apply one operator to a pair of classes of given types: third operands are inputs,
+/// and the order of a pair matters unless the operator is commutative, for which they are ascending.
+class PairApplications {
+ public:
+  PairApplications(const TermTable& table, std::uint32_t op) : table_(table), op_(op) {
+    const SetOperator& set_operator = table.set().operators[op];
+    const std::size_t arity = set_operator.pattern.inputs.size();
+    if (arity < 2) return;
+    for (ClassId third = 0; third < (arity == 3 ? table.set().inputs.size() : 1); ++third)
+      for (const bool exchanged : {false, true})
+        if (!exchanged || !set_operator.commutative)
+          ways_.push_back({arity == 3 ? third : nothing, exchanged});
+  }
+
+  std::size_t count() const { return ways_.size(); }
+  TermTable::PlanKey key(std::size_t way, std::uint32_t a, std::uint32_t b) const {
+    const auto [third, exchanged] = ways_[way];
+    if (exchanged) std::swap(a, b);
+    return {op_, a, b, third == nothing ? nothing : table_.classes()[third].type};
+  }
+  Operands operands(std::size_t way, ClassId a, ClassId b) const {
+    const auto [third, exchanged] = ways_[way];
+    if (exchanged) std::swap(a, b);
+    return {a, b, third};
+  }
+  bool is_repeated(std::size_t way, ClassId a, ClassId b) const {
+    return ways_[way].exchanged && a == b;
+  }
+
+ private:
+  struct Way {
+    ClassId third = nothing;
+    bool exchanged = false;
+  };
+  const TermTable& table_;
+  std::uint32_t op_;
+  std::vector<Way> ways_;
+};
+
+}  // namespace
+
+std::vector<TermTable::PlanKey> Level::shared_keys(const TermTable& table,
+                                                   const SharedPairs& shared) {
+  std::vector<TermTable::PlanKey> keys;
   for (std::uint32_t op = 0; op < table.set().operators.size(); ++op) {
-    const std::size_t arity = table.set().operators[op].pattern.inputs.size();
-    if (arity < 2) continue;
-    std::map<const Plan*, std::vector<Operands>> by_plan;
+    const PairApplications applications(table, op);
+    for (const auto& [a, b] : shared.types)
+      for (std::size_t way = 0; way < applications.count(); ++way)
+        keys.push_back(applications.key(way, a, b));
+  }
+  return keys;
+}
+
+void Level::add_shared(const TermTable& table, const SharedPairs& shared, int threads) {
+  // By operator: plans in order of their first application, and the applications of each.
+  struct Chosen {
     std::vector<const Plan*> order;
-    const auto add = [&](Operands operands) -> Result<void> {
-      operands = table.normalized(op, operands);
-      std::vector<std::vector<std::uint32_t>> types(most_operands);
-      for (std::size_t i = 0; i < arity; ++i) types[i] = {table.classes()[operands[i]].type};
-      LEMMA_ASSIGN_OR_RETURN(const auto plans, table.plans(op, types));
-      if (plans.empty()) return {};
-      std::vector<Operands>& list = by_plan[plans[0]];
-      if (list.empty()) order.push_back(plans[0]);
-      list.push_back(operands);
-      return {};
-    };
-    const std::size_t inputs = table.set().inputs.size();
-    for (const auto& [a, b] : pairs) {
-      const std::size_t thirds = arity == 3 ? inputs : 1;
-      for (std::size_t i = 0; i < thirds; ++i) {
-        const ClassId third = arity == 3 ? static_cast<ClassId>(i) : nothing;
-        LEMMA_RETURN_IF_ERROR(add(Operands{a, b, third}));
-        if (a != b && !table.set().operators[op].commutative)
-          LEMMA_RETURN_IF_ERROR(add(Operands{b, a, third}));
+    absl::flat_hash_map<const Plan*, std::vector<Operands>> operands;
+  };
+  std::vector<Chosen> chosen(table.set().operators.size());
+  const auto choose = [&](std::uint32_t op) {
+    const PairApplications applications(table, op);
+    auto& [order, operands] = chosen[op];
+    std::vector<const Plan*> plans;  // by kind and way
+    for (const auto& [a, b] : shared.types)
+      for (std::size_t way = 0; way < applications.count(); ++way)
+        plans.push_back(table.plan(applications.key(way, a, b)));
+    for (const Plan* plan : plans)
+      if (plan != nullptr) operands.try_emplace(plan);
+    std::vector<std::vector<Operands>*> lists;
+    for (const Plan* plan : plans) lists.push_back(plan == nullptr ? nullptr : &operands.at(plan));
+    for (std::size_t i = 0; i < shared.pairs.size(); ++i) {
+      const auto [a, b] = shared.pairs[i];
+      for (std::size_t way = 0; way < applications.count(); ++way) {
+        const std::size_t at = shared.kinds[i] * applications.count() + way;
+        if (lists[at] == nullptr || applications.is_repeated(way, a, b)) continue;
+        if (lists[at]->empty()) order.push_back(plans[at]);
+        lists[at]->push_back(applications.operands(way, a, b));
       }
     }
-    for (const Plan* plan : order) add_chosen(*plan, std::move(by_plan[plan]));
-  }
-  return {};
+  };
+  tbb::task_arena arena(threads);
+  arena.execute([&] {
+    tbb::parallel_for(std::uint32_t{0}, static_cast<std::uint32_t>(chosen.size()), choose);
+  });
+  for (auto& [order, operands] : chosen)
+    for (const Plan* plan : order) add_chosen(*plan, std::move(operands.at(plan)));
 }
 
 void Level::add_chosen(const Plan& plan, std::vector<Operands> operands) {

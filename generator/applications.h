@@ -51,8 +51,8 @@ struct Piece {
 /// All applications that make terms of one cost, in an order that depends on the table alone.
 class Level {
  public:
-  /// Makes the plans that are needed.
-  static Result<Level> of(TermTable& table, std::size_t cost);
+  /// Makes the plans that are needed, on several threads.
+  static Result<Level> of(TermTable& table, std::size_t cost, int threads);
 
   const std::vector<Piece>& pieces() const { return pieces_; }
   std::size_t shared_pair_count() const { return shared_count_; }
@@ -61,13 +61,23 @@ class Level {
 
  private:
   using ByType = std::vector<std::vector<ClassId>>;  // classes of one cost
+  /// How many operators each operand of an application needs.
+  using Costs = std::array<std::size_t, most_operands>;
+  /// An operator applied to operands whose costs are given.
+  struct Division {
+    std::uint32_t op = 0;
+    Costs costs = {};
+    std::vector<TermTable::PlanKey> keys;
+  };
   void list_classes(const TermTable& table, std::size_t cost);
-  Result<void> add_operator(TermTable& table, std::uint32_t op, std::size_t cost);
-  Result<void> add_costs(TermTable& table, std::uint32_t op,
-                         const std::array<std::size_t, most_operands>& costs);
-  void add_plan(const Plan& plan, const std::array<std::size_t, most_operands>& costs,
-                bool commutative);
-  Result<void> add_shared(TermTable& table, std::size_t cost);
+  std::vector<Division> divisions(const TermTable& table, std::size_t cost) const;
+  std::vector<TermTable::PlanKey> keys_of(const TermTable& table, std::uint32_t op,
+                                          const Costs& costs) const;
+  struct SharedPairs;
+  static std::vector<TermTable::PlanKey> shared_keys(const TermTable& table,
+                                                     const SharedPairs& shared);
+  void add_shared(const TermTable& table, const SharedPairs& shared, int threads);
+  void add_plan(const Plan& plan, const Costs& costs, bool commutative);
   void add_chosen(const Plan& plan, std::vector<Operands> operands);
 
   std::vector<std::unique_ptr<ByType>> by_cost_;

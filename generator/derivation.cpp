@@ -98,29 +98,35 @@ bool RuleMemory::may_match(const Candidate& rule, const CandidateTerm& top,
     const std::uint32_t op = rule.terms[top.operands[i]].op;
     if (op == nothing) continue;
     const std::uint64_t bit = std::uint64_t{1} << (op % 64);
-    if ((operators_[term.operands[i]] & bit) == 0 &&
-        (!commutative || (operators_[term.operands[1 - i]] & bit) == 0))
+    if ((operators_of(term.operands[i]) & bit) == 0 &&
+        (!commutative || (operators_of(term.operands[1 - i]) & bit) == 0))
       return false;
   }
   return true;
 }
 
 void RuleMemory::prepare() {
-  operators_.assign(table_.classes().size(), 0);
+  auto operators = std::make_shared<std::vector<std::uint64_t>>(table_.classes().size());
   for (const TermNode& node : table_.nodes())
-    if (node.op != nothing) operators_[node.id] |= std::uint64_t{1} << (node.op % 64);
+    if (node.op != nothing) (*operators)[node.id] |= std::uint64_t{1} << (node.op % 64);
+  operators_ = std::move(operators);
 }
 
 void RuleMemory::add(Candidate candidate, Substitution rule) {
+  const tbb::spin_rw_mutex::scoped_lock lock(mutex_, true);
   const std::size_t number = rules_.size();
   const std::vector<std::uint32_t> left = inputs_of(candidate, candidate.left),
                                    right = inputs_of(candidate, candidate.right);
   const auto add_direction = [&](const std::vector<std::uint32_t>& roots, bool binds,
                                  bool forward) {
     const CandidateTerm& top = candidate.terms[roots[0]];
-    if (binds && top.op != nothing)
-      by_operator_[top.op].push_back(
-          {number, forward, below(candidate, forward ? candidate.right : candidate.left)});
+    if (!binds || top.op == nothing) return;
+    const std::vector<std::uint32_t>& to = forward ? candidate.right : candidate.left;
+    const std::uint32_t op = candidate.terms[to[0]].op;
+    // An input stands for any class.
+    const std::uint64_t operators =
+        op == nothing ? ~std::uint64_t{0} : std::uint64_t{1} << (op % 64);
+    by_operator_[top.op].push_back({number, forward, below(candidate, to), operators});
   };
   add_direction(candidate.left, std::includes(left.begin(), left.end(), right.begin(), right.end()),
                 true);
@@ -135,6 +141,7 @@ void RuleMemory::add(Candidate candidate, Substitution rule) {
   dropped_.push_back(0);
   rules_.push_back(std::move(candidate));
   symbolic_.push_back(std::move(rule));
+  size_.store(rules_.size());
 }
 
 bool RuleMemory::is_typed(std::size_t rule, const std::vector<ClassId>& classes) const {
@@ -162,53 +169,68 @@ bool RuleMemory::is_below(TermNodeId id, std::size_t cost) const {
   return node.cost < cost || table_.classes()[node.id].representative == id;
 }
 
+/// A part of a rule, whose operands are these classes.
+TermNode RuleMemory::built(const CandidateTerm& part, const std::vector<ClassId>& classes) const {
+  TermNode node;
+  node.op = part.op;
+  node.output = part.output;
+  for (std::size_t k = 0; k < most_operands && part.operands[k] != no_term; ++k)
+    node.operands[k] = classes[part.operands[k]];
+  node.operands = table_.normalized(node.op, node.operands);
+  return node;
+}
+
 void RuleMemory::apply(const TermNode& term, std::size_t first_rule, std::size_t left_out,
-                       const Found& found) const {
+                       const Sought& sought) const {
   if (term.op == nothing) return;
-  for (const Direction& direction : by_operator_[term.op]) {
-    if (direction.rule < first_rule || direction.rule == left_out || dropped_[direction.rule] != 0)
-      continue;
-    const Candidate& rule = rules_[direction.rule];
-    const auto& from = direction.forward ? rule.left : rule.right;
-    const auto& to = direction.forward ? rule.right : rule.left;
-    if (from.size() != 1) continue;
-    std::vector<ClassId> classes;
-    const auto visit = [&](const std::vector<ClassId>& bound) {
-      classes = bound;
-      std::optional<TermNode> top;
-      std::optional<TermNodeId> kept;
-      for (const std::uint32_t i : direction.needed) {
-        const CandidateTerm& part = rule.terms[i];
-        if (part.op == nothing) continue;
-        TermNode node;
-        node.op = part.op;
-        node.output = part.output;
-        for (std::size_t k = 0; k < most_operands && part.operands[k] != no_term; ++k)
-          node.operands[k] = classes[part.operands[k]];
-        node.operands = table_.normalized(node.op, node.operands);
-        const auto known = table_.find(node.op, node.output, node.operands);
-        if (i == to[0]) {
-          top = node;
-          kept = known;
-          break;
-        }
-        if (!known || !is_below(*known, term.cost)) return false;
-        classes[i] = table_.nodes()[*known].id;
+  const tbb::spin_rw_mutex::scoped_lock lock(mutex_, false);
+  const std::vector<Direction>& directions = by_operator_[term.op];
+  auto direction =
+      std::partition_point(directions.begin(), directions.end(),
+                           [first_rule](const Direction& one) { return one.rule < first_rule; });
+  for (; direction != directions.end(); ++direction)
+    if (direction->rule != left_out && dropped_[direction->rule] == 0 &&
+        (direction->operators & sought.operators) != 0)
+      apply(*direction, term, sought);
+}
+
+void RuleMemory::apply(const Direction& direction, const TermNode& term,
+                       const Sought& sought) const {
+  const Candidate& rule = rules_[direction.rule];
+  const auto& from = direction.forward ? rule.left : rule.right;
+  const auto& to = direction.forward ? rule.right : rule.left;
+  if (from.size() != 1 || !may_match(rule, rule.terms[from[0]], term)) return;
+  std::vector<ClassId> classes;
+  const auto visit = [&](const std::vector<ClassId>& bound) {
+    classes = bound;
+    std::optional<TermNode> top;
+    std::optional<TermNodeId> kept;
+    for (const std::uint32_t i : direction.needed) {
+      if (rule.terms[i].op == nothing) continue;
+      const TermNode node = built(rule.terms[i], classes);
+      const auto known = table_.find(node.op, node.output, node.operands);
+      if (i == to[0]) {
+        top = node;
+        kept = known;
+        break;
       }
-      if (!is_typed(direction.rule, classes)) return false;
-      if (!top) {
-        kept = table_.classes()[classes[to[0]]].representative;
-        top = table_.nodes()[*kept];
-      }
-      found(*top, kept, direction.rule);
-      return false;
-    };
-    if (may_match(rule, rule.terms[from[0]], term)) Match(table_, rule, visit).run(from[0], term);
-  }
+      if (!known || !is_below(*known, term.cost)) return false;
+      classes[i] = table_.nodes()[*known].id;
+    }
+    if (!top) {
+      kept = table_.classes()[classes[to[0]]].representative;
+      top = table_.nodes()[*kept];
+    }
+    if (sought.wanted(*top, kept) && is_typed(direction.rule, classes))
+      sought.found(*top, kept, direction.rule);
+    return false;
+  };
+  Match(table_, rule, visit).run(from[0], term);
 }
 
 bool RuleMemory::merges(const std::vector<TermNode>& terms, const std::vector<TermNode>& outputs,
                         std::size_t left_out) const {
+  const tbb::spin_rw_mutex::scoped_lock lock(mutex_, false);
   for (const Direction& direction : by_operator_[terms[0].op]) {
     const Candidate& rule = rules_[direction.rule];
     if (!direction.forward || rule.left.size() != terms.size()) continue;
@@ -216,14 +238,8 @@ bool RuleMemory::merges(const std::vector<TermNode>& terms, const std::vector<Te
     const auto visit = [&](const std::vector<ClassId>& bound) {
       std::vector<ClassId> classes = bound;
       for (const std::uint32_t i : direction.needed) {
-        const CandidateTerm& part = rule.terms[i];
-        if (part.op == nothing) continue;
-        TermNode node;
-        node.op = part.op;
-        node.output = part.output;
-        for (std::size_t k = 0; k < most_operands && part.operands[k] != no_term; ++k)
-          node.operands[k] = classes[part.operands[k]];
-        node.operands = table_.normalized(node.op, node.operands);
+        if (rule.terms[i].op == nothing) continue;
+        const TermNode node = built(rule.terms[i], classes);
         const auto place = std::find(rule.right.begin(), rule.right.end(), i);
         if (place != rule.right.end()) {
           const TermNode& wanted = outputs[static_cast<std::size_t>(place - rule.right.begin())];

@@ -3,33 +3,19 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <span>
-#include <tuple>
 
-#include <absl/container/flat_hash_set.h>
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include "generator/count.h"
-#include "generator/derivation.h"
-#include "generator/joining.h"
-#include "generator/rule_cache.h"
+#include "generator/in_order.h"
+#include "generator/joiner.h"
+#include "generator/range_file.h"
 #include "ir/version.h"
 
 namespace lemma::generator {
 namespace {
 
-constexpr std::size_t most_examples = 1000;
-constexpr std::size_t groups_at_once = 128;  // the result depends on it
-constexpr std::size_t most_parts = 4;        // of a group that a term is compared with
-
-/// A rule that was written to join a term to its group.
-struct Connection {
-  std::size_t group = 0;
-  std::size_t term = 0, other = 0;  // of the group
-  std::size_t rule = 0;
-};
+constexpr std::size_t ahead_per_thread = 8, told_at_once = 128;  // compositions
 
 class Generator {
  public:
@@ -37,12 +23,15 @@ class Generator {
       : set_(set),
         options_(options),
         table_(set, options.seed),
-        memory_(table_),
-        arena_(options.threads) {}
+        book_(table_, generated_.report),
+        memory_(book_.memory()),
+        joiner_(table_, book_, generated_.report, options.threads,
+                [this](std::string_view stage, std::size_t done, std::size_t all) {
+                  return interrupt(stage, done, all);
+                }) {}
 
   Result<Generated> run() {
-    if (!options_.work_directory.empty())
-      LEMMA_RETURN_IF_ERROR(cache_.open(options_.work_directory, description_of_work()));
+    LEMMA_RETURN_IF_ERROR(open_journals());
     TermTable::Options options{options_.threads, options_.memory, options_.cancelled,
                                options_.progress};
     for (std::size_t cost = 1; cost < options_.most_operators; ++cost) {
@@ -51,22 +40,21 @@ class Generator {
       LEMMA_RETURN_IF_ERROR(join_level(first));
       LEMMA_RETURN_IF_ERROR(compose_outputs(first));
     }
-    std::vector<EqualTerms> largest;
-    LEMMA_RETURN_IF_ERROR(
-        table_.visit_largest(options_.most_operators, options,
-                             [&](EqualTerms terms) { largest.push_back(std::move(terms)); }));
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<EqualTerms> largest,
+                           table_.largest(options_.most_operators, options, ranges_));
     LEMMA_RETURN_IF_ERROR(join_largest(largest));
     LEMMA_RETURN_IF_ERROR(compose_largest(largest));
     generated_.report.terms = table_.statistics();
     generated_.report.graphs = count_graphs(table_, options_.most_operators);
-    LEMMA_RETURN_IF_ERROR(drop_derived());
+    LEMMA_RETURN_IF_ERROR(joiner_.drop_derived());
     drop_compositions();
     write_commutations();
-    for (std::size_t i = 0; i < rules_.size(); ++i) {
-      if (memory_.is_dropped(i) || says_nothing_[i] != 0) continue;
-      if (rules_[i].left.size() > 1) ++generated_.report.several_outputs;
-      rules_[i].name = fmt::format("{}_{}", set_.name, generated_.rules.size());
-      generated_.rules.push_back(std::move(rules_[i]));
+    for (std::size_t i = 0; i < book_.rules().size(); ++i) {
+      if (memory_.is_dropped(i) || book_.says_nothing(i)) continue;
+      Substitution& rule = book_.rules()[i];
+      if (rule.left.size() > 1) ++generated_.report.several_outputs;
+      rule.name = fmt::format("{}_{}", set_.name, generated_.rules.size());
+      generated_.rules.push_back(std::move(rule));
     }
     GenerateReport& report = generated_.report;
     report.candidates = generated_.rules.size();
@@ -75,6 +63,18 @@ class Generator {
   }
 
  private:
+  /// What became of candidates can be used for another number of operators, the others cannot.
+  Result<void> open_journals() {
+    if (options_.work_directory.empty()) return {};
+    const std::filesystem::path folder = options_.work_directory;
+    const std::string work = description_of_work();
+    const std::string all = fmt::format("{}up to {}", work, options_.most_operators);
+    LEMMA_RETURN_IF_ERROR(book_.open_journal(folder, work));
+    LEMMA_RETURN_IF_ERROR(joiner_.open_journal(folder, all));
+    ranges_ = RangeFiles(folder, all);
+    return {};
+  }
+
   /// What a journal must have been written for.
   std::string description_of_work() const {
     std::string result =
@@ -125,224 +125,14 @@ class Generator {
         if (member >= first) group.terms.push_back(table_.nodes()[member]);
       groups.push_back(std::move(group));
     }
-    return join_all(std::move(groups));
+    return joiner_.join_all(std::move(groups));
   }
 
   Result<void> join_largest(const std::vector<EqualTerms>& largest) {
     std::vector<Group> groups;
     for (const EqualTerms& equal : largest)
       groups.push_back({equal.known, equal.type, equal.terms});
-    return join_all(std::move(groups));
-  }
-
-  /// Several terms, one of which uses the first ones of inputs that can be exchanged.
-  bool is_wanted(const Group& group) const {
-    const auto is_first = [this](const TermNode& term) {
-      return table_.uses_first_inputs(table_.inputs_of(term.operands));
-    };
-    return group.terms.size() + (group.known == nothing ? 0 : 1) >= 2 &&
-           std::any_of(group.terms.begin(), group.terms.end(), is_first);
-  }
-
-  /// Joins the terms of each group by rules. Groups are taken in batches: what the rules known at
-  /// its beginning say is found in parallel, and so are the rules that will probably be wanted; the
-  /// rest is done in order.
-  Result<void> join_all(std::vector<Group> groups) {
-    std::erase_if(groups, [this](const Group& group) { return !is_wanted(group); });
-    memory_.prepare();
-    for (std::size_t begin = 0; begin < groups.size(); begin += groups_at_once) {
-      const std::size_t end = std::min(groups.size(), begin + groups_at_once);
-      const std::size_t known_rules = memory_.size();
-      std::vector<std::optional<Joining>> joinings(end - begin);
-      for_each_in_parallel(end - begin, [&](std::size_t n) {
-        joinings[n].emplace(groups[begin + n]);
-        apply_rules(groups[begin + n], 0, *joinings[n]);
-      });
-      prepare_rules(std::span(groups).subspan(begin, end - begin), joinings);
-      for (std::size_t i = begin; i < end; ++i) join(groups[i], known_rules, *joinings[i - begin]);
-      LEMMA_RETURN_IF_ERROR(interrupt("joining", end, groups.size()));
-    }
-    return {};
-  }
-
-  /// With several threads: the first rule that each group asks for.
-  void prepare_rules(std::span<const Group> groups,
-                     const std::vector<std::optional<Joining>>& joinings) {
-    if (options_.threads == 1) return;
-    std::vector<Candidate> candidates;
-    for (std::size_t n = 0; n < groups.size(); ++n)
-      for (std::size_t i = 0; i < groups[n].terms.size(); ++i) {
-        if (joinings[n]->are_joined(i, groups[n].base())) continue;
-        candidates.push_back(candidate_of(groups[n], i, groups[n].base()));
-        break;
-      }
-    prepare_rules(std::move(candidates));
-  }
-
-  void prepare_rules(std::vector<Candidate> candidates) {
-    if (options_.threads == 1) return;
-    std::vector<std::string> names;
-    std::vector<const Candidate*> open;
-    for (const Candidate& candidate : candidates) {
-      std::string name = describe(candidate);
-      if (cache_.find(name) != nullptr ||
-          std::find(names.begin(), names.end(), name) != names.end())
-        continue;
-      names.push_back(std::move(name));
-      open.push_back(&candidate);
-    }
-    std::vector<std::optional<RuleCache::Made>> made(open.size());
-    for_each_in_parallel(open.size(),
-                         [&](std::size_t i) { made[i] = make_rule(table_, *open[i], "rule"); });
-    for (std::size_t i = 0; i < open.size(); ++i) cache_.add(names[i], std::move(*made[i]));
-  }
-
-  template <typename Body>
-  void for_each_in_parallel(std::size_t count, const Body& body) {
-    arena_.execute([&] { tbb::parallel_for(std::size_t{0}, count, body); });
-  }
-
-  /// A term that no rule joins to another is compared with one of each part that has been found:
-  /// with the base, and with those that turned out to be equal for the enumerated sizes only.
-  void join(const Group& group, std::size_t known_rules, Joining& joining) {
-    ++generated_.report.groups;
-    generated_.report.equal_terms += group.terms.size();
-    apply_rules(group, known_rules, joining);
-    std::vector<std::size_t> parts = {group.base()};
-    std::vector<Connection> written;
-    for (std::size_t i = 0; i < group.terms.size(); ++i) {
-      const auto is_joined = [&](std::size_t part) { return joining.are_joined(i, part); };
-      if (std::any_of(parts.begin(), parts.end(), is_joined)) continue;
-      bool found = false;
-      for (std::size_t n = 0; n < parts.size() && n < most_parts && !found; ++n) {
-        const std::size_t rule = memory_.size();
-        emit(candidate_of(group, i, parts[n]));
-        found = memory_.size() > rule;
-        if (!found) continue;
-        written.push_back({groups_.size(), i, parts[n], rule});
-        joining.join(i, parts[n], rule);
-        apply_rules(group, rule, joining);
-      }
-      if (!found) parts.push_back(i);
-    }
-    if (written.empty()) return;
-    connections_.insert(connections_.end(), written.begin(), written.end());
-    groups_.push_back(group);
-  }
-
-  /// Drops rules that follow from others: the largest first, of those of one size the ones with the
-  /// fewest inputs. What another one was dropped for stays.
-  Result<void> drop_derived() {
-    std::vector<Connection> order = connections_;
-    const auto rank = [this](const Connection& connection) {
-      const Substitution& rule = rules_[connection.rule];
-      return std::tuple(-static_cast<std::ptrdiff_t>(rule.terms.size() - rule.inputs.size()),
-                        rule.inputs.size(), connection.rule);
-    };
-    std::sort(order.begin(), order.end(),
-              [&](const Connection& a, const Connection& b) { return rank(a) < rank(b); });
-    std::vector<char> needed(memory_.size());
-    for (std::size_t begin = 0; begin < order.size(); begin += groups_at_once) {
-      const std::size_t end = std::min(order.size(), begin + groups_at_once);
-      std::vector<std::optional<std::vector<std::size_t>>> ways(end - begin);
-      for_each_in_parallel(end - begin, [&](std::size_t n) {
-        if (needed[order[begin + n].rule] == 0) ways[n] = way_without(order[begin + n]);
-      });
-      for (std::size_t i = begin; i < end; ++i) drop(order[i], std::move(ways[i - begin]), needed);
-      LEMMA_RETURN_IF_ERROR(interrupt("dropping what follows", end, order.size()));
-    }
-    return {};
-  }
-
-  /// The rules by which two terms are joined without the one that was written for them.
-  std::optional<std::vector<std::size_t>> way_without(const Connection& connection) const {
-    const Group& group = groups_[connection.group];
-    Joining joining(group);
-    for (std::size_t i = 0; i < group.terms.size(); ++i) {
-      apply_rules(group, i, 0, connection.rule, joining);
-      if (joining.are_joined(connection.term, connection.other))
-        return joining.between(connection.term, connection.other);
-    }
-    return std::nullopt;
-  }
-
-  void drop(const Connection& connection, std::optional<std::vector<std::size_t>> way,
-            std::vector<char>& needed) {
-    if (!way || needed[connection.rule] != 0) return;
-    const auto is_gone = [this](std::size_t rule) { return memory_.is_dropped(rule); };
-    if (std::any_of(way->begin(), way->end(), is_gone)) way = way_without(connection);
-    if (!way) return;
-    memory_.drop(connection.rule);
-    for (const std::size_t rule : *way) needed[rule] = 1;
-  }
-
-  void apply_rules(const Group& group, std::size_t first_rule, Joining& joining) const {
-    for (std::size_t i = 0; i < group.terms.size(); ++i)
-      apply_rules(group, i, first_rule, no_rule, joining);
-  }
-
-  void apply_rules(const Group& group, std::size_t i, std::size_t first_rule, std::size_t left_out,
-                   Joining& joining) const {
-    memory_.apply(group.terms[i], first_rule, left_out,
-                  [&](const TermNode& equal, std::optional<TermNodeId> kept, std::size_t rule) {
-                    if (const auto other = joining.find(equal))
-                      joining.join(i, *other, rule);
-                    else if (kept && table_.nodes()[*kept].id == group.known)
-                      joining.join(i, group.known_number(), rule);
-                  });
-  }
-
-  /// That two terms of a group are equal.
-  Candidate candidate_of(const Group& group, std::size_t i, std::size_t other) const {
-    CandidateBuilder builder(table_);
-    const std::uint32_t left = builder.add(group.terms[i], group.type);
-    const std::uint32_t right = other == group.known_number()
-                                    ? builder.add_class(group.known)
-                                    : builder.add(group.terms[other], group.type);
-    return with_first_names(table_, builder.take({left}, {right}));
-  }
-
-  /// Makes the rule of a candidate and adds it, if it is one.
-  void emit(Candidate candidate) {
-    const std::string description = describe(candidate);
-    if (failed_.contains(description)) return;
-    if (cache_.find(description) == nullptr)
-      cache_.add(description, make_rule(table_, candidate, "rule"));
-    const RuleCache::Made& made = *cache_.find(description);
-    GenerateReport& report = generated_.report;
-    if (!made) {
-      ++(made.error().refuted ? report.refuted : report.not_written);
-      if (report.examples.size() < most_examples)
-        report.examples.push_back({description, made.error().reason});
-      failed_.insert(description);
-      return;
-    }
-    const bool says_nothing = made->rule.left == made->rule.right;
-    if (!says_nothing) ++report.by_generality[static_cast<std::size_t>(made->generality)];
-    memory_.add(std::move(candidate), made->rule);
-    rules_.push_back(made->rule);
-    says_nothing_.push_back(says_nothing ? 1 : 0);
-  }
-
-  std::string describe(const Candidate& candidate) const {
-    std::vector<std::string> texts;
-    for (const CandidateTerm& term : candidate.terms) {
-      if (term.op == nothing) {
-        texts.push_back(set_.inputs[term.input].name);
-        continue;
-      }
-      std::string operands;
-      for (const std::uint32_t operand : term.operands)
-        if (operand != no_term) operands += (operands.empty() ? "" : ", ") + texts[operand];
-      const bool several = set_.operators[term.op].pattern.left.size() > 1;
-      texts.push_back(fmt::format("{}({}){}", set_.operators[term.op].name, operands,
-                                  several ? fmt::format("#{}", term.output) : ""));
-    }
-    std::string result;
-    for (std::size_t i = 0; i < candidate.left.size(); ++i)
-      result += fmt::format("{}{} = {}", i == 0 ? "" : " & ", texts[candidate.left[i]],
-                            texts[candidate.right[i]]);
-    return result;
+    return joiner_.join_all(std::move(groups));
   }
 
   std::size_t outputs_of(std::uint32_t op) const { return set_.operators[op].pattern.left.size(); }
@@ -431,7 +221,7 @@ class Generator {
   /// Drops rules with several outputs that others stand for.
   void drop_compositions() {
     std::stable_sort(compositions_.begin(), compositions_.end(), [&](const auto& a, const auto& b) {
-      return rules_[a.first].inputs.size() < rules_[b.first].inputs.size();
+      return book_.rules()[a.first].inputs.size() < book_.rules()[b.first].inputs.size();
     });
     for (const auto& [rule, composition] : compositions_)
       if (memory_.merges(composition.others, composition.outputs, rule)) memory_.drop(rule);
@@ -448,49 +238,39 @@ class Generator {
     return with_first_names(table_, builder.take(left, right));
   }
 
+  bool is_known(const Composition& composition) const {
+    return memory_.merges(composition.others, composition.outputs);
+  }
+
   Result<void> compose(const std::vector<Composition>& compositions) {
     memory_.prepare();
-    for (std::size_t begin = 0; begin < compositions.size(); begin += groups_at_once) {
-      const std::size_t end = std::min(compositions.size(), begin + groups_at_once);
-      std::vector<char> known(end - begin);
-      for_each_in_parallel(end - begin, [&](std::size_t n) {
-        const Composition& composition = compositions[begin + n];
-        known[n] = memory_.merges(composition.others, composition.outputs) ? 1 : 0;
-      });
-      std::vector<Candidate> candidates;
-      for (std::size_t i = begin; i < end; ++i) {
-        if (known[i - begin] != 0) continue;
-        Candidate candidate = candidate_of(compositions[i]);
-        known[i - begin] = saves_work(candidate) ? 0 : 1;
-        if (known[i - begin] == 0) candidates.push_back(std::move(candidate));
-      }
-      prepare_rules(std::move(candidates));
-      for (std::size_t i = begin; i < end; ++i) {
-        if (known[i - begin] != 0 ||
-            memory_.merges(compositions[i].others, compositions[i].outputs))
-          continue;
-        const std::size_t rule = memory_.size();
-        emit(candidate_of(compositions[i]));
-        if (memory_.size() > rule) compositions_.emplace_back(rule, compositions[i]);
-      }
-      LEMMA_RETURN_IF_ERROR(interrupt("composing outputs", end, compositions.size()));
-    }
-    return {};
+    const auto prepare = [&](std::size_t i) -> std::optional<Candidate> {
+      if (is_known(compositions[i])) return std::nullopt;
+      Candidate candidate = candidate_of(compositions[i]);
+      if (!saves_work(candidate)) return std::nullopt;
+      if (options_.threads > 1) (void)book_.make(candidate);
+      return candidate;
+    };
+    const auto commit = [&](std::size_t i, std::optional<Candidate> candidate) -> Result<void> {
+      if (candidate && !is_known(compositions[i]))
+        if (const auto rule = book_.add(std::move(*candidate)))
+          compositions_.emplace_back(*rule, compositions[i]);
+      if ((i + 1) % told_at_once != 0 && i + 1 < compositions.size()) return {};
+      return interrupt("composing outputs", i + 1, compositions.size());
+    };
+    return in_order(options_.threads, compositions.size(),
+                    static_cast<std::size_t>(options_.threads) * ahead_per_thread, prepare, commit);
   }
 
   const OperatorSet& set_;
   const GenerateOptions& options_;
   TermTable table_;
-  RuleMemory memory_;
-  std::vector<Substitution> rules_;  // in the order of the memory
-  std::vector<char> says_nothing_;   // by rule: operators of the set that stand for the same
-  std::vector<Group> groups_;        // in which rules were written
-  std::vector<Connection> connections_;
-  std::vector<std::pair<std::size_t, Composition>> compositions_;  // rule, and what it is about
-  RuleCache cache_;
-  tbb::task_arena arena_;
-  absl::flat_hash_set<std::string> failed_;  // candidates that are no rules
   Generated generated_;
+  RuleBook book_;
+  RuleMemory& memory_;
+  Joiner joiner_;
+  RangeFiles ranges_;
+  std::vector<std::pair<std::size_t, Composition>> compositions_;  // rule, and what it is about
 };
 
 }  // namespace

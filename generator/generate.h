@@ -24,8 +24,8 @@ struct GenerateOptions {
   /// Bytes of keys of the largest terms that are held at once. If there are more, they are divided by
   /// their keys, and terms are evaluated once for each part.
   std::size_t memory = 4'000'000'000;
-  /// For a journal of the candidates that were decided, from which a run that was interrupted goes
-  /// on. Empty: none.
+  /// For what is done so far, from which a run that was interrupted goes on: what candidates became,
+  /// groups of finished ranges of keys, groups that are joined. Empty: none.
   std::string work_directory;
   std::uint64_t seed = 1;
   const std::atomic<bool>* cancelled = nullptr;

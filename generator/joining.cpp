@@ -5,7 +5,9 @@
 namespace lemma::generator {
 
 Joining::Joining(const Group& group)
-    : parents_(group.terms.size() + 1), edges_(group.terms.size() + 1) {
+    : parts_(group.terms.size() + (group.known == nothing ? 0 : 1)),
+      parents_(group.terms.size() + 1),
+      edges_(group.terms.size() + 1) {
   std::iota(parents_.begin(), parents_.end(), std::size_t{0});
   for (std::size_t i = 0; i < group.terms.size(); ++i) numbers_[key(group.terms[i])] = i;
 }
@@ -22,6 +24,7 @@ std::size_t Joining::root(std::size_t i) const {
 void Joining::join(std::size_t a, std::size_t b, std::size_t rule) {
   if (are_joined(a, b)) return;
   parents_[root(a)] = root(b);
+  --parts_;
   edges_[a].emplace_back(b, rule);
   edges_[b].emplace_back(a, rule);
 }

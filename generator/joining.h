@@ -28,6 +28,8 @@ class Joining {
   explicit Joining(const Group& group);
 
   bool are_joined(std::size_t a, std::size_t b) const { return root(a) == root(b); }
+  /// Whether all are joined.
+  bool is_one() const { return parts_ == 1; }
   /// By a rule; nothing happens if they are already.
   void join(std::size_t a, std::size_t b, std::size_t rule);
   /// The rules that lead from one term to another.
@@ -40,6 +42,7 @@ class Joining {
   static Key key(const TermNode& node);
   std::size_t root(std::size_t i) const;
 
+  std::size_t parts_ = 0;
   std::vector<std::size_t> parents_;
   std::vector<std::vector<std::pair<std::size_t, std::size_t>>> edges_;  // other term, rule
   absl::flat_hash_map<Key, std::size_t> numbers_;

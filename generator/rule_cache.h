@@ -1,14 +1,17 @@
 #pragma once
 // What candidates became, remembered: in memory, and in a journal that a later run reads again. A
 // rule depends on its candidate alone, so that a run that was interrupted and one that was not have
-// the same result; only the work of the last second is lost.
+// the same result.
 
-#include <fstream>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
-#include <absl/container/flat_hash_map.h>
-
+#include "generator/line_journal.h"
 #include "generator/symbolic.h"
 
 namespace lemma::generator {
@@ -19,16 +22,19 @@ class RuleCache {
 
   /// Reads and continues the journal in a folder, which is made if there is none; a journal of other
   /// work (`key`) is begun anew.
-  Result<void> open(const std::string& directory, std::string_view key);
+  Result<void> open(const std::filesystem::path& directory, std::string_view key);
 
-  const Made* find(const std::string& candidate) const;
-  void add(const std::string& candidate, Made made);
+  /// What became of a candidate; if it is not known, `make` is called. Several threads may ask. If
+  /// another one is just making it: waits, or without `patient` returns null.
+  const Made* get(const std::string& candidate, const std::function<Made()>& make, bool patient);
   /// How many were read from the journal.
   std::size_t resumed() const { return resumed_; }
 
  private:
-  absl::flat_hash_map<std::string, Made> made_;
-  std::ofstream journal_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::unordered_map<std::string, std::optional<Made>> made_;  // nothing: in work
+  LineJournal journal_;
   std::size_t resumed_ = 0;
 };
 

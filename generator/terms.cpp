@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 
 #include "ir/interpreter/random.h"
 
@@ -170,13 +172,18 @@ std::optional<TermNodeId> TermTable::find(std::uint32_t op, std::uint32_t output
 
 // ---- Plans ------------------------------------------------------------------------------------
 
-Result<std::optional<Plan>> TermTable::make_plan(std::uint32_t op,
-                                                 std::array<std::uint32_t, most_operands> types) {
-  const Substitution& pattern = set_.operators[op].enumerated;
+/// A plan whose output types have no numbers yet.
+struct TermTable::PlanDraft {
+  Plan plan;
+  std::vector<std::vector<std::int64_t>> output_sizes;
+};
+
+Result<std::optional<TermTable::PlanDraft>> TermTable::draft_plan(const PlanKey& key) const {
+  const Substitution& pattern = set_.operators[key[0]].enumerated;
   RuleBindings bindings;
   std::vector<Shape> shapes;
   for (std::uint32_t i = 0; i < pattern.inputs.size(); ++i) {
-    const std::vector<std::int64_t>& sizes = types_[types[i]];
+    const std::vector<std::int64_t>& sizes = types_[key[1 + i]];
     shapes.emplace_back(sizes.begin(), sizes.end());
     if (!match_shape(pattern, i, shapes.back(), bindings)) return std::nullopt;
   }
@@ -189,44 +196,59 @@ Result<std::optional<Plan>> TermTable::make_plan(std::uint32_t op,
   }
   const auto outputs = instantiate(pattern, pattern.left, inputs, bindings, graph);
   if (!outputs) return std::nullopt;  // not well typed for these operands
-  Plan plan;
-  plan.op = op;
-  plan.operand_types = types;
+  PlanDraft draft;
+  draft.plan.op = key[0];
+  std::copy(key.begin() + 1, key.end(), draft.plan.operand_types.begin());
   for (std::size_t i = 0; i < outputs->size(); ++i) {
     const auto sizes = constant_sizes(*graph.type((*outputs)[i]).shape);
     if (!sizes) return std::nullopt;
     std::int64_t count = 1;
     for (const std::int64_t size : *sizes) count *= size;
     if (count < 1 || count > set_.largest_value) return std::nullopt;
-    plan.output_types.push_back(type_of(*sizes));
+    draft.output_sizes.push_back(*sizes);
     LEMMA_RETURN_IF_ERROR(graph.add_output(fmt::format("{}", i), (*outputs)[i]));
   }
   auto tape = make_tape(graph);
-  if (!tape) return with_context(set_.operators[op].name, std::move(tape.error()));
-  plan.tape = std::move(*tape);
-  return plan;
+  if (!tape) return with_context(set_.operators[key[0]].name, std::move(tape.error()));
+  draft.plan.tape = std::move(*tape);
+  return draft;
 }
 
-Result<std::vector<const Plan*>> TermTable::plans(
-    std::uint32_t op, std::span<const std::vector<std::uint32_t>> types) {
+std::vector<TermTable::PlanKey> TermTable::plan_keys(
+    std::uint32_t op, std::span<const std::vector<std::uint32_t>> types) const {
   const std::size_t arity = set_.operators[op].pattern.inputs.size();
-  std::array<std::uint32_t, most_operands> chosen = {nothing, nothing, nothing};
+  PlanKey key = {op, nothing, nothing, nothing};
   std::array<std::size_t, most_operands> at = {};
-  std::vector<const Plan*> result;
+  std::vector<PlanKey> result;
   for (std::size_t i = 0; i < arity; ++i)
     if (types[i].empty()) return result;
   while (true) {
-    for (std::size_t i = 0; i < arity; ++i) chosen[i] = types[i][at[i]];
-    const std::array<std::uint32_t, 4> key = {op, chosen[0], chosen[1], chosen[2]};
-    if (!plans_.contains(key)) {
-      LEMMA_ASSIGN_OR_RETURN(std::optional<Plan> plan, make_plan(op, chosen));
-      plans_[key] = plan ? std::make_unique<Plan>(std::move(*plan)) : nullptr;
-    }
-    if (const Plan* plan = plans_[key].get()) result.push_back(plan);
+    for (std::size_t i = 0; i < arity; ++i) key[1 + i] = types[i][at[i]];
+    result.push_back(key);
     std::size_t i = arity;
     while (i > 0 && ++at[i - 1] == types[i - 1].size()) at[--i] = 0;
     if (i == 0) return result;
   }
+}
+
+Result<void> TermTable::make_plans(const std::vector<PlanKey>& keys, int threads) {
+  std::vector<PlanKey> wanted;
+  for (const PlanKey& key : keys)
+    if (plans_.try_emplace(key, nullptr).second) wanted.push_back(key);
+  std::vector<Result<std::optional<PlanDraft>>> drafts(wanted.size(), std::nullopt);
+  tbb::task_arena arena(threads);
+  arena.execute([&] {
+    tbb::parallel_for(std::size_t{0}, wanted.size(),
+                      [&](std::size_t i) { drafts[i] = draft_plan(wanted[i]); });
+  });
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    LEMMA_ASSIGN_OR_RETURN(std::optional<PlanDraft> draft, std::move(drafts[i]));
+    if (!draft) continue;
+    for (const auto& sizes : draft->output_sizes)
+      draft->plan.output_types.push_back(type_of(sizes));
+    plans_[wanted[i]] = std::make_unique<Plan>(std::move(draft->plan));
+  }
+  return {};
 }
 
 }  // namespace lemma::generator

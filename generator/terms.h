@@ -91,9 +91,7 @@ struct EqualTerms {
   std::vector<TermNode> terms;  // not kept
 };
 
-struct Entry;   // levels.cpp
-struct Piece;   // applications.h
-class Packing;  // levels.cpp
+class RangeFiles;  // range_file.h
 
 /// Whether values are equal up to rounding.
 bool equal_values(const double* a, const double* b, std::size_t count);
@@ -119,10 +117,10 @@ class TermTable {
 
   /// Adds all terms of this cost; the next one after those added.
   Result<void> add_level(std::size_t cost, const Options& options);
-  /// Evaluates the terms of this cost without keeping them, and calls `visit` for each group of
-  /// equal ones, in order of their smallest term.
-  Result<void> visit_largest(std::size_t cost, const Options& options,
-                             const std::function<void(EqualTerms)>& visit);
+  /// Evaluates the terms of this cost without keeping them: the groups of equal ones, in order of
+  /// their smallest term (generator/largest.h). Ranges of keys that are finished are kept in files.
+  Result<std::vector<EqualTerms>> largest(std::size_t cost, const Options& options,
+                                          const RangeFiles& files);
 
   template <typename Visit>
   void for_each_plan(const Visit& visit) const {
@@ -152,12 +150,19 @@ class TermTable {
                                  std::array<ClassId, most_operands> operands) const;
   /// Whether the operator is commutative: operands are then in ascending order.
   std::array<ClassId, most_operands> normalized(std::uint32_t op, Operands operands) const;
-  /// The plans for all combinations of the given types, by operand, to which the operator applies.
-  Result<std::vector<const Plan*>> plans(std::uint32_t op,
-                                         std::span<const std::vector<std::uint32_t>> types);
+  /// An operator and the types of its operands.
+  using PlanKey = std::array<std::uint32_t, 1 + most_operands>;
+  /// All combinations of the given types, by operand.
+  std::vector<PlanKey> plan_keys(std::uint32_t op,
+                                 std::span<const std::vector<std::uint32_t>> types) const;
+  /// Makes the plans that are not there yet, on several threads. Types are numbered in the order of
+  /// the keys.
+  Result<void> make_plans(const std::vector<PlanKey>& keys, int threads);
+  /// A plan that was made; null if the operator does not apply to these types.
+  const Plan* plan(const PlanKey& key) const { return plans_.at(key).get(); }
 
  private:
-  friend class GroupFinder;
+  friend class LargestTerms;
   friend class LevelBuilder;
   struct Key {
     std::uint64_t bucket = 0;
@@ -167,15 +172,11 @@ class TermTable {
   void number_inputs();
   void add_inputs(std::uint64_t seed);
   std::uint32_t type_of(const std::vector<std::int64_t>& sizes);
-  Result<std::optional<Plan>> make_plan(std::uint32_t op,
-                                        std::array<std::uint32_t, most_operands> types);
+  struct PlanDraft;
+  Result<std::optional<PlanDraft>> draft_plan(const PlanKey& key) const;
   ClassId find_equal(const Key& key, std::uint32_t type, const double* values) const;
   ClassId insert(TermNode node, std::uint32_t type, const Key& key, const double* values);
   Key key_of(std::uint32_t type, double functional) const;
-  Result<std::vector<Entry>> collect_entries(const std::vector<Piece>& pieces,
-                                             const Packing& packing, const Options& options,
-                                             std::uint64_t part, std::uint64_t parts,
-                                             std::size_t cost);
   const double* values(ClassId id) const { return values_.data() + offsets_[id]; }
   std::size_t size_of(std::uint32_t type) const { return sizes_[type]; }
 
@@ -191,7 +192,7 @@ class TermTable {
   absl::flat_hash_map<std::uint64_t, ClassId> buckets_;
   absl::flat_hash_map<std::array<std::uint32_t, 5>, TermNodeId> interned_;
   absl::flat_hash_map<std::array<std::uint32_t, 4>, std::uint32_t> applications_;
-  absl::flat_hash_map<std::array<std::uint32_t, 4>, std::unique_ptr<Plan>> plans_;
+  absl::flat_hash_map<PlanKey, std::unique_ptr<Plan>> plans_;
   std::vector<unsigned> input_bits_;                       // by input
   std::vector<std::pair<unsigned, std::uint64_t>> alike_;  // bits of inputs of one shape
   std::vector<double> weights_;                            // of the functional, by element

@@ -207,6 +207,7 @@ Result<std::vector<AttributeValue>> values_of(const RuleParameter& parameter,
     case Range::real:
       for (const double value : real_samples) values.emplace_back(value);
       break;
+    case Range::type: values.emplace_back(DataType::f32); break;
     case Range::strings:
       for (const std::string& value : parameter.strings) values.emplace_back(value);
       break;
@@ -332,6 +333,21 @@ SomeCases cases_with_groups(const Substitution& rule,
 
 }  // namespace
 
+Result<Graph> side_as_graph(const Substitution& rule, std::span<const TermId> roots,
+                            std::span<const TensorType> inputs, const RuleBindings& bindings) {
+  Graph graph;
+  std::vector<ValueId> values;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    LEMMA_ASSIGN_OR_RETURN(const ValueId value, graph.add_input(rule.inputs[i].name, inputs[i]));
+    values.push_back(value);
+  }
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                         instantiate(rule, roots, values, bindings, graph));
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    LEMMA_RETURN_IF_ERROR(graph.add_output(fmt::format("y{}", i), outputs[i]));
+  return graph;
+}
+
 std::vector<std::string> dimension_variables(const Substitution& rule) {
   const auto is_named = [](const auto& list, const std::string& name) {
     return std::any_of(list.begin(), list.end(), [&name](const auto& x) { return x.name == name; });
@@ -384,7 +400,8 @@ std::string describe(const Substitution& rule, const RuleBindings& bindings) {
                           text(bindings.groups.at(group.name)));
   for (const RuleParameter& parameter : rule.parameters)
     if (parameter.range != RuleParameter::Range::dimensions &&
-        parameter.range != RuleParameter::Range::dimension)
+        parameter.range != RuleParameter::Range::dimension &&
+        parameter.range != RuleParameter::Range::type)
       result += fmt::format("{}{}={}", result.empty() ? "" : ", ", parameter.name,
                             text(bindings.parameters.at(parameter.name)));
   return result;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,10 @@ std::string describe(const Substitution& rule, const RuleBindings& bindings);
 /// The types of the inputs; those without a written type have the type `real`.
 Result<std::vector<TensorType>> input_types(const Substitution& rule, const RuleBindings& bindings,
                                             DataType real = DataType::f32);
+/// One side, `rule.left` or `rule.right`, as a graph: its inputs are those of the rule, with the given
+/// types; its outputs are named y0, y1, ....
+Result<Graph> side_as_graph(const Substitution& rule, std::span<const TermId> roots,
+                            std::span<const TensorType> inputs, const RuleBindings& bindings);
 /// Names of dimension variables that stand in declared shapes, other than groups and parameters.
 std::vector<std::string> dimension_variables(const Substitution& rule);
 

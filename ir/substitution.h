@@ -27,6 +27,8 @@
 //   param i : integer[EXPR, EXPR)     integers in a range, any one dimension, real number,
 //   param g : dimension               or string among those listed (string["linear", "cubic"]).
 //   param r : real
+//   param t : type                  the real type that inputs without a TYPE share, so that numbers
+//                                   may be of it: ConstantOfShape{data_type=t, shape=[], value=2.0}()
 //   where CONDITION, ...            comparisons (== != < <=) of dimension expressions, or named
 //                                   predicates (see attribute_functions())
 //   let NAME = TERM
@@ -89,7 +91,7 @@ struct RuleGroup {
 };
 
 struct RuleParameter {
-  enum class Range { dimensions, permutation, integer, dimension, real, strings };
+  enum class Range { dimensions, permutation, integer, dimension, real, type, strings };
   std::string name;
   Range range = Range::dimensions;
   std::vector<RuleExpression> bounds;  // length; or first and past-the-last integer
@@ -178,6 +180,8 @@ bool match_shape(const Substitution& rule, std::uint32_t input, const Shape& sha
 /// What cannot be decided yet is left out: attributes_agree asks again once all is bound.
 bool match_attributes(const RuleTerm& term, const Attributes& attributes,
                       std::span<const TensorType> input_types, RuleBindings& bindings);
+/// Gives `type` parameters their value, the type that inputs share; nothing if that is undefined.
+void bind_real_type(const Substitution& rule, DataType shared, RuleBindings& bindings);
 /// Compares the declared shape expressions of all inputs again, now that all is bound.
 bool shapes_agree(const Substitution& rule, const std::vector<Shape>& input_shapes,
                   const RuleBindings& bindings);

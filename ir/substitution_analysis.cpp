@@ -132,6 +132,7 @@ class BindingAnalysis {
   void visit(const RuleTerm& term) {
     if (term.is_input) {
       list(rule_.inputs[term.input].shape);
+      if (rule_.inputs[term.input].data_type == DataType::undefined) bind_types();
       return;
     }
     for (const auto& [name, expression] : term.attributes) {
@@ -140,6 +141,11 @@ class BindingAnalysis {
       else
         solve(expression);
     }
+  }
+
+  void bind_types() {
+    for (const RuleParameter& parameter : rule_.parameters)
+      if (parameter.range == RuleParameter::Range::type) known_.insert(parameter.name);
   }
 
   void list(const std::vector<RuleExpression>& elements) {

@@ -2,6 +2,7 @@
 // What the files that implement ir/substitution.h share.
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -27,6 +28,11 @@ std::vector<TermId> reachable_terms(const Substitution& substitution,
 /// Checks what can be said about a rule by itself: variables are known and bound by the left side
 /// (by both sides for `=`), everything declared is used. The error is without file and line.
 Result<void> check_substitution(const Substitution& substitution);
+
+/// The value of an expression as it comes, of no particular kind. Nothing if a variable in it has no
+/// value, or it cannot be computed: matching asks this so often that messages would cost more than it.
+std::optional<AttributeValue> value_of(const RuleExpression& expression,
+                                       const RuleBindings& bindings);
 
 const AttributeSpecification* find_attribute(const OperatorRecord& record, std::string_view name);
 

@@ -105,6 +105,24 @@ Value evaluate(const RuleExpression& e, const RuleBindings& bindings) {
 
 }  // namespace
 
+namespace detail {
+
+std::optional<AttributeValue> value_of(const RuleExpression& expression,
+                                       const RuleBindings& bindings) {
+  bool known = true;
+  for_each_expression(expression, [&](const RuleExpression& e) {
+    if (e.kind == RuleExpression::Kind::variable)
+      known = known && (bindings.parameters.contains(e.name) ||
+                        bindings.dimensions.contains(e.name) || bindings.groups.contains(e.name));
+  });
+  if (!known) return std::nullopt;
+  auto value = evaluate(expression, bindings);
+  if (!value) return std::nullopt;
+  return std::move(*value);
+}
+
+}  // namespace detail
+
 Result<Dimension> evaluate_dimension(const RuleExpression& expression,
                                      const RuleBindings& bindings) {
   LEMMA_ASSIGN_OR_RETURN(const AttributeValue value, evaluate(expression, bindings));
@@ -226,6 +244,10 @@ bool in_range(const RuleParameter& parameter, const RuleBindings& bindings) {
     case Range::real: {
       const auto real = to_real(*value);
       return real && std::isfinite(*real);
+    }
+    case Range::type: {
+      const auto* type = std::get_if<DataType>(&*value);
+      return type != nullptr && is_real(*type);
     }
     case Range::strings: {
       const auto* string = std::get_if<std::string>(&*value);

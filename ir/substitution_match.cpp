@@ -67,10 +67,15 @@ class Solver {
   static constexpr std::size_t too_open = static_cast<std::size_t>(-1);
 
   std::optional<AttributeValue> evaluate_any(const RuleExpression& e) const {
+    const std::optional<AttributeValue> value = detail::value_of(e, bindings_);
+    if (!value) return std::nullopt;
     for (const AttributeKind kind :
          {AttributeKind::dimension, AttributeKind::real, AttributeKind::dimensions,
-          AttributeKind::reals, AttributeKind::string, AttributeKind::data_type})
-      if (auto value = evaluate_attribute(e, kind, bindings_)) return std::move(*value);
+          AttributeKind::reals, AttributeKind::string, AttributeKind::data_type}) {
+      if (value->index() == static_cast<std::size_t>(kind) && kind != AttributeKind::dimension)
+        return value;
+      if (auto converted = to_kind(*value, kind)) return converted;
+    }
     return std::nullopt;
   }
 
@@ -249,6 +254,12 @@ bool match_attributes(const RuleTerm& term, const Attributes& attributes,
   return written == term.attributes.size();
 }
 
+void bind_real_type(const Substitution& rule, DataType shared, RuleBindings& bindings) {
+  if (shared == DataType::undefined) return;
+  for (const RuleParameter& parameter : rule.parameters)
+    if (parameter.range == RuleParameter::Range::type) bindings.parameters[parameter.name] = shared;
+}
+
 bool shapes_agree(const Substitution& rule, const std::vector<Shape>& input_shapes,
                   const RuleBindings& bindings) {
   for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
@@ -274,8 +285,9 @@ bool attributes_agree(const RuleTerm& term, const Attributes& attributes,
 
 namespace {
 
-/// Inputs without a written type share one real type.
-bool data_types_agree(const Substitution& rule, std::span<const TensorType* const> types) {
+/// Inputs without a written type share one real type, which is the value of `type` parameters.
+bool data_types_agree(const Substitution& rule, std::span<const TensorType* const> types,
+                      RuleBindings& bindings) {
   DataType shared = DataType::undefined;
   for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
     if (types[i] == nullptr) continue;
@@ -287,6 +299,7 @@ bool data_types_agree(const Substitution& rule, std::span<const TensorType* cons
     if (shared == DataType::undefined) shared = type;
     if (!is_real(type) || type != shared) return false;
   }
+  bind_real_type(rule, shared, bindings);
   return true;
 }
 
@@ -336,7 +349,7 @@ bool bind_variables(const Substitution& rule, std::span<const TensorType* const>
     if (type == nullptr || !type->is_known()) return false;
     shapes.push_back(*type->shape);
   }
-  if (!data_types_agree(rule, input_types)) return false;
+  if (!data_types_agree(rule, input_types, bindings)) return false;
   for (RuleBindings before; true;) {
     before = bindings;
     for (std::uint32_t i = 0; i < shapes.size(); ++i)

@@ -172,8 +172,10 @@ class RuleParser : private detail::ExpressionParser {
   Result<void> parameter_range(const std::string& range, RuleParameter& parameter) {
     using Range = RuleParameter::Range;
     std::size_t bounds = 0;
-    if (range == "dimension" || range == "real") {
-      parameter.range = range == "real" ? Range::real : Range::dimension;
+    if (range == "dimension" || range == "real" || range == "type") {
+      parameter.range = range == "real"   ? Range::real
+                        : range == "type" ? Range::type
+                                          : Range::dimension;
       return {};
     }
     LEMMA_RETURN_IF_ERROR(expect("["));

@@ -75,6 +75,7 @@ std::string text_of(const RuleParameter& parameter) {
                          text_of(parameter.bounds[1]));
     case Range::dimension: return "dimension";
     case Range::real: return "real";
+    case Range::type: return "type";
     case Range::strings: break;
   }
   std::string list;

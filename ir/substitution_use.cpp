@@ -25,6 +25,7 @@ AttributeKind kind_of(const RuleParameter& parameter) {
     case RuleParameter::Range::integer: return AttributeKind::integer;
     case RuleParameter::Range::dimension: return AttributeKind::dimension;
     case RuleParameter::Range::real: return AttributeKind::real;
+    case RuleParameter::Range::type: return AttributeKind::data_type;
     case RuleParameter::Range::strings: break;
   }
   return AttributeKind::string;
@@ -79,6 +80,10 @@ Result<void> check_guards(const Graph& graph, const SubstitutionUse& use) {
                                    name(type.data_type), rule.inputs[i].name));
     shapes.push_back(*type.shape);
   }
+  for (const RuleParameter& parameter : rule.parameters)
+    if (parameter.range == RuleParameter::Range::type && shared != DataType::undefined &&
+        use.bindings.parameters.at(parameter.name) != AttributeValue(shared))
+      return bad_input(fmt::format("'{}' is not the type of the inputs", parameter.name));
   for (const auto& [name, value] : use.bindings.dimensions)
     if (!is_size(rule, name, value))
       return bad_input(fmt::format("'{}' = {} may be negative", name, value.text()));

@@ -11,6 +11,7 @@
 #include "search/explanation.h"
 #include "search/part_pass.h"
 #include "search/rule_subset.h"
+#include "egraph/rule_use.h"
 
 namespace lemma {
 
@@ -52,7 +53,11 @@ class Search {
     relevant_ = relevant_rules(graph_, rules);
     all_.rules = relevant_;
     result_.rules_considered = all_.rules.size();
-    LEMMA_ASSIGN_OR_RETURN(all_.compiled, compile_rules(all_.rules));
+    LEMMA_ASSIGN_OR_RETURN(CompiledUses uses, compile_uses(all_.rules));
+    saving_.rules = all_.rules;
+    for (std::size_t i = 0; i < uses.rules.size(); ++i)
+      if (uses.saves[i]) saving_.compiled.push_back(uses.rules[i]);
+    all_.compiled = std::move(uses.rules);
     best_ = original();
     result_.strategy = options_.strategy;
     // Whatever ends a stage, the best so far stays what it is.
@@ -112,13 +117,10 @@ class Search {
   Result<void> saturate_whole() {
     LEMMA_RETURN_IF_ERROR(saturate_from(best_, all_));
     if (fitted_ || deadline_.passed()) return {};
-    // Where a limit is met, what comes first decides. Rules with several outputs make most nodes,
-    // so in a second attempt the others begin.
-    RuleSet single{all_.rules, {}};
-    for (const CompiledRule& rule : all_.compiled)
-      if (rule.left_variables.size() == 1) single.compiled.push_back(rule);
+    // Where a limit is met, what comes first decides. In a second attempt rules begin that save
+    // something themselves, without those that only lead to others.
     Candidate second = original();
-    LEMMA_RETURN_IF_ERROR(saturate_from(second, single));
+    LEMMA_RETURN_IF_ERROR(saturate_from(second, saving_));
     LEMMA_RETURN_IF_ERROR(saturate_from(second, all_));
     fitted_ = false;
     if (second.cost < (1 - 1e-9) * best_.cost) best_ = std::move(second);
@@ -275,6 +277,7 @@ class Search {
   Deadline deadline_;
   std::vector<Substitution> relevant_;
   RuleSet all_;
+  RuleSet saving_;  // of them those that save something themselves
   Candidate best_;
   bool fitted_ = false;  // the last e-graph within its limits
   double scale_ = 1;     // of limits

@@ -6,7 +6,7 @@ from second_checker.sizes import (
     add, at_least, demand, number, ONE, Refused, Size, subtract, symbol, ZERO)
 from second_checker.values import (
     as_integer, as_list, bound_value, changed, conditions_hold, evaluate, holds, in_range,
-    integers)
+    integers, with_real_type)
 from second_checker.operators import (
     attribute_value, Conditions, OPERATORS, OPTIONAL, REAL_TYPES, REQUIRED)
 
@@ -116,7 +116,8 @@ class Case:
     """Both sides of a rule over symbols, and the terms that steps make."""
 
     def __init__(self, rule, values, real_type):
-        self.rule, self.values, self.terms = rule, values, Terms()
+        self.rule, self.terms = rule, Terms()
+        self.values = values = with_real_type(rule, values, real_type)
         self.inputs = [self.terms.input(i, kind, shape)
                        for i, (kind, shape) in enumerate(input_types(rule, values, real_type))]
         self.left = self.terms.build(rule, rule.left, self.inputs, values)
@@ -143,6 +144,7 @@ class Case:
                   else self.terms.build(self.rule, [one[1]], self.inputs, self.values)[0]
                   for one in step.inputs]
         values = {name: bound_value(axiom, name, e, self.values) for name, e in step.variables}
+        values = with_real_type(axiom, values, self.terms.type(found)[0])
         self.check_guards(axiom, inputs, values)
         left = self.terms.build(axiom, axiom.left, inputs, values)
         right = self.terms.build(axiom, axiom.right, inputs, values)
@@ -163,6 +165,8 @@ class Case:
                 shared = shared or kind
             demand(kind == written if written else kind in REAL_TYPES and kind == shared,
                    f"'{name}' is of type {kind}")
+        demand(shared is None or with_real_type(axiom, values, shared) == values,
+               "a number is not of the type of the inputs")
         alone = {e[1] for _, _, shape, _ in axiom.inputs for e in shape if e[0] == "variable"}
         for name in axiom.dimension_names():
             demand(name in alone or at_least(values[name], ZERO), f"'{name}' may be negative")
@@ -194,6 +198,8 @@ def parameter_values(rule, name, values):
         return REALS
     if kind == "dimension":
         return [symbol(name)]
+    if kind == "type":
+        return [("type", REAL_TYPES[0])]
     limits = [as_integer(evaluate(one, values)) for one in bounds]
     if kind == "dimensions":
         return [symbols(name, limits[0])]
@@ -252,6 +258,7 @@ def is_well_typed(rule, values, real_type="f32"):
     """Whether the left side is."""
     try:
         terms = Terms()
+        values = with_real_type(rule, values, real_type)
         inputs = [terms.input(i, kind, shape)
                   for i, (kind, shape) in enumerate(input_types(rule, values, real_type))]
         terms.build(rule, rule.left, inputs, values)
@@ -347,7 +354,7 @@ def cases_of(rule):
 def case_key(rule, values):
     """What tells a case from others: groups, and parameters that are no symbols."""
     shown = [name for name, (kind, _) in rule.parameters.items()
-             if kind not in ("dimensions", "dimension")]
+             if kind not in ("dimensions", "dimension", "type")]
     return tuple((name, repr(values[name]) if isinstance(values[name], float) else values[name])
                  for name in [*rule.groups, *shown])
 

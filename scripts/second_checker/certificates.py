@@ -184,7 +184,7 @@ def parse_case(rule, line):
     demand(found, f"'case{line}' is not readable")
     key = []
     shown = [name for name, (kind, _) in rule.parameters.items()
-             if kind not in ("dimensions", "dimension")]
+             if kind not in ("dimensions", "dimension", "type")]
     names = [*rule.groups, *shown]
     for name, value in values_for(split_items((found.group(1) or " ")[1:]), names):
         kind = rule.parameters.get(name, ("group",))[0]

@@ -264,7 +264,7 @@ class Rule:
         elif kind == "integer":
             p.expect("[")
             bounds = p.expressions(")")
-        wanted = {"dimensions": 1, "permutation": 1, "integer": 2, "dimension": 0, "real": 0,
+        wanted = {"dimensions": 1, "permutation": 1, "integer": 2, "dimension": 0, "real": 0, "type": 0,
                   "string": len(bounds)}
         demand(wanted.get(kind) == len(bounds), f"'{kind}' is no range")
         demand(name not in self.parameters and name not in self.groups, f"'{name}' is taken")

@@ -6,9 +6,8 @@ from second_checker.sizes import (
     add, at_least, demand, extremum, floor_quotient, multiply, number, ONE, subtract, total,
     ZERO)
 from second_checker.values import (
-    as_integer, as_integers, as_list, as_real, as_size, changed, FUNCTIONS, insert_axes)
+    as_integer, as_integers, as_list, as_real, as_size, changed, FUNCTIONS, insert_axes, REAL_TYPES)
 
-REAL_TYPES = ("f32", "f64", "f16", "bf16")
 INTEGER_TYPES = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 DATA_TYPES = REAL_TYPES + INTEGER_TYPES + ("bool",)
 

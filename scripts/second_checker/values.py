@@ -9,6 +9,8 @@ from second_checker.sizes import (
     add, at_least, demand, exact_quotient, extremum, floor_quotient, multiply, number, ONE,
     Refused, Size, subtract, total, ZERO)
 
+REAL_TYPES = ("f32", "f64", "f16", "bf16")
+
 
 def as_integer(value):
     demand(isinstance(value, Size) and value.is_constant(), "an integer is wanted")
@@ -254,6 +256,9 @@ def bound_value(rule, name, expression, values):
     if kind == "string":
         demand(isinstance(value, str), "a string is wanted")
         return value
+    if kind == "type":
+        demand(isinstance(value, tuple) and value[0] == "type", "a data type is wanted")
+        return value
     return as_list(value) if kind == "dimensions" else as_size(value)
 
 
@@ -264,6 +269,8 @@ def in_range(rule, name, values):
         return value in bounds
     if kind == "real":
         return math.isfinite(value)
+    if kind == "type":
+        return value[1] in REAL_TYPES
     limits = [as_size(evaluate(one, values)) for one in bounds]
     if kind == "dimension":
         return at_least(value, ZERO)
@@ -274,6 +281,12 @@ def in_range(rule, name, values):
     if kind == "dimensions":
         return all(at_least(one, ZERO) for one in value)
     return sorted(as_integers(value)) == list(range(len(value)))
+
+
+def with_real_type(rule, values, shared):
+    """Parameters of the range `type` stand for the real type that inputs share."""
+    types = {name: ("type", shared) for name, (kind, _) in rule.parameters.items() if kind == "type"}
+    return {**values, **types} if shared else values
 
 
 def conditions_hold(rule, values):

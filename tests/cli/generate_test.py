@@ -19,6 +19,39 @@ def generate(*arguments):
                           capture_output=True, text=True, check=False)
 
 
+MATRICES = """
+set matrices
+input x y : [2, 3]
+input a b : [3, 3]
+limit elements 36
+
+operator matmul
+  u : [m, k]
+  v : [k, n]
+  MatMul(u, v)
+
+operator add
+  u : [S..]
+  v : [S..]
+  Add(u, v)
+
+operator relu
+  u : [S..]
+  Relu(u)
+
+operator join
+  u : [m, n]
+  v : [m, p]
+  Concat{axis=1}(u, v)
+
+operator divide
+  u : [m, n + p]
+  where n == p
+  let both = Split{axis=1, split=[n, p]}(u)
+  both#0 & both#1
+"""
+
+
 class GenerateTest(unittest.TestCase):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
@@ -69,6 +102,55 @@ class GenerateTest(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(out.read_bytes(), whole.read_bytes())
         self.assertGreater(killed, 3)
+
+    def test_kills_at_four_operators_lose_no_finished_work(self):
+        """One run, killed 20 times and gone on with; at times its files are damaged."""
+        matrices = self.folder / "matrices.set"
+        matrices.write_text(MATRICES)
+        whole, out, work = (self.folder / name for name in ("whole.rules", "out.rules", "work"))
+        # A small --memory makes several ranges of keys.
+        command = ["--set", matrices, "--max-ops", 4, "--memory", 200_000]
+        begin = time.monotonic()
+        self.assertEqual(generate(*command, "-o", whole).returncode, 0)
+        seconds = time.monotonic() - begin
+        choose = random.Random(4)
+        killed = finished = ranges = joined = 0
+        while killed < 20:
+            threads = choose.choice((1, 2))
+            process = subprocess.Popen(
+                [LEMMA, "rules", "generate", *map(str, command), "--work", str(work), "-o",
+                 str(out), "--threads", str(threads)],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                process.wait(timeout=choose.uniform(0, seconds))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+            if process.wait() == 0:
+                finished += 1
+                self.assertEqual(out.read_bytes(), whole.read_bytes())
+                for file in work.iterdir():
+                    file.unlink()
+                continue
+            killed += 1
+            files = sorted(work.glob("*")) if work.exists() else []
+            ranges = max(ranges, sum(file.suffix == ".groups" for file in files))
+            for file in files:
+                if file.name == "joined.journal":
+                    joined = max(joined, len(file.read_text().splitlines()) - 1)
+                contents = bytearray(file.read_bytes())
+                if not contents or choose.random() > 0.2:
+                    continue
+                at = choose.randrange(len(contents))
+                if choose.random() < 0.5:
+                    file.write_bytes(contents[:at])
+                else:
+                    contents[at] ^= 1
+                    file.write_bytes(contents)
+        result = generate(*command, "--work", work, "-o", out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(out.read_bytes(), whole.read_bytes())
+        self.assertGreater(ranges, 3, "no range of keys was finished before a kill")
+        self.assertGreater(joined, 2, "no groups were joined before a kill")
 
 
 if __name__ == "__main__":

@@ -121,6 +121,37 @@ def check_interruption(lemma, scratch):
     assert not output.exists()
 
 
+def check_killed_enumeration(lemma, scratch):
+    """The enumeration is a step of its own, in a process of its own: it goes on as well."""
+    def build(name):
+        return [lemma, "rules", "build", "--set", "small", "--max-ops", "4", "--threads", "2", "--json",
+                "-o", str(scratch / name), "--work", str(scratch / f"{name}.work")]
+
+    done = subprocess.run(build("set"), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    kept = scratch / "set_killed.work" / "small.4.enumeration"
+    hits = 0
+    chance = random.Random(7)
+    for _ in range(200):
+        job = subprocess.Popen(build("set_killed"), stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+        while job.poll() is None and not (kept / "joined.journal").exists():
+            time.sleep(0.005)
+        time.sleep(chance.uniform(0.0, 0.1))
+        job.send_signal(signal.SIGKILL)
+        job.wait()
+        hits += kept.exists() and any(kept.glob("*.groups"))
+        if hits == 3:
+            break
+        if (kept.parent / "small.4.json").exists():  # too late: from the beginning
+            shutil.rmtree(kept.parent)
+    assert hits == 3, hits
+    done = subprocess.run(build("set_killed"), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert contents(scratch / "set_killed") == contents(scratch / "set"), "other bytes after kills"
+    assert not kept.exists(), "what the enumeration kept is left behind"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--lemma", required=True)
@@ -139,6 +170,7 @@ def main():
         check_interruption(lemma, scratch)
         check_kills(lemma, scratch, expected, seconds)
         check_damaged_journal(lemma, scratch, expected)
+        check_killed_enumeration(lemma, scratch)
     print(f"identical bytes after 20 kills of a job of {seconds:.1f} s")
     return 0
 

@@ -1,6 +1,7 @@
 #include "generator/generate.h"
 
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "generator/terms.h"
@@ -264,6 +265,31 @@ TEST(Generate, GoesOnFromAnyPlaceWhereItWasInterrupted) {
     EXPECT_EQ(testing::texts_of(*resumed), testing::texts_of(whole)) << i;
     EXPECT_EQ(resumed->report.refuted, whole.report.refuted);
     EXPECT_EQ(resumed->report.by_generality, whole.report.by_generality);
+  }
+  // So are the journal of joined groups and the file of a range, torn or with a wrong bit.
+  for (const char* name : {"joined.journal", "range_1_of_1.groups"}) {
+    const std::filesystem::path file = directory / name;
+    for (std::uint64_t i = 0; i < 10; ++i) {
+      const auto length = std::filesystem::file_size(file);
+      ASSERT_GT(length, 100U) << name;
+      const std::uint64_t at = interpreter::random_word(5, 0, i) % length;
+      if (i % 2 == 0) {
+        std::filesystem::resize_file(file, at);
+      } else {
+        std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+        stream.seekg(static_cast<std::streamoff>(at));
+        const int byte = stream.get();
+        stream.seekp(static_cast<std::streamoff>(at));
+        stream.put(static_cast<char>(byte ^ 4));
+      }
+      options.threads = 1 + static_cast<int>(i % 3);
+      const auto resumed = generate(set, options);
+      ASSERT_TRUE(resumed) << resumed.error().message;
+      EXPECT_EQ(testing::texts_of(*resumed), testing::texts_of(whole)) << name << " " << i;
+      EXPECT_EQ(resumed->report.groups, whole.report.groups);
+      EXPECT_EQ(resumed->report.terms.evaluated, whole.report.terms.evaluated);
+      EXPECT_EQ(resumed->report.refuted, whole.report.refuted);
+    }
   }
   // A journal of another set is not used.
   const OperatorSet other = testing::shipped_set("small");

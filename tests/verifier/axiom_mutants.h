@@ -5,6 +5,7 @@
 #include <cctype>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/substitution.h"
@@ -28,6 +29,15 @@ inline std::vector<Token> tokens_of(const std::string& text, std::size_t from) {
     i = std::max(end, i + 1);
   }
   return result;
+}
+
+/// A number that says yes or no: all but 0 mean the same, so another of them is no mutant.
+inline bool is_flag(const std::string& text, const Token& token) {
+  for (const std::string_view name : {"keepdims=", "count_include_pad="})
+    if (token.begin >= name.size() &&
+        text.compare(token.begin - name.size(), name.size(), name) == 0)
+      return true;
+  return false;
 }
 
 /// Texts of mutants; most still parse.
@@ -63,7 +73,9 @@ inline std::vector<std::string> mutant_texts(const Substitution& axiom) {
     for (const auto* set : {&names, &sizes})
       if (set->contains(token.text))
         for (const std::string& other : *set) replace(token, other);
-    if (token.is_number() && token.text.size() < 4) {
+    if (is_flag(text, token)) {
+      replace(token, token.text == "0" ? "1" : "0");
+    } else if (token.is_number() && token.text.size() < 4) {
       replace(token, std::to_string(std::stoi(token.text) + 1));
       if (token.text != "0") replace(token, std::to_string(std::stoi(token.text) - 1));
     }

@@ -52,6 +52,52 @@ TEST(WrongRules, DoNotFollowFromTheAxioms) {
   }
 }
 
+/// What is claimed is claimed for every real type: a number must be of the type of the inputs.
+TEST(Numbers, AreOfTheTypeOfTheInputs) {
+  const auto doubled = [](const std::string& parameter, const std::string& type) {
+    return parse("rule doubled\n  x : [A..]\n  group A : 0..3\n" + parameter +
+                 "  Add(x, x) => Mul(x, ConstantOfShape{" + type + "shape=[], value=2.0}())\n")[0];
+  };
+  const Verdict verdict = prove(doubled("  param t : type\n", "data_type=t, "), shipped_axioms());
+  ASSERT_TRUE(is_proved(verdict)) << text(verdict);
+  EXPECT_FALSE(std::get<Proved>(verdict).certificate.empty());
+  for (const std::string type : {"", "data_type=f64, "})
+    EXPECT_FALSE(is_proved(prove(doubled("", type), shipped_axioms()))) << type;
+  // Numbers of two types, of which one only is that of the inputs.
+  const auto mixed = parse(
+      "rule mixed\n  x : [n]\n  param t : type\n"
+      "  Sub(x, x) & x => ConstantOfShape{data_type=f32, shape=[n], value=0.0}() &"
+      " Mul(x, ConstantOfShape{data_type=t, shape=[], value=1.0}())\n");
+  EXPECT_FALSE(is_proved(prove(mixed[0], shipped_axioms())));
+}
+
+/// The shared type is known without it, and a number of another type is another number.
+TEST(Numbers, BindTheTypeOfTheInputs) {
+  const Substitution rule = parse(
+      "rule r\n  x : [n]\n  param t : type\n"
+      "  Mul(x, ConstantOfShape{data_type=t, shape=[], value=1.0}()) => x\n")[0];
+  const auto binds = [&rule](DataType input, DataType number) {
+    const std::vector<TensorType> types = {{input, Shape{Dimension::symbol("n")}},
+                                           {number, Shape{}}};
+    const std::vector<const TensorType*> inputs = {types.data()};
+    const Attributes none, constant = {{"data_type", number}, {"shape", Shape{}}, {"value", 1.0}};
+    std::vector<MatchedNode> nodes;
+    for (std::uint32_t i = 0; i < rule.terms.size(); ++i) {
+      if (rule.terms[i].is_input) continue;
+      const bool multiplies = record(rule.terms[i].op).name == "Mul";
+      nodes.push_back({TermId{i}, multiplies ? &none : &constant,
+                       multiplies ? types : std::vector<TensorType>{}});
+    }
+    RuleBindings bindings;
+    return bind_variables(rule, inputs, nodes, bindings) &&
+           bindings.parameters.at("t") == AttributeValue(input);
+  };
+  EXPECT_TRUE(binds(DataType::f32, DataType::f32));
+  EXPECT_TRUE(binds(DataType::f64, DataType::f64));
+  EXPECT_FALSE(binds(DataType::f64, DataType::f32));
+  EXPECT_FALSE(binds(DataType::i64, DataType::i64));
+}
+
 TEST(Canary, TwoInputsAreNotEqual) {
   const Substitution rule =
       parse("rule canary\n  a : [n]\n  b : [n]\n  Identity(a) & Identity(b) => b & a\n")[0];

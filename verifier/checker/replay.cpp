@@ -38,16 +38,17 @@ std::string claim(const RuleCase& one, const Graph& graph, const std::vector<Val
 }
 
 Result<void> Replay::begin() {
+  bind_real_type(rule_, real_, bindings_);
   for (std::size_t i = 0; i < case_.inputs.size(); ++i) {
     TensorType type = case_.inputs[i];
     if (rule_.inputs[i].data_type == DataType::undefined) type.data_type = real_;
     LEMMA_ASSIGN_OR_RETURN(const ValueId input, graph_.add_input(rule_.inputs[i].name, type));
     inputs_.push_back(input);
   }
-  auto left = instantiate(rule_, rule_.left, inputs_, case_.bindings, graph_);
+  auto left = instantiate(rule_, rule_.left, inputs_, bindings_, graph_);
   if (!left) return with_context("the left side is not well typed", std::move(left.error()));
   sides_.left = state_ = std::move(*left);
-  auto right = instantiate(rule_, rule_.right, inputs_, case_.bindings, graph_);
+  auto right = instantiate(rule_, rule_.right, inputs_, bindings_, graph_);
   if (!right) return with_context("the right side is not defined", std::move(right.error()));
   sides_.right = std::move(*right);
   LEMMA_RETURN_IF_ERROR(check_same_types(graph_, sides_));
@@ -57,7 +58,7 @@ Result<void> Replay::begin() {
   return rule_.bidirectional ? check_follows(accepted_, of_right) : Result<void>();
 }
 
-Result<SubstitutionUse> Replay::use_of(const Step& step) {
+Result<SubstitutionUse> Replay::use_of(const Step& step, ValueId found) {
   SubstitutionUse result{step.axiom, {}, {}};
   for (const Reference& reference : step.inputs) {
     if (!reference.position.empty()) {
@@ -67,18 +68,20 @@ Result<SubstitutionUse> Replay::use_of(const Step& step) {
     }
     const TermId roots[] = {reference.term};
     LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> values,
-                           instantiate(rule_, roots, inputs_, case_.bindings, graph_));
+                           instantiate(rule_, roots, inputs_, bindings_, graph_));
     result.inputs.push_back(values[0]);
   }
   for (const auto& [name, value] : step.variables)
-    LEMMA_RETURN_IF_ERROR(bind_variable(*step.axiom, name, value, case_.bindings, result.bindings));
+    LEMMA_RETURN_IF_ERROR(bind_variable(*step.axiom, name, value, bindings_, result.bindings));
+  // The same chain proves the case for every real type.
+  bind_real_type(*step.axiom, graph_.type(found).data_type, result.bindings);
   return result;
 }
 
 Result<void> Replay::apply(const Step& step) {
   const std::size_t first_node = graph_.node_count();
   LEMMA_ASSIGN_OR_RETURN(const ValueId found, value_at(graph_, state_, step.position));
-  LEMMA_ASSIGN_OR_RETURN(SubstitutionUse use, use_of(step));
+  LEMMA_ASSIGN_OR_RETURN(SubstitutionUse use, use_of(step, found));
   LEMMA_ASSIGN_OR_RETURN(const Sides sides, sides_of(graph_, use));
   const ValueId from = (step.backward ? sides.right : sides.left).at(step.output);
   const ValueId to = (step.backward ? sides.left : sides.right).at(step.output);

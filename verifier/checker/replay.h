@@ -15,7 +15,7 @@ class Replay {
  public:
   /// `rule` is Certificate::terms; inputs without a written type have the type `real`.
   Replay(const Substitution& rule, const RuleCase& one, DataType real)
-      : rule_(rule), case_(one), real_(real) {}
+      : rule_(rule), case_(one), bindings_(one.bindings), real_(real) {}
 
   /// Builds both sides: the right one is defined where the left one is, with the same types; for
   /// `=` also the other way round.
@@ -30,10 +30,12 @@ class Replay {
   const std::vector<SubstitutionUse>& uses() const { return uses_; }
 
  private:
-  Result<SubstitutionUse> use_of(const Step& step);
+  /// `found` stands at the step's position.
+  Result<SubstitutionUse> use_of(const Step& step, ValueId found);
 
   const Substitution& rule_;
   const RuleCase& case_;
+  RuleBindings bindings_;  // of the case, for the real type
   DataType real_;
   Graph graph_;
   std::vector<ValueId> inputs_, state_;

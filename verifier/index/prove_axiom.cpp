@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "ir/expand.h"
+#include "ir/rule_cases.h"
 #include "ir/rule_database.h"
 #include "ir/run_time_conditions.h"
 #include "verifier/index/composition.h"
@@ -95,18 +96,7 @@ bool reals_are_parameters(const RuleExpression& expression, const Substitution& 
 // ---- One case ---------------------------------------------------------------------------------
 
 Result<Graph> side(const Substitution& rule, const std::vector<TermId>& roots, const Case& one) {
-  Graph graph;
-  std::vector<ValueId> inputs;
-  for (std::size_t i = 0; i < one.inputs.size(); ++i) {
-    LEMMA_ASSIGN_OR_RETURN(const ValueId input,
-                           graph.add_input(rule.inputs[i].name, one.inputs[i]));
-    inputs.push_back(input);
-  }
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
-                         instantiate(rule, roots, inputs, one.bindings, graph));
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    LEMMA_RETURN_IF_ERROR(graph.add_output(fmt::format("y{}", i), outputs[i]));
-  return graph;
+  return side_as_graph(rule, roots, one.inputs, one.bindings);
 }
 
 /// Conditions of the axiom that compare sizes, as far as they are that.

@@ -181,6 +181,7 @@ class InstanceChooser {
         return static_cast<std::int64_t>(*first + choose_.below(*end - *first));
       }
       case Range::real: return static_cast<double>(choose_.in(-2, 3));
+      case Range::type: return DataType::f32;
       case Range::strings: return parameter.strings[choose_.below(parameter.strings.size())];
     }
     return std::nullopt;

@@ -1,0 +1,37 @@
+#pragma once
+// The groups of a range of keys as bytes: to be kept in a file, or sent to another process.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "generator/largest.h"
+
+namespace lemma::generator {
+
+std::string bytes_of(const RangeGroups& found);
+/// Nothing if the bytes are damaged, or not about this level.
+std::optional<RangeGroups> parse_range(std::string_view bytes, const LargestTerms& level);
+
+/// Keeps the groups of ranges that are finished. Files are written as a whole and have digests; one that
+/// is damaged, or of other work (`key`), is not believed.
+class RangeFiles {
+ public:
+  RangeFiles() = default;  // keeps nothing
+  RangeFiles(std::filesystem::path folder, std::string key)
+      : folder_(std::move(folder)), key_(std::move(key)) {}
+
+  std::optional<RangeGroups> find(KeyRange range, const LargestTerms& level) const;
+  Result<void> keep(KeyRange range, const RangeGroups& found) const;
+
+ private:
+  std::filesystem::path file_of(KeyRange range) const;
+  std::string header(std::string_view bytes) const;
+
+  std::filesystem::path folder_;
+  std::string key_;
+};
+
+}  // namespace lemma::generator

@@ -1,0 +1,100 @@
+// In which directions, and where, the search uses a rule.
+
+#include <gtest/gtest.h>
+
+#include "ir/rule_database.h"
+#include "egraph/rule_use.h"
+
+namespace lemma {
+namespace {
+
+/// "=>" or "<=" for each use, with the inputs that must be weights and "!" where it saves something.
+std::string uses(const std::string& text) {
+  const auto rules = parse_substitutions(text, "rule");
+  EXPECT_TRUE(rules) << (rules ? "" : rules.error().message);
+  if (!rules) return "";
+  std::string result;
+  for (const RuleUse& use : uses_of(rules->front())) {
+    result += (result.empty() ? "" : " ") + std::string(use.backward ? "<=" : "=>");
+    for (const RuleInput& input : use.rule.inputs)
+      if (input.weight) result += input.name;
+    if (use.saves) result += "!";
+  }
+  return result;
+}
+
+TEST(RuleUse, GoesFromDearToCheap) {
+  EXPECT_EQ(uses("rule r\n  x : [n, k]\n  a : [k, m]\n  b : [k, m]\n"
+                 "  Add(MatMul(x, a), MatMul(x, b)) = MatMul(x, Add(a, b))\n"),
+            // Back, where one of the two products is known ahead of time.
+            "=>! <=xa <=xb");
+  EXPECT_EQ(uses("rule r\n  x : [A..]\n  Relu(Relu(x)) = Relu(x)\n"), "=>!");
+}
+
+TEST(RuleUse, GoesBothWaysWhereBothCostTheSame) {
+  EXPECT_EQ(uses("rule r\n  x : [A..]\n  y : [A..]\n  Add(x, y) = Add(y, x)\n"), "=> <=");
+  EXPECT_EQ(uses("rule r\n  x : [A..]\n  y : [A..]\n  z : [A..]\n"
+                 "  Add(Add(x, y), z) = Add(x, Add(y, z))\n"),
+            "=> <=");
+}
+
+/// Views are free, so that moving one costs nothing.
+TEST(RuleUse, CountsNoViews) {
+  EXPECT_EQ(uses("rule r\n  x : [n, k]\n  Unsqueeze{axes=[0]}(Relu(x)) = "
+                 "Relu(Unsqueeze{axes=[0]}(x))\n"),
+            "=> <=");
+}
+
+/// What is computed from the matrix alone is computed ahead of time if that is a weight.
+TEST(RuleUse, ChoosesTheWeightsThatMakeItPay) {
+  EXPECT_EQ(uses("rule r\n  x : [n, k]\n  a : [k, m]\n  s : [m]\n"
+                 "  Mul(MatMul(x, a), s) => MatMul(x, Mul(Relu(a), s))\n"),
+            "=>a");
+  // Of two choices of equal size each is used.
+  EXPECT_EQ(uses("rule r\n  x : [A..]\n  y : [A..]\n"
+                 "  Max(x, y) => Max(Relu(x), Relu(y))\n"),
+            "");
+  EXPECT_EQ(uses("rule r\n  x : [A..]\n  y : [A..]\n"
+                 "  Exp(Add(x, y)) => Mul(Exp(x), Exp(y))\n"),
+            "=>x =>y");
+}
+
+TEST(RuleUse, LeavesMarksOfTheRuleAsTheyAre) {
+  EXPECT_EQ(uses("rule r\n  x : [n, k]\n  weight a : [k, m]\n  weight b : [k, p]\n"
+                 "  let both = Split{axis=-1, split=[m, p]}(MatMul(x, Concat{axis=-1}(a, b)))\n"
+                 "  MatMul(x, a) & MatMul(x, b) => both#0 & both#1\n"),
+            "=>ab!");
+}
+
+/// What makes more of less, whatever is a weight.
+TEST(RuleUse, DoesNotUseWhatOnlyCosts) {
+  EXPECT_EQ(uses("rule r\n  x : [A..]\n  Relu(x) => Relu(Relu(x))\n"), "");
+}
+
+/// A rule that the search cannot use at all would be of no use in the database.
+TEST(RuleUse, EveryShippedRuleHasOne) {
+  const auto rules = read_substitutions("rules/substitutions", ".rules");
+  ASSERT_TRUE(rules);
+  ASSERT_FALSE(rules->empty());
+  std::size_t unused = 0;
+  for (const Substitution& rule : *rules)
+    if (uses_of(rule).empty()) {
+      ++unused;
+      std::cout << rule.name << "\n";
+    }
+  EXPECT_EQ(unused, 0U);
+}
+
+/// One that cannot be matched from left to right is used from right to left.
+TEST(RuleUse, CompilesWhatCanBeMatched) {
+  const auto rules = parse_substitutions("rule r\n  x : [A..]\n  x = Neg(Neg(x))\n", "rule");
+  ASSERT_TRUE(rules) << rules.error().message;
+  const auto compiled = compile_uses(*rules);
+  ASSERT_TRUE(compiled) << compiled.error().message;
+  ASSERT_EQ(compiled->rules.size(), 1U);
+  EXPECT_TRUE(compiled->rules[0].backward);
+  EXPECT_TRUE(compiled->saves[0]);
+}
+
+}  // namespace
+}  // namespace lemma
