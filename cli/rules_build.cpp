@@ -41,7 +41,7 @@ namespace fs = std::filesystem;
 
 struct BuildArguments {
   std::vector<std::string> sets, candidates;
-  std::string name, output, work, directory;
+  std::string name, output, work, directory, stated;
   int max_operators = 0;  // 0: what the set says
   std::uint64_t memory = 0;
   bool json = false;
@@ -239,6 +239,36 @@ Result<Candidates> all_candidates(const BuildArguments& arguments, const fs::pat
   return result;
 }
 
+// ---- Rules stated by hand ---------------------------------------------------------------------------
+
+/// Files with rules of a folder, but for those that this job writes, so that it may be its own folder.
+std::vector<fs::path> stated_files(const BuildArguments& arguments) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  if (arguments.stated.empty()) return files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(arguments.stated, error)) {
+    const std::string stem = entry.path().stem().string();
+    if (entry.path().extension() == ".rules" && stem != arguments.name &&
+        stem != arguments.name + "_derived")
+      files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Result<std::vector<Substitution>> share_stated(const std::vector<fs::path>& files,
+                                               ranks::Ranks& ranks) {
+  std::vector<Substitution> result;
+  LEMMA_ASSIGN_OR_RETURN(const std::string count,
+                         ranks.broadcast(fmt::format("{}", files.size())));
+  for (std::size_t i = 0; i < std::stoul(count); ++i) {
+    LEMMA_ASSIGN_OR_RETURN(auto rules,
+                           share_candidates(i < files.size() ? files[i] : fs::path(), ranks));
+    std::move(rules.begin(), rules.end(), std::back_inserter(result));
+  }
+  return result;
+}
+
 // ---- The job ----------------------------------------------------------------------------------------
 
 struct Built {
@@ -278,6 +308,8 @@ Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory
   database::BuildOptions options = arguments.options;
   options.ranks = &ranks;
   options.cancelled = [] { return interruption != 0; };
+  const std::vector<fs::path> stated = stated_files(arguments);
+  LEMMA_ASSIGN_OR_RETURN(options.stated, share_stated(stated, ranks));
   database::Journal journal;
   ProgressLines lines;
   if (ranks.is_first()) {
@@ -296,7 +328,7 @@ Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory
                          database::build(candidates.rules, axioms.set, journal, options));
   if (ranks.is_first())
     LEMMA_RETURN_IF_ERROR(
-        database::write_database(arguments.output, arguments.name, built.build, directory));
+        database::write_database(arguments.output, arguments.name, built.build, {directory, stated}));
   return built;
 }
 
@@ -325,6 +357,9 @@ Json figures(const Built& built, const Usage& usage) {
     basis += rule.derived ? 0 : 1;
     kept += rule.derived && !rule.kept_because.empty() ? 1 : 0;
   }
+  const auto not_needed =
+      std::count_if(build.stated.begin(), build.stated.end(),
+                    [](const database::BuiltRule& rule) { return !rule.is_shipped(); });
   const auto enumerated = [&built](const char* key) {
     double total = 0;
     for (const Json& one : built.enumerations)
@@ -349,6 +384,8 @@ Json figures(const Built& built, const Usage& usage) {
                {"basis", basis},
                {"derived_and_kept", kept},
                {"derived_and_left_out", build.rules.size() - basis - kept},
+               {"stated", build.stated.size()},
+               {"stated_but_not_needed", not_needed},
                {"ranks", usage.ranks},
                {"cpu_seconds", usage.processor_seconds},
                {"peak_rss_bytes", usage.peak_bytes}});
@@ -530,6 +567,10 @@ void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
   build->add_option("-o,--output", arguments->output, "folder for the database")->required();
   build->add_option("--work", arguments->work,
                     "folder for the journal, from which an ended job goes on (OUTPUT.work)");
+  build
+      ->add_option("--stated", arguments->stated,
+                   "folder with rules stated by hand, which become part of the database")
+      ->check(CLI::ExistingDirectory);
   build->add_option("--rules", arguments->directory, "folder with the axioms to prove from");
   build->add_option("--threads", arguments->options.threads, "0: all processors")
       ->check(CLI::NonNegativeNumber);

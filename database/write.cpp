@@ -62,6 +62,13 @@ std::string candidate_lines(const Build& build) {
   return lines;
 }
 
+std::vector<std::string> stated_but_not_needed(const Build& build) {
+  std::vector<std::string> names;
+  for (const BuiltRule& rule : build.stated)
+    if (!rule.is_shipped()) names.push_back(rule.proved.rule.name);
+  return names;
+}
+
 std::string report_text(const std::string& name, const Build& build) {
   std::size_t basis = 0, kept = 0, left_out = 0;
   for (const BuiltRule& rule : build.rules)
@@ -83,7 +90,9 @@ std::string report_text(const std::string& name, const Build& build) {
                {"rules", build.rules.size()},
                {"basis", basis},
                {"derived_and_kept", kept},
-               {"derived_and_left_out", left_out}})
+               {"derived_and_left_out", left_out},
+               {"stated", build.stated.size()},
+               {"stated_but_not_needed", stated_but_not_needed(build)}})
              .dump(2) +
          "\n";
 }
@@ -93,6 +102,14 @@ Result<void> copy_whole(const fs::path& from, const fs::path& to) {
   const std::string contents{std::istreambuf_iterator<char>(stream), {}};
   if (!stream) return bad_input(fmt::format("cannot read '{}'", from.string()));
   return replace_file(to, contents);
+}
+
+Result<void> copy_files(const std::vector<fs::path>& files, const fs::path& to) {
+  std::error_code error;
+  for (const fs::path& file : files)
+    if (!fs::equivalent(file.parent_path(), to, error))
+      LEMMA_RETURN_IF_ERROR(copy_whole(file, to / file.filename()));
+  return {};
 }
 
 Result<void> copy_axioms(const fs::path& from, const fs::path& to) {
@@ -123,10 +140,15 @@ void remove_other_certificates(const fs::path& folder, const std::set<std::strin
 
 std::string derived_lines(const Build& build) {
   std::string lines;
+  const auto add = [&lines](const BuiltRule& rule, std::string_view reason) {
+    lines += fmt::format("{} from {}: {}\n", rule.proved.rule.name,
+                         fmt::join(rule.derived_from, ", "), reason);
+  };
   for (const BuiltRule& rule : build.rules)
-    if (rule.derived && rule.is_shipped())
-      lines += fmt::format("{} from {}: {}\n", rule.proved.rule.name,
-                           fmt::join(rule.derived_from, ", "), rule.kept_because);
+    if (rule.derived && rule.is_shipped()) add(rule, rule.kept_because);
+  for (const BuiltRule& rule : build.stated)
+    if (rule.derived)
+      add(rule, rule.is_shipped() ? rule.kept_because : "stated by hand; the search finds it without");
   return lines;
 }
 
@@ -155,21 +177,24 @@ Result<std::vector<DerivedMark>> parse_derived_lines(std::string_view contents,
 }
 
 Result<void> write_database(const fs::path& folder, const std::string& name, const Build& build,
-                            const fs::path& axioms) {
+                            const DatabaseSources& sources) {
   LEMMA_RETURN_IF_ERROR(make_folder(folder / "substitutions"));
   LEMMA_RETURN_IF_ERROR(make_folder(folder / "certificates"));
-  LEMMA_RETURN_IF_ERROR(copy_axioms(axioms, folder));
+  LEMMA_RETURN_IF_ERROR(copy_axioms(sources.axioms, folder));
+  LEMMA_RETURN_IF_ERROR(copy_files(sources.stated, folder / "substitutions"));
   std::vector<ProofRecord> records;
   std::set<std::string> names;
+  const auto add = [&](const BuiltRule& rule) {
+    const std::string& rule_name = rule.proved.rule.name;
+    names.insert(rule_name);
+    records.push_back(rule.proved.record);
+    return replace_file(folder / "certificates" / (rule_name + ".certificate"),
+                        rule.proved.certificate);
+  };
   for (const bool derived : {false, true})
-    for (const BuiltRule& rule : build.rules) {
-      if (rule.derived != derived || !rule.is_shipped()) continue;
-      const std::string& rule_name = rule.proved.rule.name;
-      names.insert(rule_name);
-      records.push_back(rule.proved.record);
-      LEMMA_RETURN_IF_ERROR(replace_file(folder / "certificates" / (rule_name + ".certificate"),
-                                         rule.proved.certificate));
-    }
+    for (const BuiltRule& rule : build.rules)
+      if (rule.derived == derived && rule.is_shipped()) LEMMA_RETURN_IF_ERROR(add(rule));
+  for (const BuiltRule& rule : build.stated) LEMMA_RETURN_IF_ERROR(add(rule));
   remove_other_certificates(folder / "certificates", names);
   const fs::path derived = folder / "substitutions" / (name + "_derived.rules");
   const std::string derived_rules = rules_text(build, true);

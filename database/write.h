@@ -4,6 +4,7 @@
 //   axioms/, axioms.rounding, axioms.proofs   copies of what the proofs start from
 //   substitutions/NAME.rules                  the basis
 //   substitutions/NAME_derived.rules          derived rules that are kept, if any
+//   substitutions/*.rules                     copies of the rules stated by hand
 //   substitutions.derived                     a line for each: NAME from NAME... : why it is kept
 //   substitutions.proofs                      a record for each rule
 //   certificates/*.certificate
@@ -14,15 +15,21 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "database/build.h"
 
 namespace lemma::database {
 
-/// `axioms` is the folder that the axioms were read from. Each file appears as a whole; the records
-/// come last, so that a folder that was left half written does not load.
+struct DatabaseSources {
+  std::filesystem::path axioms;               // folder that the axioms were read from
+  std::vector<std::filesystem::path> stated;  // files that the stated rules were read from
+};
+
+/// Each file appears as a whole; the records come last, so that a folder that was left half written
+/// does not load. The folder may be one of those of the sources.
 Result<void> write_database(const std::filesystem::path& folder, const std::string& name,
-                            const Build& build, const std::filesystem::path& axioms);
+                            const Build& build, const DatabaseSources& sources);
 
 /// The lines of substitutions.derived.
 std::string derived_lines(const Build& build);
