@@ -259,8 +259,7 @@ std::vector<fs::path> stated_files(const BuildArguments& arguments) {
 Result<std::vector<Substitution>> share_stated(const std::vector<fs::path>& files,
                                                ranks::Ranks& ranks) {
   std::vector<Substitution> result;
-  LEMMA_ASSIGN_OR_RETURN(const std::string count,
-                         ranks.broadcast(fmt::format("{}", files.size())));
+  LEMMA_ASSIGN_OR_RETURN(const std::string count, ranks.broadcast(fmt::format("{}", files.size())));
   for (std::size_t i = 0; i < std::stoul(count); ++i) {
     LEMMA_ASSIGN_OR_RETURN(auto rules,
                            share_candidates(i < files.size() ? files[i] : fs::path(), ranks));
@@ -327,8 +326,8 @@ Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory
   LEMMA_ASSIGN_OR_RETURN(built.build,
                          database::build(candidates.rules, axioms.set, journal, options));
   if (ranks.is_first())
-    LEMMA_RETURN_IF_ERROR(
-        database::write_database(arguments.output, arguments.name, built.build, {directory, stated}));
+    LEMMA_RETURN_IF_ERROR(database::write_database(arguments.output, arguments.name, built.build,
+                                                   {directory, stated}));
   return built;
 }
 
