@@ -9,11 +9,13 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <tbb/global_control.h>
 
 #include "cli/atomic_file.h"
 #include "cli/child_process.h"
@@ -257,8 +259,7 @@ std::vector<fs::path> stated_files(const BuildArguments& arguments) {
 Result<std::vector<Substitution>> share_stated(const std::vector<fs::path>& files,
                                                ranks::Ranks& ranks) {
   std::vector<Substitution> result;
-  LEMMA_ASSIGN_OR_RETURN(const std::string count,
-                         ranks.broadcast(fmt::format("{}", files.size())));
+  LEMMA_ASSIGN_OR_RETURN(const std::string count, ranks.broadcast(fmt::format("{}", files.size())));
   for (std::size_t i = 0; i < std::stoul(count); ++i) {
     LEMMA_ASSIGN_OR_RETURN(auto rules,
                            share_candidates(i < files.size() ? files[i] : fs::path(), ranks));
@@ -285,13 +286,22 @@ Result<void> check_agreement(const std::string& job, ranks::Ranks& ranks) {
 
 Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory,
                       ranks::Ranks& ranks) {
+  std::optional<tbb::global_control> limit;
+  if (arguments.options.threads > 0)
+    limit.emplace(tbb::global_control::max_allowed_parallelism, arguments.options.threads);
   std::error_code error;
   if (ranks.is_first()) fs::create_directories(arguments.work, error);
   if (error) return bad_input(fmt::format("cannot make '{}': {}", arguments.work, error.message()));
   LEMMA_ASSIGN_OR_RETURN(Candidates candidates, all_candidates(arguments, directory, ranks));
   listen_for_interruption();
+  verifier::Objections objections;  // one rank looks for them with its threads
+  if (ranks.size() > 1)
+    objections = [&ranks](const std::vector<Substitution>& axioms) {
+      return ranks.divide(axioms.size(),
+                          [&axioms](std::size_t i) { return verifier::objection_to(axioms[i]); });
+    };
   LEMMA_ASSIGN_OR_RETURN(const verifier::LoadedAxioms axioms,
-                         verifier::load_axioms(directory, arguments.options.threads));
+                         verifier::load_axioms(directory, arguments.options.threads, objections));
   const std::string job = database::job_text(axioms.set, arguments.options.limits);
   LEMMA_RETURN_IF_ERROR(check_agreement(job, ranks));
   database::BuildOptions options = arguments.options;
@@ -316,8 +326,8 @@ Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory
   LEMMA_ASSIGN_OR_RETURN(built.build,
                          database::build(candidates.rules, axioms.set, journal, options));
   if (ranks.is_first())
-    LEMMA_RETURN_IF_ERROR(
-        database::write_database(arguments.output, arguments.name, built.build, {directory, stated}));
+    LEMMA_RETURN_IF_ERROR(database::write_database(arguments.output, arguments.name, built.build,
+                                                   {directory, stated}));
   return built;
 }
 

@@ -107,7 +107,8 @@ Result<std::string> run(GenerateArguments arguments) {
     LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.refuted, found.refuted));
   if (arguments.json) return found.figures + "\n";
   std::string lines;
-  for (const auto& [name, value] : Json::parse(found.figures).items())
+  const Json figures = Json::parse(found.figures);  // outlives the loop over its items
+  for (const auto& [name, value] : figures.items())
     lines += fmt::format("{}: {}\n", name, value.dump());
   return lines;
 }

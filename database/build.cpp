@@ -66,6 +66,9 @@ std::optional<std::vector<std::string>> parse_names(const std::string& answer) {
 /// Candidates that one base of rules is asked about together, and those that are decided together.
 /// They decide which rules are known when, and must not depend on the number of threads and ranks.
 constexpr std::size_t window = 96, decided_together = 8;
+/// Candidates for each worker that may be decided ahead. Of the next ones one in five will have become
+/// derivable when its turn comes; of later ones more.
+constexpr std::size_t ahead_per_worker = 4;
 
 class Builder {
  public:
@@ -219,7 +222,7 @@ class Builder {
         const Substitution& candidate = build_.candidates[i].candidate;
         if (together.size() < count)
           together.push_back(&candidate);
-        else
+        else if (ahead.size() < ahead_per_worker * questions_.workers())
           ahead.push_back(decision(candidate));
       }
       questions_.look_ahead(std::move(ahead));

@@ -13,7 +13,6 @@ namespace lemma::database {
 /// starting from the left side alone, does not find the right side.
 /// `given` always count as basis: what follows from them is derived, they themselves never are.
 Result<void> minimise(std::vector<BuiltRule>& rules, const std::vector<BuiltRule>& given,
-                      Questions& questions,
-                      const BuildOptions& options);
+                      Questions& questions, const BuildOptions& options);
 
 }  // namespace lemma::database

@@ -5,6 +5,8 @@
 #include <exception>
 #include <utility>
 
+#include <tbb/task_arena.h>
+
 #include "database/build.h"
 #include "ranks/packing.h"
 
@@ -133,6 +135,11 @@ Result<void> Questions::check() const {
 // ---- On the workers' threads ------------------------------------------------------------------------
 
 void Questions::work() {
+  // What a question does in parallel it does alone here: there are as many workers as wanted.
+  tbb::task_arena(1).execute([this] { work_alone(); });
+}
+
+void Questions::work_alone() {
   std::unique_lock lock(mutex_);
   while (true) {
     work_.wait(lock, [this] { return ended_ || !assigned_.empty() || is_claimable(); });
@@ -159,7 +166,7 @@ std::vector<std::string> Questions::open_keys(const std::vector<Question>& quest
 void Questions::claim(std::unique_lock<std::mutex>& lock) {
   const List wanted = wanted_, ahead = ahead_;
   // Of what is wanted the last is begun first: it takes longest.
-  ranks::Claim claim{open_keys(*wanted), {}, 4 * workers_.size() * ranks_.size()};
+  ranks::Claim claim{open_keys(*wanted), {}, 4 * workers()};
   std::reverse(claim.wanted.begin(), claim.wanted.end());
   // When all has been answered the next questions are about to come.
   if (!claim.wanted.empty()) claim.ahead = open_keys(*ahead);

@@ -51,7 +51,8 @@ class Questions {
   /// for the others; what questions refer to may go afterwards.
   Result<void> settle();
 
-  int threads() const { return static_cast<int>(workers_.size()); }
+  /// Threads of all ranks that answer.
+  std::size_t workers() const { return workers_.size() * ranks_.size(); }
 
  private:
   using List = std::shared_ptr<const std::vector<Question>>;
@@ -60,6 +61,7 @@ class Questions {
   /// Waits for what is being found out on this rank, and forgets the rest.
   void abandon();
   void work();
+  void work_alone();
   bool is_claimable() const;
   void claim(std::unique_lock<std::mutex>& lock);
   void answer(std::unique_lock<std::mutex>& lock, const Question& question);

@@ -148,7 +148,8 @@ std::string derived_lines(const Build& build) {
     if (rule.derived && rule.is_shipped()) add(rule, rule.kept_because);
   for (const BuiltRule& rule : build.stated)
     if (rule.derived)
-      add(rule, rule.is_shipped() ? rule.kept_because : "stated by hand; the search finds it without");
+      add(rule,
+          rule.is_shipped() ? rule.kept_because : "stated by hand; the search finds it without");
   return lines;
 }
 

@@ -1,5 +1,6 @@
 #include "ranks/messenger.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -13,6 +14,9 @@
 
 namespace lemma::ranks {
 namespace {
+
+constexpr std::chrono::microseconds shortest_pause(30), longest_while_waiting(120),
+    longest_pause(500);
 
 enum class Kind : std::uint64_t {
   part,   // of an exchange; the number says of which
@@ -180,20 +184,24 @@ class Messenger : public Ranks {
 
   /// Until all have said good-bye.
   void serve() {
-    using std::chrono::microseconds;
     std::unique_lock lock(mutex_);
+    std::chrono::microseconds pause = shortest_pause;
     while (!left_ || byes_ + 1 < size_ || !outbox_.empty() || !transport_->is_idle()) {
       std::deque<Message> outgoing = std::move(outbox_);
       outbox_.clear();
-      const auto pause = microseconds(waiting_ > 0 ? 50 : 200);
       lock.unlock();
       for (Message& message : outgoing) transport_->send(message.to, std::move(message.bytes));
       const bool more = transport_->progress(
           [this](std::size_t from, std::string bytes) { take(from, std::move(bytes)); });
       if (more) std::this_thread::yield();
       lock.lock();
-      if (!more && outbox_.empty())
-        work_.wait_for(lock, pause, [this] { return !outbox_.empty(); });
+      if (more || !outbox_.empty()) {
+        pause = shortest_pause;
+        continue;
+      }
+      work_.wait_for(lock, pause, [this] { return !outbox_.empty(); });
+      const bool hurry = waiting_ > 0 || !transport_->is_idle();
+      pause = std::min(2 * pause, hurry ? longest_while_waiting : longest_pause);
     }
     lock.unlock();
     transport_->close();

@@ -2,8 +2,8 @@
 // Ranks over any transport.
 //
 // A thread of its own sends and receives, so that others are served while this process computes. It
-// looks for messages a few thousand times a second and sleeps in between: on a machine with as many
-// ranks as processors nothing is lost by waiting.
+// looks for messages some thousand times a second and sleeps in between, so that on a machine with as
+// many ranks as processors it does not take the time of those that compute.
 
 #include <functional>
 #include <memory>

@@ -45,6 +45,9 @@ class Ranks {
   Result<std::vector<std::string>> gather(const std::string& bytes);
   /// What the first rank has given.
   Result<std::string> broadcast(const std::string& bytes);
+  /// Element i of the result is find(i), which one of the ranks has called.
+  Result<std::vector<std::string>> divide(std::size_t count,
+                                          const std::function<std::string(std::size_t)>& find);
 
   /// Numbers of pieces (those ahead follow those wanted) that are this rank's to do from now on; none
   /// if others have them all. What is claimed must be done.

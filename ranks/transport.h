@@ -20,8 +20,8 @@ class Transport {
   virtual std::size_t size() const = 0;
   /// To another process, of any length. What goes to one process arrives in the order it was sent.
   virtual void send(std::size_t to, std::string bytes) = 0;
-  /// Hands over what has arrived whole. Whether there is more to be expected at once: it does not
-  /// wait.
+  /// Hands over what has arrived whole, without waiting. Whether anything has moved, so that more may
+  /// be expected at once.
   virtual bool progress(
       const std::function<void(std::size_t from, std::string bytes)>& arrived) = 0;
   /// Whether all has been sent.

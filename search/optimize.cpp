@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "egraph/rule_use.h"
 #include "search/backtracking.h"
 #include "search/deadline.h"
 #include "search/explanation.h"
 #include "search/part_pass.h"
 #include "search/rule_subset.h"
-#include "egraph/rule_use.h"
 
 namespace lemma {
 

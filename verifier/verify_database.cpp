@@ -59,20 +59,25 @@ VerifiedRule verify_rule(const Substitution& rule, const AxiomSet& axioms, Claim
   return result;
 }
 
-/// Rules are handed out one by one; each result goes to its own place.
-std::vector<VerifiedRule> verify_rules(const std::vector<Substitution>& rules,
-                                       const AxiomSet& axioms, Claim claim, int threads) {
-  std::vector<VerifiedRule> results(rules.size());
+/// Calls work(i) for 0 <= i < count, on several threads; they are handed out one by one.
+template <typename Work>
+void on_threads(std::size_t count, int threads, const Work& work) {
   std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < rules.size(); i = next++)
-      results[i] = verify_rule(rules[i], axioms, claim);
+  const auto work_off = [&] {
+    for (std::size_t i = next++; i < count; i = next++) work(i);
   };
   const int available = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   std::vector<std::thread> workers;
-  for (int i = 1; i < (threads > 0 ? threads : available); ++i) workers.emplace_back(work);
-  work();
+  for (int i = 1; i < (threads > 0 ? threads : available); ++i) workers.emplace_back(work_off);
+  work_off();
   for (std::thread& worker : workers) worker.join();
+}
+
+std::vector<VerifiedRule> verify_rules(const std::vector<Substitution>& rules,
+                                       const AxiomSet& axioms, Claim claim, int threads) {
+  std::vector<VerifiedRule> results(rules.size());
+  on_threads(rules.size(), threads,
+             [&](std::size_t i) { results[i] = verify_rule(rules[i], axioms, claim); });
   return results;
 }
 
@@ -131,7 +136,7 @@ std::size_t DatabaseVerification::refuted() const {
 namespace {
 
 Result<AxiomSet> usable_axioms(const std::filesystem::path& directory, const VerifyOptions& options,
-                               DatabaseVerification& result) {
+                               DatabaseVerification& result, const Objections& objections = {}) {
   LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> axioms,
                          read_substitutions(directory / "axioms", ".axioms"));
   for (const Substitution& axiom : axioms)
@@ -139,7 +144,15 @@ Result<AxiomSet> usable_axioms(const std::filesystem::path& directory, const Ver
       return bad_input(fmt::format("'{}' stands among the axioms, but is a rule", axiom.name));
   LEMMA_RETURN_IF_ERROR(prove_axioms(directory, options, axioms, result));
   LEMMA_ASSIGN_OR_RETURN(RoundingTable rounding, read_rounding_table(directory));
-  AxiomSet set(std::move(axioms), std::move(rounding));
+  std::vector<std::string> found;
+  if (objections) {
+    LEMMA_ASSIGN_OR_RETURN(found, objections(axioms));
+  } else {
+    found.resize(axioms.size());
+    on_threads(axioms.size(), options.threads,
+               [&](std::size_t i) { found[i] = objection_to(axioms[i]); });
+  }
+  AxiomSet set(std::move(axioms), found, std::move(rounding));
   result.axioms = set.axioms().size();
   result.refused_axioms.insert(result.refused_axioms.end(), set.refused().begin(),
                                set.refused().end());
@@ -157,11 +170,12 @@ Result<DatabaseVerification> verify(const std::filesystem::path& directory,
 
 }  // namespace
 
-Result<LoadedAxioms> load_axioms(const std::filesystem::path& directory, int threads) {
+Result<LoadedAxioms> load_axioms(const std::filesystem::path& directory, int threads,
+                                 const Objections& objections) {
   VerifyOptions options;
   options.threads = threads;
   DatabaseVerification result;
-  LEMMA_ASSIGN_OR_RETURN(AxiomSet set, usable_axioms(directory, options, result));
+  LEMMA_ASSIGN_OR_RETURN(AxiomSet set, usable_axioms(directory, options, result, objections));
   return LoadedAxioms{std::move(set), std::move(result.refused_axioms)};
 }
 

@@ -2,6 +2,7 @@
 // Verifying the rules of a folder and recording their proofs: `lemma rules verify [--write]`.
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,7 +69,12 @@ struct LoadedAxioms {
   AxiomSet set;
   std::vector<std::pair<std::string, std::string>> refused;
 };
-Result<LoadedAxioms> load_axioms(const std::filesystem::path& directory, int threads = 0);
+/// objection_to() for each.
+using Objections =
+    std::function<Result<std::vector<std::string>>(const std::vector<Substitution>& axioms)>;
+/// Without `objections` they are found here, on several threads.
+Result<LoadedAxioms> load_axioms(const std::filesystem::path& directory, int threads = 0,
+                                 const Objections& objections = {});
 /// What is kept of a proof of `rule`.
 ProofRecord proof_record(const Substitution& rule, const Proved& proved, const AxiomSet& axioms);
 

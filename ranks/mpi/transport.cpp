@@ -56,7 +56,7 @@ class MpiTransport : public Transport {
       sending_.pop_front();
       moved = true;
     }
-    return moved || !sending_.empty();
+    return moved;
   }
 
   bool is_idle() const override { return sending_.empty(); }

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/rule_database.h"
 #include "egraph/rule_use.h"
+#include "ir/rule_database.h"
 
 namespace lemma {
 namespace {

@@ -12,21 +12,36 @@ struct Theory {
   RoundingTable rounding;
 };
 
+std::string objection_to(const Substitution& axiom) {
+  const Sampling sampling = sample(axiom);
+  if (sampling.counterexample) return text(*sampling.counterexample);
+  if (sampling.evaluated > 0) return "";
+  return "no instance could be evaluated" +
+         (sampling.failure.empty() ? "" : ": " + sampling.failure);
+}
+
+namespace {
+
+std::vector<std::string> objections_to(const std::vector<Substitution>& axioms) {
+  std::vector<std::string> objections;
+  for (const Substitution& axiom : axioms) objections.push_back(objection_to(axiom));
+  return objections;
+}
+
+}  // namespace
+
 AxiomSet::AxiomSet(std::vector<Substitution> axioms, RoundingTable rounding)
+    : AxiomSet(axioms, objections_to(axioms), std::move(rounding)) {}
+
+AxiomSet::AxiomSet(std::vector<Substitution> axioms, const std::vector<std::string>& objections,
+                   RoundingTable rounding)
     : theory_(std::make_unique<Theory>()) {
   theory_->rounding = std::move(rounding);
-  for (Substitution& axiom : axioms) {
-    const Sampling sampling = sample(axiom);
-    std::string reason;
-    if (sampling.counterexample)
-      reason = text(*sampling.counterexample);
-    else if (sampling.evaluated == 0)
-      reason = "no instance could be evaluated" +
-               (sampling.failure.empty() ? "" : ": " + sampling.failure);
-    if (reason.empty())
-      theory_->axioms.push_back(std::move(axiom));
+  for (std::size_t i = 0; i < axioms.size(); ++i) {
+    if (objections[i].empty())
+      theory_->axioms.push_back(std::move(axioms[i]));
     else
-      refused_.emplace_back(axiom.name, std::move(reason));
+      refused_.emplace_back(axioms[i].name, objections[i]);
   }
   theory_->directed = directed(theory_->axioms);
 }

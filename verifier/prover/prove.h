@@ -14,6 +14,9 @@ namespace lemma::verifier {
 
 struct Theory;  // axioms, prepared for proving
 
+/// Why an axiom is not to be used: exact evaluation refutes it, or is not possible. Empty if it may be.
+std::string objection_to(const Substitution& axiom);
+
 /// Parsed axioms that passed exact evaluation. `refused` lists those that did not, with the reason;
 /// they are not used.
 class AxiomSet {
@@ -21,6 +24,9 @@ class AxiomSet {
   /// `rounding` says what certificates state as the class of a rule; axioms that are not in it count
   /// as unsafe.
   explicit AxiomSet(std::vector<Substitution> axioms, RoundingTable rounding = {});
+  /// The same, when objection_to() has been asked for each.
+  AxiomSet(std::vector<Substitution> axioms, const std::vector<std::string>& objections,
+           RoundingTable rounding);
   ~AxiomSet();
   AxiomSet(AxiomSet&&) noexcept;
   AxiomSet& operator=(AxiomSet&&) noexcept;
