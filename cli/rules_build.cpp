@@ -14,8 +14,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 #include <tbb/global_control.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/atomic_file.h"
 #include "cli/child_process.h"

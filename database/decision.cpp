@@ -79,14 +79,37 @@ void decide_refuted(const Substitution& candidate, const verifier::Refuted& refu
 
 /// Axioms with constants are about f32 alone: a proof that uses one of them in between holds for a
 /// rule about f32, which must say so.
-std::optional<Substitution> for_f32(const Substitution& candidate,
-                                    const verifier::Verdict& verdict) {
-  const auto* unknown = std::get_if<verifier::Unknown>(&verdict);
-  if (unknown == nullptr || !unknown->reason.starts_with("the certificate: ")) return std::nullopt;
+std::optional<Substitution> for_f32(const Substitution& candidate) {
   Substitution typed = candidate;
   for (RuleInput& input : typed.inputs)
     if (input.data_type == DataType::undefined) input.data_type = DataType::f32;
   return typed == candidate ? std::nullopt : normal_form(typed);
+}
+
+/// The rule for sizes that are not 0: each size n of it is written n + 1. The greatest element of
+/// nothing and the mean of nothing obey no law.
+std::optional<Substitution> for_sizes_above_zero(Substitution rule) {
+  std::set<std::string> sizes;
+  for (const RuleInput& input : rule.inputs)
+    for (const RuleExpression& item : input.shape)
+      if (const auto name = name_of(item)) sizes.insert(*name);
+  if (sizes.empty()) return std::nullopt;
+  visit_expressions(rule, [&sizes](RuleExpression& e) {
+    if (const auto name = name_of(e); name && sizes.contains(*name))
+      e = sum(variable(*name + "_less_1"), literal(1));
+  });
+  return normal_form(rule);
+}
+
+/// What is tried where the candidate is `Unknown`: less, which its proof may need.
+Generalised generalise_narrower(const Substitution& candidate, const verifier::Unknown& unknown,
+                                const verifier::AxiomSet& axioms) {
+  const bool is_about_types = unknown.reason.starts_with("the certificate: ");
+  const auto narrower = is_about_types ? for_f32(candidate) : for_sizes_above_zero(candidate);
+  if (!narrower) return {{}, unknown, {}};
+  Generalised found = generalise(*narrower, axioms);
+  found.steps.insert(found.steps.begin(), is_about_types ? "for f32 alone" : "for sizes above 0");
+  return found;
 }
 
 }  // namespace
@@ -94,13 +117,11 @@ std::optional<Substitution> for_f32(const Substitution& candidate,
 Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms) {
   Decision decision;
   Generalised found = generalise(candidate, axioms);
-  if (found.rules.empty())
-    if (const auto typed = for_f32(candidate, found.verdict)) {
-      if (Generalised narrower = generalise(*typed, axioms); !narrower.rules.empty()) {
-        found = std::move(narrower);
-        found.steps.emplace_back("for f32 alone");
-      }
-    }
+  if (const auto* unknown = std::get_if<verifier::Unknown>(&found.verdict);
+      unknown != nullptr && found.rules.empty())
+    if (Generalised narrower = generalise_narrower(candidate, *unknown, axioms);
+        !narrower.rules.empty())
+      found = std::move(narrower);
   decision.steps = std::move(found.steps);
   for (const GeneralRule& rule : found.rules) add_rule(rule.rule, rule.proved, axioms, decision);
   if (!found.rules.empty()) return decision;

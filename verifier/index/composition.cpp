@@ -136,9 +136,8 @@ Term without_single_values(Term term, const IsPositive& is_positive) {
 /// A sum of what does not depend on a variable is that, as often as the variable has values. Where it
 /// may have none, what is not defined everywhere stays inside: only inside it is surely defined.
 Polynomial without_idle_variables(Term term, const std::vector<Formula>& facts, Names& names) {
-  const bool partial =
-      std::any_of(term.factors.begin(), term.factors.end(),
-                  [](const FactorPointer& factor) { return is_partial(*factor); });
+  const bool partial = std::any_of(term.factors.begin(), term.factors.end(),
+                                   [](const FactorPointer& factor) { return is_partial(*factor); });
   std::vector<Dimension> counts;
   for (std::size_t i = term.bound.size(); i-- > 0;) {
     const Bound variable = term.bound[i];

@@ -347,8 +347,8 @@ class RealQuestion {
 
   /// Surely, if what is not defined everywhere would leave the sum.
   bool is_inhabited(const Term& term) const {
-    const bool total = std::all_of(
-        term.factors.begin(), term.factors.end(), [this](const FactorPointer& factor) {
+    const bool total =
+        std::all_of(term.factors.begin(), term.factors.end(), [this](const FactorPointer& factor) {
           return !is_partial(*factor) || is_inverse_of_sizes(*factor);
         });
     if (total) return true;

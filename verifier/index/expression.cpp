@@ -370,9 +370,9 @@ Polynomial inverse_of_unit(const Term& term) {
 
 bool is_partial(const Factor& factor) {
   using enum ScalarFunction;
-  static const std::set<ScalarFunction> total = {negate, absolute, exp,   sin,  cos,   atan, sinh,
-                                                 cosh,   tanh,     asinh, erf,  sign,  floor, ceil,
-                                                 round};
+  static const std::set<ScalarFunction> total = {negate, absolute, exp,   sin,  cos,
+                                                 atan,   sinh,     cosh,  tanh, asinh,
+                                                 erf,    sign,     floor, ceil, round};
   if (factor.kind == Kind::inverse || factor.kind == Kind::power) return true;
   if (factor.kind == Kind::function && !total.contains(factor.function)) return true;
   return std::any_of(
@@ -384,8 +384,7 @@ bool is_partial(const Factor& factor) {
       });
 }
 
-std::pair<std::vector<FactorPointer>, Term> without_free_factors(const Term& term,
-                                                                 bool inhabited) {
+std::pair<std::vector<FactorPointer>, Term> without_free_factors(const Term& term, bool inhabited) {
   std::vector<FactorPointer> outside;
   Term inside = term;
   inside.factors.clear();

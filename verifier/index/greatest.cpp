@@ -57,6 +57,11 @@ bool is_inhabited(const Factor& factor, const std::vector<Formula>& known) {
 
 // ---- The maximum by those of simpler elements -------------------------------------------------
 
+bool is_exponential(const Factor* factor) {
+  return factor != nullptr && factor->kind == Factor::Kind::function &&
+         factor->function == ScalarFunction::exp;
+}
+
 class Greatest {
  public:
   explicit Greatest(Names& names) : names_(names) {}
@@ -78,6 +83,8 @@ class Greatest {
       return of_factor(std::move(factor));
     }
     if (auto result = of_sum_with_maximum(factor, value)) return std::move(*result);
+    if (factor.inhabited && is_exponential(inner))
+      return apply(ScalarFunction::exp, of(factor, inner->arguments[0]));
     if (factor.inhabited && value.terms.size() == 1 && value.terms[0].is_plain())
       if (auto result = of_product(factor, value.terms[0])) return std::move(*result);
     factor.arguments = {value};
