@@ -119,7 +119,7 @@ Result<Enumeration> enumerate(const std::string& name, const generator::Generate
   LEMMA_ASSIGN_OR_RETURN(const generator::OperatorSet set, read_set(name));
   LEMMA_ASSIGN_OR_RETURN(const generator::Generated generated, generator::generate(set, options));
   Enumeration result;
-  result.rules = text_of(set, options.most_operators, generated.rules);
+  result.rules = text_of(set, generator::limit_of_operators(set, options), generated.rules);
   for (const auto& one : generated.report.examples)
     result.refuted += fmt::format("{}\n  {}\n", one.text, one.reason);
   result.figures = figures(set, generated.report).dump(2);
@@ -132,7 +132,8 @@ void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
   auto arguments = std::make_shared<GenerateArguments>();
   command->add_option("--set", arguments->set, "name of a shipped operator set, or a file")
       ->required();
-  command->add_option("--max-ops", arguments->options.most_operators, "operators of a term")
+  command->add_option("--max-ops", arguments->options.most_operators,
+                   "operators of a term, instead of the set's limit")
       ->check(CLI::Range(1, 4));
   command->add_option("-o,--output", arguments->output, "file for the candidates")->required();
   command->add_option("--refuted", arguments->refuted,

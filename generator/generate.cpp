@@ -275,11 +275,17 @@ class Generator {
 
 }  // namespace
 
+std::size_t limit_of_operators(const OperatorSet& set, const GenerateOptions& options) {
+  return options.most_operators > 0 ? options.most_operators : set.most_operators;
+}
+
 Result<Generated> generate(const OperatorSet& set, const GenerateOptions& options) {
-  if (options.most_operators < 1 || options.most_operators > most_operators)
-    return bad_input(fmt::format("from 1 to {} operators can be enumerated, not {}", most_operators,
-                                 options.most_operators));
-  return Generator(set, options).run();
+  GenerateOptions complete = options;
+  complete.most_operators = limit_of_operators(set, options);
+  if (complete.most_operators > most_operators)
+    return bad_input(fmt::format("up to {} operators can be enumerated, not {}", most_operators,
+                                 complete.most_operators));
+  return Generator(set, complete).run();
 }
 
 }  // namespace lemma::generator

@@ -19,7 +19,7 @@
 namespace lemma::generator {
 
 struct GenerateOptions {
-  std::size_t most_operators = 2;
+  std::size_t most_operators = 0;  // 0: what the set says
   int threads = 1;
   /// Bytes of keys of the largest terms that are held at once. If there are more, they are divided by
   /// their keys, and terms are evaluated once for each part.
@@ -56,6 +56,9 @@ struct Generated {
   std::vector<Substitution> rules;
   GenerateReport report;
 };
+
+/// Of a term.
+std::size_t limit_of_operators(const OperatorSet& set, const GenerateOptions& options);
 
 Result<Generated> generate(const OperatorSet& set, const GenerateOptions& options);
 

@@ -154,9 +154,13 @@ class SetParser {
   }
 
   Result<void> parse_limit(const std::vector<std::string_view>& words) {
-    if (words.size() != 3 || words[1] != "elements")
-      return error("expected 'limit elements NUMBER'");
-    LEMMA_ASSIGN_OR_RETURN(set_.largest_value, number(words[2]));
+    if (words.size() != 3 || (words[1] != "elements" && words[1] != "operators"))
+      return error("expected 'limit elements NUMBER' or 'limit operators NUMBER'");
+    LEMMA_ASSIGN_OR_RETURN(const std::int64_t value, number(words[2]));
+    if (words[1] == "elements")
+      set_.largest_value = value;
+    else
+      set_.most_operators = static_cast<std::size_t>(value);
     return {};
   }
 

@@ -5,6 +5,7 @@
 //   input x y : [2, 3]              tensors of one shape, which terms start from
 //   weight a b : [3, 3]             the same; rules will ask that their value is known beforehand
 //   limit elements 64               terms with larger values are not built
+//   limit operators 3               of a term, if the command does not say (2)
 //
 //   operator half                   an operator: one or several of the records', with their attributes
 //     v : [m, n + p]                its operands, at most three
@@ -46,6 +47,7 @@ struct OperatorSet {
   std::vector<SetInput> inputs;
   std::vector<SetOperator> operators;
   std::int64_t largest_value = 256;  // elements
+  std::size_t most_operators = 2;    // of a term, unless the options say otherwise
 };
 
 inline constexpr std::size_t most_operands = 3;

@@ -124,13 +124,53 @@ class ChainWriter {
   Schematic schematic_;
 };
 
+// ---- Which axioms ----------------------------------------------------------------------------
+
+std::set<std::uint32_t> operators_of(const Substitution& rule, const std::vector<TermId>& side) {
+  std::set<std::uint32_t> result;
+  std::vector<TermId> open = side;
+  while (!open.empty()) {
+    const TermId id = open.back();
+    open.pop_back();
+    const RuleTerm& term = rule.terms[id.v];
+    if (term.is_input) continue;
+    result.insert(term.op.v);
+    for (const auto& operand : term.operands)
+      if (!operand.is_none()) open.push_back(operand);
+  }
+  return result;
+}
+
+/// Those that bring in no operator that neither they match nor the rule has.
+std::vector<const DirectedAxiom*> axioms_without_others(const std::vector<DirectedAxiom>& axioms,
+                                                        const Substitution& rule) {
+  std::set<std::uint32_t> own;
+  for (const RuleTerm& term : rule.terms)
+    if (!term.is_input) own.insert(term.op.v);
+  std::vector<const DirectedAxiom*> result;
+  for (const DirectedAxiom& axiom : axioms) {
+    std::set<std::uint32_t> known = operators_of(axiom.rule, axiom.rule.left);
+    known.insert(own.begin(), own.end());
+    const std::set<std::uint32_t> made = operators_of(axiom.rule, axiom.rule.right);
+    if (std::includes(known.begin(), known.end(), made.begin(), made.end()))
+      result.push_back(&axiom);
+  }
+  return result;
+}
+
 // ---- All cases --------------------------------------------------------------------------------
 
 class Certifier {
  public:
   Certifier(const Substitution& rule, const std::vector<DirectedAxiom>& axioms,
             const checker::AxiomTable& table, const RoundingTable& rounding)
-      : rule_(rule), terms_(rule), axioms_(axioms), table_(table), rounding_(rounding) {}
+      : rule_(rule),
+        terms_(rule),
+        own_axioms_(axioms_without_others(axioms, rule)),
+        table_(table),
+        rounding_(rounding) {
+    for (const DirectedAxiom& axiom : axioms) all_axioms_.push_back(&axiom);
+  }
 
   Result<CertifiedRule> run(const std::string& witness) {
     LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(rule_));
@@ -204,9 +244,16 @@ class Certifier {
     return confirm(one, chosen_[index]);
   }
 
-  Result<void> add_chain(const RuleCase& one) {
+  /// Both sides of a case in one closure, and what its saturation came to.
+  struct Search {
     Closure closure;
-    Graph& graph = closure.graph();
+    std::vector<Goal> goals;
+    Saturation saturation;
+  };
+
+  Result<Search> search(const RuleCase& one, const std::vector<const DirectedAxiom*>& axioms) {
+    Search result;
+    Graph& graph = result.closure.graph();
     std::vector<ValueId> inputs;
     for (std::size_t i = 0; i < one.inputs.size(); ++i)
       inputs.push_back(*graph.add_input(rule_.inputs[i].name, one.inputs[i]));
@@ -214,16 +261,31 @@ class Certifier {
                            instantiate(rule_, rule_.left, inputs, one.bindings, graph));
     LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> right,
                            instantiate(rule_, rule_.right, inputs, one.bindings, graph));
-    std::vector<Goal> goals;
-    for (std::size_t i = 0; i < left.size(); ++i) goals.push_back({left[i], right[i]});
-    const Saturation saturation = saturate(closure, goals, axioms_, {});
-    if (!saturation.reached)
-      return bad_input(fmt::format("the sides did not meet: {}", saturation.stopped));
+    for (std::size_t i = 0; i < left.size(); ++i) result.goals.push_back({left[i], right[i]});
+    result.saturation = saturate(result.closure, result.goals, axioms, {});
+    return result;
+  }
+
+  /// Most proofs need no operator that the rule does not have, and the axioms that bring in others
+  /// are what fills a closure: these are used only where the sides do not meet without.
+  Result<void> add_chain(const RuleCase& one) {
+    LEMMA_ASSIGN_OR_RETURN(Search found, search(one, own_axioms_));
+    if (!found.saturation.reached) {
+      LEMMA_ASSIGN_OR_RETURN(found, search(one, all_axioms_));
+    }
+    if (!found.saturation.reached)
+      return bad_input(fmt::format("the sides did not meet: {}", found.saturation.stopped));
+    return add_chain(one, found);
+  }
+
+  Result<void> add_chain(const RuleCase& one, Search& found) {
+    const std::vector<Step>& steps = found.saturation.steps;
     LEMMA_ASSIGN_OR_RETURN(const std::vector<Rewrite> rewrites,
-                           explain(closure, goals, saturation.steps));
+                           explain(found.closure, found.goals, steps));
     WrittenChain chain;
-    LEMMA_ASSIGN_OR_RETURN(chain.lines,
-                           ChainWriter(rule_, one, graph, saturation.steps).write(goals, rewrites));
+    LEMMA_ASSIGN_OR_RETURN(
+        chain.lines,
+        ChainWriter(rule_, one, found.closure.graph(), steps).write(found.goals, rewrites));
     for (const std::string& line : chain.lines) {
       auto step = checker::parse_step(line, table_, terms_);
       if (!step) return with_context("the chain found is unreadable", std::move(step.error()));
@@ -280,7 +342,7 @@ class Certifier {
 
   const Substitution& rule_;
   Substitution terms_;
-  const std::vector<DirectedAxiom>& axioms_;
+  std::vector<const DirectedAxiom*> all_axioms_, own_axioms_;
   const checker::AxiomTable& table_;
   const RoundingTable& rounding_;
   std::vector<WrittenChain> chains_;

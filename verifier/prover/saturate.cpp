@@ -28,8 +28,8 @@ bool is_pattern(const Substitution& rule) {
 
 class Search {
  public:
-  Search(Closure& terms, const std::vector<Goal>& goals, const std::vector<DirectedAxiom>& axioms,
-         const SaturationLimits& limits)
+  Search(Closure& terms, const std::vector<Goal>& goals,
+         const std::vector<const DirectedAxiom*>& axioms, const SaturationLimits& limits)
       : terms_(terms), goals_(goals), axioms_(axioms), limits_(limits) {}
 
   Saturation run() {
@@ -63,10 +63,10 @@ class Search {
   /// Matches of all axioms against the terms of this moment; then their conclusions.
   bool apply_all(bool with_reordering) {
     std::vector<std::pair<const DirectedAxiom*, Match>> found;
-    for (const DirectedAxiom& axiom : axioms_) {
-      if (axiom.reorders && !with_reordering) continue;
-      for (Match& match : find_matches(terms_, axiom.rule, limits_.matches))
-        found.emplace_back(&axiom, std::move(match));
+    for (const DirectedAxiom* axiom : axioms_) {
+      if (axiom->reorders && !with_reordering) continue;
+      for (Match& match : find_matches(terms_, axiom->rule, limits_.matches))
+        found.emplace_back(axiom, std::move(match));
     }
     bool changed = false;
     const std::size_t known = terms_.equalities().size();
@@ -97,7 +97,7 @@ class Search {
 
   Closure& terms_;
   const std::vector<Goal>& goals_;
-  const std::vector<DirectedAxiom>& axioms_;
+  const std::vector<const DirectedAxiom*>& axioms_;
   const SaturationLimits& limits_;
   Saturation result_;
 };
@@ -117,7 +117,7 @@ std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms) {
 }
 
 Saturation saturate(Closure& terms, const std::vector<Goal>& goals,
-                    const std::vector<DirectedAxiom>& axioms, const SaturationLimits& limits) {
+                    const std::vector<const DirectedAxiom*>& axioms, const SaturationLimits& limits) {
   return Search(terms, goals, axioms, limits).run();
 }
 
