@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 
@@ -34,20 +35,17 @@ RuleExpression axis_after(const std::vector<std::string>& groups, std::int64_t n
 }
 
 /// The positions that are named, and a choice of gaps before, between and after them that become
-/// groups.
+/// groups of up to `most` axes.
 class GapProposal {
  public:
   GapProposal(const Substitution& rule, const AxisUses& uses, std::vector<std::int64_t> named,
-              std::size_t gaps)
-      : rule_(rule), uses_(uses), named_(std::move(named)), chosen_(gaps) {}
+              std::size_t gaps, std::size_t most)
+      : rule_(rule), uses_(uses), named_(std::move(named)), chosen_(gaps), most_(most) {}
 
   std::optional<Substitution> make() {
     const std::size_t count = named_.size() + 1;
-    std::size_t groups = 0;
-    for (std::size_t gap = 0; gap < count; ++gap) groups += chosen_ >> gap & 1U;
-    const std::size_t most = groups > 2 ? 2 : 3;
     for (std::size_t gap = 0; gap < count; ++gap)
-      groups_.push_back((chosen_ >> gap & 1U) != 0 ? add_group(rule_, 0, most) : "");
+      groups_.push_back((chosen_ >> gap & 1U) != 0 ? add_group(rule_, 0, most_) : "");
     for (std::size_t i = 0; i < rule_.inputs.size(); ++i)
       if (uses_.input_ranks[i] == uses_.most && !set_shape(rule_.inputs[i].shape))
         return std::nullopt;
@@ -110,7 +108,7 @@ class GapProposal {
   Substitution rule_;
   const AxisUses& uses_;
   std::vector<std::int64_t> named_;
-  std::size_t chosen_;
+  std::size_t chosen_, most_;
   std::vector<std::string> groups_;  // by gap; empty if it stays
   std::map<std::size_t, Items> contents_;
 };
@@ -127,9 +125,13 @@ std::vector<Proposal> between_named_axes(const Substitution& given) {
   if (*named.rbegin() >= static_cast<std::int64_t>(uses->most) || named.size() > 3) return result;
   const std::vector<std::int64_t> positions(named.begin(), named.end());
   const std::size_t all = (std::size_t{1} << (positions.size() + 1)) - 1;
-  for (std::size_t gaps = all; gaps > 0; --gaps)
-    if (auto proposal = GapProposal(rule, *uses, positions, gaps).make())
+  const auto propose = [&](std::size_t gaps, std::size_t most) {
+    if (auto proposal = GapProposal(rule, *uses, positions, gaps, most).make())
       result.push_back({"any number of axes around those named", std::move(*proposal)});
+  };
+  if (positions.size() == 1) propose(all, 4);
+  for (std::size_t gaps = all; gaps > 0; --gaps)
+    propose(gaps, std::popcount(gaps) > 2 ? 2 : 3);
   return result;
 }
 
@@ -462,6 +464,8 @@ std::vector<Proposal> whole_shapes(const Substitution& given) {
   const std::size_t count = rule.inputs.size();
   const std::size_t most = count > 2 ? 2 : 4;
   if (count > 1 && count <= 4) add(true, true, most);
+  if (uses->permutations.empty() && with_whole_shapes(rule, false, true, 8).groups.size() == 1)
+    for (const std::size_t wide : {8, 5}) add(false, true, wide);
   add(false, true, most);
   add(false, false, most);
   add(false, false, 3);  // where four axes are too many for the prover

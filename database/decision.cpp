@@ -61,7 +61,7 @@ void decide_refuted(const Substitution& candidate, const verifier::Refuted& refu
     verifier::ConditionedRule found = verifier::prove_under_conditions(*named, axioms);
     if (!verifier::is_proved(found.verdict)) continue;
     if (is_for_single_elements(*named, found.added)) {
-      decision.reason_class += ", but for sizes of 1";
+      decision.reason_class = class_of(refuted) + ", but for sizes of 1";
       continue;
     }
     if (!found.added.empty()) {

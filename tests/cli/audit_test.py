@@ -6,11 +6,16 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+from shipped_rules import rule_that_says  # noqa: E402
+
+RELU_OF_TRANSPOSE = rule_that_says("x1 : [A..]", "Relu(Transpose{perm=p1}(x1)) = Transpose{perm=p1}(Relu(x1))")
 LEMMA = None
 
 
@@ -27,21 +32,21 @@ class Audit(unittest.TestCase):
         self.assertIn(f"{count} of {count} certificates hold", done.stdout)
 
     def test_a_proof_shows_graphs_and_steps(self):
-        done = audit("merge_convs_sharing_kernel", "--case", "1")
+        done = audit("merge_convs_sharing_input", "--case", "1")
         self.assertEqual(done.returncode, 0, done.stderr)
-        for part in ("left side", "right side", "step 1: ", "conv_concat_batch, right to left",
-                     "t9#0 & t9#1", "x : f32[n, c*g, S.0]", "(case 1 of 2"):
+        for part in ("left side", "right side", "step 1: ", "conv_concat_output_channels, right to left",
+                     "t9#0 & t9#1", "x : f32[n, c, S.0]", "(case 1 of 2"):
             self.assertIn(part, done.stdout)
 
     def test_all_cases(self):
-        done = audit("relu_of_transpose", "--all-cases")
+        done = audit(RELU_OF_TRANSPOSE, "--all-cases")
         self.assertEqual(done.stdout.count("\ncase "), 34)
-        one = audit("relu_of_transpose", "--case", "A=[A.0, A.1], p=[1, 0]")
+        one = audit(RELU_OF_TRANSPOSE, "--case", "A=[A.0, A.1], p1=[1, 0]")
         self.assertEqual(one.stdout.count("\ncase "), 1)
-        self.assertIn("t2 = Relu(t1)                  : f32[A.1, A.0]", one.stdout)
+        self.assertIn("t2 = Relu(t1)                   : f32[A.1, A.0]", one.stdout)
 
     def test_json_is_one_object(self):
-        shown = json.loads(audit("relu_of_transpose", "--json").stdout)["rules"][0]
+        shown = json.loads(audit(RELU_OF_TRANSPOSE, "--json").stdout)["rules"][0]
         self.assertEqual(shown["axioms"], {"relu_of_transpose": 34})
         self.assertEqual(shown["shown_cases"][0]["steps"][0]["axiom"], "relu_of_transpose")
         table = json.loads(audit("--json").stdout)
@@ -70,23 +75,23 @@ class Audit(unittest.TestCase):
             # Well formed: nothing that rules say is taken for markup.
             body = text.removeprefix("<!DOCTYPE html>").replace('<meta charset="utf-8">', "")
             xml.etree.ElementTree.fromstring(body.replace("&middot;", ""))
-        page = files["rule-merge_convs_sharing_kernel.html"]
+        page = files["rule-merge_convs_sharing_input.html"]
         self.assertEqual(page.count("<svg "), 2)
-        for part in ("Left side", "Right side", "step 1: ", "axiom-conv_concat_batch.html",
+        for part in ("Left side", "Right side", "step 1: ", "axiom-conv_concat_output_channels.html",
                      "Class: bitwise", "&amp;"):
             self.assertIn(part, page)
-        self.assertIn("rule-merge_convs_sharing_kernel.html", files["axiom-conv_concat_batch.html"])
+        self.assertIn("rule-merge_convs_sharing_input.html", files["axiom-conv_concat_output_channels.html"])
 
     def test_a_refused_rule_has_a_page_that_says_why(self):
         with tempfile.TemporaryDirectory() as folder:
             rules = pathlib.Path(folder, "rules")
             shutil.copytree(ROOT / "rules", rules)
-            file = rules / "certificates" / "relu_of_transpose.certificate"
+            file = rules / "certificates" / f"{RELU_OF_TRANSPOSE}.certificate"
             file.write_text(file.read_text().replace(" forward ", " backward "))
             pages = pathlib.Path(folder, "pages")
             done = audit("--rules", rules, "--html", pages)
             self.assertEqual(done.returncode, 4)
-            page = (pages / "rule-relu_of_transpose.html").read_text()
+            page = (pages / f"rule-{RELU_OF_TRANSPOSE}.html").read_text()
             self.assertIn("Refused: case A=[]", page)
 
     def test_a_counterexample_is_evaluated_again(self):
@@ -115,7 +120,7 @@ class Audit(unittest.TestCase):
 
     def test_bad_input(self):
         for arguments in (["no_such_rule"], ["--axiom", "none"],
-                          ["relu_of_transpose", "--case", "999"], ["--rules", "/nowhere"]):
+                          [RELU_OF_TRANSPOSE, "--case", "999"], ["--rules", "/nowhere"]):
             done = audit(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertTrue(done.stderr.startswith("lemma: "), done.stderr)
@@ -124,9 +129,9 @@ class Audit(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             rules = pathlib.Path(folder, "rules")
             shutil.copytree(ROOT / "rules", rules)
-            file = rules / "certificates" / "relu_of_transpose.certificate"
+            file = rules / "certificates" / f"{RELU_OF_TRANSPOSE}.certificate"
             file.write_text(file.read_text().replace(" forward ", " backward "))
-            done = audit("--rules", rules, "relu_of_transpose")
+            done = audit("--rules", rules, RELU_OF_TRANSPOSE)
             self.assertEqual(done.returncode, 4)
             self.assertIn("step 1 (relu_of_transpose)", done.stderr)
             self.assertEqual(audit("--rules", rules).returncode, 4)

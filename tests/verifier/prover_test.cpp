@@ -115,8 +115,10 @@ TEST(Canary, TwoInputsAreNotEqual) {
   SaturationLimits limits;
   limits.rounds = 5;
   limits.nodes = 600;
-  const Saturation saturation =
-      saturate(terms, {{a, b}}, directed(shipped_axioms().axioms()), limits);
+  const std::vector<DirectedAxiom> axioms = directed(shipped_axioms().axioms());
+  std::vector<const DirectedAxiom*> all;
+  for (const DirectedAxiom& axiom : axioms) all.push_back(&axiom);
+  const Saturation saturation = saturate(terms, {{a, b}}, all, limits);
   EXPECT_FALSE(saturation.reached);
   EXPECT_FALSE(replay(terms.graph(), saturation.steps, {{a, b}}));
 }

@@ -9,6 +9,11 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests"))
+from shipped_rules import rule_that_says  # noqa: E402
+
+RELU_OF_TRANSPOSE = rule_that_says("x1 : [A..]", "Relu(Transpose{perm=p1}(x1)) = Transpose{perm=p1}(Relu(x1))")
+ADD_COMMUTES = rule_that_says("x1 : [A..]", "x2 : [B..]", "Add(x1, x2) = Add(x2, x1)")
 CERTIFICATES = ROOT / "rules" / "certificates"
 CHECKER = None
 
@@ -28,9 +33,9 @@ class ShippedCertificates(unittest.TestCase):
 
     def test_a_rule_without_one_is_named(self):
         done = check("--rules", ROOT / "rules" / "substitutions",
-                     CERTIFICATES / "add_commutes.certificate")
+                     CERTIFICATES / f"{ADD_COMMUTES}.certificate")
         self.assertEqual(done.returncode, 4)
-        self.assertIn("transpose_of_transpose: there is no certificate that holds", done.stderr)
+        self.assertIn("mul_by_one: there is no certificate that holds", done.stderr)
 
 
 class Refusals(unittest.TestCase):
@@ -41,7 +46,7 @@ class Refusals(unittest.TestCase):
         shutil.copy(ROOT / "rules" / "axioms.rounding", self.rules)
         shutil.copy(ROOT / "docs" / "operators.md", self.rules)
         (self.rules / "certificates").mkdir()
-        self.file = self.rules / "certificates" / "relu_of_transpose.certificate"
+        self.file = self.rules / "certificates" / f"{RELU_OF_TRANSPOSE}.certificate"
         self.text = (CERTIFICATES / self.file.name).read_text()
 
     def tearDown(self):
@@ -145,7 +150,7 @@ class Explanations(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.file = pathlib.Path(self.folder.name) / "sum.explanation"
-        self.certificate = CERTIFICATES / "add_commutes.certificate"
+        self.certificate = CERTIFICATES / f"{ADD_COMMUTES}.certificate"
         digest = self.certificate.read_text().split("\n")[2].removeprefix("id ")
         self.text = f"""lemma explanation 1
 graph "sum"
@@ -157,8 +162,8 @@ graph "sum"
   %5 = Relu(%4) : f32[2, N]
   output "before z" = %3
   output "after z" = %5
-rule add_commutes {digest}
-step add_commutes forward: a=%0, b=%1, A=[2, N], B=[N]
+rule {ADD_COMMUTES} {digest}
+step {ADD_COMMUTES} forward: x1=%0, x2=%1, A=[2, N], B=[N]
 outside writing: the file
 end
 """
@@ -177,12 +182,12 @@ end
         self.assertIn("not checked: writing: the file", done.stdout)
 
     def test_another_certificate_is_not_enough(self):
-        done = self.checked(self.text, CERTIFICATES / "relu_of_transpose.certificate")
+        done = self.checked(self.text, CERTIFICATES / f"{RELU_OF_TRANSPOSE}.certificate")
         self.assertEqual(done.returncode, 4)
-        self.assertIn("no certificate that holds proves the rule 'add_commutes'", done.stderr)
+        self.assertIn(f"no certificate that holds proves the rule '{ADD_COMMUTES}'", done.stderr)
 
     def test_altered_it_is_refused(self):
-        for old, new in (("a=%0", "a=%1"), ("a=%0", "a=%9"), ("A=[2, N]", "A=[3, N]"),
+        for old, new in (("x1=%0", "x1=%1"), ("x1=%0", "x1=%9"), ("A=[2, N]", "A=[3, N]"),
                          ("after z\" = %5", "after z\" = %4"), ("forward", "backward"),
                          ("Relu(%4)", "Sigmoid(%4)"), ("step", "steps"), ("end\n", ""),
                          ("%4 = Add(%1, %0)", "%4 = Add(%1, %2)"), ("N]\nrule", "M]\nrule")):

@@ -1,0 +1,33 @@
+// What people knew to be true follows from the shipped database.
+
+#include <gtest/gtest.h>
+
+#include "database/derivation.h"
+#include "database/parallel.h"
+#include "ir/rule_database.h"
+
+namespace lemma::database {
+namespace {
+
+TEST(Shipped, RulesStatedBeforeAnyWasFoundFollow) {
+  const auto contents = read_text_file("tests/database/stated_first.rules");
+  ASSERT_TRUE(contents);
+  const auto stated = parse_substitutions(*contents, "stated_first.rules");
+  ASSERT_TRUE(stated) << stated.error().message;
+  ASSERT_GE(stated->size(), 160U);
+  const auto shipped = read_substitutions("rules/substitutions", ".rules");
+  ASSERT_TRUE(shipped) << shipped.error().message;
+  const DerivationRules rules(*shipped);
+  std::vector<Derivation> derivations(stated->size());
+  Pool pool(0);
+  ASSERT_TRUE(pool.for_each(stated->size(), [&](std::size_t i) -> Result<void> {
+    derivations[i] = derive((*stated)[i], rules, Start::left_side);
+    return {};
+  }));
+  for (std::size_t i = 0; i < stated->size(); ++i)
+    EXPECT_TRUE(derivations[i].derivable)
+        << text((*stated)[i]) << derivations[i].stopped;
+}
+
+}  // namespace
+}  // namespace lemma::database

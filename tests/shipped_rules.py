@@ -1,0 +1,19 @@
+"""Rules of rules/substitutions/ by what they say: the names of those that were found are digests."""
+
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def rule_that_says(*lines):
+    """The name of the only rule that has all of the lines."""
+    names = []
+    for file in sorted((ROOT / "rules" / "substitutions").glob("*.rules")):
+        for text in re.split(r"\n\s*\n", file.read_text()):
+            said = [line.strip() for line in text.splitlines()]
+            if all(line in said for line in lines):
+                names += [line.removeprefix("rule ") for line in said if line.startswith("rule ")]
+    if len(names) != 1:
+        raise LookupError(f"not one rule, but {names}, says {lines}")
+    return names[0]
