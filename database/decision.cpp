@@ -10,6 +10,7 @@
 #include "database/expressions.h"
 #include "database/generalise.h"
 #include "database/normal_form.h"
+#include "ir/partial.h"
 #include "verifier/conditions/infer.h"
 #include "verifier/verify_database.h"
 
@@ -112,6 +113,28 @@ Generalised generalise_narrower(const Substitution& candidate, const verifier::U
   return found;
 }
 
+/// Where a side may be undefined, an equality may hold from the other side only.
+Generalised generalise_directions(const Substitution& candidate, const verifier::AxiomSet& axioms) {
+  Generalised result;
+  const bool is_partial =
+      std::any_of(candidate.terms.begin(), candidate.terms.end(), [](const RuleTerm& term) {
+        return !term.is_input && may_be_undefined(term.op);
+      });
+  if (!candidate.bidirectional || !is_partial) return result;
+  Substitution forward = candidate;
+  forward.bidirectional = false;
+  for (const Substitution& direction : {forward, reversed(forward)}) {
+    const auto named = normal_form(direction);
+    if (!named) continue;
+    Generalised found = generalise(*named, axioms);
+    for (GeneralRule& rule : found.rules) result.rules.push_back(std::move(rule));
+    if (!found.rules.empty()) result.steps = std::move(found.steps);
+  }
+  if (!result.rules.empty())
+    result.steps.insert(result.steps.begin(), "from one side to the other");
+  return result;
+}
+
 }  // namespace
 
 Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms) {
@@ -122,6 +145,9 @@ Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms)
     if (Generalised narrower = generalise_narrower(candidate, *unknown, axioms);
         !narrower.rules.empty())
       found = std::move(narrower);
+  if (found.rules.empty() && std::holds_alternative<verifier::Unknown>(found.verdict))
+    if (Generalised each = generalise_directions(candidate, axioms); !each.rules.empty())
+      found = std::move(each);
   decision.steps = std::move(found.steps);
   for (const GeneralRule& rule : found.rules) add_rule(rule.rule, rule.proved, axioms, decision);
   if (!found.rules.empty()) return decision;

@@ -6,6 +6,7 @@ import re
 from second_checker.sizes import add, demand, multiply, number, Refused, subtract, symbol, ZERO
 from second_checker.values import bound_value, conditions_hold, FUNCTIONS
 from second_checker.operators import REAL_TYPES
+from second_checker.partial import holds_from_left_only
 from second_checker.language import literal_text, parse_rules, Parser, text_of, tokens_of
 from second_checker.cases import Case, input_types, is_well_typed, required_cases
 
@@ -246,6 +247,11 @@ def check_certificate(text, axioms, axiom_texts, operator_texts, classes):
     demand(rounding == worst_class(used_axioms, classes),
            f"its class is {worst_class(used_axioms, classes)}, by its axioms, not {rounding}")
     check_digests("operator", operator_lines, operators, operator_texts)
+    for chain in chains:
+        for step in chain:
+            demand(not (rule.both or step.backward)
+                   or not holds_from_left_only(step.axiom, operator_texts),
+                   f"{step.axiom.name}: its left side may be undefined where its right side is not")
     try:
         check_witness(rule, witness)
     except Refused as reason:

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/partial.h"
 #include "ir/quoted.h"
 
 namespace lemma::checker {
@@ -79,6 +80,9 @@ Result<SubstitutionUse> Replay::use_of(const Step& step, ValueId found) {
 }
 
 Result<void> Replay::apply(const Step& step) {
+  // What `=>` says of partial operators, it says from left to right; `=` claims both directions.
+  if ((rule_.bidirectional || step.backward) && holds_from_left_only(*step.axiom))
+    return bad_input("the axiom's left side may be undefined where its right side is not");
   const std::size_t first_node = graph_.node_count();
   LEMMA_ASSIGN_OR_RETURN(const ValueId found, value_at(graph_, state_, step.position));
   LEMMA_ASSIGN_OR_RETURN(SubstitutionUse use, use_of(step, found));

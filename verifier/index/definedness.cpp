@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "verifier/index/equality.h"
+#include "verifier/index/sign.h"
 #include "verifier/index/solver.h"
 
 namespace lemma::verifier::index {
@@ -108,13 +109,14 @@ bool is_nonnegative_value(const Known& known, const Polynomial& value) {
   });
 }
 
-/// Squares, absolute values and exponentials have a root; exponentials, and sums of them that are
+/// Squares, absolute and rectified values and exponentials have a root; exponentials, and sums of them that are
 /// not empty, a logarithm and an inverse.
 bool is_surely_defined(const Known& known, const PartialApplication& wanted) {
   const Polynomial& value = wanted.argument;
   Known inside = known;
   inside.add(wanted.guard);
-  if (wanted.function == "sqrt") return is_nonnegative_value(inside, value);
+  if (wanted.function == "sqrt")
+    return is_nonnegative_value(inside, value) || is_nonnegative(value);
   if (wanted.function != "inverse" && wanted.function != "log") return false;
   if (is_positive_size(known, wanted)) return true;
   return is_positive_value(inside, value);

@@ -141,19 +141,29 @@ std::set<std::uint32_t> operators_of(const Substitution& rule, const std::vector
   return result;
 }
 
+/// Of a rule with `=` nothing follows from axioms that hold from left to right only. A rule with `=>`
+/// may need them; the replay sees whether a chain that was found reads one the wrong way.
+std::vector<const DirectedAxiom*> axioms_for(const std::vector<DirectedAxiom>& axioms,
+                                             const Substitution& rule) {
+  std::vector<const DirectedAxiom*> result;
+  for (const DirectedAxiom& axiom : axioms)
+    if (!rule.bidirectional || !axiom.from_left_only) result.push_back(&axiom);
+  return result;
+}
+
 /// Those that bring in no operator that neither they match nor the rule has.
-std::vector<const DirectedAxiom*> axioms_without_others(const std::vector<DirectedAxiom>& axioms,
-                                                        const Substitution& rule) {
+std::vector<const DirectedAxiom*> axioms_without_others(
+    const std::vector<const DirectedAxiom*>& axioms, const Substitution& rule) {
   std::set<std::uint32_t> own;
   for (const RuleTerm& term : rule.terms)
     if (!term.is_input) own.insert(term.op.v);
   std::vector<const DirectedAxiom*> result;
-  for (const DirectedAxiom& axiom : axioms) {
-    std::set<std::uint32_t> known = operators_of(axiom.rule, axiom.rule.left);
+  for (const DirectedAxiom* axiom : axioms) {
+    std::set<std::uint32_t> known = operators_of(axiom->rule, axiom->rule.left);
     known.insert(own.begin(), own.end());
-    const std::set<std::uint32_t> made = operators_of(axiom.rule, axiom.rule.right);
+    const std::set<std::uint32_t> made = operators_of(axiom->rule, axiom->rule.right);
     if (std::includes(known.begin(), known.end(), made.begin(), made.end()))
-      result.push_back(&axiom);
+      result.push_back(axiom);
   }
   return result;
 }
@@ -166,11 +176,10 @@ class Certifier {
             const checker::AxiomTable& table, const RoundingTable& rounding)
       : rule_(rule),
         terms_(rule),
-        own_axioms_(axioms_without_others(axioms, rule)),
+        all_axioms_(axioms_for(axioms, rule)),
+        own_axioms_(axioms_without_others(all_axioms_, rule)),
         table_(table),
-        rounding_(rounding) {
-    for (const DirectedAxiom& axiom : axioms) all_axioms_.push_back(&axiom);
-  }
+        rounding_(rounding) {}
 
   Result<CertifiedRule> run(const std::string& witness) {
     LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(rule_));
@@ -269,13 +278,18 @@ class Certifier {
   /// Most proofs need no operator that the rule does not have, and the axioms that bring in others
   /// are what fills a closure: these are used only where the sides do not meet without.
   Result<void> add_chain(const RuleCase& one) {
-    LEMMA_ASSIGN_OR_RETURN(Search found, search(one, own_axioms_));
-    if (!found.saturation.reached) {
-      LEMMA_ASSIGN_OR_RETURN(found, search(one, all_axioms_));
+    std::string reason;
+    for (const auto* axioms : {&own_axioms_, &all_axioms_}) {
+      LEMMA_ASSIGN_OR_RETURN(Search found, search(one, *axioms));
+      reason = "the sides did not meet: " + found.saturation.stopped;
+      if (!found.saturation.reached) continue;
+      const std::size_t before = chains_.size();
+      auto added = add_chain(one, found);
+      if (added) return {};
+      chains_.resize(before);
+      reason = added.error().message;
     }
-    if (!found.saturation.reached)
-      return bad_input(fmt::format("the sides did not meet: {}", found.saturation.stopped));
-    return add_chain(one, found);
+    return bad_input(reason);
   }
 
   Result<void> add_chain(const RuleCase& one, Search& found) {

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/partial.h"
+#include "ir/substitution_analysis.h"
 #include "verifier/prover/matching.h"
 
 namespace lemma::verifier {
@@ -18,6 +20,28 @@ bool reorders(const Substitution& axiom) {
     if (term.op != first->op) return false;
   }
   return axiom.bidirectional;
+}
+
+/// How many operators a side has, and whether one of them may be undefined.
+std::pair<std::size_t, bool> operators_of(const Substitution& rule,
+                                          const std::vector<TermId>& side) {
+  std::size_t count = 0;
+  bool is_partial = false;
+  for (const TermId id : detail::reachable_terms(rule, side)) {
+    if (rule.terms[id.v].is_input) continue;
+    ++count;
+    is_partial = is_partial || may_be_undefined(rule.terms[id.v].op);
+  }
+  return {count, is_partial};
+}
+
+/// Larger than what it replaces, with a quotient or a root where there was none: that
+/// `Sqrt(x * x) = Abs(x)` is read in both directions by proofs, but what is absolute need not be
+/// looked at as a root.
+bool only_complicates(const Substitution& rule) {
+  const auto [before, was_partial] = operators_of(rule, rule.left);
+  const auto [after, is_partial] = operators_of(rule, rule.right);
+  return after > before && is_partial && !was_partial;
 }
 
 /// A side that is an input alone matches everywhere and says nothing new.
@@ -108,10 +132,12 @@ std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms) {
   std::vector<DirectedAxiom> result;
   for (const Substitution& axiom : axioms) {
     const bool reordering = reorders(axiom);
-    if (is_pattern(axiom)) result.push_back({axiom, &axiom, false, reordering});
+    if (is_pattern(axiom))
+      result.push_back({axiom, &axiom, false, reordering, holds_from_left_only(axiom)});
     if (!axiom.bidirectional) continue;
     Substitution backward = reversed(axiom);
-    if (is_pattern(backward)) result.push_back({std::move(backward), &axiom, true, reordering});
+    if (is_pattern(backward) && !only_complicates(backward))
+      result.push_back({std::move(backward), &axiom, true, reordering});
   }
   return result;
 }

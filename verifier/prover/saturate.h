@@ -47,6 +47,7 @@ struct DirectedAxiom {
   const Substitution* origin = nullptr;  // as written
   bool backward = false;                 // `rule` is the axiom read from right to left
   bool reorders = false;
+  bool from_left_only = false;  // ir/partial.h
 };
 std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms);
 
