@@ -558,8 +558,9 @@ void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
       "build", "enumerate, prune, verify, generalise and minimise: makes a rule database");
   build->add_option("--set", arguments->sets,
                     "operator set to enumerate; more than one may be given");
-  build->add_option("--max-ops", arguments->max_operators,
-                    "most operators of a term, instead of the sets' limits")
+  build
+      ->add_option("--max-ops", arguments->max_operators,
+                   "most operators of a term, instead of the sets' limits")
       ->check(CLI::PositiveNumber);
   build->add_option("--candidates", arguments->candidates,
                     "file of candidates, instead of enumerating or beside it");

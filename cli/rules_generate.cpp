@@ -132,7 +132,8 @@ void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
   auto arguments = std::make_shared<GenerateArguments>();
   command->add_option("--set", arguments->set, "name of a shipped operator set, or a file")
       ->required();
-  command->add_option("--max-ops", arguments->options.most_operators,
+  command
+      ->add_option("--max-ops", arguments->options.most_operators,
                    "operators of a term, instead of the set's limit")
       ->check(CLI::Range(1, 4));
   command->add_option("-o,--output", arguments->output, "file for the candidates")->required();

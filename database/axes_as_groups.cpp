@@ -130,8 +130,7 @@ std::vector<Proposal> between_named_axes(const Substitution& given) {
       result.push_back({"any number of axes around those named", std::move(*proposal)});
   };
   if (positions.size() == 1) propose(all, 4);
-  for (std::size_t gaps = all; gaps > 0; --gaps)
-    propose(gaps, std::popcount(gaps) > 2 ? 2 : 3);
+  for (std::size_t gaps = all; gaps > 0; --gaps) propose(gaps, std::popcount(gaps) > 2 ? 2 : 3);
   return result;
 }
 

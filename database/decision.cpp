@@ -117,9 +117,8 @@ Generalised generalise_narrower(const Substitution& candidate, const verifier::U
 Generalised generalise_directions(const Substitution& candidate, const verifier::AxiomSet& axioms) {
   Generalised result;
   const bool is_partial =
-      std::any_of(candidate.terms.begin(), candidate.terms.end(), [](const RuleTerm& term) {
-        return !term.is_input && may_be_undefined(term.op);
-      });
+      std::any_of(candidate.terms.begin(), candidate.terms.end(),
+                  [](const RuleTerm& term) { return !term.is_input && may_be_undefined(term.op); });
   if (!candidate.bidirectional || !is_partial) return result;
   Substitution forward = candidate;
   forward.bidirectional = false;

@@ -126,6 +126,18 @@ Result<void> copy_axioms(const fs::path& from, const fs::path& to) {
   return {};
 }
 
+/// As `lemma rules verify --write` has them: file by file.
+Result<std::vector<ProofRecord>> in_order_of_rules(
+    const fs::path& folder, const std::map<std::string, ProofRecord>& records) {
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> rules,
+                         read_substitutions(folder, ".rules"));
+  std::vector<ProofRecord> result;
+  for (const Substitution& rule : rules)
+    if (const auto record = records.find(rule.name); record != records.end())
+      result.push_back(record->second);
+  return result;
+}
+
 /// Certificates of an earlier build.
 void remove_other_certificates(const fs::path& folder, const std::set<std::string>& names) {
   std::error_code error;
@@ -183,12 +195,12 @@ Result<void> write_database(const fs::path& folder, const std::string& name, con
   LEMMA_RETURN_IF_ERROR(make_folder(folder / "certificates"));
   LEMMA_RETURN_IF_ERROR(copy_axioms(sources.axioms, folder));
   LEMMA_RETURN_IF_ERROR(copy_files(sources.stated, folder / "substitutions"));
-  std::vector<ProofRecord> records;
+  std::map<std::string, ProofRecord> records;
   std::set<std::string> names;
   const auto add = [&](const BuiltRule& rule) {
     const std::string& rule_name = rule.proved.rule.name;
     names.insert(rule_name);
-    records.push_back(rule.proved.record);
+    records.emplace(rule_name, rule.proved.record);
     return replace_file(folder / "certificates" / (rule_name + ".certificate"),
                         rule.proved.certificate);
   };
@@ -209,7 +221,9 @@ Result<void> write_database(const fs::path& folder, const std::string& name, con
   LEMMA_RETURN_IF_ERROR(replace_file(folder / "substitutions.derived", derived_lines(build)));
   LEMMA_RETURN_IF_ERROR(replace_file(folder / (name + ".candidates"), candidate_lines(build)));
   LEMMA_RETURN_IF_ERROR(replace_file(folder / (name + ".report"), report_text(name, build)));
-  return replace_file(folder / "substitutions.proofs", proof_file_text(records));
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<ProofRecord> in_order,
+                         in_order_of_rules(folder / "substitutions", records));
+  return replace_file(folder / "substitutions.proofs", proof_file_text(in_order));
 }
 
 }  // namespace lemma::database

@@ -17,7 +17,7 @@ TEST(Shipped, RulesStatedBeforeAnyWasFoundFollow) {
   ASSERT_GE(stated->size(), 160U);
   const auto shipped = read_substitutions("rules/substitutions", ".rules");
   ASSERT_TRUE(shipped) << shipped.error().message;
-  const DerivationRules rules(*shipped);
+  const DerivationRules rules = DerivationRules(*shipped).as_searched();
   std::vector<Derivation> derivations(stated->size());
   Pool pool(0);
   ASSERT_TRUE(pool.for_each(stated->size(), [&](std::size_t i) -> Result<void> {
@@ -25,8 +25,7 @@ TEST(Shipped, RulesStatedBeforeAnyWasFoundFollow) {
     return {};
   }));
   for (std::size_t i = 0; i < stated->size(); ++i)
-    EXPECT_TRUE(derivations[i].derivable)
-        << text((*stated)[i]) << derivations[i].stopped;
+    EXPECT_TRUE(derivations[i].derivable) << text((*stated)[i]) << derivations[i].stopped;
 }
 
 }  // namespace

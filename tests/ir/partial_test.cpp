@@ -8,11 +8,12 @@ namespace lemma {
 namespace {
 
 TEST(Partial, OperatorsThatDivideByElementsOrHaveNoValueSomewhere) {
-  for (const char* name : {"Div", "Reciprocal", "Sqrt", "Log", "Pow", "Tan", "Asin", "Acos", "Atanh",
-                           "BatchNormalization", "LayerNormalization", "ReduceL2"})
+  for (const char* name : {"Div", "Reciprocal", "Sqrt", "Log", "Pow", "Tan", "Asin", "Acos",
+                           "Atanh", "BatchNormalization", "LayerNormalization", "ReduceL2"})
     EXPECT_TRUE(may_be_undefined(operator_named(name))) << name;
-  for (const char* name : {"Add", "Mul", "Relu", "Exp", "Sigmoid", "Tanh", "Gelu", "Softplus", "Mean",
-                           "ReduceMean", "AveragePool", "Softmax", "MatMul", "Conv", "Transpose", "Split"})
+  for (const char* name :
+       {"Add", "Mul", "Relu", "Exp", "Sigmoid", "Tanh", "Gelu", "Softplus", "Mean", "ReduceMean",
+        "AveragePool", "Softmax", "MatMul", "Conv", "Transpose", "Split"})
     EXPECT_FALSE(may_be_undefined(operator_named(name))) << name;
 }
 

@@ -52,6 +52,24 @@ TEST(WrongRules, DoNotFollowFromTheAxioms) {
   }
 }
 
+/// Div(x, x) => 1 and 1 / (1 / x) => x say nothing of x = 0 when read from right to left.
+TEST(Directions, OfQuotientsAreKept) {
+  const auto verdict_of = [](const std::string& equality) {
+    return prove(
+        parse("rule r\n  x : [A..]\n  y : [A..]\n  group A : 0..3\n  " + equality + "\n")[0],
+        shipped_axioms());
+  };
+  for (const char* held :
+       {"Div(x, Reciprocal(y)) => Mul(x, y)", "Mul(Div(x, y), Div(x, x)) => Div(x, y)",
+        "Mul(Sqrt(Abs(x)), Sqrt(Abs(x))) = Abs(x)", "Div(x, y) = Mul(x, Reciprocal(y))"})
+    EXPECT_TRUE(is_proved(verdict_of(held))) << held << ": " << text(verdict_of(held));
+  for (const char* wrong :
+       {"Div(x, Reciprocal(y)) = Mul(x, y)", "Mul(x, y) => Div(x, Reciprocal(y))",
+        "Mul(Div(x, y), Div(x, x)) = Div(x, y)", "Add(x, y) => Add(Mul(x, Div(y, y)), y)",
+        "Relu(x) => Mul(Relu(x), Exp(Sub(Log(y), Log(y))))"})
+    EXPECT_FALSE(is_proved(verdict_of(wrong))) << wrong;
+}
+
 /// What is claimed is claimed for every real type: a number must be of the type of the inputs.
 TEST(Numbers, AreOfTheTypeOfTheInputs) {
   const auto doubled = [](const std::string& parameter, const std::string& type) {

@@ -143,7 +143,8 @@ std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms) {
 }
 
 Saturation saturate(Closure& terms, const std::vector<Goal>& goals,
-                    const std::vector<const DirectedAxiom*>& axioms, const SaturationLimits& limits) {
+                    const std::vector<const DirectedAxiom*>& axioms,
+                    const SaturationLimits& limits) {
   return Search(terms, goals, axioms, limits).run();
 }
 

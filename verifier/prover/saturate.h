@@ -52,6 +52,7 @@ struct DirectedAxiom {
 std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms);
 
 Saturation saturate(Closure& terms, const std::vector<Goal>& goals,
-                    const std::vector<const DirectedAxiom*>& axioms, const SaturationLimits& limits);
+                    const std::vector<const DirectedAxiom*>& axioms,
+                    const SaturationLimits& limits);
 
 }  // namespace lemma::verifier

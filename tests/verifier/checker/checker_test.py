@@ -1,6 +1,7 @@
 """The program lemma-check from outside: what it accepts, what it says, and what it is made of."""
 
 import argparse
+import hashlib
 import pathlib
 import shutil
 import subprocess
@@ -122,6 +123,18 @@ class Refusals(unittest.TestCase):
         file.unlink()
         self.refused_by_both(self.text, "its class is unsafe")
 
+    def test_what_holds_from_left_to_right_proves_no_equation(self):
+        """Div(x, x) => 1 and the like: where x is 0, the right side is defined and the left is not."""
+        name = rule_that_says("x1 : [A..]", "x2 : [A..]", "Div(x1, Reciprocal(x2)) => Mul(x2, x1)")
+        text = (CERTIFICATES / f"{name}.certificate").read_text()
+        self.file.write_text(text)
+        self.assertEqual((check(self.file).returncode, self.second().returncode), (0, 0))
+        changed = text.replace(" => Mul", " = Mul", 1)
+        block = changed[changed.index("rule "):changed.index("\noperator ") + 1]
+        changed = changed.replace(text.split("\n")[2],
+                                  "id " + hashlib.sha256(block.encode()).hexdigest(), 1)
+        self.refused_by_both(changed, "left side may be undefined where its right side is not")
+
     def test_a_missing_axiom(self):
         (self.rules / "axioms" / "elementwise_movement.axioms").unlink()
         self.refused(self.text, "there is no axiom 'relu_of_transpose'")
@@ -188,7 +201,7 @@ end
 
     def test_altered_it_is_refused(self):
         for old, new in (("x1=%0", "x1=%1"), ("x1=%0", "x1=%9"), ("A=[2, N]", "A=[3, N]"),
-                         ("after z\" = %5", "after z\" = %4"), ("forward", "backward"),
+                         ("after z\" = %5", "after z\" = %4"), ("forward", "onward"),
                          ("Relu(%4)", "Sigmoid(%4)"), ("step", "steps"), ("end\n", ""),
                          ("%4 = Add(%1, %0)", "%4 = Add(%1, %2)"), ("N]\nrule", "M]\nrule")):
             altered = self.text.replace(old, new, 1)
