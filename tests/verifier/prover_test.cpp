@@ -61,12 +61,12 @@ TEST(Directions, OfQuotientsAreKept) {
   };
   for (const char* held :
        {"Div(x, Reciprocal(y)) => Mul(x, y)", "Mul(Div(x, y), Div(x, x)) => Div(x, y)",
-        "Mul(Sqrt(Abs(x)), Sqrt(Abs(x))) = Abs(x)", "Div(x, y) = Mul(x, Reciprocal(y))"})
+        "Mul(Sqrt(Abs(x)), Mul(Sqrt(Abs(x)), y)) = Mul(Abs(x), y)", "Div(x, y) = Mul(x, Reciprocal(y))"})
     EXPECT_TRUE(is_proved(verdict_of(held))) << held << ": " << text(verdict_of(held));
   for (const char* wrong :
        {"Div(x, Reciprocal(y)) = Mul(x, y)", "Mul(x, y) => Div(x, Reciprocal(y))",
         "Mul(Div(x, y), Div(x, x)) = Div(x, y)", "Add(x, y) => Add(Mul(x, Div(y, y)), y)",
-        "Relu(x) => Mul(Relu(x), Exp(Sub(Log(y), Log(y))))"})
+        "Add(x, y) => Add(x, Exp(Log(y)))"})
     EXPECT_FALSE(is_proved(verdict_of(wrong))) << wrong;
 }
 

@@ -125,11 +125,11 @@ class Refusals(unittest.TestCase):
 
     def test_what_holds_from_left_to_right_proves_no_equation(self):
         """Div(x, x) => 1 and the like: where x is 0, the right side is defined and the left is not."""
-        name = rule_that_says("x1 : [A..]", "x2 : [A..]", "Div(x1, Reciprocal(x2)) => Mul(x2, x1)")
+        name = rule_that_says("Reciprocal(Reciprocal(x1)) => x1")
         text = (CERTIFICATES / f"{name}.certificate").read_text()
         self.file.write_text(text)
         self.assertEqual((check(self.file).returncode, self.second().returncode), (0, 0))
-        changed = text.replace(" => Mul", " = Mul", 1)
+        changed = text.replace(" => x1", " = x1", 1)
         block = changed[changed.index("rule "):changed.index("\noperator ") + 1]
         changed = changed.replace(text.split("\n")[2],
                                   "id " + hashlib.sha256(block.encode()).hexdigest(), 1)
