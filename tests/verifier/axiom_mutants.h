@@ -44,7 +44,8 @@ inline bool is_flag(const std::string& text, const Token& token) {
 inline std::vector<std::string> mutant_texts(const Substitution& axiom) {
   const std::string text = lemma::text(axiom);
   std::size_t arrow = text.find("=>");
-  if (arrow == std::string::npos) arrow = text.find(" = ");
+  if (arrow == std::string::npos)  // not that of a let, which both sides may share
+    arrow = text.find(" = ", text.rfind("\n  ", text.size() - 2));
   const std::vector<std::vector<std::string>> families = {
       {"Add", "Sub", "Mul", "Max", "Min", "Div"},
       {"Relu", "Neg", "Abs", "Exp", "Sigmoid", "Identity"},

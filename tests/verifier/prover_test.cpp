@@ -61,7 +61,8 @@ TEST(Directions, OfQuotientsAreKept) {
   };
   for (const char* held :
        {"Div(x, Reciprocal(y)) => Mul(x, y)", "Mul(Div(x, y), Div(x, x)) => Div(x, y)",
-        "Mul(Sqrt(Abs(x)), Mul(Sqrt(Abs(x)), y)) = Mul(Abs(x), y)", "Div(x, y) = Mul(x, Reciprocal(y))"})
+        "Mul(Sqrt(Abs(x)), Mul(Sqrt(Abs(x)), y)) = Mul(Abs(x), y)",
+        "Div(x, y) = Mul(x, Reciprocal(y))"})
     EXPECT_TRUE(is_proved(verdict_of(held))) << held << ": " << text(verdict_of(held));
   for (const char* wrong :
        {"Div(x, Reciprocal(y)) = Mul(x, y)", "Mul(x, y) => Div(x, Reciprocal(y))",
