@@ -47,6 +47,9 @@ bool is_partial(const Definition& definition) {
     const auto reads = [&](ExpressionId operand) -> bool { return has_elements[operand.v]; };
     const bool any = std::any_of(node.operands.begin(), node.operands.end(), reads);
     has_elements.push_back(any || node.kind == ExpressionKind::read);
+    const bool is_modulo =
+        node.kind == ExpressionKind::floor_modulo || node.kind == ExpressionKind::truncated_modulo;
+    if (is_modulo && reads(node.operands[1])) return true;
     if (!is_real(node.type)) continue;
     if (node.kind == ExpressionKind::power && any) return true;
     const bool divides = node.kind == ExpressionKind::divide;

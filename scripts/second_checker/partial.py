@@ -11,7 +11,7 @@ from second_checker.sizes import demand
 
 # A quotient, but by a size, a number or 1 + what is not negative; functions without a value somewhere.
 PARTIAL = re.compile(r" / (?!f32\(|\d|\(1 \+ (?:exp|abs)\()|\blog\((?!1 \+ exp\()"
-                     r"|\b(?:sqrt|pow|reciprocal|tan|asin|acos|acosh|atanh)\(")
+                     r"|\bfloormod\([a-z]\[|\b(?:sqrt|pow|reciprocal|tan|asin|acos|acosh|atanh)\(")
 PART = re.compile(r"^  %\d+ = ([A-Z]\w*)[({]", re.MULTILINE)
 # Divided by a sum of exponentials, which is not 0.
 NORMALIZED = re.compile(r"  (%\d+) = Exp\([^\n]*\n  (%\d+) = ReduceSum\{[^\n]*\}\(\1\)[^\n]*\n"

@@ -9,6 +9,7 @@
 
 #include "ir/rule_database.h"
 #include "ir/sha256.h"
+#include "ir/substitution_analysis.h"
 #include "verifier/prover/explain.h"
 #include "verifier/prover/replay.h"
 #include "verifier/prover/schematic.h"
@@ -128,16 +129,8 @@ class ChainWriter {
 
 std::set<std::uint32_t> operators_of(const Substitution& rule, const std::vector<TermId>& side) {
   std::set<std::uint32_t> result;
-  std::vector<TermId> open = side;
-  while (!open.empty()) {
-    const TermId id = open.back();
-    open.pop_back();
-    const RuleTerm& term = rule.terms[id.v];
-    if (term.is_input) continue;
-    result.insert(term.op.v);
-    for (const auto& operand : term.operands)
-      if (!operand.is_none()) open.push_back(operand);
-  }
+  for (const TermId id : detail::reachable_terms(rule, side))
+    if (!rule.terms[id.v].is_input) result.insert(rule.terms[id.v].op.v);
   return result;
 }
 
