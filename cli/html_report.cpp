@@ -110,7 +110,7 @@ std::string figures(const std::vector<OptimizeAnswer>& answers) {
 std::map<std::string, std::int64_t> uses_of(const std::vector<OptimizeAnswer>& answers) {
   std::map<std::string, std::int64_t> uses;
   for (const OptimizeAnswer& answer : answers)
-    for (const RuleUse& use : answer.rules_used) uses[use.rule] += use.count;
+    for (const RuleCount& use : answer.rules_used) uses[use.rule] += use.count;
   return uses;
 }
 

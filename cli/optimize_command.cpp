@@ -18,6 +18,7 @@
 #include "cli/html_report.h"
 #include "cli/optimize_request.h"
 #include "cli/table.h"
+#include "ir/rounding.h"
 
 namespace lemma {
 
@@ -101,7 +102,8 @@ OptimizeAnswer answer_of(const OptimizeRequest& request, const ChildOutcome& out
 }
 
 bool is_written(const OptimizeAnswer& answer) {
-  return answer.status == "optimized" || answer.status == "unchanged";
+  return answer.status == "optimized" || answer.status == "unchanged" ||
+         answer.status == "mismatch";
 }
 
 std::string failure_line(const OptimizeAnswer& answer) {
@@ -111,6 +113,15 @@ std::string failure_line(const OptimizeAnswer& answer) {
   const std::string prefix =
       answer.status == "failed" ? "lemma: " : "lemma: " + answer.status + ": ";
   return printable(prefix + message);
+}
+
+/// What is said of a model that was written although a result was refused; empty if nothing is.
+std::string warning_line(const OptimizeAnswer& answer) {
+  if (answer.warning.empty()) return "";
+  return printable(fmt::format("lemma: warning: {}: {}; {}", answer.model, answer.warning,
+                               answer.status == "optimized"
+                                   ? "the model is optimized with bitwise rules only"
+                                   : "the model is written as it was"));
 }
 
 /// The code for all models together: what went wrong most seriously decides. With a single model
@@ -147,7 +158,7 @@ Json report_json(const std::vector<OptimizeAnswer>& answers) {
   Json models = Json::array();
   for (const OptimizeAnswer& answer : answers) {
     Json rules = Json::object();
-    for (const RuleUse& use : answer.rules_used) rules[use.rule] = use.count;
+    for (const RuleCount& use : answer.rules_used) rules[use.rule] = use.count;
     const bool bounded = answer.extraction_bounded;
     models.push_back(
         {{"model", answer.model},
@@ -161,6 +172,12 @@ Json report_json(const std::vector<OptimizeAnswer>& answers) {
          {"max_error", answer.max_error},
          {"smallest_passing_tolerance_scale", answer.smallest_passing_scale},
          {"samples_compared", answer.samples_compared},
+         {"adversarial_compared", answer.adversarial_compared},
+         {"check_seconds", answer.check_seconds},
+         {"second_judge", answer.second_judge},
+         {"second_judge_message", answer.second_judge_message},
+         {"second_judge_sets", answer.second_judge_sets},
+         {"warning", answer.warning},
          {"rules_used", rules},
          {"seconds", answer.seconds},
          {"before", figures_json(answer.before)},
@@ -186,9 +203,9 @@ Json report_json(const std::vector<OptimizeAnswer>& answers) {
 std::string summary_table(const std::vector<OptimizeAnswer>& answers) {
   using enum Table::Align;
   Table table({"model", "status", "operators", "", "parameters", "", "flops", "", "bytes", "",
-               "cost", "", "change", "max error", "search", "time"},
+               "cost", "", "change", "max error", "check s", "second judge", "search", "time"},
               {left, left, right, right, right, right, right, right, right, right, right, right,
-               right, right, left, right});
+               right, right, right, left, left, right});
   for (const OptimizeAnswer& a : answers) {
     const std::string name = fs::path(a.model).filename().string();
     if (!is_written(a)) {
@@ -203,7 +220,8 @@ std::string summary_table(const std::vector<OptimizeAnswer>& answers) {
                with_prefix(a.before.bytes), "> " + with_prefix(a.after.bytes),
                duration_text(a.before.cost_seconds), "> " + duration_text(a.after.cost_seconds),
                change_text(a.before.cost_seconds, a.after.cost_seconds),
-               a.samples_compared > 0 ? fmt::format("{:.1e}", a.max_error) : "-", a.strategy,
+               a.samples_compared > 0 ? fmt::format("{:.1e}", a.max_error) : "-",
+               fmt::format("{:.2f}", a.check_seconds), a.second_judge, a.strategy,
                fmt::format("{:.1f} s", a.seconds)});
   }
   return table.text();
@@ -222,6 +240,8 @@ class Progress {
   void ended(const OptimizeAnswer& answer) {
     ++done_;
     if (terminal_) std::cerr << "\33[K";
+    const std::string warning = warning_line(answer);
+    if (!warning.empty()) std::cerr << warning << "\n";
     if (!is_written(answer)) {
       std::cerr << failure_line(answer) << "\n";
     } else if (total_ > 1) {
@@ -324,8 +344,12 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command
       ->add_option("--fp-class", common.rounding_class,
-                   "the worst that rules may do to floating-point numbers")
-      ->check(CLI::IsMember({"bitwise", "reassociation", "distributive", "unsafe"}))
+                   "the worst that rules may do to floating-point numbers: bitwise (nothing, for "
+                   "all inputs), reassociation, distributive or rounding (they change results by "
+                   "rounding, where nothing overflows)")
+      ->check([](const std::string& word) {
+        return rounding_class_named(word) ? std::string() : unknown_rounding_class(word);
+      })
       ->capture_default_str();
   command
       ->add_option("--rules", common.rules_directory,
@@ -384,12 +408,18 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
                    "comparisons with the original on random inputs before writing")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--rtol", common.check.relative_tolerance, "relative tolerance of the check")
+  command
+      ->add_option("--rtol", common.check.relative_tolerance,
+                   "relative tolerance of the check; otherwise by the model's types")
       ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command->add_option("--atol", common.check.absolute_tolerance, "absolute tolerance of the check")
+      ->default_str("");
+  command
+      ->add_option("--atol", common.check.absolute_tolerance,
+                   "absolute tolerance of the check; otherwise by the model's types")
       ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+      ->default_str("");
+  command->add_flag("!--no-second-judge", common.second_judge,
+                    "do not compare with ONNX Runtime, where Python has it, before writing");
   command->add_option("--seed", common.check.seed, "of the random inputs")->capture_default_str();
   command->add_flag("--external-data", common.external_data,
                     "write weights to a file of their own");

@@ -12,16 +12,17 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, 
                                    explanation, strategy, rounding_class, only_rules, shapes,
                                    time_limit_seconds, memory_bytes, alpha, budget,
                                    exact_extraction_seconds, node_limit, iterations, threads,
-                                   external_data, check)
+                                   external_data, second_judge, check)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Figures, operators, parameters, flops, bytes, cost_seconds)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RuleUse, rule, count)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeAnswer, model, output, status, message, error_kind,
-                                   before, after, opaque_operators, samples_compared, max_error,
-                                   smallest_passing_scale, rules_used, strategy, stop_reason,
-                                   rules_considered, rounds, passes, parts, graphs, egraph_nodes,
-                                   search_seconds, extraction_bounded, extraction_optimal,
-                                   extraction_cost, extraction_lower_bound, seconds,
-                                   peak_memory_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RuleCount, rule, count)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeAnswer, model, output, status, message, warning,
+                                   error_kind, before, after, opaque_operators, samples_compared,
+                                   adversarial_compared, max_error, check_seconds, second_judge,
+                                   second_judge_message, second_judge_sets, smallest_passing_scale,
+                                   rules_used, strategy, stop_reason, rules_considered, rounds,
+                                   passes, parts, graphs, egraph_nodes, search_seconds,
+                                   extraction_bounded, extraction_optimal, extraction_cost,
+                                   extraction_lower_bound, seconds, peak_memory_bytes)
 
 namespace {
 

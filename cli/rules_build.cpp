@@ -241,17 +241,22 @@ Result<Candidates> all_candidates(const BuildArguments& arguments, const fs::pat
 
 // ---- Rules stated by hand ---------------------------------------------------------------------------
 
-/// Files with rules of a folder, but for those that this job writes, so that it may be its own folder.
+/// Files with rules of a folder, but for those that this job writes, so that it may be its own folder;
+/// and of the folder one_proof beside it.
 std::vector<fs::path> stated_files(const BuildArguments& arguments) {
   std::vector<fs::path> files;
   std::error_code error;
   if (arguments.stated.empty()) return files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(arguments.stated, error)) {
-    const std::string stem = entry.path().stem().string();
-    if (entry.path().extension() == ".rules" && stem != arguments.name &&
-        stem != arguments.name + "_derived")
-      files.push_back(entry.path());
-  }
+  const fs::path stated = fs::absolute(arguments.stated).lexically_normal();
+  const fs::path parent =
+      stated.has_filename() ? stated.parent_path() : stated.parent_path().parent_path();
+  for (const fs::path& folder : {fs::path(arguments.stated), parent / "one_proof"})
+    for (fs::directory_iterator i(folder, error), end; !error && i != end; i.increment(error)) {
+      const std::string stem = i->path().stem().string();
+      if (i->path().extension() == ".rules" && stem != arguments.name &&
+          stem != arguments.name + "_derived")
+        files.push_back(i->path());
+    }
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -327,7 +332,7 @@ Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory
                          database::build(candidates.rules, axioms.set, journal, options));
   if (ranks.is_first())
     LEMMA_RETURN_IF_ERROR(database::write_database(arguments.output, arguments.name, built.build,
-                                                   {directory, stated}));
+                                                   {directory, stated, axioms.records}));
   return built;
 }
 
@@ -383,7 +388,8 @@ Json figures(const Built& built, const Usage& usage) {
                {"basis", basis},
                {"derived_and_kept", kept},
                {"derived_and_left_out", build.rules.size() - basis - kept},
-               {"stated", build.stated.size()},
+               {"one_proof", build.found_apart.size() + build.stated_apart.size()},
+               {"stated", build.stated.size() + build.stated_apart.size()},
                {"stated_but_not_needed", not_needed},
                {"ranks", usage.ranks},
                {"cpu_seconds", usage.processor_seconds},

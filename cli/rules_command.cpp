@@ -14,11 +14,13 @@
 #include "cli/rules_build.h"
 #include "cli/rules_exchange.h"
 #include "cli/rules_generate.h"
+#include "cli/rules_obligations.h"
 #include "cli/table.h"
 #include "ir/rule_database.h"
 #include "verifier/conditions/infer.h"
 #include "verifier/prover/sampling.h"
 #include "verifier/verify_database.h"
+#include "verifier/write_proofs.h"
 
 namespace lemma {
 
@@ -34,7 +36,7 @@ struct RulesArguments {
   std::string verdicts;      // file for one JSON line a rule
   std::string certificates;  // folder for those of the rules of `file`
   std::string counterexamples;
-  bool write = false, json = false;
+  bool write = false, json = false, one_proof = false;
   verifier::VerifyOptions options;
 };
 
@@ -50,23 +52,32 @@ std::string_view verdict_name(const verifier::Verdict& verdict) {
 
 /// Why it is not proved, or why only under conditions.
 std::string reason_of(const VerifiedRule& rule) {
-  if (!verifier::is_proved(rule.verdict)) return verifier::text(rule.verdict);
+  if (!verifier::is_proved(rule.verdict())) return verifier::text(rule.verdict());
   return rule.added.empty() ? "" : "without condition: " + verifier::text(rule.unconditional);
+}
+
+/// "certificate,index", one of them, or "".
+std::string proofs_of(const VerifiedRule& rule) {
+  std::string result = rule.proofs.has_certificate() ? "certificate" : "";
+  if (rule.proofs.index.proved) result += result.empty() ? "index" : ",index";
+  return result;
 }
 
 std::string verdict_lines(const DatabaseVerification& verification) {
   std::string lines;
   for (std::size_t i = 0; i < verification.rules.size(); ++i) {
     const VerifiedRule& rule = verification.rules[i];
-    const bool proved = verifier::is_proved(rule.verdict);
+    const bool proved = verifier::is_proved(rule.verdict());
     Json line({{"index", i},
                {"rule", rule.name},
-               {"verdict", verdict_name(rule.verdict)},
+               {"verdict", verdict_name(rule.verdict())},
+               {"proofs", proofs_of(rule)},
                {"condition", verifier::condition_text(rule.rule)},
                {"reason", reason_of(rule)}});
-    if (proved) line["witness"] = std::get<verifier::Proved>(rule.verdict).witness;
+    if (proved && !rule.proofs.has_both()) line["one_proof"] = reason_for_one(rule.proofs);
+    if (proved) line["witness"] = std::get<verifier::Proved>(rule.verdict()).witness;
     if (!rule.added.empty()) line["added"] = rule.added;
-    if (const auto* refuted = std::get_if<verifier::Refuted>(&rule.verdict))
+    if (const auto* refuted = std::get_if<verifier::Refuted>(&rule.verdict()))
       line["counterexample"] = {{"assignment", refuted->assignment},
                                 {"inputs", refuted->inputs},
                                 {"difference", refuted->difference}};
@@ -92,14 +103,14 @@ long peak_memory_bytes() {
 
 void print_index_proofs(const DatabaseVerification& verification) {
   using enum Table::Align;
-  Table table({"axiom", "index proof", "cases", "ranks by uniformity", "seconds"},
+  Table table({"axiom", "index proof", "cases", "ranks by axes", "seconds"},
               {left, left, right, right, right});
   std::size_t proved = 0, cases = 0;
   for (const verifier::VerifiedAxiom& axiom : verification.index_proofs) {
     proved += axiom.proof.proved ? 1 : 0;
     cases += axiom.proof.cases;
     table.add({axiom.name, axiom.proof.proved ? "proved" : "not proved",
-               fmt::format("{}", axiom.proof.cases), fmt::format("{}", axiom.proof.by_uniformity),
+               fmt::format("{}", axiom.proof.cases), fmt::format("{}", axiom.proof.by_axes),
                fmt::format("{:.2f}", axiom.seconds)});
   }
   std::cout << table.text();
@@ -113,6 +124,17 @@ std::string conditions_of(const VerifiedRule& rule) {
   return conditions.empty() ? "" : "under " + conditions;
 }
 
+std::string index_column(const VerifiedRule& rule) {
+  if (verifier::is_refuted(rule.verdict())) return "";  // was not tried
+  return rule.proofs.index.proved ? "yes" : "no";
+}
+
+std::string remark_on(const VerifiedRule& rule) {
+  if (!verifier::is_proved(rule.verdict())) return verifier::text(rule.verdict());
+  const std::string conditions = conditions_of(rule), missing = reason_for_one(rule.proofs);
+  return conditions + (conditions.empty() || missing.empty() ? "" : "; ") + missing;
+}
+
 void print_verification(const DatabaseVerification& verification, bool json, bool axioms) {
   if (json) {
     std::cout << Json({{"axioms", verification.axioms},
@@ -120,6 +142,7 @@ void print_verification(const DatabaseVerification& verification, bool json, boo
                        {"index_proof_seconds", verification.index_seconds},
                        {"candidates", verification.rules.size()},
                        {"proved", verification.proved()},
+                       {"proved_twice", verification.proved_twice()},
                        {"refuted", verification.refuted()},
                        {"unknown", verification.unknown()},
                        {"rules", verification.proved()},
@@ -130,24 +153,26 @@ void print_verification(const DatabaseVerification& verification, bool json, boo
     return;
   }
   using enum Table::Align;
-  Table table({"rule", "verdict", "cases", "axioms", "seconds", ""},
-              {left, left, right, right, right, left});
+  Table table({"rule", "verdict", "certificate", "index", "cases", "axioms", "seconds", ""},
+              {left, left, left, left, right, right, right, left});
   for (const VerifiedRule& rule : verification.rules) {
-    const auto* proof = std::get_if<verifier::Proved>(&rule.verdict);
-    table.add({rule.name, std::string(verdict_name(rule.verdict)),
+    const auto* proof = std::get_if<verifier::Proved>(&rule.verdict());
+    table.add({rule.name, std::string(verdict_name(rule.verdict())),
+               rule.proofs.has_certificate() ? "yes" : "no", index_column(rule),
                proof != nullptr ? fmt::format("{}", proof->instances) : "",
                proof != nullptr ? fmt::format("{}", proof->axioms.size()) : "",
-               fmt::format("{:.2f}", rule.seconds),
-               proof == nullptr ? verifier::text(rule.verdict) : conditions_of(rule)});
+               fmt::format("{:.2f}", rule.seconds), remark_on(rule)});
   }
   std::cout << table.text();
   if (axioms) print_index_proofs(verification);
   for (const auto& [axiom, reason] : verification.refused_axioms)
     std::cout << fmt::format("axiom {} is refused: {}\n", axiom, reason);
   std::cout << fmt::format(
-      "{} axioms; {} rules: {} proved, {} refuted, {} unknown; {:.1f} processor seconds\n",
-      verification.axioms, verification.rules.size(), verification.proved(), verification.refuted(),
-      verification.unknown(), processor_seconds());
+      "{} axioms; {} rules: {} proved, {} of them twice, {} refuted, {} unknown; {:.1f} processor "
+      "seconds\n",
+      verification.axioms, verification.rules.size(), verification.proved(),
+      verification.proved_twice(), verification.refuted(), verification.unknown(),
+      processor_seconds());
 }
 
 Result<std::vector<Substitution>> read_candidates(const std::string& file) {
@@ -204,7 +229,27 @@ ExitCode run_verify(const RulesArguments& arguments) {
   return *fit && verification->complete() ? ExitCode::done : ExitCode::check_failed;
 }
 
+/// Rules that are set apart, with the reason.
+ExitCode run_list_one_proof(const RulesArguments& arguments) {
+  const auto rules = load_one_proof_rules(directory_of(arguments));
+  if (!rules) return report_error(rules.error());
+  if (arguments.json) {
+    Json list = Json::array();
+    for (const OneProofRule& one : *rules)
+      list.push_back({{"name", one.rule.name},
+                      {"text", text(one.rule)},
+                      {"proofs", one.record.index.empty() ? "certificate" : "index"},
+                      {"reason", one.reason}});
+    std::cout << Json({{"rules", list}}).dump(2) << "\n";
+    return ExitCode::done;
+  }
+  for (const OneProofRule& one : *rules)
+    std::cout << fmt::format("# {}\n{}\n", one.reason, text(one.rule));
+  return ExitCode::done;
+}
+
 ExitCode run_list(const RulesArguments& arguments) {
+  if (arguments.one_proof) return run_list_one_proof(arguments);
   const auto rules = load_rules(directory_of(arguments));
   if (!rules) return report_error(rules.error());
   if (arguments.json) {
@@ -277,6 +322,8 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
 
   auto* list = command->add_subcommand("list", "print the rules that load");
   list->add_option("--rules", arguments->directory, "folder of axioms and rules");
+  list->add_flag("--one-proof", arguments->one_proof,
+                 "those with one proof only, which are not used, and why the other is missing");
   list->add_flag("--json", arguments->json, "print one JSON object");
   list->callback([arguments, &exit_code] { exit_code = run_list(*arguments); });
 
@@ -289,6 +336,7 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
   add_rules_build(*command, exit_code);
   add_rules_exchange(*command, exit_code);
   add_rules_generate(*command, exit_code);
+  add_rules_obligations(*command, exit_code);
 }
 
 }  // namespace lemma

@@ -83,7 +83,7 @@ Result<std::size_t> keep_what_is_true(exchange::ExportedRules& exported) {
   std::size_t next = 0;  // of those that were verified
   for (exchange::ExportedRule& rule : exported.rules) {
     const verifier::VerifiedRule* as_read = rule.is_same ? nullptr : &verified.rules[next++];
-    if (as_read == nullptr || (verifier::is_proved(as_read->verdict) && as_read->added.empty()))
+    if (as_read == nullptr || (verifier::is_proved(as_read->verdict()) && as_read->added.empty()))
       kept.push_back(std::move(rule));
     else
       exported.left_out.push_back(rule.as_read.name + ": TASO would read a rule that is not true");

@@ -19,7 +19,7 @@
 namespace lemma::database {
 
 /// Raised whenever the same question may have another answer.
-constexpr int build_version = 6;
+constexpr int build_version = 7;
 
 std::string_view name(CandidateReport::Fate fate) {
   using Fate = CandidateReport::Fate;
@@ -40,9 +40,9 @@ std::size_t Build::count(CandidateReport::Fate fate) const {
 }
 
 std::string job_text(const verifier::AxiomSet& axioms, const DerivationLimits& limits) {
-  std::string result =
-      fmt::format("build {} proofs {} limits {} {} {} {}\n", build_version, proof_version,
-                  limits.nodes, limits.iterations, limits.matches, limits.cases);
+  std::string result = fmt::format("build {} proofs {} {} limits {} {} {} {}\n", build_version,
+                                   proof_version, index_proof_version, limits.nodes,
+                                   limits.iterations, limits.matches, limits.cases);
   for (const Substitution& axiom : axioms.axioms()) result += text(axiom) + "\n";
   return result;
 }
@@ -91,6 +91,8 @@ class Builder {
     std::sort(build_.rules.begin(), build_.rules.end(), [](const BuiltRule& a, const BuiltRule& b) {
       return a.proved.rule.name < b.proved.rule.name;
     });
+    std::sort(build_.found_apart.begin(), build_.found_apart.end(),
+              [](const DecidedRule& a, const DecidedRule& b) { return a.rule.name < b.rule.name; });
     LEMMA_RETURN_IF_ERROR(minimise(build_.rules, {}, questions_, options_));
     LEMMA_RETURN_IF_ERROR(minimise(build_.stated, build_.rules, questions_, options_));
     return std::move(build_);
@@ -116,6 +118,10 @@ class Builder {
   void add_rules(std::vector<DecidedRule>& rules) {
     for (DecidedRule& rule : rules) {
       if (!names_.insert(rule.rule.name).second) continue;
+      if (!rule.reason.empty()) {
+        build_.found_apart.push_back(std::move(rule));
+        continue;
+      }
       base_.add(rule.rule);
       base_digest_ = sha256(base_digest_ + "\n" + text(rule.rule));
       build_.rules.push_back({std::move(rule), {}, false, ""});
@@ -161,7 +167,11 @@ class Builder {
         return bad_input(fmt::format("rule {}, stated by hand, is not proved: {}", rule.name,
                                      decided[i].reason));
       names_.insert(rule.name);
-      build_.stated.push_back({std::move(decided[i].rules[0]), {}, false, ""});
+      DecidedRule& proved = decided[i].rules[0];
+      if (proved.reason.empty())
+        build_.stated.push_back({std::move(proved), {}, false, ""});
+      else
+        build_.stated_apart.push_back(std::move(proved));
     }
     return {};
   }
@@ -173,7 +183,11 @@ class Builder {
     LEMMA_ASSIGN_OR_RETURN(std::vector<Decision> decisions, proofs(several_outputs(rules)));
     for (Decision& decided : decisions) {
       if (decided.rules.empty() || !names_.insert(decided.rules[0].rule.name).second) continue;
-      build_.rules.push_back({std::move(decided.rules[0]), {}, false, ""});
+      DecidedRule& rule = decided.rules[0];
+      if (rule.reason.empty())
+        build_.rules.push_back({std::move(rule), {}, false, ""});
+      else
+        build_.found_apart.push_back(std::move(rule));
     }
     return {};
   }

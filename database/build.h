@@ -76,6 +76,8 @@ struct Build {
   /// As they were given. Not shipped: it follows from what was found and from other stated ones, and
   /// the search finds it without.
   std::vector<BuiltRule> stated;
+  /// With one proof only: found, by name; and stated. Nothing is derived from them.
+  std::vector<DecidedRule> found_apart, stated_apart;
 
   std::size_t count(CandidateReport::Fate fate) const;
 };

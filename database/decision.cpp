@@ -1,6 +1,7 @@
 #include "database/decision.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -12,6 +13,7 @@
 #include "database/normal_form.h"
 #include "ir/partial.h"
 #include "verifier/conditions/infer.h"
+#include "verifier/index/obligations.h"
 #include "verifier/verify_database.h"
 
 namespace lemma::database {
@@ -20,11 +22,15 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Outcome = Decision::Outcome;
 
-void add_rule(const Substitution& rule, const verifier::Proved& proved,
-              const verifier::AxiomSet& axioms, Decision& decision) {
+void add_rule(const Substitution& rule, const verifier::TwoProofs& proofs, Decision& decision) {
+  const auto& proved = std::get<verifier::Proved>(proofs.verdict);
   decision.outcome = Outcome::proved;
-  decision.rules.push_back(
-      {rule, verifier::proof_record(rule, proved, axioms), proved.certificate});
+  decision.rules.push_back({rule, verifier::proof_record(rule, proved, proofs.index),
+                            proved.certificate, verifier::reason_for_one(proofs)});
+}
+
+void add_rule(const Substitution& rule, const verifier::Proved& proved, Decision& decision) {
+  add_rule(rule, verifier::with_index_proof(rule, proved), decision);
 }
 
 /// "undefined" where shapes are at fault, else "values".
@@ -73,7 +79,7 @@ void decide_refuted(const Substitution& candidate, const verifier::Refuted& refu
       if (!verifier::is_proved(found.verdict)) continue;
     }
     if (decision.rules.empty()) decision.conditions = found.added;
-    add_rule(found.rule, std::get<verifier::Proved>(found.verdict), axioms, decision);
+    add_rule(found.rule, std::get<verifier::Proved>(found.verdict), decision);
     if (found.added.empty()) break;
   }
 }
@@ -113,6 +119,26 @@ Generalised generalise_narrower(const Substitution& candidate, const verifier::U
   return found;
 }
 
+/// The claim that holds, by index proofs: an equation for inputs that are defined where that is needed,
+/// or refinements. The candidate itself where there is no index proof: other proofs are tried then.
+std::vector<Substitution> claims_of(const Substitution& candidate) {
+  const auto with_defined = [](Substitution rule, const std::set<std::string>& defined) {
+    for (RuleInput& input : rule.inputs) input.defined = defined.contains(input.name);
+    return rule;
+  };
+  const verifier::Obligations found = verifier::obligations_of(candidate);
+  if (!candidate.bidirectional)
+    return {found.forward.proved ? with_defined(candidate, found.forward.defined) : candidate};
+  if (const auto equation = found.equation()) return {with_defined(candidate, *equation)};
+  Substitution forward = candidate;
+  forward.bidirectional = false;
+  std::vector<Substitution> result;
+  if (found.forward.proved) result.push_back(with_defined(forward, found.forward.defined));
+  if (found.backward.proved)
+    result.push_back(with_defined(reversed(forward), found.backward.defined));
+  return result.empty() ? std::vector{candidate} : result;
+}
+
 /// Where a side may be undefined, an equality may hold from the other side only.
 Generalised generalise_directions(const Substitution& candidate, const verifier::AxiomSet& axioms) {
   Generalised result;
@@ -136,7 +162,8 @@ Generalised generalise_directions(const Substitution& candidate, const verifier:
 
 }  // namespace
 
-Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms) {
+/// One claim about a candidate.
+Decision decide_claim(const Substitution& candidate, const verifier::AxiomSet& axioms) {
   Decision decision;
   Generalised found = generalise(candidate, axioms);
   if (const auto* unknown = std::get_if<verifier::Unknown>(&found.verdict);
@@ -148,7 +175,7 @@ Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms)
     if (Generalised each = generalise_directions(candidate, axioms); !each.rules.empty())
       found = std::move(each);
   decision.steps = std::move(found.steps);
-  for (const GeneralRule& rule : found.rules) add_rule(rule.rule, rule.proved, axioms, decision);
+  for (const GeneralRule& rule : found.rules) add_rule(rule.rule, rule.proved, decision);
   if (!found.rules.empty()) return decision;
   if (const auto* refuted = std::get_if<verifier::Refuted>(&found.verdict))
     decide_refuted(candidate, *refuted, axioms, decision);
@@ -157,14 +184,29 @@ Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms)
   return decision;
 }
 
+Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms) {
+  std::optional<Decision> all;
+  for (const Substitution& claim : claims_of(candidate)) {
+    const auto named = normal_form(claim);
+    if (!named) continue;
+    Decision one = decide_claim(*named, axioms);
+    if (!all || (all->rules.empty() && !one.rules.empty())) {
+      all = std::move(one);
+      continue;
+    }
+    std::move(one.rules.begin(), one.rules.end(), std::back_inserter(all->rules));
+  }
+  return all ? std::move(*all) : decide_claim(candidate, axioms);
+}
+
 Decision decide_as_it_is(const Substitution& rule, const verifier::AxiomSet& axioms) {
   Decision decision;
-  const verifier::Verdict verdict = verifier::prove(rule, axioms);
-  if (const auto* proved = std::get_if<verifier::Proved>(&verdict))
-    add_rule(rule, *proved, axioms, decision);
+  const verifier::TwoProofs proofs = verifier::prove_twice(rule, axioms);
+  if (verifier::is_proved(proofs.verdict))
+    add_rule(rule, proofs, decision);
   else
-    decision.reason = verifier::text(verdict);
-  if (verifier::is_refuted(verdict)) decision.outcome = Outcome::refuted;
+    decision.reason = verifier::text(proofs.verdict);
+  if (verifier::is_refuted(proofs.verdict)) decision.outcome = Outcome::refuted;
   return decision;
 }
 
@@ -173,7 +215,8 @@ std::string to_text(const Decision& decision) {
   for (const DecidedRule& rule : decision.rules)
     rules.push_back({{"rule", text(rule.rule)},
                      {"record", text(rule.record)},
-                     {"certificate", rule.certificate}});
+                     {"certificate", rule.certificate},
+                     {"reason", rule.reason}});
   return Json({{"outcome", static_cast<int>(decision.outcome)},
                {"reason", decision.reason},
                {"class", decision.reason_class},
@@ -200,6 +243,7 @@ Result<Decision> parse_decision(const std::string& contents) {
     rule.rule.line = 0;
     LEMMA_ASSIGN_OR_RETURN(rule.record, parse_proof_record(one.value("record", "")));
     rule.certificate = one.value("certificate", "");
+    rule.reason = one.value("reason", "");
     decision.rules.push_back(std::move(rule));
   }
   return decision;

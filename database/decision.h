@@ -13,9 +13,10 @@
 namespace lemma::database {
 
 struct DecidedRule {
-  Substitution rule;  // in normal form
-  ProofRecord record;
+  Substitution rule;   // in normal form
+  ProofRecord record;  // without its digest, which depends on the records of the axioms
   std::string certificate;
+  std::string reason;  // why one of its two proofs is missing; empty if it has both
 };
 
 struct Decision {

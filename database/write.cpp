@@ -8,6 +8,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "verifier/write_proofs.h"
+
 namespace lemma::database {
 namespace {
 
@@ -91,7 +93,8 @@ std::string report_text(const std::string& name, const Build& build) {
                {"basis", basis},
                {"derived_and_kept", kept},
                {"derived_and_left_out", left_out},
-               {"stated", build.stated.size()},
+               {"one_proof", build.found_apart.size() + build.stated_apart.size()},
+               {"stated", build.stated.size() + build.stated_apart.size()},
                {"stated_but_not_needed", stated_but_not_needed(build)}})
              .dump(2) +
          "\n";
@@ -104,11 +107,15 @@ Result<void> copy_whole(const fs::path& from, const fs::path& to) {
   return replace_file(to, contents);
 }
 
-Result<void> copy_files(const std::vector<fs::path>& files, const fs::path& to) {
+Result<void> copy_stated(const std::vector<fs::path>& files, const fs::path& folder) {
   std::error_code error;
-  for (const fs::path& file : files)
-    if (!fs::equivalent(file.parent_path(), to, error))
-      LEMMA_RETURN_IF_ERROR(copy_whole(file, to / file.filename()));
+  for (const fs::path& file : files) {
+    const bool is_apart = file.parent_path().filename() == "one_proof";
+    const fs::path to = folder / (is_apart ? "one_proof" : "substitutions");
+    if (fs::equivalent(file.parent_path(), to, error)) continue;
+    LEMMA_RETURN_IF_ERROR(make_folder(to));
+    LEMMA_RETURN_IF_ERROR(copy_whole(file, to / file.filename()));
+  }
   return {};
 }
 
@@ -121,31 +128,32 @@ Result<void> copy_axioms(const fs::path& from, const fs::path& to) {
     if (entry.path().extension() == ".axioms") files.insert(entry.path());
   for (const fs::path& file : files)
     LEMMA_RETURN_IF_ERROR(copy_whole(file, to / "axioms" / file.filename()));
-  for (const char* file : {"axioms.rounding", "axioms.proofs"})
-    LEMMA_RETURN_IF_ERROR(copy_whole(from / file, to / file));
-  return {};
+  return copy_whole(from / "axioms.rounding", to / "axioms.rounding");
 }
 
-/// As `lemma rules verify --write` has them: file by file.
-Result<std::vector<ProofRecord>> in_order_of_rules(
-    const fs::path& folder, const std::map<std::string, ProofRecord>& records) {
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> rules,
-                         read_substitutions(folder, ".rules"));
-  std::vector<ProofRecord> result;
-  for (const Substitution& rule : rules)
-    if (const auto record = records.find(rule.name); record != records.end())
-      result.push_back(record->second);
+/// What is kept of all rules, with the digests of the records.
+verifier::RuleProofTable proofs_of(const Build& build, const DatabaseSources& sources) {
+  verifier::RuleProofTable result;
+  const AxiomRecordTable axioms = table_of(sources.axiom_records);
+  const auto add = [&](const DecidedRule& rule) {
+    verifier::RuleProofs& proofs = result[rule.rule.name];
+    proofs = {rule.record, rule.certificate, rule.reason};
+    proofs.record.digest = sealed_digest(rule.record, rule.rule, axioms);
+  };
+  for (const BuiltRule& rule : build.rules)
+    if (rule.is_shipped()) add(rule.proved);
+  for (const BuiltRule& rule : build.stated) add(rule.proved);
+  for (const DecidedRule& rule : build.found_apart) add(rule);
+  for (const DecidedRule& rule : build.stated_apart) add(rule);
   return result;
 }
 
-/// Certificates of an earlier build.
-void remove_other_certificates(const fs::path& folder, const std::set<std::string>& names) {
+/// An empty file is none.
+Result<void> replace_rules(const fs::path& file, const std::string& rules) {
   std::error_code error;
-  std::vector<fs::path> others;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
-    if (entry.path().extension() == ".certificate" && !names.contains(entry.path().stem().string()))
-      others.push_back(entry.path());
-  for (const fs::path& other : others) fs::remove(other, error);
+  if (!rules.empty()) return replace_file(file, rules);
+  fs::remove(file, error);
+  return {};
 }
 
 }  // namespace
@@ -192,38 +200,20 @@ Result<std::vector<DerivedMark>> parse_derived_lines(std::string_view contents,
 Result<void> write_database(const fs::path& folder, const std::string& name, const Build& build,
                             const DatabaseSources& sources) {
   LEMMA_RETURN_IF_ERROR(make_folder(folder / "substitutions"));
-  LEMMA_RETURN_IF_ERROR(make_folder(folder / "certificates"));
   LEMMA_RETURN_IF_ERROR(copy_axioms(sources.axioms, folder));
-  LEMMA_RETURN_IF_ERROR(copy_files(sources.stated, folder / "substitutions"));
-  std::map<std::string, ProofRecord> records;
-  std::set<std::string> names;
-  const auto add = [&](const BuiltRule& rule) {
-    const std::string& rule_name = rule.proved.rule.name;
-    names.insert(rule_name);
-    records.emplace(rule_name, rule.proved.record);
-    return replace_file(folder / "certificates" / (rule_name + ".certificate"),
-                        rule.proved.certificate);
-  };
-  for (const bool derived : {false, true})
-    for (const BuiltRule& rule : build.rules)
-      if (rule.derived == derived && rule.is_shipped()) LEMMA_RETURN_IF_ERROR(add(rule));
-  for (const BuiltRule& rule : build.stated) LEMMA_RETURN_IF_ERROR(add(rule));
-  remove_other_certificates(folder / "certificates", names);
-  const fs::path derived = folder / "substitutions" / (name + "_derived.rules");
-  const std::string derived_rules = rules_text(build, true);
-  std::error_code error;
-  if (derived_rules.empty())
-    fs::remove(derived, error);
-  else
-    LEMMA_RETURN_IF_ERROR(replace_file(derived, derived_rules));
-  LEMMA_RETURN_IF_ERROR(
-      replace_file(folder / "substitutions" / (name + ".rules"), rules_text(build, false)));
+  LEMMA_RETURN_IF_ERROR(copy_stated(sources.stated, folder));
+  const fs::path rules = folder / "substitutions";
+  LEMMA_RETURN_IF_ERROR(replace_file(rules / (name + ".rules"), rules_text(build, false)));
+  LEMMA_RETURN_IF_ERROR(replace_rules(rules / (name + "_derived.rules"), rules_text(build, true)));
+  std::string apart;
+  for (const DecidedRule& rule : build.found_apart)
+    apart += (apart.empty() ? "" : "\n") + text(rule.rule);
+  if (!apart.empty()) LEMMA_RETURN_IF_ERROR(make_folder(folder / "one_proof"));
+  LEMMA_RETURN_IF_ERROR(replace_rules(folder / "one_proof" / (name + ".rules"), apart));
   LEMMA_RETURN_IF_ERROR(replace_file(folder / "substitutions.derived", derived_lines(build)));
   LEMMA_RETURN_IF_ERROR(replace_file(folder / (name + ".candidates"), candidate_lines(build)));
   LEMMA_RETURN_IF_ERROR(replace_file(folder / (name + ".report"), report_text(name, build)));
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<ProofRecord> in_order,
-                         in_order_of_rules(folder / "substitutions", records));
-  return replace_file(folder / "substitutions.proofs", proof_file_text(in_order));
+  return verifier::write_proofs(folder, proofs_of(build, sources), sources.axiom_records);
 }
 
 }  // namespace lemma::database

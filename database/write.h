@@ -5,6 +5,7 @@
 //   substitutions/NAME.rules                  the basis
 //   substitutions/NAME_derived.rules          derived rules that are kept, if any
 //   substitutions/*.rules                     copies of the rules stated by hand
+//   one_proof/, one_proof.proofs               rules with one proof only: not used, with the reason
 //   substitutions.derived                     a line for each: NAME from NAME... : why it is kept
 //   substitutions.proofs                      a record for each rule
 //   certificates/*.certificate
@@ -22,8 +23,10 @@
 namespace lemma::database {
 
 struct DatabaseSources {
-  std::filesystem::path axioms;               // folder that the axioms were read from
-  std::vector<std::filesystem::path> stated;  // files that the stated rules were read from
+  std::filesystem::path axioms;  // folder that the axioms were read from
+  /// Files that the stated rules were read from. Those of a folder one_proof stay in one.
+  std::vector<std::filesystem::path> stated;
+  std::vector<AxiomRecord> axiom_records;
 };
 
 /// Each file appears as a whole; the records come last, so that a folder that was left half written

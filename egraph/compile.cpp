@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "egraph/pattern.h"
+#include "ir/substitution_analysis.h"
 
 namespace lemma {
 
@@ -222,13 +223,17 @@ class Compiler {
 
 }  // namespace
 
-Result<CompiledRule> compile_rule(const Substitution& rule) { return Compiler(rule).compile(); }
+Result<CompiledRule> compile_rule(const Substitution& rule) {
+  if (auto bound = detail::check_left_binds(rule); !bound)
+    return with_context(rule.name, std::move(bound.error()));
+  return Compiler(rule).compile();
+}
 
 Result<std::vector<CompiledRule>> compile_rules(std::span<const Substitution> rules) {
   std::vector<CompiledRule> result;
   for (const Substitution& rule : rules) {
     auto forward = compile_rule(rule);
-    if (!rule.bidirectional) {
+    if (!rule.bidirectional || rule.search_forward) {
       if (!forward) return tl::unexpected(forward.error());
       result.push_back(std::move(*forward));
       continue;

@@ -137,6 +137,10 @@ ENodeId EGraph::append(FormId form, std::span<const ClassId> canonical,
   stamp_of_.push_back(clock_);
   list_entries_ += 2 + canonical.size();
   if (node.kind == ENodeKind::operation) operator_nodes_[node.op.v].push_back(id);
+  // An opaque operator may tell anything from anything.
+  if (node.kind == ENodeKind::opaque ||
+      (node.kind == ENodeKind::operation && observes_undefined(node.op)))
+    observers_.push_back(id);
   if (node.kind == ENodeKind::projection) projections_.push_back(id);
   return id;
 }
@@ -156,6 +160,7 @@ void EGraph::found_class(ENodeId id) {
   own.type = forms_[form_of_[id.v].v].type;
   own.weight_only = weight_only(id);
   if (node.kind == ENodeKind::constant) own.constant = node.payload;
+  own.facts = facts_of(id);
   ++class_count_;
 }
 
@@ -169,6 +174,8 @@ void EGraph::join_class(ENodeId id, ClassId home) {
   const bool weights = weight_only(id);
   if (kept.weight_only != weights) weight_changed_.push_back(home);
   kept.weight_only = kept.weight_only || weights;
+  if (!observed_.empty()) observation_is_stale_ = observation_is_stale_ || is_observed(home);
+  learn(home, facts_of(id));
 }
 
 ClassId EGraph::add(FormId form, std::span<const ClassId> children, ClassId home) {
@@ -274,7 +281,8 @@ ClassId EGraph::add_projection(ClassId tuple, std::uint32_t output) {
 
 // ---- Graphs -----------------------------------------------------------------------------------
 
-std::vector<ClassId> EGraph::add_graph(const Graph& graph) {
+std::vector<ClassId> EGraph::add_graph(const Graph& graph, std::span<const ValueFacts> inputs) {
+  adding_graph_ = true;
   std::vector<ClassId> values(graph.value_count());
   graph_name_ = graph.name();
   for (const NodeId id : graph.live_nodes()) {
@@ -290,6 +298,10 @@ std::vector<ClassId> EGraph::add_graph(const Graph& graph) {
         node.kind = ENodeKind::input;
         node.payload = static_cast<std::uint32_t>(input_names_.size());
         input_names_.push_back(graph.input_name(source));
+        facts_of_inputs_.push_back(
+            intern({facts_of_inputs_.size() < inputs.size()
+                        ? inputs[facts_of_inputs_.size()]
+                        : facts_of_input(graph.type(source.output()).data_type)}));
         added = add(
             intern_form(node, std::span<const TypeId>(), intern(graph.output_types(source)), true),
             {});
@@ -322,6 +334,7 @@ std::vector<ClassId> EGraph::add_graph(const Graph& graph) {
   for (const GraphOutput& output : graph.outputs())
     outputs_.push_back({output.name, values[output.value.v]});
   original_id_limit_ = static_cast<std::uint32_t>(nodes_.size());
+  adding_graph_ = false;
   return values;
 }
 

@@ -2,9 +2,13 @@
 // An e-graph over tensor values: a set of terms and a congruence on them (Nelson and Oppen 1980;
 // deferred rebuilding after Willsey et al., "egg", POPL 2021).
 //
-// Meaning. All e-nodes of one class compute the same value whatever the graph's inputs are. A class
-// may contain itself below one of its nodes (x = x * 1); choosing one node for each class without
-// running in circles is the matter of extraction.
+// Meaning. All e-nodes of one class compute the same value whatever the graph's inputs are, with the
+// same elements undefined (docs/semantics.md). A class may contain itself below one of its nodes
+// (x = x * 1); choosing one node for each class without running in circles is the matter of
+// extraction.
+//
+// Facts (ir/value_facts.h). What one node of a class shows holds for the class. They are a least
+// fixpoint: a fact follows from facts that were there before, and none is ever taken back.
 //
 // Canonical: find(c) == c. Children of e-nodes are canonical after rebuild(), not between unite()
 // and rebuild(). Everything is ordered by number, so that two runs do the same.
@@ -22,6 +26,7 @@
 #include "egraph/enode.h"
 #include "egraph/node_table.h"
 #include "ir/graph.h"
+#include "ir/value_facts.h"
 
 namespace lemma {
 
@@ -31,7 +36,8 @@ class EGraph {
 
   /// Adds the inputs of the graph and what its outputs need; to be called once, before anything else
   /// is added. Returns the class of each value; none for values that are not needed.
-  std::vector<ClassId> add_graph(const Graph& graph);
+  /// `inputs`: facts of the graph's inputs, in order; those of a model's inputs if it is empty.
+  std::vector<ClassId> add_graph(const Graph& graph, std::span<const ValueFacts> inputs = {});
   ClassId add_constant(const Constant& constant);
   /// Completes attributes and infers types; the class is a tuple if output_count > 1.
   Result<ClassId> add_operation(OperatorId op, std::span<const ClassId> children,
@@ -139,6 +145,22 @@ class EGraph {
   bool weight_only(ClassId id) const { return at(find(id)).weight_only; }
   /// The node's own inputs are weight-only (then it can be computed ahead of time).
   bool weight_only(ENodeId id) const;
+  /// What is known of the class's value, or of the outputs of its tuple.
+  const std::vector<ValueFacts>& facts(ClassId id) const { return facts_[at(find(id)).facts.v]; }
+  FactsId facts_id(ClassId id) const { return at(find(id)).facts; }
+  const std::vector<ValueFacts>& facts(FactsId id) const { return facts_[id.v]; }
+  /// What a node of this form would show. Operands with equal numbers are one value.
+  FactsId facts_of(FormId form, std::span<const FactsId> operands, OperandIdentities identities,
+                   Reads reads);
+  /// Whether a read of such a node may lie outside its tensor for some contents of its operands.
+  bool may_read_outside(FormId form);
+  /// Something tells its undefined elements and infinities from others, and it may have some: only
+  /// what keeps every bit may be said of it. As of the last rebuild().
+  bool is_observed(ClassId id) const { return is_seen(find(id)); }
+  /// An observed class has grown since: what is observed is known after rebuild() only.
+  bool observation_is_stale() const { return observation_is_stale_; }
+  /// This value is looked at by something outside the graph. To be called after add_graph().
+  void observe(ClassId id) { observed_roots_.push_back(id); }
   const Attributes& attributes(AttributesId id) const { return attributes_[id.v]; }
   const Attributes& attributes(const ENode& node) const { return attributes_[node.payload]; }
   const Constant& constant(const ENode& node) const { return constants_[node.payload]; }
@@ -175,6 +197,8 @@ class EGraph {
     std::vector<ENodeId> parents;
     std::uint64_t node_kinds = 0, parent_kinds = 0;  // of the nodes in these lists; see kind_bit()
     TypeId type;
+    FactsId facts;
+    std::uint8_t narrowings = 0;  // of bounds so far
     bool weight_only = false;
     std::uint32_t constant = 0xffffffffU;  // position, if the class holds a constant
   };
@@ -221,6 +245,14 @@ class EGraph {
   void repair(ENodeId id);
   void mark_duplicate(ENodeId id);
   void propagate_weight_only();
+  FactsId intern(std::vector<ValueFacts> facts);
+  FactsId facts_of(ENodeId id);
+  /// Enters more facts of a class; parents learn of them in rebuild().
+  void learn(ClassId canonical, FactsId more);
+  const OperatorFacts& operator_facts(FormId form);
+  void propagate_facts();
+  void find_observed();
+  bool is_seen(ClassId id) const { return id.v < observed_.size() && observed_[id.v] != 0; }
   void drop_duplicates();
 
   std::vector<ENode> nodes_;
@@ -243,6 +275,7 @@ class EGraph {
   std::vector<ENodeId> projections_;
   std::vector<ClassId> changed_;  // merged since the last rebuild
   std::vector<ClassId> weight_changed_;
+  std::vector<ClassId> facts_changed_;
   std::vector<ENodeId> duplicates_;  // found by the rebuild that is going on
 
   std::vector<Attributes> attributes_ = {Attributes{}};
@@ -257,6 +290,17 @@ class EGraph {
   absl::flat_hash_map<std::size_t, std::vector<ClassId>> constants_by_hash_;
   std::vector<OpaqueOperator> opaques_;
   std::vector<std::string> input_names_;
+
+  std::vector<std::vector<ValueFacts>> facts_;
+  absl::flat_hash_map<std::size_t, std::vector<std::uint32_t>> facts_by_hash_;
+  absl::flat_hash_map<InferenceKey, FactsId> facts_by_key_;
+  std::vector<std::unique_ptr<OperatorFacts>> operator_facts_;  // by form
+  std::vector<FactsId> facts_of_inputs_;                        // by position of the input
+  std::vector<ENodeId> observers_;
+  std::vector<ClassId> observed_roots_;
+  std::vector<char> observed_;  // by class; empty if there are no observers
+  bool observation_is_stale_ = false;
+  bool adding_graph_ = false;
 
   std::string graph_name_ = "graph";
   std::vector<Output> outputs_;

@@ -42,6 +42,11 @@ struct TypeId {
   std::uint32_t v = 0;
   friend auto operator<=>(TypeId, TypeId) = default;
 };
+/// Facts of a value, or of the outputs of a tuple, kept once.
+struct FactsId {
+  std::uint32_t v = 0;
+  friend auto operator<=>(FactsId, FactsId) = default;
+};
 
 /// Operator, attributes, number of outputs and types of the operands, or what a leaf is: all of a node
 /// but its children. Nodes are equal if their forms and children are.

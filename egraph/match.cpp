@@ -6,6 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include "egraph/obligations.h"
+
 namespace lemma {
 
 namespace {
@@ -47,7 +49,7 @@ class RuleMatcher::NewnessFilter {
     is_new_.fill(!bound.well_typed);  // counted when it is applied
     if (bound.well_typed) compare(bound, count);
     for (std::size_t i = 0; i < count && !full_; ++i) {
-      if (!is_new_[i]) continue;
+      if (!is_new_[i] || !is_equation(i)) continue;
       full_ = matches_.size() >= limit_;
       if (full_) break;
       for (std::size_t slot = 0; slot < class_count_; ++slot) matches_.add(pending(slot)[i]);
@@ -66,6 +68,14 @@ class RuleMatcher::NewnessFilter {
   ClassId* pending(std::size_t slot) {
     if ((slot + 1) * batch > pending_.size()) pending_.resize((slot + 1) * batch);
     return &pending_[slot * batch];
+  }
+
+  /// Found again when more is known of its classes.
+  bool is_equation(std::size_t i) {
+    if (matcher_.wants_refinements()) return true;
+    match_.clear();
+    for (std::size_t slot = 0; slot < class_count_; ++slot) match_.push_back(pending(slot)[i]);
+    return obligations_at(egraph_, matcher_.rule(), match_).make_an_equation();
   }
 
   void compare(const BoundRule& bound, std::size_t count) {
@@ -113,6 +123,7 @@ class RuleMatcher::NewnessFilter {
   MatchList& matches_;
   std::size_t class_count_;
   std::vector<ClassId> pending_;  // by slot
+  std::vector<ClassId> match_;    // the one asked about
   std::uint32_t bound_ = 0;       // of the pending matches
   std::size_t count_ = 0;
   std::array<NodeTable::Key, batch> keys_;
@@ -321,7 +332,8 @@ class RuleMatcher::Search {
 
 // ---- Tasks ------------------------------------------------------------------------------------
 
-RuleMatcher::RuleMatcher(const CompiledRule& rule) : rule_(&rule), fits_(rule.nodes.size()) {
+RuleMatcher::RuleMatcher(const CompiledRule& rule, bool refinements)
+    : rule_(&rule), refinements_(refinements), fits_(rule.nodes.size()) {
   for (const std::vector<MatchStep>& plan : rule.plans)
     for (std::size_t i = 1; i < plan.size(); ++i)
       concurrent_ = concurrent_ && !plan[i].sources.empty();

@@ -95,7 +95,8 @@ struct FoundMatches {
 /// Finds matches of one rule; keeps what it has learnt about forms.
 class RuleMatcher {
  public:
-  explicit RuleMatcher(const CompiledRule& rule);
+  /// Matches at which the rule is no equation are left out, unless `refinements` is set.
+  explicit RuleMatcher(const CompiledRule& rule, bool refinements = false);
 
   /// Learns what forms were added, and divides the search. Tasks of a rule whose outputs share
   /// nothing must run one by one: see concurrent().
@@ -126,6 +127,7 @@ class RuleMatcher {
   void prefetch(const EGraph& egraph, std::span<const ClassId> match, std::uint32_t bound) const;
 
   const CompiledRule& rule() const { return *rule_; }
+  bool wants_refinements() const { return refinements_; }
   const BoundRule& bound(std::uint32_t i) const { return *bound_[i]; }
   /// Combinations of forms that fitted one by one, but not together.
   std::size_t rejected() const { return rejected_; }
@@ -151,6 +153,7 @@ class RuleMatcher {
                        std::vector<Attributes>& attributes, BoundRule& bound) const;
 
   const CompiledRule* rule_;
+  bool refinements_ = false;
   bool concurrent_ = true;
   std::size_t forms_seen_ = 0;
   std::vector<std::vector<char>> fits_;  // by pattern node and form

@@ -11,7 +11,10 @@
 // last run. For each pattern node there is a plan that starts at the changed nodes; nodes before it
 // in the pattern must then be unchanged, so that no match is found twice.
 
+#include <functional>
+#include <set>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -65,15 +68,19 @@ struct CompiledRule {
   std::vector<std::uint32_t> variable_of_term;  // of terms of the left side
   std::vector<std::vector<MatchStep>> plans;    // by pattern node to start from
   bool backward = false;                        // read from right to left
+  /// Of the rounding class `bitwise`: it keeps every bit, infinities and NaN included.
+  bool bitwise = false;
   /// Two outputs that can be exchanged without changing the claim: only one order is matched.
   bool symmetric = false;
 };
+
+using RuleNames = std::set<std::string, std::less<>>;
 
 /// Errors: a left side that is a bare input would match everything.
 Result<CompiledRule> compile_rule(const Substitution& rule);
 /// Which terms the roots are computed from, by number.
 std::vector<char> needed_terms(const Substitution& rule, std::span<const TermId> roots);
-/// Both directions of rules with `=`, in order; one that cannot be matched (`x = Neg(Neg(x))` from left
+/// Both directions of rules with `=` that are not searched forward only, in order; one that cannot be matched (`x = Neg(Neg(x))` from left
 /// to right) is left out if the other one can. Errors name the rule.
 Result<std::vector<CompiledRule>> compile_rules(std::span<const Substitution> rules);
 

@@ -24,6 +24,7 @@ Result<bool> EGraph::unite(ClassId a, ClassId b) {
                                       text(types_[kept.type.v][0]), text(types_[gone.type.v][0])));
   parent_of_[b.v] = a.v;
   --class_count_;
+  if (!observed_.empty() && (is_seen(a) || is_seen(b))) observation_is_stale_ = true;
   // What is new for matching: the nodes that are now in another class, and those that have another
   // child.
   touch(gone.nodes);
@@ -40,9 +41,15 @@ Result<bool> EGraph::unite(ClassId a, ClassId b) {
   if (kept.weight_only != gone.weight_only) weight_changed_.push_back(a);
   kept.weight_only = kept.weight_only || gone.weight_only;
   kept.constant = std::min(kept.constant, gone.constant);
+  const FactsId other = gone.facts;
+  const bool differ = kept.facts != other;
   gone = {};
   free_places_.push_back(std::exchange(place_of_[b.v], absent_place));
   changed_.push_back(a);
+  if (differ) {
+    learn(a, other);
+    facts_changed_.push_back(a);  // the parents of one of the two know less
+  }
   return true;
 }
 
@@ -103,6 +110,8 @@ void EGraph::rebuild() {
   }
   drop_duplicates();
   propagate_weight_only();
+  propagate_facts();
+  find_observed();
   // An older class never points to a younger one: one pass makes all paths short.
   for (std::uint32_t& parent : parent_of_) parent = parent_of_[parent];
 }

@@ -130,11 +130,11 @@ void add_direction(const Substitution& rule, bool backward, std::vector<RuleUse>
 std::vector<RuleUse> uses_of(const Substitution& rule) {
   std::vector<RuleUse> result;
   add_direction(rule, false, result);
-  if (rule.bidirectional) add_direction(reversed(rule), true, result);
+  if (rule.bidirectional && !rule.search_forward) add_direction(reversed(rule), true, result);
   return result;
 }
 
-Result<CompiledUses> compile_uses(std::span<const Substitution> rules) {
+Result<CompiledUses> compile_uses(std::span<const Substitution> rules, const RuleNames& bitwise) {
   CompiledUses result;
   for (const Substitution& rule : rules)
     for (const RuleUse& use : uses_of(rule)) {
@@ -142,6 +142,7 @@ Result<CompiledUses> compile_uses(std::span<const Substitution> rules) {
       if (!compiled && rule.bidirectional) continue;
       if (!compiled) return tl::unexpected(compiled.error());
       compiled->backward = use.backward;
+      compiled->bitwise = bitwise.contains(rule.name);
       result.rules.push_back(std::move(*compiled));
       result.saves.push_back(use.saves);
     }

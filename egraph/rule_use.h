@@ -31,6 +31,8 @@ struct CompiledUses {
   std::vector<CompiledRule> rules;
   std::vector<bool> saves;  // of each
 };
-Result<CompiledUses> compile_uses(std::span<const Substitution> rules);
+/// `bitwise`: the rules of this rounding class.
+Result<CompiledUses> compile_uses(std::span<const Substitution> rules,
+                                  const RuleNames& bitwise = {});
 
 }  // namespace lemma

@@ -11,6 +11,7 @@
 #include <tbb/task_arena.h>
 
 #include "egraph/match.h"
+#include "egraph/obligations.h"
 
 namespace lemma {
 
@@ -292,6 +293,10 @@ class Saturation {
         result.complete = false;
         break;
       }
+      if (egraph_.observation_is_stale() && !matcher.rule().bitwise) {
+        result.complete = false;  // the rest waits for the next round
+        break;
+      }
       if (k + ahead < count)
         matcher.prefetch(egraph_, matches.classes(k + ahead), matches.bound(k + ahead));
       result.changed = apply(search.rule, matches.classes(k), matches.bound(k)) || result.changed;
@@ -303,6 +308,12 @@ class Saturation {
     const RuleMatcher& matcher = matchers_[i];
     RuleStatistics& statistics = report_.rules[i];
     const std::size_t nodes_before = egraph_.id_count();
+    // What the search saw may be observed by now.
+    if (!obligations_at(egraph_, matcher.rule(), match).make_an_equation()) return false;
+    if (!reads_stay_inside(egraph_, matcher.bound(bound), match)) {
+      ++statistics.dropped;
+      return false;
+    }
     if (!matcher.instantiate(egraph_, match, bound, right_)) {
       ++statistics.dropped;
       return false;

@@ -245,9 +245,13 @@ Value range(Arguments arguments) {
 Value index_of(Arguments arguments) {
   LEMMA_ASSIGN_OR_RETURN(const Shape values, list(arguments, 0));
   LEMMA_ASSIGN_OR_RETURN(const Dimension value, dimension(arguments, 1));
-  const auto where = std::find(values.begin(), values.end(), value);
-  if (where == values.end()) return bad_input(fmt::format("{} is not in the list", value.text()));
-  return static_cast<std::int64_t>(where - values.begin());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] == value) return static_cast<std::int64_t>(i);
+    // Symbols may turn out equal: then this would not be the first position.
+    if (!(values[i] - value).is_constant())
+      return bad_input(fmt::format("{} and {} may be equal", values[i].text(), value.text()));
+  }
+  return bad_input(fmt::format("{} is not in the list", value.text()));
 }
 
 Value sum(Arguments arguments) {

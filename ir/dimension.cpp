@@ -58,8 +58,8 @@ std::optional<Atoms> divide(const Atoms& a, const Atoms& b) {
 
 // Beyond these limits a shape is absurd, which is treated as overflow. They bound the time of every
 // operation here, and the depth is one that the parser reads back.
-constexpr std::size_t term_limit = 256;
-constexpr std::size_t atom_limit = 4096;
+constexpr std::size_t term_limit = 1024;
+constexpr std::size_t atom_limit = 8192;
 constexpr std::size_t depth_limit = 64;
 
 /// Atoms of all terms, also of those nested in atoms.

@@ -1,12 +1,12 @@
 #include "ir/partial.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "ir/definition.h"
-#include "ir/graph.h"
 #include "ir/operator_document.h"
-#include "ir/substitution_analysis.h"
+#include "ir/run_time_conditions.h"
 
 namespace lemma {
 namespace {
@@ -40,8 +40,33 @@ bool is_surely_positive(const Definition& definition, ExpressionId id) {
           is_function(second, ScalarFunction::absolute));
 }
 
+/// The number itself, or a size that is at least 1.
+bool is_positive_size(const Definition& definition, ExpressionId id) {
+  const ExpressionNode& node = definition.node(id);
+  switch (node.kind) {
+    case ExpressionKind::cast: return is_positive_size(definition, node.operands[0]);
+    case ExpressionKind::real_constant: return node.real != 0;
+    case ExpressionKind::integer_constant: return node.integer != 0;
+    case ExpressionKind::extent: return lower_bound(node.extent).value_or(0) >= 1;
+    default: return false;
+  }
+}
+
+/// A minimum or maximum over a domain that may be empty.
+bool may_be_over_nothing(const Definition& definition, const ExpressionNode& node) {
+  const bool chooses =
+      node.kind == ExpressionKind::minimum_over || node.kind == ExpressionKind::maximum_over;
+  return chooses && std::any_of(node.bound.begin(), node.bound.end(), [&](VariableId variable) {
+           return lower_bound(definition.extent(variable)).value_or(0) < 1;
+         });
+}
+
+/// What is looked for: with `by_elements` only what is undefined whatever the sizes are.
+enum class Partiality { at_all, by_elements };
+
 /// Operands come before their users, so that one pass sees what depends on elements.
-bool is_partial(const Definition& definition) {
+bool is_partial(const Definition& definition, Partiality wanted) {
+  const bool by_sizes = wanted == Partiality::at_all;
   std::vector<bool> has_elements;
   for (const ExpressionNode& node : definition.nodes()) {
     const auto reads = [&](ExpressionId operand) -> bool { return has_elements[operand.v]; };
@@ -50,14 +75,73 @@ bool is_partial(const Definition& definition) {
     const bool is_modulo =
         node.kind == ExpressionKind::floor_modulo || node.kind == ExpressionKind::truncated_modulo;
     if (is_modulo && reads(node.operands[1])) return true;
+    if (by_sizes && any && may_be_over_nothing(definition, node)) return true;
     if (!is_real(node.type)) continue;
     if (node.kind == ExpressionKind::power && any) return true;
     const bool divides = node.kind == ExpressionKind::divide;
     if (!divides && !(node.kind == ExpressionKind::function && is_partial_function(node))) continue;
     const ExpressionId argument = node.operands[divides ? 1 : 0];
+    if (by_sizes && divides && !reads(argument) && !is_positive_size(definition, argument))
+      return true;
     if (reads(argument) && !is_surely_positive(definition, argument)) return true;
   }
   return false;
+}
+
+// ---- Totality of one application ---------------------------------------------------------------
+
+/// Reads elements at index variables that range over just the axis, or at the 0 of an axis of size 1.
+bool reads_within(const Definition& definition, const ExpressionNode& node, const Shape& shape) {
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    const ExpressionNode& index = definition.node(node.operands[axis]);
+    const bool is_whole =
+        index.kind == ExpressionKind::index && definition.extent(index.variable) == shape[axis];
+    const bool is_single =
+        index.kind == ExpressionKind::integer_constant && index.integer == 0 && shape[axis].is(1);
+    if (!is_whole && !is_single) return false;
+  }
+  return true;
+}
+
+bool is_total_function(const Definition& definition, const ExpressionNode& node) {
+  const bool observes =
+      node.function == ScalarFunction::is_nan || node.function == ScalarFunction::is_infinite;
+  if (!is_partial_function(node)) return !observes;
+  return (node.function == ScalarFunction::log || node.function == ScalarFunction::reciprocal) &&
+         is_surely_positive(definition, node.operands[0]);
+}
+
+/// Whether shape inference sees that all positions which do not depend on elements are inside: where
+/// the sizes of the results are computed from just these positions.
+bool reads_by_shape(const OperatorRecord& op, const Instance& instance) {
+  if (op.has(view)) return true;
+  if (op.name == "Pad") return instance.attributes.string("mode") == "constant";
+  return op.name == "Concat" || op.name == "Split" || op.name == "Slice" || op.name == "Conv";
+}
+
+/// Whether a step of the definition has a value wherever its operands do.
+bool is_total_node(const Definition& definition, const ExpressionNode& node,
+                   const Instance& instance, bool by_shape) {
+  switch (node.kind) {
+    case ExpressionKind::real_constant: return std::isfinite(node.real);
+    case ExpressionKind::read:
+      return by_shape || reads_within(definition, node, instance.shape(node.input));
+    case ExpressionKind::divide:
+      return is_real(node.type) && (is_surely_positive(definition, node.operands[1]) ||
+                                    is_positive_size(definition, node.operands[1]));
+    case ExpressionKind::floor_divide:
+    case ExpressionKind::floor_modulo: return by_shape;
+    case ExpressionKind::truncated_modulo:
+    case ExpressionKind::power: return false;
+    case ExpressionKind::cast: {
+      const ExpressionKind operand = definition.node(node.operands[0]).kind;
+      return operand == ExpressionKind::extent || operand == ExpressionKind::integer_constant;
+    }
+    case ExpressionKind::minimum_over:
+    case ExpressionKind::maximum_over: return !may_be_over_nothing(definition, node);
+    case ExpressionKind::function: return is_total_function(definition, node);
+    default: return true;
+  }
 }
 
 /// A sum of exponentials, which is not 0.
@@ -74,14 +158,14 @@ struct Meaning {
   std::vector<OperatorId> parts;
 };
 
-Meaning meaning_of(OperatorId id) {
+Meaning meaning_of(OperatorId id, Partiality wanted) {
   const auto example = example_application(id);
   if (!example) return {true, {}};
   const Node& node = example->node(example->producer(example->outputs().front().value));
   const std::vector<TensorType> types = example->input_types(node);
   const Instance instance{types, node.attributes, node.output_count};
   const OperatorRecord& op = record(id);
-  if (op.define != nullptr) return {is_partial(op.define(instance)), {}};
+  if (op.define != nullptr) return {is_partial(op.define(instance), wanted), {}};
   Graph graph;
   std::vector<ValueId> inputs;
   for (const TensorType& type : types)
@@ -96,9 +180,10 @@ Meaning meaning_of(OperatorId id) {
 }
 
 /// By operator. Compositions are of operators that may be composed again.
-std::vector<bool> find_partial_operators() {
+std::vector<bool> find_partial_operators(Partiality wanted) {
   std::vector<Meaning> meanings;
-  for (std::uint16_t i = 0; i < all_operators().size(); ++i) meanings.push_back(meaning_of({i}));
+  for (std::uint16_t i = 0; i < all_operators().size(); ++i)
+    meanings.push_back(meaning_of({i}, wanted));
   std::vector<bool> partial;
   for (const Meaning& meaning : meanings) partial.push_back(meaning.partial);
   for (bool changed = true; changed;) {
@@ -116,17 +201,45 @@ std::vector<bool> find_partial_operators() {
 }  // namespace
 
 bool may_be_undefined(OperatorId op) {
-  static const std::vector<bool> partial = find_partial_operators();
+  static const std::vector<bool> partial = find_partial_operators(Partiality::at_all);
   return partial[op.v];
 }
 
-bool holds_from_left_only(const Substitution& equality) {
-  if (equality.bidirectional) return false;
-  const std::vector<TermId> terms = detail::reachable_terms(equality, equality.left);
-  return std::any_of(terms.begin(), terms.end(), [&](TermId id) {
-    const RuleTerm& term = equality.terms[id.v];
-    return !term.is_input && may_be_undefined(term.op);
-  });
+bool may_be_undefined_by_elements(OperatorId op) {
+  static const std::vector<bool> partial = find_partial_operators(Partiality::by_elements);
+  return partial[op.v];
+}
+
+bool is_total(const Graph& graph, const Node& node) {
+  if (node.kind != NodeKind::operation) return false;
+  const OperatorRecord& op = graph.op(node);
+  if (op.define == nullptr) return false;
+  if (!run_time_conditions(graph, node).zero.empty()) return false;
+  const std::vector<TensorType> types = graph.input_types(node);
+  const Instance instance{types, node.attributes, node.output_count};
+  const Definition definition = op.define(instance);
+  const bool by_shape = reads_by_shape(op, instance);
+  return std::all_of(definition.nodes().begin(), definition.nodes().end(),
+                     [&](const ExpressionNode& one) {
+                       return is_total_node(definition, one, instance, by_shape);
+                     });
+}
+
+void AlwaysDefined::set(ValueId value, bool answer) {
+  if (answers_.size() <= value.v) answers_.resize(value.v + 1, Answer::open);
+  answers_[value.v] = answer ? Answer::yes : Answer::no;
+}
+
+bool AlwaysDefined::holds(ValueId value) {
+  if (value.v < answers_.size() && answers_[value.v] != Answer::open)
+    return answers_[value.v] == Answer::yes;
+  const Node& node = graph_.node(graph_.producer(value));
+  const bool answer =
+      std::all_of(node.inputs.begin(), node.inputs.end(),
+                  [this](ValueId operand) { return operand.is_none() || holds(operand); }) &&
+      is_total(graph_, node);
+  set(value, answer);
+  return answer;
 }
 
 }  // namespace lemma

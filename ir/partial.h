@@ -1,20 +1,38 @@
 #pragma once
-// Operators that are undefined for some elements over the reals (a quotient by 0, a root of what is
-// negative), and what that means for equalities between their results.
+// Where operators are undefined over the reals (docs/semantics.md, "Values"), read off their
+// definitions.
 
+#include "ir/graph.h"
 #include "ir/operator.h"
-#include "ir/substitution.h"
 
 namespace lemma {
 
-/// Whether elements are divided by, or what is undefined somewhere is applied to elements: read off
-/// the definition of an example, or of what the operator is composed of. Sizes, numbers,
+/// Whether some application may be undefined for other reasons than its operands: a quotient by
+/// elements or by a size that may be 0, a function without a value somewhere, the minimum or maximum of
+/// nothing. Read off the definition of an example, or of what the operator is composed of. Numbers,
 /// 1 + exp(...), 1 + |...| and sums of exponentials are known not to be 0; true is the safe side.
 bool may_be_undefined(OperatorId op);
+/// The same, but for what depends on sizes alone: a mean or a maximum over nothing.
+bool may_be_undefined_by_elements(OperatorId op);
 
-/// An equality with `=>` holds where its left side is defined. If that has an operator that may be
-/// undefined, the right side may be defined where the left one is not (`Div(x, x) => 1`): read from
-/// right to left it says nothing.
-bool holds_from_left_only(const Substitution& equality);
+/// Whether the application is defined at every element if its operands are. False is the safe side:
+/// compositions and reads at computed positions are not looked into (docs/certificates.md, "Always
+/// defined", lists what is total).
+bool is_total(const Graph& graph, const Node& node);
+
+/// Values that have no undefined element, by is_total() from inputs that have none.
+class AlwaysDefined {
+ public:
+  explicit AlwaysDefined(const Graph& graph) : graph_(graph) {}
+  void declare(ValueId input) { set(input, true); }
+  bool holds(ValueId value);
+
+ private:
+  enum class Answer : char { open, no, yes };
+  void set(ValueId value, bool answer);
+
+  const Graph& graph_;
+  std::vector<Answer> answers_;  // by value
+};
 
 }  // namespace lemma

@@ -13,7 +13,7 @@ namespace lemma {
 namespace {
 
 constexpr std::array<std::string_view, 4> names = {"bitwise", "reassociation", "distributive",
-                                                   "unsafe"};
+                                                   "rounding"};
 
 }  // namespace
 
@@ -23,6 +23,11 @@ std::optional<RoundingClass> rounding_class_named(std::string_view name) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) return std::nullopt;
   return static_cast<RoundingClass>(found - names.begin());
+}
+
+std::string unknown_rounding_class(std::string_view name) {
+  if (name == "unsafe") return "the class 'unsafe' is now named 'rounding'";
+  return fmt::format("'{}' is none of the classes {}", name, fmt::join(names, ", "));
 }
 
 Result<RoundingTable> parse_rounding_table(std::string_view text, std::string_view file) {
@@ -38,7 +43,7 @@ Result<RoundingTable> parse_rounding_table(std::string_view text, std::string_vi
     };
     if (!(words >> rounding) || words >> more) return error("a line has an axiom and its class");
     const auto value = rounding_class_named(rounding);
-    if (!value) return error(fmt::format("'{}' is none of {}", rounding, fmt::join(names, ", ")));
+    if (!value) return error(unknown_rounding_class(rounding));
     if (!table.emplace(axiom, *value).second)
       return error(fmt::format("axiom '{}' is named twice", axiom));
   }
@@ -56,7 +61,7 @@ RoundingClass worst_of(std::span<const std::string> axioms, const RoundingTable&
   RoundingClass worst = RoundingClass::bitwise;
   for (const std::string& axiom : axioms) {
     const auto found = table.find(axiom);
-    worst = std::max(worst, found == table.end() ? RoundingClass::unsafe : found->second);
+    worst = std::max(worst, found == table.end() ? RoundingClass::rounding : found->second);
   }
   return worst;
 }

@@ -14,11 +14,14 @@
 
 namespace lemma {
 
-/// From harmless to harmful; rules/axioms.rounding says what each means.
-enum class RoundingClass { bitwise, reassociation, distributive, unsafe };
+/// From harmless to harmful; rules/axioms.rounding says what each means, and docs/semantics.md what
+/// it promises of a model.
+enum class RoundingClass { bitwise, reassociation, distributive, rounding };
 
 std::string_view name(RoundingClass rounding);
 std::optional<RoundingClass> rounding_class_named(std::string_view name);
+/// One line about a name that names no class.
+std::string unknown_rounding_class(std::string_view name);
 
 using RoundingTable = std::map<std::string, RoundingClass, std::less<>>;
 
@@ -27,7 +30,7 @@ Result<RoundingTable> parse_rounding_table(std::string_view text, std::string_vi
 /// Of the folder rules/. Without a file the table is empty.
 Result<RoundingTable> read_rounding_table(const std::filesystem::path& directory);
 
-/// Axioms that are not in the table count as unsafe.
+/// Axioms that are not in the table count as rounding.
 RoundingClass worst_of(std::span<const std::string> axioms, const RoundingTable& table);
 
 }  // namespace lemma

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/real_parameters.h"
 #include "ir/substitution_analysis.h"
 
 namespace lemma {
@@ -101,6 +102,7 @@ Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule, c
   LEMMA_ASSIGN_OR_RETURN(const auto after, axes_after(rule, ranks));
   std::map<std::string, std::size_t> classes;
   for (const RuleGroup& group : rule.groups) classes.emplace(group.name, classes.size());
+  std::set<std::pair<std::string, std::string>> met;
   for (const TermId id : terms_below(rule, rule.left)) {
     const RuleTerm& term = rule.terms[id.v];
     if (term.is_input || groups_below(rule, id).empty()) continue;
@@ -118,11 +120,21 @@ Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule, c
             return bad_input("the left side is well typed for some sizes only, and groups overlap");
           continue;
         }
+        met.emplace(one, other);
         const auto [target, old] = std::minmax({classes.at(other), classes.at(one)});
         for (auto& [name, number] : classes)
           if (number == old) number = target;
       }
   }
+  // Of [7], [1] and [2] the first two fit, and the last two: sizes that fit with a third one need not
+  // fit with each other.
+  for (const auto& [one, its_class] : classes)
+    for (const auto& [other, class_of_other] : classes)
+      if (its_class == class_of_other && ranks.at(one) > 0 && ranks.at(other) > 0 &&
+          !met.contains({one, other}) && one != other)
+        return bad_input(fmt::format(
+            "the left side is well typed for some sizes only, and {} and {} do not meet", one,
+            other));
   return classes;
 }
 
@@ -160,7 +172,7 @@ std::map<std::string, Shape, std::less<>> broadcast_pattern(const Classes& class
     const std::size_t choices = (std::size_t{1} << groups.size()) - 1;
     const std::size_t mask = number % choices + 1;
     number /= choices;
-    const Dimension size = Dimension::symbol(fmt::format("axis{}.{}", axis.first, axis.second));
+    const Dimension size = Dimension::symbol(fmt::format("axis.{}.{}", axis.first, axis.second));
     for (std::size_t i = 0; i < groups.size(); ++i) {
       Shape& shape = result[groups[i]];
       shape[shape.size() - axis.second] = (mask >> i & 1U) != 0 ? size : Dimension(1);
@@ -180,7 +192,8 @@ Result<std::int64_t> bound(const RuleParameter& parameter, std::size_t i,
 }
 
 Result<std::vector<AttributeValue>> values_of(const RuleParameter& parameter,
-                                              const RuleBindings& bindings) {
+                                              const RuleBindings& bindings,
+                                              std::size_t real_parameters) {
   using Range = RuleParameter::Range;
   std::vector<AttributeValue> values;
   switch (parameter.range) {
@@ -205,7 +218,7 @@ Result<std::vector<AttributeValue>> values_of(const RuleParameter& parameter,
       break;
     }
     case Range::real:
-      for (const double value : real_samples) values.emplace_back(value);
+      for (const double value : real_parameter_values(real_parameters)) values.emplace_back(value);
       break;
     case Range::type: values.emplace_back(DataType::f32); break;
     case Range::strings:
@@ -226,6 +239,22 @@ Result<std::size_t> permutations(const RuleParameter& parameter, const RuleBindi
   return count;
 }
 
+/// Whether the real parameters that have no value yet are enough to fill the gaps that those before
+/// leave.
+bool can_be_gapless(const Substitution& rule, const RuleBindings& bindings) {
+  std::vector<double> taken;
+  std::size_t open = 0;
+  for (const RuleParameter& parameter : rule.parameters) {
+    if (parameter.range != RuleParameter::Range::real) continue;
+    const auto value = bindings.parameters.find(parameter.name);
+    if (value == bindings.parameters.end())
+      ++open;
+    else
+      taken.push_back(std::get<double>(value->second));
+  }
+  return gaps_between(taken) <= open;
+}
+
 /// Bindings for every choice of the parameters' values; nothing if there are too many. Parameters
 /// that have a value already keep it.
 Result<std::optional<std::vector<RuleBindings>>> with_parameters(const Substitution& rule,
@@ -237,45 +266,51 @@ Result<std::optional<std::vector<RuleBindings>>> with_parameters(const Substitut
     choices *= more;
     if (choices > limit) return std::nullopt;
   }
+  const std::size_t real_parameters = count_real_parameters(rule);
   std::vector<RuleBindings> result = {std::move(start)};
   for (const RuleParameter& parameter : rule.parameters) {
     if (result[0].parameters.contains(parameter.name)) continue;
+    const bool is_real = parameter.range == RuleParameter::Range::real;
     std::vector<RuleBindings> next;
     for (const RuleBindings& before : result) {
       LEMMA_ASSIGN_OR_RETURN(const std::vector<AttributeValue> values,
-                             values_of(parameter, before));
+                             values_of(parameter, before, real_parameters));
       for (const AttributeValue& value : values) {
         next.push_back(before);
         next.back().parameters[parameter.name] = value;
+        if (is_real && !can_be_gapless(rule, next.back())) next.pop_back();
       }
     }
     if (next.size() > limit) return std::nullopt;
     result = std::move(next);
+    if (result.empty()) break;
   }
   return result;
 }
 
 // ---- Conditions -------------------------------------------------------------------------------
 
-bool depends_on_sizes(const RuleExpression& expression, const RuleBindings& bindings) {
-  if (const auto value = evaluate_dimension(expression, bindings)) return !value->is_constant();
-  if (const auto list = evaluate_attribute(expression, AttributeKind::dimensions, bindings))
-    return !is_constant(std::get<Shape>(*list));
-  return false;
+/// Whether a value says the same for all sizes.
+bool is_closed(const AttributeValue& value) {
+  if (const auto* one = std::get_if<Dimension>(&value)) return one->is_constant();
+  const auto* list = std::get_if<Shape>(&value);
+  return list == nullptr || is_constant(*list);
 }
 
-/// Whether some condition is false in this case. One that depends on sizes is not: the proof does
-/// without it (unless it gives a variable its value), and so shows more than is claimed.
+/// Whether some condition is false in this case, whatever the sizes are. A condition with an argument
+/// that depends on sizes, or that cannot be evaluated on symbols, is open: the proof does without it
+/// (unless it gives a variable its value), and so shows more than is claimed.
 bool is_excluded(const Substitution& rule, const RuleBindings& bindings) {
-  if (rule.conditions.empty()) return false;
-  Substitution with_one = rule;
+  Substitution alone;  // conditions_hold() would ask for the ranges of parameters as well
   for (const RuleCondition& condition : rule.conditions) {
-    with_one.conditions = {condition};
-    if (conditions_hold(with_one, bindings)) continue;
-    const bool open =
-        std::any_of(condition.arguments.begin(), condition.arguments.end(),
-                    [&bindings](const RuleExpression& e) { return depends_on_sizes(e, bindings); });
-    if (!open) return true;
+    const bool is_open = std::any_of(condition.arguments.begin(), condition.arguments.end(),
+                                     [&bindings](const RuleExpression& argument) {
+                                       const auto value = detail::value_of(argument, bindings);
+                                       return !value || !is_closed(*value);
+                                     });
+    if (is_open) continue;
+    alone.conditions = {condition};
+    if (!conditions_hold(alone, bindings)) return true;
   }
   return false;
 }
@@ -455,6 +490,7 @@ Result<void> for_each_rank(const Substitution& rule,
 }
 
 Result<std::vector<RuleCase>> cases_of(const Substitution& rule) {
+  LEMMA_RETURN_IF_ERROR(check_reals_are_compared(rule, count_real_parameters(rule)));
   std::vector<RuleCase> result;
   LEMMA_RETURN_IF_ERROR(for_each_rank(rule, [&](const Ranks& ranks) -> Result<void> {
     CaseLimits limits{case_limit, case_limit};

@@ -24,7 +24,9 @@ struct RuleCase {
 
 /// All cases of the claim from left to right. Where the left side broadcasts groups of unrelated
 /// sizes against each other, the cases also range over which axes have size 1: for aligned axes,
-/// sizes that broadcast are equal or 1. An error says why the cases would not cover the rule.
+/// sizes that broadcast are equal or 1. Real parameters take a number for each order of them and 0
+/// (ir/real_parameters.h). A case is left out only if a condition is false in it for all sizes. An
+/// error says why the cases would not cover the rule.
 Result<std::vector<RuleCase>> cases_of(const Substitution& rule);
 
 /// The cases that a proof must have: those of the claim, and for `=` also those of the claim read
@@ -66,10 +68,5 @@ std::vector<std::string> dimension_variables(const Substitution& rule);
 /// parameter `dimension`: gives NAME that value, one after the other. What holds where the conditions do is not changed, and a
 /// proof may assume them. Values that are no dimensions are left alone.
 void bind_equalities(const Substitution& rule, RuleBindings& bindings);
-
-/// Real parameters cannot be symbols. They range over these values, which contain every order of
-/// two parameters and of each with zero; axioms that depend on more than the order of their
-/// parameters compute with them as attribute functions do.
-inline constexpr double real_samples[] = {-2.5, -1.25, 0, 0.5, 1.75};
 
 }  // namespace lemma

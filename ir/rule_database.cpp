@@ -1,123 +1,12 @@
 #include "ir/rule_database.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
-#include <map>
 #include <sstream>
 
 #include <fmt/format.h>
 
-#include "ir/sha256.h"
-
 namespace lemma {
-namespace {
-
-constexpr std::string_view file_heading =
-    "# Records of proofs, a line a rule: written by `lemma rules verify --write`, not by hand.\n"
-    "# A rule is loaded only if its text and those of the axioms have the digests given here.\n";
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string result;
-  for (const std::string& word : words) result += (result.empty() ? "" : ",") + word;
-  return result.empty() ? "-" : result;
-}
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    if (end > 0) parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
-template <typename T>
-Result<T> number(std::string_view text, int base) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc() || end != text.data() + text.size())
-    return bad_input(fmt::format("'{}' is not a number", text));
-  return value;
-}
-
-std::vector<std::string> list(std::string_view text) {
-  return text == "-" ? std::vector<std::string>{} : split(text, ',');
-}
-
-}  // namespace
-
-std::uint64_t text_digest(std::string_view text) {
-  std::uint64_t digest = 0xcbf29ce484222325U;
-  for (const char c : text) {
-    digest ^= static_cast<unsigned char>(c);
-    digest *= 0x100000001b3U;
-  }
-  return digest;
-}
-
-std::string certificate_digest(std::string_view certificate) { return sha256(certificate); }
-
-std::uint64_t axioms_digest(std::span<const Substitution* const> axioms) {
-  std::string all;
-  for (const Substitution* axiom : axioms) all += text(*axiom) + "\n";
-  return text_digest(all);
-}
-
-std::string text(const ProofRecord& record) {
-  return fmt::format(
-      "{} text={:016x} axioms={:016x} cases={} groups={} uses={} certificate={} version={}",
-      record.rule, record.rule_digest, record.axioms_digest, record.cases, joined(record.groups),
-      joined(record.axioms), record.certificate.empty() ? "-" : record.certificate, record.version);
-}
-
-Result<ProofRecord> parse_proof_record(std::string_view line) {
-  const std::vector<std::string> words = split(line, ' ');
-  std::map<std::string, std::string, std::less<>> fields;
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    const std::size_t equals = words[i].find('=');
-    if (equals == std::string::npos) return bad_input(fmt::format("'{}' is no field", words[i]));
-    fields[words[i].substr(0, equals)] = words[i].substr(equals + 1);
-  }
-  for (const char* name : {"version", "text", "axioms", "cases", "groups", "uses"})
-    if (!fields.contains(name)) return bad_input(fmt::format("the field '{}' is missing", name));
-  ProofRecord record;
-  record.rule = words[0];
-  LEMMA_ASSIGN_OR_RETURN(record.rule_digest, number<std::uint64_t>(fields["text"], 16));
-  LEMMA_ASSIGN_OR_RETURN(record.axioms_digest, number<std::uint64_t>(fields["axioms"], 16));
-  LEMMA_ASSIGN_OR_RETURN(record.cases, number<std::size_t>(fields["cases"], 10));
-  LEMMA_ASSIGN_OR_RETURN(record.version, number<int>(fields["version"], 10));
-  record.groups = list(fields["groups"]);
-  record.axioms = list(fields["uses"]);
-  if (fields.contains("certificate") && fields["certificate"] != "-")
-    record.certificate = fields["certificate"];  // older versions had none, and are refused
-  return record;
-}
-
-std::string proof_file_text(std::span<const ProofRecord> records) {
-  std::string result(file_heading);
-  for (const ProofRecord& record : records) result += text(record) + "\n";
-  return result;
-}
-
-Result<std::vector<ProofRecord>> parse_proof_file(std::string_view contents,
-                                                  std::string_view file) {
-  std::vector<ProofRecord> records;
-  std::size_t number_of_line = 0;
-  for (std::size_t begin = 0; begin < contents.size();) {
-    const std::size_t end = std::min(contents.find('\n', begin), contents.size());
-    const std::string_view line = contents.substr(begin, end - begin);
-    begin = end + 1;
-    ++number_of_line;
-    if (line.empty() || line.front() == '#') continue;
-    auto record = parse_proof_record(line);
-    if (!record)
-      return with_context(fmt::format("{}:{}", file, number_of_line), std::move(record.error()));
-    records.push_back(std::move(*record));
-  }
-  return records;
-}
 
 Result<std::string> read_text_file(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
@@ -156,55 +45,211 @@ Result<std::vector<Substitution>> read_substitutions(const std::filesystem::path
 
 namespace {
 
-using AxiomTable = std::map<std::string, const Substitution*, std::less<>>;
-
-/// Why the record does not prove the rule; empty if it does.
-std::string misfit(const Substitution& rule, const ProofRecord& record, const AxiomTable& axioms) {
-  if (record.version != proof_version) return "proved by another version of the verifier";
-  if (record.rule_digest != text_digest(text(rule))) return "changed since it was proved";
-  std::vector<const Substitution*> used;
-  for (const std::string& name : record.axioms) {
-    const auto found = axioms.find(name);
-    if (found == axioms.end()) return fmt::format("its axiom '{}' is gone", name);
-    used.push_back(found->second);
+/// "a (why), b (why), and 7 more".
+class Refusals {
+ public:
+  void add(const std::string& name, const std::string& reason) {
+    if (++count_ <= named) text_ += fmt::format("{}{} ({})", count_ == 1 ? "" : ", ", name, reason);
   }
-  if (record.axioms_digest != axioms_digest(used)) return "an axiom changed since it was proved";
+  bool empty() const { return count_ == 0; }
+  std::string text() const {
+    return count_ <= named ? text_ : fmt::format("{}, and {} more", text_, count_ - named);
+  }
+
+ private:
+  static constexpr std::size_t named = 20;
+  std::size_t count_ = 0;
+  std::string text_;
+};
+
+std::string command(const std::filesystem::path& directory) {
+  return fmt::format("run lemma rules verify --rules {} --write", directory.string());
+}
+
+/// Records that cannot be read.
+template <typename T>
+Result<T> or_command(const std::filesystem::path& directory, Result<T> records) {
+  if (!records) records.error().message += fmt::format(": {} --axioms", command(directory));
+  return records;
+}
+
+/// The class that a certificate states.
+std::string_view class_of(std::string_view certificate) {
+  constexpr std::string_view keyword = "\nclass ";
+  const std::size_t at = certificate.find(keyword);
+  if (at == std::string_view::npos) return "";
+  certificate.remove_prefix(at + keyword.size());
+  return certificate.substr(0, certificate.find('\n'));
+}
+
+/// What rules are compared with.
+struct ProvedAxioms {
+  AxiomRecordTable records;
+  std::map<std::string, std::string, std::less<>> unproved;  // with the reason
+  RoundingTable rounding;
+};
+
+Result<ProvedAxioms> read_proved_axioms(const std::filesystem::path& directory,
+                                        std::span<const Substitution> rules) {
+  ProvedAxioms result;
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> axioms,
+                         read_substitutions(directory / "axioms", ".axioms"));
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<AxiomRecord> records,
+                         or_command(directory, read_axiom_records(directory / "axioms.proofs")));
+  result.records = table_of(records);
+  prepare_meanings(axioms, rules);
+  result.unproved = axioms_without_proof(axioms, result.records);
+  // A record whose axiom is gone proves nothing.
+  std::map<std::string, const Substitution*, std::less<>> present;
+  for (const Substitution& axiom : axioms) {
+    present[axiom.name] = &axiom;
+    if (!axiom.is_axiom) result.unproved[axiom.name] = "a rule among the axioms";
+  }
+  std::erase_if(result.records,
+                [&present](const auto& one) { return !present.contains(one.first); });
+  LEMMA_ASSIGN_OR_RETURN(result.rounding, read_rounding_table(directory));
+  return result;
+}
+
+/// Why the certificate in the folder is not the one on record.
+std::string certificate_misfit(const ProofRecord& record, const std::filesystem::path& folder,
+                               const RoundingTable& rounding) {
+  const auto certificate = read_text_file(folder / (record.rule + ".certificate"));
+  if (!certificate) return "its certificate is missing";
+  if (record.certificate != certificate_digest(*certificate))
+    return "its certificate is not the one that was recorded";
+  if (class_of(*certificate) != name(worst_of(record.axioms, rounding)))
+    return "axioms.rounding gives it another class than its certificate";
   return "";
+}
+
+/// Rules and their records, one by one.
+class Comparison {
+ public:
+  Comparison(const std::vector<ProofRecord>& records, const ProvedAxioms& axioms,
+             std::filesystem::path certificates)
+      : axioms_(axioms), certificates_(std::move(certificates)) {
+    for (const ProofRecord& record : records) records_[record.rule] = &record;
+  }
+
+  /// Empty if all fits, and there are both proofs or one may be missing.
+  std::string refusal(const Substitution& rule, bool both) const {
+    if (rule.is_axiom) return "an axiom among the rules";
+    const ProofRecord* record = record_of(rule);
+    if (record == nullptr) return "no record";
+    if (std::string reason = misfit(*record, rule, axioms_.records, axioms_.unproved);
+        !reason.empty())
+      return reason;
+    const bool certificate = !record->certificate.empty(), index = !record->index.empty();
+    if (!certificate && (both || !index)) return "it has no certificate";
+    if (!index && both) return "it has no index proof";
+    return certificate ? certificate_misfit(*record, certificates_, axioms_.rounding) : "";
+  }
+
+  const ProofRecord* record_of(const Substitution& rule) const {
+    const auto found = records_.find(rule.name);
+    return found == records_.end() ? nullptr : found->second;
+  }
+
+ private:
+  const ProvedAxioms& axioms_;
+  std::filesystem::path certificates_;
+  std::map<std::string, const ProofRecord*, std::less<>> records_;
+};
+
+Result<void> none_refused(const std::filesystem::path& directory, const ProvedAxioms& axioms,
+                          const Refusals& rules) {
+  Refusals of_axioms;
+  for (const auto& [name, reason] : axioms.unproved) of_axioms.add(name, reason);
+  if (of_axioms.empty() && rules.empty()) return {};
+  std::string message = fmt::format("{}: not proved: {}", directory.string(), command(directory));
+  if (!of_axioms.empty()) message += ": axioms " + of_axioms.text();
+  if (!rules.empty()) message += ": rules " + rules.text();
+  return bad_input(std::move(message));
 }
 
 }  // namespace
 
+Result<std::vector<AxiomRecord>> read_axiom_records(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return std::vector<AxiomRecord>{};
+  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
+  return parse_axiom_file(contents, file.string());
+}
+
+Result<std::vector<ProofRecord>> read_proof_records(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return std::vector<ProofRecord>{};
+  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
+  return parse_proof_file(contents, file.string());
+}
+
 Result<RuleDatabase> load_rules(const std::filesystem::path& directory) {
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> axioms,
-                         read_substitutions(directory / "axioms", ".axioms"));
   LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> rules,
                          read_substitutions(directory / "substitutions", ".rules"));
-  const std::filesystem::path proofs = directory / "substitutions.proofs";
-  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(proofs));
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<ProofRecord> records,
-                         parse_proof_file(contents, proofs.string()));
-  AxiomTable axiom_table;
-  for (const Substitution& axiom : axioms) axiom_table[axiom.name] = &axiom;
-  std::map<std::string, const ProofRecord*, std::less<>> record_table;
-  for (const ProofRecord& record : records) record_table[record.rule] = &record;
-  LEMMA_ASSIGN_OR_RETURN(const RoundingTable rounding_table, read_rounding_table(directory));
+  LEMMA_ASSIGN_OR_RETURN(const ProvedAxioms axioms, read_proved_axioms(directory, rules));
+  LEMMA_ASSIGN_OR_RETURN(
+      const std::vector<ProofRecord> records,
+      or_command(directory, read_proof_records(directory / "substitutions.proofs")));
+  const Comparison comparison(records, axioms, directory / "certificates");
   std::vector<RoundingClass> rounding;
-  std::string unproved;
+  Refusals refused;
   for (const Substitution& rule : rules) {
-    const auto found = record_table.find(rule.name);
-    const std::string reason = rule.is_axiom ? "an axiom among the rules"
-                               : found == record_table.end()
-                                   ? "no record"
-                                   : misfit(rule, *found->second, axiom_table);
-    if (!reason.empty())
-      unproved += fmt::format("{}{} ({})", unproved.empty() ? "" : ", ", rule.name, reason);
+    if (const std::string reason = comparison.refusal(rule, true); !reason.empty())
+      refused.add(rule.name, reason);
     else
-      rounding.push_back(worst_of(found->second->axioms, rounding_table));
+      rounding.push_back(worst_of(comparison.record_of(rule)->axioms, axioms.rounding));
   }
-  if (!unproved.empty())
-    return bad_input(
-        fmt::format("{}: not proved: run lemma rules verify: {}", directory.string(), unproved));
+  LEMMA_RETURN_IF_ERROR(none_refused(directory, axioms, refused));
   return RuleDatabase(std::move(rules), std::move(rounding));
+}
+
+Result<std::vector<OneProofRule>> load_one_proof_rules(const std::filesystem::path& directory) {
+  const std::filesystem::path folder = directory / "one_proof";
+  std::error_code error;
+  if (!std::filesystem::exists(folder, error)) return std::vector<OneProofRule>{};
+  LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> rules, read_substitutions(folder, ".rules"));
+  LEMMA_ASSIGN_OR_RETURN(const ProvedAxioms axioms, read_proved_axioms(directory, rules));
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<ProofRecord> records,
+                         or_command(directory, read_proof_records(directory / "one_proof.proofs")));
+  LEMMA_ASSIGN_OR_RETURN(const Reasons reasons, read_reasons(folder / "reasons"));
+  const Comparison comparison(records, axioms, folder / "certificates");
+  std::vector<OneProofRule> result;
+  Refusals refused;
+  for (Substitution& rule : rules) {
+    std::string reason = comparison.refusal(rule, false);
+    const auto given = reasons.find(rule.name);
+    if (reason.empty() && given == reasons.end()) reason = "no reason is given";
+    if (!reason.empty()) {
+      refused.add(rule.name, reason);
+      continue;
+    }
+    const ProofRecord& record = *comparison.record_of(rule);
+    result.push_back({std::move(rule), record, given->second});
+  }
+  LEMMA_RETURN_IF_ERROR(none_refused(directory, axioms, refused));
+  return result;
+}
+
+std::string reasons_text(const Reasons& reasons) {
+  std::string result;
+  for (const auto& [rule, reason] : reasons) result += fmt::format("{}: {}\n", rule, reason);
+  return result;
+}
+
+Result<Reasons> read_reasons(const std::filesystem::path& file) {
+  Reasons result;
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return result;
+  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
+  std::istringstream lines(contents);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string::npos)
+      return bad_input(fmt::format("{}: '{}' is no line 'RULE: REASON'", file.string(), line));
+    result[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  return result;
 }
 
 std::vector<Substitution> RuleDatabase::up_to(RoundingClass worst) const {

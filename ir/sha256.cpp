@@ -33,8 +33,13 @@ struct Constants {
   }
 };
 
+const Constants& constants() {
+  static const Constants once;
+  return once;
+}
+
 void add_block(Words& state, const unsigned char* block) {
-  static const Constants constants;
+  const Constants& table = constants();
   std::array<std::uint32_t, 64> w{};
   for (std::size_t i = 0; i < 16; ++i)
     for (std::size_t j = 0; j < 4; ++j) w[i] = w[i] << 8 | block[4 * i + j];
@@ -47,7 +52,7 @@ void add_block(Words& state, const unsigned char* block) {
   for (std::size_t i = 0; i < 64; ++i) {
     const std::uint32_t first = v[7] +
                                 (std::rotr(v[4], 6) ^ std::rotr(v[4], 11) ^ std::rotr(v[4], 25)) +
-                                ((v[4] & v[5]) ^ (~v[4] & v[6])) + constants.round[i] + w[i];
+                                ((v[4] & v[5]) ^ (~v[4] & v[6])) + table.round[i] + w[i];
     const std::uint32_t second = (std::rotr(v[0], 2) ^ std::rotr(v[0], 13) ^ std::rotr(v[0], 22)) +
                                  ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
     v = {first + second, v[0], v[1], v[2], v[3] + first, v[4], v[5], v[6]};
@@ -63,7 +68,7 @@ std::string sha256(std::string_view bytes) {
   while (padded.size() % 64 != 56) padded += '\0';
   const std::uint64_t bits = std::uint64_t{bytes.size()} * 8;
   for (int shift = 56; shift >= 0; shift -= 8) padded += static_cast<char>(bits >> shift);
-  Words state = Constants().start;
+  Words state = constants().start;
   for (std::size_t i = 0; i < padded.size(); i += 64)
     add_block(state, reinterpret_cast<const unsigned char*>(padded.data()) + i);
   std::string result;

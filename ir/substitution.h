@@ -9,17 +9,21 @@
 //     let both = Split{axis=-1, split=[n, p]}(MatMul(x, Concat{axis=-1}(a, b)))
 //     MatMul(x, a) & MatMul(x, b) => both#0 & both#1
 //
-// Meaning. For all values of the variables for which the left side is well typed, the inputs have
-// the declared shapes and the conditions hold: the right side is well typed, has the same types,
-// and its outputs equal those of the left side over the reals. `=>` claims and applies left to
-// right; `=` claims the same in both directions. Definedness is part of the claim.
+// Meaning (docs/semantics.md, "Relations"). Elements are real numbers or undefined, and inputs range
+// over both. For all values of the variables for which the left side is well typed, the inputs have
+// the declared shapes and the conditions hold, the right side is well typed and has the same types.
+// `=>`: wherever an element of the left side is defined, that of the right side is defined and equal.
+// `=`: the same in both directions.
 //
 // Lines of a rule, in this order (a rule ends at an empty line or the next `rule`/`axiom`):
-//   [weight] NAME : [TYPE][SHAPE]   an input. TYPE is a data type, or absent: one real type that
+//   [defined] [weight] NAME : [TYPE][SHAPE]
+//                                   an input. TYPE is a data type, or absent: one real type that
 //                                   all such inputs share. SHAPE items: a dimension expression over
 //                                   dimension variables, or a group `B..` that stands for any number
-//                                   of axes. `weight`: the rule is applied only where the value does
-//                                   not depend on the graph's inputs (steers; not needed for truth).
+//                                   of axes. `defined`: the claim is about values without undefined
+//                                   elements only. `weight`: the rule is applied only where the
+//                                   value does not depend on the graph's inputs (steers; not needed
+//                                   for truth).
 //   group B : 0..3                  the numbers of axes that a group may have; 0..3 if not stated.
 //                                   Proofs hold for these, and the rule is applied for these only.
 //   param S : dimensions[len(H)]    an attribute variable, and the values it ranges over in proofs:
@@ -31,6 +35,8 @@
 //                                   may be of it: ConstantOfShape{data_type=t, shape=[], value=2.0}()
 //   where CONDITION, ...            comparisons (== != < <=) of dimension expressions, or named
 //                                   predicates (see attribute_functions())
+//   search forward                  an equation that proofs try from left to right only (steers; not
+//                                   needed for truth)
 //   let NAME = TERM
 //   TERM & TERM ... => TERM & TERM ...
 //
@@ -82,6 +88,7 @@ struct RuleInput {
   DataType data_type = DataType::undefined;  // undefined: the rule's shared real type
   std::vector<RuleExpression> shape;         // dimension expressions and splices
   bool weight = false;
+  bool defined = false;  // stands for values without undefined elements
   friend bool operator==(const RuleInput&, const RuleInput&) = default;
 };
 
@@ -123,7 +130,8 @@ struct RuleTerm {
 struct Substitution {
   std::string name;
   bool is_axiom = false;
-  bool bidirectional = false;
+  bool bidirectional = false;   // `=`; otherwise the right side refines the left one
+  bool search_forward = false;  // an equation that proofs try from left to right only
   std::vector<RuleInput> inputs;
   std::vector<RuleGroup> groups;
   std::vector<RuleParameter> parameters;

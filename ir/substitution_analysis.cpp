@@ -256,12 +256,17 @@ Result<void> check_direction(const Substitution& rule, std::span<const TermId> f
 
 }  // namespace
 
+Result<void> check_left_binds(const Substitution& rule) {
+  return check_direction(rule, rule.left, rule.right);
+}
+
 Result<void> check_substitution(const Substitution& rule) {
   if (rule.left.size() != rule.right.size())
     return bad_input(fmt::format("the left side has {} outputs, the right side {}",
                                  rule.left.size(), rule.right.size()));
   LEMMA_RETURN_IF_ERROR(check_direction(rule, rule.left, rule.right));
-  if (!rule.bidirectional) return {};
+  // Nobody looks for places where the right side of an equation fits that is searched forward only.
+  if (!rule.bidirectional || rule.search_forward) return {};
   auto backwards = check_direction(rule, rule.right, rule.left);
   if (!backwards) return with_context("read from right to left", std::move(backwards.error()));
   return {};

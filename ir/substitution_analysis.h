@@ -29,6 +29,10 @@ std::vector<TermId> reachable_terms(const Substitution& substitution,
 /// (by both sides for `=`), everything declared is used. The error is without file and line.
 Result<void> check_substitution(const Substitution& substitution);
 
+/// That the left side by itself binds all variables and inputs, as matching it needs. The right side of
+/// an equation that is searched forward only may not.
+Result<void> check_left_binds(const Substitution& substitution);
+
 /// `len(B)` of a group or list variable B.
 bool is_length_of_variable(const RuleExpression& expression);
 /// The value of an expression as it comes, of no particular kind. Nothing if a variable in it has no

@@ -65,7 +65,8 @@ class RuleParser : private detail::ExpressionParser {
     if (is_word("param") && second_is_name) return parameter_line();
     if (is_word("let") && second_is_name) return let_line();
     if (is_word("where")) return where_line();
-    if (is_word("weight") && second_is_name) return input_line();
+    if ((is_word("weight") || is_word("defined")) && second_is_name) return input_line();
+    if (is_word("search") && second_is_name) return search_line();
     if (is_sign(":", 1)) return input_line();
     return equation_line();
   }
@@ -86,6 +87,10 @@ class RuleParser : private detail::ExpressionParser {
 
   Result<void> input_line() {
     RuleInput input;
+    if (is_word("defined") && !is_sign(":", 1)) {
+      take();
+      input.defined = true;
+    }
     if (is_word("weight") && !is_sign(":", 1)) {
       take();
       input.weight = true;
@@ -207,6 +212,14 @@ class RuleParser : private detail::ExpressionParser {
     return {};
   }
 
+  Result<void> search_line() {
+    take();
+    LEMMA_ASSIGN_OR_RETURN(const std::string direction, expect_name("a direction"));
+    if (direction != "forward") return bad_input("a search can be told to go 'forward' only");
+    rule_.search_forward = true;
+    return {};
+  }
+
   Result<void> where_line() {
     take();
     do {
@@ -261,6 +274,8 @@ class RuleParser : private detail::ExpressionParser {
       rule_.bidirectional = true;
     else
       LEMMA_RETURN_IF_ERROR(expect("=>"));
+    if (rule_.search_forward && !rule_.bidirectional)
+      return bad_input("'search forward' is for equations; '=>' holds forward only");
     LEMMA_ASSIGN_OR_RETURN(rule_.right, outputs());
     done_ = true;
     return {};

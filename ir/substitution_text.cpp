@@ -176,7 +176,8 @@ std::string text(const RuleExpression& expression) { return text_of(expression);
 std::string text(const Substitution& rule) {
   std::string result = fmt::format("{} {}\n", rule.is_axiom ? "axiom" : "rule", rule.name);
   for (const RuleInput& input : rule.inputs)
-    result += fmt::format("  {}{} : {}[{}]\n", input.weight ? "weight " : "", input.name,
+    result += fmt::format("  {}{}{} : {}[{}]\n", input.defined ? "defined " : "",
+                          input.weight ? "weight " : "", input.name,
                           input.data_type == DataType::undefined ? "" : name(input.data_type),
                           joined(input.shape));
   for (const RuleGroup& group : rule.groups)
@@ -187,6 +188,7 @@ std::string text(const Substitution& rule) {
   for (std::size_t i = 0; i < rule.conditions.size(); ++i)
     result += (i == 0 ? "  where " : ", ") + text_of(rule.conditions[i]);
   if (!rule.conditions.empty()) result += "\n";
+  if (rule.search_forward) result += "  search forward\n";
   TermWriter terms(rule);
   result += terms.lets();
   return result + fmt::format("  {} {} {}\n", terms.write(rule.left),

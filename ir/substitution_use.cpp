@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "ir/rule_cases.h"
+#include "ir/substitution_analysis.h"
 
 namespace lemma {
 
@@ -60,6 +61,40 @@ Result<void> bind_variable(const Substitution& rule, const std::string& name,
     LEMMA_ASSIGN_OR_RETURN(bindings.dimensions[name], evaluate_dimension(expression, values));
   }
   return {};
+}
+
+namespace {
+
+void collect_divisors(const RuleExpression& expression, const RuleBindings& bindings,
+                      std::vector<Dimension>& divisors) {
+  detail::for_each_expression(expression, [&](const RuleExpression& e) {
+    const bool divides = e.kind == RuleExpression::Kind::call &&
+                         (e.name == "divide" || e.name == "floordiv" || e.name == "floormod");
+    if (!divides) return;
+    if (const auto divisor = evaluate_dimension(e.arguments[1], bindings))
+      divisors.push_back(*divisor);
+  });
+}
+
+}  // namespace
+
+std::vector<Dimension> divisors_of(const Substitution& rule, const std::vector<TermId>& roots,
+                                   const RuleBindings& bindings) {
+  std::vector<Dimension> result;
+  for (const TermId id : detail::reachable_terms(rule, roots))
+    for (const auto& [name, value] : rule.terms[id.v].attributes)
+      collect_divisors(value, bindings, result);
+  return result;
+}
+
+std::vector<Dimension> shared_divisors_of(const Substitution& rule, const RuleBindings& bindings) {
+  std::vector<Dimension> result;
+  for (const RuleInput& input : rule.inputs)
+    for (const RuleExpression& item : input.shape) collect_divisors(item, bindings, result);
+  for (const RuleCondition& condition : rule.conditions)
+    for (const RuleExpression& argument : condition.arguments)
+      collect_divisors(argument, bindings, result);
+  return result;
 }
 
 Result<void> check_guards(const Graph& graph, const SubstitutionUse& use) {

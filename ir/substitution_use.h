@@ -16,6 +16,13 @@ Result<void> bind_variable(const Substitution& rule, const std::string& name,
                            const RuleExpression& expression, const RuleBindings& values,
                            RuleBindings& bindings);
 
+/// What attributes of the terms below `roots` divide by (`divide`, `floordiv`, `floormod`): they have no
+/// value where one of these is 0, which arithmetic with symbols does not see.
+std::vector<Dimension> divisors_of(const Substitution& rule, const std::vector<TermId>& roots,
+                                   const RuleBindings& bindings);
+/// The same of declared shapes and conditions, which both sides share.
+std::vector<Dimension> shared_divisors_of(const Substitution& rule, const RuleBindings& bindings);
+
 /// A substitution at given terms.
 struct SubstitutionUse {
   const Substitution* substitution = nullptr;

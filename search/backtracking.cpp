@@ -75,7 +75,8 @@ class Backtracking {
     const double bound =
         number == 0 ? std::numeric_limits<double>::infinity() : options_.alpha * best_cost_;
     Neighbourhood found =
-        neighbourhood(graph, rules_, model_, bound, {options_.match_limit, options_.interrupted});
+        neighbourhood(graph, rules_, model_, bound,
+                      {options_.match_limit, options_.only_refinements, options_.interrupted});
     if (number == 0 || found.cost < best_cost_) {
       best_cost_ = found.cost;
       best_ = number;

@@ -37,6 +37,7 @@ Result<ValueId> Derivation::constant(const Constant& contents) {
                                           contents.type()));
   alike.push_back(value);
   large_constants_.emplace(value, contents);
+  input_facts_.emplace(value, facts_of_constant(contents));
   return value;
 }
 
@@ -45,6 +46,8 @@ Result<ValueId> Derivation::input(const std::string& name, const TensorType& typ
   if (known != inputs_.end()) return known->second;
   LEMMA_ASSIGN_OR_RETURN(const ValueId value, terms_.add_input("input " + name, type));
   input_names_.emplace(value, name);
+  if (const auto given = given_.find(name); given != given_.end())
+    input_facts_.emplace(value, given->second);
   return inputs_[name] = value;
 }
 
@@ -142,9 +145,9 @@ Result<void> Derivation::add_founding_terms(const EGraph& egraph, std::vector<Va
 
 // ---- Uses -------------------------------------------------------------------------------------
 
-void Derivation::add_use(const Substitution& rule, bool backward, RuleBindings bindings,
-                         std::vector<ValueId> inputs) {
-  uses_.push_back({backward, {&rule, std::move(inputs), std::move(bindings)}});
+void Derivation::add_use(const Substitution& rule, bool backward, bool refinement,
+                         RuleBindings bindings, std::vector<ValueId> inputs) {
+  uses_.push_back({backward, refinement, {&rule, std::move(inputs), std::move(bindings)}});
 }
 
 Result<std::vector<Derivation::Pair>> Derivation::pairs(const Graph& before, const Graph& after) {
@@ -161,26 +164,6 @@ Result<std::vector<Derivation::Pair>> Derivation::pairs(const Graph& before, con
     if (found == outputs_after.end())
       return internal_error(fmt::format("the output '{}' is missing", output.name));
     result.push_back({output.name, values_before[output.value.v], found->second});
-  }
-  return result;
-}
-
-Result<std::set<std::uint32_t>> Derivation::reasons(std::span<const Pair> pairs) {
-  Congruence congruence(terms_);
-  for (std::uint32_t i = 0; i < uses_.size(); ++i) {
-    // A use that the checker would refuse is left out: then it is no reason for anything.
-    const auto sides = sides_of(terms_, uses_[i].use);
-    if (!sides) continue;
-    for (std::size_t k = 0; k < sides->left.size(); ++k)
-      congruence.merge(sides->left[k], sides->right[k], i);
-  }
-  std::set<std::uint32_t> result;
-  for (const auto& [name, before, after] : pairs) {
-    if (before == after) continue;
-    if (before.is_none() || after.is_none() || !congruence.equal(before, after))
-      return internal_error(fmt::format("nothing says why the output '{}' is the same", name));
-    const std::vector<std::uint32_t> needed = congruence.reasons(before, after);
-    result.insert(needed.begin(), needed.end());
   }
   return result;
 }
@@ -229,10 +212,10 @@ Result<void> Derivation::adopt(const Derivation& part, const std::set<std::uint3
   return {};
 }
 
-Result<Derivation> derivation_of(const EGraph& egraph, std::span<const Substitution> rules,
+Result<Derivation> derivation_of(Derivation result, const EGraph& egraph,
+                                 std::span<const Substitution> rules,
                                  std::span<const CompiledRule> compiled,
                                  std::span<const Application> log) {
-  Derivation result;
   std::vector<ValueId> values;
   LEMMA_RETURN_IF_ERROR(result.add_founding_terms(egraph, values));
   std::map<std::string_view, const Substitution*> by_name;
@@ -241,7 +224,7 @@ Result<Derivation> derivation_of(const EGraph& egraph, std::span<const Substitut
     const CompiledRule& rule = compiled[application.rule];
     std::vector<ValueId> inputs;
     for (const ClassId id : application.inputs) inputs.push_back(values[id.v]);
-    result.add_use(*by_name.at(rule.rule.name), rule.backward, application.bindings,
+    result.add_use(*by_name.at(rule.rule.name), rule.backward, false, application.bindings,
                    std::move(inputs));
   }
   return result;

@@ -10,6 +10,12 @@ namespace {
 
 using Pair = Derivation::Pair;
 
+/// An output before, at the stages on the way, and after.
+struct Chain {
+  std::string name;
+  std::vector<ValueId> values;
+};
+
 Result<void> copy_node(const Graph& terms, const Node& node, Graph& printed,
                        std::vector<ValueId>& places) {
   const ValueId first = node.output();
@@ -38,12 +44,15 @@ class Writer {
   Writer(const Derivation& derivation, const std::set<std::uint32_t>& steps)
       : derivation_(derivation), terms_(derivation.terms()), steps_(steps) {}
 
-  Result<std::string> write(const Graph& original, const std::vector<Pair>& pairs) {
-    LEMMA_ASSIGN_OR_RETURN(const Graph printed, terms_spoken_of(original.name(), pairs));
+  Result<std::string> write(const Graph& original, const std::vector<Chain>& chains) {
+    LEMMA_ASSIGN_OR_RETURN(const Graph printed, terms_spoken_of(original.name(), chains));
     GraphTextOptions whole;
     whole.dead_nodes = true;
-    std::string result = "lemma explanation 1\n" + print_graph(printed, whole);
+    std::string result = "lemma explanation 2\n" + print_graph(printed, whole);
     result += rule_lines();
+    for (const auto& [value, facts] : derivation_.input_facts())
+      if (!places_[value.v].is_none())
+        result += fmt::format("given %{}: {}\n", places_[value.v].v, text(facts));
     for (const std::uint32_t step : steps_) result += step_line(derivation_.uses()[step]);
     result += "outside reading: that \"before\" is what the model file says\n";
     if (has_opaque(original))
@@ -64,13 +73,11 @@ class Writer {
   }
 
   /// A graph of their own; fills in where each term is in it.
-  Result<Graph> terms_spoken_of(const std::string& name, const std::vector<Pair>& pairs) {
+  Result<Graph> terms_spoken_of(const std::string& name, const std::vector<Chain>& chains) {
     std::vector<char> needed(terms_.node_count(), 0);
     const auto need = [&](ValueId value) { needed[terms_.producer(value).v] = 1; };
-    for (const Pair& pair : pairs) {
-      need(pair.before);
-      need(pair.after);
-    }
+    for (const Chain& chain : chains)
+      for (const ValueId value : chain.values) need(value);
     for (const std::uint32_t step : steps_)
       for (const ValueId value : derivation_.uses()[step].use.inputs) need(value);
     for (std::size_t i = needed.size(); i-- > 0;)
@@ -82,10 +89,14 @@ class Writer {
     for (std::uint32_t i = 0; i < needed.size(); ++i)
       if (needed[i] != 0)
         LEMMA_RETURN_IF_ERROR(copy_node(terms_, terms_.node({i}), printed, places_));
-    for (const Pair& pair : pairs) {
-      LEMMA_RETURN_IF_ERROR(printed.add_output("before " + pair.name, places_[pair.before.v]));
-      LEMMA_RETURN_IF_ERROR(printed.add_output("after " + pair.name, places_[pair.after.v]));
-    }
+    for (const Chain& chain : chains)
+      for (std::size_t i = 0; i < chain.values.size(); ++i) {
+        const std::string place = i == 0                         ? "before"
+                                  : i + 1 == chain.values.size() ? "after"
+                                                                 : fmt::format("stage {}", i);
+        LEMMA_RETURN_IF_ERROR(
+            printed.add_output(place + " " + chain.name, places_[chain.values[i].v]));
+      }
     printed.set_name(name);
     return printed;
   }
@@ -121,8 +132,8 @@ class Writer {
       else if (const auto size = bindings.dimensions.find(name); size != bindings.dimensions.end())
         add(name, size->second.text());
     }
-    return fmt::format("step {} {}: {}\n", rule.name, step.backward ? "backward" : "forward",
-                       values);
+    return fmt::format("{} {} {}: {}\n", step.refinement ? "refine" : "step", rule.name,
+                       step.backward ? "backward" : "forward", values);
   }
 
   const Derivation& derivation_;
@@ -133,10 +144,24 @@ class Writer {
 
 }  // namespace
 
-Result<std::string> explain(const Graph& original, const Graph& chosen, Derivation& derivation) {
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<Pair> pairs, derivation.pairs(original, chosen));
-  LEMMA_ASSIGN_OR_RETURN(const std::set<std::uint32_t> steps, derivation.reasons(pairs));
-  return Writer(derivation, steps).write(original, pairs);
+Result<std::string> explain(const Graph& original, std::span<const Graph> stages,
+                            const Graph& chosen, Derivation& derivation) {
+  std::vector<const Graph*> graphs = {&original};
+  for (const Graph& stage : stages) graphs.push_back(&stage);
+  graphs.push_back(&chosen);
+  std::vector<Chain> chains;
+  std::set<std::uint32_t> steps;
+  for (std::size_t i = 1; i < graphs.size(); ++i) {
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<Pair> pairs,
+                           derivation.pairs(*graphs[i - 1], *graphs[i]));
+    if (chains.empty())
+      for (const Pair& pair : pairs) chains.push_back({pair.name, {pair.before}});
+    if (pairs.size() != chains.size()) return internal_error("outputs are lost on the way");
+    for (std::size_t k = 0; k < pairs.size(); ++k) chains[k].values.push_back(pairs[k].after);
+    LEMMA_ASSIGN_OR_RETURN(const std::set<std::uint32_t> needed, derivation.reasons(pairs));
+    steps.insert(needed.begin(), needed.end());
+  }
+  return Writer(derivation, steps).write(original, chains);
 }
 
 }  // namespace lemma

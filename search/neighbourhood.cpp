@@ -6,6 +6,7 @@
 #include <absl/hash/hash.h>
 
 #include "egraph/match.h"
+#include "egraph/obligations.h"
 #include "search/node_costs.h"
 
 namespace lemma {
@@ -25,6 +26,7 @@ class Explorer {
            double bound, const NeighbourhoodOptions& options)
       : rules_(rules), cost_(node_costs(model)), bound_(bound), options_(options) {
     const std::vector<ClassId> classes = egraph_.add_graph(graph);
+    egraph_.rebuild();  // nothing is equal that was not; what is observed becomes known
     size_ = egraph_.id_count();
     value_of_.resize(size_, ValueId::none());
     for (std::uint32_t i = 0; i < classes.size(); ++i)
@@ -47,7 +49,7 @@ class Explorer {
     // All matches first: adding right sides makes nodes that are not of the graph.
     std::vector<RuleMatcher> matchers;
     std::vector<MatchList> matches(rules_.size());
-    for (const CompiledRule& rule : rules_) matchers.emplace_back(rule);
+    for (const CompiledRule& rule : rules_) matchers.emplace_back(rule, true);
     const SearchLimits limits{0, options_.match_limit, [this] { return stop(); }};
     for (std::size_t i = 0; i < rules_.size() && !stop(); ++i)
       matchers[i].find(egraph_, limits, matches[i]);
@@ -66,6 +68,12 @@ class Explorer {
   bool stop() {
     stopped_ = stopped_ || (options_.interrupted && options_.interrupted());
     return stopped_;
+  }
+
+  bool may_be_used(const CompiledRule& rule, std::span<const ClassId> match) const {
+    const Obligations obligations = obligations_at(egraph_, rule, match);
+    if (options_.only_refinements && obligations.make_an_equation()) return false;
+    return obligations.make_a_refinement();
   }
 
   /// Costs and hashes of nodes that are new.
@@ -117,6 +125,7 @@ class Explorer {
                 std::vector<std::shared_ptr<const RuleBindings>>& bindings) {
     const BoundRule& bound = matcher.bound(bound_number);
     if (!bound.well_typed) return;
+    if (!may_be_used(matcher.rule(), match) || !reads_stay_inside(egraph_, bound, match)) return;
     const std::size_t output_count = bound.right.size();
     const auto left = match.last(output_count);
     if (std::all_of(left.begin(), left.end(),

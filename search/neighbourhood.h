@@ -1,6 +1,8 @@
 #pragma once
 // All graphs that one use of a rule makes of a graph, with their costs, none of them built.
 //
+// A graph is replaced by one that refines it, so that a rule with `=>` needs no defined left side.
+//
 // The graph is loaded into an e-graph in which nothing is ever merged, so that the matching is the
 // one of saturation. The right sides are added beside the graph; what would come into use and fall
 // out of use is counted, and the graph that would result gets a hash of its structure.
@@ -29,6 +31,8 @@ struct Neighbourhood {
 
 struct NeighbourhoodOptions {
   std::size_t match_limit = 10'000;  // places of one rule; more are not looked at
+  /// Leave out what is an equation there, and so a matter of saturation.
+  bool only_refinements = false;
   std::function<bool()> interrupted;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <new>
 
 #include <fmt/format.h>
@@ -32,12 +33,14 @@ Result<Graph> without_dead_nodes(const Graph& graph) {
   return fold_constants(graph, nothing);
 }
 
-/// A graph that equals the original, and why.
+/// A graph that refines the original, and why.
 struct Candidate {
   Graph graph;  // constants are not folded
   double cost = 0;
   Derivation derivation;
   std::map<std::string, std::size_t> rules_used;
+  /// Graphs on the way, before and after each use of a rule that is no equation there.
+  std::vector<Graph> stages;
 };
 
 class Search {
@@ -53,8 +56,11 @@ class Search {
     relevant_ = relevant_rules(graph_, rules);
     all_.rules = relevant_;
     result_.rules_considered = all_.rules.size();
-    LEMMA_ASSIGN_OR_RETURN(CompiledUses uses, compile_uses(all_.rules));
+    LEMMA_ASSIGN_OR_RETURN(CompiledUses uses, compile_uses(all_.rules, options_.bitwise_rules));
     saving_.rules = all_.rules;
+    refining_.rules = all_.rules;
+    for (const CompiledRule& rule : uses.rules)
+      if (!rule.rule.bidirectional) refining_.compiled.push_back(rule);
     for (std::size_t i = 0; i < uses.rules.size(); ++i)
       if (uses.saves[i]) saving_.compiled.push_back(uses.rules[i]);
     all_.compiled = std::move(uses.rules);
@@ -77,10 +83,17 @@ class Search {
  private:
   Result<void> search() {
     switch (options_.strategy) {
-      case Strategy::backtracking: return backtrack_from(best_, options_.budget);
-      case Strategy::combined: LEMMA_RETURN_IF_ERROR(saturate_parts(best_)); break;
-      case Strategy::saturation: LEMMA_RETURN_IF_ERROR(saturate_whole()); break;
+      case Strategy::backtracking: return backtrack_from(best_, all_, options_.budget, false);
+      case Strategy::combined:
+        LEMMA_RETURN_IF_ERROR(refine(best_));
+        LEMMA_RETURN_IF_ERROR(saturate_parts(best_));
+        break;
+      case Strategy::saturation:
+        LEMMA_RETURN_IF_ERROR(refine(best_));
+        LEMMA_RETURN_IF_ERROR(saturate_whole());
+        break;
       case Strategy::automatic:
+        LEMMA_RETURN_IF_ERROR(refine(best_));
         LEMMA_RETURN_IF_ERROR(saturate_whole());
         result_.strategy = Strategy::saturation;
         if (fitted_) break;
@@ -88,6 +101,7 @@ class Search {
         LEMMA_RETURN_IF_ERROR(saturate_parts(best_));
         break;
     }
+    LEMMA_RETURN_IF_ERROR(refine(best_));
     return options_.exact_extraction_seconds > 0 ? prove_choice() : Result<void>();
   }
 
@@ -100,7 +114,7 @@ class Search {
     return std::max<std::size_t>(1, static_cast<std::size_t>(scale_ * static_cast<double>(limit)));
   }
 
-  Candidate original() const { return {graph_, result_.before.seconds, {}, {}}; }
+  Candidate original() const { return {graph_, result_.before.seconds, {}, {}, {}}; }
 
   RoundLimits round_limits() const {
     RoundLimits limits;
@@ -120,6 +134,7 @@ class Search {
     // Where a limit is met, what comes first decides. In a second attempt rules begin that save
     // something themselves, without those that only lead to others.
     Candidate second = original();
+    LEMMA_RETURN_IF_ERROR(refine(second));
     LEMMA_RETURN_IF_ERROR(saturate_from(second, saving_));
     LEMMA_RETURN_IF_ERROR(saturate_from(second, all_));
     fitted_ = false;
@@ -153,13 +168,27 @@ class Search {
 
   /// False, and nothing is changed, if the graph as a whole is no cheaper.
   Result<bool> replace(Candidate& candidate, Graph graph, std::optional<Derivation>& derivation,
-                       const std::map<std::string, std::size_t>& rules_used) {
+                       const std::map<std::string, std::size_t>& rules_used,
+                       std::vector<Graph> stages = {}) {
     const double cost = cost_of(graph, model_).seconds;
     if (cost >= (1 - 1e-9) * candidate.cost) return false;
     if (derivation) {
-      LEMMA_ASSIGN_OR_RETURN(const auto pairs, derivation->pairs(candidate.graph, graph));
-      LEMMA_ASSIGN_OR_RETURN(const auto reasons, derivation->reasons(pairs));
+      std::set<std::uint32_t> reasons;
+      stages.push_back(graph);
+      for (std::size_t i = 0; i < stages.size(); ++i) {
+        const Graph& before = i == 0 ? candidate.graph : stages[i - 1];
+        LEMMA_ASSIGN_OR_RETURN(const auto pairs, derivation->pairs(before, stages[i]));
+        LEMMA_ASSIGN_OR_RETURN(const auto some, derivation->reasons(pairs));
+        reasons.insert(some.begin(), some.end());
+      }
+      stages.pop_back();
       LEMMA_RETURN_IF_ERROR(candidate.derivation.adopt(*derivation, reasons, {}));
+    }
+    // Where the next saturation begins is a stage too, if this was no equation.
+    if (!stages.empty()) {
+      candidate.stages.push_back(candidate.graph);
+      std::move(stages.begin(), stages.end(), std::back_inserter(candidate.stages));
+      candidate.stages.push_back(graph);
     }
     candidate.graph = std::move(graph);
     candidate.cost = cost;
@@ -211,39 +240,62 @@ class Search {
     return {};
   }
 
+  // ---- Directed pass
+
+  /// Where a rule with `=>` is no equation, since its left side may be undefined, the graph is
+  /// rewritten instead: the original, what is made of it and the result are a chain of refinements.
+  Result<void> refine(Candidate& candidate) {
+    constexpr std::size_t most_graphs = 30;
+    if (refining_.compiled.empty() || deadline_.passed()) return {};
+    stage("replacing what a rule refines");
+    return backtrack_from(candidate, refining_, most_graphs, true);
+  }
+
   // ---- Backtracking
 
-  Result<void> backtrack_from(Candidate& candidate, std::size_t budget) {
-    stage("backtracking");
+  Result<void> backtrack_from(Candidate& candidate, const RuleSet& rules, std::size_t budget,
+                              bool only_refinements) {
+    if (!only_refinements) stage("backtracking");
     BacktrackingOptions options;
-    options.alpha = options_.alpha;
+    options.alpha = only_refinements ? 1.0 : options_.alpha;
+    options.only_refinements = only_refinements;
     options.budget = budget;
     options.max_bytes = scaled(options_.memory_limit_bytes / 2);
     options.interrupted = [this] { return deadline_.passed(); };
     LEMMA_ASSIGN_OR_RETURN(BacktrackingResult found,
-                           backtrack(candidate.graph, all_.compiled, model_, options));
-    result_.graphs += found.graphs_taken_up;
-    if (result_.stop_reason.empty()) result_.stop_reason = found.stop_reason;
+                           backtrack(candidate.graph, rules.compiled, model_, options));
+    if (!only_refinements) {
+      result_.graphs += found.graphs_taken_up;
+      if (result_.stop_reason.empty()) result_.stop_reason = found.stop_reason;
+    }
     std::optional<Derivation> derivation;
     std::map<std::string, std::size_t> rules_used;
-    for (const BacktrackingResult::Step& step : found.path) {
-      ++rules_used[all_.compiled[step.rewrite.rule].rule.name];
+    std::vector<Graph> stages;
+    for (std::size_t i = 0; i < found.path.size(); ++i) {
+      const BacktrackingResult::Step& step = found.path[i];
+      const CompiledRule& rule = rules.compiled[step.rewrite.rule];
+      ++rules_used[rule.rule.name];
       if (!options_.explain) continue;
       if (!derivation) derivation.emplace();
-      LEMMA_RETURN_IF_ERROR(add_step(step, *derivation));
+      LEMMA_RETURN_IF_ERROR(add_step(step, rule, *derivation));
+      if (rule.rule.bidirectional) continue;
+      stages.push_back(*step.graph);
+      stages.push_back(i + 1 < found.path.size() ? *found.path[i + 1].graph : found.graph);
     }
-    return replace(candidate, std::move(found.graph), derivation, rules_used).map([](bool) {});
+    return replace(candidate, std::move(found.graph), derivation, rules_used, std::move(stages))
+        .map([](bool) {});
   }
 
-  Result<void> add_step(const BacktrackingResult::Step& step, Derivation& derivation) const {
-    const CompiledRule& rule = all_.compiled[step.rewrite.rule];
+  Result<void> add_step(const BacktrackingResult::Step& step, const CompiledRule& rule,
+                        Derivation& derivation) const {
     LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> terms, derivation.add_graph(*step.graph));
     const auto as_written =
         std::find_if(all_.rules.begin(), all_.rules.end(),
                      [&](const Substitution& one) { return one.name == rule.rule.name; });
     std::vector<ValueId> inputs;
     for (const ValueId input : step.rewrite.inputs) inputs.push_back(terms[input.v]);
-    derivation.add_use(*as_written, rule.backward, *step.rewrite.bindings, std::move(inputs));
+    derivation.add_use(*as_written, rule.backward, !rule.rule.bidirectional, *step.rewrite.bindings,
+                       std::move(inputs));
     return {};
   }
 
@@ -267,7 +319,8 @@ class Search {
     for (const auto& [rule, count] : best_.rules_used) result_.rules_used.push_back({rule, count});
     if (!options_.explain) return {};
     stage("explaining");
-    LEMMA_ASSIGN_OR_RETURN(result_.explanation, explain(graph_, best_.graph, best_.derivation));
+    LEMMA_ASSIGN_OR_RETURN(result_.explanation,
+                           explain(graph_, best_.stages, best_.graph, best_.derivation));
     return {};
   }
 
@@ -277,7 +330,8 @@ class Search {
   Deadline deadline_;
   std::vector<Substitution> relevant_;
   RuleSet all_;
-  RuleSet saving_;  // of them those that save something themselves
+  RuleSet saving_;    // of them those that save something themselves
+  RuleSet refining_;  // of them those that are no equations
   Candidate best_;
   bool fitted_ = false;  // the last e-graph within its limits
   double scale_ = 1;     // of limits

@@ -40,6 +40,9 @@ struct SearchOptions {
   /// none is tried if 0.
   double exact_extraction_seconds = 0;
   FoldOptions fold;
+  /// Of the rules those that keep every bit: they may change what carries infinities on purpose, and
+  /// what IsNaN or IsInf looks at.
+  RuleNames bitwise_rules;
   /// Say why the result equals the original: search/explanation.h.
   bool explain = false;
   /// Called with what is being done, for progress.

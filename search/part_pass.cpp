@@ -51,7 +51,21 @@ class Pass {
   Result<PartPass> run() {
     LEMMA_ASSIGN_OR_RETURN(parts_, partition(graph_, options_.partition));
     rounds_.resize(parts_.size());
-    for (const Part& part : parts_) hashes_.push_back(structure_hash(part.graph));
+    const std::vector<ValueFacts> facts = facts_of_values(graph_, {}, Reads::succeed);
+    const std::vector<char> observed = observed_values(graph_, facts);
+    for (const Part& part : parts_) {
+      hashes_.push_back(structure_hash(part.graph));
+      surroundings_.emplace_back();
+      // What is known of the values around a part is true of its inputs.
+      for (const ValueId input : part.inputs) {
+        surroundings_.back().inputs.push_back(facts[input.v]);
+        hashes_.back() = absl::HashOf(hashes_.back(), text(facts[input.v]));
+      }
+      for (const ValueId output : part.outputs) {
+        surroundings_.back().observed.push_back(observed[output.v]);
+        hashes_.back() = absl::HashOf(hashes_.back(), observed[output.v]);
+      }
+    }
     for (std::size_t i = 0; i < parts_.size(); ++i)
       if (!known_.contains(hashes_[i])) untried_.push_back(i);
     work_through();
@@ -74,8 +88,9 @@ class Pass {
         limits.saturation_seconds = std::min(deadline_.remaining() / 2, share);
         limits.choice_seconds = limits.saturation_seconds / 2;
         try {
-          rounds_[untried_[i]] = saturate_and_choose(parts_[untried_[i]].graph, rules_, model_,
-                                                     limits, options_.explain);
+          rounds_[untried_[i]] =
+              saturate_and_choose(parts_[untried_[i]].graph, rules_, model_, limits,
+                                  options_.explain, surroundings_[untried_[i]]);
         } catch (const std::bad_alloc&) {
           return;  // the parts that are left stay as they are
         }
@@ -137,6 +152,7 @@ class Pass {
   KnownParts& known_;
   std::vector<Part> parts_;
   std::vector<std::uint64_t> hashes_;
+  std::vector<Surroundings> surroundings_;  // by part
   std::vector<std::size_t> untried_;
   std::vector<std::optional<Result<Round>>> rounds_;  // by part
 };

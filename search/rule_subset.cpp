@@ -27,7 +27,8 @@ std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Sub
     for (std::size_t i = 0; i < rules.size(); ++i) {
       if (chosen[i]) continue;
       chosen[i] = side_present(rules[i], rules[i].left) ||
-                  (rules[i].bidirectional && side_present(rules[i], rules[i].right));
+                  (rules[i].bidirectional && !rules[i].search_forward &&
+                   side_present(rules[i], rules[i].right));
       if (chosen[i]) add_operators(rules[i]);
       changed = changed || chosen[i];
     }

@@ -3,19 +3,22 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "ir/cut.h"
 #include "ir/interpreter/compare.h"
-#include "ir/interpreter/random.h"
-#include "ir/interpreter/run.h"
+#include "search/check_inputs.h"
+#include "search/deadline.h"
+#include "search/judgement.h"
 
 namespace lemma {
 
 namespace {
 
+using interpreter::Domain;
 using interpreter::NamedTensor;
 using interpreter::Tensor;
 
@@ -23,37 +26,13 @@ using interpreter::Tensor;
 /// value for all comes first.
 constexpr std::array<std::int64_t, 8> symbol_sizes = {2, 3, 4, 1, 8, 16, 64, 224};
 constexpr std::int64_t element_limit = std::int64_t{1} << 28;
-
-Result<std::vector<NamedTensor>> random_inputs(const Graph& graph, std::int64_t symbol_size,
-                                               std::uint64_t seed) {
-  std::vector<NamedTensor> inputs;
-  for (const NodeId id : graph.inputs()) {
-    const Node& node = graph.node(id);
-    const TensorType& type = graph.type(node.output());
-    const std::string& name = graph.input_name(node);
-    if (!type.is_known())
-      return unsupported(fmt::format("input '{}' has the type {}", name, text(type)));
-    interpreter::Sizes sizes;
-    for (const Dimension& dimension : *type.shape) {
-      std::map<std::string, int> symbols;
-      collect_symbols(dimension, symbols);
-      DimensionBindings bindings;
-      for (const auto& [symbol, count] : symbols) bindings.emplace(symbol, Dimension(symbol_size));
-      sizes.push_back(substitute(dimension, bindings).constant().value_or(-1));
-      if (sizes.back() < 0) return unsupported(fmt::format("input '{}' has no valid size", name));
-    }
-    const Dimension count = element_count(Shape(sizes.begin(), sizes.end()));
-    if (!count.is_valid() || count.offset() > element_limit)
-      return unsupported(fmt::format("input '{}' is too large to be sampled", name));
-    inputs.push_back({name, interpreter::random_tensor(type.data_type, sizes, seed,
-                                                       interpreter::stream_of(name))});
-  }
-  return inputs;
-}
+constexpr std::int64_t adversarial_element_limit = std::int64_t{1} << 22;  // of symbolic shapes
 
 struct Sample {
   std::vector<NamedTensor> inputs;
   std::vector<Tensor> expected;
+  Domain domain = Domain::native;
+  std::string description;
 };
 
 bool has_output(const Graph& graph, const std::string& name) {
@@ -61,14 +40,27 @@ bool has_output(const Graph& graph, const std::string& name) {
                      [&name](const GraphOutput& output) { return output.name == name; });
 }
 
-/// Inputs on which the original can be computed, and what it gives.
-Result<Sample> sample(const Graph& original, std::uint64_t seed,
-                      const interpreter::RunOptions& run_options) {
+bool has_opaque_nodes(const Graph& graph) {
+  const std::vector<NodeId> live = graph.live_nodes();
+  return std::any_of(live.begin(), live.end(),
+                     [&graph](NodeId id) { return graph.node(id).kind == NodeKind::opaque; });
+}
+
+/// Random inputs on which the original can be computed, and what it gives; `size` is the one taken
+/// for symbols.
+Result<Sample> random_sample(const Graph& original, std::uint64_t seed,
+                             const interpreter::RunOptions& run_options, std::int64_t& size) {
   tl::unexpected<Error> last = unsupported("no sizes were tried");
-  for (const std::int64_t size : symbol_sizes) {
-    LEMMA_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs, random_inputs(original, size, seed));
+  for (const std::int64_t tried : symbol_sizes) {
+    InputPlan plan;
+    plan.size = tried;
+    plan.seed = seed;
+    LEMMA_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs,
+                           make_inputs(original, plan, {}, element_limit));
     auto outputs = interpreter::run(original, inputs, run_options);
-    if (outputs) return Sample{std::move(inputs), std::move(*outputs)};
+    size = tried;
+    if (outputs)
+      return Sample{std::move(inputs), std::move(*outputs), Domain::native, "random numbers"};
     last = tl::unexpected<Error>(std::move(outputs.error()));
     if (run_options.deadline && std::chrono::steady_clock::now() > *run_options.deadline) break;
   }
@@ -83,15 +75,27 @@ double largest_magnitude(const Tensor& tensor) {
   return largest;
 }
 
+/// `actual`, but as expected where that is no finite number: nothing is asked there.
+Tensor where_finite(const Tensor& actual, const Tensor& expected) {
+  if (!is_real(expected.data_type()) || !(actual.type() == expected.type())) return actual;
+  std::vector<double> elements = actual.reals();
+  const std::vector<double> wanted = expected.reals();
+  bool changed = false;
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    if (!std::isfinite(wanted[i])) elements[i] = wanted[i], changed = true;
+  return changed ? Tensor::from_reals(actual.data_type(), actual.sizes(), elements) : actual;
+}
+
 /// `original` is cut; its outputs that are not those of `model` are inside of the model.
 void compare_outputs(const Graph& model, const Graph& original, const Sample& sample,
-                     const std::vector<Tensor>& actual, const interpreter::Tolerance& tolerance,
+                     const std::vector<Tensor>& actual, const SampledTolerance& tolerance,
                      SampledCheck& check) {
   for (std::size_t i = 0; i < sample.expected.size(); ++i) {
-    interpreter::Tolerance allowed = tolerance;
-    if (!has_output(model, original.outputs()[i].name))
+    interpreter::Tolerance allowed{tolerance.absolute, tolerance.relative};
+    if (tolerance.of_largest || !has_output(model, original.outputs()[i].name))
       allowed.absolute += tolerance.relative * largest_magnitude(sample.expected[i]);
-    const auto comparison = interpreter::compare(actual[i], sample.expected[i], allowed);
+    const auto comparison = interpreter::compare(where_finite(actual[i], sample.expected[i]),
+                                                 sample.expected[i], allowed);
     check.max_error = std::max(check.max_error, comparison.max_absolute_error);
     check.smallest_passing_scale =
         std::max(check.smallest_passing_scale, comparison.tolerance_factor);
@@ -101,6 +105,21 @@ void compare_outputs(const Graph& model, const Graph& original, const Sample& sa
         "output '{}': {}", original.outputs()[i].name,
         comparison.type_difference.empty() ? comparison.description : comparison.type_difference);
   }
+}
+
+/// The first element whose bits differ; empty if there is none.
+std::string bit_difference(const Tensor& actual, const Tensor& expected) {
+  if (!(actual.type() == expected.type()))
+    return fmt::format("the tensor is {}, not {}", text(actual.type()), text(expected.type()));
+  if (actual == expected || !is_computable(actual.data_type())) return "";
+  const std::vector<double> a = actual.reals(), e = expected.reals();
+  const std::size_t size = actual.element_size();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::memcmp(&actual.bytes()[i * size], &expected.bytes()[i * size], size) == 0) continue;
+    if (!std::isnan(a[i]) || !std::isnan(e[i]))
+      return fmt::format("element {} has other bits: {}, not {}", i, a[i], e[i]);
+  }
+  return "";
 }
 
 /// The outputs of `graph` in the order of those of `model`, matched by name: opaque nodes may be
@@ -120,30 +139,94 @@ Result<std::vector<Tensor>> in_order_of(const Graph& model, const Graph& graph,
   return ordered;
 }
 
-interpreter::RunOptions options_for_run(const SampledCheckOptions& options) {
+interpreter::RunOptions options_for_run(const SampledCheckOptions& options, Domain domain) {
   interpreter::RunOptions result;
+  result.domain = domain;
   result.threads = options.threads;
   result.deadline = options.deadline;
   return result;
 }
 
+/// Operations on the longest way from an input to an output.
+double depth_of(const Graph& graph) {
+  std::vector<double> depths(graph.value_count(), 0);
+  double deepest = 0;
+  for (const NodeId id : graph.live_nodes()) {
+    const Node& node = graph.node(id);
+    double depth = 0;
+    for (const ValueId input : node.inputs)
+      if (!input.is_none()) depth = std::max(depth, depths[input.v]);
+    if (node.kind == NodeKind::operation) depth += 1;
+    for (std::uint32_t k = 0; k < node.output_count; ++k) depths[node.output(k).v] = depth;
+    deepest = std::max(deepest, depth);
+  }
+  return deepest;
+}
+
+DataType narrowest_real_type(const Graph& graph) {
+  DataType narrowest = DataType::undefined;
+  for (const NodeId id : graph.live_nodes())
+    for (const TensorType& type : graph.output_types(graph.node(id))) {
+      if (!is_real(type.data_type)) continue;
+      if (narrowest == DataType::undefined ||
+          unit_roundoff(type.data_type) > unit_roundoff(narrowest))
+        narrowest = type.data_type;
+    }
+  return narrowest == DataType::undefined ? DataType::f32 : narrowest;
+}
+
 }  // namespace
+
+SampledTolerance tolerance_for(const Graph& original, const SampledCheckOptions& options) {
+  const DataType type = narrowest_real_type(original);
+  SampledTolerance result{1e-4, 1e-5, false};
+  if (type == DataType::f64) result = {1e-9, 1e-10, false};
+  if (type == DataType::f16 || type == DataType::bf16) {
+    const double factor = std::max(32.0, 8 * std::sqrt(depth_of(original)));
+    result = {std::min(0.25, factor * unit_roundoff(type)), 1e-5, true};
+  }
+  if (options.relative_tolerance) result = {*options.relative_tolerance, result.absolute, false};
+  if (options.absolute_tolerance) result.absolute = *options.absolute_tolerance;
+  return result;
+}
 
 struct SampledReference::Samples {
   const Graph& original;
   Graph reference;  // cut
-  std::vector<Sample> drawn;
+  SampledTolerance tolerance;
+  std::vector<Sample> random, adversarial;
+  std::int64_t size = symbol_sizes.front();  // of symbols, in random inputs
 };
 
 Result<SampledReference> SampledReference::compute(const Graph& original,
                                                    const SampledCheckOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(Graph reference, cut_at_opaque_nodes(original));
-  const auto samples = std::make_shared<Samples>(Samples{original, std::move(reference), {}});
+  const auto samples = std::make_shared<Samples>(
+      Samples{original, std::move(reference), tolerance_for(original, options), {}, {}});
+  std::int64_t& size = samples->size;
   for (int i = 0; i < options.samples; ++i) {
-    LEMMA_ASSIGN_OR_RETURN(Sample drawn,
-                           sample(samples->reference, options.seed + static_cast<std::uint64_t>(i),
-                                  options_for_run(options)));
-    samples->drawn.push_back(std::move(drawn));
+    LEMMA_ASSIGN_OR_RETURN(
+        Sample drawn,
+        random_sample(samples->reference, options.seed + static_cast<std::uint64_t>(i),
+                      options_for_run(options, Domain::native), size));
+    samples->random.push_back(std::move(drawn));
+  }
+  const std::vector<double> limits = limits_of(samples->reference);
+  const Deadline enough = Deadline::after(options.adversarial_seconds);
+  for (const InputPlan& plan :
+       adversarial_plans(samples->reference, size, limits, options.bitwise, options.seed)) {
+    const bool first = samples->adversarial.empty();
+    if (static_cast<int>(samples->adversarial.size()) >= options.adversarial) break;
+    if (!first && enough.passed()) break;
+    if (options.deadline && std::chrono::steady_clock::now() > *options.deadline) break;
+    auto inputs = make_inputs(samples->reference, plan, limits,
+                              first ? element_limit : adversarial_element_limit);
+    if (!inputs) continue;
+    const Domain domain = options.bitwise ? Domain::native : Domain::f64;
+    auto outputs = interpreter::run(samples->reference, *inputs, options_for_run(options, domain));
+    if (!outputs) continue;
+    samples->adversarial.push_back(
+        {std::move(*inputs), std::move(*outputs), domain, describe(plan)});
   }
   SampledReference result;
   result.samples_ = samples;
@@ -153,24 +236,68 @@ Result<SampledReference> SampledReference::compute(const Graph& original,
 Result<SampledCheck> SampledReference::compare(const Graph& candidate,
                                                const SampledCheckOptions& options) const {
   LEMMA_ASSIGN_OR_RETURN(const Graph changed, cut_at_opaque_nodes(candidate));
-  const interpreter::Tolerance tolerance{options.absolute_tolerance, options.relative_tolerance};
+  const Graph& reference = samples_->reference;
   SampledCheck check;
-  for (const Sample& drawn : samples_->drawn) {
-    auto outputs = interpreter::run(changed, drawn.inputs, options_for_run(options));
-    // Too little time or memory says nothing about the candidate.
-    if (!outputs && outputs.error().kind == ErrorKind::unsupported)
-      return tl::unexpected(std::move(outputs.error()));
-    ++check.samples;
-    if (!outputs) {
-      check.passed = false;
-      check.difference = "the result cannot be computed: " + outputs.error().message;
-      return check;
+  const auto fail = [&check](const Sample& sample, const std::string& difference) {
+    if (!check.passed || difference.empty()) return;
+    check.passed = false;
+    check.difference = fmt::format("{} ({})", difference, sample.description);
+  };
+  for (const auto* samples : {&samples_->random, &samples_->adversarial})
+    for (const Sample& sample : *samples) {
+      if (!check.passed) return check;
+      auto outputs =
+          interpreter::run(changed, sample.inputs, options_for_run(options, sample.domain));
+      // Too little time or memory says nothing about the candidate.
+      if (!outputs && outputs.error().kind == ErrorKind::unsupported)
+        return tl::unexpected(std::move(outputs.error()));
+      ++(samples == &samples_->random ? check.samples : check.adversarial);
+      if (!outputs) {
+        fail(sample, "the result cannot be computed: " + outputs.error().message);
+        continue;
+      }
+      LEMMA_ASSIGN_OR_RETURN(const std::vector<Tensor> actual,
+                             in_order_of(reference, changed, *outputs));
+      if (options.bitwise) {
+        for (std::size_t i = 0; i < actual.size(); ++i) {
+          const std::string difference = bit_difference(actual[i], sample.expected[i]);
+          if (!difference.empty())
+            fail(sample, fmt::format("output '{}': {}", reference.outputs()[i].name, difference));
+        }
+      } else if (sample.domain == Domain::native) {
+        compare_outputs(samples_->original, reference, sample, actual, samples_->tolerance, check);
+      } else {
+        const Judgement judgement(
+            {reference, changed, samples_->tolerance, options.threads, options.deadline});
+        fail(sample, judgement.difference(sample.inputs, sample.expected, actual));
+      }
     }
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<Tensor> actual,
-                           in_order_of(samples_->reference, changed, *outputs));
-    compare_outputs(samples_->original, samples_->reference, drawn, actual, tolerance, check);
-  }
   return check;
+}
+
+std::vector<std::vector<NamedTensor>> SampledReference::inputs_for_second_judge(
+    std::size_t most, const SampledCheckOptions& options) const {
+  std::vector<std::vector<NamedTensor>> sets;
+  if (has_opaque_nodes(samples_->original)) {
+    InputPlan plan;
+    plan.size = samples_->size;
+    plan.seed = options.seed;
+    auto inputs = make_inputs(samples_->original, plan, {}, element_limit);
+    if (inputs) sets.push_back(std::move(*inputs));
+    return sets;
+  }
+  for (const Sample& sample : samples_->random)
+    if (sets.size() < most) sets.push_back(sample.inputs);
+  for (const Sample& sample : samples_->adversarial) {
+    if (sets.size() >= most) break;
+    TraceOptions traced;
+    traced.domain = Domain::native;
+    traced.threads = options.threads;
+    traced.deadline = options.deadline;
+    const auto run = trace(samples_->reference, sample.inputs, traced);
+    if (run && !run->has_undefined) sets.push_back(sample.inputs);
+  }
+  return sets;
 }
 
 Result<SampledCheck> compare_on_random_inputs(const Graph& original, const Graph& candidate,

@@ -1,42 +1,82 @@
 #pragma once
-// Comparing a graph with its original by computing both on random inputs. This is a safety net
-// under the proofs: it would show a fault of the program, not of a rule.
+// Comparing an optimized graph with its original by computing both: a safety net under the proofs.
+// It would show a fault of the program or of a proof.
+//
+// What is compared (docs/semantics.md says what a result promises):
+//
+// 1. On random inputs in [-1, 1) both are computed in their own types. Where the original gives a
+//    finite number, the result gives one within the tolerance. Where the original gives NaN or an
+//    infinity, nothing is asked here.
+// 2. On adversarial inputs (search/check_inputs.h) both are computed in f64, whatever their types,
+//    so that numbers at the ends of f32 do not overflow and a rounding is far smaller than a fault.
+//    - Where the original is finite, the result is finite and within the tolerance.
+//    - Where the original is an infinity that the model itself put there, the result is the same.
+//    - Integers and booleans are equal.
+//    A difference counts unless
+//    a. the original's element is undefined: it depends on a quotient by 0 or the like
+//       (search/traced_run.h), not only stands beside one;
+//    b. the result is infinite or NaN and an intermediate value of it overflowed, even in f64;
+//    c. it is within the rounding of the largest intermediate value;
+//    d. it is at a border only: it goes away when the inputs change in their 20th bit, three times
+//       over, and either side takes another value somewhere when computed in its own type. Then it
+//       is rounding that decides a comparison.
+// 3. If the result is to keep every bit (`bitwise`), inputs with infinities and NaN come in as well;
+//    both are computed in their own types, and bits are compared. A NaN equals any NaN.
+//
+// Inputs on which the original cannot be computed (an index out of range, sizes that do not fit) say
+// nothing. If the original can be computed and the result cannot, the check fails.
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ir/graph.h"
+#include "ir/interpreter/run.h"
 
 namespace lemma {
 
 struct SampledCheckOptions {
-  int samples = 1;
-  double relative_tolerance = 1e-4;
-  double absolute_tolerance = 1e-5;
+  int samples = 1;  // sets of random inputs
+  /// By the narrowest real type of the original unless given: tolerance_for().
+  std::optional<double> relative_tolerance = std::nullopt, absolute_tolerance = std::nullopt;
   std::uint64_t seed = 0;
   int threads = 0;
   /// Computing ends with an error soon after.
   std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt;
+  /// Sets of adversarial inputs: at most so many, and no further one after the original has been
+  /// computed for so long. One is always taken, if there is time at all.
+  int adversarial = 60;
+  double adversarial_seconds = 0.12;
+  bool bitwise = false;  // the result promises every bit
 };
+
+struct SampledTolerance {
+  double relative = 0, absolute = 0;
+  bool of_largest = false;  // the relative one is of the largest element of an output
+};
+/// f64: 1e-9 and 1e-10, f32: 1e-4 and 1e-5. In f16 and bf16 a rounding is no longer small beside an
+/// element that cancels: 32 units of roundoff of the largest element, and more for a deep graph.
+SampledTolerance tolerance_for(const Graph& original, const SampledCheckOptions& options);
 
 struct SampledCheck {
   bool passed = true;
-  int samples = 0;
-  double max_error = 0;
-  double smallest_passing_scale = 0;  // multiple of the tolerances that would have passed
+  int samples = 0;                    // sets of random inputs compared
+  int adversarial = 0;                // sets of adversarial inputs compared
+  double max_error = 0;               // on random inputs
+  double smallest_passing_scale = 0;  // multiple of the tolerances that would have passed there
   std::string difference;             // first output that differs, for people
 };
 
-/// A graph and what it gives on random inputs. Inputs are taken by name, outputs in order. Symbolic
-/// sizes get small values for which the graph can be computed; integer inputs are 0 or 1, so that
-/// they are valid indices.
+/// A graph and what it gives. Inputs are taken by name, outputs in order. Symbolic sizes of random
+/// inputs get small values for which the graph can be computed; integer inputs are 0 or 1 there, so
+/// that they are valid indices.
 class SampledReference {
  public:
-  /// An error: the graph cannot be computed on any of the inputs tried, or not in time. That says
-  /// nothing about other graphs. The graph must outlive the reference.
+  /// An error: the graph cannot be computed on any of the random inputs tried, or not in time. That
+  /// says nothing about other graphs. The graph must outlive the reference.
   static Result<SampledReference> compute(const Graph& original,
                                           const SampledCheckOptions& options);
 
@@ -45,6 +85,12 @@ class SampledReference {
   /// may differ by the relative tolerance of its largest element. An error: there is too little
   /// time or memory.
   Result<SampledCheck> compare(const Graph& candidate, const SampledCheckOptions& options) const;
+
+  /// Inputs for another judge, in the types of the model: the random ones, and those adversarial
+  /// ones on which the original is defined everywhere and finite in its own types; at most `most`.
+  /// For a graph with opaque nodes, which cannot be computed here, one set of random inputs.
+  std::vector<std::vector<interpreter::NamedTensor>> inputs_for_second_judge(
+      std::size_t most, const SampledCheckOptions& options) const;
 
  private:
   struct Samples;

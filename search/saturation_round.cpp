@@ -39,8 +39,12 @@ class Rounder {
   Rounder(const RuleSet& rules, const RooflineModel& model, const RoundLimits& limits)
       : rules_(rules), limits_(limits), cost_(node_costs(model)) {}
 
-  Result<Round> run(const Graph& graph, bool explain) {
-    egraph_.add_graph(graph);
+  Result<Round> run(const Graph& graph, bool explain, const Surroundings& surroundings) {
+    egraph_.add_graph(graph, surroundings.inputs);
+    for (std::size_t i = 0; i < surroundings.observed.size(); ++i)
+      if (surroundings.observed[i] != 0) egraph_.observe(egraph_.outputs()[i].value);
+    // Before anything is united: two values of the graph that turn out to be equal are paid twice.
+    const double cost_before = original_selection(egraph_, output_classes(egraph_), cost_).cost;
     const SaturationReport report = saturate(egraph_, rules_.compiled, saturation_limits());
     if (report.stop == StopReason::failed) return internal_error(report.failure);
     Round round;
@@ -52,13 +56,18 @@ class Rounder {
     if (limits_.proof_seconds > 0) {
       LEMMA_ASSIGN_OR_RETURN(round.extraction, prove_cheapest(selection));
     }
-    round.cost_before = original.cost;
+    round.cost_before = cost_before;
     round.cost = selection.cost;
     round.rules_used = count_rules(egraph_, selection, rules_.compiled, report.log);
     LEMMA_ASSIGN_OR_RETURN(round.graph, to_graph(egraph_, selection));
     if (explain && round.is_cheaper()) {
-      LEMMA_ASSIGN_OR_RETURN(round.derivation,
-                             derivation_of(egraph_, rules_.rules, rules_.compiled, report.log));
+      Derivation start;
+      for (std::size_t i = 0; i < surroundings.inputs.size(); ++i)
+        start.give_facts(egraph_.input_name(egraph_.node(egraph_.inputs()[i])),
+                         surroundings.inputs[i]);
+      LEMMA_ASSIGN_OR_RETURN(
+          round.derivation,
+          derivation_of(std::move(start), egraph_, rules_.rules, rules_.compiled, report.log));
     }
     return round;
   }
@@ -109,8 +118,8 @@ class Rounder {
 
 Result<Round> saturate_and_choose(const Graph& graph, const RuleSet& rules,
                                   const RooflineModel& model, const RoundLimits& limits,
-                                  bool explain) {
-  return Rounder(rules, model, limits).run(graph, explain);
+                                  bool explain, const Surroundings& surroundings) {
+  return Rounder(rules, model, limits).run(graph, explain, surroundings);
 }
 
 }  // namespace lemma

@@ -52,9 +52,15 @@ struct RuleSet {
   std::vector<CompiledRule> compiled;  // both directions
 };
 
+/// What is known of a part of a larger graph. Nothing: the graph is a model.
+struct Surroundings {
+  std::vector<ValueFacts> inputs;  // facts of the part's inputs, in order
+  std::vector<char> observed;      // by output: looked at elsewhere (observed_values())
+};
+
 /// An error would be a fault of the program.
 Result<Round> saturate_and_choose(const Graph& graph, const RuleSet& rules,
                                   const RooflineModel& model, const RoundLimits& limits,
-                                  bool explain);
+                                  bool explain, const Surroundings& surroundings = {});
 
 }  // namespace lemma

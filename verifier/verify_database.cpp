@@ -3,33 +3,55 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <fstream>
-#include <map>
-#include <set>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "ir/sha256.h"
 #include "verifier/conditions/infer.h"
 #include "verifier/prover/prove.h"
 
 namespace lemma::verifier {
 
-ProofRecord proof_record(const Substitution& rule, const Proved& proved, const AxiomSet& axioms) {
-  std::map<std::string, const Substitution*, std::less<>> table;
-  for (const Substitution& axiom : axioms.axioms()) table[axiom.name] = &axiom;
-  std::vector<const Substitution*> used;
-  for (const std::string& name : proved.axioms) used.push_back(table.at(name));
+ProofRecord proof_record(const Substitution& rule, const Proved& proved, const IndexProof& index) {
   ProofRecord record;
   record.rule = rule.name;
-  record.rule_digest = text_digest(text(rule));
-  record.axioms_digest = axioms_digest(used);
+  record.text = sha256(text(rule));
+  if (!proved.certificate.empty()) record.certificate = certificate_digest(proved.certificate);
+  if (index.proved) record.index = index_proof_digest(rule);
   record.cases = proved.instances;
   for (const RuleGroup& group : rule.groups)
     record.groups.push_back(fmt::format("{}:{}..{}", group.name, group.minimum, group.maximum));
   record.axioms = proved.axioms;
-  if (!proved.certificate.empty()) record.certificate = certificate_digest(proved.certificate);
   return record;
+}
+
+TwoProofs with_index_proof(const Substitution& rule, Verdict verdict) {
+  TwoProofs result{std::move(verdict), {}, ""};
+  if (is_refuted(result.verdict)) return result;
+  if (const auto* unknown = std::get_if<Unknown>(&result.verdict))
+    result.no_certificate = unknown->reason;
+  else if (std::get<Proved>(result.verdict).certificate.empty())
+    result.no_certificate = "no instance with known sizes meets its conditions";
+  result.index = prove_by_index(rule);
+  if (result.index.proved && !is_proved(result.verdict)) {
+    Proved proved;
+    proved.instances = result.index.cases;
+    result.verdict = proved;
+  }
+  return result;
+}
+
+TwoProofs prove_twice(const Substitution& rule, const AxiomSet& axioms) {
+  return with_index_proof(rule, prove(rule, axioms));
+}
+
+std::string reason_for_one(const TwoProofs& proofs) {
+  if (proofs.has_both()) return "";
+  std::string reason = proofs.has_certificate() ? "no index proof: " + proofs.index.reason
+                                                : "no certificate: " + proofs.no_certificate;
+  std::replace(reason.begin(), reason.end(), '\n', ';');
+  return reason;
 }
 
 namespace {
@@ -43,18 +65,18 @@ VerifiedRule verify_rule(const Substitution& rule, const AxiomSet& axioms, Claim
   result.name = rule.name;
   result.rule = rule;
   if (rule.is_axiom) {
-    result.verdict = Unknown{"an axiom among the rules"};
+    result.proofs.verdict = Unknown{"an axiom among the rules"};
   } else if (claim == Claim::as_given) {
-    result.verdict = prove(rule, axioms);
+    result.proofs = prove_twice(rule, axioms);
   } else {
     ConditionedRule found = prove_under_conditions(rule, axioms);
     result.rule = std::move(found.rule);
     result.added = std::move(found.added);
-    result.verdict = std::move(found.verdict);
+    result.proofs = with_index_proof(result.rule, std::move(found.verdict));
     result.unconditional = std::move(found.unconditional);
   }
-  if (const auto* proved = std::get_if<Proved>(&result.verdict))
-    result.record = proof_record(result.rule, *proved, axioms);
+  if (const auto* proved = std::get_if<Proved>(&result.verdict()))
+    result.record = proof_record(result.rule, *proved, result.proofs.index);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }
@@ -85,8 +107,15 @@ std::vector<VerifiedRule> verify_rules(const std::vector<Substitution>& rules,
 Result<void> prove_axioms(const std::filesystem::path& directory, const VerifyOptions& options,
                           std::vector<Substitution>& axioms, DatabaseVerification& result) {
   const auto begin = std::chrono::steady_clock::now();
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<AxiomRecord> records,
-                         read_axiom_records(directory / "axioms.proofs"));
+  std::vector<AxiomRecord> records;  // not even read if all is proved anew
+  if (!options.reprove_axioms) {
+    auto known = read_axiom_records(directory / "axioms.proofs");
+    if (!known) {
+      known.error().message += ": run lemma rules verify --axioms --write";
+      return tl::unexpected<Error>(std::move(known.error()));
+    }
+    records = std::move(*known);
+  }
   result.index_proofs = verify_axioms(axioms, records, {options.threads, options.reprove_axioms});
   std::vector<Substitution> proved;
   for (std::size_t i = 0; i < axioms.size(); ++i) {
@@ -102,35 +131,37 @@ Result<void> prove_axioms(const std::filesystem::path& directory, const VerifyOp
   return {};
 }
 
-/// A file is there in full or as it was before.
-Result<void> replace_file(const std::filesystem::path& target, const std::string& contents) {
-  std::filesystem::path draft = target;
-  draft += ".new";
-  {
-    std::ofstream stream(draft, std::ios::binary | std::ios::trunc);
-    stream << contents;
-    stream.flush();
-    if (!stream) return bad_input(fmt::format("cannot write '{}'", draft.string()));
-  }
-  std::error_code error;
-  std::filesystem::rename(draft, target, error);
-  if (error)
-    return bad_input(fmt::format("cannot replace '{}': {}", target.string(), error.message()));
-  return {};
-}
-
 }  // namespace
+
+std::vector<AxiomRecord> DatabaseVerification::axiom_records() const {
+  std::vector<AxiomRecord> result;
+  for (const VerifiedAxiom& axiom : index_proofs)
+    if (axiom.proof.proved) result.push_back(axiom.record);
+  return result;
+}
 
 std::size_t DatabaseVerification::proved() const {
   return static_cast<std::size_t>(
       std::count_if(rules.begin(), rules.end(),
-                    [](const VerifiedRule& rule) { return is_proved(rule.verdict); }));
+                    [](const VerifiedRule& rule) { return is_proved(rule.verdict()); }));
+}
+
+std::size_t DatabaseVerification::proved_twice() const {
+  return static_cast<std::size_t>(std::count_if(
+      rules.begin(), rules.end(), [](const VerifiedRule& rule) { return rule.proofs.has_both(); }));
+}
+
+bool DatabaseVerification::complete() const {
+  const bool all = std::all_of(rules.begin(), rules.end(), [this](const VerifiedRule& rule) {
+    return of_folder && !rule.is_apart ? rule.proofs.has_both() : is_proved(rule.verdict());
+  });
+  return all && refused_axioms.empty();
 }
 
 std::size_t DatabaseVerification::refuted() const {
   return static_cast<std::size_t>(
       std::count_if(rules.begin(), rules.end(),
-                    [](const VerifiedRule& rule) { return is_refuted(rule.verdict); }));
+                    [](const VerifiedRule& rule) { return is_refuted(rule.verdict()); }));
 }
 
 namespace {
@@ -165,6 +196,11 @@ Result<DatabaseVerification> verify(const std::filesystem::path& directory,
   DatabaseVerification result;
   LEMMA_ASSIGN_OR_RETURN(const AxiomSet set, usable_axioms(directory, options, result));
   result.rules = verify_rules(rules, set, claim, options.threads);
+  const std::vector<AxiomRecord> proved = result.axiom_records();
+  const AxiomRecordTable records = table_of(proved);
+  for (VerifiedRule& rule : result.rules)
+    if (is_proved(rule.verdict()))
+      rule.record.digest = sealed_digest(rule.record, rule.rule, records);
   return result;
 }
 
@@ -176,123 +212,37 @@ Result<LoadedAxioms> load_axioms(const std::filesystem::path& directory, int thr
   options.threads = threads;
   DatabaseVerification result;
   LEMMA_ASSIGN_OR_RETURN(AxiomSet set, usable_axioms(directory, options, result, objections));
-  return LoadedAxioms{std::move(set), std::move(result.refused_axioms)};
+  return LoadedAxioms{std::move(set), result.axiom_records(), std::move(result.refused_axioms)};
 }
 
 Result<DatabaseVerification> verify_database(const std::filesystem::path& directory,
                                              const VerifyOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> rules,
                          read_substitutions(directory / "substitutions", ".rules"));
+  const std::size_t shipped = rules.size();
+  std::error_code error;
+  if (std::filesystem::exists(directory / "one_proof", error)) {
+    LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> apart,
+                           read_substitutions(directory / "one_proof", ".rules"));
+    std::move(apart.begin(), apart.end(), std::back_inserter(rules));
+  }
   std::vector<Substitution> chosen;
-  for (std::size_t i = 0; i < rules.size(); ++i)
-    if (i % options.shards == options.shard) chosen.push_back(std::move(rules[i]));
-  return verify(directory, chosen, Claim::as_given, options);
+  std::vector<bool> is_apart;
+  for (std::size_t i = options.shard; i < rules.size(); i += options.shards) {
+    chosen.push_back(std::move(rules[i]));
+    is_apart.push_back(i >= shipped);
+  }
+  LEMMA_ASSIGN_OR_RETURN(DatabaseVerification result,
+                         verify(directory, chosen, Claim::as_given, options));
+  for (std::size_t i = 0; i < is_apart.size(); ++i) result.rules[i].is_apart = is_apart[i];
+  result.of_folder = true;
+  return result;
 }
 
 Result<DatabaseVerification> verify_candidates(const std::filesystem::path& directory,
                                                const std::vector<Substitution>& candidates,
                                                const VerifyOptions& options) {
   return verify(directory, candidates, Claim::conditional, options);
-}
-
-std::string proof_file_text(const DatabaseVerification& verification) {
-  std::vector<ProofRecord> records;
-  for (const VerifiedRule& rule : verification.rules)
-    if (is_proved(rule.verdict)) records.push_back(rule.record);
-  return lemma::proof_file_text(records);
-}
-
-namespace {
-
-/// Certificates of rules that are not there any more, or not proved.
-Result<void> remove_others(const std::filesystem::path& folder,
-                           const std::set<std::string>& names) {
-  std::error_code error;
-  std::vector<std::filesystem::path> others;
-  for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end;
-       i.increment(error))
-    if (i->path().extension() == ".certificate" && !names.contains(i->path().stem().string()))
-      others.push_back(i->path());
-  for (const std::filesystem::path& other : others) std::filesystem::remove(other, error);
-  if (error)
-    return bad_input(fmt::format("cannot tidy '{}': {}", folder.string(), error.message()));
-  return {};
-}
-
-}  // namespace
-
-Result<void> write_certificates(const std::filesystem::path& folder,
-                                const DatabaseVerification& verification) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return bad_input(fmt::format("cannot make '{}': {}", folder.string(), error.message()));
-  std::string rules;
-  for (const VerifiedRule& rule : verification.rules) {
-    const auto* proved = std::get_if<Proved>(&rule.verdict);
-    if (proved == nullptr) continue;
-    rules += (rules.empty() ? "" : "\n") + text(rule.rule);
-    LEMMA_RETURN_IF_ERROR(replace_file(folder / (rule.name + ".certificate"), proved->certificate));
-  }
-  return replace_file(folder / "proved.rules", rules);
-}
-
-Result<void> write_counterexamples(const std::filesystem::path& folder,
-                                   const DatabaseVerification& verification) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return bad_input(fmt::format("cannot make '{}': {}", folder.string(), error.message()));
-  for (const VerifiedRule& rule : verification.rules) {
-    const auto* refuted = std::get_if<Refuted>(&rule.verdict);
-    if (refuted == nullptr && !rule.added.empty())
-      refuted = std::get_if<Refuted>(&rule.unconditional);
-    if (refuted != nullptr)
-      LEMMA_RETURN_IF_ERROR(
-          replace_file(folder / (rule.name + ".counterexample"), refuted->record));
-  }
-  return {};
-}
-
-Result<std::vector<std::pair<std::string, std::string>>> certificate_misfits(
-    const std::filesystem::path& directory) {
-  const std::filesystem::path file = directory / "substitutions.proofs";
-  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<ProofRecord> records,
-                         parse_proof_file(contents, file.string()));
-  std::vector<std::pair<std::string, std::string>> result;
-  for (const ProofRecord& record : records) {
-    const auto certificate =
-        read_text_file(directory / "certificates" / (record.rule + ".certificate"));
-    if (!certificate)
-      result.emplace_back(record.rule, certificate.error().message);
-    else if (record.certificate != certificate_digest(*certificate))
-      result.emplace_back(record.rule, "the certificate is not the one that was recorded");
-  }
-  return result;
-}
-
-Result<void> write_proofs(const std::filesystem::path& directory,
-                          const DatabaseVerification& verification) {
-  const std::filesystem::path folder = directory / "certificates";
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return bad_input(fmt::format("cannot make '{}': {}", folder.string(), error.message()));
-  std::set<std::string> names;
-  for (const VerifiedRule& rule : verification.rules) {
-    const auto* proved = std::get_if<Proved>(&rule.verdict);
-    if (proved == nullptr) continue;
-    names.insert(rule.name);
-    LEMMA_RETURN_IF_ERROR(replace_file(folder / (rule.name + ".certificate"), proved->certificate));
-  }
-  std::vector<AxiomRecord> axioms;
-  for (const VerifiedAxiom& axiom : verification.index_proofs)
-    if (axiom.proof.proved) axioms.push_back(axiom.record);
-  LEMMA_RETURN_IF_ERROR(replace_file(directory / "axioms.proofs", axiom_file_text(axioms)));
-  LEMMA_RETURN_IF_ERROR(
-      replace_file(directory / "substitutions.proofs", proof_file_text(verification)));
-  return remove_others(folder, names);
 }
 
 }  // namespace lemma::verifier

@@ -24,14 +24,34 @@ struct VerifyOptions {
   bool reprove_axioms = false;
 };
 
+/// A rule has up to two proofs: a certificate, which starts from axioms, and an index proof, which starts
+/// from the definitions of the operators. Rules that are used by default have both.
+struct TwoProofs {
+  Verdict verdict;             // proved: there is at least one of the two
+  IndexProof index;            // not tried for what is refuted
+  std::string no_certificate;  // why there is none; empty if there is one
+
+  bool has_certificate() const { return is_proved(verdict) && no_certificate.empty(); }
+  bool has_both() const { return has_certificate() && index.proved; }
+};
+/// Of the rule as it is.
+TwoProofs prove_twice(const Substitution& rule, const AxiomSet& axioms);
+/// Adds the index proof to what was found from axioms.
+TwoProofs with_index_proof(const Substitution& rule, Verdict verdict);
+/// Why one of the two is missing, in one line; empty if there are both.
+std::string reason_for_one(const TwoProofs& proofs);
+
 struct VerifiedRule {
   std::string name;
-  Verdict verdict;
+  TwoProofs proofs;
   double seconds = 0;
   ProofRecord record;  // filled in if the rule is proved
   Substitution rule;   // what the verdict is about: as given, or with conditions that were found
   std::vector<std::string> added;  // those conditions
   Verdict unconditional;           // if there are such, of the rule as given
+  bool is_apart = false;           // from rules/one_proof/
+
+  const Verdict& verdict() const { return proofs.verdict; }
 };
 
 struct DatabaseVerification {
@@ -41,11 +61,15 @@ struct DatabaseVerification {
   std::vector<VerifiedAxiom> index_proofs;  // of all axioms, in the order of the files
   double index_seconds = 0;                 // elapsed
   std::vector<VerifiedRule> rules;          // in the order of the files
+  bool of_folder = false;                   // the rules are those of rules/
 
+  std::vector<AxiomRecord> axiom_records() const;  // of those that are proved
   std::size_t proved() const;
+  std::size_t proved_twice() const;
   std::size_t refuted() const;
   std::size_t unknown() const { return rules.size() - proved() - refuted(); }
-  bool complete() const { return proved() == rules.size() && refused_axioms.empty(); }
+  /// Rules of rules/substitutions/ need both proofs.
+  bool complete() const;
 };
 
 /// `directory` is the folder rules/. The result does not depend on the number of threads, but for
@@ -58,15 +82,11 @@ Result<DatabaseVerification> verify_database(const std::filesystem::path& direct
 Result<DatabaseVerification> verify_candidates(const std::filesystem::path& directory,
                                                const std::vector<Substitution>& candidates,
                                                const VerifyOptions& options = {});
-/// Makes the folder: a file NAME.certificate for each rule that is proved, and all these rules with
-/// their conditions in proved.rules.
-Result<void> write_certificates(const std::filesystem::path& folder,
-                                const DatabaseVerification& verification);
-
 /// The axioms of the folder that may be used: with an index proof, and not refuted. `refused` lists
 /// the others.
 struct LoadedAxioms {
   AxiomSet set;
+  std::vector<AxiomRecord> records;  // of all with an index proof, in the order of the files
   std::vector<std::pair<std::string, std::string>> refused;
 };
 /// objection_to() for each.
@@ -75,23 +95,8 @@ using Objections =
 /// Without `objections` they are found here, on several threads.
 Result<LoadedAxioms> load_axioms(const std::filesystem::path& directory, int threads = 0,
                                  const Objections& objections = {});
-/// What is kept of a proof of `rule`.
-ProofRecord proof_record(const Substitution& rule, const Proved& proved, const AxiomSet& axioms);
-
-/// Makes the folder: a file NAME.counterexample for each rule that is refuted, or that holds only
-/// under a condition that was found.
-Result<void> write_counterexamples(const std::filesystem::path& folder,
-                                   const DatabaseVerification& verification);
-
-/// Rules of the folder rules/ whose certificate is not the one on record, with the reason.
-Result<std::vector<std::pair<std::string, std::string>>> certificate_misfits(
-    const std::filesystem::path& directory);
-
-/// The contents of substitutions.proofs: a record for each proved rule.
-std::string proof_file_text(const DatabaseVerification& verification);
-/// Replaces rules/axioms.proofs, the files rules/certificates/*.certificate and
-/// rules/substitutions.proofs, each in one step; the records of the rules come last.
-Result<void> write_proofs(const std::filesystem::path& directory,
-                          const DatabaseVerification& verification);
+/// What is kept of the proofs of `rule`; without its digest, which depends on the records of the axioms.
+/// A certificate is left out if it is empty, an index proof if it is not proved.
+ProofRecord proof_record(const Substitution& rule, const Proved& proved, const IndexProof& index);
 
 }  // namespace lemma::verifier

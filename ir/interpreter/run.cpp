@@ -1,6 +1,9 @@
 #include "ir/interpreter/run.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -127,6 +130,19 @@ bool is_concrete(const Graph& graph) {
   return true;
 }
 
+/// NaN where there is an infinity.
+Tensor without_infinities(Tensor tensor) {
+  if (!is_real(tensor.data_type()) || tensor.domain() != Domain::f64) return tensor;
+  std::vector<double> values = tensor.reals();
+  if (std::none_of(values.begin(), values.end(), [](double value) { return std::isinf(value); }))
+    return tensor;
+  for (double& value : values)
+    if (std::isinf(value)) value = std::numeric_limits<double>::quiet_NaN();
+  Tensor result = Tensor::uninitialized(tensor.data_type(), tensor.sizes(), Domain::f64);
+  std::memcpy(result.writable_bytes().data(), values.data(), values.size() * sizeof(double));
+  return result;
+}
+
 /// Runs the nodes of a graph with concrete types and without composite operators in order.
 class Runner {
  public:
@@ -143,6 +159,8 @@ class Runner {
       const Node& node = graph_.node(id);
       auto outputs = compute(node, inputs);
       if (!outputs) return with_context(describe(id), std::move(outputs.error()));
+      if (options_.infinities_are_undefined)
+        for (Tensor& output : *outputs) output = without_infinities(std::move(output));
       for (std::uint32_t i = 0; i < node.output_count; ++i)
         if (uses_[node.output(i).v] != 0) values_[node.output(i).v] = std::move((*outputs)[i]);
       release_operands(node);

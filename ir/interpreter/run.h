@@ -18,7 +18,11 @@ struct NamedTensor {
   Tensor value;
 };
 
-struct RunOptions : EvaluationOptions {};
+struct RunOptions : EvaluationOptions {
+  /// In f64: an infinity that an operator gives is undefined, as NaN is (docs/semantics.md,
+  /// "Values").
+  bool infinities_are_undefined = false;
+};
 
 /// Values of the graph's outputs, in order. Inputs are native tensors or tensors of the domain of
 /// the options, one for each graph input; symbolic sizes are taken from them. Fails for graphs with

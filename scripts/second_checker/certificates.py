@@ -1,25 +1,25 @@
-"""Certificates: reading them, and checking all they say."""
+"""Certificates: reading them, and checking all they say (docs/certificates.md, "The file")."""
 
 import hashlib
 import re
 
-from second_checker.sizes import add, demand, multiply, number, Refused, subtract, symbol, ZERO
-from second_checker.values import bound_value, conditions_hold, FUNCTIONS
-from second_checker.operators import REAL_TYPES
-from second_checker.partial import holds_from_left_only
-from second_checker.language import literal_text, parse_rules, Parser, text_of, tokens_of
-from second_checker.cases import Case, input_types, is_well_typed, required_cases
+from second_checker.cases import (
+    case_text, named_parameters, real_types_to_replay, required_cases)
+from second_checker.evaluation import bound_value, guards_hold
+from second_checker.language import literal_text, parse_expression, Parser, tokens_of
+from second_checker.reals import check_order_only, real_parameters
+from second_checker.replay import Case, replay, Step
+from second_checker.rules import parse_rules, parse_term
+from second_checker.sizes import demand, parse_size, Refused
+from second_checker.values import as_list, is_symbolic, REAL_TYPES
 
-FORMAT = "lemma certificate 1"
-VERSION = "3"
-CLASSES = ("bitwise", "reassociation", "distributive", "unsafe")
+FORMAT = "lemma certificate 2"
+VERSION = "4"
+CLASSES = ("bitwise", "reassociation", "distributive", "rounding")
+NUMBER = r"(?:0|[1-9]\d*)"
 
 
-class Step:
-    def __init__(self, axiom, backward, output, position, inputs, variables):
-        self.axiom, self.backward, self.output = axiom, backward, output
-        self.position, self.inputs, self.variables = position, inputs, variables
-
+# The text.
 
 def split_items(text):
     """The parts between ", " outside brackets and quotes."""
@@ -39,19 +39,6 @@ def split_items(text):
     return [*parts, text[begin:]] if text else []
 
 
-def parse_position(text):
-    demand(re.fullmatch(r"(0|[1-9]\d*)(\.(0|[1-9]\d*))*", text), f"'{text}' is no position")
-    return tuple(int(one) for one in text.split("."))
-
-
-def parse_expression(text):
-    parser = Parser(tokens_of(text))
-    result = parser.sum()
-    parser.end()
-    demand(text_of(result) == text, f"'{text}' is not in canonical form")
-    return result
-
-
 def values_for(items, names):
     demand(len(items) == len(names), f"{len(items)} values are given for {len(names)} names")
     for item, name in zip(items, names):
@@ -59,35 +46,13 @@ def values_for(items, names):
         yield name, item[len(name) + 1:]
 
 
-def parse_step(line, axioms, rule):
-    found = re.fullmatch(
-        r"  step (\S+) (forward|backward) (0|[1-9]\d*) at ([0-9.]+): (.*)", line)
-    demand(found, f"'{line}' is no step")
-    name, direction, output, position, values = found.groups()
-    demand(name in axioms, f"there is no axiom '{name}'")
-    axiom = axioms[name]
-    demand(int(output) < len(axiom.left), f"axiom '{name}' has no output {output}")
-    input_names, items = [one[0] for one in axiom.inputs], split_items(values)
-    count = len(input_names)
-    inputs = []
-    for _, text in values_for(items[:count], input_names):
-        if text.startswith("@"):
-            inputs.append(parse_position(text[1:]))
-        else:
-            parser = Parser(tokens_of(text))
-            inputs.append(("term", rule.term(parser)))
-            parser.end()
-    variables = [(variable, parse_expression(text))
-                 for variable, text in values_for(items[count:], axiom.variables())]
-    return Step(axiom, direction == "backward", int(output), parse_position(position), inputs,
-                variables)
-
-
 class Lines:
     def __init__(self, text):
         demand(text.endswith("\n"), "the last line does not end")
-        demand(" #" not in text and "\t" not in text, "comments and tabs do not belong here")
+        demand(text.isascii() and not re.search(r" #|[^\n -~]", text),
+               "comments, tabs and other bytes do not belong here")
         self.lines, self.at = text[:-1].split("\n"), 0
+        demand("" not in self.lines, "an empty line")
 
     def starts(self, prefix):
         return self.at < len(self.lines) and self.lines[self.at].startswith(prefix)
@@ -106,109 +71,76 @@ def digest(text):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def check_digests(title, pairs, used, texts):
+def check_digests(title, lines, used, texts):
+    pairs = [one.partition(" ")[::2] for one in lines]
     demand([name for name, _ in pairs] == sorted(used), f"the {title}s listed are not those used")
     for name, given in pairs:
         demand(name in texts, f"there is no {title} '{name}'")
         demand(digest(texts[name]) == given, f"the {title} '{name}' has changed since")
 
 
-def check_witness(rule, text):
-    demand(not text or text.startswith(" "), "the witness is not readable")
-    values = {}
-    for name, value in values_for(split_items(text[1:]), rule.variables()):
-        parser = Parser(tokens_of(value))
-        values[name] = bound_value(rule, name, parser.sum(), {})
-        parser.end()
-    for name in rule.dimension_names():
-        demand(values[name].is_constant() and values[name].constant() >= 0, f"'{name}' is no size")
-    demand(conditions_hold(rule, values), "the witness does not meet the conditions")
-    for _, shape in input_types(rule, values, "f32"):
-        demand(all(one.is_constant() for one in shape), "the witness has no numbers")
-    Case(rule, values, "f32")
+def parse_position(text):
+    demand(re.fullmatch(rf"{NUMBER}(\.{NUMBER})*", text), f"'{text}' is no position")
+    return tuple(int(one) for one in text.split("."))
 
 
-def parse_dimension(text):
-    """A size as certificates write it: symbols may have dots, and a minus stands first."""
-    tokens = re.findall(r"[A-Za-z_][A-Za-z_0-9.]*|\d+|[()+*,-]|\S", text.strip())
-    position = 0
-
-    def accept(word):
-        nonlocal position
-        if position < len(tokens) and tokens[position] == word:
-            position += 1
-            return True
-        return False
-
-    def factor():
-        nonlocal position
-        demand(position < len(tokens), f"'{text}' is no size")
-        word = tokens[position]
-        position += 1
-        if word.isdigit():
-            return number(int(word))
-        demand(re.match(r"[A-Za-z_]", word), f"'{text}' is no size")
-        if word in ("floordiv", "min", "max") and accept("("):
-            a = sum_of()
-            demand(accept(","), f"'{text}' is no size")
-            b = sum_of()
-            demand(accept(")"), f"'{text}' is no size")
-            return FUNCTIONS[word][1](a, b)
-        return symbol(word)
-
-    def product():
-        result = factor()
-        while accept("*"):
-            result = multiply(result, factor())
-        return result
-
-    def sum_of():
-        result = subtract(ZERO, product()) if accept("-") else product()
-        while position < len(tokens) and tokens[position] in "+-":
-            result = add(result, product()) if accept("+") else (
-                subtract(result, product()) if accept("-") else result)
-        return result
-
-    result = sum_of()
-    demand(position == len(tokens), f"'{text}' is no size")
-    return result
-
-
-def parse_shape(text):
-    demand(text.startswith("[") and text.endswith("]"), f"'{text}' is no shape")
-    return tuple(parse_dimension(one) for one in split_items(text[1:-1]))
+def parse_step(line, axioms, rule):
+    found = re.fullmatch(rf"step (\S+) (forward|backward) ({NUMBER}) at ([0-9.]+):(?: (.*))?", line)
+    demand(found, f"'{line}' is no step")
+    name, direction, output, position, values = found.groups()
+    demand(name in axioms, f"there is no axiom '{name}'")
+    axiom = axioms[name]
+    demand(int(output) < len(axiom.left), f"axiom '{name}' has no output {output}")
+    items, inputs = split_items(values or ""), []
+    for _, text in values_for(items[:len(axiom.inputs)], axiom.input_names):
+        inputs.append(("at", parse_position(text[1:])) if text.startswith("@") else
+                      ("term", *parse_term(text, rule.input_names)))
+    variables = [(variable, parse_expression(text)) for variable, text in values_for(
+        items[len(axiom.inputs):], axiom.variables())]
+    return Step(axiom, direction == "backward", int(output), parse_position(position), inputs,
+                variables)
 
 
 def parse_case(rule, line):
     """The key of the case, the shapes claimed, and the number of the chain."""
     found = re.fullmatch(r"( .*)? -> (.*) by ([1-9]\d*)", line)
     demand(found, f"'case{line}' is not readable")
-    key = []
-    shown = [name for name, (kind, _) in rule.parameters.items()
-             if kind not in ("dimensions", "dimension", "type")]
-    names = [*rule.groups, *shown]
-    for name, value in values_for(split_items((found.group(1) or " ")[1:]), names):
+    key, names = [], [*rule.groups, *named_parameters(rule)]
+    for name, value in values_for(split_items((found[1] or " ")[1:]), names):
         kind = rule.parameters.get(name, ("group",))[0]
         if kind == "real":
-            demand(literal_text(float(value)) == value, f"'{value}' is no number")
-            key.append((name, repr(float(value))))
-        elif kind == "string":
-            key.append((name, value))
-        else:
-            key.append((name, parse_dimension(value) if kind == "integer" else parse_shape(value)))
-    shapes = [parse_shape(one) for one in found.group(2).split(" & ")]
-    return tuple(key), shapes, int(found.group(3))
+            demand(re.fullmatch(r"-?\d+(\.\d+)?(e[+-]?\d+)?", value) and
+                   literal_text(float(value)) == value, f"'{value}' is no number")
+        elif kind != "string":
+            parse_size(value) if kind == "integer" else parse_shape(value)
+        key.append((name, value))
+    shapes = [parse_shape(one) for one in found[2].split(" & ")]
+    return tuple(key), shapes, int(found[3])
 
 
-def replay(rule, values, chain, real_type):
-    case = Case(rule, values, real_type)
-    for i, step in enumerate(chain):
-        try:
-            case.apply(step)
-        except Refused as reason:
-            raise Refused(f"step {i + 1} ({step.axiom.name}): {reason}") from None
-    demand(list(case.state) == case.right, "the last step does not arrive at the right side")
-    return [case.terms.type(one)[1] for one in case.left]
+def parse_shape(text):
+    demand(text.startswith("[") and text.endswith("]"), f"'{text}' is no shape")
+    return tuple(parse_size(one) for one in split_items(text[1:-1]))
+
+
+# What it says.
+
+def check_witness(rule, text, sections):
+    """A concrete instance, so that the conditions do not contradict each other."""
+    demand(not text or text.startswith(" "), "it is not readable")
+    values = {}
+    for name, value in values_for(split_items(text[1:]), rule.variables()):
+        parser = Parser(tokens_of(value))
+        values[name] = bound_value(rule, name, parser.sum(), {})
+        parser.end()
+        demand(case_text(values[name]) == value or rule.parameters.get(name, ("",))[0] in (
+            "real", "type"), f"'{value}' is not in canonical form")
+        demand(not is_symbolic(values[name]), f"'{name}' is no number")
+    sizes = [values[name] for name in rule.dimension_names()]
+    sizes += [one for name in rule.groups for one in as_list(values[name])]
+    demand(all(one.constant() >= 0 for one in sizes), "a negative size")
+    demand(guards_hold(rule, values), "it does not meet the conditions")
+    Case(rule, values, REAL_TYPES[0], 0, sections)
 
 
 def worst_class(names, classes):
@@ -216,63 +148,92 @@ def worst_class(names, classes):
     return CLASSES[max((CLASSES.index(classes.get(one, CLASSES[-1])) for one in names), default=0)]
 
 
-def check_certificate(text, axioms, axiom_texts, operator_texts, classes):
-    """Returns the rule and the numbers of cases and steps."""
-    lines = Lines(text)
+def read_rule(lines):
     demand(lines.lines[0] == FORMAT, f"the first line is not '{FORMAT}': another format")
     lines.take("")
     demand(lines.take("verifier ") == VERSION, "made by another version of the verifier")
     given_id = lines.take("id ")
-    block = [lines.take("")]
-    block += ["  " + one for one in lines.all("  ")]
-    rules = parse_rules("\n".join(block) + "\n")
+    block = "\n".join([lines.take(""), *("  " + one for one in lines.all("  "))]) + "\n"
+    rules = parse_rules(block)
     demand(len(rules) == 1 and not rules[0].is_axiom, "one rule is wanted")
-    rule, = rules
-    demand(rule.text() == "\n".join(block) + "\n", "the rule is not in canonical form")
-    demand(digest(rule.text()) == given_id, "the id is not that of the rule")
-    operator_lines = [one.partition(" ")[::2] for one in lines.all("operator ")]
-    axiom_lines = [one.partition(" ")[::2] for one in lines.all("axiom ")]
-    rounding = lines.take("class ")
-    witness = lines.take("witness")
-    used_axioms, chains = set(), []
-    operators = {node[0] for node in rule.nodes if node[0]}
+    demand(rules[0].text() == block, "the rule is not in canonical form")
+    demand(digest(block) == given_id, "the id is not that of the rule")
+    return rules[0]
+
+
+def read_chains(lines, axioms, rule):
+    chains = []
     for label in lines.all("chain "):
         demand(label == str(len(chains) + 1), f"chain '{label}' is out of order")
-        chains.append([parse_step("  " + one, axioms, rule) for one in lines.all("  ")])
-        used_axioms |= {step.axiom.name for step in chains[-1]}
-    operators |= {node[0] for node in rule.nodes if node[0]}
-    for name in used_axioms:
-        operators |= {node[0] for node in axioms[name].nodes if node[0]}
-    check_digests("axiom", axiom_lines, used_axioms, axiom_texts)
-    demand(rounding == worst_class(used_axioms, classes),
-           f"its class is {worst_class(used_axioms, classes)}, by its axioms, not {rounding}")
-    check_digests("operator", operator_lines, operators, operator_texts)
-    for chain in chains:
-        for step in chain:
-            demand(not (rule.both or step.backward)
-                   or not holds_from_left_only(step.axiom, operator_texts),
-                   f"{step.axiom.name}: its left side may be undefined where its right side is not")
+        chains.append([parse_step(one, axioms, rule) for one in lines.all("  ")])
+    demand(chains, "there is no chain")
+    return chains
+
+
+def operators_used(rule, steps):
+    result = rule.operators_below(rule.left + rule.right)
+    for step in steps:
+        result |= step.axiom.operators_below(step.axiom.left + step.axiom.right)
+        for given in step.inputs:
+            if given[0] == "term":
+                result |= given[1].operators_below([given[2]])
+    return result
+
+
+def check_certificate(text, axioms, axiom_texts, operator_texts, classes, records=None):
+    """Returns the rule and the numbers of cases and steps. `records`: what is wrong with the proof
+    record of each axiom, or None (records.py); no dictionary if that is not to be asked."""
     try:
-        check_witness(rule, witness)
-    except Refused as reason:
-        raise Refused(f"witness: {reason}") from None
+        return check_text(text, axioms, axiom_texts, operator_texts, classes, records)
+    except RecursionError:
+        raise Refused("it is nested too deeply") from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
+        raise Refused(f"it cannot be followed: {problem!r}") from problem
+
+
+def check_text(text, axioms, axiom_texts, operator_texts, classes, records):
+    lines = Lines(text)
+    rule = read_rule(lines)
+    operator_lines, axiom_lines = list(lines.all("operator ")), list(lines.all("axiom "))
+    rounding, witness = lines.take("class "), lines.take("witness")
+    chains = read_chains(lines, axioms, rule)
     given = [parse_case(rule, one) for one in lines.all("case")]
     demand(lines.take("end") == "" and lines.at == len(lines.lines), "there is text after the end")
+    steps = [step for chain in chains for step in chain]
+    used = {step.axiom.name: step.axiom for step in steps}
+    check_digests("axiom", axiom_lines, used, axiom_texts)
+    check_digests("operator", operator_lines, operators_used(rule, steps), operator_texts)
+    for name in sorted(used) if records is not None else ():
+        reason = records.get(name, "has no proof record")
+        demand(reason is None, f"the axiom '{name}' {reason}")
+    demand(rounding == worst_class(used, classes),
+           f"its class is {worst_class(used, classes)}, by its axioms, not {rounding}")
+    real_count = len(real_parameters(rule))
+    for one in [rule, *used.values()] if real_count else ():
+        check_order_only(one, real_count)
+    try:
+        check_witness(rule, witness, operator_texts)
+    except Refused as reason:
+        raise Refused(f"witness: {reason}") from None
     wanted = required_cases(rule)
     demand([key for key, _, _ in given] == [key for key, _ in wanted],
            "the cases are not those that the rule demands")
     demand({number_of for _, _, number_of in given} == set(range(1, len(chains) + 1)),
            "a chain is missing or not used")
-    steps = 0
-    for i, ((_, shapes, chain), (key, values)) in enumerate(zip(given, wanted)):
-        where = ", ".join(f"{name}={value}" for name, value in key)
+    count = 0
+    for (key, shapes, chain), (_, values) in zip(given, wanted):
         try:
-            found = replay(rule, values, chains[chain - 1], "f32")
-            demand(found == shapes, "the output shapes are not those claimed")
-            for other in REAL_TYPES[1:] if i == 0 else ():
-                if is_well_typed(rule, values, other):
-                    replay(rule, values, chains[chain - 1], other)
+            check_case(rule, values, shapes, chains[chain - 1], real_count, operator_texts)
         except Refused as reason:
+            where = ", ".join(f"{name}={value}" for name, value in key)
             raise Refused(f"case {where}, chain {chain}: {reason}") from None
-        steps += len(chains[chain - 1])
-    return rule, len(given), steps
+        count += len(chains[chain - 1])
+    return rule, len(given), count
+
+
+def check_case(rule, values, shapes, chain, real_count, sections):
+    """Replays the chain for each real type that the inputs may share. Every case is, not just the
+    first, so that no chain rests on a type."""
+    for real_type in real_types_to_replay(rule, values):
+        found = replay(rule, values, chain, real_type, real_count, sections)
+        demand(found == shapes, "the output shapes are not those claimed")

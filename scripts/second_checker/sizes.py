@@ -1,4 +1,7 @@
-"""Sizes: integer polynomials over symbols and floordiv, min, max of two of them."""
+"""Sizes: integer polynomials over symbols that are at least 0, and over floordiv, min and max of two
+sizes. docs/certificates.md, "Cases", says how they are written."""
+
+import re
 
 
 class Refused(Exception):
@@ -11,7 +14,10 @@ def demand(condition, message):
 
 
 class Size:
-    """Equal sizes are one object: compared with `is`, and usable as keys."""
+    """Equal polynomials are one object: compared with `is` or `==`, and usable as keys.
+
+    `terms` has the coefficient of each monomial; a monomial is a sorted tuple of atoms; an atom is
+    ("", NAME) for a symbol or (FUNCTION, TEXT) with the arguments in ARGUMENTS."""
 
     __slots__ = ("terms", "key")
     table = {}
@@ -32,8 +38,10 @@ class Size:
         return self.terms.get((), 0) if self.is_constant() else None
 
     def __repr__(self):
-        return " + ".join("*".join([str(c), *(a[1] if a[0] == "" else f"{a[0]}(..)" for a in m)])
-                          for m, c in self.key) or "0"
+        return size_text(self)
+
+
+ARGUMENTS = {}  # the arguments of an atom that is a function, so that atoms are plain, ordered tuples
 
 
 def number(n):
@@ -45,13 +53,26 @@ def symbol(name):
 
 
 ZERO, ONE = number(0), number(1)
-SIZES = {}  # the arguments of an atom by its text, so that atoms are plain, ordered tuples
 
 
 def atom(kind, a, b):
-    name = f"{a.key!r} {b.key!r}"
-    SIZES[kind, name] = (a, b)
+    name = f"{kind}({size_text(a)}, {size_text(b)})"
+    ARGUMENTS[kind, name] = (a, b)
     return Size({((kind, name),): 1})
+
+
+def size_text(size):
+    """Terms by falling degree, then by their atoms; the constant last."""
+    if not size.key:
+        return "0"
+    text = ""
+    for monomial, c in sorted(size.key, key=lambda one: (-len(one[0]), [a[1] for a in one[0]])):
+        factors = sorted(one[1] for one in monomial)
+        if abs(c) != 1 or not factors:
+            factors.insert(0, str(abs(c)))
+        sign = ("-" if c < 0 else "") if not text else (" - " if c < 0 else " + ")
+        text += sign + "*".join(factors)
+    return text
 
 
 def add(a, b, factor=1):
@@ -74,6 +95,13 @@ def multiply(a, b):
     return Size(terms)
 
 
+def total(shape):
+    result = ONE
+    for size in shape:
+        result = multiply(result, size)
+    return result
+
+
 def leading(a):
     """The greatest monomial: by degree, then the one with the earliest atoms."""
     degree = max(len(m) for m in a.terms)
@@ -81,7 +109,7 @@ def leading(a):
 
 
 def exact_quotient(a, b):
-    """a / b as polynomials, or None."""
+    """The polynomial q with a = q * b, or None. It is a / b wherever b is not 0."""
     quotient, rest = ZERO, a
     if b is ZERO:
         return None
@@ -101,6 +129,7 @@ def exact_quotient(a, b):
 
 
 def floor_quotient(a, b):
+    """floor(a / b) wherever b is not 0; whoever calls it must see to that."""
     exact = exact_quotient(a, b)
     if exact is not None:
         return exact
@@ -115,6 +144,14 @@ def floor_quotient(a, b):
     return whole if rest.is_constant() else add(whole, atom("floordiv", rest, b))
 
 
+def as_floor_quotient(a):
+    """The two sizes of which it is the floordiv, or None."""
+    if len(a.key) == 1 and a.key[0][1] == 1 and len(a.key[0][0]) == 1:
+        one, = a.key[0][0]
+        return ARGUMENTS[one] if one[0] == "floordiv" else None
+    return None
+
+
 def lower_bound(a):
     """A number that the size is never below, as far as that is seen; symbols are at least 0."""
     bound = 0
@@ -122,31 +159,41 @@ def lower_bound(a):
         if monomial == ():
             bound += coefficient
             continue
+        if coefficient < 0:
+            return None
         product = 1
-        for kind, name in monomial:
-            low = 0
-            if kind != "":
-                x, y = (lower_bound(one) for one in SIZES[kind, name])
-                if kind == "max":
-                    low = max((one for one in (x, y) if one is not None), default=None)
-                elif kind == "min":
-                    low = None if x is None or y is None else min(x, y)
-                else:
-                    divisor = SIZES[kind, name][1].constant()
-                    known = x is not None and divisor is not None and divisor > 0
-                    low = x // divisor if known else None
+        for one in monomial:
+            low = atom_lower_bound(one)
             if low is None or (low < 0 and len(monomial) > 1):
                 return None
             product *= low
-        if coefficient < 0:
-            return None
         bound += product * coefficient
     return bound
 
 
+def atom_lower_bound(one):
+    if one[0] == "":
+        return 0
+    a, b = ARGUMENTS[one]
+    low, other = lower_bound(a), lower_bound(b)
+    if one[0] == "max":
+        return max((x for x in (low, other) if x is not None), default=None)
+    if one[0] == "min":
+        return None if low is None or other is None else min(low, other)
+    divisor = b.constant()
+    return low // divisor if low is not None and divisor is not None and divisor > 0 else None
+
+
 def at_least(a, b):
+    """Whether a >= b is seen for all values of the symbols."""
     low = lower_bound(subtract(a, b))
     return low is not None and low >= 0
+
+
+def certainly_different(a, b):
+    """"Two sizes are certainly different if the difference has a positive lower bound or a negative
+    upper one"."""
+    return at_least(a, add(b, ONE)) or at_least(b, add(a, ONE))
 
 
 def extremum(kind, a, b):
@@ -154,11 +201,53 @@ def extremum(kind, a, b):
         return a if kind == "max" else b
     if at_least(b, a):
         return b if kind == "max" else a
-    return atom(kind, *sorted((a, b), key=lambda one: repr(one.key)))
+    return atom(kind, *sorted((a, b), key=size_text))
 
 
-def total(shape):
-    result = ONE
-    for size in shape:
-        result = multiply(result, size)
+def parse_size(text):
+    """A size as certificates write it. Symbols may have dots. Another way to write the same size is
+    refused."""
+    tokens = re.findall(r"[A-Za-z_][A-Za-z_0-9.]*|\d+|[()+*,-]|\S", text)
+    position = 0
+
+    def accept(word):
+        nonlocal position
+        if position < len(tokens) and tokens[position] == word:
+            position += 1
+            return True
+        return False
+
+    def factor():
+        nonlocal position
+        demand(position < len(tokens), f"'{text}' is no size")
+        word = tokens[position]
+        position += 1
+        if word.isdigit():
+            return number(int(word))
+        demand(re.match(r"[A-Za-z_]", word), f"'{text}' is no size")
+        if word in ("floordiv", "min", "max") and accept("("):
+            a = sum_of()
+            demand(accept(","), f"'{text}' is no size")
+            b = sum_of()
+            demand(accept(")"), f"'{text}' is no size")
+            return floor_quotient(a, b) if word == "floordiv" else extremum(word, a, b)
+        return symbol(word)
+
+    def product():
+        result = factor()
+        while accept("*"):
+            result = multiply(result, factor())
+        return result
+
+    def sum_of():
+        result = subtract(ZERO, product()) if accept("-") else product()
+        while position < len(tokens) and tokens[position] in "+-":
+            sign = 1 if tokens[position] == "+" else -1
+            accept(tokens[position])
+            result = add(result, product(), sign)
+        return result
+
+    result = sum_of()
+    demand(position == len(tokens), f"'{text}' is no size")
+    demand(size_text(result) == text, f"'{text}' is not in canonical form")
     return result

@@ -1,36 +1,51 @@
 """Values of expressions, and the functions and predicates that rules may call.
 
-Sizes and integers are Size, real numbers float, lists tuples of Size, strings in their quotes."""
+Sizes and integers are Size, real numbers float or Ordered, lists tuples of Size, strings in their
+quotes, data types ("type", NAME). What a function answers for symbols it must answer for all sizes;
+where it cannot, it refuses."""
 
 import itertools
-import math
 
+from second_checker.reals import as_real, compute, extreme, less_equal, quotient
 from second_checker.sizes import (
-    add, at_least, demand, exact_quotient, extremum, floor_quotient, multiply, number, ONE,
-    Refused, Size, subtract, total, ZERO)
+    add, certainly_different, demand, exact_quotient, extremum, floor_quotient, multiply, number,
+    ONE, Size, subtract, total, ZERO)
 
 REAL_TYPES = ("f32", "f64", "f16", "bf16")
+ANY_REAL = "real"  # the real type that inputs without a written one share, whichever it is
+INTEGER_TYPES = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
+DATA_TYPES = REAL_TYPES + INTEGER_TYPES + ("bool",)
 
+
+def is_real_type(kind):
+    return kind == ANY_REAL or kind in REAL_TYPES
+
+
+# What a value has to be.
 
 def as_integer(value):
     demand(isinstance(value, Size) and value.is_constant(), "an integer is wanted")
     return value.constant()
 
 
+def as_list(value):
+    demand(isinstance(value, tuple) and all(isinstance(one, Size) for one in value),
+           "a list is wanted")
+    return value
+
+
 def as_integers(value):
-    demand(isinstance(value, tuple), "a list is wanted")
-    return tuple(as_integer(one) for one in value)
+    return tuple(as_integer(one) for one in as_list(value))
+
+
+def is_permutation(values):
+    return sorted(values) == list(range(len(values)))
 
 
 def as_permutation(value):
     result = as_integers(value)
-    demand(sorted(result) == list(range(len(result))), "a permutation is wanted")
+    demand(is_permutation(result), "a permutation is wanted")
     return result
-
-
-def as_list(value):
-    demand(isinstance(value, tuple) and all(isinstance(one, Size) for one in value), "no list")
-    return value
 
 
 def as_size(value):
@@ -38,12 +53,23 @@ def as_size(value):
     return value
 
 
-def as_real(value):
-    if isinstance(value, Size) and value.is_constant():
-        return float(value.constant())
-    demand(isinstance(value, float), "a real number is wanted")
+def as_string(value):
+    demand(isinstance(value, str), "a string is wanted")
     return value
 
+
+def as_type(value):
+    demand(isinstance(value, tuple) and value[:1] == ("type",), "a data type is wanted")
+    return value
+
+
+def is_symbolic(value):
+    """Whether a symbol occurs in it."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return any(isinstance(one, Size) and not one.is_constant() for one in parts)
+
+
+# Functions.
 
 def counted(value, limit=1000):
     n = as_integer(value)
@@ -62,8 +88,8 @@ def integers(values):
     return tuple(number(one) for one in values)
 
 
-def inverse(p):
-    return tuple(p.index(i) for i in range(len(p)))
+def changed(values, i, *new):
+    return (*values[:i], *new, *values[i + 1:])
 
 
 def swap_last_two(n):
@@ -77,8 +103,12 @@ def permuted(values, p):
 
 
 def index_of(values, value):
-    demand(value in values, "not in the list")
-    return number(values.index(value))
+    """The first place; those before it have to be others for all sizes."""
+    for i, one in enumerate(values):
+        if one is value:
+            return number(i)
+        demand(certainly_different(one, value), "which element it is depends on sizes")
+    demand(False, "not in the list")
 
 
 def prefix_sums(values):
@@ -95,6 +125,11 @@ def elementwise(operation):
     return apply
 
 
+def insert(values, place, value):
+    at = index(place, len(values) + 1)
+    return (*values[:at], value, *values[at:])
+
+
 def insert_axes(values, axes):
     rank, rest = len(values) + len(axes), list(values)
     demand(len(set(axes)) == len(axes) and all(0 <= a < rank for a in axes), "wrong axes")
@@ -107,33 +142,20 @@ def remove_axes(values, axes):
 
 
 def divide(a, b):
-    quotient = exact_quotient(as_size(a), as_size(b))
-    demand(quotient is not None, "not divisible")
-    return quotient
+    result = exact_quotient(as_size(a), as_size(b))
+    demand(result is not None, "not divisible")
+    return result
 
 
-def real(operation):
-    def apply(a, b):
-        a, b = as_real(a), as_real(b)
-        result = operation(a, b)
-        demand(math.isfinite(result), "not finite")
-        return result
-    return apply
-
-
-def quotient_of_reals(a, b):
-    demand(b != 0, "a division by zero")
-    return a / b
-
-
-def changed(values, i, *new):
-    return (*values[:i], *new, *values[i + 1:])
+def remainder(a, b):
+    return subtract(as_size(a), multiply(as_size(b), floor_quotient(as_size(a), as_size(b))))
 
 
 FUNCTIONS = {
     "permute": (2, lambda l, p: permuted(as_list(l), as_permutation(p))),
     "compose": (2, lambda p, q: integers(permuted(as_permutation(p), as_permutation(q)))),
-    "inverse": (1, lambda p: integers(inverse(as_permutation(p)))),
+    "inverse": (1, lambda p: (lambda q: integers(q.index(i) for i in range(len(q))))(
+        as_permutation(p))),
     "identity": (1, lambda n: integers(range(counted(n)))),
     "swap_last_two": (1, lambda n: integers(swap_last_two(counted(n)))),
     "len": (1, lambda l: number(len(as_list(l)))),
@@ -142,15 +164,13 @@ FUNCTIONS = {
     "take": (2, lambda l, n: as_list(l)[:counted(n, len(l))]),
     "drop": (2, lambda l, n: as_list(l)[counted(n, len(l)):]),
     "at": (2, lambda l, i: as_list(l)[index(i, len(l))]),
-    "insert": (3, lambda l, i, v: (lambda k: l[:k] + (as_size(v),) + l[k:])(
-        index(i, len(as_list(l)) + 1))),
+    "insert": (3, lambda l, i, v: insert(as_list(l), i, as_size(v))),
     "remove": (2, lambda l, i: changed(as_list(l), index(i, len(l)))),
     "replace": (3, lambda l, i, v: changed(as_list(l), index(i, len(l)), as_size(v))),
     "repeat": (2, lambda v, n: (as_size(v),) * counted(n)),
     "range": (2, lambda a, b: integers(range(counted(a), counted(b)))),
     "index_of": (2, lambda l, v: index_of(as_list(l), as_size(v))),
-    "sum": (1, lambda l: add(ZERO, ZERO) if not as_list(l) else list(
-        itertools.accumulate(l, add))[-1]),
+    "sum": (1, lambda l: tuple(itertools.accumulate((ZERO, *as_list(l)), add))[-1]),
     "product": (1, lambda l: total(as_list(l))),
     "prefix_sums": (1, lambda l: prefix_sums(as_list(l))),
     "plus": (2, elementwise(add)),
@@ -161,135 +181,45 @@ FUNCTIONS = {
     "sort": (1, lambda l: integers(sorted(as_integers(l)))),
     "divide": (2, divide),
     "floordiv": (2, lambda a, b: floor_quotient(as_size(a), as_size(b))),
-    "floormod": (2, lambda a, b: subtract(a, multiply(b, floor_quotient(as_size(a), as_size(b))))),
+    "floormod": (2, remainder),
     "min": (2, lambda a, b: extremum("min", as_size(a), as_size(b))),
     "max": (2, lambda a, b: extremum("max", as_size(a), as_size(b))),
-    "real_add": (2, real(lambda a, b: a + b)),
-    "real_multiply": (2, real(lambda a, b: a * b)),
-    "real_divide": (2, real(quotient_of_reals)),
-    "real_max": (2, real(max)),
-    "real_min": (2, real(min)),
+    "real_add": (2, compute(lambda a, b: a + b)),
+    "real_multiply": (2, compute(lambda a, b: a * b)),
+    "real_divide": (2, compute(quotient)),
+    "real_max": (2, extreme(max)),
+    "real_min": (2, extreme(min)),
 }
+DIVISIONS = ("divide", "floordiv", "floormod")  # by their second argument, which must not be 0
+
+
+# Predicates: whether they hold for all sizes.
+
+def contains(values, value):
+    """A list without symbols answers for itself; with symbols only what is there is certain."""
+    return value in values
+
+
+def fixes(p, k, first):
+    return p[:k] == tuple(range(k)) if first else p[len(p) - k:] == tuple(range(len(p) - k, len(p)))
+
+
+def divides(a, b):
+    demand(a is not ZERO, "a division by zero")
+    return exact_quotient(b, a) is not None
+
 
 PREDICATES = {
-    "is_permutation": (1, lambda p: as_permutation(p) is not None),
+    "is_permutation": (1, lambda p: is_permutation(as_integers(p))),
     "is_identity": (1, lambda p: as_integers(p) == tuple(range(len(p)))),
-    "swaps_last_two": (1, lambda p: as_integers(p) == swap_last_two(len(p))),
-    "fixes_first": (2, lambda p, k: as_permutation(p)[:counted(k, len(p))] ==
-                    tuple(range(as_integer(k)))),
-    "fixes_last": (2, lambda p, k: as_permutation(p)[len(p) - counted(k, len(p)):] ==
-                   tuple(range(len(p) - as_integer(k), len(p)))),
-    "contains": (2, lambda l, v: as_size(v) in as_list(l)),
+    "swaps_last_two": (1, lambda p: len(as_list(p)) >= 2 and
+                       as_integers(p) == swap_last_two(len(p))),
+    "fixes_first": (2, lambda p, k: fixes(as_permutation(p), counted(k, len(p)), True)),
+    "fixes_last": (2, lambda p, k: fixes(as_permutation(p), counted(k, len(p)), False)),
+    "contains": (2, lambda l, v: contains(as_list(l), as_size(v))),
     "lacks": (2, lambda l, v: as_integer(v) not in as_integers(l)),
     "disjoint": (2, lambda a, b: not set(as_integers(a)) & set(as_integers(b))),
     "all_equal": (2, lambda l, v: all(one is as_size(v) for one in as_list(l))),
-    "divides": (2, lambda a, b: exact_quotient(as_size(b), as_size(a)) is not None),
-    "real_less_equal": (2, lambda a, b: as_real(a) <= as_real(b)),
+    "divides": (2, lambda a, b: divides(as_size(a), as_size(b))),
+    "real_less_equal": (2, less_equal),
 }
-
-
-def evaluate(e, values):
-    kind = e[0]
-    if kind == "literal":
-        return number(e[1]) if isinstance(e[1], int) else e[1]
-    if kind == "type":
-        return e
-    if kind == "variable":
-        demand(e[1] in values, f"'{e[1]}' has no value")
-        return values[e[1]]
-    if kind == "list":
-        result = []
-        for part in e[1:]:
-            if part[0] == "splice":
-                demand(part[1] in values, f"'{part[1]}' has no value")
-                result += as_list(values[part[1]])
-            else:
-                result.append(as_size(evaluate(part, values)))
-        return tuple(result)
-    if kind == "call":
-        return FUNCTIONS[e[1]][1](*(evaluate(part, values) for part in e[2:]))
-    demand(kind != "splice", "a group stands outside a list")
-    a, b = evaluate(e[1], values), evaluate(e[2], values)
-    if isinstance(a, Size) and isinstance(b, Size):
-        return {"sum": add, "difference": subtract, "product": multiply}[kind](a, b)
-    a, b = as_real(a), as_real(b)
-    return a + b if kind == "sum" else a - b if kind == "difference" else a * b
-
-
-def certainly_different(a, b):
-    if isinstance(a, Size) and isinstance(b, Size):
-        return at_least(a, add(b, ONE)) or at_least(b, add(a, ONE))
-    if isinstance(a, tuple) and isinstance(b, tuple) and a[:1] != ("type",):
-        return len(a) != len(b) or any(certainly_different(x, y) for x, y in zip(a, b))
-    if isinstance(a, (float, Size)) and isinstance(b, (float, Size)):
-        return as_real(a) != as_real(b)
-    return type(a) is type(b) and a != b
-
-
-def holds(condition, values):
-    kind, arguments = condition
-    try:
-        a = [evaluate(one, values) for one in arguments]
-        if kind in PREDICATES:
-            return PREDICATES[kind][1](*a)
-        if kind == "==":
-            mixed = isinstance(a[0], float) or isinstance(a[1], float)
-            return as_real(a[0]) == as_real(a[1]) if mixed else a[0] == a[1]
-        if kind == "!=":
-            return certainly_different(a[0], a[1])
-        return at_least(as_size(a[1]), add(as_size(a[0]), ONE if kind == "<" else ZERO))
-    except Refused:
-        return False
-
-
-def bound_value(rule, name, expression, values):
-    """The value of a variable of `rule`, brought to the kind that it has."""
-    value = evaluate(expression, values)
-    if name in rule.groups:
-        return as_list(value)
-    kind = rule.parameters.get(name, ("dimension",))[0]
-    if kind == "real":
-        return as_real(value)
-    if kind in ("permutation", "integer"):
-        (as_integers if kind == "permutation" else as_integer)(value)
-        return value
-    if kind == "string":
-        demand(isinstance(value, str), "a string is wanted")
-        return value
-    if kind == "type":
-        demand(isinstance(value, tuple) and value[0] == "type", "a data type is wanted")
-        return value
-    return as_list(value) if kind == "dimensions" else as_size(value)
-
-
-def in_range(rule, name, values):
-    kind, bounds = rule.parameters[name]
-    value = values[name]
-    if kind == "string":
-        return value in bounds
-    if kind == "real":
-        return math.isfinite(value)
-    if kind == "type":
-        return value[1] in REAL_TYPES
-    limits = [as_size(evaluate(one, values)) for one in bounds]
-    if kind == "dimension":
-        return at_least(value, ZERO)
-    if kind == "integer":
-        return at_least(value, limits[0]) and at_least(limits[1], add(value, ONE))
-    if number(len(value)) is not limits[0]:
-        return False
-    if kind == "dimensions":
-        return all(at_least(one, ZERO) for one in value)
-    return sorted(as_integers(value)) == list(range(len(value)))
-
-
-def with_real_type(rule, values, shared):
-    """Parameters of the range `type` stand for the real type that inputs share."""
-    types = {name: ("type", shared) for name, (kind, _) in rule.parameters.items() if kind == "type"}
-    return {**values, **types} if shared else values
-
-
-def conditions_hold(rule, values):
-    return (all(least <= len(values[name]) <= most for name, (least, most) in rule.groups.items())
-            and all(in_range(rule, name, values) for name in rule.parameters)
-            and all(holds(one, values) for one in rule.conditions))

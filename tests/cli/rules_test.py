@@ -13,6 +13,7 @@ LEMMA = None
 TRUE = "axiom commutes\n  x : [n]\n  y : [n]\n  Add(x, y) = Add(y, x)\n"
 FALSE = "axiom swapped\n  x : [n]\n  y : [m]\n  Concat{axis=0}(x, y) => Concat{axis=0}(y, x)\n"
 RULE = "rule swap\n  a : [n]\n  b : [n]\n  Relu(Add(a, b)) => Relu(Add(b, a))\n"
+BY_INDEX = "rule twice\n  x : [n]\n  Neg(Neg(x)) => x\n"
 
 
 class Verify(unittest.TestCase):
@@ -50,7 +51,7 @@ class Verify(unittest.TestCase):
         records = (self.folder / "axioms.proofs").read_text()
         lines = [line for line in records.splitlines() if not line.startswith("#")]
         self.assertEqual(len(lines), 1)
-        self.assertTrue(lines[0].startswith("commutes text="), lines)
+        self.assertTrue(lines[0].startswith("commutes sha256="), lines)
         self.verify("--write", code=4)
         self.assertEqual((self.folder / "axioms.proofs").read_text(), records)
 
@@ -58,10 +59,49 @@ class Verify(unittest.TestCase):
         self.verify("--write")
         (self.folder / "axioms.proofs").write_text("commutes text=1\n")
         self.verify(code=2)
+        self.verify("--axioms", "--write")
+        self.verify()
 
     def test_prints_totals_as_json(self):
         totals = json.loads(self.verify("--json", "--axioms"))
-        self.assertEqual((totals["axioms"], totals["axioms_refused"], totals["proved"]), (1, 0, 1))
+        self.assertEqual((totals["axioms"], totals["axioms_refused"], totals["proved"],
+                          totals["proved_twice"]), (1, 0, 1, 1))
+
+    def list(self, *options, code=0):
+        result = subprocess.run([LEMMA, "rules", "list", "--rules", str(self.folder), *options],
+                                capture_output=True, text=True, timeout=120)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result.stdout + result.stderr
+
+    def test_says_which_proofs_a_rule_has_and_sets_apart_what_has_one(self):
+        file = self.folder / "substitutions" / "a.rules"
+        file.write_text(RULE + "\n# By its definition.\n" + BY_INDEX)
+        verdicts = self.folder / "verdicts"
+        output = self.verify("--verdicts", str(verdicts), code=4)
+        self.assertRegex(output, r"(?m)^swap +proved +yes +yes ")
+        self.assertRegex(output, r"(?m)^twice +proved +no +yes .*no certificate: ")
+        self.assertIn("2 rules: 2 proved, 1 of them twice, 0 refuted", output)
+        lines = [json.loads(line) for line in verdicts.read_text().splitlines()]
+        self.assertEqual([line["proofs"] for line in lines], ["certificate,index", "index"])
+        self.assertTrue(lines[1]["one_proof"].startswith("no certificate: "))
+        self.verify("--write", code=4)
+        self.verify()
+        self.assertEqual(file.read_text(), RULE)
+        self.assertNotIn("twice", self.list())
+        self.assertIn("rule twice", self.list("--one-proof"))
+        self.assertTrue(self.list("--one-proof").startswith("# no certificate: "))
+        listed = json.loads(self.list("--one-proof", "--json"))["rules"]
+        self.assertEqual([(one["name"], one["proofs"]) for one in listed], [("twice", "index")])
+
+    def test_names_what_does_not_fit_and_the_command_that_mends_it(self):
+        self.verify("--write")
+        self.assertIn("rule swap", self.list())
+        (self.folder / "certificates" / "swap.certificate").unlink()
+        said = self.list(code=2)
+        self.assertIn(f"run lemma rules verify --rules {self.folder} --write: rules swap "
+                      "(its certificate is missing)", said)
+        self.verify("--write")
+        self.assertIn("rule swap", self.list())
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ class Explanations : public ::testing::Test {
     other[end - 1] = other[end - 1] == '0' ? '1' : '0';
     refuse(other);
     refuse(text.substr(0, digest) + text.substr(end));
-    refuse(replaced("explanation 1", "explanation 2"));
+    refuse(replaced("explanation 2", "explanation 1"));
     refuse(replaced("end\n", ""));
     refuse(replaced("end\n", "more\nend\n"));
     refuse(replaced("\"after p\"", "\"after z\""));

@@ -74,7 +74,7 @@ inline const std::vector<Substitution>& shipped_rules() {
   static const std::vector<Substitution> rules = [] {
     auto loaded = load_rules("rules");
     EXPECT_TRUE(loaded) << loaded.error().message;
-    return loaded->up_to(RoundingClass::unsafe);
+    return loaded->up_to(RoundingClass::rounding);
   }();
   return rules;
 }

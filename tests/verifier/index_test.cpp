@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/rule_database.h"
+#include "ir/sha256.h"
 #include "verifier/index/axiom_proofs.h"
 #include "verifier/index/equality.h"
 #include "verifier/index/solver.h"
@@ -207,7 +208,7 @@ TEST(Records, SpareTheProofWhileNothingChanged) {
 
   auto older = records, other_definitions = records;
   older[0].version = index_proof_version - 1;
-  other_definitions[0].definitions ^= 1;
+  other_definitions[0].digest = sha256("another");
   for (const auto& changed : {older, other_definitions}) {
     const auto again = verify_axioms(axioms, changed);
     EXPECT_FALSE(again[0].recorded);
@@ -226,8 +227,10 @@ TEST(Records, AreTheSameForAnyNumberOfThreads) {
 }
 
 TEST(Records, ThatCannotBeReadAreErrors) {
-  for (const char* line : {"a text=1", "a text=x definitions=1 cases=1 uniform=0 version=1",
-                           "a text=1 definitions=1 cases=1 uniform=0 version=1 more"})
+  const std::string good = text(axiom_record((*parse_substitutions(two_axioms, "test"))[0], 7));
+  EXPECT_TRUE(parse_axiom_file(good, "test"));
+  for (const std::string& line : {std::string("a text=1"), good + " more", good + " cases=7",
+                                  good.substr(0, good.size() - 10), good + "\n" + good})
     EXPECT_FALSE(parse_axiom_file(line, "test")) << line;
 }
 
@@ -243,33 +246,25 @@ TEST(ShippedAxioms, AllHaveARecordThatFits) {
     EXPECT_TRUE(axiom.recorded) << axiom.name << ": run lemma rules verify --write";
 }
 
-/// Every eighth is proved anew; `lemma rules verify --axioms` proves all.
+/// Every sixteenth is proved anew; `lemma rules verify --axioms` proves all.
 TEST(ShippedAxioms, AreProvedAsRecorded) {
   const auto axioms = *read_substitutions("rules/axioms", ".axioms");
   const auto records = *read_axiom_records("rules/axioms.proofs");
   std::vector<Substitution> chosen;
-  for (std::size_t i = 5; i < axioms.size(); i += 8) chosen.push_back(axioms[i]);
+  for (std::size_t i = 5; i < axioms.size(); i += 16) chosen.push_back(axioms[i]);
   for (const VerifiedAxiom& axiom : verify_axioms(chosen, records, {0, true})) {
     EXPECT_TRUE(axiom.proof.proved) << axiom.name << ": " << axiom.proof.reason;
     EXPECT_NE(std::find(records.begin(), records.end(), axiom.record), records.end()) << axiom.name;
   }
 }
 
-/// A second proof, which needs no axiom: of every rule that was stated by hand before any was found,
-/// and of most that are shipped.
+/// A second proof, which needs no axiom; records say that all have it. Every sixteenth is proved anew.
 TEST(ShippedRules, FollowFromTheDefinitionsAlone) {
-  const auto stated =
-      *parse_substitutions(*read_text_file("tests/database/stated_first.rules"), "stated_first");
-  EXPECT_GE(stated.size(), 160U);
-  for (const VerifiedAxiom& rule : verify_axioms(stated, {}))
-    EXPECT_TRUE(rule.proof.proved) << rule.name << ": " << rule.proof.reason;
   const auto rules = *read_substitutions("rules/substitutions", ".rules");
-  std::size_t proved = 0;
-  for (const VerifiedAxiom& rule : verify_axioms(rules, {})) {
-    proved += rule.proof.proved ? 1 : 0;
-    if (!rule.proof.proved) std::cout << rule.name << ": " << rule.proof.reason << "\n";
-  }
-  EXPECT_GE(proved * 100, rules.size() * 93);
+  std::vector<Substitution> chosen;
+  for (std::size_t i = 3; i < rules.size(); i += 16) chosen.push_back(rules[i]);
+  for (const VerifiedAxiom& rule : verify_axioms(chosen, {}))
+    EXPECT_TRUE(rule.proof.proved) << rule.name << ": " << rule.proof.reason;
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ TEST(WrongRules, AreNeverProved) {
     EXPECT_TRUE(is_refuted(verdict)) << rule.name << ": " << text(verdict);
     if (const auto* refuted = std::get_if<Refuted>(&verdict)) {
       EXPECT_FALSE(refuted->difference.empty()) << rule.name;
-      EXPECT_EQ(refuted->inputs.empty(), rule.name.starts_with("undefined_"))
+      EXPECT_TRUE(!refuted->inputs.empty() || rule.name.starts_with("undefined_"))
           << rule.name << ": " << text(verdict);
     }
   }
@@ -137,7 +137,9 @@ TEST(Canary, TwoInputsAreNotEqual) {
   const std::vector<DirectedAxiom> axioms = directed(shipped_axioms().axioms());
   std::vector<const DirectedAxiom*> all;
   for (const DirectedAxiom& axiom : axioms) all.push_back(&axiom);
-  const Saturation saturation = saturate(terms, {{a, b}}, all, limits);
+  Premises premises;
+  premises.equations_only = false;
+  const Saturation saturation = saturate(terms, {{a, b}}, all, premises, limits);
   EXPECT_FALSE(saturation.reached);
   EXPECT_FALSE(replay(terms.graph(), saturation.steps, {{a, b}}));
 }

@@ -58,18 +58,19 @@ TEST(Rounding, OtherClassesAreMeasured) {
 }
 
 TEST(Rounding, ARuleIsAsBadAsItsWorstAxiom) {
-  const auto table = parse_rounding_table("a bitwise\nb distributive # sums\nc unsafe\n", "t");
+  const auto table = parse_rounding_table("a bitwise\nb distributive # sums\nc rounding\n", "t");
   ASSERT_TRUE(table) << table.error().message;
   const auto worst = [&](std::vector<std::string> axioms) { return worst_of(axioms, *table); };
   EXPECT_EQ(worst({}), RoundingClass::bitwise);
   EXPECT_EQ(worst({"a"}), RoundingClass::bitwise);
   EXPECT_EQ(worst({"a", "b", "a"}), RoundingClass::distributive);
-  EXPECT_EQ(worst({"c", "b"}), RoundingClass::unsafe);
-  EXPECT_EQ(worst({"a", "not listed"}), RoundingClass::unsafe);
+  EXPECT_EQ(worst({"c", "b"}), RoundingClass::rounding);
+  EXPECT_EQ(worst({"a", "not listed"}), RoundingClass::rounding);
 }
 
 TEST(Rounding, DamagedTablesAreErrors) {
-  for (const char* text : {"a\n", "a bitwise more\n", "a exact\n", "a bitwise\na unsafe\n"})
+  for (const char* text :
+       {"a\n", "a bitwise more\n", "a exact\n", "a bitwise\na rounding\n", "a unsafe\n"})
     EXPECT_FALSE(parse_rounding_table(text, "t")) << text;
 }
 
@@ -78,7 +79,7 @@ TEST(Rounding, RulesAreChosenByClass) {
   ASSERT_TRUE(rules) << rules.error().message;
   std::size_t before = 0;
   for (const RoundingClass worst : {RoundingClass::bitwise, RoundingClass::reassociation,
-                                    RoundingClass::distributive, RoundingClass::unsafe}) {
+                                    RoundingClass::distributive, RoundingClass::rounding}) {
     const std::size_t count = rules->up_to(worst).size();
     EXPECT_GT(count, before) << name(worst);
     before = count;

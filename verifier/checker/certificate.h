@@ -16,7 +16,7 @@
 
 namespace lemma::checker {
 
-inline constexpr std::string_view format_line = "lemma certificate 1";
+inline constexpr std::string_view format_line = "lemma certificate 2";
 
 /// The value of an axiom's input: what stands at a position of the tuple, or a term.
 struct Reference {

@@ -1,10 +1,12 @@
 #pragma once
-// Replaying why an optimized graph equals its original. Nothing in the explanation is believed:
-// each step is an instance of a proved rule, with types and conditions checked anew, and equality of
-// the outputs has to follow from the steps by congruence.
+// Replaying why an optimized graph refines its original (docs/semantics.md). Nothing in the
+// explanation is believed: each step is an instance of a proved rule, with types and conditions
+// checked anew. Whether it is an equation there has to follow from its terms and the steps before it,
+// and that the outputs refine those of the original, from the steps by congruence.
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,17 +19,21 @@ namespace lemma::checker {
 /// Rules that may be used, by name: those whose certificates hold.
 using RuleTable = std::map<std::string, const Substitution*, std::less<>>;
 
+/// Of them those that keep every bit, infinities and NaN included (RoundingClass::bitwise).
+using RuleNames = std::set<std::string, std::less<>>;
+
 struct ExplanationSize {
   std::size_t outputs = 0, steps = 0, rules = 0;
   std::vector<std::string> outside;  // what the explanation says that it does not cover
 };
 
 /// Errors name the line or the step.
-Result<ExplanationSize> check_explanation(std::string_view text, const RuleTable& rules);
+Result<ExplanationSize> check_explanation(std::string_view text, const RuleTable& rules,
+                                          const RuleNames& bitwise = {});
 
 /// Says what holds, for people.
 Result<std::string> check_explanation_file(const std::filesystem::path& file,
-                                           const RuleTable& rules);
+                                           const RuleTable& rules, const RuleNames& bitwise = {});
 
 /// Just this rule, not only one of its name.
 bool is_proved(const Substitution& rule, const RuleTable& proved);

@@ -6,6 +6,8 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <map>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
@@ -18,17 +20,26 @@ namespace {
 
 using namespace lemma;  // NOLINT: one file, no header
 namespace files = std::filesystem;
-using Axioms = std::pair<checker::AxiomTable, RoundingTable>;
+struct Axioms {
+  checker::AxiomTable table;
+  RoundingTable rounding;
+  std::optional<AxiomRecordTable> records;  // nothing: they are not asked for
+};
 enum Code { done = 0, internal_fault = 1, bad_usage = 2, check_failed = 4 };
 constexpr std::string_view usage =
-    "usage: lemma-check [--axioms DIR] [--rules DIR] CERTIFICATE... [EXPLANATION...]\n"
+    "usage: lemma-check [--axioms DIR] [--no-axiom-records] [--rules DIR] CERTIFICATE...\n"
+    "                   [EXPLANATION...]\n"
     "A folder stands for the files *.certificate in it. Explanations are files *.explanation.\n"
     "  --axioms DIR  otherwise the folder `axioms` beside that of the first certificate\n"
+    "  --no-axiom-records  do not ask whether axioms are proved. Otherwise the file axioms.proofs\n"
+    "                beside the folder of axioms must have a record of each that is used, which\n"
+    "                lemma rules verify --axioms --write makes\n"
     "  --rules DIR   also demand a certificate for each rule in the files *.rules there\n";
 
 struct Arguments {
   files::path axioms, rules;
   std::vector<files::path> certificates, explanations;
+  bool axiom_records = true;
 };
 
 Result<Arguments> parse(const std::vector<std::string>& words) {
@@ -37,6 +48,8 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
     if (i + 1 < words.size() && (words[i] == "--axioms" || words[i] == "--rules")) {
       (words[i] == "--axioms" ? result.axioms : result.rules) = words[i + 1];
       ++i;
+    } else if (words[i] == "--no-axiom-records") {
+      result.axiom_records = false;
     } else if (files::is_directory(words[i])) {
       for (const auto& entry : files::directory_iterator(words[i]))
         if (entry.path().extension() == ".certificate") result.certificates.push_back(entry.path());
@@ -54,18 +67,47 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
   return result;
 }
 
+Result<Axioms> prepare(const Arguments& arguments, const std::vector<Substitution>& axioms) {
+  Axioms result;
+  LEMMA_ASSIGN_OR_RETURN(result.rounding, read_rounding_table(arguments.axioms / ".."));
+  for (const Substitution& axiom : axioms) {
+    if (!axiom.is_axiom) return bad_input(fmt::format("'{}' is a rule, no axiom", axiom.name));
+    result.table[axiom.name] = &axiom;
+  }
+  if (!arguments.axiom_records) return result;
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<AxiomRecord> records,
+                         read_axiom_records(arguments.axioms / ".." / "axioms.proofs"));
+  result.records = table_of(records);
+  return result;
+}
+
+/// Every axiom that it uses must have a record that fits.
+Result<void> check_axioms(const checker::Certificate& certificate, const Axioms& axioms) {
+  if (!axioms.records) return {};
+  for (const Substitution* used : checker::used_by(certificate)) {
+    if (!used->is_axiom) continue;
+    for (const auto& [name, reason] : axioms_without_proof({used, 1}, *axioms.records))
+      return bad_input(fmt::format(
+          "axiom '{}' is not proved: {}: run lemma rules verify --axioms --write", name, reason));
+  }
+  return {};
+}
+
 struct Outcome {
   Substitution rule;
   std::size_t cases = 0, steps = 0;
+  bool bitwise = false;
 };
 
 Result<Outcome> check_file(const files::path& file, const Axioms& axioms, Digests& digests) {
   LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
   LEMMA_ASSIGN_OR_RETURN(const checker::Certificate certificate,
-                         checker::parse_certificate(contents, axioms.first, digests));
-  LEMMA_RETURN_IF_ERROR(checker::check_rounding(certificate, axioms.second));
+                         checker::parse_certificate(contents, axioms.table, digests));
+  LEMMA_RETURN_IF_ERROR(check_axioms(certificate, axioms));
+  LEMMA_RETURN_IF_ERROR(checker::check_rounding(certificate, axioms.rounding));
   LEMMA_RETURN_IF_ERROR(checker::check(certificate));
   Outcome result{certificate.rule, certificate.cases.size()};
+  result.bitwise = certificate.rounding == name(RoundingClass::bitwise);
   for (const auto& [claim, chain] : certificate.cases)
     result.steps += certificate.chains[chain].size();
   return result;
@@ -95,14 +137,10 @@ Result<Code> run(const std::vector<std::string>& words) {
   if (!arguments.rules.empty()) {
     LEMMA_ASSIGN_OR_RETURN(rules, read_substitutions(arguments.rules, ".rules"));
   }
-  Axioms table;
-  LEMMA_ASSIGN_OR_RETURN(table.second, read_rounding_table(arguments.axioms / ".."));
-  for (const Substitution& axiom : axioms) {
-    if (!axiom.is_axiom) return bad_input(fmt::format("'{}' is a rule, no axiom", axiom.name));
-    table.first[axiom.name] = &axiom;
-  }
+  LEMMA_ASSIGN_OR_RETURN(const Axioms table, prepare(arguments, axioms));
   Outcome totals;
   checker::RuleTable proved;
+  checker::RuleNames bitwise;
   std::size_t failed = 0;
   const auto fail = [&failed](std::string_view what, std::string_view why) {
     std::cerr << fmt::format("lemma-check: {}: {}\n", what, why), ++failed;
@@ -114,6 +152,7 @@ Result<Code> run(const std::vector<std::string>& words) {
       continue;
     }
     proved[outcomes[i]->rule.name] = &outcomes[i]->rule;
+    if (outcomes[i]->bitwise) bitwise.insert(outcomes[i]->rule.name);
     totals.cases += outcomes[i]->cases;
     totals.steps += outcomes[i]->steps;
   }
@@ -121,7 +160,7 @@ Result<Code> run(const std::vector<std::string>& words) {
   for (const Substitution& rule : rules)
     if (!checker::is_proved(rule, proved)) fail(rule.name, "there is no certificate that holds");
   for (const files::path& file : arguments.explanations) {
-    const auto holds = checker::check_explanation_file(file, proved);
+    const auto holds = checker::check_explanation_file(file, proved, bitwise);
     if (!holds) fail(file.string(), holds.error().message);
     std::cout << holds.value_or("");
   }

@@ -1,8 +1,9 @@
 #include "verifier/checker/replay.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
-#include "ir/partial.h"
 #include "ir/quoted.h"
 
 namespace lemma::checker {
@@ -45,6 +46,7 @@ Result<void> Replay::begin() {
     if (rule_.inputs[i].data_type == DataType::undefined) type.data_type = real_;
     LEMMA_ASSIGN_OR_RETURN(const ValueId input, graph_.add_input(rule_.inputs[i].name, type));
     inputs_.push_back(input);
+    if (rule_.inputs[i].defined) always_defined_.declare(input);
   }
   auto left = instantiate(rule_, rule_.left, inputs_, bindings_, graph_);
   if (!left) return with_context("the left side is not well typed", std::move(left.error()));
@@ -56,7 +58,30 @@ Result<void> Replay::begin() {
   accepted_ = conditions_below(graph_, sides_.left);
   const RunTimeConditions of_right = conditions_below(graph_, sides_.right);
   LEMMA_RETURN_IF_ERROR(check_follows(of_right, accepted_));
-  return rule_.bidirectional ? check_follows(accepted_, of_right) : Result<void>();
+  if (real_parameters_ > 0) {
+    LEMMA_RETURN_IF_ERROR(check_no_other_tokens(rule_, bindings_, real_parameters_));
+    LEMMA_RETURN_IF_ERROR(check_terms(0));
+  }
+  accepted_divisors_ = divisors_of(rule_, rule_.left, bindings_);
+  const std::vector<Dimension> shared = shared_divisors_of(rule_, bindings_);
+  accepted_divisors_.insert(accepted_divisors_.end(), shared.begin(), shared.end());
+  const std::vector<Dimension> right_divisors = divisors_of(rule_, rule_.right, bindings_);
+  LEMMA_RETURN_IF_ERROR(check_divisors(right_divisors));
+  if (!rule_.bidirectional) return {};
+  for (const Dimension& divisor : divisors_of(rule_, rule_.left, bindings_))
+    if (std::find(right_divisors.begin(), right_divisors.end(), divisor) == right_divisors.end() &&
+        lower_bound(divisor).value_or(0) < 1)
+      return bad_input(fmt::format("the left side divides by {}, which may be 0", divisor.text()));
+  return check_follows(accepted_, of_right);
+}
+
+Result<void> Replay::check_divisors(const std::vector<Dimension>& divisors) const {
+  for (const Dimension& divisor : divisors)
+    if (lower_bound(divisor).value_or(0) < 1 &&
+        std::find(accepted_divisors_.begin(), accepted_divisors_.end(), divisor) ==
+            accepted_divisors_.end())
+      return bad_input(fmt::format("an attribute divides by {}, which may be 0", divisor.text()));
+  return {};
 }
 
 Result<SubstitutionUse> Replay::use_of(const Step& step, ValueId found) {
@@ -79,21 +104,84 @@ Result<SubstitutionUse> Replay::use_of(const Step& step, ValueId found) {
   return result;
 }
 
+Result<bool> Replay::is_observed(const Position& position) const {
+  for (std::size_t length = 1; length < position.size(); ++length) {
+    const Position above(position.begin(), position.begin() + static_cast<std::ptrdiff_t>(length));
+    LEMMA_ASSIGN_OR_RETURN(const ValueId user, value_at(graph_, state_, above));
+    const std::string_view op = graph_.op(graph_.node(graph_.producer(user))).name;
+    if (op == "IsNaN" || op == "IsInf") return true;
+  }
+  return false;
+}
+
+Result<void> Replay::check_definedness(const Step& step, const SubstitutionUse& use,
+                                       const Sides& sides) {
+  for (std::size_t i = 0; i < use.inputs.size(); ++i)
+    if (step.axiom->inputs[i].defined && !always_defined_.holds(use.inputs[i]))
+      return bad_input(
+          fmt::format("the axiom's input '{}' may be undefined here", step.axiom->inputs[i].name));
+  if (step.axiom->bidirectional) return {};
+  LEMMA_ASSIGN_OR_RETURN(const bool observed, is_observed(step.position));
+  if (!rule_.bidirectional && !step.backward && !observed) return {};
+  for (const ValueId output : sides.left)
+    if (!always_defined_.holds(output))
+      return bad_input(
+          fmt::format("the axiom is a refinement, used {}, and its left side may be "
+                      "undefined here",
+                      step.backward ? "backward"
+                      : observed    ? "below an operator that observes NaN"
+                                    : "for an equation"));
+  return {};
+}
+
+/// A number stands for the parameters of its order only as long as nothing computes with it.
+Result<void> Replay::check_numbers(const SubstitutionUse& use) const {
+  const Substitution& axiom = *use.substitution;
+  LEMMA_RETURN_IF_ERROR(check_reals_are_compared(axiom, real_parameters_));
+  LEMMA_RETURN_IF_ERROR(check_no_other_tokens(axiom, use.bindings, real_parameters_));
+  if (!compares_reals(axiom)) return {};
+  bool has_token = false, has_other = false;
+  for (const RuleParameter& parameter : axiom.parameters) {
+    if (parameter.range != RuleParameter::Range::real) continue;
+    const auto* value = std::get_if<double>(&use.bindings.parameters.at(parameter.name));
+    if (value == nullptr) return bad_input(fmt::format("'{}' is no real number", parameter.name));
+    has_token = has_token || is_real_token(*value, real_parameters_);
+    has_other = has_other || (*value != 0 && !is_real_token(*value, real_parameters_));
+  }
+  if (!has_token || !has_other) return {};
+  return bad_input("the axiom compares a real parameter with a number");
+}
+
+Result<void> Replay::check_terms(std::size_t first_node) const {
+  for (std::size_t i = first_node; i < graph_.node_count(); ++i) {
+    const Node& node = graph_.nodes()[i];
+    LEMMA_RETURN_IF_ERROR(check_follows(run_time_conditions(graph_, node), accepted_));
+    if (real_parameters_ == 0 || node.kind != NodeKind::operation) continue;
+    // Of all operators, the shapes of these depend on real attributes.
+    if (graph_.op(node).name != "RangeReal" && graph_.op(node).name != "Resize") continue;
+    for (const auto& [name, value] : node.attributes)
+      if (has_real_token(value, real_parameters_))
+        return bad_input(fmt::format("a shape depends on a real parameter, by attribute {}", name));
+  }
+  return {};
+}
+
 Result<void> Replay::apply(const Step& step) {
-  // What `=>` says of partial operators, it says from left to right; `=` claims both directions.
-  if ((rule_.bidirectional || step.backward) && holds_from_left_only(*step.axiom))
-    return bad_input("the axiom's left side may be undefined where its right side is not");
   const std::size_t first_node = graph_.node_count();
   LEMMA_ASSIGN_OR_RETURN(const ValueId found, value_at(graph_, state_, step.position));
   LEMMA_ASSIGN_OR_RETURN(SubstitutionUse use, use_of(step, found));
   LEMMA_ASSIGN_OR_RETURN(const Sides sides, sides_of(graph_, use));
+  for (const auto* side : {&step.axiom->left, &step.axiom->right})
+    LEMMA_RETURN_IF_ERROR(check_divisors(divisors_of(*step.axiom, *side, use.bindings)));
+  LEMMA_RETURN_IF_ERROR(check_divisors(shared_divisors_of(*step.axiom, use.bindings)));
+  if (real_parameters_ > 0) LEMMA_RETURN_IF_ERROR(check_numbers(use));
+  LEMMA_RETURN_IF_ERROR(check_definedness(step, use, sides));
   const ValueId from = (step.backward ? sides.right : sides.left).at(step.output);
   const ValueId to = (step.backward ? sides.left : sides.right).at(step.output);
   if (found != from) return bad_input("what stands at the position is not that side of the axiom");
   if (from == to) return bad_input("the step changes nothing");
   LEMMA_ASSIGN_OR_RETURN(state_[step.position[0]], replaced_at(graph_, state_, step.position, to));
-  for (std::size_t i = first_node; i < graph_.node_count(); ++i)
-    LEMMA_RETURN_IF_ERROR(check_follows(run_time_conditions(graph_, graph_.nodes()[i]), accepted_));
+  LEMMA_RETURN_IF_ERROR(check_terms(first_node));
   uses_.push_back(std::move(use));
   return {};
 }

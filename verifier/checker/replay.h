@@ -1,8 +1,13 @@
 #pragma once
 // Replaying the proof of a certificate. Nothing in it is believed: every axiom is instantiated and
 // asked for its guards, every term gets its type anew from shape inference.
+//
+// Each step is an equation or a refinement from left to right (docs/semantics.md, "Relations"), so that
+// the chain proves what the rule claims of undefined elements as well.
 
 #include "ir/graph.h"
+#include "ir/partial.h"
+#include "ir/real_parameters.h"
 #include "ir/rule_cases.h"
 #include "ir/run_time_conditions.h"
 #include "ir/substitution_use.h"
@@ -15,7 +20,11 @@ class Replay {
  public:
   /// `rule` is Certificate::terms; inputs without a written type have the type `real`.
   Replay(const Substitution& rule, const RuleCase& one, DataType real)
-      : rule_(rule), case_(one), bindings_(one.bindings), real_(real) {}
+      : rule_(rule),
+        case_(one),
+        bindings_(one.bindings),
+        real_(real),
+        real_parameters_(count_real_parameters(rule)) {}
 
   /// Builds both sides: the right one is defined where the left one is, with the same types; for
   /// `=` also the other way round.
@@ -32,15 +41,28 @@ class Replay {
  private:
   /// `found` stands at the step's position.
   Result<SubstitutionUse> use_of(const Step& step, ValueId found);
+  /// That the claim allows the axiom in this direction, given what is defined at every element.
+  Result<void> check_definedness(const Step& step, const SubstitutionUse& use, const Sides& sides);
+  /// Whether IsNaN or IsInf is on the way from an output to the position.
+  Result<bool> is_observed(const Position& position) const;
+  Result<void> check_numbers(const SubstitutionUse& use) const;
+  /// That none of them may be 0, unless the left side divides by it too.
+  Result<void> check_divisors(const std::vector<Dimension>& divisors) const;
+  /// What terms may not be: more demanding at run time than the left side, of shapes that depend on a
+  /// real parameter.
+  Result<void> check_terms(std::size_t first_node) const;
 
   const Substitution& rule_;
   const RuleCase& case_;
   RuleBindings bindings_;  // of the case, for the real type
   DataType real_;
+  std::size_t real_parameters_;  // how many the rule has
   Graph graph_;
+  AlwaysDefined always_defined_{graph_};
   std::vector<ValueId> inputs_, state_;
   Sides sides_;
-  RunTimeConditions accepted_;  // what the left side assumes
+  RunTimeConditions accepted_;                // what the left side assumes
+  std::vector<Dimension> accepted_divisors_;  // and what it divides by
   std::vector<SubstitutionUse> uses_;
 };
 

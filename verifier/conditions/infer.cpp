@@ -1,8 +1,10 @@
 #include "verifier/conditions/infer.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +14,7 @@
 #include "ir/substitution_analysis.h"
 #include "verifier/conditions/equations.h"
 #include "verifier/conditions/side_shapes.h"
+#include "verifier/index/obligations.h"
 #include "verifier/prover/sampling.h"
 
 namespace lemma::verifier {
@@ -259,11 +262,46 @@ class ConditionSearch {
 
 }  // namespace
 
+namespace {
+
+Substitution with_defined(Substitution rule, const std::function<bool(const RuleInput&)>& wanted) {
+  for (RuleInput& input : rule.inputs) input.defined = input.defined || wanted(input);
+  return rule;
+}
+
+/// Only those inputs stay declared defined that the index prover finds to be needed, if with them the
+/// rule is proved as well.
+void drop_idle_definedness(const Substitution& original, const AxiomSet& axioms,
+                           ConditionedRule& found) {
+  const Obligations obligations = obligations_of(found.rule);
+  std::set<std::string> needed = obligations.forward.defined;
+  if (found.rule.bidirectional)
+    needed.insert(obligations.backward.defined.begin(), obligations.backward.defined.end());
+  if (!obligations.claim_holds) return;
+  Substitution fewer = found.rule;
+  for (std::size_t i = 0; i < fewer.inputs.size(); ++i)
+    fewer.inputs[i].defined = original.inputs[i].defined || needed.contains(fewer.inputs[i].name);
+  Verdict verdict = prove(fewer, axioms);
+  if (!is_proved(verdict)) return;
+  found.rule = std::move(fewer);
+  found.verdict = std::move(verdict);
+}
+
+}  // namespace
+
 ConditionedRule prove_under_conditions(const Substitution& rule, const AxiomSet& axioms) {
   ConditionedRule as_it_is{rule, {}, prove(rule, axioms), Unknown{}};
   if (is_proved(as_it_is.verdict)) return as_it_is;
-  auto found = ConditionSearch(rule, axioms).run();
+  // Conditions on sizes are looked for with all inputs defined; how many of them have to be is decided
+  // at the end.
+  const Substitution all = with_defined(rule, [](const RuleInput&) { return true; });
+  std::optional<ConditionedRule> found = ConditionedRule{all, {}, prove(all, axioms), Unknown{}};
+  if (!is_proved(found->verdict)) found = ConditionSearch(all, axioms).run();
   if (!found) return as_it_is;
+  drop_idle_definedness(rule, axioms, *found);
+  for (std::size_t i = 0; i < rule.inputs.size(); ++i)
+    if (found->rule.inputs[i].defined && !rule.inputs[i].defined)
+      found->added.push_back("defined " + rule.inputs[i].name);
   found->unconditional = std::move(as_it_is.verdict);
   return std::move(*found);
 }

@@ -4,7 +4,9 @@
 //
 //   1. What the right side needs to be defined: the equations between sizes of its operators, and of
 //      the outputs of both sides, solved. Nothing weaker would do.
-//   2. If exact evaluation still finds counterexamples: of the conditions `n == 1` and `n == m`
+//   2. The right side may read elements that the left side does not read: inputs that have to be
+//      defined are declared so (verifier/index/obligations.h).
+//   3. If exact evaluation still finds counterexamples: of the conditions `n == 1` and `n == m`
 //      between the sizes and groups that are left, one or two, those that no counterexample meets.
 //      Of these the one that most instances on which the sides agree meet is tried first.
 //

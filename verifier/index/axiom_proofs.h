@@ -1,35 +1,15 @@
 #pragma once
-// The index proofs of all axioms, and their records in rules/axioms.proofs. A record spares the
-// proof as long as the axiom, the definitions of its operators and the verifier are the same.
+// The index proofs of all axioms. A record in rules/axioms.proofs (ir/proof_records.h) spares the proof
+// as long as the axiom, the meaning of its operators and the verifier are the same.
 
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "ir/result.h"
+#include "ir/proof_records.h"
 #include "verifier/index/prove_axiom.h"
 
 namespace lemma::verifier {
-
-/// Raised whenever what counts as an index proof changes.
-inline constexpr int index_proof_version = 2;
-
-/// One line of rules/axioms.proofs.
-struct AxiomRecord {
-  std::string axiom;
-  std::uint64_t text = 0;         // digest of the axiom's canonical text
-  std::uint64_t definitions = 0;  // digest of the definitions of its operators
-  std::size_t cases = 0;
-  std::size_t by_uniformity = 0;  // choices of ranks
-  int version = index_proof_version;
-  friend bool operator==(const AxiomRecord&, const AxiomRecord&) = default;
-};
-
-std::string axiom_file_text(std::span<const AxiomRecord> records);
-Result<std::vector<AxiomRecord>> parse_axiom_file(std::string_view contents, std::string_view file);
-/// Nothing recorded if there is no such file.
-Result<std::vector<AxiomRecord>> read_axiom_records(const std::filesystem::path& file);
 
 struct VerifiedAxiom {
   std::string name;

@@ -125,8 +125,14 @@ Term without_single_values(Term term, const IsPositive& is_positive) {
       ++i;
       continue;
     }
-    term.bound.erase(term.bound.begin() + static_cast<long>(i));
-    term = substitute(term, {{variable.name, *value}});
+    // The value may mention other variables of this sum, which must not count as bound meanwhile.
+    std::vector<Bound> others = term.bound;
+    others.erase(others.begin() + static_cast<long>(i));
+    const DimensionBindings binding = {{variable.name, *value}};
+    term.bound.clear();
+    term = substitute(term, binding);
+    for (Bound& other : others) other.extent = lemma::substitute(other.extent, binding);
+    term.bound = std::move(others);
     term.domain = conjunction({term.domain, less_equal(0, *value), less(*value, variable.extent)});
     i = 0;
   }
@@ -135,7 +141,7 @@ Term without_single_values(Term term, const IsPositive& is_positive) {
 
 /// A sum of what does not depend on a variable is that, as often as the variable has values. Where it
 /// may have none, what is not defined everywhere stays inside: only inside it is surely defined.
-Polynomial without_idle_variables(Term term, const std::vector<Formula>& facts, Names& names) {
+Polynomial without_idle_variables(Term term, const std::vector<Formula>& facts) {
   const bool partial = std::any_of(term.factors.begin(), term.factors.end(),
                                    [](const FactorPointer& factor) { return is_partial(*factor); });
   std::vector<Dimension> counts;
@@ -149,7 +155,7 @@ Polynomial without_idle_variables(Term term, const std::vector<Formula>& facts, 
     counts.push_back(variable.extent);
   }
   Polynomial result = polynomial({finished(std::move(term))});
-  for (const Dimension& count : counts) result = multiply(result, size(count), names);
+  for (const Dimension& count : counts) result = multiply(result, size(count));
   return result;
 }
 
@@ -208,7 +214,10 @@ class Composer {
                                                  : disjunction({negation(path), inhabited}));
     const NodeId producer = graph_.producer(value);
     const Node& node = graph_.node(producer);
-    if (node.kind == NodeKind::input) return {{always(), read(node.payload, indices)}};
+    if (node.kind == NodeKind::input) {
+      result_.reads.push_back({path, node.payload, indices, bound_});
+      return {{always(), read(node.payload, indices)}};
+    }
     if (node.kind == NodeKind::constant) return {{always(), constant(graph_.constant(node))}};
     if (node.kind != NodeKind::operation) throw Unsupported("an opaque operator");
     const Definition& definition = definition_of(producer);
@@ -216,11 +225,28 @@ class Composer {
     Scope scope{definition, node, std::vector<Dimension>(definition.variable_extents().size())};
     for (std::size_t i = 0; i < output.axes.size(); ++i)
       scope.variables[output.axes[i].v] = indices[i];
-    return real(scope, output.value, path);
+    return result_of(scope, output.value, path);
+  }
+
+  /// The value of an output. A minimum or maximum of nothing is not defined as such a value; inside of
+  /// a definition it is the neutral element.
+  Pieces result_of(const Scope& scope, ExpressionId id, const Formula& path) {
+    const ExpressionNode& node = scope.definition.node(id);
+    if (node.kind == Kind::select) return selected(scope, node, path, true);
+    if (node.kind == Kind::cast) {
+      check_cast(scope, node);
+      return result_of(scope, node.operands[0], path);
+    }
+    if (node.kind == Kind::maximum_over) return greatest(scope, node, path, 1, true);
+    if (node.kind == Kind::minimum_over)
+      return map(greatest(scope, node, path, -1, true),
+                 [](const Polynomial& a) { return scale(a, -1); });
+    return real(scope, id, path);
   }
 
   static Polynomial constant(const Constant& constant) {
     if (constant.element_count() != 1) throw Unsupported("a constant of several elements");
+    if (!is_real(constant.type().data_type)) throw Unsupported("a constant of integers");
     return real_number(constant.reals().front());
   }
 
@@ -315,13 +341,10 @@ class Composer {
 
   Pieces real(const Scope& scope, ExpressionId id, const Formula& path) {
     const ExpressionNode& node = scope.definition.node(id);
-    const auto operand = [&](std::size_t i) {
-      Pieces result = real(scope, node.operands[i], path);
-      if (!is_real(node.type)) refuse_integers(result);
-      return result;
-    };
+    const auto operand = [&](std::size_t i) { return real(scope, node.operands[i], path); };
+    refuse_integers(scope.definition, node);
     switch (node.kind) {
-      case Kind::integer_constant: return {{always(), number(static_cast<double>(node.integer))}};
+      case Kind::integer_constant: return {{always(), whole(node.integer)}};
       case Kind::real_constant: return {{always(), real_number(node.real)}};
       case Kind::extent: return {{always(), size(node.extent)}};
       case Kind::index: return {{always(), size(scope.variables[node.variable.v])}};
@@ -336,7 +359,7 @@ class Composer {
         return combine(operand(0), operand(1), [](const Polynomial& a, const Polynomial& b) {
           return add(a, scale(b, -1));
         });
-      case Kind::multiply: return combine(operand(0), operand(1), product());
+      case Kind::multiply: return combine(operand(0), operand(1), multiply);
       case Kind::divide: return divided(node, operand(0), operand(1), path);
       case Kind::minimum:
         return combine(operand(0), operand(1), [](const Polynomial& a, const Polynomial& b) {
@@ -344,46 +367,49 @@ class Composer {
         });
       case Kind::maximum: return combine(operand(0), operand(1), greater);
       case Kind::power: return powers(operand(0), operand(1), path);
-      case Kind::select: return selected(scope, node, path);
+      case Kind::select: return selected(scope, node, path, false);
       case Kind::cast: return converted(scope, node, path);
       case Kind::function: return applied(node, operand(0), path);
       case Kind::sum: return sum(scope, node, path);
-      case Kind::maximum_over: return greatest(scope, node, path, 1);
+      case Kind::maximum_over: return greatest(scope, node, path, 1, false);
       case Kind::minimum_over:
-        return map(greatest(scope, node, path, -1),
+        return map(greatest(scope, node, path, -1, false),
                    [](const Polynomial& a) { return scale(a, -1); });
       default: throw Unsupported(fmt::format("'{}' of elements", name(node.kind)));
     }
   }
 
-  /// Integers that are elements wrap around; they are only copied. Others are counts.
-  static void refuse_integers(const Pieces& pieces) {
-    for (const Piece& piece : pieces)
-      for (const Term& term : piece.value.terms)
-        for (const FactorPointer& factor : term.factors)
-          if (factor->kind != Factor::Kind::size)
-            throw Unsupported("arithmetic with elements that are integers");
+  /// Integers that are elements wrap around: they are copied, and nothing else. Sizes and indices
+  /// are i64 and read no element; they are counted with.
+  static void refuse_integers(const Definition& definition, const ExpressionNode& node) {
+    const bool copies = node.kind == Kind::read || node.kind == Kind::select ||
+                        node.kind == Kind::cast || node.kind == Kind::integer_constant ||
+                        node.kind == Kind::index || node.kind == Kind::extent;
+    if (is_real(node.type) || copies) return;
+    const bool counts = node.type == DataType::i64 &&
+                        std::none_of(node.operands.begin(), node.operands.end(),
+                                     [&](ExpressionId id) { return reads(definition, id); });
+    if (!counts) throw Unsupported("arithmetic with elements that are integers");
   }
 
-  struct Product {
-    Names& names;
-    Polynomial operator()(const Polynomial& a, const Polynomial& b) const {
-      return multiply(a, b, names);
-    }
-  };
-  Product product() { return {names_}; }
+  static bool reads(const Definition& definition, ExpressionId id) {
+    const ExpressionNode& node = definition.node(id);
+    return node.kind == Kind::read ||
+           std::any_of(node.operands.begin(), node.operands.end(),
+                       [&](ExpressionId operand) { return reads(definition, operand); });
+  }
 
   void note_partial(const Pieces& argument, std::string_view function, const Formula& path) {
     for (const Piece& piece : argument)
       result_.partial.push_back(
-          {both(path, piece.guard), std::string(function), piece.value, bound_depth_ > 0});
+          {both(path, piece.guard), std::string(function), piece.value, bound_});
   }
 
   Pieces divided(const ExpressionNode& node, const Pieces& a, const Pieces& b,
                  const Formula& path) {
     if (!is_real(node.type)) throw Unsupported("division of integers");
     note_partial(b, "inverse", path);
-    return combine(a, map(b, inverse), product());
+    return combine(a, map(b, inverse), multiply);
   }
 
   /// 1 to 4, if the exponent is one of these.
@@ -398,7 +424,7 @@ class Composer {
   Pieces powers(const Pieces& a, const Pieces& b, const Formula& path) {
     if (const auto exponent = natural_exponent(b)) {
       Pieces result = a;
-      for (std::int64_t i = 1; i < *exponent; ++i) result = combine(result, a, product());
+      for (std::int64_t i = 1; i < *exponent; ++i) result = combine(result, a, multiply);
       return result;
     }
     const Pieces result = combine(a, b, power);
@@ -428,18 +454,19 @@ class Composer {
       case reciprocal: note_partial(argument, "inverse", path); break;
       default: note_partial(argument, name(node.function), path);
     }
-    return map(std::move(argument),
-               [&node](const Polynomial& a) { return apply(node.function, a); });
+    return map(std::move(argument), [&](const Polynomial& a) { return apply(node.function, a); });
   }
 
-  Pieces selected(const Scope& scope, const ExpressionNode& node, const Formula& path) {
+  Pieces selected(const Scope& scope, const ExpressionNode& node, const Formula& path,
+                  bool is_result) {
     const Formula chosen = condition(scope, node.operands[0], path);
     Pieces result;
     for (const auto& [guard, operand] :
          {std::pair(chosen, node.operands[1]), std::pair(negation(chosen), node.operands[2])}) {
       const Formula inside = both(path, guard);
       if (is_never(inside)) continue;
-      for (Piece& piece : real(scope, operand, inside)) {
+      for (Piece& piece :
+           is_result ? result_of(scope, operand, inside) : real(scope, operand, inside)) {
         const Formula whole = both(guard, piece.guard);
         if (!is_never(whole)) result.push_back({whole, std::move(piece.value)});
       }
@@ -447,11 +474,15 @@ class Composer {
     return result;
   }
 
-  Pieces converted(const Scope& scope, const ExpressionNode& node, const Formula& path) {
+  static void check_cast(const Scope& scope, const ExpressionNode& node) {
     const DataType from = scope.definition.node(node.operands[0]).type;
     const bool widens = is_real(node.type) && (is_real(from) || is_integer(from));
     if (!widens && node.type != from)
       throw Unsupported(fmt::format("a cast of {} to {}", name(from), name(node.type)));
+  }
+
+  Pieces converted(const Scope& scope, const ExpressionNode& node, const Formula& path) {
+    check_cast(scope, node);
     return real(scope, node.operands[0], path);
   }
 
@@ -479,10 +510,10 @@ class Composer {
       scope.variables[variable.v] = Dimension::symbol(body.bound.back().name);
     }
     body.path = both(path, ranges(body.bound));
-    ++bound_depth_;
+    const std::size_t outer = bound_.size();
+    bound_.insert(bound_.end(), body.bound.begin(), body.bound.end());
     body.pieces = real(scope, node.operands[0], body.path);
-    --bound_depth_;
-    if (!is_real(node.type)) refuse_integers(body.pieces);
+    bound_.resize(outer);
     return body;
   }
 
@@ -502,14 +533,16 @@ class Composer {
         whole.bound.insert(whole.bound.begin(), body.bound.begin(), body.bound.end());
         whole.domain = both(term.domain, piece.guard);
         whole = without_single_values(std::move(whole), is_positive);
-        result = add(result, without_idle_variables(std::move(whole), known, names_));
+        result = add(result, without_idle_variables(std::move(whole), known));
       }
     return {{always(), std::move(result)}};
   }
 
   /// The maximum of sign * body. Pieces that are the neutral element are left out of the domain.
-  Pieces greatest(const Scope& scope, const ExpressionNode& node, const Formula& path, int sign) {
+  Pieces greatest(const Scope& scope, const ExpressionNode& node, const Formula& path, int sign,
+                  bool is_result) {
     const Body body = body_of(scope, node, path);
+    if (is_result) note_inhabited(body, path);
     std::map<std::string, std::pair<Formula, std::vector<Piece>>> by_outer;
     for (const Piece& piece : body.pieces) {
       if (is_infinite(piece.value)) {
@@ -538,6 +571,15 @@ class Composer {
     return result;
   }
 
+  void note_inhabited(const Body& body, const Formula& path) {
+    std::vector<Formula> domains;
+    for (const Piece& piece : body.pieces)
+      if (!is_infinite(piece.value)) domains.push_back(piece.guard);
+    const Formula domain = disjunction(std::move(domains));
+    if (body.bound.empty() && is_always(domain)) return;
+    result_.inhabited.push_back({path, body.bound, domain, bound_});
+  }
+
   Polynomial greatest_of(const Body& body, const Piece& piece, const Formula& outer,
                          const Formula& path, int sign) {
     const Polynomial value = scale(piece.value, sign);
@@ -546,14 +588,14 @@ class Composer {
     std::vector<Formula> known = facts_;
     known.push_back(both(path, outer));
     known.push_back(result_.range);
-    return greatest_over(body.bound, piece.guard, value, known, names_);
+    return greatest_over(body.bound, piece.guard, value, known);
   }
 
   const Graph& graph_;
   const std::vector<Formula>& facts_;
   std::vector<std::unique_ptr<Definition>> definitions_;
   Names names_;
-  int bound_depth_ = 0;
+  std::vector<Bound> bound_;  // of the reductions around
   ComposedOutput result_;
 };
 

@@ -22,20 +22,40 @@ using Pieces = std::vector<Piece>;
 /// proof reads them as variables of which only the order, also with 0, is known.
 inline constexpr double parameter_unit = 1031.125;
 
-/// An application of a function that is not defined everywhere.
+/// An application of a function that is not defined everywhere, for all values of `bound`.
 struct PartialApplication {
-  Formula guard;
+  Formula guard;  // where it is applied: of the variables of `bound` and of the output's index
   std::string function;
   Polynomial argument;
-  bool is_bound = false;  // inside a reduction
+  std::vector<Bound> bound;  // of the reductions that it stands in
+  bool is_bound() const { return !bound.empty(); }
 };
 
-/// One output, and what was read and assumed on the way.
+/// An element of an input that is read, for all values of `bound`.
+struct ReadElement {
+  Formula guard;
+  std::uint32_t input = 0;
+  std::vector<Dimension> indices;
+  std::vector<Bound> bound;
+};
+
+/// A minimum or maximum that is an operator's result: it is over something, for all values of
+/// `bound`.
+struct InhabitedDomain {
+  Formula guard;
+  std::vector<Bound> over;
+  Formula domain;  // where an element of it is not neutral
+  std::vector<Bound> bound;
+};
+
+/// One output, and its demands (docs/semantics.md, "What is read").
 struct ComposedOutput {
   Pieces value;
   Formula range = always();       // of the index variables
   std::vector<std::string> axes;  // their names
   std::vector<PartialApplication> partial;
+  std::vector<ReadElement> reads;
+  std::vector<InhabitedDomain> inhabited;
   /// Implications: a tensor that is read has no axis of size 0.
   std::vector<Formula> nonempty;
   /// Must hold for the simplifications made: divisors are positive.

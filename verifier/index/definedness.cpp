@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "verifier/index/coverage.h"
 #include "verifier/index/equality.h"
 #include "verifier/index/sign.h"
 #include "verifier/index/solver.h"
@@ -33,18 +34,58 @@ void note_size(Known& known, const PartialApplication& given) {
   }
 }
 
-bool is_given(const Known& known, const PartialApplication& wanted, const ComposedOutput& left) {
-  std::vector<Formula> guards;
+/// Other names for the variables of the reductions around it: they stand for all their values.
+PartialApplication renamed_apart(PartialApplication application) {
+  DimensionBindings names;
+  for (std::size_t i = 0; i < application.bound.size(); ++i) {
+    const std::string name = fmt::format("_w{}", i);
+    names[application.bound[i].name] = Dimension::symbol(name);
+    application.bound[i].name = name;
+  }
+  application.guard = substitute(application.guard, names);
+  application.argument = substitute(application.argument, names);
+  return application;
+}
+
+/// Values that variables of the left side's reductions may have to take.
+std::vector<Dimension> candidates(const PartialApplication& wanted) {
+  std::vector<Dimension> result = {Dimension(0)};
+  for (const Bound& variable : wanted.bound) result.push_back(Dimension::symbol(variable.name));
+  std::map<std::string, int> symbols;
+  collect_symbols(wanted.guard, symbols);
+  for (const Term& term : wanted.argument.terms) {
+    std::set<std::string> names;
+    collect_names(term, names);
+    for (const std::string& name : names) symbols[name] = 1;
+  }
+  for (const auto& [name, count] : symbols)
+    if (name.starts_with("_i")) result.push_back(Dimension::symbol(name));
+  return result;
+}
+
+bool is_given(const Known& known, const PartialApplication& original, const ComposedOutput& left) {
+  for (const PartialApplication& other : left.partial)
+    if (other.function == original.function && other.argument.text == original.argument.text &&
+        other.guard->text == original.guard->text)
+      return true;
+  const PartialApplication wanted = renamed_apart(original);
   std::vector<Formula> facts = known.facts();
   facts.push_back(wanted.guard);
+  std::vector<Formula> guards;
+  constexpr std::size_t most_choices = 32;
   for (const PartialApplication& other : left.partial) {
     if (other.function != wanted.function) continue;
-    const bool same = other.argument.text == wanted.argument.text;
-    if (same && other.guard->text == wanted.guard->text) return true;
-    // Variables that the right side binds stand for all their values here; those that the left
-    // side binds would have to be found.
-    if (other.is_bound || (!same && !are_equal(wanted.argument, other.argument, facts))) continue;
-    guards.push_back(other.guard);
+    for (const Witness& witness : choices(other.bound, candidates(wanted), most_choices)) {
+      const Formula guard = substitute(other.guard, witness);
+      if (is_never(guard)) continue;
+      const Polynomial argument = substitute(other.argument, witness);
+      if (argument.text != wanted.argument.text) {
+        std::vector<Formula> both_apply = facts;
+        both_apply.push_back(guard);
+        if (!are_equal(wanted.argument, argument, both_apply)) continue;
+      }
+      guards.push_back(guard);
+    }
   }
   return !guards.empty() && entails(facts, disjunction(std::move(guards)));
 }
@@ -125,7 +166,7 @@ bool is_surely_defined(const Known& known, const PartialApplication& wanted) {
 /// The factors, exponentials left out, of an argument that is a plain product.
 std::optional<std::set<std::string>> factors_of(const PartialApplication& application) {
   const Polynomial& argument = application.argument;
-  if (application.is_bound || argument.terms.size() != 1 || !argument.terms[0].is_plain())
+  if (application.is_bound() || argument.terms.size() != 1 || !argument.terms[0].is_plain())
     return std::nullopt;
   std::set<std::string> result;
   for (FactorPointer factor : argument.terms[0].factors) {
@@ -144,7 +185,7 @@ std::optional<std::set<std::string>> factors_of(const PartialApplication& applic
 bool is_product_of_given(const Known& known, const PartialApplication& wanted,
                          const ComposedOutput& left) {
   const Polynomial& argument = wanted.argument;
-  if (wanted.is_bound || argument.terms.size() != 1 || !argument.terms[0].is_plain() ||
+  if (wanted.is_bound() || argument.terms.size() != 1 || !argument.terms[0].is_plain() ||
       argument.terms[0].coefficient < 0)
     return false;
   const std::vector<FactorPointer>& factors = argument.terms[0].factors;
@@ -152,7 +193,7 @@ bool is_product_of_given(const Known& known, const PartialApplication& wanted,
     return std::any_of(
         left.partial.begin(), left.partial.end(), [&](const PartialApplication& other) {
           return other.function == wanted.function && other.argument.text == factor->text &&
-                 !other.is_bound && known.implies(other.guard);
+                 !other.is_bound() && known.implies(other.guard);
         });
   });
 }
@@ -175,7 +216,7 @@ bool follows(const Known& known, const PartialApplication& wanted, const Compose
 /// A function is applied where its argument has the sign that it needs: that of other arguments
 /// follows by real arithmetic.
 std::optional<Claim> claim_of(const PartialApplication& application) {
-  if (application.is_bound) return std::nullopt;
+  if (application.is_bound()) return std::nullopt;
   if (application.function == "inverse") return Claim{application.argument, Claim::Kind::nonzero};
   if (application.function == "log") return Claim{application.argument, Claim::Kind::positive};
   if (application.function == "sqrt") return Claim{application.argument, Claim::Kind::nonnegative};
@@ -202,8 +243,14 @@ void note_sizes(Known& known, const ComposedOutput& given) {
 }
 
 std::optional<std::string> check_definedness(Known known, const ComposedOutput& left,
-                                             const ComposedOutput& right) {
+                                             const ComposedOutput& right,
+                                             std::set<std::uint32_t>& reads_more) {
   note_sizes(known, left);
+  note_inhabited(known, left.inhabited);
+  const std::set<std::uint32_t> uncovered = uncovered_inputs(known, left.reads, right.reads);
+  reads_more.insert(uncovered.begin(), uncovered.end());
+  if (!are_inhabited(known, left.inhabited, right.inhabited))
+    return "the right side is the greatest or least element of what may be nothing";
   for (const PartialApplication& wanted : right.partial)
     if (!is_given(known, wanted, left) && !is_surely_defined(known, wanted) &&
         !follows(known, wanted, left) && !follows_by_arithmetic(known, wanted, left))

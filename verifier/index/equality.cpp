@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -146,6 +147,20 @@ bool equal_domains(const Matching& matching, const Formula& from, const Formula&
          entails(with(facts, to), renamed_domain(from, matching.backward()));
 }
 
+/// No variable that the other binds has a name that stands for something here.
+template <typename T>
+T renamed_from(const T& other, const T& here, const Facts& facts) {
+  std::set<std::string> taken;
+  collect_names(here, taken);
+  for (const Formula& fact : facts) {
+    std::map<std::string, int> symbols;
+    collect_symbols(fact, symbols);
+    for (const auto& [name, count] : symbols) taken.insert(name);
+  }
+  return renamed_apart(other, taken);
+}
+
+/// `b` binds no variable of the name of another one.
 bool equal_reductions(const Term& a, const Term& b, const std::vector<std::size_t>& order,
                       const Facts& facts) {
   Matching matching(a.bound, b.bound);
@@ -174,14 +189,15 @@ std::vector<std::tuple<Kind, std::uint32_t, ScalarFunction>> signature(const Ter
 }
 
 /// Equal but for the coefficient.
-bool equal_terms(const Term& a, const Term& b, const Facts& facts) {
-  if (a.text == b.text) return true;
-  if (a.bound.size() != b.bound.size() || signature(a) != signature(b)) return false;
+bool equal_terms(const Term& a, const Term& other, const Facts& facts) {
+  if (a.text == other.text) return true;
+  if (a.bound.size() != other.bound.size() || signature(a) != signature(other)) return false;
   if (a.bound.empty()) {
     const Facts inside = with(facts, a.domain);
-    return entails(inside, b.domain) && entails(with(facts, b.domain), a.domain) &&
-           equal_products(a.factors, b.factors, inside);
+    return entails(inside, other.domain) && entails(with(facts, other.domain), a.domain) &&
+           equal_products(a.factors, other.factors, inside);
   }
+  const Term b = renamed_from(other, a, facts);
   std::vector<std::size_t> order(a.factors.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   constexpr int limit = 24;
@@ -196,8 +212,9 @@ bool equal_terms(const Term& a, const Term& b, const Facts& facts) {
   return false;
 }
 
-bool equal_greatest(const Factor& a, const Factor& b, const Facts& facts) {
-  if (a.bound.size() != b.bound.size()) return false;
+bool equal_greatest(const Factor& a, const Factor& other, const Facts& facts) {
+  if (a.bound.size() != other.bound.size()) return false;
+  const Factor b = renamed_from(other, a, facts);
   Matching matching(a.bound, b.bound);
   for (int round = 0; round < 2; ++round) solve_reads(a.arguments[0], b.arguments[0], matching);
   matching.pair_rest();

@@ -110,28 +110,49 @@ void rectify(std::vector<FactorPointer>& factors) {
   }
 }
 
-bool shares_variables(const Term& a, const Term& b) {
-  for (const Bound& x : a.bound)
-    for (const Bound& y : b.bound)
-      if (x.name == y.name) return true;
-  return false;
+bool overlap(const std::set<std::string>& a, const std::set<std::string>& b) {
+  return std::any_of(a.begin(), a.end(),
+                     [&b](const std::string& name) { return b.contains(name); });
 }
 
-Term renamed(const Term& term, Names& names) {
-  DimensionBindings bindings;
-  Term result = term;
-  for (Bound& variable : result.bound) {
-    const std::string name = names.fresh();
-    bindings[variable.name] = Dimension::symbol(name);
-    variable.name = name;
+void collect_bound(const Term& term, std::set<std::string>& names);
+
+void collect_bound(const Factor& factor, std::set<std::string>& names) {
+  for (const Bound& variable : factor.bound) names.insert(variable.name);
+  for (const Polynomial& argument : factor.arguments)
+    for (const Term& term : argument.terms) collect_bound(term, names);
+}
+
+void collect_bound(const Term& term, std::set<std::string>& names) {
+  for (const Bound& variable : term.bound) names.insert(variable.name);
+  for (const FactorPointer& factor : term.factors) collect_bound(*factor, names);
+}
+
+void add_symbols(const Dimension& value, std::set<std::string>& names) {
+  std::map<std::string, int> symbols;
+  collect_symbols(value, symbols);
+  for (const auto& [name, count] : symbols) names.insert(name);
+}
+
+void add_symbols(const Formula& formula, std::set<std::string>& names) {
+  std::map<std::string, int> symbols;
+  collect_symbols(formula, symbols);
+  for (const auto& [name, count] : symbols) names.insert(name);
+}
+
+/// Variables that one of both binds, at any depth, do not occur in the other.
+Term product(const Term& a, const Term& given) {
+  std::set<std::string> bound_here, bound_there, here, there;
+  collect_bound(a, bound_here);
+  collect_bound(given, bound_there);
+  bool clash = false;
+  if (!bound_here.empty() || !bound_there.empty()) {
+    collect_names(a, here);
+    collect_names(given, there);
+    clash = overlap(bound_here, there) || overlap(bound_there, here);
   }
-  result.domain = substitute(term.domain, bindings);
-  for (FactorPointer& factor : result.factors) factor = substitute(factor, bindings);
-  return result;
-}
-
-Term product(const Term& a, const Term& given, Names& names) {
-  const Term b = shares_variables(a, given) ? renamed(given, names) : given;
+  here.insert(there.begin(), there.end());
+  const Term b = clash ? renamed_apart(given, here) : given;
   Term result;
   result.coefficient = checked_multiply(a.coefficient, b.coefficient);
   result.bound = a.bound;
@@ -216,6 +237,12 @@ Polynomial of_factor(Factor factor) {
   return of_term(std::move(term));
 }
 
+Polynomial whole(std::int64_t value) {
+  Term term;
+  term.coefficient = value;
+  return of_term(std::move(term));
+}
+
 Polynomial number(double value) {
   constexpr double limit = 1 << 20;
   if (std::isinf(value)) {
@@ -223,11 +250,8 @@ Polynomial number(double value) {
     factor.kind = Kind::infinity;
     return scale(of_factor(std::move(factor)), value < 0 ? -1 : 1);
   }
-  if (value == std::trunc(value) && std::abs(value) <= limit) {
-    Term term;
-    term.coefficient = static_cast<std::int64_t>(value);
-    return of_term(std::move(term));
-  }
+  if (value == std::trunc(value) && std::abs(value) <= limit)
+    return whole(static_cast<std::int64_t>(value));
   Factor factor;
   factor.kind = Kind::constant;
   factor.number = value;
@@ -252,7 +276,7 @@ Dimension of_atom(const Dimension::Atom& atom) {
 }
 
 Polynomial size(const Dimension& value) {
-  if (value.is_constant()) return number(static_cast<double>(value.offset()));
+  if (value.is_constant()) return whole(value.offset());
   const auto factor_of = [](const Dimension& one) {
     Factor factor;
     factor.kind = Kind::size;
@@ -286,14 +310,14 @@ Polynomial scale(const Polynomial& a, std::int64_t factor) {
   return polynomial(std::move(terms));
 }
 
-Polynomial multiply(const Polynomial& a, const Polynomial& b, Names& names) {
+Polynomial multiply(const Polynomial& a, const Polynomial& b) {
   refuse_infinity(a);
   refuse_infinity(b);
   constexpr std::size_t limit = 4096;
   if (a.terms.size() * b.terms.size() > limit) throw Unsupported("a product has too many terms");
   std::vector<Term> terms;
   for (const Term& x : a.terms)
-    for (const Term& y : b.terms) terms.push_back(product(x, y, names));
+    for (const Term& y : b.terms) terms.push_back(product(x, y));
   return polynomial(std::move(terms));
 }
 
@@ -359,10 +383,8 @@ std::pair<std::vector<FactorPointer>, Term> without_exponentials(const Term& ter
 bool is_one_term(const Polynomial& a) { return a.terms.size() == 1 && a.terms[0].coefficient == 1; }
 
 Polynomial inverse_of_unit(const Term& term) {
-  Names none;  // inverses of plain terms bind nothing
   Polynomial result = number(static_cast<double>(term.coefficient));
-  for (const FactorPointer& factor : term.factors)
-    result = multiply(result, inverse_of(factor), none);
+  for (const FactorPointer& factor : term.factors) result = multiply(result, inverse_of(factor));
   return result;
 }
 
@@ -430,16 +452,14 @@ Polynomial inverse(const Polynomial& a) {
   Polynomial argument = a, outside = number(1);
   if (is_one_term(a)) {
     auto [exponentials, rest] = without_exponentials(a.terms[0]);
-    Names none;  // exponentials that are taken out bind nothing
     for (const FactorPointer& factor : exponentials)
-      outside = multiply(outside, inverse_of(factor), none);
+      outside = multiply(outside, inverse_of(factor));
     argument = polynomial({std::move(rest)});
   }
   Factor factor;
   factor.kind = Kind::inverse;
   factor.arguments = {std::move(argument)};
-  Names none;
-  return multiply(outside, of_factor(std::move(factor)), none);
+  return multiply(outside, of_factor(std::move(factor)));
 }
 
 Polynomial apply(ScalarFunction function, const Polynomial& a) {
@@ -545,6 +565,75 @@ DimensionBindings inside(std::vector<Bound>& bound, const DimensionBindings& out
 }
 
 }  // namespace
+
+void collect_names(const Factor& factor, std::set<std::string>& names) {
+  for (const Dimension& index : factor.indices) add_symbols(index, names);
+  for (const Bound& variable : factor.bound) {
+    names.insert(variable.name);
+    add_symbols(variable.extent, names);
+  }
+  add_symbols(factor.domain, names);
+  for (const Polynomial& argument : factor.arguments)
+    for (const Term& term : argument.terms) collect_names(term, names);
+}
+
+void collect_names(const Term& term, std::set<std::string>& names) {
+  for (const Bound& variable : term.bound) {
+    names.insert(variable.name);
+    add_symbols(variable.extent, names);
+  }
+  add_symbols(term.domain, names);
+  for (const FactorPointer& factor : term.factors) collect_names(*factor, names);
+}
+
+namespace {
+
+/// Gives new names to those of the variables that are taken. `taken` grows by all names of the
+/// variables, so that what is inside cannot bind one of them again; `used` are names that occur.
+DimensionBindings rename_taken(std::vector<Bound>& bound, std::set<std::string>& taken,
+                               const std::set<std::string>& used) {
+  DimensionBindings result;
+  for (Bound& variable : bound) {
+    if (taken.contains(variable.name)) {
+      std::string name = variable.name;
+      do name += "m";
+      while (taken.contains(name) || used.contains(name));
+      result[variable.name] = Dimension::symbol(name);
+      variable.name = name;
+    }
+    taken.insert(variable.name);
+  }
+  for (Bound& variable : bound) variable.extent = lemma::substitute(variable.extent, result);
+  return result;
+}
+
+}  // namespace
+
+Factor renamed_apart(const Factor& factor, const std::set<std::string>& names) {
+  Factor result = factor;
+  std::set<std::string> taken = names, used;
+  collect_names(factor, used);
+  const DimensionBindings bindings = rename_taken(result.bound, taken, used);
+  result.domain = substitute(result.domain, bindings);
+  for (Polynomial& argument : result.arguments) {
+    std::vector<Term> terms;
+    for (const Term& term : argument.terms)
+      terms.push_back(renamed_apart(substitute(term, bindings), taken));
+    argument = polynomial(std::move(terms));
+  }
+  return *finished(std::move(result));
+}
+
+Term renamed_apart(const Term& term, const std::set<std::string>& names) {
+  Term result = term;
+  std::set<std::string> taken = names, used;
+  collect_names(term, used);
+  const DimensionBindings bindings = rename_taken(result.bound, taken, used);
+  result.domain = substitute(result.domain, bindings);
+  for (FactorPointer& factor : result.factors)
+    factor = finished(renamed_apart(*substitute(factor, bindings), taken));
+  return finished(std::move(result));
+}
 
 FactorPointer substitute(const FactorPointer& factor, const DimensionBindings& outer) {
   Factor result = *factor;

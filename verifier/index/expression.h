@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -72,6 +73,7 @@ FactorPointer finished(Factor factor);  // with its text
 Term finished(Term term);
 Polynomial polynomial(std::vector<Term> terms);
 
+Polynomial whole(std::int64_t value);
 Polynomial number(double value);
 Polynomial of_factor(Factor factor);
 Polynomial read(std::uint32_t input, std::vector<Dimension> indices);
@@ -80,7 +82,7 @@ Dimension of_atom(const Dimension::Atom& atom);
 
 Polynomial add(const Polynomial& a, const Polynomial& b);
 Polynomial scale(const Polynomial& a, std::int64_t factor);
-/// `fresh` makes a new name where bound variables of both would coincide.
+/// Makes names of bound variables that no other variable of the side has.
 class Names {
  public:
   std::string fresh() { return "_k" + std::to_string(next_++); }
@@ -88,7 +90,7 @@ class Names {
  private:
   int next_ = 0;
 };
-Polynomial multiply(const Polynomial& a, const Polynomial& b, Names& names);
+Polynomial multiply(const Polynomial& a, const Polynomial& b);
 Polynomial inverse(const Polynomial& a);
 Polynomial apply(ScalarFunction function, const Polynomial& a);
 Polynomial maximum(const Polynomial& a, const Polynomial& b);
@@ -105,6 +107,14 @@ bool is_partial(const Factor& factor);
 std::pair<std::vector<FactorPointer>, Term> without_free_factors(const Term& term, bool inhabited);
 /// Whether it depends on one of the variables.
 bool depends_on(const Term& term, const std::vector<Bound>& variables);
+/// All names in it: of variables that are bound at any depth, and free ones.
+void collect_names(const Term& term, std::set<std::string>& names);
+void collect_names(const Factor& factor, std::set<std::string>& names);
+/// The same with other names for the variables that it binds, at any depth, under a name that is
+/// taken. No operation below has to tell a variable from another one of its name.
+Term renamed_apart(const Term& term, const std::set<std::string>& taken);
+Factor renamed_apart(const Factor& factor, const std::set<std::string>& taken);
+
 Polynomial substitute(const Polynomial& a, const DimensionBindings& bindings);
 Term substitute(const Term& term, const DimensionBindings& bindings);
 FactorPointer substitute(const FactorPointer& factor, const DimensionBindings& bindings);

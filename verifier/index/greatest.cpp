@@ -18,20 +18,24 @@ bool mentions(const Dimension& value, const std::string& name) {
   return symbols.contains(name);
 }
 
-/// The greatest of 0 and each e of a `v - e >= 0` in the domain in which only v is bound.
-Dimension least_value(const Factor& factor, const Bound& variable) {
+}  // namespace
+
+Dimension least_value(const std::vector<Bound>& bound, const Formula& domain,
+                      const Bound& variable) {
   const Dimension v = Dimension::symbol(variable.name);
   Dimension result;
-  const bool many = factor.domain->kind == FormulaNode::Kind::conjunction;
-  for (const Formula& part : many ? factor.domain->parts : std::vector<Formula>{factor.domain}) {
+  const bool many = domain->kind == FormulaNode::Kind::conjunction;
+  for (const Formula& part : many ? domain->parts : std::vector<Formula>{domain}) {
     if (part->kind != FormulaNode::Kind::nonnegative) continue;
     const Dimension e = v - part->value;
-    const bool is_free = std::none_of(factor.bound.begin(), factor.bound.end(),
+    const bool is_free = std::none_of(bound.begin(), bound.end(),
                                       [&e](const Bound& other) { return mentions(e, other.name); });
     if (is_free) result = maximum(result, e);
   }
   return result;
 }
+
+namespace {
 
 bool is_in_domain(const Factor& factor, const DimensionBindings& values,
                   const std::vector<Formula>& known) {
@@ -50,7 +54,7 @@ bool is_inhabited(const Factor& factor, const std::vector<Formula>& known) {
   DimensionBindings first, least;
   for (const Bound& variable : factor.bound) {
     first[variable.name] = 0;
-    least[variable.name] = least_value(factor, variable);
+    least[variable.name] = least_value(factor.bound, factor.domain, variable);
   }
   return is_in_domain(factor, first, known) || is_in_domain(factor, least, known);
 }
@@ -64,8 +68,6 @@ bool is_exponential(const Factor* factor) {
 
 class Greatest {
  public:
-  explicit Greatest(Names& names) : names_(names) {}
-
   Polynomial of(Factor factor, const Polynomial& value) {
     // max(a + b) = max(a) + b for what does not depend on the variables.
     std::vector<Term> held, free;
@@ -134,23 +136,21 @@ class Greatest {
     if (is_power) inside.factors.resize(1);
     const Polynomial base = of(factor, polynomial({finished(std::move(inside))}));
     Polynomial result = polynomial({finished(std::move(outside))});
-    for (std::size_t i = 0; i < exponent; ++i) result = multiply(result, base, names_);
+    for (std::size_t i = 0; i < exponent; ++i) result = multiply(result, base);
     return result;
   }
-
-  Names& names_;
 };
 
 }  // namespace
 
 Polynomial greatest_over(std::vector<Bound> bound, Formula domain, const Polynomial& value,
-                         const std::vector<Formula>& known, Names& names) {
+                         const std::vector<Formula>& known) {
   Factor factor;
   factor.kind = Factor::Kind::greatest;
   factor.bound = std::move(bound);
   factor.domain = std::move(domain);
   factor.inhabited = is_inhabited(factor, known);
-  return Greatest(names).of(std::move(factor), value);
+  return Greatest().of(std::move(factor), value);
 }
 
 }  // namespace lemma::verifier::index

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 
@@ -11,9 +10,11 @@
 
 #include "ir/expand.h"
 #include "ir/rule_cases.h"
-#include "ir/rule_database.h"
 #include "ir/run_time_conditions.h"
+#include "ir/substitution_use.h"
+#include "verifier/index/axis_wise.h"
 #include "verifier/index/composition.h"
+#include "verifier/index/coverage.h"
 #include "verifier/index/definedness.h"
 #include "verifier/index/equality.h"
 #include "verifier/index/known.h"
@@ -86,6 +87,17 @@ bool is_ordered(const RuleExpression& expression, const Substitution& rule) {
                                  [&rule](const RuleExpression& e) { return is_ordered(e, rule); });
 }
 
+/// Conditions may compare real parameters with each other and with 0, and nothing else.
+bool condition_is_decided(const RuleCondition& condition, const Substitution& rule) {
+  const bool mentions =
+      std::any_of(condition.arguments.begin(), condition.arguments.end(),
+                  [&rule](const RuleExpression& e) { return mentions_real(e, rule); });
+  return !mentions ||
+         (condition.kind == RuleCondition::Kind::predicate &&
+          std::all_of(condition.arguments.begin(), condition.arguments.end(),
+                      [&rule](const RuleExpression& e) { return is_ordered(e, rule); }));
+}
+
 /// No number that could be mistaken for a parameter, nothing computed from a parameter's value.
 bool reals_are_parameters(const RuleExpression& expression, const Substitution& rule) {
   if (const auto* value = std::get_if<double>(&expression.literal))
@@ -118,18 +130,28 @@ std::vector<Formula> conditions_of(const Substitution& rule, const Case& one) {
   return result;
 }
 
+/// That none of them is 0.
+std::vector<Formula> not_zero(const std::vector<Dimension>& divisors) {
+  std::vector<Formula> result;
+  for (const Dimension& divisor : divisors) result.push_back(negation(equal(divisor, 0)));
+  return result;
+}
+
 /// Reasons against a case; nothing if it is proved.
 using Objection = std::optional<std::string>;
 
 class CaseProof {
  public:
-  CaseProof(const Substitution& rule, const Case& one) : rule_(rule), case_(one) {}
+  /// `reads_more`, if given, takes the inputs that have to be defined beyond those that are declared so.
+  CaseProof(const Substitution& rule, const Case& one, std::set<std::string>* reads_more)
+      : rule_(rule), case_(one), reads_more_(reads_more) {}
 
   Objection run() {
     const auto left = side(rule_, rule_.left, case_), right = side(rule_, rule_.right, case_);
     if (!left) return "the left side is not well typed: " + left.error().message;
     if (!right) return "the right side is not well typed: " + right.error().message;
     if (Objection objection = check_composites(*right)) return objection;
+    if (Objection objection = check_element_types()) return objection;
     auto a = expand_composites(*left), b = expand_composites(*right);
     if (!a || !b) return (a ? b : a).error().message;
     left_ = std::move(*a);
@@ -153,12 +175,44 @@ class CaseProof {
     return std::nullopt;
   }
 
+  /// The types of both sides are the same for each real type that the inputs may share. Values are
+  /// those of real numbers for all of them.
+  Objection check_element_types() const {
+    for (const DataType real : {DataType::f64, DataType::f16, DataType::bf16}) {
+      Case typed = case_;
+      bind_real_type(rule_, real, typed.bindings);
+      for (std::size_t i = 0; i < typed.inputs.size(); ++i)
+        if (rule_.inputs[i].data_type == DataType::undefined) typed.inputs[i].data_type = real;
+      const auto left = side(rule_, rule_.left, typed);
+      if (!left) continue;
+      const auto right = side(rule_, rule_.right, typed);
+      if (!right)
+        return fmt::format("for {} the right side is not well typed: {}", name(real),
+                           right.error().message);
+      for (std::size_t i = 0; i < left->outputs().size(); ++i) {
+        const DataType a = left->type(left->outputs()[i].value).data_type,
+                       b = right->type(right->outputs()[i].value).data_type;
+        if (a != b)
+          return fmt::format("for {} output {} has the types {} and {}", name(real), i, name(a),
+                             name(b));
+      }
+    }
+    return std::nullopt;
+  }
+
   Objection check() {
     auto given = typing_conditions(left_);
     if (!given) return given.error().message;
-    const std::vector<Formula> conditions = conditions_of(rule_, case_);
-    given->insert(given->end(), conditions.begin(), conditions.end());
+    const auto add = [&given](const std::vector<Formula>& more) {
+      given->insert(given->end(), more.begin(), more.end());
+    };
+    add(conditions_of(rule_, case_));
+    add(not_zero(shared_divisors_of(rule_, case_.bindings)));
+    add(not_zero(divisors_of(rule_, rule_.left, case_.bindings)));
     const Known known(std::move(*given));
+    for (const Formula& divisor : not_zero(divisors_of(rule_, rule_.right, case_.bindings)))
+      if (!known.implies(divisor))
+        return fmt::format("the right side divides where {} does not hold", divisor->text);
     if (Objection objection = check_right(known)) return objection;
     return check_values(known, true);
   }
@@ -261,9 +315,28 @@ class CaseProof {
       for (const Formula& obligation : side->obligations)
         if (!known.implies(obligation))
           return fmt::format("a divisor may not be positive: {}", obligation->text);
-    if (Objection objection = check_definedness(known, left, right)) return objection;
+    std::set<std::uint32_t> reads_more;
+    if (Objection objection = check_definedness(known, left, right, reads_more)) return objection;
     note_sizes(known, left);
-    if (same_text(left.value, right.value)) return std::nullopt;
+    note_inhabited(known, left.inhabited);
+    if (!same_text(left.value, right.value))
+      if (Objection objection = check_pieces(known, left, right, position)) return objection;
+    return check_reads_more(reads_more);
+  }
+
+  Objection check_reads_more(const std::set<std::uint32_t>& reads_more) const {
+    for (const std::uint32_t input : reads_more) {
+      if (rule_.inputs[input].defined) continue;
+      if (reads_more_ == nullptr)
+        return fmt::format("the right side reads elements of {} that the left side does not read",
+                           rule_.inputs[input].name);
+      reads_more_->insert(rule_.inputs[input].name);
+    }
+    return std::nullopt;
+  }
+
+  static Objection check_pieces(const Known& known, const ComposedOutput& left,
+                                const ComposedOutput& right, std::size_t position) {
     for (const Piece& a : left.value)
       for (const Piece& b : right.value) {
         std::vector<Formula> facts = known.facts();
@@ -281,28 +354,16 @@ class CaseProof {
 
   const Substitution& rule_;
   const Case& case_;
+  std::set<std::string>* reads_more_;
   Graph left_, right_;  // without composite operators
 };
-
-/// The definitions of all operations and the types of their outputs, as text.
-std::string definitions_of(const Graph& graph) {
-  std::string result;
-  const auto expanded = expand_composites(graph);
-  if (!expanded) return result;
-  for (const Node& node : expanded->nodes()) {
-    if (node.kind != NodeKind::operation) continue;
-    const std::vector<TensorType> types = expanded->input_types(node);
-    result += text(expanded->op(node).define({types, node.attributes, node.output_count})) + "\n";
-    for (const TensorType& type : expanded->output_types(node)) result += text(type) + "\n";
-  }
-  return result;
-}
 
 // ---- All cases --------------------------------------------------------------------------------
 
 class AxiomProof {
  public:
-  explicit AxiomProof(const Substitution& axiom) : axiom_(axiom) {}
+  AxiomProof(const Substitution& axiom, const IndexOptions& options)
+      : axiom_(axiom), options_(options) {}
 
   IndexProof run() {
     Objection objection = prove(axiom_);
@@ -326,6 +387,7 @@ class AxiomProof {
       for (const RuleExpression& argument : expression.arguments) open.push_back(&argument);
     }
     for (const RuleParameter& parameter : rule.parameters) names.push_back(parameter.name);
+    for (const RuleGroup& group : rule.groups) names.push_back(group.name);
     for (const std::string& name : names)
       if (name.starts_with("_") || name.starts_with("axis"))
         return fmt::format("names such as '{}' are used in proofs", name);
@@ -338,24 +400,33 @@ class AxiomProof {
       for (const auto& [name, value] : term.attributes)
         if (!reals_are_parameters(value, rule))
           return fmt::format("attribute {} computes with a real parameter", name);
+    for (const RuleCondition& condition : rule.conditions)
+      if (!condition_is_decided(condition, rule))
+        return "a condition computes with a real parameter";
     const std::size_t before = proof_.cases;
     Objection objection;
     const std::vector<GivenParameters> orders = orders_of_reals(rule);
+    const bool axes_are_alike = treats_axes_alike(rule);
+    if (axes_are_alike)
+      if (Objection about_scalars = prove_scalars(rule, orders)) return about_scalars;
     const auto visited = for_each_rank(rule, [&](const Ranks& ranks) -> Result<void> {
-      bool uniform = false;
+      // Small ranks are proved all the same, where that is quick.
+      const bool is_small =
+          orders.size() == 1 && std::all_of(ranks.begin(), ranks.end(),
+                                            [](const auto& rank) { return rank.second <= 1; });
+      if (axes_are_alike && !is_small) {
+        ++proof_.by_axes;
+        return {};
+      }
       for (const GivenParameters& given : orders) {
-        LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<Case>> cases,
+        LEMMA_ASSIGN_OR_RETURN(const std::optional<std::vector<Case>> cases,
                                cases_with_ranks(rule, ranks, given, {patterns, choices, 0}));
-        if (!cases) {
-          uniform = true;
-          LEMMA_ASSIGN_OR_RETURN(cases, some_cases(rule, ranks, given));
-        }
+        if (!cases) return bad_input(too_many(rule, ranks));
         for (const Case& one : *cases) {
           objection = prove_case(rule, one);
           if (objection) return bad_input("");
         }
       }
-      proof_.by_uniformity += uniform ? 1 : 0;
       return {};
     });
     if (objection) return objection;
@@ -364,63 +435,31 @@ class AxiomProof {
     return std::nullopt;
   }
 
-  /// A few of the cases where there are too many: two ways to broadcast, two permutations; and where
-  /// sizes have too many terms, lists that are 0 but for two axes.
-  static Result<std::vector<Case>> some_cases(const Substitution& rule, const Ranks& ranks,
-                                              const GivenParameters& given) {
-    std::vector<Case> result;
-    for (const bool variant : {false, true})
-      for (const bool sparse : {false, true}) {
-        GivenParameters some = given;
-        for (const RuleParameter& parameter : rule.parameters) {
-          using Range = RuleParameter::Range;
-          const bool chosen = parameter.range == Range::permutation ||
-                              (sparse && parameter.range == Range::dimensions);
-          if (!chosen) continue;
-          RuleBindings lengths;
-          for (const auto& [name, rank] : ranks) lengths.groups[name] = Shape(rank);
-          LEMMA_ASSIGN_OR_RETURN(const Dimension length,
-                                 evaluate_dimension(parameter.bounds[0], lengths));
-          const auto count = static_cast<std::size_t>(length.offset());
-          if (parameter.range == Range::permutation)
-            some[parameter.name] = some_permutation(count, variant);
-          else
-            some[parameter.name] = sparse_list(parameter.name, count, variant);
-        }
-        LEMMA_ASSIGN_OR_RETURN(auto cases,
-                               cases_with_ranks(rule, ranks, some, {patterns, choices, 2}));
-        if (!cases) continue;
-        std::move(cases->begin(), cases->end(), std::back_inserter(result));
-        if (some == given) return result;
-        break;
-      }
-    return result;
+  static std::string too_many(const Substitution& rule, const Ranks& ranks) {
+    std::string axes;
+    for (const RuleGroup& group : rule.groups)
+      axes += fmt::format("{}{} axes of {}", axes.empty() ? "" : ", ", ranks.at(group.name),
+                          group.name);
+    return fmt::format(
+        "there are too many ways to broadcast or permute {}: a smaller range of axes can be proved",
+        axes);
   }
 
-  static Integers some_permutation(std::size_t count, bool rotated) {
-    Integers order(count);
-    std::iota(order.begin(), order.end(), 0);
-    if (rotated && count > 0)
-      std::rotate(order.begin(), order.begin() + 1, order.end());
-    else
-      std::reverse(order.begin(), order.end());
-    return order;
-  }
-
-  /// Two elements for each axis, those before first, as pads have them.
-  static Shape sparse_list(const std::string& name, std::size_t count, bool at_the_end) {
-    Shape result(count);
-    const std::size_t axes = count / 2;
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t axis = axes == 0 ? 0 : i % axes;
-      if (at_the_end ? axis + 2 >= axes : axis < 2)
-        result[i] = Dimension::symbol(fmt::format("{}.{}", name, i));
+  Objection prove_scalars(const Substitution& rule, const std::vector<GivenParameters>& orders) {
+    Ranks scalars;
+    for (const RuleGroup& group : rule.groups) scalars[group.name] = 0;
+    for (const GivenParameters& given : orders) {
+      const auto cases = cases_with_ranks(rule, scalars, given, {patterns, choices, 0});
+      if (!cases) return cases.error().message;
+      if (!*cases) return "there are too many choices of parameters";
+      for (const Case& one : **cases)
+        if (Objection objection = prove_case(rule, one)) return objection;
     }
-    return result;
+    return std::nullopt;
   }
 
   Objection prove_case(const Substitution& rule, const Case& one) {
-    CaseProof proof(rule, one);
+    CaseProof proof(rule, one, options_.assume_defined ? &proof_.reads_more : nullptr);
     Objection objection = proof.run();
     ++proof_.cases;
     if (objection && !one.text.empty()) objection = fmt::format("{}: {}", one.text, *objection);
@@ -428,31 +467,17 @@ class AxiomProof {
   }
 
   /// How many ways to broadcast and choices of parameters are gone through for one choice of ranks.
-  static constexpr std::size_t patterns = 50, choices = 720;
+  static constexpr std::size_t patterns = 400, choices = 15'000;
 
   const Substitution& axiom_;
+  const IndexOptions& options_;
   IndexProof proof_;
 };
 
 }  // namespace
 
-IndexProof prove_by_index(const Substitution& axiom) { return AxiomProof(axiom).run(); }
-
-std::uint64_t definitions_digest(const Substitution& axiom) {
-  std::string all;
-  for (const std::size_t more : {1, 2}) {
-    Ranks ranks;
-    for (const RuleGroup& group : axiom.groups)
-      ranks[group.name] = std::min(group.minimum + more, group.maximum);
-    constexpr std::size_t digested = 4;
-    const auto cases =
-        cases_with_ranks(axiom, ranks, orders_of_reals(axiom)[0], {digested, 1000, digested});
-    if (!cases || !*cases) continue;
-    for (std::size_t i = 0; i < std::min(digested, (*cases)->size()); ++i)
-      for (const auto* roots : {&axiom.left, &axiom.right})
-        if (const auto graph = side(axiom, *roots, (**cases)[i])) all += definitions_of(*graph);
-  }
-  return text_digest(all);
+IndexProof prove_by_index(const Substitution& axiom, const IndexOptions& options) {
+  return AxiomProof(axiom, options).run();
 }
 
 }  // namespace lemma::verifier

@@ -3,6 +3,7 @@
 // docs/index_proofs.md says what is claimed, how it is proved and what is trusted.
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "ir/substitution.h"
@@ -13,16 +14,21 @@ struct IndexProof {
   bool proved = false;
   std::size_t cases =
       0;  // ranks, sizes of 1, permutations, orders of parameters: proved one by one
-  /// Choices of ranks with too many cases to go through; they follow because every axis of them is
-  /// treated as axes of smaller ranks are.
-  std::size_t by_uniformity = 0;
+  /// Choices of ranks that follow from the claim for scalars: verifier/index/axis_wise.h.
+  std::size_t by_axes = 0;
   std::string reason;  // not proved: the first case that fails, and both sides as far as they got
+  /// The obligation: inputs of which the right side reads elements that the left side does not read.
+  /// The claim from left to right is true where these are defined. With assume_defined only.
+  std::set<std::string> reads_more;
 };
 
-/// An equation is proved in both directions.
-IndexProof prove_by_index(const Substitution& axiom);
+struct IndexOptions {
+  /// All inputs are taken to be defined, and `reads_more` says of which that was needed.
+  bool assume_defined = false;
+};
 
-/// Digest of the definitions that a few of its cases use: changes where a definition does.
-std::uint64_t definitions_digest(const Substitution& axiom);
+/// The claim as it is written (docs/semantics.md, "Relations"): an equation is proved in both
+/// directions, a refinement from left to right.
+IndexProof prove_by_index(const Substitution& axiom, const IndexOptions& options = {});
 
 }  // namespace lemma::verifier

@@ -322,10 +322,20 @@ bool is_given(const std::vector<Formula>& facts, const Formula& goal) {
   });
 }
 
+/// The conjuncts that are left to show.
+Formula without_given(const std::vector<Formula>& facts, const Formula& goal) {
+  if (goal->kind != FormulaNode::Kind::conjunction) return goal;
+  std::vector<Formula> parts;
+  for (const Formula& part : goal->parts)
+    if (!is_given(facts, part)) parts.push_back(part);
+  return conjunction(std::move(parts));
+}
+
 }  // namespace
 
-bool entails(const std::vector<Formula>& facts, const Formula& goal) {
-  if (is_always(goal) || is_given(facts, goal)) return true;
+bool entails(const std::vector<Formula>& facts, const Formula& whole) {
+  if (is_always(whole) || is_given(facts, whole)) return true;
+  const Formula goal = without_given(facts, whole);
   std::vector<Formula> parts;
   for (const Formula& fact : facts) {
     if (fact->kind == FormulaNode::Kind::conjunction)

@@ -41,6 +41,16 @@ class Conditions {
     } else if (op_.name == "Expand") {
       broadcast(shape(0), dimensions("shape"));
       for (const Dimension& size : dimensions("shape")) add(less_equal(0, size));
+    } else if (op_.name == "Tile") {
+      for (const Dimension& count : dimensions("repeats")) add(less_equal(0, count));
+    } else if (op_.name == "DepthToSpace") {
+      const Dimension& block = node_.attributes.dimension("blocksize");
+      positive({block});
+      add(equal(output()[1] * block * block, shape(0)[1]));
+    } else if (op_.name == "SpaceToDepth") {
+      const Dimension& block = node_.attributes.dimension("blocksize");
+      positive({block});
+      for (const std::size_t axis : {2U, 3U}) add(equal(output()[axis] * block, shape(0)[axis]));
     } else if (op_.name == "Squeeze") {
       for (const std::int64_t axis : node_.attributes.integers("axes"))
         add(equal(shape(0)[static_cast<std::size_t>(axis)], 1));
@@ -53,15 +63,16 @@ class Conditions {
  private:
   /// Nothing beyond the sizes of the outputs.
   bool always_typed() const {
-    constexpr std::array<std::string_view, 19> names = {
-        "Transpose",     "Slice",           "Unsqueeze", "Flatten",        "Cast",
-        "Pad",           "ConstantOfShape", "Dropout",   "Identity",       "ReduceSum",
-        "ReduceMean",    "ReduceMax",       "ReduceMin", "EyeLike",        "GlobalAveragePool",
-        "GlobalMaxPool", "ReduceL1",        "ReduceL2",  "ReduceSumSquare"};
+    constexpr std::array<std::string_view, 20> names = {
+        "Transpose",     "Slice",           "Unsqueeze", "Flatten",         "Cast",
+        "Pad",           "ConstantOfShape", "Dropout",   "Identity",        "ReduceSum",
+        "ReduceMean",    "ReduceMax",       "ReduceMin", "EyeLike",         "GlobalAveragePool",
+        "GlobalMaxPool", "ReduceL1",        "ReduceL2",  "ReduceSumSquare", "Trilu"};
     if (op_.name == "Pad" && node_.attributes.string("mode") != "constant") return false;
     return std::find(names.begin(), names.end(), op_.name) != names.end();
   }
 
+  const Shape& output() const { return *graph_.type(node_.output()).shape; }
   const Shape& shape(std::size_t input) const { return *graph_.type(node_.inputs[input]).shape; }
   bool has(std::size_t input) const {
     return input < node_.inputs.size() && !node_.inputs[input].is_none();

@@ -134,13 +134,9 @@ std::set<std::uint32_t> operators_of(const Substitution& rule, const std::vector
   return result;
 }
 
-/// Of a rule with `=` nothing follows from axioms that hold from left to right only. A rule with `=>`
-/// may need them; the replay sees whether a chain that was found reads one the wrong way.
-std::vector<const DirectedAxiom*> axioms_for(const std::vector<DirectedAxiom>& axioms,
-                                             const Substitution& rule) {
+std::vector<const DirectedAxiom*> pointers_to(const std::vector<DirectedAxiom>& axioms) {
   std::vector<const DirectedAxiom*> result;
-  for (const DirectedAxiom& axiom : axioms)
-    if (!rule.bidirectional || !axiom.from_left_only) result.push_back(&axiom);
+  for (const DirectedAxiom& axiom : axioms) result.push_back(&axiom);
   return result;
 }
 
@@ -169,7 +165,7 @@ class Certifier {
             const checker::AxiomTable& table, const RoundingTable& rounding)
       : rule_(rule),
         terms_(rule),
-        all_axioms_(axioms_for(axioms, rule)),
+        all_axioms_(pointers_to(axioms)),
         own_axioms_(axioms_without_others(all_axioms_, rule)),
         table_(table),
         rounding_(rounding) {}
@@ -182,6 +178,10 @@ class Certifier {
       if (auto proved = prove_case(cases[i], i); !proved)
         return cases[i].text.empty() ? tl::unexpected(std::move(proved.error()))
                                      : with_context(cases[i].text, std::move(proved.error()));
+    // No step may rest on the element type.
+    if (auto typed = checker::replay_case(terms_, cases[0], chains_[chosen_[0]].steps, true);
+        !typed)
+      return with_context("the certificate", std::move(typed.error()));
     CertifiedRule result;
     result.cases = cases.size();
     for (const std::size_t chain : chosen_) {
@@ -253,18 +253,21 @@ class Certifier {
     Saturation saturation;
   };
 
-  Result<Search> search(const RuleCase& one, const std::vector<const DirectedAxiom*>& axioms) {
+  Result<Search> search(const RuleCase& one, const std::vector<const DirectedAxiom*>& axioms,
+                        Premises premises) {
     Search result;
     Graph& graph = result.closure.graph();
     std::vector<ValueId> inputs;
-    for (std::size_t i = 0; i < one.inputs.size(); ++i)
+    for (std::size_t i = 0; i < one.inputs.size(); ++i) {
       inputs.push_back(*graph.add_input(rule_.inputs[i].name, one.inputs[i]));
+      if (rule_.inputs[i].defined) premises.defined.push_back(inputs.back());
+    }
     LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> left,
                            instantiate(rule_, rule_.left, inputs, one.bindings, graph));
     LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> right,
                            instantiate(rule_, rule_.right, inputs, one.bindings, graph));
     for (std::size_t i = 0; i < left.size(); ++i) result.goals.push_back({left[i], right[i]});
-    result.saturation = saturate(result.closure, result.goals, axioms, {});
+    result.saturation = saturate(result.closure, result.goals, axioms, premises, {});
     return result;
   }
 
@@ -273,22 +276,41 @@ class Certifier {
   Result<void> add_chain(const RuleCase& one) {
     std::string reason;
     for (const auto* axioms : {&own_axioms_, &all_axioms_}) {
-      LEMMA_ASSIGN_OR_RETURN(Search found, search(one, *axioms));
-      reason = "the sides did not meet: " + found.saturation.stopped;
-      if (!found.saturation.reached) continue;
-      const std::size_t before = chains_.size();
-      auto added = add_chain(one, found);
+      auto added = add_chain(one, *axioms);
       if (added) return {};
-      chains_.resize(before);
       reason = added.error().message;
     }
     return bad_input(reason);
   }
 
-  Result<void> add_chain(const RuleCase& one, Search& found) {
+  /// What a refinement unites may be equal to neither, so that the explanation of what was found can
+  /// need one from right to left. Then those refinements are kept to where they are equations.
+  Result<void> add_chain(const RuleCase& one, const std::vector<const DirectedAxiom*>& axioms) {
+    Premises premises;
+    premises.equations_only = rule_.bidirectional;
+    for (int attempt = 0;; ++attempt) {
+      LEMMA_ASSIGN_OR_RETURN(Search found, search(one, axioms, premises));
+      if (!found.saturation.reached)
+        return bad_input("the sides did not meet: " + found.saturation.stopped);
+      LEMMA_ASSIGN_OR_RETURN(const Explanation explanation,
+                             explain(found.closure, found.goals, found.saturation.steps));
+      if (explanation.chain) return add_chain(one, found, *explanation.chain);
+      if (premises.equations_only) return internal_error("an equality has no explanation");
+      premises.only_as_equations.insert(explanation.misused.begin(), explanation.misused.end());
+      premises.equations_only = attempt >= retries;
+    }
+  }
+
+  Result<void> add_chain(const RuleCase& one, Search& found, const std::vector<Rewrite>& rewrites) {
+    const Substitution before = terms_;
+    auto added = write_chain(one, found, rewrites);
+    if (!added) terms_ = before;  // certificates list what their terms use
+    return added;
+  }
+
+  Result<void> write_chain(const RuleCase& one, Search& found,
+                           const std::vector<Rewrite>& rewrites) {
     const std::vector<Step>& steps = found.saturation.steps;
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<Rewrite> rewrites,
-                           explain(found.closure, found.goals, steps));
     WrittenChain chain;
     LEMMA_ASSIGN_OR_RETURN(
         chain.lines,
@@ -298,10 +320,10 @@ class Certifier {
       if (!step) return with_context("the chain found is unreadable", std::move(step.error()));
       chain.steps.push_back(std::move(*step));
     }
-    chains_.push_back(std::move(chain));
     checker::Replay replay(terms_, one, DataType::f32);
-    if (auto replayed = replay.run(chains_.back().steps); !replayed)
+    if (auto replayed = replay.run(chain.steps); !replayed)
       return with_context("the chain found does not replay", std::move(replayed.error()));
+    chains_.push_back(std::move(chain));
     return {};
   }
 
@@ -346,6 +368,9 @@ class Certifier {
     }
     return result + chains + cases + "end\n";
   }
+
+  /// How often misused refinements are taken away before all are.
+  static constexpr int retries = 3;
 
   const Substitution& rule_;
   Substitution terms_;

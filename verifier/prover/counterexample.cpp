@@ -1,6 +1,8 @@
 #include "verifier/prover/counterexample.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -127,6 +129,7 @@ class Replay {
     interpreter::RunOptions options;
     options.domain = domain;
     options.plain = true;
+    options.infinities_are_undefined = true;
     options.threads = 1;
     LEMMA_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
                            interpreter::run(graph_, inputs, options));
@@ -194,11 +197,32 @@ std::string counterexample_text(const Substitution& rule, const std::string& val
   return result + fmt::format("difference {}\nend\n", difference);
 }
 
+namespace {
+
+/// The right side, with the element of the left side where that is undefined: nothing is claimed there.
+Tensor where_defined(const Tensor& left, const Tensor& right) {
+  const bool fits = is_real(left.data_type()) && left.type() == right.type() &&
+                    left.domain() == right.domain() && left.domain() != Domain::native;
+  if (!fits) return right;
+  const std::vector<double> values = left.reals();
+  if (std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); }))
+    return right;
+  Tensor result = Tensor::uninitialized(right.data_type(), right.sizes(), right.domain());
+  const std::span<std::byte> bytes = result.writable_bytes();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    std::memcpy(bytes.data() + 8 * i,
+                (std::isfinite(values[i]) ? right : left).bytes().data() + 8 * i, 8);
+  return result;
+}
+
+}  // namespace
+
 std::string first_difference(const std::vector<Tensor>& outputs, Domain domain) {
   const interpreter::Tolerance tolerance =
       domain == Domain::f64 ? interpreter::Tolerance{1e-9, 1e-9} : interpreter::Tolerance{};
   for (std::size_t i = 0; i + 1 < outputs.size(); i += 2) {
-    const auto comparison = interpreter::compare(outputs[i + 1], outputs[i], tolerance);
+    const Tensor right = where_defined(outputs[i], outputs[i + 1]);
+    const auto comparison = interpreter::compare(right, outputs[i], tolerance);
     if (!comparison.equal)
       return fmt::format("output {}: {}{} (right and left side, in {})", i / 2,
                          comparison.type_difference, comparison.description,

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <optional>
-
-#include <fmt/format.h>
+#include <utility>
 
 namespace lemma::verifier {
 namespace {
@@ -13,6 +11,13 @@ namespace {
 constexpr std::size_t length_limit = 2000;
 
 using Chain = std::vector<Rewrite>;
+
+/// An equality, read from its first value to its second or the other way round.
+struct Edge {
+  std::size_t equality = 0;
+  bool reversed = false;
+  friend auto operator<=>(const Edge&, const Edge&) = default;
+};
 
 /// Explanations of equalities rest on earlier ones only, so that the recursion ends.
 class Explainer {
@@ -26,33 +31,18 @@ class Explainer {
     }
   }
 
-  /// From one value to another by the first `known` equalities, over as few of them as possible.
-  Result<Chain> path(ValueId from, ValueId to, std::size_t known) {
-    std::map<std::uint32_t, std::size_t> reached_by;  // the last equality on the way to a value
-    std::deque<std::uint32_t> open = {from.v};
-    while (!open.empty() && open.front() != to.v) {
-      const std::uint32_t value = open.front();
-      open.pop_front();
-      for (const std::size_t edge : edges_[value]) {
-        if (edge >= known) break;
-        const std::uint32_t next = other_end(edge, value);
-        if (next != from.v && reached_by.emplace(next, edge).second) open.push_back(next);
-      }
+  bool too_long() const { return too_long_; }
+  const std::set<const Substitution*>& misused() const { return misused_; }
+
+  /// From one value to another by the first `known` equalities, over as few of them as possible;
+  /// nothing if that takes one in a direction in which it has no explanation.
+  std::optional<Chain> path(ValueId from, ValueId to, std::size_t known) {
+    while (!too_long_) {
+      const auto way = shortest_way(from, to, known);
+      if (!way) return std::nullopt;
+      if (auto chain = along(*way)) return chain;
     }
-    if (open.empty()) return internal_error("an equality has no explanation");
-    std::vector<std::pair<std::size_t, bool>> way;  // equalities, and whether from a to b
-    for (std::uint32_t value = to.v; value != from.v;) {
-      const std::size_t edge = reached_by.at(value);
-      way.emplace_back(edge, terms_.equalities()[edge].b.v == value);
-      value = other_end(edge, value);
-    }
-    Chain result;
-    for (std::size_t i = way.size(); i-- > 0;) {
-      LEMMA_ASSIGN_OR_RETURN(Chain part, equality(way[i].first));
-      if (!way[i].second) reverse(part);
-      LEMMA_RETURN_IF_ERROR(append(result, std::move(part), {}));
-    }
-    return result;
+    return std::nullopt;
   }
 
  private:
@@ -61,60 +51,136 @@ class Explainer {
     return equality.a.v == value ? equality.b.v : equality.a.v;
   }
 
-  static void reverse(Chain& chain) {
-    std::reverse(chain.begin(), chain.end());
-    for (Rewrite& rewrite : chain) rewrite.backward = !rewrite.backward;
+  Edge edge_from(std::size_t equality, std::uint32_t value) const {
+    return {equality, terms_.equalities()[equality].a.v != value};
   }
 
-  static Result<void> append(Chain& chain, Chain part, std::optional<std::uint32_t> operand) {
+  /// Without those that were found to have no explanation in their direction.
+  std::optional<std::vector<Edge>> shortest_way(ValueId from, ValueId to, std::size_t known) const {
+    std::map<std::uint32_t, std::size_t> reached_by;  // the last equality on the way to a value
+    std::deque<std::uint32_t> open = {from.v};
+    while (!open.empty() && open.front() != to.v) {
+      const std::uint32_t value = open.front();
+      open.pop_front();
+      for (const std::size_t edge : edges_[value]) {
+        if (edge >= known) break;
+        const std::uint32_t next = other_end(edge, value);
+        if (next == from.v || reached_by.contains(next)) continue;
+        if (!impossible_.empty() && impossible_.contains(edge_from(edge, value))) continue;
+        reached_by.emplace(next, edge);
+        open.push_back(next);
+      }
+    }
+    if (open.empty()) return std::nullopt;
+    std::vector<Edge> way;
+    for (std::uint32_t value = to.v; value != from.v;) {
+      const std::size_t edge = reached_by.at(value);
+      value = other_end(edge, value);
+      way.push_back(edge_from(edge, value));
+    }
+    std::reverse(way.begin(), way.end());
+    return way;
+  }
+
+  std::optional<Chain> along(const std::vector<Edge>& way) {
+    Chain result;
+    for (const Edge& edge : way) {
+      const Chain* part = explanation(edge);
+      if (part == nullptr || !append(result, *part, {})) return std::nullopt;
+    }
+    return result;
+  }
+
+  bool append(Chain& chain, Chain part, std::optional<std::uint32_t> operand) {
     for (Rewrite& rewrite : part) {
       if (operand) rewrite.position.insert(rewrite.position.begin(), *operand);
       chain.push_back(std::move(rewrite));
     }
-    if (chain.size() > length_limit) return internal_error("the chain of steps is too long");
-    return {};
+    too_long_ = too_long_ || chain.size() > length_limit;
+    return !too_long_;
   }
 
-  /// From the first value of an equality to the second.
-  Result<Chain> equality(std::size_t index) {
-    if (const auto known = explained_.find(index); known != explained_.end()) return known->second;
-    const Equality& reason = terms_.equalities()[index];
+  /// Null if there is none in this direction.
+  const Chain* explanation(const Edge& edge) {
+    if (const auto known = explained_.find(edge); known != explained_.end()) return &known->second;
+    if (impossible_.contains(edge)) return nullptr;
+    const Equality& reason = terms_.equalities()[edge.equality];
+    auto chain = reason.step == Equality::no_step ? by_congruence(edge) : by_step(edge);
+    if (chain) return &explained_.emplace(edge, std::move(*chain)).first->second;
+    if (!too_long_) impossible_.insert(edge);
+    return nullptr;
+  }
+
+  std::optional<Chain> by_congruence(const Edge& edge) {
+    const Equality& reason = terms_.equalities()[edge.equality];
+    const Graph& graph = terms_.graph();
+    const Node& from = graph.node(graph.producer(edge.reversed ? reason.b : reason.a));
+    const Node& to = graph.node(graph.producer(edge.reversed ? reason.a : reason.b));
     Chain chain;
-    if (reason.step == Equality::no_step) {
-      const Graph& graph = terms_.graph();
-      const Node &a = graph.node(graph.producer(reason.a)),
-                 &b = graph.node(graph.producer(reason.b));
-      for (std::uint32_t i = 0; i < a.inputs.size(); ++i) {
-        if (a.inputs[i].is_none()) continue;
-        LEMMA_ASSIGN_OR_RETURN(Chain part, path(a.inputs[i], b.inputs[i], index));
-        LEMMA_RETURN_IF_ERROR(append(chain, std::move(part), i));
-      }
-    } else {
-      const Step& step = steps_[reason.step];
-      LEMMA_ASSIGN_OR_RETURN(chain, to_pattern(step, step.directed->rule.left[reason.output]));
-      chain.push_back({{}, reason.step, reason.output, step.directed->backward});
+    for (std::uint32_t i = 0; i < from.inputs.size(); ++i) {
+      if (from.inputs[i].is_none()) continue;
+      auto part = path(from.inputs[i], to.inputs[i], edge.equality);
+      if (!part || !append(chain, std::move(*part), i)) return std::nullopt;
     }
-    explained_.emplace(index, chain);
     return chain;
   }
 
+  std::optional<Chain> by_step(const Edge& edge) {
+    const Equality& reason = terms_.equalities()[edge.equality];
+    const Step& step = steps_[reason.step];
+    const bool backward = step.directed->backward != edge.reversed;
+    if (!step.allows(backward)) {
+      misused_.insert(step.axiom);
+      return std::nullopt;
+    }
+    const TermId root = step.directed->rule.left[reason.output];
+    auto chain = edge.reversed ? from_pattern(step, root) : to_pattern(step, root);
+    if (!chain) return std::nullopt;
+    Rewrite rewrite{{}, reason.step, reason.output, backward};
+    chain->insert(edge.reversed ? chain->begin() : chain->end(), std::move(rewrite));
+    return chain;
+  }
+
+  /// Where the search found an operand of the pattern, and what the step's claim has in its place.
+  std::pair<ValueId, ValueId> found_and_meant(const Step& step, const Node& node,
+                                              const RuleTerm& term, std::uint32_t i) const {
+    const RuleTerm& operand = step.directed->rule.terms[term.operands[i].v];
+    if (operand.is_input) return {node.inputs[i], step.inputs[operand.input]};
+    const Node& meant = terms_.graph().node(step.nodes[term.operands[i].v]);
+    return {node.inputs[i], meant.output(operand.output)};
+  }
+
   /// From the node that was found for a term of the pattern to the term over the step's inputs.
-  Result<Chain> to_pattern(const Step& step, TermId id) {
-    const Graph& graph = terms_.graph();
+  std::optional<Chain> to_pattern(const Step& step, TermId id) {
     const RuleTerm& term = step.directed->rule.terms[id.v];
-    const Node& node = graph.node(step.nodes[id.v]);
+    const Node& node = terms_.graph().node(step.nodes[id.v]);
     Chain chain;
     for (std::uint32_t i = 0; i < term.operands.size(); ++i) {
       if (term.operands[i].is_none()) continue;
-      const RuleTerm& operand = step.directed->rule.terms[term.operands[i].v];
-      const ValueId target =
-          operand.is_input ? step.inputs[operand.input]
-                           : graph.node(step.nodes[term.operands[i].v]).output(operand.output);
-      LEMMA_ASSIGN_OR_RETURN(Chain part, path(node.inputs[i], target, step.known));
-      LEMMA_RETURN_IF_ERROR(append(chain, std::move(part), i));
-      if (operand.is_input) continue;
-      LEMMA_ASSIGN_OR_RETURN(Chain below, to_pattern(step, term.operands[i]));
-      LEMMA_RETURN_IF_ERROR(append(chain, std::move(below), i));
+      const auto [found, meant] = found_and_meant(step, node, term, i);
+      auto part = path(found, meant, step.known);
+      if (!part || !append(chain, std::move(*part), i)) return std::nullopt;
+      if (step.directed->rule.terms[term.operands[i].v].is_input) continue;
+      auto below = to_pattern(step, term.operands[i]);
+      if (!below || !append(chain, std::move(*below), i)) return std::nullopt;
+    }
+    return chain;
+  }
+
+  /// The way back.
+  std::optional<Chain> from_pattern(const Step& step, TermId id) {
+    const RuleTerm& term = step.directed->rule.terms[id.v];
+    const Node& node = terms_.graph().node(step.nodes[id.v]);
+    Chain chain;
+    for (auto i = static_cast<std::uint32_t>(term.operands.size()); i-- > 0;) {
+      if (term.operands[i].is_none()) continue;
+      const auto [found, meant] = found_and_meant(step, node, term, i);
+      if (!step.directed->rule.terms[term.operands[i].v].is_input) {
+        auto below = from_pattern(step, term.operands[i]);
+        if (!below || !append(chain, std::move(*below), i)) return std::nullopt;
+      }
+      auto part = path(meant, found, step.known);
+      if (!part || !append(chain, std::move(*part), i)) return std::nullopt;
     }
     return chain;
   }
@@ -122,21 +188,26 @@ class Explainer {
   const Closure& terms_;
   const std::vector<Step>& steps_;
   std::vector<std::vector<std::size_t>> edges_;  // by value, ascending
-  std::map<std::size_t, Chain> explained_;
+  std::map<Edge, Chain> explained_;
+  std::set<Edge> impossible_;
+  std::set<const Substitution*> misused_;
+  bool too_long_ = false;
 };
 
 }  // namespace
 
-Result<std::vector<Rewrite>> explain(const Closure& terms, const std::vector<Goal>& goals,
-                                     const std::vector<Step>& steps) {
+Result<Explanation> explain(const Closure& terms, const std::vector<Goal>& goals,
+                            const std::vector<Step>& steps) {
   Explainer explainer(terms, steps);
-  Chain result;
+  Explanation result;
+  result.chain.emplace();
   for (std::uint32_t i = 0; i < goals.size(); ++i) {
-    LEMMA_ASSIGN_OR_RETURN(
-        Chain part, explainer.path(goals[i].left, goals[i].right, terms.equalities().size()));
-    for (Rewrite& rewrite : part) {
+    auto part = explainer.path(goals[i].left, goals[i].right, terms.equalities().size());
+    if (explainer.too_long()) return internal_error("the chain of steps is too long");
+    if (!part) return Explanation{std::nullopt, explainer.misused()};
+    for (Rewrite& rewrite : *part) {
       rewrite.position.insert(rewrite.position.begin(), i);
-      result.push_back(std::move(rewrite));
+      result.chain->push_back(std::move(rewrite));
     }
   }
   return result;

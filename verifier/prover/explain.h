@@ -1,8 +1,11 @@
 #pragma once
 // From "these values are equal" to a chain of rewriting steps: an explanation of an equality in a
-// closure, each step at one position of a term.
+// closure, each step at one position of a term. Equations are used in both directions, refinements that
+// were not seen to be equations from left to right only.
 
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "ir/result.h"
@@ -17,9 +20,16 @@ struct Rewrite {
   bool backward = false;                // from the right side of the axiom, as written, to its left
 };
 
-/// Steps that turn the left values of the goals, in order, into the right ones. An error if the
-/// chain would be too long.
-Result<std::vector<Rewrite>> explain(const Closure& terms, const std::vector<Goal>& goals,
-                                     const std::vector<Step>& steps);
+struct Explanation {
+  /// Steps that turn the left values of the goals, in order, into the right ones; nothing if every
+  /// way found uses a refinement from right to left.
+  std::optional<std::vector<Rewrite>> chain;
+  /// Axioms that would have been used so.
+  std::set<const Substitution*> misused;
+};
+
+/// An error if the chain would be too long.
+Result<Explanation> explain(const Closure& terms, const std::vector<Goal>& goals,
+                            const std::vector<Step>& steps);
 
 }  // namespace lemma::verifier

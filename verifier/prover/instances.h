@@ -11,6 +11,5 @@ using lemma::cases_of;
 using lemma::cases_with_ranks;
 using lemma::for_each_rank;
 using lemma::GivenParameters;
-using lemma::real_samples;
 
 }  // namespace lemma::verifier

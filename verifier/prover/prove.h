@@ -22,7 +22,7 @@ std::string objection_to(const Substitution& axiom);
 class AxiomSet {
  public:
   /// `rounding` says what certificates state as the class of a rule; axioms that are not in it count
-  /// as unsafe.
+  /// as rounding.
   explicit AxiomSet(std::vector<Substitution> axioms, RoundingTable rounding = {});
   /// The same, when objection_to() has been asked for each.
   AxiomSet(std::vector<Substitution> axioms, const std::vector<std::string>& objections,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -63,18 +65,23 @@ class InstanceChooser {
   }
 
  private:
-  std::int64_t size() { return choose_.once_in(6) ? 1 : choose_.in(1, 5); }
+  /// Now and then nothing, and now and then more than a byte can count.
+  std::int64_t size() {
+    if (choose_.once_in(12)) return 0;
+    if (choose_.once_in(60)) return choose_.in(257, 300);
+    return choose_.once_in(6) ? 1 : choose_.in(1, 5);
+  }
 
   /// Half of the time groups are aligned at their ends, so that they can be broadcast.
   void choose_groups() {
     const bool aligned = choose_.once_in(2);
     std::vector<std::int64_t> common(16);
-    for (std::int64_t& value : common) value = choose_.in(1, 4);
+    for (std::int64_t& value : common) value = choose_.once_in(16) ? 0 : choose_.in(1, 4);
     const std::size_t same_rank = choose_.below(4);
     const bool one_rank = choose_.once_in(2);
     for (const RuleGroup& group : rule_.groups) {
-      const std::size_t most =
-          std::min(group.maximum, group.minimum + (rule_.groups.size() > 2 ? 2 : 4));
+      const std::size_t usual = group.minimum + (rule_.groups.size() > 2 ? 2 : 4);
+      const std::size_t most = choose_.once_in(10) ? group.maximum : std::min(group.maximum, usual);
       std::size_t rank = group.minimum + choose_.below(most - group.minimum + 1);
       if (one_rank) rank = std::clamp(same_rank, group.minimum, most);
       Shape shape(rank);
@@ -180,11 +187,18 @@ class InstanceChooser {
         if (!first || !end || *first >= *end) return std::nullopt;
         return static_cast<std::int64_t>(*first + choose_.below(*end - *first));
       }
-      case Range::real: return static_cast<double>(choose_.in(-2, 3));
+      case Range::real: return real();
       case Range::type: return DataType::f32;
       case Range::strings: return parameter.strings[choose_.below(parameter.strings.size())];
     }
     return std::nullopt;
+  }
+
+  /// Integers most often: with others nothing can be computed exactly.
+  double real() {
+    if (choose_.once_in(8)) return 0.375 * static_cast<double>(choose_.in(-20, 20));
+    if (choose_.once_in(8)) return 1000.0 * static_cast<double>(choose_.in(-3, 3));
+    return static_cast<double>(choose_.in(-2, 3));
   }
 
   /// Small numbers (strides, pads, ...), or a shape with as many elements as an input (of Reshape).
@@ -303,7 +317,11 @@ class Evaluation {
   /// False if the contents could not be computed in any domain; `failure` says why.
   bool evaluate(std::optional<Refuted>& counterexample, std::string& failure) {
     add_outputs();
+    if (computes_reals_only()) evaluate_undefined(counterexample);
+    if (counterexample) return true;
     for (const Domain domain : {Domain::exact_integer, Domain::prime_field, Domain::f64}) {
+      // The greatest of nothing is undefined, which only f64 can say.
+      if (has_empty_input() && domain != Domain::f64) continue;
       const std::vector<Tensor> inputs = contents(domain);
       const auto outputs = outputs_in(domain, inputs);
       if (!outputs) {
@@ -356,6 +374,7 @@ class Evaluation {
     options.domain = domain;
     options.plain = true;
     options.threads = 1;
+    options.infinities_are_undefined = domain == Domain::f64;
     return interpreter::run(sides_.graph, named, options);
   }
 
@@ -388,6 +407,9 @@ class Evaluation {
       // Half of the instances have negative reals too: undefined logarithms and roots must be so on
       // both sides.
       interpreter::RandomRange range{seed_ % 2 == 0 ? 0.25 : -2, 2, -4, 4};
+      if (is_integer(type.data_type) && interpreter::random_word(seed_, 3000, i) % 4 == 0)
+        range.integer_low = std::numeric_limits<std::int64_t>::min() / 4,
+        range.integer_high = std::numeric_limits<std::int64_t>::max() / 4;
       if (type.data_type == DataType::boolean) range.integer_low = 0, range.integer_high = 1;
       const bool real = is_real(type.data_type);
       result.push_back(interpreter::random_tensor(type.data_type, *constant_sizes(*type.shape),
@@ -395,6 +417,43 @@ class Evaluation {
                                                   real ? domain : Domain::native));
     }
     return result;
+  }
+
+  bool has_empty_input() const {
+    return std::any_of(instance_.inputs.begin(), instance_.inputs.end(),
+                       [](const TensorType& type) { return element_count(*type.shape).is(0); });
+  }
+
+  /// NaN stands for undefined elements; comparisons of reals do not pass it on.
+  bool computes_reals_only() const {
+    const Graph& graph = sides_.graph;
+    return std::all_of(graph.nodes().begin(), graph.nodes().end(), [&graph](const Node& node) {
+      if (node.kind != NodeKind::operation) return true;
+      const bool takes_reals =
+          std::any_of(node.inputs.begin(), node.inputs.end(), [&graph](ValueId input) {
+            return !input.is_none() && is_real(graph.type(input).data_type);
+          });
+      return !takes_reals || (is_real(graph.type(node.output()).data_type) &&
+                              graph.op(node).name != "Pow");  // pow(NaN, 0) is 1
+    });
+  }
+
+  /// Contents with undefined elements and zeros: where the left side is defined, the right side is.
+  void evaluate_undefined(std::optional<Refuted>& counterexample) const {
+    std::vector<Tensor> inputs = contents(Domain::f64);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!is_real(inputs[i].data_type())) continue;
+      std::vector<double> values = inputs[i].reals();
+      for (std::size_t j = 0; j < values.size(); ++j) {
+        const std::uint64_t word = interpreter::random_word(seed_, 2000 + i, j);
+        values[j] = 0.5 * (static_cast<double>(word % 9) - 4);
+        if (word / 16 % 4 == 0 && !rule_.inputs[i].defined)
+          values[j] = std::numeric_limits<double>::quiet_NaN();
+      }
+      std::memcpy(inputs[i].writable_bytes().data(), values.data(), 8 * values.size());
+    }
+    if (const auto outputs = outputs_in(Domain::f64, inputs))
+      compare(inputs, *outputs, Domain::f64, counterexample);
   }
 
   void compare(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs, Domain domain,

@@ -30,7 +30,7 @@ std::pair<std::size_t, bool> operators_of(const Substitution& rule,
   for (const TermId id : detail::reachable_terms(rule, side)) {
     if (rule.terms[id.v].is_input) continue;
     ++count;
-    is_partial = is_partial || may_be_undefined(rule.terms[id.v].op);
+    is_partial = is_partial || may_be_undefined_by_elements(rule.terms[id.v].op);
   }
   return {count, is_partial};
 }
@@ -53,8 +53,16 @@ bool is_pattern(const Substitution& rule) {
 class Search {
  public:
   Search(Closure& terms, const std::vector<Goal>& goals,
-         const std::vector<const DirectedAxiom*>& axioms, const SaturationLimits& limits)
-      : terms_(terms), goals_(goals), axioms_(axioms), limits_(limits) {}
+         const std::vector<const DirectedAxiom*>& axioms, const Premises& premises,
+         const SaturationLimits& limits)
+      : terms_(terms),
+        goals_(goals),
+        axioms_(axioms),
+        premises_(premises),
+        limits_(limits),
+        always_defined_(terms.graph()) {
+    for (const ValueId input : premises.defined) always_defined_.declare(input);
+  }
 
   Saturation run() {
     terms_.rebuild();
@@ -102,7 +110,30 @@ class Search {
     return changed;
   }
 
+  /// Whether every output of the refinement's left side is always defined at these terms.
+  bool is_equation(const Substitution& refinement, const Match& match) {
+    for (const TermId id : detail::reachable_terms(refinement, refinement.left)) {
+      const RuleTerm& term = refinement.terms[id.v];
+      if (term.is_input && !always_defined_.holds(match.inputs[term.input])) return false;
+    }
+    const auto left =
+        instantiate(refinement, refinement.left, match.inputs, match.bindings, terms_.graph());
+    return left && std::all_of(left->begin(), left->end(),
+                               [this](ValueId value) { return always_defined_.holds(value); });
+  }
+
+  bool inputs_are_defined(const Substitution& axiom, const Match& match) {
+    for (std::size_t i = 0; i < axiom.inputs.size(); ++i)
+      if (axiom.inputs[i].defined && !always_defined_.holds(match.inputs[i])) return false;
+    return true;
+  }
+
   bool apply(const DirectedAxiom& axiom, Match match, std::size_t known) {
+    if (!inputs_are_defined(axiom.rule, match)) return false;
+    const bool equation = axiom.rule.bidirectional || is_equation(axiom.rule, match);
+    if (!equation &&
+        (premises_.equations_only || premises_.only_as_equations.contains(axiom.origin)))
+      return false;
     const auto right =
         instantiate(axiom.rule, axiom.rule.right, match.inputs, match.bindings, terms_.graph());
     if (!right) return false;
@@ -115,14 +146,16 @@ class Search {
         changed = terms_.merge({match.left[i], (*right)[i], step, i}) || changed;
     if (changed)
       result_.steps.push_back({axiom.origin, std::move(match.inputs), std::move(match.bindings),
-                               &axiom, std::move(match.nodes), known});
+                               &axiom, std::move(match.nodes), known, equation});
     return changed;
   }
 
   Closure& terms_;
   const std::vector<Goal>& goals_;
   const std::vector<const DirectedAxiom*>& axioms_;
+  const Premises& premises_;
   const SaturationLimits& limits_;
+  AlwaysDefined always_defined_;
   Saturation result_;
 };
 
@@ -132,9 +165,8 @@ std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms) {
   std::vector<DirectedAxiom> result;
   for (const Substitution& axiom : axioms) {
     const bool reordering = reorders(axiom);
-    if (is_pattern(axiom))
-      result.push_back({axiom, &axiom, false, reordering, holds_from_left_only(axiom)});
-    if (!axiom.bidirectional) continue;
+    if (is_pattern(axiom)) result.push_back({axiom, &axiom, false, reordering});
+    if (!axiom.bidirectional || axiom.search_forward) continue;
     Substitution backward = reversed(axiom);
     if (is_pattern(backward) && !only_complicates(backward))
       result.push_back({std::move(backward), &axiom, true, reordering});
@@ -143,9 +175,9 @@ std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms) {
 }
 
 Saturation saturate(Closure& terms, const std::vector<Goal>& goals,
-                    const std::vector<const DirectedAxiom*>& axioms,
+                    const std::vector<const DirectedAxiom*>& axioms, const Premises& premises,
                     const SaturationLimits& limits) {
-  return Search(terms, goals, axioms, limits).run();
+  return Search(terms, goals, axioms, premises, limits).run();
 }
 
 }  // namespace lemma::verifier

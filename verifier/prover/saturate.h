@@ -1,7 +1,8 @@
 #pragma once
 // Equality saturation with axioms: the untrusted search for a proof. What it finds is a list of
-// axiom instances, which prover/replay.h checks on its own.
+// axiom instances, which the checker replays on its own.
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,10 @@ struct Step {
   const DirectedAxiom* directed = nullptr;
   std::vector<NodeId> nodes;  // for each term of the pattern
   std::size_t known = 0;      // equalities of the closure when the pattern was found
+  bool is_equation = true;    // of a refinement: its left side is defined at every element
+
+  /// Whether a proof of the rule may rewrite by it in this direction of the axiom as written.
+  bool allows(bool backward) const { return is_equation || !backward; }
 };
 
 struct SaturationLimits {
@@ -32,6 +37,16 @@ struct SaturationLimits {
 
 struct Goal {
   ValueId left, right;
+};
+
+/// What the search may take for granted of the rule.
+struct Premises {
+  std::vector<ValueId> defined;  // inputs without undefined elements
+  /// Refinements are applied only where their left side is always defined, so that they are
+  /// equations. Otherwise classes hold what refines each other, and an explanation has to look after
+  /// directions.
+  bool equations_only = true;
+  std::set<const Substitution*> only_as_equations;  // the same for these axioms
 };
 
 struct Saturation {
@@ -47,12 +62,11 @@ struct DirectedAxiom {
   const Substitution* origin = nullptr;  // as written
   bool backward = false;                 // `rule` is the axiom read from right to left
   bool reorders = false;
-  bool from_left_only = false;  // ir/partial.h
 };
 std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms);
 
 Saturation saturate(Closure& terms, const std::vector<Goal>& goals,
-                    const std::vector<const DirectedAxiom*>& axioms,
+                    const std::vector<const DirectedAxiom*>& axioms, const Premises& premises,
                     const SaturationLimits& limits);
 
 }  // namespace lemma::verifier

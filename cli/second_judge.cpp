@@ -1,0 +1,206 @@
+#include "cli/second_judge.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <fstream>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/data_directory.h"
+#include "search/deadline.h"
+
+extern char** environ;  // NOLINT
+
+namespace lemma {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+/// As numpy calls them; nothing for types that it does not have.
+std::optional<std::string_view> numpy_name(DataType type) {
+  switch (type) {
+    case DataType::f32: return "float32";
+    case DataType::f64: return "float64";
+    case DataType::f16: return "float16";
+    case DataType::i8: return "int8";
+    case DataType::i16: return "int16";
+    case DataType::i32: return "int32";
+    case DataType::i64: return "int64";
+    case DataType::u8: return "uint8";
+    case DataType::u16: return "uint16";
+    case DataType::u32: return "uint32";
+    case DataType::u64: return "uint64";
+    case DataType::boolean: return "bool";
+    default: return std::nullopt;
+  }
+}
+
+/// In a checkout the data folder is BUILD/share/lemma, with BUILD two folders below the root.
+std::string python_program() {
+  const fs::path checkout = fs::weakly_canonical(data_directory() / "../../../..");
+  std::error_code ignored;
+  const fs::path own = checkout / ".venv/bin/python3";
+  return fs::exists(own, ignored) ? own.string() : "python3";
+}
+
+bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = write(file, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+/// The elements of all inputs one after the other, and where they are.
+std::optional<Json> write_inputs(const JudgeQuestion& question, const fs::path& file) {
+  std::ofstream data(file, std::ios::binary);
+  std::int64_t offset = 0;
+  Json sets = Json::array();
+  for (const auto& inputs : question.sets) {
+    Json set = Json::array();
+    for (const auto& [name, tensor] : inputs) {
+      const auto type = numpy_name(tensor.data_type());
+      if (!type) return std::nullopt;
+      set.push_back(
+          {{"name", name}, {"type", *type}, {"shape", tensor.sizes()}, {"offset", offset}});
+      const auto bytes = tensor.bytes();
+      data.write(reinterpret_cast<const char*>(bytes.data()),  // NOLINT: bytes as they are
+                 static_cast<std::streamsize>(bytes.size()));
+      offset += static_cast<std::int64_t>(bytes.size());
+    }
+    sets.push_back(std::move(set));
+  }
+  data.close();
+  if (!data) return std::nullopt;
+  return sets;
+}
+
+}  // namespace
+
+std::string_view name(JudgeVerdict verdict) {
+  constexpr std::array<std::string_view, 4> names = {"not available", "too late", "agrees",
+                                                     "differs"};
+  return names[static_cast<std::size_t>(verdict)];
+}
+
+SecondJudge::SecondJudge() {
+  const fs::path program = data_directory() / "second_judge.py";
+  std::error_code ignored;
+  if (!fs::exists(program, ignored)) return;
+  std::array<int, 2> in = {-1, -1}, out = {-1, -1};
+  if (pipe2(in.data(), O_CLOEXEC) != 0 || pipe2(out.data(), O_CLOEXEC) != 0) return;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  std::string python = python_program(), path = program.string();
+  std::array<char*, 3> arguments = {python.data(), path.data(), nullptr};
+  if (posix_spawnp(&process_, python.c_str(), &actions, nullptr, arguments.data(), environ) != 0)
+    process_ = -1;
+  posix_spawn_file_actions_destroy(&actions);
+  close(in[0]);
+  close(out[1]);
+  input_ = in[1];
+  output_ = out[0];
+  signal(SIGPIPE, SIG_IGN);  // a judge that has gone is not available, no more
+}
+
+SecondJudge::~SecondJudge() { end(); }
+
+void SecondJudge::end() {
+  if (input_ >= 0) close(input_);
+  if (output_ >= 0) close(output_);
+  if (process_ > 0) {
+    kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+  }
+  input_ = output_ = -1;
+  process_ = -1;
+}
+
+bool SecondJudge::read_line(double seconds, std::string& line) {
+  const Deadline deadline = Deadline::after(seconds);
+  std::size_t end = 0;
+  while ((end = pending_.find('\n')) == std::string::npos) {
+    pollfd waited{output_, POLLIN, 0};
+    const int ready = poll(&waited, 1, static_cast<int>(1000 * deadline.remaining()));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return false;
+    std::array<char, 4096> buffer{};
+    const ssize_t count = read(output_, buffer.data(), buffer.size());
+    if (count <= 0) return false;
+    pending_.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  line = pending_.substr(0, end);
+  pending_.erase(0, end + 1);
+  return true;
+}
+
+JudgeAnswer SecondJudge::ask(const JudgeQuestion& question) {
+  if (process_ < 0) return {JudgeVerdict::not_available, "there is no Python", 0, 0};
+  if (question.sets.empty()) return {JudgeVerdict::not_available, "there are no inputs", 0, 0};
+  const Deadline deadline = Deadline::after(question.time_limit_seconds);
+  const auto no_answer = [&deadline] {
+    return JudgeAnswer{deadline.passed() ? JudgeVerdict::too_late : JudgeVerdict::not_available,
+                       "it gave no answer", 0, 0};
+  };
+  try {
+    std::string line;
+    if (!greeted_) {
+      if (!read_line(deadline.remaining(), line)) return no_answer();
+      const Json greeting = Json::parse(line);
+      if (!greeting.at("available").get<bool>()) {
+        end();
+        return {JudgeVerdict::not_available, greeting.at("message").get<std::string>(), 0, 0};
+      }
+      greeted_ = true;
+    }
+    const fs::path data = question.scratch_folder / "inputs";
+    const auto sets = write_inputs(question, data);
+    if (!sets) return {JudgeVerdict::not_available, "an input has a type of its own", 0, 0};
+    const Json asked = {{"original", question.original.string()},
+                        {"result", question.result.string()},
+                        {"data", data.string()},
+                        {"threads", question.threads},
+                        {"relative", question.tolerance.relative},
+                        {"absolute", question.tolerance.absolute},
+                        {"of_largest", question.tolerance.of_largest},
+                        {"sets", *sets}};
+    const bool answered =
+        write_all(input_, asked.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n") &&
+        read_line(deadline.remaining(), line);
+    std::error_code ignored;
+    fs::remove(data, ignored);
+    if (!answered) {
+      const JudgeAnswer answer = no_answer();
+      end();  // a late answer would be taken for that of the next question
+      return answer;
+    }
+    const Json answer = Json::parse(line);
+    const std::string verdict = answer.at("verdict").get<std::string>();
+    return {verdict == "agrees"    ? JudgeVerdict::agrees
+            : verdict == "differs" ? JudgeVerdict::differs
+                                   : JudgeVerdict::not_available,
+            answer.at("message").get<std::string>(), answer.value("sets", 0),
+            answer.value("max_error", 0.0)};
+  } catch (const Json::exception& error) {
+    end();
+    return {JudgeVerdict::not_available, std::string("its answer is malformed: ") + error.what(), 0,
+            0};
+  }
+}
+
+}  // namespace lemma

@@ -1,0 +1,29 @@
+#pragma once
+// A systematic family of applications of one operator: what its meaning is read from
+// (ir/operator_meaning.h). It is the same for the same record, everywhere.
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "ir/operator.h"
+
+namespace lemma {
+
+struct OperatorInstance {
+  std::vector<TensorType> inputs;  // of undefined type: an absent optional input
+  Attributes attributes;           // as they are given: not completed
+  std::size_t output_count = 1;
+};
+
+/// Whether the operator accepts the instance. The family is built around those that it accepts.
+using InstanceVisitor = std::function<bool(const OperatorInstance&)>;
+
+/// Input counts of the record (up to three for any number); each input at ranks 0 to 6, elementwise
+/// operators to 8; sizes that are symbols, shared or distinct, 1, 0 and constants, in the patterns of
+/// broadcasting, products and windows. Around the first accepted instance of each rank of input 0: every
+/// element type, for all inputs and for single ones; every attribute at several values of its kind, at every
+/// axis, and two at once; several output counts.
+void visit_instances(const OperatorRecord& record, const InstanceVisitor& visit);
+
+}  // namespace lemma

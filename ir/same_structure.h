@@ -1,0 +1,14 @@
+#pragma once
+// Whether two graphs are the same program, node by node, whatever the numbers and names of values.
+
+#include "ir/graph.h"
+#include "ir/result.h"
+
+namespace lemma {
+
+/// The same inputs by name and type, the same outputs by name, and these computed by the same
+/// operations with the same attributes from the same constants, bit by bit. Identity counts as its operand. The error says at which
+/// output they differ.
+Result<void> check_same_structure(const Graph& graph, const Graph& other);
+
+}  // namespace lemma

@@ -1,0 +1,74 @@
+"""What a term takes for granted at run time (docs/certificates.md, "Replaying a case", 2)."""
+
+from second_checker.sizes import add, as_floor_quotient, at_least, demand, ONE, size_text, subtract, ZERO
+
+
+class Conditions:
+    """`equal`: differences of sizes that are taken to be 0. `broadcast`: differences of a symbolic
+    and a fixed size that are broadcast, so that the symbolic one may be 1 as well. `bounds`: sizes
+    that are taken to be at least 0, because they are sizes of an output, or one less than what divides
+    or steps."""
+
+    def __init__(self):
+        self.equals, self.broadcasts, self.bounds = set(), set(), set()
+
+    def __bool__(self):
+        return bool(self.equals or self.broadcasts or self.bounds)
+
+    def include(self, other):
+        self.equals |= other.equals
+        self.broadcasts |= other.broadcasts
+        self.bounds |= other.bounds
+
+    def equal(self, a, b):
+        difference = subtract(a, b)
+        demand(difference is ZERO or not difference.is_constant(), "sizes that differ")
+        if difference is not ZERO:
+            self.equals.add(difference)
+
+    def broadcast(self, symbolic, fixed):
+        self.broadcasts.add(subtract(symbolic, fixed))
+
+    def not_negative(self, size):
+        demand(not size.is_constant() or size.constant() >= 0, "a negative size")
+        if not at_least(size, ZERO):
+            self.bounds.add(size)
+
+    def positive(self, size):
+        demand(not size.is_constant() or size.constant() >= 1, "a divisor that is not positive")
+        if not at_least(size, ONE):
+            self.bounds.add(subtract(size, ONE))
+
+
+def negated(sizes):
+    return {subtract(ZERO, one) for one in sizes}
+
+
+def in_order(sizes):
+    """So that what is said of them does not change from run to run."""
+    return sorted(sizes, key=size_text)
+
+
+def demand_follow(wanted, accepted):
+    """Nothing is taken for granted but what is accepted, or the sum of two differences of those."""
+    if not wanted:
+        return
+    equals = {ZERO} | accepted.equals | negated(accepted.equals)
+    sums = {add(a, b) for a in equals for b in equals}
+    for one in in_order(wanted.equals):
+        demand(one in sums, f"defined only where {one} = 0")
+    for one in in_order(wanted.broadcasts):
+        demand(one in sums or one in accepted.broadcasts | negated(accepted.broadcasts),
+               f"defined only where {one} = 0, or the size is 1")
+    for one in in_order(wanted.bounds):
+        demand(follows(one, accepted.bounds), f"defined only where {one} is not negative")
+
+
+def follows(size, bounds):
+    """Whether the size is at least 0 where the bounds are: it is one of them and more, or it is
+    floordiv(a, b) where that holds of a and of b - 1."""
+    if any(at_least(size, one) for one in [ZERO, *bounds]):
+        return True
+    quotient = as_floor_quotient(size)
+    return quotient is not None and follows(quotient[0], bounds) and follows(
+        subtract(quotient[1], ONE), bounds)

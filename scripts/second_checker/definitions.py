@@ -1,0 +1,122 @@
+"""Which operators are total: defined wherever their operands are (docs/certificates.md, "Always
+defined"; docs/semantics.md, "Values").
+
+Two things have to agree: the list on that page, which says for which operators the definition printed
+for one example speaks for all shapes, types and attributes; and the definition itself, read here from
+docs/operators.md. What is not in the list, or cannot be read, is not total."""
+
+import functools
+import re
+
+LISTED = frozenset(  # those of the list that this checker knows at all
+    "Abs Add And Asinh Atan Ceil Clip Cos Cosh Equal Erf Exp Floor Gelu Greater GreaterOrEqual "
+    "HardSigmoid HardSwish LeakyRelu Less LessOrEqual Max Min Mish Mul Neg Not Or PRelu Relu Round "
+    "Sigmoid Sign Sin Sinh Softplus Softsign Sub Sum Swish Tanh ThresholdedRelu Where Xor "
+    "ConstantOfShape Dropout Expand EyeLike Flatten Gemm Identity MatMul ReduceL1 ReduceProd ReduceSum "
+    "ReduceSumSquare Reshape Squeeze Transpose Unsqueeze "
+    "Cast ReduceMax ReduceMin GlobalMaxPool".split())
+REDUCING_ALL = ("GlobalMaxPool",)  # the example has no axes to reduce; others may, and have size 0
+EVERYWHERE = frozenset(  # functions with a value for all arguments
+    "abs asinh atan ceil cos cosh erf exp floor max min product round select sign sin sinh sum tanh"
+    .split())
+WORDS = frozenset("and or not".split())
+NEVER_ZERO = ("exp", "abs")  # 1 + exp(...) and 1 + abs(...) are positive
+ROW_MAJOR = ("Flatten", "Reshape")  # whose shape rules see that all positions are inside
+PARTIAL, OVER_NOTHING, TOTAL = "partial", "undefined over an empty domain", "total"
+TOKEN = re.compile(r"\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?|[A-Za-z_]\w*|<=|==|.)")
+
+
+class Definition:
+    """A definition "y[i0, i1] = EXPRESSION" with the types that the line above it shows."""
+
+    def __init__(self, name, section):
+        block = re.search(r"(?s)```\n(\w+)(?:\{.*?\})?\((.*?)\) : (.*?)\n\n(.*?)```", section)
+        self.readable = bool(block) and block[1] == name
+        if not self.readable:
+            return
+        self.shapes = dict(re.findall(r"(\w+): \w+(\[[^]]*\])", block[2]))
+        self.shapes = {one: re.findall(r"[^][, ][^],]*", text) for one, text in self.shapes.items()}
+        lines = block[4].strip().split("\n")
+        head = re.fullmatch(r"y(?:\[([^]]*)\])? = (.*)", lines[0])
+        result = re.fullmatch(r"\w+\[([^]]*)\]", block[3])
+        self.readable = len(lines) == 1 and bool(head and result)
+        if not self.readable:
+            return
+        self.sizes = [one for one in result[1].split(", ") if one]
+        self.ranges = dict(zip([one for one in (head[1] or "").split(", ") if one], self.sizes))
+        self.ranges.update(re.findall(r"\b(k\d+) < (\w+)", head[2]))
+        self.tokens = TOKEN.findall(head[2])
+        self.row_major = name in ROW_MAJOR
+
+    def closing(self, opening):
+        """Where the bracket closes that opens there."""
+        depth = 0
+        for i in range(opening, len(self.tokens)):
+            depth += (self.tokens[i] in "([") - (self.tokens[i] in ")]")
+            if depth == 0:
+                return i
+        return len(self.tokens)
+
+    def is_one_plus(self, opening, functions):
+        """Whether the bracket holds just 1 + f(...) with one of the functions."""
+        inside = self.tokens[opening + 1:opening + 5]
+        return (len(inside) == 4 and inside[:2] == ["1", "+"] and inside[2] in functions
+                and inside[3] == "(" and self.closing(opening + 4) + 1 == self.closing(opening))
+
+    def verdict(self):
+        if not self.readable:
+            return PARTIAL
+        found, i = TOTAL, 0
+        while i < len(self.tokens):
+            token, after = self.tokens[i], self.tokens[i + 1:i + 2]
+            if token == "/" and not self.has_safe_divisor(i + 1):
+                return PARTIAL
+            if re.match(r"[A-Za-z_]", token):
+                if after == ["("]:
+                    if token in ("max", "min") and self.is_reduction(i + 1):
+                        found = OVER_NOTHING
+                    elif token == "log":
+                        if not self.is_one_plus(i + 1, ("exp",)):
+                            return PARTIAL
+                    elif token not in EVERYWHERE:
+                        return PARTIAL
+                elif after == ["["]:
+                    if not self.reads_inside(token, i + 1):
+                        return PARTIAL
+                    i = self.closing(i + 1)
+                elif not (token in WORDS or token in self.ranges or token in self.shapes
+                          or token in self.ranges.values()):
+                    return PARTIAL
+            i += 1
+        return found
+
+    def has_safe_divisor(self, i):
+        token = self.tokens[i]
+        return (re.match(r"\d", token) and float(token) != 0) or (
+            token == "(" and self.is_one_plus(i, NEVER_ZERO))
+
+    def is_reduction(self, opening):
+        return self.tokens[opening + 2:opening + 3] == ["<"] and self.tokens[
+            opening + 1].startswith("k")
+
+    def reads_inside(self, name, opening):
+        """Whether each position is an index variable that ranges over just the axis, or 0 on an axis
+        of size 1."""
+        shape = self.shapes.get(name)
+        inside = self.tokens[opening + 1:self.closing(opening)]
+        if shape is None or "[" in inside:
+            return False
+        if self.row_major:
+            words = {one for one in inside if re.match(r"[A-Za-z]", one)}
+            return words <= {"floordiv", "floormod", *self.ranges, *self.sizes, *shape}
+        places = "".join(inside).split(",")
+        return len(places) == len(shape) and all(
+            self.ranges.get(place) == size or (place, size) == ("0", "1")
+            for place, size in zip(places, shape))
+
+
+@functools.lru_cache(maxsize=None)
+def verdict(name, section):
+    """What the definition says, for operators of the list."""
+    found = Definition(name, section).verdict() if name in LISTED else PARTIAL
+    return OVER_NOTHING if found == TOTAL and name in REDUCING_ALL else found

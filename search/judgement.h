@@ -1,0 +1,57 @@
+#pragma once
+// Whether what an optimized graph gives on adversarial inputs, computed in f64, is what its original
+// promises: the criterion of search/sampled_check.h, number 2. It looks closer only where the
+// results differ at first sight.
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/interpreter/run.h"
+#include "search/sampled_check.h"
+#include "search/traced_run.h"
+
+namespace lemma {
+
+/// Half the distance from 1 to the next number of the type.
+double unit_roundoff(DataType type);
+
+class Judgement {
+ public:
+  struct Sides {
+    const Graph& original;  // both without opaque nodes
+    const Graph& changed;
+    SampledTolerance tolerance;
+    int threads = 0;
+    std::optional<std::chrono::steady_clock::time_point> deadline;
+  };
+  explicit Judgement(Sides sides) : sides_(sides) {}
+
+  /// Outputs are in the order of the original's. Says which element differs; empty if none counts.
+  std::string difference(std::span<const interpreter::NamedTensor> inputs,
+                         const std::vector<interpreter::Tensor>& expected,
+                         const std::vector<interpreter::Tensor>& actual) const;
+
+ private:
+  struct Suspect;
+  std::vector<Suspect> suspects(const std::vector<interpreter::Tensor>& expected,
+                                const std::vector<interpreter::Tensor>& actual) const;
+  Result<void> drop_undefined(std::span<const interpreter::NamedTensor> inputs,
+                              std::vector<Suspect>& suspects) const;
+  Result<void> drop_rounding(std::span<const interpreter::NamedTensor> inputs,
+                             std::vector<Suspect>& suspects) const;
+  Result<void> drop_borders(std::span<const interpreter::NamedTensor> inputs,
+                            std::vector<Suspect>& suspects) const;
+  Result<bool> depends_on_precision(const Graph& graph,
+                                    std::span<const interpreter::NamedTensor> inputs) const;
+  Result<std::vector<interpreter::Tensor>> outputs_of_changed(
+      std::span<const interpreter::NamedTensor> inputs) const;
+  TraceOptions trace_options() const;
+
+  Sides sides_;
+};
+
+}  // namespace lemma

@@ -1,0 +1,75 @@
+// Claims against each step of reasoning of the provers. No false one may be proved, by either
+// prover; small true ones should be.
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "tests/attack/claims.h"
+
+namespace lemma::attack {
+namespace {
+
+/// A claim that does not parse attacks nothing.
+void expect_all_read(const std::vector<Claim>& claims) {
+  for (const Claim& claim : claims) EXPECT_EQ(claim.error, "") << claim.name;
+}
+
+class FalseClaims : public testing::TestWithParam<std::string> {
+ protected:
+  std::vector<Claim> claims() const {
+    return read_claims("tests/attack/false/" + GetParam() + ".axioms");
+  }
+};
+
+TEST_P(FalseClaims, AreRead) {
+  EXPECT_GE(claims().size(), GetParam() == "audit" ? 11U : 25U);
+  expect_all_read(claims());
+}
+
+TEST_P(FalseClaims, HaveNoIndexProof) {
+  for (const Claim& claim : claims()) {
+    if (!claim.error.empty()) continue;
+    EXPECT_FALSE(ask_index(claim.rule).proved) << claim.name;
+  }
+}
+
+/// The counterexamples of exact evaluation are not used: the claims must not be proved without it.
+TEST_P(FalseClaims, DoNotFollowFromTheAxioms) {
+  for (const Claim& claim : claims()) {
+    if (!claim.error.empty()) continue;
+    EXPECT_FALSE(ask_axioms(claim.rule).proved) << claim.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, FalseClaims, testing::ValuesIn(families()),
+                         [](const auto& family) { return family.param; });
+
+TEST(FalseClaimsOfAllFamilies, AreManyAndNamedOnce) {
+  std::vector<std::string> names;
+  for (const std::string& family : families())
+    for (const Claim& claim : read_claims("tests/attack/false/" + family + ".axioms"))
+      names.push_back(claim.name);
+  EXPECT_GE(names.size(), 550U);
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+}
+
+TEST(SmallTrueRules, AreProved) {
+  const std::vector<Claim> claims = read_claims("tests/attack/true.rules");
+  EXPECT_EQ(claims.size(), 100U);
+  expect_all_read(claims);
+  std::string open;
+  std::size_t proved = 0;
+  for (const Claim& claim : claims) {
+    if (!claim.error.empty()) continue;
+    if (ask_index(claim.rule).proved || ask_axioms(claim.rule).proved)
+      ++proved;
+    else
+      open += " " + claim.name;
+  }
+  EXPECT_GE(proved, 92U) << "not proved:" << open;
+}
+
+}  // namespace
+}  // namespace lemma::attack

@@ -1,0 +1,214 @@
+// Digests of what operators and attribute functions mean: the same as long as the meaning is, another one
+// wherever a definition or a constraint differs at some rank, size, type or attribute.
+
+#include "ir/operator_meaning.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <ctime>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "ir/operator_instances.h"
+#include "ir/rule_database.h"
+
+namespace lemma {
+namespace {
+
+// ---- A record that differs from itself at one place ---------------------------------------------
+
+/// Where the definition below reads -x instead of x. It stands for a change of the source.
+bool (*differs)(const Instance&) = nullptr;
+/// Where it is refused.
+bool (*refuses)(const Instance&) = nullptr;
+
+Result<std::vector<TensorType>> infer_copy(const Instance& in) {
+  if (refuses != nullptr && refuses(in)) return bad_input("refused");
+  for (const TensorType& input : in.inputs)
+    if (input.data_type != in.type(0) || input.shape != in.inputs[0].shape)
+      return bad_input("the inputs differ");
+  return std::vector<TensorType>{in.inputs[0]};
+}
+
+Definition define_copy(const Instance& in) {
+  DefinitionBuilder d;
+  const std::vector<Expression> axes = d.variables(in.shape(0));
+  Expression value = d.read(0, in.type(0), axes);
+  if (differs != nullptr && differs(in)) value = d.apply(ScalarFunction::negate, value);
+  d.output(axes, value);
+  return std::move(d).finish();
+}
+
+constexpr std::array copy_attributes = {
+    AttributeSpecification{.name = "axis", .default_text = "0", .role = AttributeRole::axis},
+    AttributeSpecification{
+        .name = "mode", .kind = AttributeKind::string, .default_text = "\"none\""},
+    AttributeSpecification{.name = "scale", .kind = AttributeKind::real, .default_text = "1.0"},
+    AttributeSpecification{
+        .name = "pads", .kind = AttributeKind::dimensions, .default_text = "optional"}};
+
+OperatorRecord copy_record(std::uint32_t flags = no_flags, Arity inputs = {}) {
+  return {.name = "Copy",
+          .summary = "a copy",
+          .inputs = inputs,
+          .attributes = copy_attributes,
+          .flags = flags,
+          .infer = infer_copy,
+          .define = define_copy};
+}
+
+class SyntheticRecord : public testing::Test {
+ protected:
+  void TearDown() override { differs = refuses = nullptr; }
+
+  /// Whether a definition that differs there has another digest, and one that is refused there.
+  static void expect_seen(bool (*where)(const Instance&), OperatorRecord record = copy_record()) {
+    differs = refuses = nullptr;
+    const std::string before = meaning_digest(record);
+    EXPECT_EQ(before, meaning_digest(record));
+    differs = where;
+    EXPECT_NE(before, meaning_digest(record)) << "the definition";
+    differs = nullptr;
+    refuses = where;
+    EXPECT_NE(before, meaning_digest(record)) << "the constraint";
+  }
+};
+
+TEST_F(SyntheticRecord, IsSeenToDifferAtEachRank) {
+  expect_seen([](const Instance& in) { return in.rank(0) == 1; });
+  expect_seen([](const Instance& in) { return in.rank(0) == 5; });
+  expect_seen([](const Instance& in) { return in.rank(0) == 6; });
+  expect_seen([](const Instance& in) { return in.rank(0) == 8; }, copy_record(elementwise));
+}
+
+TEST_F(SyntheticRecord, IsSeenToDifferForEachType) {
+  expect_seen([](const Instance& in) { return in.type(0) == DataType::u8; });
+  expect_seen([](const Instance& in) { return in.type(0) == DataType::boolean; });
+  expect_seen([](const Instance& in) { return in.type(0) == DataType::f16 && in.rank(0) == 5; });
+  expect_seen([](const Instance& in) { return in.type(0) == DataType::u64; });
+}
+
+TEST_F(SyntheticRecord, IsSeenToDifferForSpecialSizes) {
+  expect_seen([](const Instance& in) { return in.rank(0) == 3 && in.shape(0)[0].is(1); });
+  expect_seen([](const Instance& in) { return in.rank(0) == 4 && in.shape(0)[3].is(0); });
+}
+
+TEST_F(SyntheticRecord, IsSeenToDifferForAttributes) {
+  expect_seen([](const Instance& in) { return in.attributes.integer("axis") == 4; });
+  expect_seen([](const Instance& in) { return in.attributes.string("mode") == "reflect"; });
+  expect_seen([](const Instance& in) { return in.attributes.real("scale") < 0; });
+  expect_seen([](const Instance& in) {
+    return in.attributes.has("pads") && in.attributes.dimensions("pads").size() == 10;
+  });
+  expect_seen([](const Instance& in) {
+    return in.attributes.integer("axis") == 3 && in.attributes.real("scale") == 2 &&
+           in.rank(0) == 4;
+  });
+}
+
+TEST_F(SyntheticRecord, IsSeenToDifferForNumbersOfInputs) {
+  expect_seen([](const Instance& in) { return in.inputs.size() == 3; },
+              copy_record(no_flags, {1, -1}));
+  expect_seen([](const Instance& in) { return in.inputs.size() == 2 && in.rank(0) == 5; },
+              copy_record(no_flags, {1, 3}));
+}
+
+TEST_F(SyntheticRecord, KeepsItsDigestWhenItsDocumentationChanges) {
+  OperatorRecord other = copy_record();
+  other.summary = "the same elements";
+  EXPECT_EQ(meaning_digest(copy_record()), meaning_digest(other));
+  other.name = "Copy2";
+  EXPECT_NE(meaning_digest(copy_record()), meaning_digest(other));
+}
+
+/// The same, with nodes and variables that are made in another order.
+Definition define_copy_otherwise(const Instance& in) {
+  DefinitionBuilder d;
+  (void)d.integer(7);
+  (void)d.variable(3);
+  const std::vector<Expression> axes = d.variables(in.shape(0));
+  d.output(axes, d.read(0, in.type(0), axes));
+  return std::move(d).finish();
+}
+
+TEST_F(SyntheticRecord, KeepsItsDigestWhenItIsBuiltInAnotherOrder) {
+  OperatorRecord other = copy_record();
+  other.define = define_copy_otherwise;
+  EXPECT_EQ(meaning_digest(copy_record()), meaning_digest(other));
+}
+
+// ---- Shipped operators ------------------------------------------------------------------------
+
+std::set<OperatorId> operators_of_axioms() {
+  std::set<OperatorId> result;
+  const auto axioms = read_substitutions("rules/axioms", ".axioms");
+  EXPECT_TRUE(axioms) << axioms.error().message;
+  for (const Substitution& axiom : *axioms)
+    for (const RuleTerm& term : axiom.terms)
+      if (!term.is_input) result.insert(term.op);
+  return result;
+}
+
+/// Each is accepted somewhere, at more than one rank and for more than one type, unless its
+/// constraints say otherwise: a family that misses an operator would see no change of it.
+TEST(ShippedOperators, AreAcceptedByTheirFamily) {
+  const std::set<std::string_view> one_rank = {"ConstantOfShape", "EyeLike", "Gemm"};
+  for (const OperatorId op : operators_of_axioms()) {
+    std::set<std::size_t> ranks;
+    std::set<DataType> types;
+    std::size_t accepted = 0;
+    visit_instances(record(op), [&](const OperatorInstance& given) {
+      const auto attributes =
+          complete_attributes(record(op), given.inputs, given.attributes, given.output_count);
+      if (!attributes || !infer_types(record(op), {given.inputs, *attributes, given.output_count}))
+        return false;
+      ++accepted;
+      ranks.insert(given.inputs.empty() ? 0 : given.inputs[0].shape->size());
+      if (!given.inputs.empty()) types.insert(given.inputs[0].data_type);
+      return true;
+    });
+    EXPECT_GE(accepted, 10U) << record(op).name;
+    EXPECT_GE(types.size(), record(op).name == "ConstantOfShape" ? 0U : 3U) << record(op).name;
+    EXPECT_GE(ranks.size(), one_rank.contains(record(op).name) ? 1U : 3U) << record(op).name;
+  }
+}
+
+TEST(ShippedOperators, HaveDigestsOfTheirOwnQuickly) {
+  const std::set<OperatorId> used = operators_of_axioms();
+  EXPECT_GE(used.size(), 50U);
+  std::map<std::string, std::string_view> known;
+  const std::clock_t begin = std::clock();  // of the processor: machines may be busy
+  for (const OperatorId op : used) {
+    const auto [other, is_new] = known.emplace(meaning_digest(record(op)), record(op).name);
+    EXPECT_TRUE(is_new) << record(op).name << " and " << other->second;
+  }
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  std::cout << used.size() << " operators: " << seconds << " s\n";
+  EXPECT_LT(seconds, 3.0);
+  for (const OperatorId op : used) EXPECT_EQ(known.at(meaning_digest(op)), record(op).name);
+}
+
+TEST(ShippedOperators, HaveTheSameDigestsOnAllThreads) {
+  const OperatorId op = operator_named("Softmax");
+  std::array<std::string, 4> digests;
+  {
+    std::vector<std::jthread> threads;
+    for (std::string& digest : digests) threads.emplace_back([&] { digest = meaning_digest(op); });
+  }
+  for (const std::string& digest : digests) EXPECT_EQ(digest, digests[0]);
+}
+
+// ---- Functions of the rule language -----------------------------------------------------------
+
+TEST(AttributeFunctions, HaveDigestsOfTheirOwn) {
+  std::map<std::string, std::string_view> known;
+  for (const AttributeFunction& function : attribute_functions()) {
+    const auto [other, is_new] = known.emplace(meaning_digest(function), function.name);
+    EXPECT_TRUE(is_new) << function.name << " and " << other->second;
+  }
+}
+
+}  // namespace
+}  // namespace lemma

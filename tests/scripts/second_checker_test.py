@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""The second checker of certificates: small proofs hold, and wrong ones are refused for the reason
+named."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from second_checker_library import check, digest, OPERATORS  # noqa: E402
+from second_checker_proofs import TRUE  # noqa: E402
+from second_checker_wrong import FAMILIES  # noqa: E402
+import lemma_check  # noqa: E402
+from second_checker.definitions import Definition, LISTED, OVER_NOTHING, TOTAL, verdict  # noqa: E402
+from second_checker.records import axioms_with_records  # noqa: E402
+from second_checker.reals import has_gap, ordered_values  # noqa: E402
+from second_checker.sizes import Refused  # noqa: E402
+
+
+class Proofs(unittest.TestCase):
+    def test_that_hold(self):
+        for name, text in TRUE.items():
+            with self.subTest(name):
+                check(text)
+
+    def test_wrong_ones_are_refused_for_their_reason(self):
+        count = 0
+        for family, members in FAMILIES.items():
+            for name, (text, reason) in members.items():
+                records = {} if "record" in name else None
+                with self.subTest(family=family, name=name):
+                    with self.assertRaisesRegex(Refused, reason):
+                        check(text, records)
+                count += 1
+        self.assertGreaterEqual(count, 100)
+
+
+class Definedness(unittest.TestCase):
+    def test_operators_of_the_list_are_total_by_their_definitions(self):
+        found = {name: verdict(name, OPERATORS[name]) for name in sorted(LISTED)}
+        over_nothing = {name for name, one in found.items() if one == OVER_NOTHING}
+        self.assertEqual(over_nothing, {"ReduceMax", "ReduceMin", "GlobalMaxPool"})
+        self.assertEqual({one for name, one in found.items() if name not in over_nothing}, {TOTAL})
+
+    def test_others_are_not_by_their_definitions(self):
+        for name in ("Acos Acosh Asin Atanh AveragePool BatchNormalization Concat Conv Div Gather "
+                     "GatherElements GatherND LRN LayerNormalization Log LogSoftmax LpPool MaxPool Mod "
+                     "NegativeLogLikelihoodLoss Pow Reciprocal ReduceL2 ReduceLogSum ReduceMean Slice Softmax "
+                     "Split Sqrt Tan TopK").split():
+            self.assertNotEqual(Definition(name, OPERATORS[name]).verdict(), TOTAL, name)
+
+    def test_a_changed_definition_is_read_anew(self):
+        for old, new in (("max(a[i0, i1], 0)", "sqrt(a[i0, i1])"), ("max(a[i0, i1], 0)", "1 / a[i0, i1]"),
+                         ("max(a[i0, i1], 0)", "log(1 + abs(a[i0, i1]))"), ("a[i0, i1]", "a[i1, i0]"),
+                         ("a[i0, i1]", "a[i0 + 1, i1]"), ("max(a[i0, i1], 0)", "pow(a[i0, i1], 2)"),
+                         ("max(a[i0, i1], 0)", "a[i0, i1] / (1 + exp(a[i0, i1]) - 1)"),
+                         ("max(a[i0, i1], 0)", "a[i0, i1] / 0"), ("max(a[i0, i1], 0)", "inf"),
+                         ("y[i0, i1] =", "  %1 =")):
+            section = OPERATORS["Relu"]
+            self.assertIn(old, section)
+            self.assertNotEqual(verdict("Relu", section.replace(old, new)), TOTAL, new)
+
+
+class Orders(unittest.TestCase):
+    def test_each_order_of_numbers_has_one_choice(self):
+        """Any numbers stand to each other and to 0 as just one of the choices do."""
+        def order(values):
+            return tuple((a > b) - (a < b) for a in (*values, 0) for b in (*values, 0))
+
+        for count in (1, 2, 3):
+            choices = [[]]
+            for _ in range(count):
+                choices = [[*one, value] for one in choices for value in ordered_values(count)]
+            kept = [one for one in choices if not has_gap(one)]
+            orders = [order([getattr(value, "k", 0) for value in one]) for one in kept]
+            numbers = [[]]
+            for _ in range(count):
+                numbers = [[*one, value] for one in numbers for value in (-9, -2, -1, 0, 3, 4, 7)]
+            self.assertEqual(len(set(orders)), len(orders))
+            self.assertEqual({order(one) for one in numbers}, set(orders))
+
+
+class Records(unittest.TestCase):
+    def reasons(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "axioms").mkdir()
+            if text is not None:
+                (Path(folder) / "axioms.proofs").write_text(text)
+            return axioms_with_records(Path(folder) / "axioms", {"a": "axiom a\n", "b": "axiom b\n"})
+
+    @staticmethod
+    def record(name, text, version=3):
+        return f"{name} sha256={'0' * 64} text={digest(text)} cases=4 version={version}\n"
+
+    def test_records_of_these_texts(self):
+        fit = self.record("a", "axiom a\n")
+        self.assertEqual(self.reasons("# a comment\n" + fit + self.record("b", "axiom b\n")),
+                         {"a": None, "b": None})
+        self.assertEqual(self.reasons(fit), {"a": None, "b": "has no proof record"})
+        self.assertEqual(self.reasons(fit + self.record("b", "axiom c\n"))["b"],
+                         "has a proof record of another text")
+        self.assertEqual(self.reasons(fit + self.record("b", "axiom b\n", 2))["b"],
+                         "has a proof record of an older version")
+        self.assertEqual(self.reasons(None)["a"], "has no proof record")
+
+    def test_what_is_no_record(self):
+        for text in ("a text=e124b68d3ce96a4d definitions=b53bc7049894fbb1 cases=14 uniform=0 version=2\n",
+                     self.record("a", "axiom a\n") * 2, self.record("a", "x").replace("cases=4", "cases=0"),
+                     self.record("a", "x")[:-2] + "\n"):
+            with self.assertRaises(Refused):
+                self.reasons(text)
+
+
+class Program(unittest.TestCase):
+    def test_axioms_with_operators_that_are_not_known_are_left_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "one.axioms").write_text(
+                "axiom known\n  x : [n]\n  Relu(Relu(x)) = Relu(x)\n\n"
+                "axiom strange\n  x : [n]\n  TopK{k=1}(x) = x\n")
+            self.assertEqual(list(lemma_check.read_axioms(folder)), ["known"])
+            (Path(folder) / "two.axioms").write_text("axiom broken\n  x : [n]\n  Relu(y) = x\n")
+            with self.assertRaisesRegex(Refused, "broken: 'y' is neither an input"):
+                lemma_check.read_axioms(folder)
+
+
+if __name__ == "__main__":
+    unittest.main()
