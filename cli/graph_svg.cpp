@@ -9,7 +9,7 @@
 namespace lemma {
 namespace {
 
-constexpr int row_height = 96, box_height = 58, gap = 24, letter = 7;
+constexpr int row_height = 96, box_height = 58, gap = 24, letter_width = 7;
 constexpr std::size_t most_letters = 34;
 
 std::string cut(const std::string& text) {
@@ -83,7 +83,7 @@ class Drawing {
     box.types = cut(box.types);
     const std::size_t letters =
         std::max({box.title.size(), box.detail.size(), box.types.size(), std::size_t{6}});
-    box.width = static_cast<int>(letters) * letter + 16;
+    box.width = static_cast<int>(letters) * letter_width + 16;
     boxes_.push_back(std::move(box));
     return boxes_.size() - 1;
   }

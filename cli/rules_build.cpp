@@ -1,7 +1,5 @@
 #include "cli/rules_build.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -22,6 +20,7 @@
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/rank_job.h"
+#include "cli/resource_use.h"
 #include "cli/rules_generate.h"
 #include "database/build.h"
 #include "database/normal_form.h"
@@ -87,23 +86,6 @@ class ProgressLines {
   std::chrono::steady_clock::time_point begin_, last_;
   std::size_t first_ = 0;
 };
-
-double processor_seconds(int who) {
-  struct rusage usage {};
-  getrusage(who, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-long peak_memory_bytes() {
-  struct rusage self {
-  }, children{};
-  getrusage(RUSAGE_SELF, &self);
-  getrusage(RUSAGE_CHILDREN, &children);
-  return std::max(self.ru_maxrss, children.ru_maxrss) * 1024;
-}
 
 // ---- Candidates -----------------------------------------------------------------------------------
 
@@ -342,9 +324,9 @@ struct Usage {
   long peak_bytes = 0;           // of the rank with most
 };
 Result<Usage> usage_of_all(ranks::Ranks& ranks) {
-  const double seconds = processor_seconds(RUSAGE_SELF) + processor_seconds(RUSAGE_CHILDREN);
+  const ResourceUse use = resource_use_with_children();
   LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> all,
-                         ranks.gather(Json({seconds, peak_memory_bytes()}).dump()));
+                         ranks.gather(Json({use.processor_seconds, use.peak_memory_bytes}).dump()));
   Usage usage{ranks.size()};
   for (const std::string& text : all) {
     const Json one = Json::parse(text);

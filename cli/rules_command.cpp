@@ -1,7 +1,5 @@
 #include "cli/rules_command.h"
 
-#include <sys/resource.h>
-
 #include <iostream>
 #include <set>
 
@@ -15,6 +13,7 @@
 #include "cli/rules_exchange.h"
 #include "cli/rules_generate.h"
 #include "cli/rules_obligations.h"
+#include "cli/resource_use.h"
 #include "cli/table.h"
 #include "ir/rule_database.h"
 #include "verifier/conditions/infer.h"
@@ -86,21 +85,6 @@ std::string verdict_lines(const DatabaseVerification& verification) {
   return lines;
 }
 
-double processor_seconds() {
-  struct rusage usage {};
-  getrusage(RUSAGE_SELF, &usage);
-  auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-long peak_memory_bytes() {
-  struct rusage usage {};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss * 1024;
-}
-
 void print_index_proofs(const DatabaseVerification& verification) {
   using enum Table::Align;
   Table table({"axiom", "index proof", "cases", "ranks by axes", "seconds"},
@@ -146,8 +130,8 @@ void print_verification(const DatabaseVerification& verification, bool json, boo
                        {"refuted", verification.refuted()},
                        {"unknown", verification.unknown()},
                        {"rules", verification.proved()},
-                       {"cpu_seconds", processor_seconds()},
-                       {"peak_rss_bytes", peak_memory_bytes()}})
+                       {"cpu_seconds", resource_use().processor_seconds},
+                       {"peak_rss_bytes", resource_use().peak_memory_bytes}})
                      .dump(2)
               << "\n";
     return;
@@ -172,7 +156,7 @@ void print_verification(const DatabaseVerification& verification, bool json, boo
       "seconds\n",
       verification.axioms, verification.rules.size(), verification.proved(),
       verification.proved_twice(), verification.refuted(), verification.unknown(),
-      processor_seconds());
+      resource_use().processor_seconds);
 }
 
 Result<std::vector<Substitution>> read_candidates(const std::string& file) {

@@ -1,7 +1,5 @@
 #include "cli/rules_generate.h"
 
-#include <sys/resource.h>
-
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -14,6 +12,7 @@
 #include "cli/atomic_file.h"
 #include "cli/data_directory.h"
 #include "cli/rank_job.h"
+#include "cli/resource_use.h"
 #include "generator/generate.h"
 
 namespace lemma {
@@ -44,21 +43,8 @@ Result<generator::OperatorSet> read_set(const std::string& name) {
   return generator::parse_operator_set(text, file.string());
 }
 
-struct Usage {
-  double seconds = 0;
-  long peak_bytes = 0;
-};
-Usage usage_so_far() {
-  struct rusage usage {};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return {seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss * 1024};
-}
-
 Json figures(const generator::OperatorSet& set, const generator::GenerateReport& report) {
-  const Usage usage = usage_so_far();
+  const ResourceUse use = resource_use();
   Json by_cost = Json::array();
   for (std::size_t i = 1; i < report.terms.evaluated_by_cost.size(); ++i)
     if (report.terms.evaluated_by_cost[i] > 0) by_cost.push_back(report.terms.evaluated_by_cost[i]);
@@ -76,8 +62,8 @@ Json figures(const generator::OperatorSet& set, const generator::GenerateReport&
           {"candidates", report.candidates},
           {"several_outputs", report.several_outputs},
           {"candidates_by_generality", report.by_generality},
-          {"cpu_seconds", usage.seconds},
-          {"peak_rss_bytes", usage.peak_bytes}};
+          {"cpu_seconds", use.processor_seconds},
+          {"peak_rss_bytes", use.peak_memory_bytes}};
 }
 
 std::string text_of(const generator::OperatorSet& set, std::size_t most_operators,

@@ -50,7 +50,7 @@ void print_table(std::span<const Substitution> rules,
   for (std::size_t i = 0; i < rules.size(); ++i) {
     claims += found[i].claim_holds ? 1 : 0;
     table.add({rules[i].name, rules[i].bidirectional ? "=" : "=>",
-               found[i].claim_holds ? "holds" : "not proved", verifier::text(found[i])});
+               found[i].claim_holds ? "holds" : "not proved", verifier::relations_text(found[i])});
   }
   std::cout << table.text() << fmt::format("{} of {} claims hold\n", claims, rules.size());
 }

@@ -54,11 +54,12 @@ function(lemma_current_folder name out_folder)
   set(${out_folder} "${folder}" PARENT_SCOPE)
 endfunction()
 
-# lemma_add_library(NAME ir SOURCES a.cpp... [PUBLIC_LINKS ...] [PRIVATE_LINKS ...])
+# lemma_add_library(NAME ir SOURCES a.cpp... [ALONE a.cpp...] [PUBLIC_LINKS ...] [PRIVATE_LINKS ...])
 # Makes the static library lemma_<name>, alias Lemma::<name>. Headers are included from the root of
-# the repository ("ir/graph.h").
+# the repository ("ir/graph.h"). Where several sources are compiled as one (the preset release), those after ALONE
+# are not: their local names occur in other files.
 function(lemma_add_library)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME" "SOURCES;PUBLIC_LINKS;PRIVATE_LINKS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME" "SOURCES;ALONE;PUBLIC_LINKS;PRIVATE_LINKS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "lemma_add_library: unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -80,13 +81,15 @@ function(lemma_add_library)
   target_link_libraries(${target}
     PUBLIC ${arg_PUBLIC_LINKS}
     PRIVATE ${arg_PRIVATE_LINKS} $<BUILD_INTERFACE:lemma_compile_options>)
+  lemma_precompile(${target} lemma_precompiled)
+  set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   lemma_install_library(${target} ${folder})
 endfunction()
 
-# lemma_add_program(NAME lemma FOLDER_NAME cli SOURCES main.cpp... LINKS ...)
+# lemma_add_program(NAME lemma FOLDER_NAME cli SOURCES main.cpp... [ALONE ...] [PRECOMPILE <header>...] LINKS ...)
 # Makes the program build/<preset>/bin/<name> from the sources of the current folder.
 function(lemma_add_program)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;FOLDER_NAME" "SOURCES;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;FOLDER_NAME" "SOURCES;ALONE;PRECOMPILE;LINKS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "lemma_add_program: unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -96,6 +99,8 @@ function(lemma_add_program)
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_include_directories(${arg_NAME} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${arg_NAME} PRIVATE ${arg_LINKS} lemma_compile_options)
+  lemma_precompile(${arg_NAME} lemma_precompiled_${arg_FOLDER_NAME} ${arg_PRECOMPILE})
+  set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set_target_properties(${arg_NAME} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
   lemma_install_program(${arg_NAME})

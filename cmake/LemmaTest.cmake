@@ -18,8 +18,12 @@ function(lemma_add_test name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE
     ${arg_LINKS} GTest::gtest GTest::gtest_main lemma_compile_options)
+  lemma_precompile(${name} lemma_precompiled_tests <gtest/gtest.h>)
+  target_link_libraries(lemma_precompiled_tests PRIVATE GTest::gtest)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   set_target_properties(${name} PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/bin")
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/bin"
+    UNITY_BUILD OFF)  # test files use the same short names
   gtest_discover_tests(${name}
     TEST_PREFIX "${name}."
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"

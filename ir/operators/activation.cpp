@@ -242,7 +242,7 @@ Definition define_clip_tensor(const Instance& in) {
 
 constexpr std::array clip_tensor_onnx = {OnnxMapping{.name = "Clip", .since = 11}};
 
-constexpr std::array records = {
+constexpr std::array activation_records = {
     unary_record<"Celu", TypeSet::real, celu, 12>("max(0, x) + min(0, alpha (exp(x / alpha) - 1))",
                                                   alpha_attributes),
     clip_record(),
@@ -274,10 +274,10 @@ constexpr std::array records = {
     unary_record<"ThresholdedRelu", TypeSet::real, thresholded_relu, 10>(
         "x where above alpha, or 0", alpha_attributes),
 };
-static_assert(is_complete(records));
+static_assert(is_complete(activation_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> activation() { return records; }
+std::span<const OperatorRecord> activation() { return activation_records; }
 
 }  // namespace lemma::operators

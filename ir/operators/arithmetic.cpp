@@ -181,7 +181,7 @@ constexpr OperatorRecord bit_shift_record() {
   return result;
 }
 
-constexpr std::array records = {
+constexpr std::array arithmetic_records = {
     add_record(),
     bit_shift_record(),
     binary_record<"Div", TypeSet::numeric, binary<Kind::divide>>(
@@ -199,10 +199,10 @@ constexpr std::array records = {
     binary_record<"Sub", TypeSet::numeric, binary<Kind::subtract>>("a - b"),
     variadic_record<"Sum", TypeSet::numeric, fold<Kind::add>>("sum of the operands", commutative),
 };
-static_assert(is_complete(records));
+static_assert(is_complete(arithmetic_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> arithmetic() { return records; }
+std::span<const OperatorRecord> arithmetic() { return arithmetic_records; }
 
 }  // namespace lemma::operators

@@ -202,7 +202,7 @@ constexpr std::array gemm_onnx = {
                 .import_hook = import_early_gemm,
                 .export_hook = export_early_gemm}};
 
-constexpr std::array records = {
+constexpr std::array contraction_records = {
     OperatorRecord{.name = "Gemm",
                    .summary = "alpha times the product of two matrices, plus beta times a third",
                    .inputs = {2, 3},
@@ -224,10 +224,10 @@ constexpr std::array records = {
                    .define = define_matmul_integer,
                    .onnx = same_in_onnx<"MatMulInteger", 10>},
 };
-static_assert(is_complete(records));
+static_assert(is_complete(contraction_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> contraction() { return records; }
+std::span<const OperatorRecord> contraction() { return contraction_records; }
 
 }  // namespace lemma::operators

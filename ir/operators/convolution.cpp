@@ -286,7 +286,7 @@ constexpr std::array transposed_onnx = {OnnxMapping{.name = "ConvTranspose",
                                                     .import_hook = import_transposed,
                                                     .export_hook = export_kernel_shape}};
 
-constexpr std::array records = {
+constexpr std::array convolution_records = {
     OperatorRecord{.name = "Conv",
                    .summary = "convolution over any number of spatial axes, with groups and bias",
                    .inputs = {2, 3},
@@ -306,10 +306,10 @@ constexpr std::array records = {
                    .normalize = normalize_transposed,
                    .onnx = transposed_onnx},
 };
-static_assert(is_complete(records));
+static_assert(is_complete(convolution_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> convolution() { return records; }
+std::span<const OperatorRecord> convolution() { return convolution_records; }
 
 }  // namespace lemma::operators

@@ -164,7 +164,7 @@ Definition define_einsum(const Instance& in) {
   return std::move(d).finish();
 }
 
-constexpr std::array records = {
+constexpr std::array einsum_records = {
     OperatorRecord{.name = "Einsum",
                    .summary = "sum of products along named axes",
                    .inputs = {1, -1},
@@ -175,10 +175,10 @@ constexpr std::array records = {
                    .normalize = normalize_einsum,
                    .onnx = same_in_onnx<"Einsum", 12>},
 };
-static_assert(is_complete(records));
+static_assert(is_complete(einsum_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> einsum() { return records; }
+std::span<const OperatorRecord> einsum() { return einsum_records; }
 
 }  // namespace lemma::operators

@@ -221,7 +221,7 @@ constexpr std::array trilu_parameters = {OnnxParameter{"k", 1, 1}};
 constexpr std::array trilu_onnx = {
     OnnxMapping{.name = "Trilu", .since = 14, .parameters = trilu_parameters}};
 
-constexpr std::array records = {
+constexpr std::array generation_records = {
     OperatorRecord{.name = "ConstantOfShape",
                    .summary = "one value everywhere",
                    .inputs = {0, 0},
@@ -257,10 +257,10 @@ constexpr std::array records = {
                    .define = define_trilu,
                    .onnx = trilu_onnx},
 };
-static_assert(is_complete(records));
+static_assert(is_complete(generation_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> generation() { return records; }
+std::span<const OperatorRecord> generation() { return generation_records; }
 
 }  // namespace lemma::operators

@@ -255,7 +255,7 @@ constexpr std::array one_hot_onnx = {OnnxMapping{
 constexpr std::array top_k_onnx = {OnnxMapping{
     .name = "TopK", .since = 1, .parameters = top_k_parameters, .export_hook = export_k}};
 
-constexpr std::array records = {
+constexpr std::array indexing_records = {
     OperatorRecord{.name = "Gather",
                    .summary = "takes the slices of an axis that an index tensor names",
                    .inputs = {2, 2},
@@ -301,7 +301,7 @@ constexpr std::array records = {
                    .define = define_top_k,
                    .onnx = top_k_onnx},
 };
-static_assert(is_complete(records));
+static_assert(is_complete(indexing_records));
 
 }  // namespace
 
@@ -315,6 +315,6 @@ Result<std::size_t> index_width(const Instance& in) {
   return static_cast<std::size_t>(width.offset());
 }
 
-std::span<const OperatorRecord> indexing() { return records; }
+std::span<const OperatorRecord> indexing() { return indexing_records; }
 
 }  // namespace lemma::operators

@@ -145,7 +145,7 @@ Definition define_cast_like(const Instance& in) {
 constexpr std::array cast_like_onnx = {
     OnnxMapping{.name = "CastLike", .since = 15, .import_hook = import_cast}};
 
-constexpr std::array records = {
+constexpr std::array logic_records = {
     binary_record<"And", TypeSet::boolean, both>("a and b", commutative | associative | idempotent),
     binary_record<"BitwiseAnd", TypeSet::integer, bitwise<Kind::bit_and>, 18>(
         "bits set in both", commutative | associative | idempotent),
@@ -171,10 +171,10 @@ constexpr std::array records = {
     where_record(),
     binary_record<"Xor", TypeSet::boolean, one_of>("a or b, not both", commutative | associative),
 };
-static_assert(is_complete(records));
+static_assert(is_complete(logic_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> logic() { return records; }
+std::span<const OperatorRecord> logic() { return logic_records; }
 
 }  // namespace lemma::operators

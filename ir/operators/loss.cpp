@@ -109,7 +109,7 @@ Result<std::vector<ValueId>> compose_cross_entropy(Graph& graph, const Instance&
   return c.outputs(std::move(outputs));
 }
 
-constexpr std::array records = {
+constexpr std::array loss_records = {
     OperatorRecord{.name = "NegativeLogLikelihoodLoss",
                    .summary = "what is lost by the logarithms given to the right classes",
                    .inputs = {2, 3},
@@ -126,10 +126,10 @@ constexpr std::array records = {
                    .compose = compose_cross_entropy,
                    .onnx = same_in_onnx<"SoftmaxCrossEntropyLoss", 12>},
 };
-static_assert(is_complete(records));
+static_assert(is_complete(loss_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> loss() { return records; }
+std::span<const OperatorRecord> loss() { return loss_records; }
 
 }  // namespace lemma::operators

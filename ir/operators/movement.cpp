@@ -174,7 +174,7 @@ constexpr std::array split_parameters = {
 constexpr std::array split_onnx = {OnnxMapping{
     .name = "Split", .since = 2, .parameters = split_parameters, .import_hook = import_split}};
 
-constexpr std::array records = {
+constexpr std::array movement_records = {
     OperatorRecord{.name = "Transpose",
                    .summary = "permutes the axes",
                    .inputs = {1, 1},
@@ -205,10 +205,10 @@ constexpr std::array records = {
                    .normalize = normalize_split,
                    .onnx = split_onnx},
 };
-static_assert(is_complete(records));
+static_assert(is_complete(movement_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> movement() { return records; }
+std::span<const OperatorRecord> movement() { return movement_records; }
 
 }  // namespace lemma::operators

@@ -373,7 +373,7 @@ Compose compose_mean_variance(Graph& graph, const Instance& in, std::span<const 
   return c.outputs({c.divide(c.subtract(x, mean), divisor)});
 }
 
-constexpr std::array records = {
+constexpr std::array normalization_records = {
     OperatorRecord{.name = "BatchNormalization",
                    .summary = "channels shifted and scaled by given means and variances",
                    .inputs = {5, 5},
@@ -444,10 +444,10 @@ constexpr std::array records = {
                    .compose = compose_rms,
                    .onnx = same_in_onnx<"RMSNormalization", 23>},
 };
-static_assert(is_complete(records));
+static_assert(is_complete(normalization_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> normalization() { return records; }
+std::span<const OperatorRecord> normalization() { return normalization_records; }
 
 }  // namespace lemma::operators

@@ -178,7 +178,7 @@ constexpr std::array pad_onnx = {OnnxMapping{.name = "Pad",
                                              .import_hook = import_pad,
                                              .export_hook = export_pad}};
 
-constexpr std::array records = {
+constexpr std::array padding_records = {
     OperatorRecord{.name = "Pad",
                    .summary = "adds elements around a tensor: a value, or copies of its own",
                    .inputs = {1, 1},
@@ -190,10 +190,10 @@ constexpr std::array records = {
                    .normalize = normalize_pad,
                    .onnx = pad_onnx},
 };
-static_assert(is_complete(records));
+static_assert(is_complete(padding_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> padding() { return records; }
+std::span<const OperatorRecord> padding() { return padding_records; }
 
 }  // namespace lemma::operators

@@ -308,7 +308,7 @@ constexpr std::array global_average_onnx = {OnnxMapping{.name = "GlobalAveragePo
 constexpr std::array global_max_onnx = {OnnxMapping{.name = "GlobalMaxPool", .since = 1}};
 constexpr std::array global_lp_onnx = {OnnxMapping{.name = "GlobalLpPool", .since = 2}};
 
-constexpr std::array records = {
+constexpr std::array pooling_records = {
     OperatorRecord{.name = "MaxPool",
                    .summary = "maximum over sliding windows, and optionally its position",
                    .inputs = {1, 1},
@@ -361,10 +361,10 @@ constexpr std::array records = {
                    .define = define_global<global_norm>,
                    .onnx = global_lp_onnx},
 };
-static_assert(is_complete(records));
+static_assert(is_complete(pooling_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> pooling() { return records; }
+std::span<const OperatorRecord> pooling() { return pooling_records; }
 
 }  // namespace lemma::operators

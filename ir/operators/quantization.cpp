@@ -182,7 +182,7 @@ Compose compose_qlinear_matmul(Graph& graph, const Instance& in, std::span<const
   return c.outputs({c("QuantizeLinear", {value, scalar(6), scalar(7)})});
 }
 
-constexpr std::array records = {
+constexpr std::array quantization_records = {
     OperatorRecord{.name = "DequantizeLinear",
                    .summary = "(x - zero point) * scale",
                    .inputs = {2, 3},
@@ -214,10 +214,10 @@ constexpr std::array records = {
                    .normalize = normalize_quantization,
                    .onnx = quantization_onnx<"QuantizeLinear">},
 };
-static_assert(is_complete(records));
+static_assert(is_complete(quantization_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> quantization() { return records; }
+std::span<const OperatorRecord> quantization() { return quantization_records; }
 
 }  // namespace lemma::operators

@@ -149,7 +149,7 @@ Compose compose_quantized_convolution(Graph& graph, const Instance& in,
   return c.outputs({c("QuantizeLinear", {real, single(inputs[6]), single(inputs[7])})});
 }
 
-constexpr std::array records = {
+constexpr std::array quantized_convolution_records = {
     OperatorRecord{.name = "ConvInteger",
                    .summary = "convolution of 8-bit integers less zero points, in 32 bits",
                    .inputs = {2, 4},
@@ -165,10 +165,10 @@ constexpr std::array records = {
                    .compose = compose_quantized_convolution,
                    .onnx = same_in_onnx<"QLinearConv", 10>},
 };
-static_assert(is_complete(records));
+static_assert(is_complete(quantized_convolution_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> quantized_convolution() { return records; }
+std::span<const OperatorRecord> quantized_convolution() { return quantized_convolution_records; }
 
 }  // namespace lemma::operators

@@ -164,7 +164,7 @@ constexpr std::array reverse_sequence_attributes = {
     AttributeSpecification{"batch_axis", AttributeKind::integer, "1", AttributeRole::axis}};
 constexpr std::array reverse_sequence_onnx = {OnnxMapping{.name = "ReverseSequence", .since = 10}};
 
-constexpr std::array records = {
+constexpr std::array rearrangement_records = {
     OperatorRecord{.name = "Tile",
                    .summary = "repeats a tensor along each axis",
                    .inputs = {1, 1},
@@ -202,10 +202,10 @@ constexpr std::array records = {
                    .define = define_reverse_sequence,
                    .onnx = reverse_sequence_onnx},
 };
-static_assert(is_complete(records));
+static_assert(is_complete(rearrangement_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> rearrangement() { return records; }
+std::span<const OperatorRecord> rearrangement() { return rearrangement_records; }
 
 }  // namespace lemma::operators

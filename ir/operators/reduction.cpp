@@ -284,7 +284,7 @@ constexpr std::array cum_sum_onnx = {
 constexpr std::array cum_prod_onnx = {
     OnnxMapping{.name = "CumProd", .since = 26, .parameters = cumulative_parameters}};
 
-constexpr std::array records = {
+constexpr std::array reduction_records = {
     arg_record<"ArgMax", "ReduceMax">("position of the largest element along an axis"),
     arg_record<"ArgMin", "ReduceMin">("position of the smallest element along an axis"),
     OperatorRecord{.name = "CumProd",
@@ -316,10 +316,10 @@ constexpr std::array records = {
         "sum over axes", linear),
     reduction_record<"ReduceSumSquare", TypeSet::numeric, sum_of_squares>("sum of x * x over axes"),
 };
-static_assert(is_complete(records));
+static_assert(is_complete(reduction_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> reduction() { return records; }
+std::span<const OperatorRecord> reduction() { return reduction_records; }
 
 }  // namespace lemma::operators

@@ -404,7 +404,7 @@ constexpr std::array resize_onnx = {OnnxMapping{.name = "Resize",
                                                 .import_hook = import_upsample,
                                                 .export_hook = export_upsample}};
 
-constexpr std::array records = {
+constexpr std::array resampling_records = {
     OperatorRecord{.name = "Resize",
                    .summary = "scales axes by picking or interpolating elements",
                    .inputs = {1, 1},
@@ -415,10 +415,10 @@ constexpr std::array records = {
                    .normalize = normalize_resize,
                    .onnx = resize_onnx},
 };
-static_assert(is_complete(records));
+static_assert(is_complete(resampling_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> resampling() { return records; }
+std::span<const OperatorRecord> resampling() { return resampling_records; }
 
 }  // namespace lemma::operators

@@ -176,7 +176,7 @@ constexpr std::array scatter_elements_onnx = {
 constexpr std::array scatter_nd_onnx = {
     OnnxMapping{.name = "ScatterND", .since = 11, .export_hook = export_scatter}};
 
-constexpr std::array records = {
+constexpr std::array scattering_records = {
     OperatorRecord{.name = "ScatterElements",
                    .summary = "writes updates along an axis, an index for each",
                    .inputs = {3, 3},
@@ -194,10 +194,10 @@ constexpr std::array records = {
                    .define = define_scatter_nd,
                    .onnx = scatter_nd_onnx},
 };
-static_assert(is_complete(records));
+static_assert(is_complete(scattering_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> scattering() { return records; }
+std::span<const OperatorRecord> scattering() { return scattering_records; }
 
 }  // namespace lemma::operators

@@ -313,7 +313,7 @@ Definition define_size(const Instance& in) {
   return std::move(d).finish();
 }
 
-constexpr std::array records = {
+constexpr std::array shape_records = {
     OperatorRecord{.name = "Expand",
                    .summary = "repeated along axes of size 1, to a shape",
                    .attributes = reshape_attributes,
@@ -366,10 +366,10 @@ constexpr std::array records = {
                    .define = define_unsqueeze,
                    .onnx = unsqueeze_onnx},
 };
-static_assert(is_complete(records));
+static_assert(is_complete(shape_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> shape() { return records; }
+std::span<const OperatorRecord> shape() { return shape_records; }
 
 }  // namespace lemma::operators

@@ -202,7 +202,7 @@ constexpr std::array slice_onnx = {OnnxMapping{.name = "Slice",
                                                .import_hook = import_slice,
                                                .export_hook = export_slice}};
 
-constexpr std::array records = {
+constexpr std::array slicing_records = {
     OperatorRecord{.name = "Slice",
                    .summary = "takes a range of positions, perhaps with steps, on some axes",
                    .inputs = {1, 1},
@@ -214,10 +214,10 @@ constexpr std::array records = {
                    .normalize = normalize_slice,
                    .onnx = slice_onnx},
 };
-static_assert(is_complete(records));
+static_assert(is_complete(slicing_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> slicing() { return records; }
+std::span<const OperatorRecord> slicing() { return slicing_records; }
 
 }  // namespace lemma::operators

@@ -116,7 +116,7 @@ constexpr OperatorRecord flattened_record(std::string_view summary) {
           .onnx = flattened_onnx<onnx_name>};
 }
 
-constexpr std::array records = {
+constexpr std::array softmax_records = {
     along_record<"Hardmax", compose_hardmax>("1 at the first largest element along an axis, or 0"),
     flattened_record<"HardmaxFlattened", "Hardmax", compose_hardmax_flattened>(
         "1 at the first largest element from an axis on, or 0"),
@@ -127,10 +127,10 @@ constexpr std::array records = {
     flattened_record<"SoftmaxFlattened", "Softmax", compose_softmax<true>>(
         "exp(x) divided by its sum over an axis and all that follow"),
 };
-static_assert(is_complete(records));
+static_assert(is_complete(softmax_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> softmax() { return records; }
+std::span<const OperatorRecord> softmax() { return softmax_records; }
 
 }  // namespace lemma::operators

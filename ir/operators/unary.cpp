@@ -110,7 +110,7 @@ Result<ExportedCall> export_dropout(const Instance& in, int opset, ExportedCall 
 constexpr std::array dropout_onnx = {OnnxMapping{
     .name = "Dropout", .since = 6, .import_hook = import_dropout, .export_hook = export_dropout}};
 
-constexpr std::array records = {
+constexpr std::array unary_records = {
     unary_record<"Abs", TypeSet::numeric, absolute>("absolute value", idempotent),
     unary_record<"Acos", TypeSet::real, apply_scalar<Function::acos>, 7>("inverse cosine"),
     unary_record<"Acosh", TypeSet::real, apply_scalar<Function::acosh>, 9>(
@@ -157,10 +157,10 @@ constexpr std::array records = {
     unary_record<"Tanh", TypeSet::real, apply_scalar<Function::tanh>>("hyperbolic tangent",
                                                                       monotone),
 };
-static_assert(is_complete(records));
+static_assert(is_complete(unary_records));
 
 }  // namespace
 
-std::span<const OperatorRecord> unary() { return records; }
+std::span<const OperatorRecord> unary() { return unary_records; }
 
 }  // namespace lemma::operators

@@ -66,7 +66,7 @@ TEST(Obligations, AreWhatOneSideReadsAndTheOtherDoesNot) {
       {"  x : [n]\n  y : [n]\n  Max(x, Min(x, y)) => x", "L = R for defined y; L => R"},
   };
   for (const Expected& line : table)
-    EXPECT_EQ(text(obligations_of(parse_one(line.body))), line.relations) << line.body;
+    EXPECT_EQ(relations_text(obligations_of(parse_one(line.body))), line.relations) << line.body;
 }
 
 TEST(Obligations, DecideWhetherTheClaimHolds) {

@@ -70,7 +70,7 @@ std::vector<Obligations> obligations_of(std::span<const Substitution> rules, int
   return results;
 }
 
-std::string text(const Obligations& obligations) {
+std::string relations_text(const Obligations& obligations) {
   std::vector<std::string> parts;
   const auto equation = obligations.equation();
   if (equation) parts.push_back(needing("=", *equation));

@@ -34,6 +34,6 @@ Obligations obligations_of(const Substitution& rule);
 std::vector<Obligations> obligations_of(std::span<const Substitution> rules, int threads);
 
 /// "L = R", "L => R, L = R for defined x", ...
-std::string text(const Obligations& obligations);
+std::string relations_text(const Obligations& obligations);
 
 }  // namespace lemma::verifier

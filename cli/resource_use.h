@@ -1,0 +1,18 @@
+#pragma once
+// What this process has used of the machine so far.
+
+#include <cstdint>
+
+namespace lemma {
+
+struct ResourceUse {
+  double processor_seconds = 0;  // user and system
+  std::int64_t peak_memory_bytes = 0;
+};
+
+ResourceUse resource_use();
+
+/// With the processes that it started and that have ended: the sum of their seconds, the largest of their peaks.
+ResourceUse resource_use_with_children();
+
+}  // namespace lemma
