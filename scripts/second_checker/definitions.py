@@ -10,10 +10,10 @@ import re
 
 LISTED = frozenset(  # those of the list that this checker knows at all
     "Abs Add And Asinh Atan Ceil Clip Cos Cosh Equal Erf Exp Floor Gelu Greater GreaterOrEqual "
-    "HardSigmoid HardSwish LeakyRelu Less LessOrEqual Max Min Mish Mul Neg Not Or PRelu Relu Round "
+    "HardSigmoid HardSwish LeakyRelu Less LessOrEqual Max Mean Min Mish Mul Neg Not Or PRelu Relu Round "
     "Sigmoid Sign Sin Sinh Softplus Softsign Sub Sum Swish Tanh ThresholdedRelu Where Xor "
-    "ConstantOfShape Dropout Expand EyeLike Flatten Gemm Identity MatMul ReduceL1 ReduceProd ReduceSum "
-    "ReduceSumSquare Reshape Squeeze Transpose Unsqueeze "
+    "Concat ConstantOfShape Conv Dropout Expand EyeLike Flatten Gemm Identity MatMul ReduceL1 ReduceProd ReduceSum "
+    "Pad ReduceSumSquare Reshape Slice Squeeze Transpose Unsqueeze "
     "Cast ReduceMax ReduceMin GlobalMaxPool".split())
 REDUCING_ALL = ("GlobalMaxPool",)  # the example has no axes to reduce; others may, and have size 0
 EVERYWHERE = frozenset(  # functions with a value for all arguments
@@ -21,7 +21,7 @@ EVERYWHERE = frozenset(  # functions with a value for all arguments
     .split())
 WORDS = frozenset("and or not".split())
 NEVER_ZERO = ("exp", "abs")  # 1 + exp(...) and 1 + abs(...) are positive
-ROW_MAJOR = ("Flatten", "Reshape")  # whose shape rules see that all positions are inside
+INSIDE = ("Concat", "Conv", "Flatten", "Pad", "Reshape", "Slice")  # whose shape rules see that all positions are inside
 PARTIAL, OVER_NOTHING, TOTAL = "partial", "undefined over an empty domain", "total"
 TOKEN = re.compile(r"\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?|[A-Za-z_]\w*|<=|==|.)")
 
@@ -46,7 +46,7 @@ class Definition:
         self.ranges = dict(zip([one for one in (head[1] or "").split(", ") if one], self.sizes))
         self.ranges.update(re.findall(r"\b(k\d+) < (\w+)", head[2]))
         self.tokens = TOKEN.findall(head[2])
-        self.row_major = name in ROW_MAJOR
+        self.is_inside = name in INSIDE
 
     def closing(self, opening):
         """Where the bracket closes that opens there."""
@@ -85,7 +85,8 @@ class Definition:
                         return PARTIAL
                     i = self.closing(i + 1)
                 elif not (token in WORDS or token in self.ranges or token in self.shapes
-                          or token in self.ranges.values()):
+                          or token in self.ranges.values()
+                          or any(token in shape for shape in self.shapes.values())):
                     return PARTIAL
             i += 1
         return found
@@ -106,9 +107,9 @@ class Definition:
         inside = self.tokens[opening + 1:self.closing(opening)]
         if shape is None or "[" in inside:
             return False
-        if self.row_major:
+        if self.is_inside:
             words = {one for one in inside if re.match(r"[A-Za-z]", one)}
-            return words <= {"floordiv", "floormod", *self.ranges, *self.sizes, *shape}
+            return words <= {"floordiv", "floormod", "max", "min", *self.ranges, *self.sizes, *shape}
         places = "".join(inside).split(",")
         return len(places) == len(shape) and all(
             self.ranges.get(place) == size or (place, size) == ("0", "1")

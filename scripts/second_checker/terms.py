@@ -149,6 +149,8 @@ class Terms:
             return False
         if node.op == "Cast" and node.attributes["to"] != self.type(node.operands[0])[0]:
             return False
+        if node.op == "Pad" and node.attributes["mode"] != "constant":
+            return False
         found = verdict(node.op, self.sections[node.op])
         if found == OVER_NOTHING:
             shape = self.type(node.operands[0])[1]

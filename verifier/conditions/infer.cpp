@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -269,22 +270,81 @@ Substitution with_defined(Substitution rule, const std::function<bool(const Rule
   return rule;
 }
 
-/// Only those inputs stay declared defined that the index prover finds to be needed, if with them the
-/// rule is proved as well.
+/// The names of the sizes by which attributes divide, in the order in which the rule is written.
+std::vector<std::string> sizes_in_divisors(const Substitution& rule) {
+  std::vector<std::string> result;
+  const auto visit = [&](const RuleExpression& e) {
+    const bool divides = e.kind == RuleExpression::Kind::call && e.arguments.size() == 2 &&
+                         (e.name == "divide" || e.name == "floordiv" || e.name == "floormod");
+    if (!divides) return;
+    detail::for_each_expression(e.arguments[1], [&](const RuleExpression& part) {
+      if (part.kind == RuleExpression::Kind::variable &&
+          std::find(result.begin(), result.end(), part.name) == result.end())
+        result.push_back(part.name);
+    });
+  };
+  for (const RuleTerm& term : rule.terms)
+    for (const auto& [name, value] : term.attributes) detail::for_each_expression(value, visit);
+  const std::vector<std::string> sizes = dimension_variables(rule);
+  std::erase_if(result, [&](const std::string& name) {
+    return std::find(sizes.begin(), sizes.end(), name) == sizes.end();
+  });
+  return result;
+}
+
+/// The rule for positive sizes in what attributes divide by: `n` becomes `n_less_1 + 1`.
+ConditionedRule with_positive_divisors(const Substitution& rule) {
+  ConditionedRule result{rule, {}, Unknown{}, Unknown{}};
+  for (const std::string& name : sizes_in_divisors(rule)) {
+    const RuleExpression by = expression(name + "_less_1 + 1");
+    for (RuleInput& input : result.rule.inputs)
+      for (RuleExpression& item : input.shape) replace_variable(item, name, by);
+    for (RuleTerm& term : result.rule.terms)
+      for (auto& [attribute, value] : term.attributes) replace_variable(value, name, by);
+    for (RuleCondition& condition : result.rule.conditions)
+      for (RuleExpression& argument : condition.arguments) replace_variable(argument, name, by);
+    result.added.push_back(name + " >= 1");
+  }
+  const auto parsed = parse_substitutions(text(result.rule), "conditions");
+  if (!parsed || parsed->size() != 1) return {rule, {}, Unknown{}, Unknown{}};
+  const int line = result.rule.line;
+  result.rule = parsed->front();
+  result.rule.line = line;
+  return result;
+}
+
+/// `base` proved as it is or under conditions that are added to its own; nothing if none is found.
+std::optional<ConditionedRule> proved_or_conditioned(ConditionedRule base, const AxiomSet& axioms) {
+  base.verdict = prove(base.rule, axioms);
+  if (is_proved(base.verdict)) return base;
+  auto found = ConditionSearch(base.rule, axioms).run();
+  if (found) found->added.insert(found->added.begin(), base.added.begin(), base.added.end());
+  return found;
+}
+
+/// Inputs do not stay declared defined that the index prover finds not to be needed, if the rule is proved
+/// without; first all of them together, then one after the other.
 void drop_idle_definedness(const Substitution& original, const AxiomSet& axioms,
                            ConditionedRule& found) {
   const Obligations obligations = obligations_of(found.rule);
+  if (!obligations.claim_holds) return;
   std::set<std::string> needed = obligations.forward.defined;
   if (found.rule.bidirectional)
     needed.insert(obligations.backward.defined.begin(), obligations.backward.defined.end());
-  if (!obligations.claim_holds) return;
-  Substitution fewer = found.rule;
-  for (std::size_t i = 0; i < fewer.inputs.size(); ++i)
-    fewer.inputs[i].defined = original.inputs[i].defined || needed.contains(fewer.inputs[i].name);
-  Verdict verdict = prove(fewer, axioms);
-  if (!is_proved(verdict)) return;
-  found.rule = std::move(fewer);
-  found.verdict = std::move(verdict);
+  std::vector<std::size_t> idle;
+  for (std::size_t i = 0; i < original.inputs.size(); ++i)
+    if (!original.inputs[i].defined && !needed.contains(original.inputs[i].name)) idle.push_back(i);
+  const auto dropped = [&](std::span<const std::size_t> inputs) {
+    Substitution fewer = found.rule;
+    for (const std::size_t i : inputs) fewer.inputs[i].defined = false;
+    Verdict verdict = prove(fewer, axioms);
+    if (!is_proved(verdict)) return false;
+    found.rule = std::move(fewer);
+    found.verdict = std::move(verdict);
+    return true;
+  };
+  if (idle.empty() || dropped(idle) || idle.size() == 1) return;
+  for (const std::size_t& one : idle) dropped({&one, 1});
 }
 
 }  // namespace
@@ -295,8 +355,11 @@ ConditionedRule prove_under_conditions(const Substitution& rule, const AxiomSet&
   // Conditions on sizes are looked for with all inputs defined; how many of them have to be is decided
   // at the end.
   const Substitution all = with_defined(rule, [](const RuleInput&) { return true; });
-  std::optional<ConditionedRule> found = ConditionedRule{all, {}, prove(all, axioms), Unknown{}};
-  if (!is_proved(found->verdict)) found = ConditionSearch(all, axioms).run();
+  std::optional<ConditionedRule> found = proved_or_conditioned({all, {}, Unknown{}, Unknown{}}, axioms);
+  if (!found) {
+    ConditionedRule positive = with_positive_divisors(all);
+    if (!positive.added.empty()) found = proved_or_conditioned(std::move(positive), axioms);
+  }
   if (!found) return as_it_is;
   drop_idle_definedness(rule, axioms, *found);
   for (std::size_t i = 0; i < rule.inputs.size(); ++i)
