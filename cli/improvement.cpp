@@ -142,7 +142,11 @@ Result<Improvement::Outcome> Improvement::attempt(const Rules& rules, RoundingCl
       impossible_ = found->note;
       return Outcome::no_better;
     }
-    if (!found->improved) return Outcome::no_better;
+    if (!found->improved) {
+      if (checker::check_explanation(found->explanation, rules.table, rules.bitwise))
+        explanation_of_original_ = std::move(found->explanation);
+      return Outcome::no_better;
+    }
     malloc_trim(0);  // what the search has used is for the check
     const Stopwatch checking(answer_.check_seconds);
     OnnxModel result{found->graph, model_.envelope};
@@ -294,6 +298,7 @@ ExportOptions Improvement::export_options() const {
 Result<void> Improvement::keep(const std::string& why) {
   answer_.status = "unchanged";
   answer_.message = "kept as it was: " + why;
+  explanation_of_original_.clear();
   answer_.after = answer_.before;
   answer_.rules_used.clear();
   return write_original();
@@ -305,7 +310,7 @@ Result<void> Improvement::write_original() {
                          StagedModel::write(model_, request_.output, export_options()));
   if (auto read = staged.read_back(model_.graph, import_options_); !read)
     return with_context(request_.output + ": it does not hold the model", std::move(read.error()));
-  return publish(staged, "");
+  return publish(staged, explanation_of_original_);
 }
 
 Result<void> Improvement::publish(StagedModel& staged, const std::string& explanation) {

@@ -141,7 +141,7 @@ class Terms:
         return node.always_defined
 
     def is_total(self, node):
-        if node.conditions or node.op not in self.sections:
+        if node.conditions.equals or node.conditions.broadcasts or node.op not in self.sections:
             return False
         if any(isinstance(value, float) and not math.isfinite(value)
                and (node.op, name, value) not in BOUNDS_NOTHING

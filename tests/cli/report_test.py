@@ -59,7 +59,7 @@ class Report(unittest.TestCase):
         page = Page(self.optimize("report.html"))
         self.assertEqual(page.open, [])
         text = " ".join(page.words)
-        for words in ("<b>&two.onnx", "broken.onnx", "optimized", "failed", "Predicted cost", "rounding:", "=>"):
+        for words in ("<b>&two.onnx", "broken.onnx", "optimized", "failed", "Predicted cost", "rounding:", "MatMul("):
             self.assertIn(words, text)
         used = page.links - {""}
         self.assertTrue(used)

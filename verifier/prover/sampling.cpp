@@ -51,9 +51,11 @@ class InstanceChooser {
  public:
   InstanceChooser(const Substitution& rule, Chooser& choose) : rule_(rule), choose_(choose) {}
 
-  /// Nothing if the choices contradict the conditions or each other.
-  std::optional<Instance> next() {
+  /// Nothing if the choices contradict the conditions or each other. `only_empty` is the number of a dimension
+  /// variable, in the order of the shapes: it is 0, and nothing else is.
+  std::optional<Instance> next(std::optional<std::size_t> only_empty = std::nullopt) {
     instance_ = {};
+    only_empty_ = only_empty;
     choose_groups();
     choose_dimensions();
     bind_equalities(rule_, instance_.bindings);
@@ -67,6 +69,7 @@ class InstanceChooser {
  private:
   /// Now and then nothing, and now and then more than a byte can count.
   std::int64_t size() {
+    if (only_empty_) return choose_.in(1, 4);
     if (choose_.once_in(12)) return 0;
     if (choose_.once_in(60)) return choose_.in(257, 300);
     return choose_.once_in(6) ? 1 : choose_.in(1, 5);
@@ -76,7 +79,7 @@ class InstanceChooser {
   void choose_groups() {
     const bool aligned = choose_.once_in(2);
     std::vector<std::int64_t> common(16);
-    for (std::int64_t& value : common) value = choose_.once_in(16) ? 0 : choose_.in(1, 4);
+    for (std::int64_t& value : common) value = !only_empty_ && choose_.once_in(16) ? 0 : choose_.in(1, 4);
     const std::size_t same_rank = choose_.below(4);
     const bool one_rank = choose_.once_in(2);
     for (const RuleGroup& group : rule_.groups) {
@@ -115,7 +118,8 @@ class InstanceChooser {
       if (open[i]->kind != RuleExpression::Kind::variable || is_parameter(name) ||
           instance_.bindings.groups.contains(name))
         continue;
-      instance_.bindings.dimensions.try_emplace(name, size());
+      const bool is_empty = only_empty_ == instance_.bindings.dimensions.size();
+      instance_.bindings.dimensions.try_emplace(name, is_empty ? 0 : size());
     }
     // A dimension parameter may stand in shapes (the number of groups of a convolution).
     for (const RuleParameter& parameter : rule_.parameters)
@@ -222,6 +226,7 @@ class InstanceChooser {
 
   const Substitution& rule_;
   Chooser& choose_;
+  std::optional<std::size_t> only_empty_;
   Instance instance_;
 };
 
@@ -477,6 +482,29 @@ class Evaluation {
 
 }  // namespace
 
+namespace {
+
+constexpr std::size_t border_attempts = 20;
+
+/// For each dimension variable an instance in which it alone is 0, as far as the rule has one.
+void sample_empty_sizes(const Substitution& rule, std::uint64_t seed, Sampling& result) {
+  Chooser choose(seed);
+  InstanceChooser instances(rule, choose);
+  const std::size_t variables = dimension_variables(rule).size();
+  for (std::size_t variable = 0; variable < variables; ++variable)
+    for (std::size_t attempt = 0; attempt < border_attempts; ++attempt) {
+      const auto instance = instances.next(variable);
+      if (!instance) continue;
+      Evaluation evaluation(rule, *instance, seed + attempt);
+      if (!evaluation.build(result.counterexample)) continue;
+      const bool done = result.counterexample || evaluation.evaluate(result.counterexample, result.failure);
+      if (result.counterexample) return;
+      if (done) break;
+    }
+}
+
+}  // namespace
+
 Sampling sample(const Substitution& rule, const SamplingOptions& options) {
   Sampling result;
   Chooser choose(options.seed);
@@ -492,6 +520,7 @@ Sampling sample(const Substitution& rule, const SamplingOptions& options) {
       result.witness = witness(rule, instance->bindings);
     if (result.counterexample) return result;
   }
+  sample_empty_sizes(rule, options.seed + options.attempts, result);
   return result;
 }
 
