@@ -4,6 +4,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/atomic_file.h"
@@ -105,7 +106,11 @@ void print_index_proofs(const DatabaseVerification& verification) {
 
 std::string conditions_of(const VerifiedRule& rule) {
   const std::string conditions = verifier::condition_text(rule.rule);
-  return conditions.empty() ? "" : "under " + conditions;
+  std::vector<std::string> all;
+  if (!conditions.empty()) all.push_back(conditions);
+  for (const std::string& added : rule.added)
+    if (added.starts_with("defined ") || added.ends_with(" >= 1")) all.push_back(added);
+  return all.empty() ? "" : fmt::format("under {}", fmt::join(all, ", "));
 }
 
 std::string index_column(const VerifiedRule& rule) {

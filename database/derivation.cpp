@@ -213,6 +213,15 @@ DerivationRules DerivationRules::as_searched() const {
   return result;
 }
 
+DerivationRules DerivationRules::as_refinements() const {
+  DerivationRules result = *this;
+  for (CompiledRule& compiled : result.compiled_) {
+    compiled.rule.bidirectional = true;
+    compiled.bitwise = true;  // infinities of the model do not concern whether a rule is within reach
+  }
+  return result;
+}
+
 DerivationRules DerivationRules::without(const std::string& name) const {
   std::vector<std::string> others;
   for (const std::string& other : names_)

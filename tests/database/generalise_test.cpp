@@ -48,20 +48,27 @@ Attempt generalise_instance(const Substitution& rule, const DerivationRules& com
     for (RuleGroup& group : wide.groups) group.maximum = 8;
     rules.add(wide);
   }
-  const Derivation derivation = derive(rule, rules, Start::both_sides);
+  Derivation derivation = derive(rule, rules, Start::both_sides);
+  if (!derivation.derivable && !rule.bidirectional)
+    derivation = derive(rule, rules.as_refinements(), Start::left_side);
   return {derivation.derivable ? "covered" : "narrower", general + derivation.stopped};
 }
 
 /// What no step of generalisation expresses.
 const std::set<std::string> narrower = {
     "fold_pad_into_conv",     "fold_pad_into_biased_conv",
-    "pad_of_pad_in_two_axes",                  // sums of elements
-    "clip_of_relu",           "relu_of_clip",  // order of reals
+    "clip_of_relu",           "relu_of_clip",
+    "clip_of_clip",  // order of reals
     "unsqueeze_as_reshape",   "unsqueeze_two_as_reshape",
     "squeeze_as_reshape",  // places between
     "squeeze_two_as_reshape", "flatten_as_reshape",
-    "squeeze_of_unsqueeze",  // axes
+    "squeeze_of_unsqueeze",   "unsqueeze_of_squeeze",  // axes
 };
+/// True, but not proved: no axiom moves a factor from one operand of a product to the other without passing
+/// by the product, which reads the factor where nothing is added up; grouped convolutions of fixed groups
+/// bring in too many terms.
+const std::set<std::string> unproved = {"fold_scalar_before_conv", "fold_scalar_before_matmul",
+                                        "batch_convs_as_groups"};
 /// Shapes that must have as many elements as others have no instance with symbols alone.
 const std::set<std::string> without_instance = {"reshape_of_reshape", "relu_of_reshape",
                                                 "add_of_reshapes", "scalar_times_reshape"};
@@ -77,6 +84,7 @@ TEST(Generalise, stated_rules_come_back_from_an_instance) {
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const std::string expected = without_instance.contains(rules[i].name) ? "no instance"
                                  : narrower.contains(rules[i].name)       ? "narrower"
+                                 : unproved.contains(rules[i].name)       ? "unproved"
                                                                           : "covered";
     EXPECT_EQ(attempts[i].outcome, expected) << rules[i].name << "\n" << attempts[i].general;
   }
@@ -97,11 +105,11 @@ TEST(Generalise, a_false_candidate_is_refuted) {
 
 TEST(Generalise, sizes_that_were_equal_by_chance_are_told_apart) {
   const Generalised found = from_text(
-      "rule r\n  x : [n, n]\n  y : [n, n]\n  z : [n, n]\n"
+      "rule r\n  defined x : [n, n]\n  y : [n, n]\n  defined z : [n, n]\n"
       "  MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z))\n");
   ASSERT_FALSE(found.rules.empty());
   EXPECT_EQ(claim_text(found.rules[0].rule),
-            "  x1 : [A.., n1, n2]\n  x2 : [B.., n2, n3]\n  x3 : [C.., n3, n4]\n"
+            "  defined x1 : [A.., n1, n2]\n  x2 : [B.., n2, n3]\n  defined x3 : [C.., n3, n4]\n"
             "  group B : 0..2\n  group C : 0..2\n"
             "  MatMul(MatMul(x1, x2), x3) = MatMul(x1, MatMul(x2, x3))\n");
 }

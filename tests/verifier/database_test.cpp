@@ -139,6 +139,7 @@ struct Alteration {
   const char* to = "";
   std::vector<std::string> said = {};
 };
+void PrintTo(const Alteration& one, std::ostream* stream) { *stream << one.name; }
 
 std::string other_digest() { return sha256("something else"); }
 

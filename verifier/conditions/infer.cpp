@@ -355,11 +355,12 @@ ConditionedRule prove_under_conditions(const Substitution& rule, const AxiomSet&
   // Conditions on sizes are looked for with all inputs defined; how many of them have to be is decided
   // at the end.
   const Substitution all = with_defined(rule, [](const RuleInput&) { return true; });
-  std::optional<ConditionedRule> found = proved_or_conditioned({all, {}, Unknown{}, Unknown{}}, axioms);
-  if (!found) {
-    ConditionedRule positive = with_positive_divisors(all);
-    if (!positive.added.empty()) found = proved_or_conditioned(std::move(positive), axioms);
-  }
+  std::optional<ConditionedRule> found;
+  ConditionedRule given{all, {}, prove(all, axioms), Unknown{}};
+  if (is_proved(given.verdict)) found = std::move(given);
+  ConditionedRule positive = with_positive_divisors(all);
+  if (!found && !positive.added.empty()) found = proved_or_conditioned(std::move(positive), axioms);
+  if (!found) found = ConditionSearch(all, axioms).run();
   if (!found) return as_it_is;
   drop_idle_definedness(rule, axioms, *found);
   for (std::size_t i = 0; i < rule.inputs.size(); ++i)

@@ -275,18 +275,22 @@ class Certifier {
   /// are what fills a closure: these are used only where the sides do not meet without.
   Result<void> add_chain(const RuleCase& one) {
     std::string reason;
-    for (const auto* axioms : {&own_axioms_, &all_axioms_}) {
-      auto added = add_chain(one, *axioms);
-      if (added) return {};
-      reason = added.error().message;
-    }
+    for (const bool from_the_goal : {false, true})
+      for (const auto* axioms : {&own_axioms_, &all_axioms_}) {
+        if (from_the_goal && rule_.bidirectional) continue;
+        auto added = add_chain(one, *axioms, from_the_goal);
+        if (added) return {};
+        if (!from_the_goal) reason = added.error().message;
+      }
     return bad_input(reason);
   }
 
   /// What a refinement unites may be equal to neither, so that the explanation of what was found can
   /// need one from right to left. Then those refinements are kept to where they are equations.
-  Result<void> add_chain(const RuleCase& one, const std::vector<const DirectedAxiom*>& axioms) {
+  Result<void> add_chain(const RuleCase& one, const std::vector<const DirectedAxiom*>& axioms,
+                         bool from_the_goal) {
     Premises premises;
+    premises.from_the_goal = from_the_goal;
     premises.equations_only = rule_.bidirectional;
     for (int attempt = 0;; ++attempt) {
       LEMMA_ASSIGN_OR_RETURN(Search found, search(one, axioms, premises));

@@ -97,6 +97,7 @@ class Search {
     std::vector<std::pair<const DirectedAxiom*, Match>> found;
     for (const DirectedAxiom* axiom : axioms_) {
       if (axiom->reorders && !with_reordering) continue;
+      if (axiom->from_the_goal && (!premises_.from_the_goal || premises_.equations_only)) continue;
       for (Match& match : find_matches(terms_, axiom->rule, limits_.matches))
         found.emplace_back(axiom, std::move(match));
     }
@@ -130,7 +131,8 @@ class Search {
 
   bool apply(const DirectedAxiom& axiom, Match match, std::size_t known) {
     if (!inputs_are_defined(axiom.rule, match)) return false;
-    const bool equation = axiom.rule.bidirectional || is_equation(axiom.rule, match);
+    const bool equation =
+        axiom.rule.bidirectional || (!axiom.from_the_goal && is_equation(axiom.rule, match));
     if (!equation &&
         (premises_.equations_only || premises_.only_as_equations.contains(axiom.origin)))
       return false;
@@ -166,10 +168,11 @@ std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms) {
   for (const Substitution& axiom : axioms) {
     const bool reordering = reorders(axiom);
     if (is_pattern(axiom)) result.push_back({axiom, &axiom, false, reordering});
-    if (!axiom.bidirectional || axiom.search_forward) continue;
+    if (axiom.search_forward) continue;
     Substitution backward = reversed(axiom);
+    if (!axiom.bidirectional && !detail::check_left_binds(backward)) continue;
     if (is_pattern(backward) && !only_complicates(backward))
-      result.push_back({std::move(backward), &axiom, true, reordering});
+      result.push_back({std::move(backward), &axiom, true, reordering, !axiom.bidirectional});
   }
   return result;
 }

@@ -47,6 +47,8 @@ struct Premises {
   /// directions.
   bool equations_only = true;
   std::set<const Substitution*> only_as_equations;  // the same for these axioms
+  /// Refinements are matched on their right sides too, so that a chain can be found from where it ends.
+  bool from_the_goal = false;
 };
 
 struct Saturation {
@@ -62,6 +64,7 @@ struct DirectedAxiom {
   const Substitution* origin = nullptr;  // as written
   bool backward = false;                 // `rule` is the axiom read from right to left
   bool reorders = false;
+  bool from_the_goal = false;  // a refinement that is matched on its right side
 };
 std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms);
 
