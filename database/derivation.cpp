@@ -217,6 +217,7 @@ DerivationRules DerivationRules::as_refinements() const {
   DerivationRules result = *this;
   for (CompiledRule& compiled : result.compiled_) {
     compiled.rule.bidirectional = true;
+    for (RuleInput& input : compiled.rule.inputs) input.defined = false;
     compiled.bitwise = true;  // infinities of the model do not concern whether a rule is within reach
   }
   return result;

@@ -28,7 +28,8 @@ class DerivationRules {
   /// In the directions alone in which the search uses them (egraph/rule_use.h), wherever it does.
   DerivationRules as_searched() const;
   /// For claims with `=>`, which a chain of refinements shows: each direction that is there also where it is no
-  /// equation. What is found with these says that a rule is within reach, not that it is true.
+  /// equation, with all values defined. What is found with these says that a rule is within reach, not that it is
+  /// true.
   DerivationRules as_refinements() const;
 
  private:

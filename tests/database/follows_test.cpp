@@ -18,7 +18,7 @@ TEST(Shipped, RulesStatedBeforeAnyWasFoundFollow) {
   const auto shipped = read_substitutions("rules/substitutions", ".rules");
   ASSERT_TRUE(shipped) << shipped.error().message;
   const DerivationRules rules(*shipped), searched = rules.as_searched(),
-                        refinements = rules.as_refinements();
+                        refinements = searched.as_refinements();
   std::vector<Derivation> derivations(stated->size());
   Pool pool(0);
   ASSERT_TRUE(pool.for_each(stated->size(), [&](std::size_t i) -> Result<void> {
@@ -26,7 +26,7 @@ TEST(Shipped, RulesStatedBeforeAnyWasFoundFollow) {
     // Where the search reads a rule from right to left only.
     if (!derivations[i].derivable) derivations[i] = derive((*stated)[i], rules, Start::left_side);
     if (!derivations[i].derivable && !(*stated)[i].bidirectional)
-      derivations[i] = derive((*stated)[i], refinements, Start::left_side);
+      derivations[i] = derive((*stated)[i], refinements, Start::left_side, {30'000, 12});
     return {};
   }));
   for (std::size_t i = 0; i < stated->size(); ++i)
