@@ -400,7 +400,7 @@ TEST(Conditions, KeepAllInstancesOnWhichTheSidesOfTasosRulesAgree) {
   if (!bytes) GTEST_SKIP() << "TASO's file is absent";
   const ImportedRules imported = import_rules(*read_taso(*bytes));
   EXPECT_EQ(imported.rules.size(), 133U);
-  expect_weak_conditions(imported.rules, 28);
+  expect_weak_conditions(imported.rules, 50);
 }
 
 // ---- Certificates under conditions ------------------------------------------------------------
