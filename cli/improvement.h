@@ -65,9 +65,9 @@ class Improvement {
   const MemoryGuard* memory_;
   OptimizeAnswer& answer_;
   std::optional<SecondJudge> judge_;
-  double check_seconds_ = 0;  // that the check of the result is expected to take
+  double check_seconds_ = 0;             // that the check of the result is expected to take
   std::string explanation_of_original_;  // where nothing better was found
-  std::string impossible_;    // why the last result could not be checked; it did not fail
+  std::string impossible_;  // why the last result could not be checked; it did not fail
 };
 
 }  // namespace lemma

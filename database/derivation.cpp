@@ -218,7 +218,8 @@ DerivationRules DerivationRules::as_refinements() const {
   for (CompiledRule& compiled : result.compiled_) {
     compiled.rule.bidirectional = true;
     for (RuleInput& input : compiled.rule.inputs) input.defined = false;
-    compiled.bitwise = true;  // infinities of the model do not concern whether a rule is within reach
+    compiled.bitwise =
+        true;  // infinities of the model do not concern whether a rule is within reach
   }
   return result;
 }

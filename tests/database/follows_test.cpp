@@ -18,7 +18,7 @@ TEST(Shipped, RulesStatedBeforeAnyWasFoundFollow) {
   const auto shipped = read_substitutions("rules/substitutions", ".rules");
   ASSERT_TRUE(shipped) << shipped.error().message;
   const DerivationRules rules(*shipped), searched = rules.as_searched(),
-                        refinements = searched.as_refinements();
+                                         refinements = searched.as_refinements();
   std::vector<Derivation> derivations(stated->size());
   Pool pool(0);
   ASSERT_TRUE(pool.for_each(stated->size(), [&](std::size_t i) -> Result<void> {

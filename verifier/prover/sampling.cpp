@@ -79,7 +79,8 @@ class InstanceChooser {
   void choose_groups() {
     const bool aligned = choose_.once_in(2);
     std::vector<std::int64_t> common(16);
-    for (std::int64_t& value : common) value = !only_empty_ && choose_.once_in(16) ? 0 : choose_.in(1, 4);
+    for (std::int64_t& value : common)
+      value = !only_empty_ && choose_.once_in(16) ? 0 : choose_.in(1, 4);
     const std::size_t same_rank = choose_.below(4);
     const bool one_rank = choose_.once_in(2);
     for (const RuleGroup& group : rule_.groups) {
@@ -497,7 +498,8 @@ void sample_empty_sizes(const Substitution& rule, std::uint64_t seed, Sampling& 
       if (!instance) continue;
       Evaluation evaluation(rule, *instance, seed + attempt);
       if (!evaluation.build(result.counterexample)) continue;
-      const bool done = result.counterexample || evaluation.evaluate(result.counterexample, result.failure);
+      const bool done =
+          result.counterexample || evaluation.evaluate(result.counterexample, result.failure);
       if (result.counterexample) return;
       if (done) break;
     }

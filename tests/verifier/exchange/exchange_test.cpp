@@ -316,7 +316,8 @@ TEST(Conditions, AskForDefinedInputsThatTheLeftSideMayNotRead) {
       "  MatMul(MatMul(a, b), c) => MatMul(a, MatMul(b, c))\n");
   EXPECT_TRUE(verifier::is_proved(decided.verdict));
   EXPECT_EQ(decided.added.front(), "defined a");
-  EXPECT_LT(decided.added.size(), 3U) << "b is read by the left side wherever the right side reads it";
+  EXPECT_LT(decided.added.size(), 3U)
+      << "b is read by the left side wherever the right side reads it";
 }
 
 /// Without groups of their own both sizes are taken to be positive: one would do.
@@ -377,7 +378,8 @@ void expect_weak_conditions(const std::vector<Substitution>& rules, std::size_t 
     conditions.inputs = defined.inputs;  // whose variables the instance has
     for (const verifier::LabelledInstance& instance :
          verifier::label_instances(defined, {600, 40'000, 99})) {
-      if (has_empty_size(instance.bindings)) continue;  // both sides may be empty whatever they compute
+      if (has_empty_size(instance.bindings))
+        continue;  // both sides may be empty whatever they compute
       const auto bindings = with_positive_sizes(decided, instance.bindings);
       if (!bindings) continue;
       const bool meets = conditions_hold(conditions, *bindings);
@@ -386,7 +388,8 @@ void expect_weak_conditions(const std::vector<Substitution>& rules, std::size_t 
       kept += instance.holds && meets ? 1 : 0;
     }
     EXPECT_GT(agreeing, 0U) << rule.name;
-    EXPECT_EQ(kept, agreeing) << rule.name << " under " << fmt::format("{}", fmt::join(decided.added, ", "));
+    EXPECT_EQ(kept, agreeing) << rule.name << " under "
+                              << fmt::format("{}", fmt::join(decided.added, ", "));
   }
   EXPECT_EQ(conditioned, expected);
 }
