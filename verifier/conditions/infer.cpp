@@ -295,7 +295,10 @@ std::vector<std::string> sizes_in_divisors(const Substitution& rule) {
 /// The rule for positive sizes in what attributes divide by: `n` becomes `n_less_1 + 1`.
 ConditionedRule with_positive_divisors(const Substitution& rule) {
   ConditionedRule result{rule, {}, Unknown{}, Unknown{}};
+  const std::vector<std::string> sizes = dimension_variables(rule);
   for (const std::string& name : sizes_in_divisors(rule)) {
+    // A size of that name would be taken for it.
+    if (std::find(sizes.begin(), sizes.end(), name + "_less_1") != sizes.end()) continue;
     const RuleExpression by = expression(name + "_less_1 + 1");
     for (RuleInput& input : result.rule.inputs)
       for (RuleExpression& item : input.shape) replace_variable(item, name, by);
