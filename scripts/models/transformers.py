@@ -72,15 +72,38 @@ def decoder(options):
     return Decoder(Builder("decoder", options.seed), options.vocabulary or 32000).model()
 
 
+def decoder_infinite(options):
+    """The decoder with a causal mask of minus infinity."""
+    return Decoder(Builder("decoder", options.seed), options.vocabulary or 32000, blocked=-math.inf).model()
+
+
+def decoder_dynamic(options):
+    """The decoder for any length of up to 256 tokens: Where keeps the scores that the causal mask allows and puts -1e9
+    in the place of others, and a Where guarded by IsNaN replaces attention over nothing by zeros."""
+    return DynamicDecoder(Builder("decoder_dynamic", options.seed), options.vocabulary or 32000).model()
+
+
+def decoder_dynamic_infinite(options):
+    """The decoder of any length, with minus infinity in the place of -1e9."""
+    return DynamicDecoder(Builder("decoder_dynamic", options.seed), options.vocabulary or 32000,
+                          blocked=-math.inf).model()
+
+
 class Decoder:
-    def __init__(self, builder, vocabulary):
+    def __init__(self, builder, vocabulary, blocked=-1e9):
         self.builder = builder
+        self.blocked = blocked
         self.vocabulary = vocabulary
         self.hidden, self.heads, self.wide, self.sequence, self.layers = 288, 6, 768, 256, 6
         self.size = self.hidden // self.heads
+        self.length = self.any_length = self.sequence
+        self.prepare()
+
+    def prepare(self):
+        """The tensors that all layers share."""
         self.cosine, self.sine = self.rotation_tables()
-        blocked = numpy.triu(numpy.full((self.sequence, self.sequence), -1e9, dtype=numpy.float32), k=1)
-        self.mask = builder.tensor("causal_mask", blocked[None, None])
+        blocked = numpy.triu(numpy.full((self.sequence, self.sequence), self.blocked, dtype=numpy.float32), k=1)
+        self.mask = self.builder.tensor("causal_mask", blocked[None, None])
 
     def rotation_tables(self):
         """Cosines and sines [sequence, head size]; computed in double precision, then rounded."""
@@ -92,7 +115,8 @@ class Decoder:
 
     def model(self):
         builder = self.builder
-        tokens = builder.input("tokens", [1, self.sequence], TensorProto.INT64)
+        tokens = builder.input("tokens", [1, self.length], TensorProto.INT64)
+        self.take_length(tokens)
         embedding = builder.normal("embedding", (self.vocabulary, self.hidden), 1.0)
         value = builder.node("Gather", embedding, tokens, axis=0)
         for layer in range(self.layers):
@@ -103,8 +127,16 @@ class Decoder:
         # The embedding is read a second time, transposed: logits of order one need the scale.
         value = builder.node("Mul", value, builder.constant(1 / math.sqrt(self.hidden)))
         logits = builder.node("MatMul", value, builder.transpose(embedding, [1, 0]))
-        builder.output(logits, "logits", [1, self.sequence, self.vocabulary])
+        builder.output(logits, "logits", [1, self.length, self.vocabulary])
         return builder.finish(decoder.__doc__)
+
+    def take_length(self, tokens):
+        """What depends on the number of tokens; nothing where it is fixed."""
+
+    def attention_weights(self, scores):
+        """Softmax over the scores that the mask allows."""
+        builder = self.builder
+        return builder.node("Softmax", builder.node("Add", scores, self.mask), axis=-1)
 
     def rms_norm(self, value, name):
         builder = self.builder
@@ -126,15 +158,14 @@ class Decoder:
 
         def project(role):
             entry = builder.matmul(value, self.hidden, self.hidden, f"{name}_{role}")
-            entry = builder.reshape(entry, [1, self.sequence, self.heads, self.size])
+            entry = builder.reshape(entry, [1, self.any_length, self.heads, self.size])
             return builder.transpose(entry, [0, 2, 1, 3])
 
         query, key, content = self.rotate(project("query")), self.rotate(project("key")), project("value")
         scores = builder.node("MatMul", query, builder.transpose(key, [0, 1, 3, 2]))
         scores = builder.node("Mul", scores, builder.constant(1 / math.sqrt(self.size)))
-        weights = builder.node("Softmax", builder.node("Add", scores, self.mask), axis=-1)
-        mixed = builder.transpose(builder.node("MatMul", weights, content), [0, 2, 1, 3])
-        joined = builder.reshape(mixed, [1, self.sequence, self.hidden])
+        mixed = builder.transpose(builder.node("MatMul", self.attention_weights(scores), content), [0, 2, 1, 3])
+        joined = builder.reshape(mixed, [1, self.any_length, self.hidden])
         return builder.matmul(joined, self.hidden, self.hidden, f"{name}_output", gain=0.5)
 
     def swiglu(self, value, name):
@@ -143,3 +174,31 @@ class Decoder:
         gate = builder.node("Mul", gate, builder.node("Sigmoid", gate))
         up = builder.matmul(value, self.hidden, self.wide, f"{name}_up")
         return builder.matmul(builder.node("Mul", gate, up), self.wide, self.hidden, f"{name}_down")
+
+
+class DynamicDecoder(Decoder):
+    """The length is an input's; tables of the longest length are cut to it."""
+
+    def prepare(self):
+        self.length, self.any_length = "length", 0  # Reshape copies a dimension of 0
+        self.tables = self.rotation_tables()
+        self.allowed = self.builder.tensor("causal_mask", numpy.tril(numpy.ones((self.sequence, self.sequence), bool)))
+
+    def take_length(self, tokens):
+        builder = self.builder
+        length = builder.node("Slice", builder.node("Shape", tokens), *self.bounds(1, 2, 0))
+        self.cosine, self.sine = (self.cut(table, length, 0) for table in self.tables)
+        self.mask = self.cut(self.cut(self.allowed, length, 0), length, 1)
+
+    def bounds(self, *numbers):
+        return [self.builder.constant([number], numpy.int64) for number in numbers]
+
+    def cut(self, table, length, axis):
+        start, axes = self.bounds(0, axis)
+        return self.builder.node("Slice", table, start, length, axes)
+
+    def attention_weights(self, scores):
+        builder = self.builder
+        kept = builder.node("Where", self.mask, scores, builder.constant(self.blocked))
+        weights = builder.node("Softmax", kept, axis=-1)
+        return builder.node("Where", builder.node("IsNaN", weights), builder.constant(0.0), weights)
