@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -140,12 +141,17 @@ std::vector<const DirectedAxiom*> pointers_to(const std::vector<DirectedAxiom>& 
   return result;
 }
 
+std::set<std::uint32_t> operators_of(const Substitution& rule) {
+  std::set<std::uint32_t> result;
+  for (const RuleTerm& term : rule.terms)
+    if (!term.is_input) result.insert(term.op.v);
+  return result;
+}
+
 /// Those that bring in no operator that neither they match nor the rule has.
 std::vector<const DirectedAxiom*> axioms_without_others(
     const std::vector<const DirectedAxiom*>& axioms, const Substitution& rule) {
-  std::set<std::uint32_t> own;
-  for (const RuleTerm& term : rule.terms)
-    if (!term.is_input) own.insert(term.op.v);
+  const std::set<std::uint32_t> own = operators_of(rule);
   std::vector<const DirectedAxiom*> result;
   for (const DirectedAxiom* axiom : axioms) {
     std::set<std::uint32_t> known = operators_of(axiom->rule, axiom->rule.left);
@@ -153,6 +159,44 @@ std::vector<const DirectedAxiom*> axioms_without_others(
     const std::set<std::uint32_t> made = operators_of(axiom->rule, axiom->rule.right);
     if (std::includes(known.begin(), known.end(), made.begin(), made.end()))
       result.push_back(axiom);
+  }
+  return result;
+}
+
+/// For each operator that axioms can both bring in beside those of the rule and take away again: the
+/// axioms about it and the rule's operators alone.
+std::vector<std::vector<const DirectedAxiom*>> axioms_with_one_other(
+    const std::vector<const DirectedAxiom*>& axioms, const Substitution& rule) {
+  struct Uses {
+    std::vector<const DirectedAxiom*> axioms;
+    bool brought = false, taken = false;
+  };
+  const std::set<std::uint32_t> own = operators_of(rule);
+  const auto others = [&own](const std::set<std::uint32_t>& operators) {
+    std::set<std::uint32_t> result;
+    std::set_difference(operators.begin(), operators.end(), own.begin(), own.end(),
+                        std::inserter(result, result.end()));
+    return result;
+  };
+  std::map<std::uint32_t, Uses> by_operator;
+  std::vector<const DirectedAxiom*> without;
+  for (const DirectedAxiom* axiom : axioms) {
+    const std::set<std::uint32_t> matched = others(operators_of(axiom->rule, axiom->rule.left));
+    const std::set<std::uint32_t> made = others(operators_of(axiom->rule, axiom->rule.right));
+    std::set<std::uint32_t> together = matched;
+    together.insert(made.begin(), made.end());
+    if (together.empty()) without.push_back(axiom);
+    if (together.size() != 1) continue;
+    Uses& uses = by_operator[*together.begin()];
+    uses.axioms.push_back(axiom);
+    uses.brought = uses.brought || matched.empty();
+    uses.taken = uses.taken || made.empty();
+  }
+  std::vector<std::vector<const DirectedAxiom*>> result;
+  for (auto& [op, uses] : by_operator) {
+    if (!uses.brought || !uses.taken) continue;
+    result.push_back(without);
+    result.back().insert(result.back().end(), uses.axioms.begin(), uses.axioms.end());
   }
   return result;
 }
@@ -167,6 +211,7 @@ class Certifier {
         terms_(rule),
         all_axioms_(pointers_to(axioms)),
         own_axioms_(axioms_without_others(all_axioms_, rule)),
+        with_one_other_(axioms_with_one_other(all_axioms_, rule)),
         table_(table),
         rounding_(rounding) {}
 
@@ -271,12 +316,15 @@ class Certifier {
     return result;
   }
 
-  /// Most proofs need no operator that the rule does not have, and the axioms that bring in others
-  /// are what fills a closure: these are used only where the sides do not meet without.
+  /// Most proofs need no operator that the rule does not have, and of the others most need one. The
+  /// axioms that bring in more fill a closure: they are used only where the sides do not meet without.
   Result<void> add_chain(const RuleCase& one) {
+    std::vector<const std::vector<const DirectedAxiom*>*> attempts{&own_axioms_};
+    for (const auto& axioms : with_one_other_) attempts.push_back(&axioms);
+    attempts.push_back(&all_axioms_);
     std::string reason;
     for (const bool from_the_goal : {false, true})
-      for (const auto* axioms : {&own_axioms_, &all_axioms_}) {
+      for (const auto* axioms : attempts) {
         if (from_the_goal && rule_.bidirectional) continue;
         auto added = add_chain(one, *axioms, from_the_goal);
         if (added) return {};
@@ -379,6 +427,7 @@ class Certifier {
   const Substitution& rule_;
   Substitution terms_;
   std::vector<const DirectedAxiom*> all_axioms_, own_axioms_;
+  std::vector<std::vector<const DirectedAxiom*>> with_one_other_;
   const checker::AxiomTable& table_;
   const RoundingTable& rounding_;
   std::vector<WrittenChain> chains_;
