@@ -288,10 +288,20 @@ class ModelWriter {
     return {};
   }
 
-  std::string node_name(const Node& node) const {
+  std::string node_name(const Node& node) {
     const auto found = envelope_.node_names.find(graph_.suggested_name(node.output()));
-    if (found != envelope_.node_names.end()) return found->second;
-    return fmt::format("{}/{}", graph_.op(node).name, names_->of(node.output()));
+    return only_node_name(
+        found != envelope_.node_names.end()
+            ? found->second
+            : fmt::format("{}/{}", graph_.op(node).name, names_->of(node.output())));
+  }
+
+  /// ONNX Runtime refuses a graph in which two nodes have one name. The nodes of a local function have the
+  /// names of its body wherever it is called.
+  std::string only_node_name(const std::string& wanted) {
+    std::string name = wanted;
+    for (int i = 2; !node_names_.insert(name).second; ++i) name = fmt::format("{}_{}", wanted, i);
+    return name;
   }
 
   Result<void> write_opaque(NodeId id) {
@@ -299,6 +309,7 @@ class ModelWriter {
     for (const auto& [name, value] : names_->aliases_before(id))
       if (written_aliases_.insert(name).second) write_identity(value, name);
     NodeMessage& message = opaque_.at(id);
+    if (!message.name().empty()) message.set_name(only_node_name(message.name()));
     for (int i = 0; i < message.input_size(); ++i)
       message.set_input(i, names_->of(node.inputs[static_cast<std::size_t>(i)]));
     for (int i = 0; i < message.output_size(); ++i)
@@ -453,7 +464,7 @@ class ModelWriter {
   std::map<std::string, NodeId> source_nodes_;  // by symbol
   std::map<NodeId, ExportedCall> calls_;
   std::map<std::uint64_t, std::vector<std::pair<Constant, std::string>>> parameters_;
-  std::set<std::string> written_aliases_;
+  std::set<std::string> written_aliases_, node_names_;
   std::set<std::string> functions_;
   std::vector<std::string> unread_functions_;
   Rope nodes_;

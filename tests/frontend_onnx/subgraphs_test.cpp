@@ -1,5 +1,7 @@
 // Subgraphs of opaque nodes, and local functions.
 
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
@@ -163,6 +165,20 @@ TEST(Functions, AreInlined) {
   EXPECT_EQ(slopes[1], 0.25F);
   for (std::size_t i = 2; i < slopes.size(); ++i)
     EXPECT_EQ(slopes[i], 0.01F);  // the operator's own
+}
+
+// ONNX Runtime refuses two nodes of one name.
+TEST(Functions, CalledTwiceGiveNodesOfDifferentNames) {
+  auto message = parse_text(with_functions);
+  for (auto& function : *message.mutable_functions())
+    for (auto& node : *function.mutable_node()) node.set_name("in " + function.name());
+  const auto model = import_message(message);
+  ASSERT_TRUE(model) << error_of(model);
+  const auto out = exported(*model);
+  std::set<std::string> names;
+  for (const auto& node : out.graph().node()) names.insert(node.name());
+  EXPECT_EQ(names.size(), 8U);
+  EXPECT_THAT(names, Contains("in leak"));
 }
 
 TEST(Functions, OfOtherOperatorSetsStayCalls) {
