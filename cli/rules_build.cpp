@@ -35,7 +35,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using database::Build;
-using Fate = database::CandidateReport::Fate;
+using database::CandidateOutcome;
 namespace fs = std::filesystem;
 
 struct BuildArguments {
@@ -352,8 +352,9 @@ Json figures(const Built& built, const Usage& usage) {
       if (one.contains(key) && one[key].is_number()) total += one[key].get<double>();
     return static_cast<std::uint64_t>(total);
   };
-  const std::size_t directly = build.count(Fate::proved), derived = build.count(Fate::derived),
-                    conditional = build.count(Fate::conditional);
+  const std::size_t directly = build.count(CandidateOutcome::proved),
+                    derived = build.count(CandidateOutcome::derived),
+                    conditional = build.count(CandidateOutcome::conditional);
   return Json({{"graphs", enumerated("graphs")},
                {"classes", enumerated("classes")},
                {"candidates", build.candidates.size()},
@@ -364,8 +365,8 @@ Json figures(const Built& built, const Usage& usage) {
                {"proved_directly", directly},
                {"proved_from_rules_before", derived},
                {"proved_under_conditions", conditional},
-               {"refuted", build.count(Fate::refuted)},
-               {"unknown", build.count(Fate::unknown)},
+               {"refuted", build.count(CandidateOutcome::refuted)},
+               {"unknown", build.count(CandidateOutcome::unknown)},
                {"rules", basis + kept},
                {"basis", basis},
                {"derived_and_kept", kept},

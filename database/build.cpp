@@ -21,22 +21,21 @@ namespace lemma::database {
 /// Raised whenever the same question may have another answer.
 constexpr int build_version = 7;
 
-std::string_view name(CandidateReport::Fate fate) {
-  using Fate = CandidateReport::Fate;
-  switch (fate) {
-    case Fate::proved: return "proved";
-    case Fate::derived: return "derived";
-    case Fate::conditional: return "conditional";
-    case Fate::refuted: return "refuted";
-    case Fate::unknown: return "unknown";
+std::string_view name(CandidateOutcome outcome) {
+  switch (outcome) {
+    case CandidateOutcome::proved: return "proved";
+    case CandidateOutcome::derived: return "derived";
+    case CandidateOutcome::conditional: return "conditional";
+    case CandidateOutcome::refuted: return "refuted";
+    case CandidateOutcome::unknown: return "unknown";
   }
   return "?";
 }
 
-std::size_t Build::count(CandidateReport::Fate fate) const {
+std::size_t Build::count(CandidateOutcome outcome) const {
   return static_cast<std::size_t>(
       std::count_if(candidates.begin(), candidates.end(),
-                    [fate](const CandidateReport& one) { return one.fate == fate; }));
+                    [outcome](const CandidateReport& one) { return one.outcome == outcome; }));
 }
 
 std::string job_text(const verifier::AxiomSet& axioms, const DerivationLimits& limits) {
@@ -48,8 +47,6 @@ std::string job_text(const verifier::AxiomSet& axioms, const DerivationLimits& l
 }
 
 namespace {
-
-using Fate = CandidateReport::Fate;
 
 /// "by A B": the names; nothing for "no".
 std::optional<std::vector<std::string>> parse_names(const std::string& answer) {
@@ -267,7 +264,7 @@ class Builder {
   }
 
   static void follows(CandidateReport& report, std::vector<std::string> used) {
-    report.fate = Fate::derived;
+    report.outcome = CandidateOutcome::derived;
     report.rules = std::move(used);
   }
 
@@ -299,8 +296,8 @@ class Builder {
     report.reason = std::move(decided.reason);
     report.reason_class = std::move(decided.reason_class);
     report.conditions = std::move(decided.conditions);
-    if (decided.outcome == Decision::Outcome::unknown) report.fate = Fate::unknown;
-    if (decided.outcome == Decision::Outcome::refuted) report.fate = Fate::refuted;
+    if (decided.outcome == Decision::Outcome::unknown) report.outcome = CandidateOutcome::unknown;
+    if (decided.outcome == Decision::Outcome::refuted) report.outcome = CandidateOutcome::refuted;
     if (decided.outcome != Decision::Outcome::proved) return {};
     if (base_.size() != base_when_asked_) {
       LEMMA_ASSIGN_OR_RETURN(auto used, derivations({&report.candidate}));
@@ -309,7 +306,8 @@ class Builder {
         return {};
       }
     }
-    report.fate = report.reason.empty() ? Fate::proved : Fate::conditional;
+    report.outcome =
+        report.reason.empty() ? CandidateOutcome::proved : CandidateOutcome::conditional;
     for (const DecidedRule& rule : decided.rules) report.rules.push_back(rule.rule.name);
     add_rules(decided.rules);
     return {};

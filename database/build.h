@@ -17,23 +17,24 @@
 
 namespace lemma::database {
 
+enum class CandidateOutcome {
+  proved,       // it, or a more general rule, is in the database
+  derived,      // it follows from rules found before
+  conditional,  // as proved, but under conditions that had to be added
+  refuted,
+  unknown
+};
+
 /// What became of one candidate.
 struct CandidateReport {
-  enum class Fate {
-    proved,       // it, or a more general rule, is in the database
-    derived,      // it follows from rules found before
-    conditional,  // as proved, but under conditions that had to be added
-    refuted,
-    unknown
-  };
   Substitution candidate;  // in normal form
-  Fate fate = Fate::unknown;
+  CandidateOutcome outcome = CandidateOutcome::unknown;
   std::vector<std::string> rules;       // proved: their names. derived: those that were applied
   std::vector<std::string> conditions;  // conditional
   std::vector<std::string> steps;       // of generalisation
   std::string reason, reason_class;     // conditional, refuted, unknown
 };
-std::string_view name(CandidateReport::Fate fate);
+std::string_view name(CandidateOutcome outcome);
 
 struct BuiltRule {
   DecidedRule proved;
@@ -79,7 +80,7 @@ struct Build {
   /// With one proof only: found, by name; and stated. Nothing is derived from them.
   std::vector<DecidedRule> found_apart, stated_apart;
 
-  std::size_t count(CandidateReport::Fate fate) const;
+  std::size_t count(CandidateOutcome outcome) const;
 };
 
 /// The kind `bad_input` with the message `interrupted` if cancelled() said so, on one of the ranks.

@@ -14,7 +14,6 @@ namespace lemma::database {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Fate = CandidateReport::Fate;
 namespace fs = std::filesystem;
 
 /// A file is there in full or as it was before.
@@ -53,7 +52,7 @@ std::string rules_text(const Build& build, bool derived) {
 std::string candidate_lines(const Build& build) {
   std::string lines;
   for (const CandidateReport& one : build.candidates) {
-    Json line({{"candidate", text(one.candidate)}, {"fate", name(one.fate)}});
+    Json line({{"candidate", text(one.candidate)}, {"outcome", name(one.outcome)}});
     if (!one.rules.empty()) line["rules"] = one.rules;
     if (!one.conditions.empty()) line["conditions"] = one.conditions;
     if (!one.steps.empty()) line["steps"] = one.steps;
@@ -77,18 +76,19 @@ std::string report_text(const std::string& name, const Build& build) {
     ++(!rule.derived ? basis : rule.is_shipped() ? kept : left_out);
   std::map<std::string, std::size_t> classes;
   for (const CandidateReport& one : build.candidates)
-    if (one.fate == Fate::refuted || one.fate == Fate::conditional) ++classes[one.reason_class];
+    if (one.outcome == CandidateOutcome::refuted || one.outcome == CandidateOutcome::conditional)
+      ++classes[one.reason_class];
   return Json({{"set", name},
                {"candidates_given", build.given},
                {"trivial", build.trivial},
                {"repeated", build.repeated},
                {"candidates", build.candidates.size()},
-               {"proved", build.count(Fate::proved)},
-               {"derived_from_rules_before", build.count(Fate::derived)},
-               {"proved_under_conditions", build.count(Fate::conditional)},
-               {"refuted", build.count(Fate::refuted)},
+               {"proved", build.count(CandidateOutcome::proved)},
+               {"derived_from_rules_before", build.count(CandidateOutcome::derived)},
+               {"proved_under_conditions", build.count(CandidateOutcome::conditional)},
+               {"refuted", build.count(CandidateOutcome::refuted)},
                {"refuted_by_class", classes},
-               {"unknown", build.count(Fate::unknown)},
+               {"unknown", build.count(CandidateOutcome::unknown)},
                {"rules", build.rules.size()},
                {"basis", basis},
                {"derived_and_kept", kept},

@@ -118,12 +118,19 @@ class Search {
 
   RoundLimits round_limits() const {
     RoundLimits limits;
-    limits.nodes = scaled(options_.node_limit);
+    limits.nodes = scaled(options_.node_limit != 0 ? options_.node_limit : default_node_limit());
     limits.iterations = options_.iterations;
     limits.bytes = scaled(options_.memory_limit_bytes / 2);
     limits.saturation_seconds = std::max(0.02, 0.5 * deadline_.remaining());
     limits.choice_seconds = std::max(0.02, 0.25 * deadline_.remaining());
     return limits;
+  }
+
+  std::size_t default_node_limit() const {
+    std::size_t operators = 0;
+    for (const NodeId id : graph_.live_nodes())
+      if (graph_.node(id).kind == NodeKind::operation) ++operators;
+    return std::clamp<std::size_t>(250 * operators, 5'000, 40'000);
   }
 
   // ---- Saturation of the whole graph

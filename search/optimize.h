@@ -29,12 +29,14 @@ struct SearchOptions {
   Strategy strategy = Strategy::automatic;
   double time_limit_seconds = 20;
   std::size_t memory_limit_bytes = 2'000'000'000;  // of what the search keeps
-  std::size_t node_limit = 40'000;                 // of an e-graph
-  std::size_t part_node_limit = 8'000;             // of the e-graph of a part (combined)
-  std::size_t part_size = 60;                      // in operators
-  std::size_t iterations = 12;                     // of a saturation
-  std::size_t rounds = 6;                          // of saturation and choice
-  double alpha = 1.05;                             // of backtracking
+  /// E-nodes of the e-graph of a whole model. 0: 250 for each operator of the model, but at least 5,000
+  /// and at most 40,000, so that a small model does not take the time of a large one.
+  std::size_t node_limit = 0;
+  std::size_t part_node_limit = 8'000;  // of the e-graph of a part (combined)
+  std::size_t part_size = 60;           // in operators
+  std::size_t iterations = 12;          // of a saturation
+  std::size_t rounds = 6;               // of saturation and choice
+  double alpha = 1.05;                  // of backtracking
   std::size_t budget = 1000;
   /// Time to prove that the choice is the cheapest in the last e-graph, or to find a cheaper one;
   /// none is tried if 0.

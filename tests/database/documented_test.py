@@ -39,7 +39,7 @@ def main():
         wrong.append(f"it does not say that {len(stated())} rules are stated by hand")
 
     candidates = [json.loads(line) for line in (RULES / "found.candidates").read_text().splitlines()]
-    unknown = sum(candidate["fate"] == "unknown" for candidate in candidates)
+    unknown = sum(candidate["outcome"] == "unknown" for candidate in candidates)
     unproved = section(text, "What is not proved")
     rows = [int(count) for count in re.findall(r"^\| (\d+) \|", unproved, re.M)]
     if sum(rows) != unknown or f" {unknown} are `unknown`" not in " ".join(unproved.split()):
