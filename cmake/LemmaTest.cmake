@@ -1,4 +1,5 @@
-# Tests: GoogleTest binaries and scripts. Each carries the name of its folder below tests/ as label.
+# Tests: GoogleTest binaries and scripts. Each carries the name of its folder below tests/ as label. What takes
+# minutes and is seldom needed has the label `long` too (LONG): scripts/test runs it with --all only.
 
 find_package(GTest REQUIRED)
 include(GoogleTest)
@@ -32,10 +33,10 @@ function(lemma_add_test name)
     PROPERTIES LABELS ${label} TIMEOUT ${arg_TIMEOUT})
 endfunction()
 
-# lemma_add_script_test(readme COMMAND program arguments... [TIMEOUT SECONDS])
+# lemma_add_script_test(readme COMMAND program arguments... [TIMEOUT SECONDS] [LONG])
 # The program says with exit code 77 that it could not run here; that is reported as skipped.
 function(lemma_add_script_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "LONG" "TIMEOUT" "COMMAND")
   if(NOT arg_COMMAND OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "lemma_add_script_test(${name}): bad arguments")
   endif()
@@ -43,7 +44,10 @@ function(lemma_add_script_test name)
     set(arg_TIMEOUT 300)
   endif()
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME label)
+  if(arg_LONG)
+    list(APPEND label long)
+  endif()
   add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES
-    SKIP_RETURN_CODE 77 LABELS ${label} TIMEOUT ${arg_TIMEOUT})
+    SKIP_RETURN_CODE 77 LABELS "${label}" TIMEOUT ${arg_TIMEOUT})
 endfunction()
