@@ -391,7 +391,9 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
                    "seconds after which a model is given up; 0: never")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->add_option("--node-limit", common.node_limit, "nodes of the e-graph; 0: by the number of operators")
+  command
+      ->add_option("--node-limit", common.node_limit,
+                   "nodes of the e-graph; 0: by the number of operators")
       ->check(CLI::NonNegativeNumber);
   command
       ->add_option("--exact-extraction", common.exact_extraction_seconds,

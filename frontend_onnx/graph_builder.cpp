@@ -302,8 +302,10 @@ Result<void> GraphBuilder::add_opaque(const Node& node, const Operands& operands
   }
   std::vector<ValueId> inputs = operands.values;
   inputs.insert(inputs.end(), operands.captured.begin(), operands.captured.end());
+  Node unnamed = node;  // names of nodes say nothing of what is computed; the envelope keeps them
+  unnamed.clear_name();
   const NodeId id = graph_.add_opaque({canonical_domain(node.domain()), node.op_type(),
-                                       node.SerializeAsString(), std::move(reason)},
+                                       unnamed.SerializeAsString(), std::move(reason)},
                                       std::move(inputs), std::move(types));
   for (int i = 0; i < node.output_size(); ++i)
     name_value(node.output(i), graph_.node(id).output(static_cast<std::uint32_t>(i)));

@@ -289,11 +289,16 @@ class ModelWriter {
   }
 
   std::string node_name(const Node& node) {
-    const auto found = envelope_.node_names.find(graph_.suggested_name(node.output()));
+    const std::string given = given_name(node);
     return only_node_name(
-        found != envelope_.node_names.end()
-            ? found->second
-            : fmt::format("{}/{}", graph_.op(node).name, names_->of(node.output())));
+        !given.empty() ? given
+                       : fmt::format("{}/{}", graph_.op(node).name, names_->of(node.output())));
+  }
+
+  /// The name that it had in the file; empty if it had none.
+  std::string given_name(const Node& node) const {
+    const auto found = envelope_.node_names.find(graph_.suggested_name(node.output()));
+    return found != envelope_.node_names.end() ? found->second : "";
   }
 
   /// ONNX Runtime refuses a graph in which two nodes have one name. The nodes of a local function have the
@@ -309,7 +314,8 @@ class ModelWriter {
     for (const auto& [name, value] : names_->aliases_before(id))
       if (written_aliases_.insert(name).second) write_identity(value, name);
     NodeMessage& message = opaque_.at(id);
-    if (!message.name().empty()) message.set_name(only_node_name(message.name()));
+    if (const std::string given = given_name(node); !given.empty())
+      message.set_name(only_node_name(given));
     for (int i = 0; i < message.input_size(); ++i)
       message.set_input(i, names_->of(node.inputs[static_cast<std::size_t>(i)]));
     for (int i = 0; i < message.output_size(); ++i)

@@ -15,7 +15,7 @@ from tiny_models import F32, node, tensor_type
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXAMPLE = ROOT / "examples" / "two_layer.onnx"
-LEMMA = None
+LEMMA = FORGE = None
 
 
 def has_onnx_runtime():
@@ -146,9 +146,55 @@ class AuditedModels(Optimizing):
         self.outputs_agree(model, "--fp-class", "bitwise")
 
 
+# Rules that are wrong, with records as if they were proved, and models on which the search uses them.
+FORGED = {
+    "relu_is_nothing": ("x : [A..]", "Relu(x) => x", [node("Relu", ["x"], ["y"])]),
+    "abs_is_relu": ("x : [A..]", "Abs(Neg(x)) => Relu(x)", [node("Neg", ["x"], ["a"]), node("Abs", ["a"], ["y"])]),
+    "quotient_by_itself": ("x : [A..]\n  y : [A..]", "Mul(Div(x, y), y) => Add(x, y)",
+                           [node("Div", ["x", "w"], ["a"]), node("Mul", ["a", "w"], ["y"])]),
+    "tanh_of_large_numbers": ("x : [A..]", "Tanh(Tanh(x)) => Sigmoid(x)",
+                              [node("Tanh", ["x"], ["a"]), node("Tanh", ["a"], ["y"])]),
+    "no_negative_zero": ("x : [A..]", "Neg(Neg(Relu(x))) => x",
+                         [node("Relu", ["x"], ["a"]), node("Neg", ["a"], ["b"]), node("Neg", ["b"], ["y"])]),
+    "root_of_square": ("x : [A..]", "Sqrt(Mul(x, x)) => x", [node("Mul", ["x", "x"], ["a"]), node("Sqrt", ["a"], ["y"])]),
+    "exponential_of_negative_numbers": ("x : [A..]", "Exp(Neg(Abs(x))) => Exp(x)",
+                                        [node("Abs", ["x"], ["a"]), node("Neg", ["a"], ["b"]),
+                                         node("Exp", ["b"], ["y"])]),
+    "swapped_difference": ("x : [A..]\n  y : [A..]", "Neg(Sub(x, y)) => Sub(x, y)",
+                           [node("Sub", ["x", "w"], ["a"]), node("Neg", ["a"], ["y"])]),
+}
+
+
+class WrongRules(Optimizing):
+    """The last lines of defence: a rule whose record was forged is applied, and the result is refused."""
+
+    def test_results_of_wrong_rules_are_not_written(self):
+        vector = tensor_type(F32, [64])
+        for name, (inputs, claim, nodes) in FORGED.items():
+            with self.subTest(name):
+                rules = self.folder / name
+                (rules / "substitutions").mkdir(parents=True)
+                (rules / "axioms").mkdir()
+                (rules / "axioms" / "none.axioms").write_text("")
+                (rules / "axioms.rounding").write_text("")
+                (rules / "substitutions" / "wrong.rules").write_text(f"rule {name}\n  {inputs}\n  {claim}\n")
+                forged = subprocess.run([FORGE, rules], capture_output=True, text=True)
+                self.assertEqual(forged.returncode, 0, forged.stderr)
+                model = self.written(nodes, [("x", vector), ("w", vector)], [("y", vector)])
+                for judge in ([], ["--no-second-judge"]):
+                    done = self.run_it("--rules", rules, "--json", *judge, model=model)
+                    self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+                    self.assertIn("was refused", done.stderr)
+                    figures = json.loads(done.stdout)["models"][0]
+                    self.assertEqual(figures["status"], "mismatch")
+                    self.assertEqual(figures["rules_used"], {})
+                    self.assertEqual((self.folder / "out" / "out.onnx").exists(), True)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--lemma", required=True)
+    parser.add_argument("--forge", required=True)
     arguments, rest = parser.parse_known_args()
-    LEMMA = arguments.lemma
+    LEMMA, FORGE = arguments.lemma, arguments.forge
     unittest.main(argv=[sys.argv[0], *rest])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`lemma rules build`: the same bytes for any number of threads, and after being killed.
 
-The job is killed with SIGKILL at 20 random moments, started again each time, and its result compared
+The job is killed with SIGKILL at 10 random moments, started again each time, and its result compared
 with that of a job that was left alone. A damaged journal is used as far as it is good.
 """
 import argparse
@@ -75,7 +75,7 @@ def check_kills(lemma, scratch, expected, seconds):
     chance = random.Random(20)
     work, output = scratch / "killed.work", scratch / "killed"
     hits = 0
-    while hits < 20:
+    while hits < 10:
         job = subprocess.Popen(command(lemma, work, output, 2), stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
         try:
@@ -171,7 +171,7 @@ def main():
         check_kills(lemma, scratch, expected, seconds)
         check_damaged_journal(lemma, scratch, expected)
         check_killed_enumeration(lemma, scratch)
-    print(f"identical bytes after 20 kills of a job of {seconds:.1f} s")
+    print(f"identical bytes after 10 kills of a job of {seconds:.1f} s")
     return 0
 
 
