@@ -2,9 +2,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include "ir/interpreter/evaluate.h"
-#include "ir/interpreter/random.h"
-#include "tests/ir/interpreter/definitions.h"
+#include "interpreter/evaluate.h"
+#include "interpreter/random.h"
+#include "tests/interpreter/definitions.h"
 
 namespace {
 

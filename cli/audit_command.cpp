@@ -14,7 +14,7 @@
 #include "cli/error_line.h"
 #include "cli/proof_text.h"
 #include "cli/table.h"
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 #include "verifier/checker/replay.h"
 #include "verifier/prover/counterexample.h"
 

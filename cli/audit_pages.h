@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/rounding.h"
-#include "ir/rule_cases.h"
+#include "rule_language/rounding.h"
+#include "rule_language/rule_cases.h"
 #include "verifier/checker/certificate.h"
 
 namespace lemma {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/optimize_request.h"
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 
 namespace lemma {
 

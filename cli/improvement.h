@@ -12,7 +12,7 @@
 #include "cli/second_judge.h"
 #include "cli/staged_model.h"
 #include "costmodel/roofline.h"
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 #include "search/deadline.h"
 #include "search/optimize.h"
 #include "search/sampled_check.h"

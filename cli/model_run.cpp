@@ -7,8 +7,8 @@
 
 #include "frontend_onnx/import.h"
 #include "frontend_onnx/tensor_file.h"
-#include "ir/interpreter/random.h"
-#include "ir/interpreter/run.h"
+#include "interpreter/random.h"
+#include "interpreter/run.h"
 
 namespace lemma {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cli/shape_option.h"
-#include "ir/interpreter/compare.h"
-#include "ir/interpreter/tensor.h"
+#include "interpreter/compare.h"
+#include "interpreter/tensor.h"
 
 namespace lemma {
 

@@ -18,7 +18,7 @@
 #include "cli/html_report.h"
 #include "cli/optimize_request.h"
 #include "cli/table.h"
-#include "ir/rounding.h"
+#include "rule_language/rounding.h"
 
 namespace lemma {
 

@@ -26,7 +26,7 @@ struct OptimizeRequest {
   std::string rules_directory;
   std::string explanation;        // file to write why the result is equal; empty: none
   std::string strategy = "auto";  // of search/optimize.h, or "none": import and export only
-  std::string rounding_class = "rounding";  // the worst that rules may be: ir/rounding.h
+  std::string rounding_class = "rounding";  // the worst that rules may be: rule_language/rounding.h
   std::string only_rules;           // a regular expression that their names contain; empty: all
   std::vector<std::string> shapes;  // NAME:1,3,224,224
   double time_limit_seconds = 20;   // from reading to writing

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "ir/rule_cases.h"
+#include "rule_language/rule_cases.h"
 #include "verifier/checker/certificate.h"
 
 namespace lemma {

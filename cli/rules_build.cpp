@@ -26,8 +26,8 @@
 #include "database/normal_form.h"
 #include "database/parallel.h"
 #include "database/write.h"
-#include "ir/rule_database.h"
 #include "ir/sha256.h"
+#include "rule_language/rule_database.h"
 #include "verifier/verify_database.h"
 
 namespace lemma {

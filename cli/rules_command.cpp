@@ -16,7 +16,7 @@
 #include "cli/rules_generate.h"
 #include "cli/rules_obligations.h"
 #include "cli/table.h"
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 #include "verifier/conditions/infer.h"
 #include "verifier/prover/sampling.h"
 #include "verifier/verify_database.h"

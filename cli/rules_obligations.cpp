@@ -10,7 +10,7 @@
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/table.h"
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 #include "verifier/index/obligations.h"
 
 namespace lemma {

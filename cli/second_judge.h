@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/interpreter/run.h"
+#include "interpreter/run.h"
 #include "search/sampled_check.h"
 
 namespace lemma {

@@ -3,7 +3,8 @@
 
 Reports every include of a folder that the including folder may not use, every third-party header
 outside the .cpp files of the folders it belongs to, every header without `#pragma once`, and every
-source that its folder's CMakeLists.txt does not list.
+source that its folder's CMakeLists.txt does not list. The table of folders in docs/architecture.md, where there
+is one, has to name the same folders in the same order, with what each may use.
 
 Usage: check_edges.py [ROOT]
 """
@@ -102,13 +103,35 @@ def check_listed(root, path):
         return
 
 
+ROW = re.compile(r"^\| `([a-z_/]+)/` \|.*\|([^|]*)\|$", re.MULTILINE)
+
+
+def check_document(edges, document):
+    """Complains where the table `| folder | what it does | may use |` differs from edges.txt."""
+    rows = ROW.findall(document.read_text())
+    documented = {folder: set(re.findall(r"`([a-z_/]+)`", used)) if used.strip() != "all" else {"*"}
+                  for folder, used in rows}
+    # The folders of tests and benchmarks, and those without sources yet, are no part of the table.
+    root = document.parents[1]
+    expected = {folder: used for folder, used in edges.folders.items()
+                if folder not in ("tests", "bench") and (root / folder / "CMakeLists.txt").exists()}
+    if list(documented) != list(expected):
+        yield f"{document.relative_to(root)}: its folders are {', '.join(documented)}; expected {', '.join(expected)}"
+        return
+    for folder, used in expected.items():
+        if documented[folder] != used:
+            yield (f"{document.relative_to(root)}: {folder} may use {', '.join(sorted(used)) or 'nothing'}, not "
+                   f"{', '.join(sorted(documented[folder])) or 'nothing'}")
+
+
 def check_tree(root):
     edges = Edges((root / "cmake" / "edges.txt").read_text())
     paths = []
     for top in sorted({folder.split("/")[0] for folder in edges.folders}):
         paths += [path for path in sorted((root / top).rglob("*"))
                   if path.suffix in SOURCE_SUFFIXES and path.is_file()]
-    complaints = []
+    document = root / "docs" / "architecture.md"
+    complaints = list(check_document(edges, document)) if document.exists() else []
     for path in paths:
         relative = path.relative_to(root).as_posix()
         # Trees that stand for outside projects, or that are meant to be refused.

@@ -11,8 +11,8 @@
 #include "database/decision.h"
 #include "database/derivation.h"
 #include "database/journal.h"
-#include "ir/substitution.h"
 #include "ranks/ranks.h"
+#include "rule_language/substitution.h"
 #include "verifier/prover/prove.h"
 
 namespace lemma::database {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 
 namespace lemma::database {
 

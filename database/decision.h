@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/rule_database.h"
-#include "ir/substitution.h"
+#include "rule_language/rule_database.h"
+#include "rule_language/substitution.h"
 #include "verifier/prover/prove.h"
 
 namespace lemma::database {

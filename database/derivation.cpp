@@ -8,8 +8,8 @@
 
 #include "egraph/rule_use.h"
 #include "egraph/saturation.h"
-#include "ir/rule_cases.h"
-#include "ir/substitution_analysis.h"
+#include "rule_language/rule_cases.h"
+#include "rule_language/substitution_analysis.h"
 
 namespace lemma::database {
 namespace {

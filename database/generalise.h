@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 #include "verifier/prover/prove.h"
 
 namespace lemma::database {

@@ -8,9 +8,9 @@
 
 #include "database/expressions.h"
 #include "ir/operator.h"
-#include "ir/rule_cases.h"
 #include "ir/sha256.h"
-#include "ir/substitution_analysis.h"
+#include "rule_language/rule_cases.h"
+#include "rule_language/substitution_analysis.h"
 
 namespace lemma::database {
 namespace {

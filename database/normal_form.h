@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 
 namespace lemma::database {
 

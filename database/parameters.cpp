@@ -8,7 +8,7 @@
 #include "database/expressions.h"
 #include "database/proposals.h"
 #include "ir/operator.h"
-#include "ir/substitution_analysis.h"
+#include "rule_language/substitution_analysis.h"
 
 namespace lemma::database {
 namespace {

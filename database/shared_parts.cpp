@@ -3,7 +3,7 @@
 #include "database/expressions.h"
 #include "database/proposals.h"
 #include "database/trial.h"
-#include "ir/substitution_analysis.h"
+#include "rule_language/substitution_analysis.h"
 
 namespace lemma::database {
 namespace {

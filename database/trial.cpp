@@ -4,10 +4,10 @@
 
 #include "database/expressions.h"
 #include "database/normal_form.h"
-#include "ir/rule_cases.h"
 #include "ir/run_time_conditions.h"
-#include "ir/substitution_analysis.h"
-#include "ir/substitution_use.h"
+#include "rule_language/rule_cases.h"
+#include "rule_language/substitution_analysis.h"
+#include "rule_language/substitution_use.h"
 #include "verifier/prover/sampling.h"
 
 namespace lemma::database {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "egraph/pattern.h"
-#include "ir/substitution_analysis.h"
+#include "rule_language/substitution_analysis.h"
 
 namespace lemma {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "egraph/enode.h"
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 
 namespace lemma {
 

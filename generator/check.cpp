@@ -8,8 +8,8 @@
 
 #include "generator/symbolic.h"
 #include "generator/tape.h"
-#include "ir/interpreter/random.h"
-#include "ir/substitution_use.h"
+#include "interpreter/random.h"
+#include "rule_language/substitution_use.h"
 
 namespace lemma::generator {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <absl/container/inlined_vector.h>
 
-#include "ir/rule_cases.h"
+#include "rule_language/rule_cases.h"
 
 namespace lemma::generator {
 

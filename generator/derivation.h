@@ -9,7 +9,7 @@
 #include <tbb/spin_rw_mutex.h>
 
 #include "generator/candidate.h"
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 
 namespace lemma::generator {
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/substitution_analysis.h"
+#include "rule_language/substitution_analysis.h"
 
 namespace lemma::generator {
 namespace {

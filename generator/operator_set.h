@@ -13,7 +13,7 @@
 //     let both = Split{axis=1, split=[n, p]}(v)
 //     both#0 & both#1
 //
-// An operator is written as a rule is (ir/substitution.h), with one side only. The shapes of its
+// An operator is written as a rule is (rule_language/substitution.h), with one side only. The shapes of its
 // operands say where it can be applied, and name the sizes: in a rule n and p are any sizes,
 // although only n == p is enumerated. An operator counts as one, whatever it is made of.
 
@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "ir/result.h"
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 
 namespace lemma::generator {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "ir/quoted.h"
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 
 namespace lemma::generator {
 namespace {

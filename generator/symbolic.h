@@ -2,7 +2,7 @@
 // From an equality between terms of fixed sizes to a rule for all sizes.
 //
 // Each axis of each input is given a size of its own, and each operator its own copies of the sizes
-// that its description names (ir/substitution.h: `a : [m, k]`). Then operands are unified with the
+// that its description names (rule_language/substitution.h: `a : [m, k]`). Then operands are unified with the
 // shapes that operators ask for, and the outputs of both sides with each other; what is left open
 // is a variable of the rule. Where a sum meets a sum (a split of a concatenation) there are several
 // ways to divide it, which are tried in turn.
@@ -16,7 +16,7 @@
 #include <string>
 
 #include "generator/candidate.h"
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 
 namespace lemma::generator {
 

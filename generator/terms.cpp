@@ -8,7 +8,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
-#include "ir/interpreter/random.h"
+#include "interpreter/random.h"
 
 namespace lemma::generator {
 namespace {

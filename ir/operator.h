@@ -3,7 +3,7 @@
 // generator, verifier, cost model, code generation and the ONNX front end all read it, so that
 // they cannot disagree.
 //
-// To add an operator, add one record to a file of ir/operators/ (see CONTRIBUTING.md).
+// To add an operator, add one record to a file of operators/ (see CONTRIBUTING.md).
 //
 // The meaning is either a definition (an index expression, ir/definition.h) or a composition of
 // other operators; exactly one of the two is given.
@@ -120,6 +120,7 @@ struct OperatorId {
   }
 };
 
+/// Sorted by name. Made in operators/.
 std::span<const OperatorRecord> all_operators();
 const OperatorRecord& record(OperatorId id);
 /// Nothing for an unknown name.

@@ -325,7 +325,7 @@ std::string operators_document() {
   const auto table = all_operators();
   std::string result = fmt::format(
       "# Operators\n\n"
-      "Generated from the records in `ir/operators/` by `scripts/docs`; edit those, not this "
+      "Generated from the records in `operators/` by `scripts/docs`; edit those, not this "
       "file.\n\n"
       "Each operator has a *definition*, an index expression for the elements of its outputs\n"
       "(`ir/definition.h` says what the expressions mean), or a *composition* of other operators.\n"

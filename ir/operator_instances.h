@@ -1,6 +1,6 @@
 #pragma once
 // A systematic family of applications of one operator: what its meaning is read from
-// (ir/operator_meaning.h). It is the same for the same record, everywhere.
+// (rule_language/operator_meaning.h). It is the same for the same record, everywhere.
 
 #include <cstddef>
 #include <functional>

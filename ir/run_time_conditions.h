@@ -1,7 +1,7 @@
 #pragma once
 // What shape inference takes for granted. Where a fixed size stands beside a symbolic one, or sizes
 // cannot be compared, inference assumes that they fit at run time (`agree` and `broadcast` in
-// ir/operators/, Reshape). A proof may use such an operation only where the claim already assumes
+// operators/, Reshape). A proof may use such an operation only where the claim already assumes
 // the same.
 
 #include <vector>

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/interpreter/random.h"
+#include "interpreter/random.h"
 
 namespace lemma {
 

@@ -16,8 +16,8 @@
 
 #include "egraph/saturation.h"
 #include "ir/graph.h"
-#include "ir/substitution_use.h"
 #include "ir/value_facts.h"
+#include "rule_language/substitution_use.h"
 
 namespace lemma {
 

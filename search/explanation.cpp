@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "ir/digests.h"
 #include "ir/graph_text.h"
+#include "rule_language/digests.h"
 
 namespace lemma {
 namespace {

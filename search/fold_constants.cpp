@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "costmodel/roofline.h"
-#include "ir/interpreter/run.h"
+#include "interpreter/run.h"
 
 namespace lemma {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "interpreter/run.h"
 #include "ir/graph.h"
-#include "ir/interpreter/run.h"
 #include "search/sampled_check.h"
 #include "search/traced_run.h"
 

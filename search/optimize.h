@@ -10,7 +10,7 @@
 
 #include "costmodel/roofline.h"
 #include "ir/graph.h"
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 #include "search/fold_constants.h"
 #include "search/saturation_round.h"
 

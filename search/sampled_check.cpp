@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "interpreter/compare.h"
 #include "ir/cut.h"
-#include "ir/interpreter/compare.h"
 #include "search/check_inputs.h"
 #include "search/deadline.h"
 #include "search/judgement.h"

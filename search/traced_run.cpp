@@ -6,8 +6,8 @@
 #include <cstring>
 #include <map>
 
+#include "interpreter/random.h"
 #include "ir/expand.h"
-#include "ir/interpreter/random.h"
 #include "ir/partial.h"
 #include "ir/specialize.h"
 

@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
+#include "interpreter/run.h"
 #include "ir/graph.h"
-#include "ir/interpreter/run.h"
 
 namespace lemma {
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 
 namespace lemma::verifier {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ir/result.h"
-#include "ir/rule_database.h"
-#include "ir/substitution.h"
+#include "rule_language/rule_database.h"
+#include "rule_language/substitution.h"
 #include "verifier/index/axiom_proofs.h"
 #include "verifier/prover/prove.h"
 #include "verifier/verdict.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ir/result.h"
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 #include "verifier/verify_database.h"
 
 namespace lemma::verifier {

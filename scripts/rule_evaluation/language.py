@@ -1,4 +1,4 @@
-"""Reads rules and axioms (their form is described at the top of `ir/substitution.h`).
+"""Reads rules and axioms (their form is described at the top of `rule_language/substitution.h`).
 
 This reader shares no code with the C++ one or with the second checker. Expressions are tuples:
 ("literal", value), ("variable", name), ("splice", group), ("list", ...), ("call", name, ...) and

@@ -1,4 +1,4 @@
-"""The language of rules (the top of ir/substitution.h): tokens, expressions and how they are written.
+"""The language of rules (the top of rule_language/substitution.h): tokens, expressions and how they are written.
 
 Expressions are tuples: (literal, value), (variable, name), (splice, name), (type, name), (sum, a, b),
 (difference, a, b), (product, a, b), (list, ...), (call, name, ...)."""

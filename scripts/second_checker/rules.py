@@ -1,4 +1,4 @@
-"""Rules and axioms: reading them, and their canonical text (the top of ir/substitution.h;
+"""Rules and axioms: reading them, and their canonical text (the top of rule_language/substitution.h;
 docs/certificates.md, "Canonical text")."""
 
 import collections

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 #include "verifier/index/prove_axiom.h"
 #include "verifier/prover/sampling.h"
 

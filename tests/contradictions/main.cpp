@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "contradictions.h"
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 
 int main(int count, char** words) {
   using namespace lemma;  // NOLINT: one file

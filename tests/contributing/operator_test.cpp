@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/interpreter/evaluate.h"
+#include "interpreter/evaluate.h"
 #include "ir/operator.h"
-#include "ir/operators/elementwise.h"
+#include "operators/elementwise.h"
 
 namespace lemma::operators {
 namespace {

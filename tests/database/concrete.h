@@ -10,8 +10,8 @@
 
 #include "database/expressions.h"
 #include "database/normal_form.h"
-#include "ir/rule_cases.h"
-#include "ir/substitution.h"
+#include "rule_language/rule_cases.h"
+#include "rule_language/substitution.h"
 
 namespace lemma::database {
 

@@ -4,7 +4,7 @@
 
 #include "database/derivation.h"
 #include "database/parallel.h"
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 
 namespace lemma::database {
 namespace {

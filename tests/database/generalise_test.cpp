@@ -9,7 +9,7 @@
 
 #include "database/derivation.h"
 #include "database/parallel.h"
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 #include "tests/database/concrete.h"
 #include "verifier/verify_database.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "egraph/rule_use.h"
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 
 namespace lemma {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "ir/rule_cases.h"
-#include "ir/rule_database.h"
+#include "rule_language/rule_cases.h"
+#include "rule_language/rule_database.h"
 #include "verifier/checker/replay.h"
 
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 
 namespace {
 

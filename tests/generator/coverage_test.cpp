@@ -8,8 +8,8 @@
 
 #include "egraph/egraph.h"
 #include "egraph/saturation.h"
-#include "ir/interpreter/random.h"
-#include "ir/substitution_use.h"
+#include "interpreter/random.h"
+#include "rule_language/substitution_use.h"
 #include "tests/generator/helpers.h"
 #include "verifier/exchange/taso_format.h"
 #include "verifier/exchange/taso_import.h"

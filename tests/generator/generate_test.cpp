@@ -5,10 +5,10 @@
 #include <set>
 
 #include "generator/terms.h"
-#include "ir/interpreter/compare.h"
-#include "ir/interpreter/random.h"
-#include "ir/interpreter/run.h"
-#include "ir/substitution_use.h"
+#include "interpreter/compare.h"
+#include "interpreter/random.h"
+#include "interpreter/run.h"
+#include "rule_language/substitution_use.h"
 #include "tests/generator/helpers.h"
 
 namespace lemma::generator {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "ir/interpreter/random.h"
-#include "ir/interpreter/run.h"
+#include "interpreter/random.h"
+#include "interpreter/run.h"
 #include "tests/generator/helpers.h"
 
 namespace lemma::generator {

@@ -31,8 +31,9 @@ def require(condition, message):
 
 def check_files(prefix):
     headers = prefix / "include" / "lemma"
-    for header in ROOT.glob("ir/*.h"):
-        require((headers / "ir" / header.name).is_file(), f"not installed: ir/{header.name}")
+    for folder in ("ir", "operators", "interpreter", "rule_language"):
+        for header in ROOT.glob(f"{folder}/*.h"):
+            require((headers / folder / header.name).is_file(), f"not installed: {folder}/{header.name}")
     require(not (headers / "cli").exists(), "headers of the program are no part of the package")
     rules = [path.relative_to(ROOT) for path in ROOT.glob("rules/**/*")
              if path.is_file() and path.suffix != ".md" and path.name != "CMakeLists.txt"]

@@ -1,7 +1,7 @@
 // Digests of what operators and attribute functions mean: the same as long as the meaning is, another one
 // wherever a definition or a constraint differs at some rank, size, type or attribute.
 
-#include "ir/operator_meaning.h"
+#include "rule_language/operator_meaning.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "ir/operator_instances.h"
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 
 namespace lemma {
 namespace {

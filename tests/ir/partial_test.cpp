@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/operator_document.h"
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 
 namespace lemma {
 namespace {

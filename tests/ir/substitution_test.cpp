@@ -1,4 +1,4 @@
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include "costmodel/roofline.h"
 #include "egraph/pattern.h"
 #include "ir/graph.h"
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 #include "search/rule_subset.h"
 
 namespace lemma::testing {

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "interpreter/run.h"
 #include "ir/graph_text.h"
-#include "ir/interpreter/run.h"
 #include "search/optimize.h"
 #include "tests/search/random_network.h"
 #include "verifier/checker/explanation.h"

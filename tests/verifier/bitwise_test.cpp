@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "ir/interpreter/random.h"
-#include "ir/interpreter/run.h"
-#include "ir/rounding.h"
-#include "ir/rule_database.h"
+#include "interpreter/random.h"
+#include "interpreter/run.h"
+#include "rule_language/rounding.h"
+#include "rule_language/rule_database.h"
 #include "verifier/prover/sampling.h"
 
 namespace lemma {

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/rule_cases.h"
-#include "ir/rule_database.h"
+#include "rule_language/rule_cases.h"
+#include "rule_language/rule_database.h"
 #include "verifier/prover/prove.h"
 
 namespace lemma::verifier {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 #include "tests/verifier/axiom_mutants.h"
 #include "verifier/index/prove_axiom.h"
 #include "verifier/prover/sampling.h"

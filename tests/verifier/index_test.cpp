@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/rule_database.h"
 #include "ir/sha256.h"
+#include "rule_language/rule_database.h"
 #include "verifier/index/axiom_proofs.h"
 #include "verifier/index/equality.h"
 #include "verifier/index/solver.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 #include "verifier/index/axis_wise.h"
 #include "verifier/index/obligations.h"
 #include "verifier/index/prove_axiom.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 #include "verifier/prover/counterexample.h"
 #include "verifier/prover/instances.h"
 #include "verifier/prover/prove.h"

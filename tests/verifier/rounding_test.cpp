@@ -1,11 +1,11 @@
-#include "ir/rounding.h"
+#include "rule_language/rounding.h"
 
 #include <fstream>
 #include <set>
 
 #include <gtest/gtest.h>
 
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 #include "verifier/prover/sampling.h"
 
 namespace lemma {

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 #include "tests/verifier/axiom_mutants.h"
 #include "verifier/index/prove_axiom.h"
 #include "verifier/prover/prove.h"

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "ir/quoted.h"
-#include "ir/rule_database.h"
 #include "ir/sha256.h"
-#include "ir/substitution_use.h"
+#include "rule_language/rule_database.h"
+#include "rule_language/substitution_use.h"
 
 namespace lemma::checker {
 namespace {

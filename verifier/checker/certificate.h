@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "ir/digests.h"
 #include "ir/position.h"
 #include "ir/result.h"
-#include "ir/rounding.h"
-#include "ir/substitution.h"
+#include "rule_language/digests.h"
+#include "rule_language/rounding.h"
+#include "rule_language/substitution.h"
 
 namespace lemma::checker {
 

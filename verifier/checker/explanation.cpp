@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "ir/digests.h"
 #include "ir/graph_text.h"
 #include "ir/quoted.h"
-#include "ir/rule_database.h"
 #include "ir/run_time_conditions.h"
-#include "ir/substitution_use.h"
+#include "rule_language/digests.h"
+#include "rule_language/rule_database.h"
+#include "rule_language/substitution_use.h"
 #include "verifier/checker/explanation_terms.h"
 
 namespace lemma::checker {

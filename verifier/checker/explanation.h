@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 
 namespace lemma::checker {
 

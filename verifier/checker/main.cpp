@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 #include "verifier/checker/explanation.h"
 #include "verifier/checker/replay.h"
 

@@ -7,10 +7,10 @@
 
 #include "ir/graph.h"
 #include "ir/partial.h"
-#include "ir/real_parameters.h"
-#include "ir/rule_cases.h"
 #include "ir/run_time_conditions.h"
-#include "ir/substitution_use.h"
+#include "rule_language/real_parameters.h"
+#include "rule_language/rule_cases.h"
+#include "rule_language/substitution_use.h"
 #include "verifier/checker/certificate.h"
 
 namespace lemma::checker {

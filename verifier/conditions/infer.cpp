@@ -11,8 +11,8 @@
 #include <fmt/ranges.h>
 
 #include "ir/operator.h"
-#include "ir/rule_cases.h"
-#include "ir/substitution_analysis.h"
+#include "rule_language/rule_cases.h"
+#include "rule_language/substitution_analysis.h"
 #include "verifier/conditions/equations.h"
 #include "verifier/conditions/side_shapes.h"
 #include "verifier/index/obligations.h"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "ir/operator.h"
-#include "ir/rule_cases.h"
+#include "rule_language/rule_cases.h"
 
 namespace lemma::verifier {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 #include "verifier/conditions/shape_rules.h"
 
 namespace lemma::verifier {

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "ir/operator.h"
-#include "ir/rule_cases.h"
-#include "ir/substitution_analysis.h"
+#include "rule_language/rule_cases.h"
+#include "rule_language/substitution_analysis.h"
 #include "verifier/conditions/side_shapes.h"
 #include "verifier/exchange/taso_import.h"
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "ir/result.h"
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 #include "verifier/exchange/taso_format.h"
 
 namespace lemma::exchange {

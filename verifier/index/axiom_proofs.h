@@ -1,12 +1,12 @@
 #pragma once
-// The index proofs of all axioms. A record in rules/axioms.proofs (ir/proof_records.h) spares the proof
+// The index proofs of all axioms. A record in rules/axioms.proofs (rule_language/proof_records.h) spares the proof
 // as long as the axiom, the meaning of its operators and the verifier are the same.
 
 #include <span>
 #include <string>
 #include <vector>
 
-#include "ir/proof_records.h"
+#include "rule_language/proof_records.h"
 #include "verifier/index/prove_axiom.h"
 
 namespace lemma::verifier {

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "ir/rule_cases.h"
-#include "ir/substitution_analysis.h"
+#include "rule_language/rule_cases.h"
+#include "rule_language/substitution_analysis.h"
 
 namespace lemma::verifier::index {
 namespace {

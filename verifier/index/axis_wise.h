@@ -1,7 +1,7 @@
 #pragma once
 // Rules that treat every axis by itself.
 
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 
 namespace lemma::verifier::index {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 
 namespace lemma::verifier {
 

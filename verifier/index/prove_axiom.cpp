@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "ir/expand.h"
-#include "ir/rule_cases.h"
 #include "ir/run_time_conditions.h"
-#include "ir/substitution_use.h"
+#include "rule_language/rule_cases.h"
+#include "rule_language/substitution_use.h"
 #include "verifier/index/axis_wise.h"
 #include "verifier/index/composition.h"
 #include "verifier/index/coverage.h"

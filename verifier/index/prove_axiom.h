@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 
 namespace lemma::verifier {
 

@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "ir/rule_database.h"
 #include "ir/sha256.h"
-#include "ir/substitution_analysis.h"
+#include "rule_language/rule_database.h"
+#include "rule_language/substitution_analysis.h"
 #include "verifier/prover/explain.h"
 #include "verifier/prover/replay.h"
 #include "verifier/prover/schematic.h"

@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "ir/interpreter/run.h"
+#include "interpreter/run.h"
 #include "ir/quoted.h"
-#include "ir/rule_cases.h"
-#include "ir/substitution_use.h"
+#include "rule_language/rule_cases.h"
+#include "rule_language/substitution_use.h"
 
 namespace lemma::verifier {
 namespace {

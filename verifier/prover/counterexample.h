@@ -16,9 +16,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/interpreter/compare.h"
-#include "ir/interpreter/domain.h"
-#include "ir/substitution.h"
+#include "interpreter/compare.h"
+#include "interpreter/domain.h"
+#include "rule_language/substitution.h"
 
 namespace lemma::verifier {
 

@@ -1,7 +1,7 @@
 #pragma once
 // The cases of a rule, under the names that the prover uses.
 
-#include "ir/rule_cases.h"
+#include "rule_language/rule_cases.h"
 
 namespace lemma::verifier {
 

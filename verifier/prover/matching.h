@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 #include "verifier/prover/closure.h"
 
 namespace lemma::verifier {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/rounding.h"
-#include "ir/substitution.h"
+#include "rule_language/rounding.h"
+#include "rule_language/substitution.h"
 #include "verifier/verdict.h"
 
 namespace lemma::verifier {

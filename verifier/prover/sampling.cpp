@@ -8,11 +8,11 @@
 
 #include <fmt/format.h>
 
-#include "ir/interpreter/compare.h"
-#include "ir/interpreter/random.h"
-#include "ir/interpreter/run.h"
-#include "ir/rule_cases.h"
-#include "ir/substitution_use.h"
+#include "interpreter/compare.h"
+#include "interpreter/random.h"
+#include "interpreter/run.h"
+#include "rule_language/rule_cases.h"
+#include "rule_language/substitution_use.h"
 #include "verifier/prover/counterexample.h"
 
 namespace lemma::verifier {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/substitution.h"
+#include "rule_language/substitution.h"
 #include "verifier/verdict.h"
 
 namespace lemma::verifier {

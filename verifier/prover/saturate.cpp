@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "ir/partial.h"
-#include "ir/substitution_analysis.h"
+#include "rule_language/substitution_analysis.h"
 #include "verifier/prover/matching.h"
 
 namespace lemma::verifier {

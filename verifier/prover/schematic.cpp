@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "ir/attribute_conversion.h"
-#include "ir/substitution_analysis.h"
+#include "rule_language/substitution_analysis.h"
 
 namespace lemma::verifier {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "ir/rule_cases.h"
+#include "rule_language/rule_cases.h"
 
 namespace lemma::verifier {
 

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "ir/rule_cases.h"
-#include "ir/rule_database.h"
 #include "ir/sha256.h"
+#include "rule_language/rule_cases.h"
+#include "rule_language/rule_database.h"
 #include "verifier/checker/replay.h"
 #include "verifier/prover/prove.h"
 

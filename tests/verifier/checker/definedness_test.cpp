@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/rule_cases.h"
+#include "rule_language/rule_cases.h"
 #include "verifier/checker/replay.h"
 
 namespace lemma {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "ir/digests.h"
+#include "rule_language/digests.h"
 
 namespace lemma {
 namespace {

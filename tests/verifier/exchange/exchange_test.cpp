@@ -8,7 +8,7 @@
 #include <set>
 
 #include "ir/operator.h"
-#include "ir/rule_database.h"
+#include "rule_language/rule_database.h"
 #include "verifier/checker/certificate.h"
 #include "verifier/checker/replay.h"
 #include "verifier/conditions/equations.h"

@@ -1,0 +1,30 @@
+#pragma once
+// All elements of one term, by the strip evaluator.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "interpreter/evaluate.h"
+#include "interpreter/lane_memory.h"
+#include "interpreter/terms.h"
+
+namespace lemma::interpreter {
+
+/// Where the elements go: one for each point of `axes`, in row-major order.
+struct Destination {
+  std::vector<LoopVariable> axes;  // the term's free variables are among them
+  std::byte* elements = nullptr;
+  ElementAccess access;
+};
+
+/// Whether so few elements are computed by so long a reduction that its terms, not the elements, run
+/// along the lanes. They are then added up in another order.
+bool reduces_along_lanes(const TermGraph& graph, std::int64_t elements);
+
+/// `inputs` are the bytes of the graph's inputs, in order.
+Result<void> evaluate_elements(const TermGraph& graph, TermId root,
+                               std::span<const std::byte* const> inputs,
+                               const Destination& destination, const EvaluationOptions& options);
+
+}  // namespace lemma::interpreter

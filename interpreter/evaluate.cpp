@@ -1,0 +1,233 @@
+#include "interpreter/evaluate.h"
+
+#include <memory>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "interpreter/contraction.h"
+#include "interpreter/elements.h"
+#include "interpreter/run.h"
+#include "interpreter/terms.h"
+
+namespace lemma::interpreter {
+
+namespace {
+
+Result<void> check_inputs(std::span<const Tensor> inputs, Domain domain) {
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (is_real(inputs[i].data_type()) && inputs[i].domain() != domain)
+      return internal_error(fmt::format("input {} is a tensor of the domain {}, not {}", i,
+                                        name(inputs[i].domain()), name(domain)));
+  return {};
+}
+
+/// The terms of one output, with a variable for each axis longer than 1.
+struct OutputTerms {
+  TermGraph graph;
+  TermId root = 0;
+  std::vector<LoopVariable> axes;
+  Sizes sizes;
+  DataType type = DataType::undefined;
+};
+
+/// `parts`: by axis of the output, a divisor of its size if the axis is to be split in two
+/// variables (quotient and remainder), or 1.
+Result<OutputTerms> terms_of(const Definition& definition, const DefinedOutput& output,
+                             std::span<const Tensor> inputs, Domain domain,
+                             const std::vector<std::int64_t>& parts) {
+  std::vector<InputView> views;
+  for (const Tensor& input : inputs) views.push_back({input.data_type(), input.sizes(), false});
+  OutputTerms result{TermGraph(domain, std::move(views)), 0, {}, {}, DataType::undefined};
+  Environment environment;
+  auto add_variable = [&](std::int64_t extent) -> Result<Linear> {
+    if (extent == 1) return Linear::of(0);
+    LEMMA_ASSIGN_OR_RETURN(const LoopVariable variable, result.graph.variable(extent));
+    result.axes.push_back(variable);
+    return Linear::atom(variable);
+  };
+  for (std::size_t i = 0; i < output.axes.size(); ++i) {
+    const auto extent = definition.extent(output.axes[i]).constant();
+    if (!extent) return internal_error("the size of an output is not constant");
+    result.sizes.push_back(*extent);
+    const std::int64_t part = parts.empty() ? 1 : parts[i];
+    LEMMA_ASSIGN_OR_RETURN(Linear position, add_variable(*extent / part));
+    if (part != 1) {
+      LEMMA_ASSIGN_OR_RETURN(const Linear remainder, add_variable(part));
+      position = combine(remainder, position, part);
+    }
+    environment[output.axes[i].v] = result.graph.linear(position);
+  }
+  result.type = definition.node(output.value).type;
+  LEMMA_ASSIGN_OR_RETURN(result.root,
+                         translate(result.graph, definition, output.value, environment));
+  return result;
+}
+
+/// Axes that occur divided by a factor of their size (channels of a grouped convolution).
+std::vector<std::int64_t> find_parts(const OutputTerms& terms) {
+  std::vector<std::int64_t> parts(terms.sizes.size(), 1);
+  bool any = false;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < terms.sizes.size(); ++i) {
+    if (terms.sizes[i] == 1) continue;
+    const LoopVariable variable = terms.axes[next++];
+    for (TermId id = 0; id < terms.graph.size(); ++id) {
+      const Term& term = terms.graph.term(id);
+      if (term.divisor > 1 && term.linear == Linear::atom(variable) &&
+          terms.sizes[i] % term.divisor == 0) {
+        parts[i] = term.divisor;
+        any = true;
+      }
+    }
+  }
+  if (!any) parts.clear();
+  return parts;
+}
+
+/// The input that an output is a copy of, element by element in the same order.
+std::optional<std::uint32_t> copied_input(const OutputTerms& terms,
+                                          std::span<const Tensor> inputs) {
+  const Term& root = terms.graph.term(terms.root);
+  if (root.kind != ExpressionKind::read || root.may_be_undefined) return std::nullopt;
+  if (inputs[root.input].element_count() != element_count(terms.sizes)) return std::nullopt;
+  Linear position;
+  for (const LoopVariable v : terms.axes)
+    position = combine(scale(position, terms.graph.extent(v)), Linear::atom(v));
+  if (!(terms.graph.address(root) == position)) return std::nullopt;
+  return root.input;
+}
+
+/// Memory that holds what was computed ahead of the rest, and the bytes of all inputs.
+struct Operands {
+  std::vector<const std::byte*> bytes;
+  std::vector<std::unique_ptr<std::byte[]>> computed;
+};
+
+/// Replaces sums of products by their values. Returns whether all of the output is one such sum
+/// and is in `out` already.
+Result<bool> compute_contractions(OutputTerms& terms, Operands& operands, std::byte* out,
+                                  const EvaluationOptions& options) {
+  while (auto contraction = find_contraction(terms.graph, terms.root, terms.axes)) {
+    const Term sum = terms.graph.term(contraction->sum);
+    std::vector<LoopVariable> axes;
+    Sizes sizes;
+    std::vector<Linear> indices;
+    for (const LoopVariable v : terms.axes) {
+      if ((sum.depends & set_of(v)) == 0) continue;
+      axes.push_back(v);
+      sizes.push_back(terms.graph.extent(v));
+      indices.push_back(Linear::atom(v));
+    }
+    const bool is_all = contraction->sum == terms.root && axes == terms.axes &&
+                        element_access(terms.type, options.domain).is_lane_format;
+    const auto size = static_cast<std::size_t>(element_count(sizes)) * lane_size(sum.lanes);
+    std::unique_ptr<std::byte[]> memory(is_all ? nullptr : new std::byte[size]);
+    LEMMA_ASSIGN_OR_RETURN(const bool computed,
+                           evaluate_contraction(terms.graph, *contraction, axes, operands.bytes,
+                                                is_all ? out : memory.get(), options));
+    if (!computed) return false;
+    if (is_all) return true;
+    const std::uint32_t input = terms.graph.add_input({sum.type, sizes, true});
+    terms.graph.replace_by_read(contraction->sum, input, std::move(indices));
+    operands.bytes.push_back(memory.get());
+    operands.computed.push_back(std::move(memory));
+  }
+  return false;
+}
+
+/// Sizes multiply to a number of bytes that some machine may have.
+Result<void> check_size(const Sizes& sizes) {
+  constexpr std::int64_t limit = std::int64_t{1} << 44;  // elements of at most 8 bytes
+  bool is_empty = false;
+  for (const std::int64_t size : sizes) is_empty = is_empty || size == 0;
+  std::int64_t count = 1;
+  for (const std::int64_t size : sizes)
+    if (!is_empty && (__builtin_mul_overflow(count, size, &count) || count > limit))
+      return unsupported(fmt::format("a tensor of the sizes [{}]", fmt::join(sizes, ", ")));
+  return {};
+}
+
+Result<Tensor> evaluate_output(const Definition& definition, const DefinedOutput& output,
+                               std::span<const Tensor> inputs, const EvaluationOptions& options) {
+  LEMMA_ASSIGN_OR_RETURN(OutputTerms terms,
+                         terms_of(definition, output, inputs, options.domain, {}));
+  LEMMA_RETURN_IF_ERROR(check_size(terms.sizes));
+  Operands operands;
+  for (const Tensor& input : inputs) operands.bytes.push_back(input.bytes().data());
+  if (!options.plain) {
+    if (const auto input = copied_input(terms, inputs))
+      return inputs[*input].with_sizes(terms.sizes);
+  }
+  Tensor result = Tensor::uninitialized(terms.type, terms.sizes, options.domain);
+  std::byte* out = result.writable_bytes().data();
+  if (!options.plain && result.element_count() != 0) {
+    if (const auto parts = find_parts(terms); !parts.empty()) {
+      LEMMA_ASSIGN_OR_RETURN(terms, terms_of(definition, output, inputs, options.domain, parts));
+    }
+    LEMMA_ASSIGN_OR_RETURN(const bool finished,
+                           compute_contractions(terms, operands, out, options));
+    if (finished) return result;
+  }
+  const Destination destination = {terms.axes, out, element_access(terms.type, options.domain)};
+  LEMMA_RETURN_IF_ERROR(
+      evaluate_elements(terms.graph, terms.root, operands.bytes, destination, options));
+  return result;
+}
+
+}  // namespace
+
+Result<std::vector<Tensor>> evaluate(const Definition& definition, std::span<const Tensor> inputs,
+                                     const EvaluationOptions& options) {
+  LEMMA_RETURN_IF_ERROR(check_inputs(inputs, options.domain));
+  std::vector<Tensor> outputs;
+  try {
+    for (const DefinedOutput& output : definition.outputs()) {
+      LEMMA_ASSIGN_OR_RETURN(Tensor tensor, evaluate_output(definition, output, inputs, options));
+      outputs.push_back(std::move(tensor));
+    }
+  } catch (const std::bad_alloc&) {
+    return unsupported("there is not enough memory");
+  }
+  return outputs;
+}
+
+namespace {
+
+/// A composite operator is the graph of its composition.
+Result<std::vector<Tensor>> evaluate_composite(const OperatorRecord& record,
+                                               const Instance& instance,
+                                               std::span<const Tensor> inputs,
+                                               const EvaluationOptions& options) {
+  Graph graph;
+  std::vector<ValueId> values;
+  std::vector<NamedTensor> named;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].is_absent()) {
+      values.push_back(ValueId::none());
+      continue;
+    }
+    named.push_back({fmt::format("input {}", i), inputs[i]});
+    LEMMA_ASSIGN_OR_RETURN(const ValueId value,
+                           graph.add_input(named.back().name, instance.inputs[i]));
+    values.push_back(value);
+  }
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                         record.compose(graph, instance, values));
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    LEMMA_RETURN_IF_ERROR(graph.add_output(fmt::format("output {}", i), outputs[i]));
+  RunOptions run_options;
+  static_cast<EvaluationOptions&>(run_options) = options;
+  return run(graph, named, run_options);
+}
+
+}  // namespace
+
+Result<std::vector<Tensor>> evaluate(const OperatorRecord& record, const Instance& instance,
+                                     std::span<const Tensor> inputs,
+                                     const EvaluationOptions& options) {
+  if (record.compose != nullptr) return evaluate_composite(record, instance, inputs, options);
+  return evaluate(record.define(instance), inputs, options);
+}
+
+}  // namespace lemma::interpreter

@@ -1,0 +1,46 @@
+#pragma once
+// Evaluation of definitions: the reference for what operators compute.
+//
+// Results do not depend on the number of threads, nor on whether a definition is lowered: a
+// reduction is never divided among threads, and its terms are taken in the order of its variables
+// (the last one fastest). Only where few elements are computed by long reductions, the last
+// variable is dealt out to 512 partial results, which are combined in pairs.
+//
+// Functions such as exp come from the C library; their last bit may differ between machines.
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "interpreter/domain.h"
+#include "interpreter/tensor.h"
+#include "ir/definition.h"
+#include "ir/operator.h"
+#include "ir/result.h"
+
+namespace lemma::interpreter {
+
+struct EvaluationOptions {
+  Domain domain = Domain::native;
+  /// Evaluate definitions as they stand: no contraction kernels, no other lowering.
+  bool plain = false;
+  int threads = 0;  // 0: as many as there are processors
+  /// Evaluation ends with an error soon after this moment, or after the flag becomes true.
+  std::optional<std::chrono::steady_clock::time_point> deadline;
+  const std::atomic<bool>* cancelled = nullptr;
+};
+
+/// All outputs of a definition whose extents are constant. Inputs are tensors of `options.domain`
+/// (absent ones for inputs that the definition does not read). A read outside a tensor that the
+/// result depends on is an error.
+Result<std::vector<Tensor>> evaluate(const Definition& definition, std::span<const Tensor> inputs,
+                                     const EvaluationOptions& options = {});
+
+/// One application of an operator; the shapes in `instance` must be constant and those of `inputs`.
+Result<std::vector<Tensor>> evaluate(const OperatorRecord& record, const Instance& instance,
+                                     std::span<const Tensor> inputs,
+                                     const EvaluationOptions& options = {});
+
+}  // namespace lemma::interpreter

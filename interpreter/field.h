@@ -1,0 +1,39 @@
+#pragma once
+// Arithmetic modulo the Mersenne prime 2^61 - 1. Operands and results lie in [0, modulus).
+
+#include <cstdint>
+
+#include "interpreter/domain.h"
+
+namespace lemma::interpreter {
+
+inline std::uint64_t field_add(std::uint64_t a, std::uint64_t b) {
+  const std::uint64_t sum = a + b;
+  return sum >= field_modulus ? sum - field_modulus : sum;
+}
+inline std::uint64_t field_subtract(std::uint64_t a, std::uint64_t b) {
+  return a >= b ? a - b : a + field_modulus - b;
+}
+inline std::uint64_t field_multiply(std::uint64_t a, std::uint64_t b) {
+  const auto product = static_cast<unsigned __int128>(a) * b;
+  // 2^61 = 1 modulo the prime: the two halves of the product are added.
+  return field_add(static_cast<std::uint64_t>(product) & field_modulus,
+                   static_cast<std::uint64_t>(product >> 61));
+}
+inline std::uint64_t field_power(std::uint64_t base, std::uint64_t exponent) {
+  std::uint64_t result = 1;
+  for (; exponent != 0; exponent >>= 1) {
+    if ((exponent & 1U) != 0) result = field_multiply(result, base);
+    base = field_multiply(base, base);
+  }
+  return result;
+}
+/// By Fermat's little theorem; 0 has none and gives 0.
+inline std::uint64_t field_inverse(std::uint64_t a) { return field_power(a, field_modulus - 2); }
+inline std::uint64_t field_of(std::int64_t value) {
+  const std::int64_t rest = value % static_cast<std::int64_t>(field_modulus);
+  return rest < 0 ? static_cast<std::uint64_t>(rest) + field_modulus
+                  : static_cast<std::uint64_t>(rest);
+}
+
+}  // namespace lemma::interpreter

@@ -1,0 +1,36 @@
+#pragma once
+// Running a whole graph on given inputs.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "interpreter/evaluate.h"
+#include "interpreter/tensor.h"
+#include "ir/dimension.h"
+#include "ir/graph.h"
+#include "ir/result.h"
+
+namespace lemma::interpreter {
+
+struct NamedTensor {
+  std::string name;
+  Tensor value;
+};
+
+struct RunOptions : EvaluationOptions {
+  /// In f64: an infinity that an operator gives is undefined, as NaN is (docs/semantics.md,
+  /// "Values").
+  bool infinities_are_undefined = false;
+};
+
+/// Values of the graph's outputs, in order. Inputs are native tensors or tensors of the domain of
+/// the options, one for each graph input; symbolic sizes are taken from them. Fails for graphs with
+/// an opaque node that an output depends on.
+Result<std::vector<Tensor>> run(const Graph& graph, std::span<const NamedTensor> inputs,
+                                const RunOptions& options = {});
+
+/// Symbols of the graph's input shapes solved from actual types, in the order of the inputs.
+Result<DimensionBindings> bind_symbols(const Graph& graph, std::span<const TensorType> types);
+
+}  // namespace lemma::interpreter

@@ -1,0 +1,44 @@
+// The table of all operator records (declared in ir/operator.h): the families, joined and sorted by name.
+
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "operators/families.h"
+
+namespace lemma {
+namespace {
+
+std::vector<OperatorRecord> join_families() {
+  std::vector<OperatorRecord> table;
+  for (const auto family : {operators::arithmetic(),    operators::unary(),
+                            operators::activation(),    operators::logic(),
+                            operators::contraction(),   operators::einsum(),
+                            operators::quantization(),  operators::quantized_convolution(),
+                            operators::convolution(),   operators::pooling(),
+                            operators::reduction(),     operators::softmax(),
+                            operators::normalization(), operators::loss(),
+                            operators::shape(),         operators::generation(),
+                            operators::movement(),      operators::slicing(),
+                            operators::padding(),       operators::rearrangement(),
+                            operators::indexing(),      operators::resampling(),
+                            operators::scattering()})
+    table.insert(table.end(), family.begin(), family.end());
+  auto by_name = [](const OperatorRecord& a, const OperatorRecord& b) { return a.name < b.name; };
+  std::sort(table.begin(), table.end(), by_name);
+  for (std::size_t i = 1; i < table.size(); ++i)
+    if (table[i - 1].name == table[i].name)
+      throw std::logic_error(fmt::format("two operator records are named '{}'", table[i].name));
+  return table;
+}
+
+}  // namespace
+
+std::span<const OperatorRecord> all_operators() {
+  static const std::vector<OperatorRecord> table = join_families();
+  return table;
+}
+
+}  // namespace lemma

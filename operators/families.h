@@ -1,0 +1,34 @@
+#pragma once
+// The families of operator records, one file each; operators/all_operators.cpp joins them into one table.
+
+#include <span>
+
+#include "ir/operator.h"
+
+namespace lemma::operators {
+
+std::span<const OperatorRecord> arithmetic();             // elementwise with one or more operands
+std::span<const OperatorRecord> unary();                  // scalar functions of one operand
+std::span<const OperatorRecord> activation();             // Relu, Sigmoid, Gelu, Clip, ...
+std::span<const OperatorRecord> logic();                  // comparison, logic, Where, Cast
+std::span<const OperatorRecord> contraction();            // MatMul, Gemm
+std::span<const OperatorRecord> einsum();                 // Einsum
+std::span<const OperatorRecord> quantization();           // QuantizeLinear and its relatives
+std::span<const OperatorRecord> quantized_convolution();  // ConvInteger, QLinearConv
+std::span<const OperatorRecord> convolution();            // Conv, ConvTranspose
+std::span<const OperatorRecord> pooling();                // pools, windows
+std::span<const OperatorRecord> reduction();              // sums, maxima, ... over axes
+std::span<const OperatorRecord> softmax();                // Softmax, LogSoftmax, Hardmax
+std::span<const OperatorRecord> normalization();          // layer, batch, instance, group, ...
+std::span<const OperatorRecord> loss();                   // losses of classification
+std::span<const OperatorRecord> shape();                  // Reshape, Squeeze, Shape, Expand, ...
+std::span<const OperatorRecord> generation();             // Range, ConstantOfShape, EyeLike, Trilu
+std::span<const OperatorRecord> movement();               // Transpose, Concat, Split, Pad, ...
+std::span<const OperatorRecord> slicing();                // Slice
+std::span<const OperatorRecord> padding();                // Pad
+std::span<const OperatorRecord> rearrangement();  // Tile, DepthToSpace, ReverseSequence, ...
+std::span<const OperatorRecord> indexing();       // Gather, OneHot, TopK, ...
+std::span<const OperatorRecord> scattering();     // ScatterElements, ScatterND
+std::span<const OperatorRecord> resampling();     // Resize
+
+}  // namespace lemma::operators

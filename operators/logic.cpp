@@ -1,0 +1,180 @@
+#include <array>
+
+#include <fmt/format.h>
+
+#include "operators/elementwise.h"
+#include "operators/families.h"
+
+namespace lemma::operators {
+namespace {
+
+using Kind = ExpressionKind;
+using Operands = std::vector<Expression>;
+
+// ---- Truth and bits ---------------------------------------------------------------------------
+
+Expression both(DefinitionBuilder&, const Instance&, Operands x) { return x[0] && x[1]; }
+Expression either(DefinitionBuilder&, const Instance&, Operands x) { return x[0] || x[1]; }
+Expression one_of(DefinitionBuilder&, const Instance&, Operands x) { return !(x[0] == x[1]); }
+Expression negation(DefinitionBuilder&, const Instance&, Operands x) { return !x[0]; }
+
+template <Kind kind>
+Expression bitwise(DefinitionBuilder& d, const Instance&, Operands x) {
+  return d.binary(kind, x[0], x[1]);
+}
+
+/// In two's complement -x = ~x + 1.
+Expression bitwise_not(DefinitionBuilder& d, const Instance& in, Operands x) {
+  return d.integer(-1, in.type(0)) - x[0];
+}
+
+// ---- Comparisons ------------------------------------------------------------------------------
+
+Expression equal(DefinitionBuilder&, const Instance&, Operands x) { return x[0] == x[1]; }
+Expression less(DefinitionBuilder&, const Instance&, Operands x) { return x[0] < x[1]; }
+Expression greater(DefinitionBuilder&, const Instance&, Operands x) { return x[1] < x[0]; }
+Expression less_equal(DefinitionBuilder&, const Instance&, Operands x) { return x[0] <= x[1]; }
+Expression greater_equal(DefinitionBuilder&, const Instance&, Operands x) { return x[1] <= x[0]; }
+
+template <TypeSet types>
+Result<std::vector<TensorType>> infer_comparison(const Instance& in) {
+  LEMMA_ASSIGN_OR_RETURN(std::vector<TensorType> result, infer_elementwise(in, types));
+  result[0].data_type = DataType::boolean;
+  return result;
+}
+
+template <StaticName name, TypeSet types, ElementBody body, int since = 7>
+constexpr OperatorRecord comparison_record(std::string_view summary,
+                                           std::uint32_t flags = no_flags) {
+  OperatorRecord result = binary_record<name, types, body, since>(summary, flags);
+  result.infer = infer_comparison<types>;
+  return result;
+}
+
+// ---- Where ------------------------------------------------------------------------------------
+
+Result<std::vector<TensorType>> infer_where(const Instance& in) {
+  LEMMA_RETURN_IF_ERROR(require_type(in, 0, TypeSet::boolean));
+  LEMMA_RETURN_IF_ERROR(require_type(in, 1, TypeSet::any));
+  if (in.type(1) != in.type(2))
+    return bad_input(fmt::format("the choices are {} and {}", name(in.type(1)), name(in.type(2))));
+  LEMMA_ASSIGN_OR_RETURN(Shape shape, broadcast_inputs(in));
+  return std::vector<TensorType>{{in.type(1), std::move(shape)}};
+}
+
+Expression choose(DefinitionBuilder& d, const Instance&, Operands x) {
+  return d.select(x[0], x[1], x[2]);
+}
+
+constexpr OperatorRecord where_record() {
+  OperatorRecord result =
+      unary_record<"Where", TypeSet::any, choose, 9>("a where the condition holds, b elsewhere");
+  result.inputs = {3, 3};
+  result.infer = infer_where;
+  return result;
+}
+
+// ---- Cast -------------------------------------------------------------------------------------
+
+Expression convert(DefinitionBuilder& d, Expression x, DataType type) {
+  if (type == DataType::boolean && x.type() != DataType::boolean)
+    return !(x == d.constant(0, x.type()));
+  return d.cast(x, type);
+}
+
+Result<std::vector<TensorType>> cast_type(const Instance& in, DataType type) {
+  if (!is_computable(type)) return unsupported(fmt::format("a cast to {}", name(type)));
+  return std::vector<TensorType>{{type, in.shape(0)}};
+}
+
+constexpr std::array cast_attributes = {
+    AttributeSpecification{"to", AttributeKind::data_type},
+};
+
+Result<std::vector<TensorType>> infer_cast(const Instance& in) {
+  return cast_type(in, in.attributes.data_type("to"));
+}
+
+Expression cast(DefinitionBuilder& d, const Instance& in, Operands x) {
+  return convert(d, x[0], in.attributes.data_type("to"));
+}
+
+/// `saturate` and `round_mode` only concern 8-bit floating-point types, which have no records.
+Result<ImportedCall> import_cast(const OnnxCall& call, ImportedCall imported) {
+  for (const auto& [name, value] : call.attributes)
+    if (name != "to" && name != "saturate" && name != "round_mode")
+      return unsupported(fmt::format("attribute '{}' is not supported", name));
+  return imported;
+}
+
+/// Of the second operand nothing but its element type matters, and that is known here.
+Result<ImportedCall> import_cast_like(const OnnxCall& call, ImportedCall imported) {
+  LEMMA_ASSIGN_OR_RETURN(imported, import_cast(call, std::move(imported)));
+  if (call.inputs.size() != 2) return bad_input("two inputs are needed");
+  if (!is_computable(call.inputs[1].type.data_type))
+    return unsupported(fmt::format("a cast to {}", name(call.inputs[1].type.data_type)));
+  imported.attributes.set("to", call.inputs[1].type.data_type);
+  imported.inputs = {0};
+  return imported;
+}
+
+constexpr std::array cast_onnx = {
+    OnnxMapping{.name = "Cast", .since = 6, .import_hook = import_cast},
+    OnnxMapping{
+        .name = "CastLike", .since = 15, .import_hook = import_cast_like, .import_only = true}};
+
+constexpr OperatorRecord cast_record() {
+  OperatorRecord result = unary_record<"Cast", TypeSet::any, cast>(
+      "x in another element type; reals truncate to integers, non-zero is true", cast_attributes);
+  result.infer = infer_cast;
+  result.onnx = cast_onnx;
+  return result;
+}
+
+Result<std::vector<TensorType>> infer_cast_like(const Instance& in) {
+  return cast_type(in, in.type(1));
+}
+
+Definition define_cast_like(const Instance& in) {
+  DefinitionBuilder d;
+  const std::vector<Expression> axes = d.variables(in.shape(0));
+  d.output(axes, convert(d, d.read(0, in.type(0), axes), in.type(1)));
+  return std::move(d).finish();
+}
+
+constexpr std::array cast_like_onnx = {
+    OnnxMapping{.name = "CastLike", .since = 15, .import_hook = import_cast}};
+
+constexpr std::array logic_records = {
+    binary_record<"And", TypeSet::boolean, both>("a and b", commutative | associative | idempotent),
+    binary_record<"BitwiseAnd", TypeSet::integer, bitwise<Kind::bit_and>, 18>(
+        "bits set in both", commutative | associative | idempotent),
+    unary_record<"BitwiseNot", TypeSet::integer, bitwise_not, 18>("bits flipped", involutive),
+    binary_record<"BitwiseOr", TypeSet::integer, bitwise<Kind::bit_or>, 18>(
+        "bits set in either", commutative | associative | idempotent),
+    binary_record<"BitwiseXor", TypeSet::integer, bitwise<Kind::bit_xor>, 18>(
+        "bits set in one of the two", commutative | associative),
+    cast_record(),
+    OperatorRecord{.name = "CastLike",
+                   .summary = "x in the element type of the second operand",
+                   .inputs = {2, 2},
+                   .infer = infer_cast_like,
+                   .define = define_cast_like,
+                   .onnx = cast_like_onnx},
+    comparison_record<"Equal", TypeSet::any, equal>("a == b", commutative),
+    comparison_record<"Greater", TypeSet::numeric, greater>("a > b"),
+    comparison_record<"GreaterOrEqual", TypeSet::numeric, greater_equal, 12>("a >= b"),
+    comparison_record<"Less", TypeSet::numeric, less>("a < b"),
+    comparison_record<"LessOrEqual", TypeSet::numeric, less_equal, 12>("a <= b"),
+    unary_record<"Not", TypeSet::boolean, negation>("not a", involutive),
+    binary_record<"Or", TypeSet::boolean, either>("a or b", commutative | associative | idempotent),
+    where_record(),
+    binary_record<"Xor", TypeSet::boolean, one_of>("a or b, not both", commutative | associative),
+};
+static_assert(is_complete(logic_records));
+
+}  // namespace
+
+std::span<const OperatorRecord> logic() { return logic_records; }
+
+}  // namespace lemma::operators

@@ -1,0 +1,40 @@
+#include "rule_language/digests.h"
+
+#include <set>
+
+#include <fmt/format.h>
+
+#include "ir/operator_document.h"
+#include "ir/sha256.h"
+
+namespace lemma {
+
+const std::string& Digests::of_substitution(const Substitution& substitution) {
+  std::string& digest = substitutions_[&substitution];
+  if (digest.empty()) digest = sha256(text(substitution));
+  return digest;
+}
+
+const std::string& Digests::of_operator(OperatorId op) {
+  std::string& digest = operators_[op];
+  if (digest.empty()) digest = sha256(operator_section(op));
+  return digest;
+}
+
+std::vector<std::string> Digests::lines_about(std::span<const Substitution* const> used) {
+  std::set<OperatorId> operators;  // in the order of names
+  std::map<std::string, const Substitution*> axioms;
+  for (const Substitution* one : used) {
+    if (one->is_axiom) axioms[one->name] = one;
+    for (const RuleTerm& term : one->terms)
+      if (!term.is_input) operators.insert(term.op);
+  }
+  std::vector<std::string> result;
+  for (const OperatorId op : operators)
+    result.push_back(fmt::format("operator {} {}", record(op).name, of_operator(op)));
+  for (const auto& [name, axiom] : axioms)
+    result.push_back(fmt::format("axiom {} {}", name, of_substitution(*axiom)));
+  return result;
+}
+
+}  // namespace lemma

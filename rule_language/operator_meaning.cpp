@@ -1,0 +1,318 @@
+#include "rule_language/operator_meaning.h"
+
+#include <array>
+#include <bit>
+#include <charconv>
+#include <map>
+#include <mutex>
+#include <set>
+#include <span>
+
+#include <absl/container/flat_hash_map.h>
+
+#include "ir/graph.h"
+#include "ir/operator_instances.h"
+#include "ir/sha256.h"
+
+namespace lemma {
+namespace {
+
+void append(std::string& text, std::uint64_t number) {
+  std::array<char, 20> digits{};
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
+  text.append(digits.data(), end);
+  text += ' ';
+}
+
+void append(std::string& text, std::string_view words) {
+  text += words;
+  text += ' ';
+}
+
+// ---- Definitions ------------------------------------------------------------------------------
+
+/// Nodes and variables are numbered as they are reached from the outputs.
+class DefinitionForm {
+ public:
+  DefinitionForm(const Definition& definition, std::string& text)
+      : definition_(definition),
+        text_(text),
+        nodes_(definition.nodes().size(), absent),
+        variables_(definition.variable_extents().size(), absent) {}
+
+  void write() {
+    for (const DefinedOutput& output : definition_.outputs()) {
+      append(text_, "\noutput");
+      for (const VariableId axis : output.axes) variable(axis);
+      const std::uint32_t value = node(output.value);
+      append(text_, "\nis");
+      append(text_, value);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t absent = 0xffffffffU;
+
+  void variable(VariableId id) {
+    std::uint32_t& number = variables_[id.v];
+    const bool is_new = number == absent;
+    if (is_new) number = variable_count_++;
+    append(text_, number);
+    if (is_new) append(text_, definition_.extent(id).text());
+  }
+
+  std::uint32_t node(ExpressionId id) {
+    if (nodes_[id.v] != absent) return nodes_[id.v];
+    const ExpressionNode& one = definition_.node(id);
+    std::vector<std::uint32_t> operands;
+    for (const ExpressionId operand : one.operands) operands.push_back(node(operand));
+    append(text_, "\n");
+    append(text_, name(one.kind));
+    if (one.function != ScalarFunction::none) append(text_, name(one.function));
+    append(text_, name(one.type));
+    for (const std::uint32_t operand : operands) append(text_, operand);
+    leaf(one);
+    for (const VariableId bound : one.bound) variable(bound);
+    return nodes_[id.v] = node_count_++;
+  }
+
+  void leaf(const ExpressionNode& one) {
+    switch (one.kind) {
+      case ExpressionKind::integer_constant:
+        append(text_, static_cast<std::uint64_t>(one.integer));
+        break;
+      case ExpressionKind::real_constant:
+        append(text_, std::bit_cast<std::uint64_t>(one.real));
+        break;
+      case ExpressionKind::extent: append(text_, one.extent.text()); break;
+      case ExpressionKind::index: variable(one.variable); break;
+      case ExpressionKind::read: append(text_, one.input); break;
+      default: break;
+    }
+  }
+
+  const Definition& definition_;
+  std::string& text_;
+  std::vector<std::uint32_t> nodes_, variables_;
+  std::uint32_t node_count_ = 0, variable_count_ = 0;
+};
+
+// ---- Compositions -----------------------------------------------------------------------------
+
+/// The same for a graph; `operators` collects those in it.
+class GraphForm {
+ public:
+  GraphForm(const Graph& graph, std::string& text, std::set<OperatorId>& operators)
+      : graph_(graph), text_(text), operators_(operators) {}
+
+  void write(const std::vector<ValueId>& outputs) {
+    for (const ValueId output : outputs) {
+      const std::uint32_t producer = node(graph_.producer(output));
+      append(text_, "\noutput");
+      append(text_, producer);
+      append(text_, graph_.output_index(output));
+    }
+  }
+
+ private:
+  std::uint32_t node(NodeId id) {
+    if (const auto known = numbers_.find(id.v); known != numbers_.end()) return known->second;
+    const Node& one = graph_.node(id);
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> operands;
+    for (const ValueId input : one.inputs)
+      if (input.is_none())
+        operands.emplace_back(0xffffffffU, 0);
+      else
+        operands.emplace_back(node(graph_.producer(input)), graph_.output_index(input));
+    append(text_, "\n");
+    if (one.kind == NodeKind::input) append(text_, graph_.input_name(one));
+    if (one.kind == NodeKind::constant) constant(graph_.constant(one));
+    if (one.kind == NodeKind::operation) {
+      operators_.insert(one.op);
+      append(text_, graph_.op(one).name);
+      append(text_, text(one.attributes));
+      append(text_, one.output_count);
+    }
+    for (const auto& [producer, output] : operands) {
+      append(text_, producer);
+      append(text_, output);
+    }
+    return numbers_[id.v] = static_cast<std::uint32_t>(numbers_.size());
+  }
+
+  void constant(const Constant& contents) {
+    append(text_, lemma::text(contents.type()));
+    const auto bytes = contents.bytes();
+    text_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+
+  const Graph& graph_;
+  std::string& text_;
+  std::set<OperatorId>& operators_;
+  absl::flat_hash_map<std::uint32_t, std::uint32_t> numbers_;
+};
+
+// ---- Operators --------------------------------------------------------------------------------
+
+class OperatorMeaning {
+ public:
+  explicit OperatorMeaning(const OperatorRecord& record) : record_(record) {}
+
+  std::string digest() {
+    append(text_, record_.name);
+    visit_instances(record_, [this](const OperatorInstance& instance) { return add(instance); });
+    for (const OperatorId part : parts_) {
+      append(text_, "\npart");
+      append(text_, lemma::record(part).name);
+      append(text_, meaning_digest(part));
+    }
+    return sha256(text_);
+  }
+
+ private:
+  /// Refused instances count as well: that they are is a constraint. Which instance it is follows from
+  /// the position: the family is the same as long as the same ones are accepted.
+  bool add(const OperatorInstance& given) {
+    text_ += '-';
+    const auto attributes =
+        complete_attributes(record_, given.inputs, given.attributes, given.output_count);
+    if (!attributes) return false;
+    const Instance instance{given.inputs, *attributes, given.output_count};
+    const auto types = infer_types(record_, instance);
+    if (!types) return false;
+    append(text_, "\n=");
+    for (const TensorType& type : given.inputs) append(text_, text(type));
+    append(text_, text(*attributes));
+    for (const TensorType& type : *types) append(text_, text(type));
+    if (record_.define != nullptr)
+      DefinitionForm(record_.define(instance), text_).write();
+    else
+      compose(instance);
+    return true;
+  }
+
+  void compose(const Instance& instance) {
+    Graph graph;
+    std::vector<ValueId> inputs;
+    for (std::size_t i = 0; i < instance.inputs.size(); ++i) {
+      if (!instance.has(i)) {
+        inputs.push_back(ValueId::none());
+        continue;
+      }
+      const auto input = graph.add_input("input" + std::to_string(i), instance.inputs[i]);
+      if (!input) return;
+      inputs.push_back(*input);
+    }
+    if (const auto outputs = record_.compose(graph, instance, inputs))
+      GraphForm(graph, text_, parts_).write(*outputs);
+  }
+
+  const OperatorRecord& record_;
+  std::string text_;
+  std::set<OperatorId> parts_;  // in the order of names
+};
+
+/// What was computed, by position in a table. Nobody waits while another one computes: two may then
+/// compute the same.
+class Memory {
+ public:
+  template <typename Compute>
+  const std::string& operator()(std::size_t key, Compute compute) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto known = digests_.find(key); known != digests_.end()) return known->second;
+    }
+    std::string digest = compute();
+    const std::lock_guard lock(mutex_);
+    return digests_.emplace(key, std::move(digest)).first->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::size_t, std::string> digests_;
+};
+
+// ---- Functions --------------------------------------------------------------------------------
+
+using Values = std::vector<AttributeValue>;
+
+/// Integers, sizes, lists and real numbers. For three arguments fewer of them.
+Values arguments_for(std::size_t count) {
+  const Dimension n = Dimension::symbol("n"), m = Dimension::symbol("m");
+  Values result = {INT64_C(0),        INT64_C(1), INT64_C(2),          INT64_C(-1),
+                   AttributeValue(n), Integers{}, Integers{1, 0},      Integers{2, 0, 1},
+                   Shape{n, m, 3},    Shape{n},   Integers{0, 1, 2, 3}};
+  if (count > 2) return result;
+  const Values more = {INT64_C(3),
+                       INT64_C(7),
+                       INT64_C(-4),
+                       AttributeValue(m),
+                       AttributeValue(n + 1),
+                       AttributeValue(n * m),
+                       AttributeValue(Dimension(2) * n),
+                       0.0,
+                       0.5,
+                       -2.5,
+                       3.0,
+                       1e30,
+                       Integers{0},
+                       Integers{0, 1},
+                       Integers{0, 2, 1},
+                       Integers{1, 0, 2},
+                       Integers{0, 1, 3, 2},
+                       Integers{3, 2, 1, 0},
+                       Integers{4, 0, 3, 1, 2},
+                       Integers{5, 4, 3, 2, 1, 0},
+                       Integers{2, 2},
+                       Integers{3, -1, 4},
+                       Shape{m, n},
+                       Shape{n, n, m, 1},
+                       Shape{1, n, 1, m, 2, n},
+                       Reals{0.5, 2.0},
+                       std::string("word"),
+                       DataType::f32};
+  result.insert(result.end(), more.begin(), more.end());
+  return result;
+}
+
+std::string function_digest(const AttributeFunction& function) {
+  std::string text_of_all(function.name);
+  append(text_of_all, "");
+  append(text_of_all, function.argument_count);
+  const Values values = arguments_for(function.argument_count);
+  std::vector<std::size_t> chosen(function.argument_count);
+  for (;;) {
+    Values arguments;
+    for (const std::size_t i : chosen) arguments.push_back(values[i]);
+    text_of_all += '\n';
+    if (function.holds != nullptr) text_of_all += function.holds(arguments) ? "yes" : "no";
+    if (function.apply != nullptr) {
+      const auto result = function.apply(arguments);
+      // Integers and dimensions of one text are the same in rules.
+      text_of_all += result ? text(*result) : "refused";
+    }
+    std::size_t place = 0;
+    while (place < chosen.size() && ++chosen[place] == values.size()) chosen[place++] = 0;
+    if (place == chosen.size()) break;
+  }
+  return sha256(text_of_all);
+}
+
+}  // namespace
+
+const std::string& meaning_digest(OperatorId op) {
+  static Memory memory;
+  return memory(op.v, [op] { return OperatorMeaning(record(op)).digest(); });
+}
+
+std::string meaning_digest(const OperatorRecord& record) {
+  return OperatorMeaning(record).digest();
+}
+
+const std::string& meaning_digest(const AttributeFunction& function) {
+  static Memory memory;
+  return memory(static_cast<std::size_t>(&function - attribute_functions().data()),
+                [&function] { return function_digest(function); });
+}
+
+}  // namespace lemma

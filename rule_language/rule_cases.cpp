@@ -1,0 +1,518 @@
+#include "rule_language/rule_cases.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "rule_language/real_parameters.h"
+#include "rule_language/substitution_analysis.h"
+
+namespace lemma {
+namespace {
+
+constexpr std::size_t case_limit = 20'000;
+
+using Ranks = std::map<std::string, std::size_t>;
+
+Shape symbols(const std::string& name, std::size_t count) {
+  Shape result;
+  for (std::size_t i = 0; i < count; ++i)
+    result.push_back(Dimension::symbol(fmt::format("{}.{}", name, i)));
+  return result;
+}
+
+// ---- Groups that are broadcast against each other ---------------------------------------------
+
+/// The groups that stand in each input's shape, and in the shape of an Expand.
+std::set<std::string> groups_below(const Substitution& rule, TermId id) {
+  std::set<std::string> result;
+  std::vector<TermId> open = {id};
+  const auto collect = [&result](const std::vector<RuleExpression>& list) {
+    for (const RuleExpression& item : list)
+      if (item.kind == RuleExpression::Kind::splice) result.insert(item.name);
+  };
+  while (!open.empty()) {
+    const RuleTerm& term = rule.terms[open.back().v];
+    open.pop_back();
+    if (term.is_input) collect(rule.inputs[term.input].shape);
+    for (const auto& [name, expression] : term.attributes) collect(expression.arguments);
+    for (const TermId operand : term.operands)
+      if (!operand.is_none()) open.push_back(operand);
+  }
+  return result;
+}
+
+std::vector<TermId> terms_below(const Substitution& rule, const std::vector<TermId>& roots) {
+  std::vector<char> seen(rule.terms.size(), 0);
+  for (const TermId root : roots) seen[root.v] = 1;
+  std::vector<TermId> result;
+  for (std::uint32_t i = static_cast<std::uint32_t>(rule.terms.size()); i-- > 0;) {
+    if (seen[i] == 0) continue;
+    result.push_back({i});
+    for (const TermId operand : rule.terms[i].operands)
+      if (!operand.is_none()) seen[operand.v] = 1;
+  }
+  return result;
+}
+
+bool broadcasts(const RuleTerm& term) {
+  const OperatorRecord& op = record(term.op);
+  return op.has(elementwise) || op.name == "MatMul" || op.name == "Expand";
+}
+
+/// Leaves all axes where they are, counted from the end, and relates none of different groups.
+bool keeps_axes(const Substitution& rule, const RuleTerm& term) {
+  const std::string_view name = record(term.op).name;
+  if (name == "Slice") return true;
+  if (name != "Concat") return false;
+  const std::set<std::string> groups = groups_below(rule, term.operands[0]);
+  return std::all_of(term.operands.begin(), term.operands.end(),
+                     [&](TermId operand) { return groups_below(rule, operand) == groups; });
+}
+
+/// How many axes stand after each group; an error if that differs from input to input.
+Result<std::map<std::string, std::size_t>> axes_after(const Substitution& rule,
+                                                      const Ranks& ranks) {
+  std::map<std::string, std::size_t> result;
+  for (const RuleInput& input : rule.inputs) {
+    std::size_t after = 0;
+    for (std::size_t i = input.shape.size(); i-- > 0;) {
+      const RuleExpression& item = input.shape[i];
+      if (item.kind != RuleExpression::Kind::splice) {
+        ++after;
+        continue;
+      }
+      if (!result.try_emplace(item.name, after).second && result.at(item.name) != after)
+        return bad_input(
+            "the left side is well typed for some sizes only, and a group stands at several "
+            "places");
+      after += ranks.at(item.name);
+    }
+  }
+  return result;
+}
+
+/// Which groups are aligned with each other: a number for each, that of the first one in order of
+/// declaration. An error where alignment of groups that begin at the same axis, counted from the
+/// end, is not all that relates them.
+Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule, const Ranks& ranks) {
+  LEMMA_ASSIGN_OR_RETURN(const auto after, axes_after(rule, ranks));
+  std::map<std::string, std::size_t> classes;
+  for (const RuleGroup& group : rule.groups) classes.emplace(group.name, classes.size());
+  std::set<std::pair<std::string, std::string>> met;
+  for (const TermId id : terms_below(rule, rule.left)) {
+    const RuleTerm& term = rule.terms[id.v];
+    if (term.is_input || groups_below(rule, id).empty()) continue;
+    if (!broadcasts(term) && !keeps_axes(rule, term))
+      return bad_input(
+          fmt::format("the left side is well typed for some sizes only, and {} does "
+                      "more than broadcast",
+                      record(term.op).name));
+    const std::set<std::string> groups = groups_below(rule, id);
+    for (const std::string& one : groups)
+      for (const std::string& other : groups) {
+        if (after.contains(one) && after.contains(other) && after.at(one) != after.at(other)) {
+          const auto end = [&](const std::string& name) { return after.at(name) + ranks.at(name); };
+          if (after.at(one) < end(other) && after.at(other) < end(one))
+            return bad_input("the left side is well typed for some sizes only, and groups overlap");
+          continue;
+        }
+        met.emplace(one, other);
+        const auto [target, old] = std::minmax({classes.at(other), classes.at(one)});
+        for (auto& [name, number] : classes)
+          if (number == old) number = target;
+      }
+  }
+  // Of [7], [1] and [2] the first two fit, and the last two: sizes that fit with a third one need not
+  // fit with each other.
+  for (const auto& [one, its_class] : classes)
+    for (const auto& [other, class_of_other] : classes)
+      if (its_class == class_of_other && ranks.at(one) > 0 && ranks.at(other) > 0 &&
+          !met.contains({one, other}) && one != other)
+        return bad_input(fmt::format(
+            "the left side is well typed for some sizes only, and {} and {} do not meet", one,
+            other));
+  return classes;
+}
+
+using Classes = std::map<std::string, std::size_t>;
+
+/// The groups aligned at each axis, counted from the beginning of their common end.
+std::map<std::pair<std::size_t, std::size_t>, std::vector<std::string>> aligned_axes(
+    const Classes& classes, const Ranks& ranks) {
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<std::string>> result;
+  for (const auto& [name, rank] : ranks)
+    for (std::size_t from_end = 1; from_end <= rank; ++from_end)
+      result[{classes.at(name), from_end}].push_back(name);
+  return result;
+}
+
+/// In how many ways aligned axes may have the common size or 1; at least one has the common size.
+std::size_t count_patterns(const Classes& classes, const Ranks& ranks) {
+  std::size_t count = 1;
+  for (const auto& [axis, groups] : aligned_axes(classes, ranks)) {
+    std::size_t more = 0;
+    if (__builtin_mul_overflow(count, (std::size_t{1} << groups.size()) - 1, &more))
+      return std::numeric_limits<std::size_t>::max();
+    count = more;
+  }
+  return count;
+}
+
+/// The way with the given number.
+std::map<std::string, Shape, std::less<>> broadcast_pattern(const Classes& classes,
+                                                            const Ranks& ranks,
+                                                            std::size_t number) {
+  std::map<std::string, Shape, std::less<>> result;
+  for (const auto& [name, rank] : ranks) result[name] = Shape(rank);
+  for (const auto& [axis, groups] : aligned_axes(classes, ranks)) {
+    const std::size_t choices = (std::size_t{1} << groups.size()) - 1;
+    const std::size_t mask = number % choices + 1;
+    number /= choices;
+    const Dimension size = Dimension::symbol(fmt::format("axis.{}.{}", axis.first, axis.second));
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      Shape& shape = result[groups[i]];
+      shape[shape.size() - axis.second] = (mask >> i & 1U) != 0 ? size : Dimension(1);
+    }
+  }
+  return result;
+}
+
+// ---- Parameters -------------------------------------------------------------------------------
+
+Result<std::int64_t> bound(const RuleParameter& parameter, std::size_t i,
+                           const RuleBindings& bindings) {
+  LEMMA_ASSIGN_OR_RETURN(const Dimension value, evaluate_dimension(parameter.bounds[i], bindings));
+  if (!value.is_constant())
+    return bad_input(fmt::format("the range of '{}' depends on sizes", parameter.name));
+  return value.offset();
+}
+
+Result<std::vector<AttributeValue>> values_of(const RuleParameter& parameter,
+                                              const RuleBindings& bindings,
+                                              std::size_t real_parameters) {
+  using Range = RuleParameter::Range;
+  std::vector<AttributeValue> values;
+  switch (parameter.range) {
+    case Range::dimensions: {
+      LEMMA_ASSIGN_OR_RETURN(const std::int64_t length, bound(parameter, 0, bindings));
+      values.emplace_back(symbols(parameter.name, static_cast<std::size_t>(length)));
+      break;
+    }
+    case Range::dimension: values.emplace_back(Dimension::symbol(parameter.name)); break;
+    case Range::permutation: {
+      LEMMA_ASSIGN_OR_RETURN(const std::int64_t length, bound(parameter, 0, bindings));
+      Integers order(static_cast<std::size_t>(length));
+      std::iota(order.begin(), order.end(), 0);
+      do values.emplace_back(order);
+      while (std::next_permutation(order.begin(), order.end()));
+      break;
+    }
+    case Range::integer: {
+      LEMMA_ASSIGN_OR_RETURN(const std::int64_t first, bound(parameter, 0, bindings));
+      LEMMA_ASSIGN_OR_RETURN(const std::int64_t end, bound(parameter, 1, bindings));
+      for (std::int64_t i = first; i < end; ++i) values.emplace_back(i);
+      break;
+    }
+    case Range::real:
+      for (const double value : real_parameter_values(real_parameters)) values.emplace_back(value);
+      break;
+    case Range::type: values.emplace_back(DataType::f32); break;
+    case Range::strings:
+      for (const std::string& value : parameter.strings) values.emplace_back(value);
+      break;
+  }
+  return values;
+}
+
+/// How many permutations a parameter ranges over; 1 for other parameters.
+Result<std::size_t> permutations(const RuleParameter& parameter, const RuleBindings& bindings) {
+  if (parameter.range != RuleParameter::Range::permutation ||
+      bindings.parameters.contains(parameter.name))
+    return 1;
+  LEMMA_ASSIGN_OR_RETURN(const std::int64_t length, bound(parameter, 0, bindings));
+  std::size_t count = 1;
+  for (std::int64_t i = 2; i <= length; ++i) count *= static_cast<std::size_t>(i);
+  return count;
+}
+
+/// Whether the real parameters that have no value yet are enough to fill the gaps that those before
+/// leave.
+bool can_be_gapless(const Substitution& rule, const RuleBindings& bindings) {
+  std::vector<double> taken;
+  std::size_t open = 0;
+  for (const RuleParameter& parameter : rule.parameters) {
+    if (parameter.range != RuleParameter::Range::real) continue;
+    const auto value = bindings.parameters.find(parameter.name);
+    if (value == bindings.parameters.end())
+      ++open;
+    else
+      taken.push_back(std::get<double>(value->second));
+  }
+  return gaps_between(taken) <= open;
+}
+
+/// Bindings for every choice of the parameters' values; nothing if there are too many. Parameters
+/// that have a value already keep it.
+Result<std::optional<std::vector<RuleBindings>>> with_parameters(const Substitution& rule,
+                                                                 RuleBindings start,
+                                                                 std::size_t limit) {
+  std::size_t choices = 1;
+  for (const RuleParameter& parameter : rule.parameters) {
+    LEMMA_ASSIGN_OR_RETURN(const std::size_t more, permutations(parameter, start));
+    choices *= more;
+    if (choices > limit) return std::nullopt;
+  }
+  const std::size_t real_parameters = count_real_parameters(rule);
+  std::vector<RuleBindings> result = {std::move(start)};
+  for (const RuleParameter& parameter : rule.parameters) {
+    if (result[0].parameters.contains(parameter.name)) continue;
+    const bool is_real = parameter.range == RuleParameter::Range::real;
+    std::vector<RuleBindings> next;
+    for (const RuleBindings& before : result) {
+      LEMMA_ASSIGN_OR_RETURN(const std::vector<AttributeValue> values,
+                             values_of(parameter, before, real_parameters));
+      for (const AttributeValue& value : values) {
+        next.push_back(before);
+        next.back().parameters[parameter.name] = value;
+        if (is_real && !can_be_gapless(rule, next.back())) next.pop_back();
+      }
+    }
+    if (next.size() > limit) return std::nullopt;
+    result = std::move(next);
+    if (result.empty()) break;
+  }
+  return result;
+}
+
+// ---- Conditions -------------------------------------------------------------------------------
+
+/// Whether a value says the same for all sizes.
+bool is_closed(const AttributeValue& value) {
+  if (const auto* one = std::get_if<Dimension>(&value)) return one->is_constant();
+  const auto* list = std::get_if<Shape>(&value);
+  return list == nullptr || is_constant(*list);
+}
+
+/// Whether some condition is false in this case, whatever the sizes are. A condition with an argument
+/// that depends on sizes, or that cannot be evaluated on symbols, is open: the proof does without it
+/// (unless it gives a variable its value), and so shows more than is claimed.
+bool is_excluded(const Substitution& rule, const RuleBindings& bindings) {
+  Substitution alone;  // conditions_hold() would ask for the ranges of parameters as well
+  for (const RuleCondition& condition : rule.conditions) {
+    const bool is_open = std::any_of(condition.arguments.begin(), condition.arguments.end(),
+                                     [&bindings](const RuleExpression& argument) {
+                                       const auto value = detail::value_of(argument, bindings);
+                                       return !value || !is_closed(*value);
+                                     });
+    if (is_open) continue;
+    alone.conditions = {condition};
+    if (!conditions_hold(alone, bindings)) return true;
+  }
+  return false;
+}
+
+// ---- Cases ------------------------------------------------------------------------------------
+
+void bind_dimensions(const Substitution& rule, RuleBindings& bindings) {
+  for (const std::string& name : dimension_variables(rule))
+    bindings.dimensions.emplace(name, Dimension::symbol(name));
+}
+
+enum class LeftSide { fits, does_not_fit, too_large };
+
+/// Whether the left side is well typed; too large if a number of elements has too many terms.
+LeftSide left_side(const Substitution& rule, const RuleCase& one) {
+  Graph graph;
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < one.inputs.size(); ++i)
+    inputs.push_back(*graph.add_input(rule.inputs[i].name, one.inputs[i]));
+  const auto values = instantiate(rule, rule.left, inputs, one.bindings, graph);
+  if (values) return LeftSide::fits;
+  return values.error().message.ends_with("overflows") ? LeftSide::too_large
+                                                       : LeftSide::does_not_fit;
+}
+
+/// The cases for one choice of ranks; nothing if there are too many. `fits` is false if a left side
+/// is not well typed.
+using SomeCases = Result<std::optional<std::vector<RuleCase>>>;
+SomeCases cases_with_groups(const Substitution& rule,
+                            std::map<std::string, Shape, std::less<>> groups,
+                            const GivenParameters& given, std::size_t limit, bool& fits) {
+  RuleBindings start;
+  start.groups = std::move(groups);
+  start.parameters = given;
+  bind_dimensions(rule, start);
+  LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<RuleBindings>> choices,
+                         with_parameters(rule, std::move(start), limit));
+  if (!choices) return std::nullopt;
+  std::vector<RuleCase> result;
+  for (RuleBindings& bindings : *choices) {
+    bind_equalities(rule, bindings);
+    if (is_excluded(rule, bindings)) continue;
+    RuleCase one;
+    LEMMA_ASSIGN_OR_RETURN(one.inputs, input_types(rule, bindings));
+    one.text = describe(rule, bindings);
+    one.bindings = std::move(bindings);
+    const LeftSide left = left_side(rule, one);
+    if (left == LeftSide::too_large) return std::nullopt;
+    fits = fits && left == LeftSide::fits;
+    if (!fits) return result;
+    result.push_back(std::move(one));
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<Graph> side_as_graph(const Substitution& rule, std::span<const TermId> roots,
+                            std::span<const TensorType> inputs, const RuleBindings& bindings) {
+  Graph graph;
+  std::vector<ValueId> values;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    LEMMA_ASSIGN_OR_RETURN(const ValueId value, graph.add_input(rule.inputs[i].name, inputs[i]));
+    values.push_back(value);
+  }
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                         instantiate(rule, roots, values, bindings, graph));
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    LEMMA_RETURN_IF_ERROR(graph.add_output(fmt::format("y{}", i), outputs[i]));
+  return graph;
+}
+
+std::vector<std::string> dimension_variables(const Substitution& rule) {
+  const auto is_named = [](const auto& list, const std::string& name) {
+    return std::any_of(list.begin(), list.end(), [&name](const auto& x) { return x.name == name; });
+  };
+  std::set<std::string> names;
+  for (const RuleInput& input : rule.inputs)
+    for (const RuleExpression& item : input.shape)
+      detail::for_each_expression(item, [&](const RuleExpression& e) {
+        if (e.kind == RuleExpression::Kind::variable && !is_named(rule.groups, e.name) &&
+            !is_named(rule.parameters, e.name))
+          names.insert(e.name);
+      });
+  return {names.begin(), names.end()};
+}
+
+void bind_equalities(const Substitution& rule, RuleBindings& bindings) {
+  for (const RuleCondition& condition : rule.conditions) {
+    if (condition.kind != RuleCondition::Kind::equal) continue;
+    const RuleExpression& variable = condition.arguments[0];
+    if (variable.kind != RuleExpression::Kind::variable) continue;
+    const auto value = evaluate_dimension(condition.arguments[1], bindings);
+    if (!value) continue;
+    const auto known = bindings.dimensions.find(variable.name);
+    if (known != bindings.dimensions.end()) known->second = *value;
+    for (const RuleParameter& parameter : rule.parameters)
+      if (parameter.name == variable.name && parameter.range == RuleParameter::Range::dimension)
+        bindings.parameters[parameter.name] = *value;
+  }
+}
+
+Result<std::vector<TensorType>> input_types(const Substitution& rule, const RuleBindings& bindings,
+                                            DataType real) {
+  std::vector<TensorType> types;
+  for (const RuleInput& input : rule.inputs) {
+    RuleExpression list;
+    list.kind = RuleExpression::Kind::list;
+    list.arguments = input.shape;
+    LEMMA_ASSIGN_OR_RETURN(AttributeValue shape,
+                           evaluate_attribute(list, AttributeKind::dimensions, bindings));
+    types.push_back({input.data_type == DataType::undefined ? real : input.data_type,
+                     std::get<Shape>(std::move(shape))});
+  }
+  return types;
+}
+
+std::string describe(const Substitution& rule, const RuleBindings& bindings) {
+  std::string result;
+  for (const RuleGroup& group : rule.groups)
+    result += fmt::format("{}{}={}", result.empty() ? "" : ", ", group.name,
+                          text(bindings.groups.at(group.name)));
+  for (const RuleParameter& parameter : rule.parameters)
+    if (parameter.range != RuleParameter::Range::dimensions &&
+        parameter.range != RuleParameter::Range::dimension &&
+        parameter.range != RuleParameter::Range::type)
+      result += fmt::format("{}{}={}", result.empty() ? "" : ", ", parameter.name,
+                            text(bindings.parameters.at(parameter.name)));
+  return result;
+}
+
+SomeCases cases_with_ranks(const Substitution& rule, const Ranks& ranks,
+                           const GivenParameters& given, const CaseLimits& limits) {
+  std::map<std::string, Shape, std::less<>> unrelated;
+  for (const auto& [name, rank] : ranks) unrelated[name] = symbols(name, rank);
+  bool fits = true;
+  LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<RuleCase>> cases,
+                         cases_with_groups(rule, unrelated, given, limits.choices, fits));
+  if (fits) return cases;
+  std::vector<RuleCase> result;
+  LEMMA_ASSIGN_OR_RETURN(const auto classes, alignment(rule, ranks));
+  const std::size_t count = count_patterns(classes, ranks);
+  if (count > limits.patterns && limits.sampled == 0) return std::nullopt;
+  const std::size_t chosen = count > limits.patterns ? limits.sampled : count;
+  for (std::size_t i = 0; i < chosen; ++i) {
+    bool pattern_fits = true;
+    // Spread over all numbers; every one of them if chosen is the count.
+    const std::size_t number = count / chosen * i + i * (count % chosen) / chosen;
+    LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<RuleCase>> more,
+                           cases_with_groups(rule, broadcast_pattern(classes, ranks, number), given,
+                                             limits.choices, pattern_fits));
+    if (!more) return std::nullopt;
+    if (!pattern_fits) return bad_input("the left side is not well typed for unrelated sizes");
+    std::move(more->begin(), more->end(), std::back_inserter(result));
+  }
+  return result;
+}
+
+Result<void> for_each_rank(const Substitution& rule,
+                           const std::function<Result<void>(const Ranks&)>& visit) {
+  Ranks ranks;
+  for (const RuleGroup& group : rule.groups) ranks[group.name] = group.minimum;
+  while (true) {
+    LEMMA_RETURN_IF_ERROR(visit(ranks));
+    // The next choice of ranks, counting up like an odometer.
+    std::size_t digit = 0;
+    for (; digit < rule.groups.size(); ++digit) {
+      const RuleGroup& group = rule.groups[digit];
+      if (ranks[group.name] < group.maximum) {
+        ++ranks[group.name];
+        break;
+      }
+      ranks[group.name] = group.minimum;
+    }
+    if (digit == rule.groups.size()) return {};
+  }
+}
+
+Result<std::vector<RuleCase>> cases_of(const Substitution& rule) {
+  LEMMA_RETURN_IF_ERROR(check_reals_are_compared(rule, count_real_parameters(rule)));
+  std::vector<RuleCase> result;
+  LEMMA_RETURN_IF_ERROR(for_each_rank(rule, [&](const Ranks& ranks) -> Result<void> {
+    CaseLimits limits{case_limit, case_limit};
+    LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<RuleCase>> cases,
+                           cases_with_ranks(rule, ranks, {}, limits));
+    if (!cases || result.size() + cases->size() > case_limit) return bad_input("too many cases");
+    std::move(cases->begin(), cases->end(), std::back_inserter(result));
+    return {};
+  }));
+  if (result.empty()) return bad_input("no choice of ranks and parameters meets the conditions");
+  return result;
+}
+
+Result<std::vector<RuleCase>> required_cases(const Substitution& rule) {
+  LEMMA_ASSIGN_OR_RETURN(std::vector<RuleCase> result, cases_of(rule));
+  if (!rule.bidirectional) return result;
+  std::set<std::string> known;
+  for (const RuleCase& one : result) known.insert(one.text);
+  LEMMA_ASSIGN_OR_RETURN(std::vector<RuleCase> backward, cases_of(reversed(rule)));
+  for (RuleCase& one : backward)
+    if (known.insert(one.text).second) result.push_back(std::move(one));
+  return result;
+}
+
+}  // namespace lemma

@@ -1,0 +1,73 @@
+#pragma once
+// The rules that may be used: those of rules/substitutions/*.rules for which
+// rules/substitutions.proofs has a record of two proofs that fits. Loading compares all that a record
+// covers (rule_language/proof_records.h), and the certificates with their digests.
+//
+//   rules/axioms/*.axioms            what proofs start from
+//   rules/axioms.rounding            what axioms change for floating-point numbers: rule_language/rounding.h
+//   rules/axioms.proofs              one line an axiom
+//   rules/substitutions/*.rules      the rules
+//   rules/substitutions.proofs       one line a rule, written by `lemma rules verify --write`
+//   rules/certificates/*.certificate
+//   rules/one_proof/                 rules with one of the two proofs, certificates/ and `reasons`
+//   rules/one_proof.proofs           one line for each of these
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/result.h"
+#include "rule_language/proof_records.h"
+#include "rule_language/rounding.h"
+#include "rule_language/substitution.h"
+
+namespace lemma {
+
+/// All substitutions in the files of a folder with the given extension (".rules"), file after file
+/// in the order of their names. Names must be unique.
+Result<std::vector<Substitution>> read_substitutions(const std::filesystem::path& folder,
+                                                     std::string_view extension);
+Result<std::string> read_text_file(const std::filesystem::path& file);
+
+class RuleDatabase {
+ public:
+  /// A class for each rule.
+  RuleDatabase(std::vector<Substitution> rules, std::vector<RoundingClass> rounding)
+      : rules_(std::move(rules)), rounding_(std::move(rounding)) {}
+  std::span<const Substitution> substitutions() const { return rules_; }
+  std::span<const RoundingClass> rounding() const { return rounding_; }
+  /// The rules that are no worse than `worst`.
+  std::vector<Substitution> up_to(RoundingClass worst) const;
+
+ private:
+  std::vector<Substitution> rules_;
+  std::vector<RoundingClass> rounding_;
+};
+
+/// `directory` is the folder rules/. The error lists axioms and rules without a fitting record, and the
+/// command that proves them anew.
+Result<RuleDatabase> load_rules(const std::filesystem::path& directory);
+
+/// A rule with one of the two proofs.
+struct OneProofRule {
+  Substitution rule;
+  ProofRecord record;
+  std::string reason;  // why the other proof is missing
+};
+/// Those of the folder, compared with their records in the same way. None if there is no such folder.
+Result<std::vector<OneProofRule>> load_one_proof_rules(const std::filesystem::path& directory);
+
+/// The records in rules/axioms.proofs. Nothing is recorded if there is no such file.
+Result<std::vector<AxiomRecord>> read_axiom_records(const std::filesystem::path& file);
+/// The records in rules/substitutions.proofs or the like; nothing if there is no such file.
+Result<std::vector<ProofRecord>> read_proof_records(const std::filesystem::path& file);
+
+/// "NAME: REASON", a line a rule: rules/one_proof/reasons.
+using Reasons = std::map<std::string, std::string, std::less<>>;
+std::string reasons_text(const Reasons& reasons);
+Result<Reasons> read_reasons(const std::filesystem::path& file);
+
+}  // namespace lemma
