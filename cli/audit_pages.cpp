@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/atomic_file.h"
 #include "cli/graph_svg.h"
 #include "cli/proof_text.h"
+#include "ir/files.h"
 
 namespace lemma {
 namespace {
@@ -152,22 +152,17 @@ Result<void> write_audit_pages(const std::filesystem::path& folder,
                                const std::vector<AuditedRule>& rules,
                                const std::vector<Substitution>& axioms,
                                const RoundingTable& rounding) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return bad_input(fmt::format("cannot make '{}': {}", folder.string(), error.message()));
-  LEMMA_RETURN_IF_ERROR(write_file_atomically(folder / "index.html", index_page(rules)));
-  LEMMA_RETURN_IF_ERROR(
-      write_file_atomically(folder / "axioms.html", axioms_page(axioms, rules, rounding)));
+  LEMMA_RETURN_IF_ERROR(make_folder(folder));
+  std::vector<std::pair<std::string, std::string>> pages = {
+      {"index.html", index_page(rules)}, {"axioms.html", axioms_page(axioms, rules, rounding)}};
   for (const AuditedRule& one : rules) {
     LEMMA_ASSIGN_OR_RETURN(const std::string contents, rule_page(one));
-    LEMMA_RETURN_IF_ERROR(
-        write_file_atomically(folder / fmt::format("rule-{}.html", one.rule->name), contents));
+    pages.emplace_back(fmt::format("rule-{}.html", one.rule->name), contents);
   }
   for (const Substitution& axiom : axioms)
-    LEMMA_RETURN_IF_ERROR(write_file_atomically(folder / fmt::format("axiom-{}.html", axiom.name),
-                                                axiom_page(axiom, rules, rounding)));
-  return {};
+    pages.emplace_back(fmt::format("axiom-{}.html", axiom.name),
+                       axiom_page(axiom, rules, rounding));
+  return write_files_atomically(folder, pages);
 }
 
 }  // namespace lemma

@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/atomic_file.h"
 #include "cli/error_line.h"
 #include "egraph/exact/egraph_json.h"
 #include "egraph/exact/extract.h"
 #include "egraph/exact/validate.h"
+#include "ir/files.h"
 
 namespace lemma {
 

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/atomic_file.h"
 #include "ir/check.h"
+#include "ir/files.h"
 #include "verifier/checker/explanation.h"
 
 namespace lemma {

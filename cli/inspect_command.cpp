@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/atomic_file.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/graph_picture.h"
@@ -19,6 +18,7 @@
 #include "cli/table.h"
 #include "costmodel/roofline.h"
 #include "frontend_onnx/import.h"
+#include "ir/files.h"
 #include "ir/graph_text.h"
 
 namespace lemma {

@@ -11,13 +11,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/atomic_file.h"
 #include "cli/child_process.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/html_report.h"
 #include "cli/optimize_request.h"
 #include "cli/table.h"
+#include "ir/files.h"
 #include "rule_language/rounding.h"
 
 namespace lemma {

@@ -15,7 +15,6 @@
 #include <tbb/global_control.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/atomic_file.h"
 #include "cli/child_process.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
@@ -26,6 +25,7 @@
 #include "database/normal_form.h"
 #include "database/parallel.h"
 #include "database/write.h"
+#include "ir/files.h"
 #include "ir/sha256.h"
 #include "rule_language/rule_database.h"
 #include "verifier/verify_database.h"

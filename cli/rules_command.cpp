@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/atomic_file.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/resource_use.h"
@@ -16,6 +15,7 @@
 #include "cli/rules_generate.h"
 #include "cli/rules_obligations.h"
 #include "cli/table.h"
+#include "ir/files.h"
 #include "rule_language/rule_database.h"
 #include "verifier/conditions/infer.h"
 #include "verifier/prover/sampling.h"

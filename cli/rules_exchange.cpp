@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/atomic_file.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
+#include "ir/files.h"
 #include "rule_language/digests.h"
 #include "rule_language/rule_database.h"
 #include "verifier/checker/certificate.h"

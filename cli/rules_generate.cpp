@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/atomic_file.h"
 #include "cli/data_directory.h"
 #include "cli/rank_job.h"
 #include "cli/resource_use.h"
 #include "generator/generate.h"
+#include "ir/files.h"
 
 namespace lemma {
 namespace {

@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/atomic_file.h"
 #include "cli/error_line.h"
 #include "cli/model_run.h"
 #include "cli/table.h"
 #include "frontend_onnx/tensor_file.h"
+#include "ir/files.h"
 
 namespace lemma {
 

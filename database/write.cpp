@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "ir/files.h"
 #include "verifier/write_proofs.h"
 
 namespace lemma::database {
@@ -15,31 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
-
-/// A file is there in full or as it was before.
-Result<void> replace_file(const fs::path& target, const std::string& contents) {
-  fs::path draft = target;
-  draft += ".new";
-  {
-    std::ofstream stream(draft, std::ios::binary | std::ios::trunc);
-    stream << contents;
-    stream.flush();
-    if (!stream) return bad_input(fmt::format("cannot write '{}'", draft.string()));
-  }
-  std::error_code error;
-  fs::rename(draft, target, error);
-  if (error)
-    return bad_input(fmt::format("cannot replace '{}': {}", target.string(), error.message()));
-  return {};
-}
-
-Result<void> make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    return bad_input(fmt::format("cannot make '{}': {}", folder.string(), error.message()));
-  return {};
-}
 
 std::string rules_text(const Build& build, bool derived) {
   std::string result;
@@ -104,7 +80,7 @@ Result<void> copy_whole(const fs::path& from, const fs::path& to) {
   std::ifstream stream(from, std::ios::binary);
   const std::string contents{std::istreambuf_iterator<char>(stream), {}};
   if (!stream) return bad_input(fmt::format("cannot read '{}'", from.string()));
-  return replace_file(to, contents);
+  return write_file_atomically(to, contents);
 }
 
 Result<void> copy_stated(const std::vector<fs::path>& files, const fs::path& folder) {
@@ -151,7 +127,7 @@ verifier::RuleProofTable proofs_of(const Build& build, const DatabaseSources& so
 /// An empty file is none.
 Result<void> replace_rules(const fs::path& file, const std::string& rules) {
   std::error_code error;
-  if (!rules.empty()) return replace_file(file, rules);
+  if (!rules.empty()) return write_file_atomically(file, rules);
   fs::remove(file, error);
   return {};
 }
@@ -203,16 +179,19 @@ Result<void> write_database(const fs::path& folder, const std::string& name, con
   LEMMA_RETURN_IF_ERROR(copy_axioms(sources.axioms, folder));
   LEMMA_RETURN_IF_ERROR(copy_stated(sources.stated, folder));
   const fs::path rules = folder / "substitutions";
-  LEMMA_RETURN_IF_ERROR(replace_file(rules / (name + ".rules"), rules_text(build, false)));
+  LEMMA_RETURN_IF_ERROR(write_file_atomically(rules / (name + ".rules"), rules_text(build, false)));
   LEMMA_RETURN_IF_ERROR(replace_rules(rules / (name + "_derived.rules"), rules_text(build, true)));
   std::string apart;
   for (const DecidedRule& rule : build.found_apart)
     apart += (apart.empty() ? "" : "\n") + text(rule.rule);
   if (!apart.empty()) LEMMA_RETURN_IF_ERROR(make_folder(folder / "one_proof"));
   LEMMA_RETURN_IF_ERROR(replace_rules(folder / "one_proof" / (name + ".rules"), apart));
-  LEMMA_RETURN_IF_ERROR(replace_file(folder / "substitutions.derived", derived_lines(build)));
-  LEMMA_RETURN_IF_ERROR(replace_file(folder / (name + ".candidates"), candidate_lines(build)));
-  LEMMA_RETURN_IF_ERROR(replace_file(folder / (name + ".report"), report_text(name, build)));
+  LEMMA_RETURN_IF_ERROR(
+      write_file_atomically(folder / "substitutions.derived", derived_lines(build)));
+  LEMMA_RETURN_IF_ERROR(
+      write_file_atomically(folder / (name + ".candidates"), candidate_lines(build)));
+  LEMMA_RETURN_IF_ERROR(
+      write_file_atomically(folder / (name + ".report"), report_text(name, build)));
   return verifier::write_proofs(folder, proofs_of(build, sources), sources.axiom_records);
 }
 

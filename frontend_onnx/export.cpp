@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "frontend_onnx/atomic_file.h"
 #include "frontend_onnx/model_writer.h"
+#include "ir/files.h"
 
 namespace lemma {
 

@@ -11,7 +11,7 @@ namespace lemma::frontend {
 
 namespace {
 
-using Node = ::onnx::NodeProto;
+using NodeMessage = ::onnx::NodeProto;
 using Function = ::onnx::FunctionProto;
 
 /// The messages of our protobuf library are older than overloads.
@@ -74,8 +74,8 @@ class FunctionInliner {
     std::map<std::string, int> callers;
     for (const auto& [key, function] : functions_) {
       std::vector<std::string>& called = callees[key];
-      for (const Node& node : function->node())
-        for_each_node(node, [&](const Node& inner) {
+      for (const NodeMessage& node : function->node())
+        for_each_node(node, [&](const NodeMessage& inner) {
           if (functions_.contains(function_key(inner))) called.push_back(function_key(inner));
         });
       for (const std::string& callee : called) ++callers[callee];
@@ -88,7 +88,7 @@ class FunctionInliner {
         if (--callers[callee] == 0) ready.push_back(callee);
     for (const auto& [key, count] : callers)
       if (count > 0) return bad_input(fmt::format("function '{}' calls itself", key));
-    for (const Node& node : model_.graph().node())
+    for (const NodeMessage& node : model_.graph().node())
       if (functions_.contains(function_key(node)) &&
           !sets_.contains(canonical_domain(node.domain())))
         return bad_input(
@@ -100,11 +100,11 @@ class FunctionInliner {
 
   /// A function body in progress.
   struct Frame {
-    std::vector<const Node*> nodes;
+    std::vector<const NodeMessage*> nodes;
     std::size_t next = 0;
   };
 
-  Result<void> expand(const Node& node) {
+  Result<void> expand(const NodeMessage& node) {
     std::vector<Frame> frames = {{{&node}, 0}};
     while (!frames.empty()) {
       Frame& frame = frames.back();
@@ -112,7 +112,7 @@ class FunctionInliner {
         frames.pop_back();
         continue;
       }
-      const Node& current = *frame.nodes[frame.next++];
+      const NodeMessage& current = *frame.nodes[frame.next++];
       const auto found = functions_.find(function_key(current));
       if (found == functions_.end()) {
         out_.nodes.push_back({&current, index_, {}});
@@ -142,8 +142,8 @@ class FunctionInliner {
     for (const auto& import : function.opset_import())
       imports[canonical_domain(import.domain())] = static_cast<int>(import.version());
     std::set<std::string> domains;
-    for (const Node& node : function.node())
-      for_each_node(node, [&](const Node& inner) {
+    for (const NodeMessage& node : function.node())
+      for_each_node(node, [&](const NodeMessage& inner) {
         if (!functions_.contains(function_key(inner)))
           domains.insert(canonical_domain(inner.domain()));
       });
@@ -160,7 +160,8 @@ class FunctionInliner {
     return {};
   }
 
-  Result<std::vector<const Node*>> instantiate(const Function& function, const Node& call) {
+  Result<std::vector<const NodeMessage*>> instantiate(const Function& function,
+                                                      const NodeMessage& call) {
     if (call.input_size() > function.input_size() || call.output_size() > function.output_size())
       return bad_input("the call has more inputs or outputs than the function");
     const std::string prefix =
@@ -177,7 +178,7 @@ class FunctionInliner {
         copies.emplace_back(function.output(i), call.output(i));
     }
     std::set<std::string> defined(function.input().begin(), function.input().end());
-    for (const Node& node : function.node())
+    for (const NodeMessage& node : function.node())
       for (const std::string& output : node.output()) {
         if (output.empty()) continue;
         if (!defined.insert(output).second)
@@ -189,9 +190,9 @@ class FunctionInliner {
       return bad_input(fmt::format("inlining makes more than {} nodes", limit_));
 
     const std::vector<::onnx::AttributeProto> defaults = attribute_defaults(function);
-    std::vector<const Node*> body;
-    for (const Node& node : function.node()) {
-      Node& copy = out_.instances.emplace_back(node);
+    std::vector<const NodeMessage*> body;
+    for (const NodeMessage& node : function.node()) {
+      NodeMessage& copy = out_.instances.emplace_back(node);
       body.push_back(&copy);
       bind_attributes(copy, defaults, call);
       for (const std::string& used : captured_names(copy))
@@ -206,7 +207,7 @@ class FunctionInliner {
     }
     for (const auto& [formal, actual] : copies) {
       LEMMA_RETURN_IF_ERROR(check(formal, defined));
-      Node& copy = out_.instances.emplace_back();
+      NodeMessage& copy = out_.instances.emplace_back();
       copy.set_op_type("Identity");
       copy.add_input(names.at(formal));
       copy.add_output(actual);
@@ -221,8 +222,9 @@ class FunctionInliner {
   }
 
   /// Replaces references to the function's attributes by the values at this call, at any depth.
-  static void bind_attributes(Node& node, const std::vector<::onnx::AttributeProto>& defaults,
-                              const Node& call) {
+  static void bind_attributes(NodeMessage& node,
+                              const std::vector<::onnx::AttributeProto>& defaults,
+                              const NodeMessage& call) {
     auto value_of = [&](const std::string& name) -> const ::onnx::AttributeProto* {
       for (const auto& attribute : call.attribute())
         if (attribute.name() == name) return &attribute;
@@ -245,10 +247,10 @@ class FunctionInliner {
         continue;  // a graph given by the caller refers to the caller's attributes
       }
       if (attribute.has_g())
-        for (Node& inner : *attribute.mutable_g()->mutable_node())
+        for (NodeMessage& inner : *attribute.mutable_g()->mutable_node())
           bind_attributes(inner, defaults, call);
       for (auto& graph : *attribute.mutable_graphs())
-        for (Node& inner : *graph.mutable_node()) bind_attributes(inner, defaults, call);
+        for (NodeMessage& inner : *graph.mutable_node()) bind_attributes(inner, defaults, call);
     }
   }
 
@@ -257,7 +259,7 @@ class FunctionInliner {
     for (const auto& input : graph.input()) names_.insert(input.name());
     for (const auto& output : graph.output()) names_.insert(output.name());
     for (const auto& tensor : graph.initializer()) names_.insert(tensor.name());
-    for (const Node& node : graph.node()) {
+    for (const NodeMessage& node : graph.node()) {
       names_.insert(node.input().begin(), node.input().end());
       names_.insert(node.output().begin(), node.output().end());
       collect_inner_names(node, names_);
@@ -292,7 +294,7 @@ std::string function_key(const Function& function) {
                 unknown_text(function.unknown_fields(), overload));
 }
 
-std::string function_key(const Node& node) {
+std::string function_key(const NodeMessage& node) {
   constexpr int overload = 8;
   return key_of(node.domain(), node.op_type(), unknown_text(node.unknown_fields(), overload));
 }

@@ -11,7 +11,7 @@
 
 namespace lemma::frontend {
 
-using Node = ::onnx::NodeProto;
+using NodeMessage = ::onnx::NodeProto;
 
 void GraphBuilder::name_value(const std::string& name, ValueId value) {
   if (name.empty()) return;
@@ -33,7 +33,7 @@ const ValueId* GraphBuilder::find(const std::string& name) const {
 }
 
 Result<void> GraphBuilder::add_node(const FlatNode& flat) {
-  const Node& node = *flat.node;
+  const NodeMessage& node = *flat.node;
   auto added = [&]() -> Result<void> {
     LEMMA_ASSIGN_OR_RETURN(const Operands operands, operands_of(node));
     if (!flat.opaque_reason.empty()) return add_opaque(node, operands, flat.opaque_reason);
@@ -48,7 +48,7 @@ Result<void> GraphBuilder::add_node(const FlatNode& flat) {
   return {};
 }
 
-Result<GraphBuilder::Operands> GraphBuilder::operands_of(const Node& node) const {
+Result<GraphBuilder::Operands> GraphBuilder::operands_of(const NodeMessage& node) const {
   Operands operands;
   for (const std::string& input : node.input()) {
     const ValueId* value = input.empty() ? nullptr : find(input);
@@ -77,7 +77,7 @@ Result<void> GraphBuilder::add_tensor(const std::string& name, const ::onnx::Ten
   }
   if (constant.error().kind != ErrorKind::unsupported)
     return with_context(fmt::format("tensor '{}'", name), std::move(constant.error()));
-  Node node;
+  NodeMessage node;
   node.set_op_type("Constant");
   node.add_output(name);
   auto& attribute = *node.add_attribute();
@@ -88,7 +88,7 @@ Result<void> GraphBuilder::add_tensor(const std::string& name, const ::onnx::Ten
 }
 
 /// Whether the node was a constant that the graph can hold.
-Result<bool> GraphBuilder::add_constant_node(const Node& node) {
+Result<bool> GraphBuilder::add_constant_node(const NodeMessage& node) {
   if (node.op_type() != "Constant" || !canonical_domain(node.domain()).empty()) return false;
   if (node.attribute_size() != 1 || node.output_size() != 1 || node.output(0).empty()) return false;
   const auto& attribute = node.attribute(0);
@@ -119,7 +119,7 @@ Result<bool> GraphBuilder::add_constant_node(const Node& node) {
 
 // ---- Operations ---------------------------------------------------------------------------------
 
-Result<int> GraphBuilder::operator_set_of(const Node& node) const {
+Result<int> GraphBuilder::operator_set_of(const NodeMessage& node) const {
   const std::string domain = canonical_domain(node.domain());
   const auto found = sets_.find(domain);
   if (found == sets_.end())
@@ -137,13 +137,13 @@ Result<int> GraphBuilder::operator_set_of(const Node& node) const {
 }
 
 /// Outputs up to the last one that something uses; at least one.
-std::size_t GraphBuilder::used_outputs(const Node& node) const {
+std::size_t GraphBuilder::used_outputs(const NodeMessage& node) const {
   int count = node.output_size();
   while (count > 1 && !used_.contains(node.output(count - 1))) --count;
   return static_cast<std::size_t>(count);
 }
 
-Result<OnnxCall> GraphBuilder::call_of(const Node& node, int set,
+Result<OnnxCall> GraphBuilder::call_of(const NodeMessage& node, int set,
                                        std::span<const OnnxMatch> candidates,
                                        const Operands& operands) const {
   OnnxCall call;
@@ -210,7 +210,7 @@ bool GraphBuilder::has_fixed_types(const Operands& operands) const {
   });
 }
 
-Result<void> GraphBuilder::add_operation(const Node& node, const Operands& operands) {
+Result<void> GraphBuilder::add_operation(const NodeMessage& node, const Operands& operands) {
   if (node.op_type().empty()) return bad_input("it has no operator");
   if (node.output_size() == 0 || !operands.captured.empty())
     return unsupported(node.output_size() == 0 ? "it has no outputs" : "it has subgraphs");
@@ -271,7 +271,8 @@ ValueId GraphBuilder::folded(ValueId value) {
 // ---- Opaque nodes -------------------------------------------------------------------------------
 
 /// The condition of an If, trip count and condition of a Loop.
-Result<void> GraphBuilder::check_control_types(const Node& node, const Operands& operands) const {
+Result<void> GraphBuilder::check_control_types(const NodeMessage& node,
+                                               const Operands& operands) const {
   const bool is_if = node.op_type() == "If", is_loop = node.op_type() == "Loop";
   if (!canonical_domain(node.domain()).empty() || !(is_if || is_loop)) return {};
   const std::size_t count = std::min<std::size_t>(is_if ? 1 : 2, operands.values.size());
@@ -285,7 +286,7 @@ Result<void> GraphBuilder::check_control_types(const Node& node, const Operands&
   return {};
 }
 
-Result<void> GraphBuilder::add_opaque(const Node& node, const Operands& operands,
+Result<void> GraphBuilder::add_opaque(const NodeMessage& node, const Operands& operands,
                                       std::string reason) {
   // Export will read this data: what is wrong with it is the model's fault, to be said now.
   std::optional<Error> error;
@@ -302,7 +303,8 @@ Result<void> GraphBuilder::add_opaque(const Node& node, const Operands& operands
   }
   std::vector<ValueId> inputs = operands.values;
   inputs.insert(inputs.end(), operands.captured.begin(), operands.captured.end());
-  Node unnamed = node;  // names of nodes say nothing of what is computed; the envelope keeps them
+  NodeMessage unnamed =
+      node;  // names of nodes say nothing of what is computed; the envelope keeps them
   unnamed.clear_name();
   const NodeId id = graph_.add_opaque({canonical_domain(node.domain()), node.op_type(),
                                        unnamed.SerializeAsString(), std::move(reason)},

@@ -9,11 +9,11 @@ namespace lemma::frontend {
 
 namespace {
 
-using Node = ::onnx::NodeProto;
+using NodeMessage = ::onnx::NodeProto;
 using SubGraph = ::onnx::GraphProto;
 
 template <typename Visit>
-void for_each_subgraph(const Node& node, Visit visit) {
+void for_each_subgraph(const NodeMessage& node, Visit visit) {
   for (const auto& attribute : node.attribute()) {
     if (attribute.has_g()) visit(attribute.g());
     for (const auto& graph : attribute.graphs()) visit(graph);
@@ -21,7 +21,7 @@ void for_each_subgraph(const Node& node, Visit visit) {
 }
 
 template <typename Visit>
-void for_each_subgraph(Node& node, Visit visit) {
+void for_each_subgraph(NodeMessage& node, Visit visit) {
   for (auto& attribute : *node.mutable_attribute()) {
     if (attribute.has_g()) visit(*attribute.mutable_g());
     for (auto& graph : *attribute.mutable_graphs()) visit(graph);
@@ -41,7 +41,7 @@ void for_each_definition(const SubGraph& graph, Visit visit) {
 
 class CaptureCollector {
  public:
-  void visit(const Node& node) {
+  void visit(const NodeMessage& node) {
     for_each_subgraph(node, [this](const SubGraph& graph) { visit(graph); });
   }
   std::vector<std::string> names;
@@ -73,7 +73,7 @@ class Renamer {
   Renamer(const NameMap& names, const std::function<std::string(const std::string&)>* fresh)
       : names_(names), fresh_(fresh) {}
 
-  void visit(Node& node) {
+  void visit(NodeMessage& node) {
     for_each_subgraph(node, [this](SubGraph& graph) { visit(graph); });
   }
 
@@ -110,19 +110,19 @@ class Renamer {
 
 }  // namespace
 
-bool has_subgraphs(const Node& node) {
+bool has_subgraphs(const NodeMessage& node) {
   bool found = false;
   for_each_subgraph(node, [&found](const SubGraph&) { found = true; });
   return found;
 }
 
-std::vector<std::string> captured_names(const Node& node) {
+std::vector<std::string> captured_names(const NodeMessage& node) {
   CaptureCollector collector;
   collector.visit(node);
   return std::move(collector.names);
 }
 
-void collect_inner_names(const Node& node, std::set<std::string>& names) {
+void collect_inner_names(const NodeMessage& node, std::set<std::string>& names) {
   for_each_subgraph(node, [&names](const SubGraph& graph) {
     for_each_definition(graph, [&names](const std::string& name) { names.insert(name); });
     for (const auto& inner : graph.node()) {
@@ -133,27 +133,29 @@ void collect_inner_names(const Node& node, std::set<std::string>& names) {
   });
 }
 
-void rename_captures(Node& node, const NameMap& names) { Renamer(names, nullptr).visit(node); }
+void rename_captures(NodeMessage& node, const NameMap& names) {
+  Renamer(names, nullptr).visit(node);
+}
 
-void rename_subgraphs(Node& node, const NameMap& names,
+void rename_subgraphs(NodeMessage& node, const NameMap& names,
                       const std::function<std::string(const std::string&)>& fresh) {
   Renamer(names, &fresh).visit(node);
 }
 
-void for_each_node(const Node& node, const std::function<void(const Node&)>& visit) {
+void for_each_node(const NodeMessage& node, const std::function<void(const NodeMessage&)>& visit) {
   visit(node);
   for_each_subgraph(node, [&visit](const SubGraph& graph) {
     for (const auto& inner : graph.node()) for_each_node(inner, visit);
   });
 }
 
-void for_each_tensor(const Node& node,
+void for_each_tensor(const NodeMessage& node,
                      const std::function<void(const ::onnx::TensorProto&)>& visit) {
   auto visit_sparse = [&visit](const auto& sparse) {
     visit(sparse.values());
     visit(sparse.indices());
   };
-  for_each_node(node, [&](const Node& inner) {
+  for_each_node(node, [&](const NodeMessage& inner) {
     for (const auto& attribute : inner.attribute()) {
       if (attribute.has_t()) visit(attribute.t());
       for (const auto& tensor : attribute.tensors()) visit(tensor);

@@ -57,16 +57,4 @@ void LineJournal::add(std::string_view line) {
   stream_.flush();
 }
 
-Result<void> replace_file(const std::filesystem::path& file, std::string_view contents) {
-  const std::filesystem::path fresh = fmt::format("{}.{}.new", file.string(), getpid());
-  std::ofstream stream(fresh, std::ios::binary | std::ios::trunc);
-  stream.write(contents.data(), static_cast<std::streamsize>(contents.size()));
-  stream.close();
-  if (!stream) return not_written(fresh);
-  std::error_code error;
-  std::filesystem::rename(fresh, file, error);
-  if (error) return not_written(file);
-  return {};
-}
-
 }  // namespace lemma::generator

@@ -25,7 +25,4 @@ class LineJournal {
   std::ofstream stream_;
 };
 
-/// The file has the new contents or is as it was: written beside it, then renamed.
-Result<void> replace_file(const std::filesystem::path& file, std::string_view contents);
-
 }  // namespace lemma::generator

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "generator/line_journal.h"
+#include "ir/files.h"
 #include "ir/sha256.h"
 
 namespace lemma::generator {
@@ -88,7 +89,7 @@ std::optional<RangeGroups> RangeFiles::find(KeyRange range, const LargestTerms& 
 Result<void> RangeFiles::keep(KeyRange range, const RangeGroups& found) const {
   if (folder_.empty()) return {};
   const std::string bytes = bytes_of(found);
-  return replace_file(file_of(range), header(bytes) + bytes);
+  return write_file_atomically(file_of(range), header(bytes) + bytes);
 }
 
 }  // namespace lemma::generator

@@ -5,37 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "ir/files.h"
 #include "verifier/rule_files.h"
 
 namespace lemma::verifier {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A file is there in full or as it was before.
-Result<void> replace_file(const fs::path& target, const std::string& contents) {
-  fs::path draft = target;
-  draft += ".new";
-  {
-    std::ofstream stream(draft, std::ios::binary | std::ios::trunc);
-    stream << contents;
-    stream.flush();
-    if (!stream) return bad_input(fmt::format("cannot write '{}'", draft.string()));
-  }
-  std::error_code error;
-  fs::rename(draft, target, error);
-  if (error)
-    return bad_input(fmt::format("cannot replace '{}': {}", target.string(), error.message()));
-  return {};
-}
-
-Result<void> make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    return bad_input(fmt::format("cannot make '{}': {}", folder.string(), error.message()));
-  return {};
-}
 
 Result<void> remove_files(const fs::path& folder, std::string_view extension,
                           const std::set<std::string>& kept) {
@@ -67,9 +43,10 @@ Result<void> write_chosen_certificates(const fs::path& folder, const RuleProofTa
   for (const auto& [name, proofs] : rules)
     if (chosen(proofs) && !proofs.certificate.empty()) names.insert(name);
   if (!names.empty()) LEMMA_RETURN_IF_ERROR(make_folder(folder));
+  std::vector<std::pair<std::string, std::string>> files;
   for (const std::string& name : names)
-    LEMMA_RETURN_IF_ERROR(
-        replace_file(folder / (name + ".certificate"), rules.at(name).certificate));
+    files.emplace_back(name + ".certificate", rules.at(name).certificate);
+  LEMMA_RETURN_IF_ERROR(write_files_atomically(folder, files));
   return remove_files(folder, ".certificate", names);
 }
 
@@ -98,9 +75,9 @@ Result<void> write_one_proof(const fs::path& directory, const RuleProofTable& ru
     fs::remove(folder, error);  // unless rules without any proof are in it
     return {};
   }
-  LEMMA_RETURN_IF_ERROR(replace_file(folder / "reasons", reasons_text(reasons)));
+  LEMMA_RETURN_IF_ERROR(write_file_atomically(folder / "reasons", reasons_text(reasons)));
   LEMMA_ASSIGN_OR_RETURN(const std::string records, records_text(folder, rules, has_one));
-  return replace_file(directory / "one_proof.proofs", records);
+  return write_file_atomically(directory / "one_proof.proofs", records);
 }
 
 }  // namespace
@@ -117,10 +94,11 @@ Result<void> write_proofs(const fs::path& directory, const RuleProofTable& rules
   LEMMA_RETURN_IF_ERROR(move_rules(apart, substitutions, both));
   LEMMA_RETURN_IF_ERROR(write_chosen_certificates(directory / "certificates", rules, has_both));
   LEMMA_RETURN_IF_ERROR(write_chosen_certificates(apart / "certificates", rules, has_one));
-  LEMMA_RETURN_IF_ERROR(replace_file(directory / "axioms.proofs", axiom_file_text(axioms)));
+  LEMMA_RETURN_IF_ERROR(
+      write_file_atomically(directory / "axioms.proofs", axiom_file_text(axioms)));
   LEMMA_RETURN_IF_ERROR(write_one_proof(directory, rules));
   LEMMA_ASSIGN_OR_RETURN(const std::string records, records_text(substitutions, rules, has_both));
-  return replace_file(directory / "substitutions.proofs", records);
+  return write_file_atomically(directory / "substitutions.proofs", records);
 }
 
 Result<void> write_proofs(const fs::path& directory, const DatabaseVerification& verification) {
@@ -161,30 +139,30 @@ Result<std::vector<std::pair<std::string, std::string>>> certificate_misfits(
 
 Result<void> write_certificates(const fs::path& folder, const DatabaseVerification& verification) {
   LEMMA_RETURN_IF_ERROR(make_folder(folder));
+  std::vector<std::pair<std::string, std::string>> files;
   std::string rules;
   for (const VerifiedRule& rule : verification.rules) {
     const auto* proved = std::get_if<Proved>(&rule.verdict());
     if (proved == nullptr) continue;
     rules += (rules.empty() ? "" : "\n") + text(rule.rule);
     if (rule.proofs.has_certificate())
-      LEMMA_RETURN_IF_ERROR(
-          replace_file(folder / (rule.name + ".certificate"), proved->certificate));
+      files.emplace_back(rule.name + ".certificate", proved->certificate);
   }
-  return replace_file(folder / "proved.rules", rules);
+  files.emplace_back("proved.rules", rules);
+  return write_files_atomically(folder, files);
 }
 
 Result<void> write_counterexamples(const fs::path& folder,
                                    const DatabaseVerification& verification) {
   LEMMA_RETURN_IF_ERROR(make_folder(folder));
+  std::vector<std::pair<std::string, std::string>> files;
   for (const VerifiedRule& rule : verification.rules) {
     const auto* refuted = std::get_if<Refuted>(&rule.verdict());
     if (refuted == nullptr && !rule.added.empty())
       refuted = std::get_if<Refuted>(&rule.unconditional);
-    if (refuted != nullptr)
-      LEMMA_RETURN_IF_ERROR(
-          replace_file(folder / (rule.name + ".counterexample"), refuted->record));
+    if (refuted != nullptr) files.emplace_back(rule.name + ".counterexample", refuted->record);
   }
-  return {};
+  return write_files_atomically(folder, files);
 }
 
 }  // namespace lemma::verifier

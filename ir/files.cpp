@@ -1,4 +1,4 @@
-#include "frontend_onnx/atomic_file.h"
+#include "ir/files.h"
 
 #include <algorithm>
 #include <array>
@@ -12,12 +12,25 @@
 
 #include <fmt/format.h>
 
-namespace lemma::frontend {
+namespace lemma {
 
 namespace {
 
 tl::unexpected<Error> cannot(std::string_view what, const std::filesystem::path& path) {
   return bad_input(fmt::format("{}: cannot be {}: {}", path.string(), what, std::strerror(errno)));
+}
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+/// Some file systems cannot flush a folder, which is no failure.
+void flush_folder(const std::filesystem::path& folder, int (*flush)(int)) {
+  const int file =
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) return;
+  flush(file);
+  ::close(file);
 }
 
 }  // namespace
@@ -68,14 +81,55 @@ Result<void> AtomicFile::pad_to(std::uint64_t offset) {
 Result<void> AtomicFile::finish() {
   if (::fdatasync(file_) != 0 && errno != EINVAL && errno != ENOTSUP)
     return cannot("written", target_);
+  return close();
+}
+
+Result<void> AtomicFile::close() {
   if (::close(std::exchange(file_, -1)) != 0) return cannot("written", target_);
   return {};
 }
 
-Result<void> AtomicFile::publish() {
+Result<void> AtomicFile::rename() {
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) return cannot("replaced", target_);
   temporary_.clear();
   return {};
 }
 
-}  // namespace lemma::frontend
+Result<void> AtomicFile::publish() {
+  LEMMA_RETURN_IF_ERROR(rename());
+  flush_folder(target_.parent_path(), ::fsync);
+  return {};
+}
+
+Result<void> write_file_atomically(const std::filesystem::path& file, std::string_view contents) {
+  LEMMA_ASSIGN_OR_RETURN(AtomicFile written, AtomicFile::create(file));
+  LEMMA_RETURN_IF_ERROR(written.write(bytes_of(contents)));
+  LEMMA_RETURN_IF_ERROR(written.finish());
+  return written.publish();
+}
+
+Result<void> write_files_atomically(
+    const std::filesystem::path& folder,
+    std::span<const std::pair<std::string, std::string>> contents_by_name) {
+  std::vector<AtomicFile> files;
+  for (const auto& [name, contents] : contents_by_name) {
+    LEMMA_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(folder / name));
+    LEMMA_RETURN_IF_ERROR(file.write(bytes_of(contents)));
+    LEMMA_RETURN_IF_ERROR(file.close());
+    files.push_back(std::move(file));
+  }
+  flush_folder(folder, ::syncfs);
+  for (AtomicFile& file : files) LEMMA_RETURN_IF_ERROR(file.rename());
+  flush_folder(folder, ::fsync);
+  return {};
+}
+
+Result<void> make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return bad_input(fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
+  return {};
+}
+
+}  // namespace lemma
