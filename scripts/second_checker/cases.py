@@ -136,7 +136,10 @@ def required_cases(rule):
 
 def real_types_to_replay(rule, values):
     """The types of inputs without a written one. If the left side is well typed whichever real type
-    it is, one replay is for all; otherwise f32, and the others where it is well typed with them."""
+    it is, one replay is for all; otherwise f32, and the others where it is well typed with them. An equation
+    speaks of those too with which its right side is well typed."""
     if is_well_typed(rule, values, ANY_REAL):
         return [ANY_REAL]
-    return [REAL_TYPES[0], *(one for one in REAL_TYPES[1:] if is_well_typed(rule, values, one))]
+    sides = [rule, Backward(rule)] if rule.both else [rule]
+    return [REAL_TYPES[0], *(one for one in REAL_TYPES[1:]
+                             if any(is_well_typed(side, values, one) for side in sides))]

@@ -32,6 +32,8 @@ class Replay {
   Result<void> apply(const Step& step);
   /// begin, all steps, and the comparison with the right side. Errors name the step.
   Result<void> run(const Chain& chain);
+  /// Whether the claim is an equation whose right side is well typed by itself.
+  bool claims_right_side();
   Graph& graph() { return graph_; }
   const Sides& sides() const { return sides_; }
   const std::vector<ValueId>& state() const { return state_; }
@@ -70,8 +72,8 @@ class Replay {
 std::string claim(const RuleCase& one, const Graph& graph, const std::vector<ValueId>& outputs);
 
 /// Replays the chain in the case and returns the claim that it proves. The real type that inputs
-/// stand for is no part of a case: with `all_types` others than f32 for which the left side is well
-/// typed are replayed as well, so that no step depends on the type.
+/// stand for is no part of a case: with `all_types` others than f32 are replayed as well for
+/// which the left side is well typed (of `=`, either side), so that no step depends on the type.
 Result<std::string> replay_case(const Substitution& rule, const RuleCase& one, const Chain& chain,
                                 bool all_types);
 

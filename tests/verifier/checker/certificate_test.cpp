@@ -102,6 +102,21 @@ TEST(Certificate, StepsThatRestOnOneElementTypeAreRefused) {
   EXPECT_FALSE(verifier::is_proved(prove(rule(claim), axioms())));
 }
 
+TEST(Certificate, OfAnEquationSpeaksOfTheTypesOfEitherSide) {
+  // With f64 only the right side is well typed: then the sides cannot be equal.
+  const std::string inputs = "rule zero\n  x : [A..]\n  group A : 0..1\n";
+  const std::string zero = "ConstantOfShape{data_type=f32, shape=[], value=0.0}()";
+  const std::string proof = certificate_of(inputs + "  Add(x, " + zero + ") => x\n");
+  EXPECT_EQ(refusal(proof), "");
+  const std::string equation = inputs + "  Add(x, " + zero + ") = x\n";
+  EXPECT_FALSE(verifier::is_proved(prove(rule(equation), axioms())));
+  std::string forged = replaced(proof, ") => x", ") = x");
+  const std::size_t id = forged.find("id ") + 3;
+  forged.replace(id, 64, sha256(text(rule(equation))));
+  EXPECT_NE(refusal(forged).find("f64: the left side is not well typed"), std::string::npos)
+      << refusal(forged);
+}
+
 TEST(Certificate, ContradictoryConditionsHaveNoWitness) {
   const verifier::Verdict verdict =
       prove(rule("rule never\n  x : [n, m]\n  where n < n\n  Relu(x) => Neg(x)\n"), axioms());
