@@ -1,8 +1,12 @@
 # Tests: GoogleTest binaries and scripts. Each carries the name of its folder below tests/ as label. What takes
-# minutes and is seldom needed has the label `long` too (LONG): scripts/test runs it with --all only.
+# minutes and is seldom needed has the label `long` too (LONG): scripts/test runs it with --all only. What takes
+# seconds, to build as well, has the label `quick` (QUICK, or LEMMA_QUICK_TESTS set for a folder): scripts/test
+# --quick builds and runs nothing else. gtest_discover_tests takes no list of labels, so both words are one label.
 
 find_package(GTest REQUIRED)
 include(GoogleTest)
+
+add_custom_target(quick_tests)
 
 # lemma_add_test(ir_graph_test SOURCES graph_test.cpp... [LINKS Lemma::ir ...] [TIMEOUT SECONDS])
 # One ctest entry per TEST, listed when ctest runs; GTEST_SKIP is reported as skipped.
@@ -15,6 +19,10 @@ function(lemma_add_test name)
     set(arg_TIMEOUT 300)
   endif()
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME label)
+  if(LEMMA_QUICK_TESTS)
+    string(APPEND label " quick")
+    add_dependencies(quick_tests ${name})
+  endif()
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE
@@ -30,13 +38,13 @@ function(lemma_add_test name)
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${label} TIMEOUT ${arg_TIMEOUT})
+    PROPERTIES LABELS "${label}" TIMEOUT ${arg_TIMEOUT})
 endfunction()
 
-# lemma_add_script_test(readme COMMAND program arguments... [TIMEOUT SECONDS] [LONG])
+# lemma_add_script_test(readme COMMAND program arguments... [TIMEOUT SECONDS] [LONG | QUICK])
 # The program says with exit code 77 that it could not run here; that is reported as skipped.
 function(lemma_add_script_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "LONG" "TIMEOUT" "COMMAND")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "LONG;QUICK" "TIMEOUT" "COMMAND")
   if(NOT arg_COMMAND OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "lemma_add_script_test(${name}): bad arguments")
   endif()
@@ -45,7 +53,9 @@ function(lemma_add_script_test name)
   endif()
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME label)
   if(arg_LONG)
-    list(APPEND label long)
+    string(APPEND label " long")
+  elseif(arg_QUICK)
+    string(APPEND label " quick")
   endif()
   add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES

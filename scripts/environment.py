@@ -1,4 +1,4 @@
-"""Runs a script under the Python of the repository's .venv, which scripts/setup makes.
+"""Runs a script under the Python of the repository's .venv, which scripts/setup --tests makes.
 
 A script calls `enter()` before it imports onnx, onnxruntime or numpy.
 """
@@ -20,7 +20,7 @@ def enter():
         os.execv(PYTHON, [str(PYTHON), *sys.argv])
     missing = [name for name in REQUIRED if importlib.util.find_spec(name) is None]
     if missing:
-        print(f"{sys.argv[0]}: {', '.join(missing)} not installed; run scripts/setup first", file=sys.stderr)
+        print(f"{sys.argv[0]}: {', '.join(missing)} not installed; run scripts/setup --tests first", file=sys.stderr)
         sys.exit(2)
 
 

@@ -14,7 +14,7 @@ def data_folder(given=None):
     for candidate in candidates:
         if (candidate / "node").is_dir():
             return candidate
-    where = given or "the files of libonnx-testdata; run scripts/setup, or name the folder with --data"
+    where = given or "the files of libonnx-testdata; run scripts/setup --tests, or name the folder with --data"
     print(f"{sys.argv[0]}: no folder node/ of ONNX backend tests in {where}", file=sys.stderr)
     sys.exit(2)
 
