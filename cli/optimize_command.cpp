@@ -343,10 +343,11 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->check(CLI::IsMember({"auto", "saturation", "backtracking", "combined", "none"}))
       ->capture_default_str();
   command
-      ->add_option("--fp-class", common.rounding_class,
-                   "the worst that rules may do to floating-point numbers: bitwise (nothing, for "
-                   "all inputs), reassociation, distributive or rounding (they change results by "
-                   "rounding, where nothing overflows)")
+      ->add_option(
+          "--fp-class", common.rounding_class,
+          "which rules are used, by what they may change in floating-point results: bitwise "
+          "(no bit, for any input), reassociation, distributive or rounding (rounding "
+          "errors only, where nothing overflows)")
       ->check([](const std::string& word) {
         return rounding_class_named(word) ? std::string() : unknown_rounding_class(word);
       })
@@ -370,20 +371,24 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
                       "fix an input's sizes, NAME:1,3,224,224; a name keeps "
                       "a size dynamic, NAME:batch,3,224,224 (may be repeated)");
   command
-      ->add_option("--time-limit", common.time_limit_seconds,
-                   "seconds for each model, from reading to writing; the best so far is written")
+      ->add_option(
+          "--time-limit", common.time_limit_seconds,
+          "seconds for each model, from reading to writing; then the best graph found so far is "
+          "written")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command
-      ->add_option("--memory", common.memory_bytes,
-                   "most memory for each model, such as 1G or 500M; the best so far is written")
+      ->add_option(
+          "--memory", common.memory_bytes,
+          "most memory for each model, such as 1G or 500M; then the best graph found so far is "
+          "written")
       ->transform(CLI::AsSizeValue(false));
   command
       ->add_option("--alpha", common.alpha,
                    "backtracking goes on with graphs that cost less than this times the best")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
-  command->add_option("--budget", common.budget, "graphs that backtracking takes up")
+  command->add_option("--budget", common.budget, "number of graphs that backtracking expands")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command
@@ -396,8 +401,10 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
                    "nodes of the e-graph; 0: by the number of operators")
       ->check(CLI::NonNegativeNumber);
   command
-      ->add_option("--exact-extraction", common.exact_extraction_seconds,
-                   "seconds to prove that no choice from the e-graph is cheaper, or to find one")
+      ->add_option(
+          "--exact-extraction", common.exact_extraction_seconds,
+          "seconds for exact extraction: a cheaper graph from the e-graph, or a proof that there "
+          "is none")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--jobs", arguments->jobs, "models at a time")

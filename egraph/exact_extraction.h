@@ -24,7 +24,7 @@ struct ExactSelection {
   std::string method;
 };
 
-/// Never dearer than `initial`. At the time limit: the best so far, with a lower bound.
+/// Never more expensive than `initial`. At the time limit: the best so far, with a lower bound.
 Result<ExactSelection> extract_exactly(const EGraph& egraph, std::span<const ClassId> roots,
                                        const NodeCost& cost, const Selection& initial,
                                        const ExactExtractionOptions& options = {});

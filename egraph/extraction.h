@@ -43,7 +43,7 @@ Selection original_selection(const EGraph& egraph, std::span<const ClassId> root
 Result<Selection> extract_greedy(const EGraph& egraph, std::span<const ClassId> roots,
                                  const NodeCost& cost);
 
-/// The best that greedy and local search find from either start; never dearer than `initial`.
+/// The best that greedy and local search find from either start; never more expensive than `initial`.
 Result<Selection> extract(const EGraph& egraph, std::span<const ClassId> roots,
                           const NodeCost& cost, const Selection& initial,
                           const ExtractionOptions& options = {});

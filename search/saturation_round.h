@@ -33,7 +33,7 @@ struct ExtractionProof {
 };
 
 struct Round {
-  Graph graph;  // never dearer than the one given; constants are not folded
+  Graph graph;  // never more expensive than the one given; constants are not folded
   double cost_before = 0, cost = 0;
   StopReason stop = StopReason::saturated;
   std::size_t nodes = 0;

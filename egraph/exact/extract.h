@@ -21,7 +21,7 @@ struct ExtractOptions {
   std::size_t first_decisions = 60;
   /// Solvers stop once the bound is this near to the cost, relatively; 0: only with a proof.
   double good_enough = 0;
-  /// A selection that is known, by class; the result is never dearer. Empty: none is.
+  /// A selection that is known, by class; the result never costs more. Empty: none is.
   std::vector<std::uint32_t> initial = {};
 };
 

@@ -34,7 +34,7 @@ TEST(Contradictions, AreFoundWhereRefinementsAreReadAsEquations) {
   const auto axioms = read_substitutions("rules/axioms", ".axioms");
   ASSERT_TRUE(axioms) << axioms.error().message;
   Options options;
-  options.nodes = 12'000;
+  options.nodes = 6'000;
   options.refinements_as_equations = true;
   EXPECT_FALSE(search(*axioms, options).contradictions.empty());
 }
@@ -50,7 +50,7 @@ TEST(Contradictions, AreFoundInFalseAxioms) {
     ASSERT_TRUE(axioms && wrong) << claim;
     axioms->push_back(wrong->front());
     Options options;
-    options.nodes = 12'000;
+    options.nodes = 6'000;
     EXPECT_FALSE(search(*axioms, options).contradictions.empty()) << claim;
   }
 }

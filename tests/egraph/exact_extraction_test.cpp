@@ -23,7 +23,7 @@ NodeCost random_cost(unsigned seed) {
   };
 }
 
-TEST(ExactExtraction, NeverDearerThanLocalSearch) {
+TEST(ExactExtraction, NeverCostsMoreThanLocalSearch) {
   for (unsigned seed = 0; seed < 10; ++seed) {
     EGraph egraph;
     egraph.add_graph(sum_of(5));

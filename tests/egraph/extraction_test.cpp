@@ -84,10 +84,10 @@ TEST(Extraction, MergedProductsAreChosenWhenTheyPay) {
   output "p" = %5
   output "q" = %7
 )");
-  const auto dearer = optimize(graph_of(two_matmuls), merge_rule,
+  const auto unmerged = optimize(graph_of(two_matmuls), merge_rule,
                                costs({{"MatMul", 10}, {"Split", 11}, {"Relu", 1}}));
-  EXPECT_EQ(dearer.after, 21);
-  EXPECT_EQ(print_graph(dearer.graph), print_graph(graph_of(two_matmuls)));
+  EXPECT_EQ(unmerged.after, 21);
+  EXPECT_EQ(print_graph(unmerged.graph), print_graph(graph_of(two_matmuls)));
 }
 
 TEST(Extraction, FourProductsAreMergedIntoOne) {
@@ -107,7 +107,7 @@ TEST(Extraction, FourProductsAreMergedIntoOne) {
 }
 
 TEST(Extraction, SharedNodesCountOnce) {
-  // As a tree the product is dearer than Tanh; but Exp is needed anyway. (The rule is nonsense.)
+  // As a tree the product is more expensive than Tanh; but Exp is needed anyway. (The rule is nonsense.)
   const auto result = optimize(graph_of(R"(graph "g"
   input %0 "x" : f32[4]
   %1 = Exp(%0) : f32[4]

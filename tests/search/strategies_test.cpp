@@ -1,4 +1,4 @@
-// Every strategy gives a graph that is equal, no dearer, the same every time, and explained.
+// Every strategy gives a graph that is equal, no more expensive, the same every time, and explained.
 
 #include <fmt/format.h>
 
