@@ -15,14 +15,15 @@ import environment  # noqa: E402
 
 SKIPPED = 77
 MODELS = {"squeezenet1_1": [], "nasrnn": [], "lstm": [], "resnext50_32x4d": [], "bert-base": ["--vocabulary", "50"]}
+FEW = ("squeezenet1_1", "nasrnn", "lstm")
 CHEAPER = ("bert-base", "nasrnn", "squeezenet1_1", "resnext50_32x4d")
 
 
-def build(folder):
-    for name, options in MODELS.items():
-        subprocess.run([sys.executable, ROOT / "scripts" / "models" / "build", name, "--out", folder, *options],
+def build(names, folder):
+    for name in names:
+        subprocess.run([sys.executable, ROOT / "scripts" / "models" / "build", name, "--out", folder, *MODELS[name]],
                        check=True, stdout=subprocess.DEVNULL)
-    return [folder / f"{name}.onnx" for name in MODELS]
+    return [folder / f"{name}.onnx" for name in names]
 
 
 def optimize(lemma, models, folder, *options):
@@ -37,14 +38,16 @@ def optimize(lemma, models, folder, *options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lemma", required=True, help="the program to test")
-    lemma = parser.parse_args().lemma
+    parser.add_argument("--all", action="store_true", help="all models, not only the small ones")
+    arguments = parser.parse_args()
+    lemma = arguments.lemma
     if not environment.PYTHON.exists():
         print("skipped: scripts/setup has not made the Python environment")
         sys.exit(SKIPPED)
     faults = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        models = build(folder / "originals")
+        models = build(MODELS if arguments.all else FEW, folder / "originals")
         first = optimize(lemma, models, folder / "first", "--threads", "1", "--jobs", "1")
         optimize(lemma, models[::-1], folder / "second", "--threads", "4", "--jobs", "2")
         for model in models:
