@@ -107,6 +107,7 @@ bool is_partial(const Factor& factor);
 std::pair<std::vector<FactorPointer>, Term> without_free_factors(const Term& term, bool inhabited);
 /// Whether it depends on one of the variables.
 bool depends_on(const Term& term, const std::vector<Bound>& variables);
+bool depends_on(const Factor& factor, const std::vector<Bound>& variables);
 /// All names in it: of variables that are bound at any depth, and free ones.
 void collect_names(const Term& term, std::set<std::string>& names);
 void collect_names(const Factor& factor, std::set<std::string>& names);
