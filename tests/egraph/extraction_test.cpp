@@ -85,7 +85,7 @@ TEST(Extraction, MergedProductsAreChosenWhenTheyPay) {
   output "q" = %7
 )");
   const auto unmerged = optimize(graph_of(two_matmuls), merge_rule,
-                               costs({{"MatMul", 10}, {"Split", 11}, {"Relu", 1}}));
+                                 costs({{"MatMul", 10}, {"Split", 11}, {"Relu", 1}}));
   EXPECT_EQ(unmerged.after, 21);
   EXPECT_EQ(print_graph(unmerged.graph), print_graph(graph_of(two_matmuls)));
 }
