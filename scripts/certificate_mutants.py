@@ -6,15 +6,12 @@
 From every certificate at most N mutants of each class are made, always the same ones. None of them
 proves its rule: where an altered certificate could still be a proof (a step that names the same
 term by another position), that alteration is not made. Digests are made to fit again where only
-what they protect is to be tested. A refinement that is made an equation may still be true, with steps
-that prove it: with --lemma such claims are asked of the index prover, which rests on no certificate.
-Prints a table; the exit code is 4 if another mutant is accepted, if the checkers disagree, or if a class
-has no mutants.
+what they protect is to be tested. Prints a table; the exit code is 4 if a mutant is accepted, or
+if a class has no mutants.
 """
 
 import argparse
 import collections
-import json
 import pathlib
 import re
 import subprocess
@@ -479,23 +476,10 @@ def accepted_by_second(mutants, axioms, operators):  # with the classes in ROUND
         yield name
 
 
-def is_true(lemma, text):
-    """Whether the claim of the certificate has an index proof."""
-    certificate = Certificate(text)
-    with tempfile.TemporaryDirectory() as folder:
-        file = pathlib.Path(folder, "claim.rules")
-        file.write_text("\n".join(certificate.lines[certificate.rule:certificate.rule_end]) + "\n", encoding="utf-8")
-        verdicts = pathlib.Path(folder, "verdicts")
-        subprocess.run([lemma, "rules", "verify", file, "--verdicts", verdicts], capture_output=True, check=False)
-        verdict = json.loads(verdicts.read_text(encoding="utf-8")) if verdicts.exists() else {}
-    return "index" in verdict.get("proofs", "").split(",") and not verdict["condition"]
-
-
 def main():
     root = pathlib.Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--checker", required=True, help="the program lemma-check")
-    parser.add_argument("--lemma", help="the program lemma, to ask whether claims are true")
     parser.add_argument("--rules", type=pathlib.Path, default=root / "rules")
     parser.add_argument("--operators", default=root / "docs" / "operators.md")
     parser.add_argument("--each", type=int, default=2, help="mutants of a class and certificate")
@@ -509,10 +493,6 @@ def main():
     mutants = list(make_mutants(files, axioms, arguments.each))
     first = set(accepted_by_first(arguments.checker, arguments.rules / "axioms", mutants))
     second = set(accepted_by_second(mutants, axioms, operators))
-    texts = {name: text for _, name, text in mutants}
-    true = {name for name in first & second if arguments.lemma and name.startswith(rule_relation.__name__ + ".") and
-            is_true(arguments.lemma, texts[name])}
-    first, second = first - true, second - true
     counts = collections.Counter(kind for kind, _, _ in mutants)
     for one in CLASSES:
         name = one.__name__
@@ -520,7 +500,7 @@ def main():
                     for found in (first, second)]
         print(f"{name:28} {counts[name]:6} mutants, accepted: {accepted[0]} and {accepted[1]}")
     print(f"{len(mutants)} mutants of {len(files)} certificates; lemma-check accepts {len(first)}, "
-          f"lemma_check.py {len(second)}; {len(true)} more are true")
+          f"lemma_check.py {len(second)}")
     for name in sorted(first | second):
         print(f"accepted: {name}", file=sys.stderr)
     missing = [one.__name__ for one in CLASSES if counts[one.__name__] == 0 and
