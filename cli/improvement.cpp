@@ -82,7 +82,7 @@ Result<void> Improvement::run() {
 
 Result<void> Improvement::improve() {
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(request_.device_file));
-  const RooflineModel costs(std::move(device), {});
+  const OperatorCosts costs(roofline_target(std::move(device)));
   answer_.before = answer_.after = figures_of(cost_of(model_.graph, costs));
   answer_.status = "unchanged";
   answer_.strategy = request_.strategy;
@@ -129,7 +129,7 @@ Result<void> Improvement::improve() {
 
 Result<Improvement::Outcome> Improvement::attempt(const Rules& rules, RoundingClass worst,
                                                   const SampledReference& reference,
-                                                  const RooflineModel& costs) {
+                                                  const OperatorCosts& costs) {
   auto found = search(rules, worst, costs);
   if (!found && found.error().kind != ErrorKind::internal)
     return tl::unexpected(std::move(found.error()));
@@ -166,7 +166,7 @@ Result<Improvement::Outcome> Improvement::attempt(const Rules& rules, RoundingCl
 }
 
 Result<SearchResult> Improvement::search(const Rules& rules, RoundingClass worst,
-                                         const RooflineModel& costs) const {
+                                         const OperatorCosts& costs) const {
   LEMMA_ASSIGN_OR_RETURN(SearchOptions options, search_options());
   options.bitwise_rules = rules.bitwise;
   return optimize(model_.graph, wanted_rules(rules, worst), costs, options);

@@ -11,7 +11,7 @@
 #include "cli/optimize_request.h"
 #include "cli/second_judge.h"
 #include "cli/staged_model.h"
-#include "costmodel/roofline.h"
+#include "costmodel/graph_cost.h"
 #include "rule_language/rule_database.h"
 #include "search/deadline.h"
 #include "search/optimize.h"
@@ -38,9 +38,9 @@ class Improvement {
 
   Result<void> improve();
   Result<Outcome> attempt(const Rules& rules, RoundingClass worst,
-                          const SampledReference& reference, const RooflineModel& costs);
+                          const SampledReference& reference, const OperatorCosts& costs);
   Result<SearchResult> search(const Rules& rules, RoundingClass worst,
-                              const RooflineModel& costs) const;
+                              const OperatorCosts& costs) const;
   Result<SearchOptions> search_options() const;
   std::vector<Substitution> wanted_rules(const Rules& rules, RoundingClass worst) const;
   void take_figures(const SearchResult& found);

@@ -16,7 +16,7 @@
 #include "cli/model_summary.h"
 #include "cli/shape_option.h"
 #include "cli/table.h"
-#include "costmodel/roofline.h"
+#include "costmodel/graph_cost.h"
 #include "frontend_onnx/import.h"
 #include "ir/files.h"
 #include "ir/graph_text.h"
@@ -37,7 +37,7 @@ struct InspectArguments {
 
 struct Inspection {
   OnnxModel model;
-  RooflineModel cost;
+  OperatorCosts cost;
   ModelSummary summary;
 };
 
@@ -50,7 +50,7 @@ Result<Inspection> inspect(const InspectArguments& arguments) {
                                    ? data_directory() / "devices" / (arguments.device + ".json")
                                    : fs::path(arguments.device);
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(device_file));
-  RooflineModel cost(std::move(device), {});
+  OperatorCosts cost(roofline_target(std::move(device)));
   ModelSummary summary = summarize(model.graph, cost);
   return Inspection{std::move(model), std::move(cost), std::move(summary)};
 }
@@ -106,7 +106,7 @@ std::string report_json(const InspectArguments& arguments, const Inspection& ins
                        {"flops", summary.total.flops},
                        {"bytes", summary.total.bytes},
                        {"cost", summary.total.seconds},
-                       {"device", inspection.cost.device().name},
+                       {"device", inspection.cost.target().device.name},
                        {"notes", inspection.model.envelope.notes()}};
   return report.dump(2, ' ', false, Json::error_handler_t::replace);
 }
@@ -168,8 +168,8 @@ std::string report_text(const InspectArguments& arguments, const Inspection& ins
   report += values_table(inspection.model.graph) + "\n" + operators_table(summary);
   if (summary.constant_nodes > 0)
     report += fmt::format("{} more operators depend on weights alone\n", summary.constant_nodes);
-  report += fmt::format("cost: predicted for {} ({}){}\n", inspection.cost.device().name,
-                        inspection.cost.device().source,
+  report += fmt::format("cost: predicted for {} ({}){}\n", inspection.cost.target().device.name,
+                        inspection.cost.target().device.source,
                         summary.symbols.empty() ? "" : ", with 16 for every symbol");
   if (!summary.opaque.empty()) report += "\n" + opaque_table(summary);
   if (!summary.symbols.empty()) report += "\n" + symbols_table(summary);

@@ -5,11 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "ir/weight_only.h"
+
 namespace lemma {
 
 namespace {
 
-std::vector<OperatorSummary> summarize_operators(const Graph& graph, const RooflineModel& model,
+std::vector<OperatorSummary> summarize_operators(const Graph& graph, const OperatorCosts& costs,
                                                  std::int64_t& constant_nodes) {
   std::map<std::string, OperatorSummary> by_name;
   const std::vector<bool> weight_only = weight_only_nodes(graph);
@@ -28,15 +30,13 @@ std::vector<OperatorSummary> summarize_operators(const Graph& graph, const Roofl
     row.opaque = opaque;
     ++row.count;
     if (opaque) {
-      row.seconds += model.opaque_seconds();
+      row.seconds += costs.opaque_seconds();
       continue;
     }
-    const std::vector<TensorType> inputs = graph.input_types(node);
-    const std::vector<TensorType> outputs = graph.output_types(node);
-    const Instance instance{inputs, node.attributes, node.output_count};
-    row.seconds += model.seconds(graph.op(node), instance, outputs);
-    if (graph.op(node).has(view)) continue;
-    const OperationCount work = model.count(graph.op(node), instance, outputs);
+    const CostKey key = cost_key(graph, node, weight_only, costs);
+    row.seconds += costs.find(key).seconds;
+    if (key.op->has(view)) continue;
+    const OperationCount work = count_operations(key);
     row.flops += work.flops;
     row.integer_operations += work.integer_operations;
     row.bytes += work.bytes();
@@ -96,10 +96,10 @@ std::string qualified_name(const OpaqueOperator& op) {
   return op.domain.empty() || op.domain == "ai.onnx" ? op.name : op.domain + "." + op.name;
 }
 
-ModelSummary summarize(const Graph& graph, const RooflineModel& model) {
+ModelSummary summarize(const Graph& graph, const OperatorCosts& costs) {
   ModelSummary summary;
-  summary.total = cost_of(graph, model);
-  summary.operators = summarize_operators(graph, model, summary.constant_nodes);
+  summary.total = cost_of(graph, costs);
+  summary.operators = summarize_operators(graph, costs, summary.constant_nodes);
   summary.opaque = summarize_opaque(graph);
   summary.symbols = summarize_symbols(graph);
   return summary;

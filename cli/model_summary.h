@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/roofline.h"
+#include "costmodel/graph_cost.h"
 #include "ir/graph.h"
 
 namespace lemma {
@@ -36,7 +36,7 @@ struct ModelSummary {
   std::vector<SymbolSummary> symbols;      // by name
 };
 
-ModelSummary summarize(const Graph& graph, const RooflineModel& model);
+ModelSummary summarize(const Graph& graph, const OperatorCosts& costs);
 
 /// "Conv", or "com.microsoft.FusedConv" outside the standard domain.
 std::string qualified_name(const OpaqueOperator& op);

@@ -41,8 +41,8 @@ Result<Device> from_json(const Json& json) {
   LEMMA_ASSIGN_OR_RETURN(device.contraction_peak, peaks(json, "contraction_flops_per_second"));
   LEMMA_ASSIGN_OR_RETURN(device.elementwise_peak, peaks(json, "elementwise_flops_per_second"));
   LEMMA_ASSIGN_OR_RETURN(device.memory_bandwidth, positive_number(json, "memory_bytes_per_second"));
-  LEMMA_ASSIGN_OR_RETURN(device.operator_overhead,
-                         positive_number(json, "operator_overhead_seconds"));
+  LEMMA_ASSIGN_OR_RETURN(device.launch_overhead, positive_number(json, "launch_overhead_seconds"));
+  LEMMA_ASSIGN_OR_RETURN(device.view_overhead, positive_number(json, "view_overhead_seconds"));
   LEMMA_ASSIGN_OR_RETURN(device.half_peak_flops, positive_number(json, "half_peak_flops"));
   LEMMA_ASSIGN_OR_RETURN(device.half_peak_bytes, positive_number(json, "half_peak_bytes"));
   if (device.memory_bandwidth <= 0) return bad_input("'memory_bytes_per_second' is 0");

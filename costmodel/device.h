@@ -17,8 +17,9 @@ struct Device {
   /// sums of products (matrix units), `elementwise` for everything else.
   std::map<DataType, double> contraction_peak;
   std::map<DataType, double> elementwise_peak;
-  double memory_bandwidth = 0;   // bytes a second
-  double operator_overhead = 0;  // seconds to start one operator
+  double memory_bandwidth = 0;  // bytes a second
+  double launch_overhead = 0;   // seconds to start one operator
+  double view_overhead = 0;     // seconds for an operator that moves no data, such as Reshape
   /// Work that keeps all units busy: a contraction of this many flops (an operator of this many
   /// bytes) runs at half the peak (or bandwidth). Models that small operators cannot fill a wide device.
   double half_peak_flops = 0;

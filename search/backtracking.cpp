@@ -11,9 +11,9 @@ namespace {
 
 class Backtracking {
  public:
-  Backtracking(std::span<const CompiledRule> rules, const RooflineModel& model,
+  Backtracking(std::span<const CompiledRule> rules, const OperatorCosts& costs,
                const BacktrackingOptions& options)
-      : rules_(rules), model_(model), options_(options) {}
+      : rules_(rules), costs_(costs), options_(options) {}
 
   Result<BacktrackingResult> run(const Graph& original) {
     BacktrackingResult result;
@@ -75,7 +75,7 @@ class Backtracking {
     const double bound =
         number == 0 ? std::numeric_limits<double>::infinity() : options_.alpha * best_cost_;
     Neighbourhood found =
-        neighbourhood(graph, rules_, model_, bound,
+        neighbourhood(graph, rules_, costs_, bound,
                       {options_.match_limit, options_.only_refinements, options_.interrupted});
     if (number == 0 || found.cost < best_cost_) {
       best_cost_ = found.cost;
@@ -97,7 +97,7 @@ class Backtracking {
   static constexpr std::size_t bytes_of_node = 400, bytes_of_waiting = 200;  // roughly
 
   std::span<const CompiledRule> rules_;
-  const RooflineModel& model_;
+  const OperatorCosts& costs_;
   const BacktrackingOptions& options_;
   std::vector<State> states_;
   std::set<Waiting> waiting_;
@@ -109,9 +109,9 @@ class Backtracking {
 }  // namespace
 
 Result<BacktrackingResult> backtrack(const Graph& graph, std::span<const CompiledRule> rules,
-                                     const RooflineModel& model,
+                                     const OperatorCosts& costs,
                                      const BacktrackingOptions& options) {
-  return Backtracking(rules, model, options).run(graph);
+  return Backtracking(rules, costs, options).run(graph);
 }
 
 }  // namespace lemma

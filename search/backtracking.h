@@ -32,7 +32,7 @@ struct BacktrackingResult {
 
 /// Deterministic unless interrupted; the best so far is there then.
 Result<BacktrackingResult> backtrack(const Graph& graph, std::span<const CompiledRule> rules,
-                                     const RooflineModel& model,
+                                     const OperatorCosts& costs,
                                      const BacktrackingOptions& options);
 
 }  // namespace lemma

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "costmodel/roofline.h"
 #include "interpreter/run.h"
+#include "ir/weight_only.h"
 
 namespace lemma {
 

@@ -22,9 +22,9 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
 
 class Explorer {
  public:
-  Explorer(const Graph& graph, std::span<const CompiledRule> rules, const RooflineModel& model,
+  Explorer(const Graph& graph, std::span<const CompiledRule> rules, const OperatorCosts& costs,
            double bound, const NeighbourhoodOptions& options)
-      : rules_(rules), cost_(node_costs(model)), bound_(bound), options_(options) {
+      : rules_(rules), cost_(node_costs(costs)), bound_(bound), options_(options) {
     const std::vector<ClassId> classes = egraph_.add_graph(graph);
     egraph_.rebuild();  // nothing is equal that was not; what is observed becomes known
     size_ = egraph_.id_count();
@@ -270,9 +270,9 @@ class Explorer {
 }  // namespace
 
 Neighbourhood neighbourhood(const Graph& graph, std::span<const CompiledRule> rules,
-                            const RooflineModel& model, double bound,
+                            const OperatorCosts& costs, double bound,
                             const NeighbourhoodOptions& options) {
-  return Explorer(graph, rules, model, bound, options).run();
+  return Explorer(graph, rules, costs, bound, options).run();
 }
 
 }  // namespace lemma

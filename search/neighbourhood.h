@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "costmodel/roofline.h"
+#include "costmodel/operator_costs.h"
 #include "search/rewrite.h"
 
 namespace lemma {
@@ -39,7 +39,7 @@ struct NeighbourhoodOptions {
 /// Neighbours that cost at least `bound` are left out; so are uses of rules that only rewrite what
 /// depends on constants alone, which is computed at build time anyway.
 Neighbourhood neighbourhood(const Graph& graph, std::span<const CompiledRule> rules,
-                            const RooflineModel& model, double bound,
+                            const OperatorCosts& costs, double bound,
                             const NeighbourhoodOptions& options);
 
 }  // namespace lemma

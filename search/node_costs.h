@@ -1,7 +1,7 @@
 #pragma once
 // What choosing an e-node costs, in seconds at run time.
 
-#include "costmodel/roofline.h"
+#include "costmodel/operator_costs.h"
 #include "egraph/extraction.h"
 
 namespace lemma {
@@ -11,6 +11,6 @@ namespace lemma {
 /// equal costs fewer nodes win.
 ///
 /// The function keeps the costs of forms, so it is to be used with one e-graph only, which may grow.
-NodeCost node_costs(const RooflineModel& model);
+NodeCost node_costs(const OperatorCosts& costs);
 
 }  // namespace lemma

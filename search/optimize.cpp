@@ -45,14 +45,14 @@ struct Candidate {
 
 class Search {
  public:
-  Search(const Graph& graph, const RooflineModel& model, const SearchOptions& options)
+  Search(const Graph& graph, const OperatorCosts& costs, const SearchOptions& options)
       : graph_(graph),
-        model_(model),
+        costs_(costs),
         options_(options),
         deadline_(Deadline::after(options.time_limit_seconds)) {}
 
   Result<SearchResult> run(std::span<const Substitution> rules) {
-    result_.before = cost_of(graph_, model_);
+    result_.before = cost_of(graph_, costs_);
     relevant_ = relevant_rules(graph_, rules);
     all_.rules = relevant_;
     result_.rules_considered = all_.rules.size();
@@ -155,7 +155,7 @@ class Search {
     for (std::size_t i = 0; i < options_.rounds && !deadline_.passed(); ++i) {
       stage(fmt::format("saturating with {} rules, round {}", rules.compiled.size(),
                         result_.rounds + 1));
-      LEMMA_ASSIGN_OR_RETURN(Round round, saturate_and_choose(candidate.graph, rules, model_,
+      LEMMA_ASSIGN_OR_RETURN(Round round, saturate_and_choose(candidate.graph, rules, costs_,
                                                               round_limits(), options_.explain));
       LEMMA_ASSIGN_OR_RETURN(const bool cheaper, take(round, candidate));
       if (!cheaper) break;
@@ -177,7 +177,7 @@ class Search {
   Result<bool> replace(Candidate& candidate, Graph graph, std::optional<Derivation>& derivation,
                        const std::map<std::string, std::size_t>& rules_used,
                        std::vector<Graph> stages = {}) {
-    const double cost = cost_of(graph, model_).seconds;
+    const double cost = cost_of(graph, costs_).seconds;
     if (cost >= (1 - 1e-9) * candidate.cost) return false;
     if (derivation) {
       std::set<std::uint32_t> reasons;
@@ -210,7 +210,7 @@ class Search {
     limits.proof_seconds = std::min(options_.exact_extraction_seconds, 0.9 * deadline_.remaining());
     if (limits.proof_seconds <= 0) return {};
     LEMMA_ASSIGN_OR_RETURN(
-        Round round, saturate_and_choose(best_.graph, all_, model_, limits, options_.explain));
+        Round round, saturate_and_choose(best_.graph, all_, costs_, limits, options_.explain));
     result_.extraction = round.extraction;
     return take(round, best_).map([](bool) {});
   }
@@ -232,7 +232,7 @@ class Search {
       options.threads = options_.fold.threads;
       options.explain = options_.explain;
       LEMMA_ASSIGN_OR_RETURN(
-          PartPass found, improve_parts(candidate.graph, all_, model_, options, deadline_, known));
+          PartPass found, improve_parts(candidate.graph, all_, costs_, options, deadline_, known));
       result_.passes = pass + 1;
       result_.parts = std::max(result_.parts, found.parts);
       result_.egraph_nodes = std::max(result_.egraph_nodes, found.largest_nodes);
@@ -270,7 +270,7 @@ class Search {
     options.max_bytes = scaled(options_.memory_limit_bytes / 2);
     options.interrupted = [this] { return deadline_.passed(); };
     LEMMA_ASSIGN_OR_RETURN(BacktrackingResult found,
-                           backtrack(candidate.graph, rules.compiled, model_, options));
+                           backtrack(candidate.graph, rules.compiled, costs_, options));
     if (!only_refinements) {
       result_.graphs += found.graphs_taken_up;
       if (result_.stop_reason.empty()) result_.stop_reason = found.stop_reason;
@@ -315,7 +315,7 @@ class Search {
     if (!folded) result_.note = folded.error().message;
     if (folded) {
       result_.graph = std::move(*folded);
-      result_.after = cost_of(result_.graph, model_);
+      result_.after = cost_of(result_.graph, costs_);
       result_.improved = result_.after.seconds < result_.before.seconds;
     }
     if (!result_.improved) {
@@ -332,7 +332,7 @@ class Search {
   }
 
   const Graph& graph_;
-  const RooflineModel& model_;
+  const OperatorCosts& costs_;
   const SearchOptions& options_;
   Deadline deadline_;
   std::vector<Substitution> relevant_;
@@ -360,8 +360,8 @@ std::optional<Strategy> strategy_named(std::string_view name) {
 }
 
 Result<SearchResult> optimize(const Graph& graph, std::span<const Substitution> rules,
-                              const RooflineModel& model, const SearchOptions& options) {
-  return Search(graph, model, options).run(rules);
+                              const OperatorCosts& costs, const SearchOptions& options) {
+  return Search(graph, costs, options).run(rules);
 }
 
 }  // namespace lemma

@@ -39,11 +39,11 @@ std::uint64_t structure_hash(const Graph& graph) {
 
 class Pass {
  public:
-  Pass(const Graph& graph, const RuleSet& rules, const RooflineModel& model,
+  Pass(const Graph& graph, const RuleSet& rules, const OperatorCosts& costs,
        const PartPassOptions& options, const Deadline& deadline, KnownParts& known)
       : graph_(graph),
         rules_(rules),
-        model_(model),
+        costs_(costs),
         options_(options),
         deadline_(deadline),
         known_(known) {}
@@ -89,7 +89,7 @@ class Pass {
         limits.choice_seconds = limits.saturation_seconds / 2;
         try {
           rounds_[untried_[i]] =
-              saturate_and_choose(parts_[untried_[i]].graph, rules_, model_, limits,
+              saturate_and_choose(parts_[untried_[i]].graph, rules_, costs_, limits,
                                   options_.explain, surroundings_[untried_[i]]);
         } catch (const std::bad_alloc&) {
           return;  // the parts that are left stay as they are
@@ -146,7 +146,7 @@ class Pass {
 
   const Graph& graph_;
   const RuleSet& rules_;
-  const RooflineModel& model_;
+  const OperatorCosts& costs_;
   const PartPassOptions& options_;
   const Deadline& deadline_;
   KnownParts& known_;
@@ -159,10 +159,10 @@ class Pass {
 
 }  // namespace
 
-Result<PartPass> improve_parts(const Graph& graph, const RuleSet& rules, const RooflineModel& model,
+Result<PartPass> improve_parts(const Graph& graph, const RuleSet& rules, const OperatorCosts& costs,
                                const PartPassOptions& options, const Deadline& deadline,
                                KnownParts& known) {
-  return Pass(graph, rules, model, options, deadline, known).run();
+  return Pass(graph, rules, costs, options, deadline, known).run();
 }
 
 }  // namespace lemma

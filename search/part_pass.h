@@ -35,7 +35,7 @@ using KnownParts = absl::flat_hash_set<std::uint64_t>;
 
 /// One pass: cuts, saturates what is not known, and puts together. Parts whose turn has not come at
 /// the deadline stay as they are.
-Result<PartPass> improve_parts(const Graph& graph, const RuleSet& rules, const RooflineModel& model,
+Result<PartPass> improve_parts(const Graph& graph, const RuleSet& rules, const OperatorCosts& costs,
                                const PartPassOptions& options, const Deadline& deadline,
                                KnownParts& known);
 

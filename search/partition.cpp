@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "costmodel/roofline.h"
+#include "ir/weight_only.h"
 
 namespace lemma {
 

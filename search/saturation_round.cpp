@@ -36,8 +36,8 @@ std::map<std::string, std::size_t> count_rules(const EGraph& egraph, const Selec
 
 class Rounder {
  public:
-  Rounder(const RuleSet& rules, const RooflineModel& model, const RoundLimits& limits)
-      : rules_(rules), limits_(limits), cost_(node_costs(model)) {}
+  Rounder(const RuleSet& rules, const OperatorCosts& costs, const RoundLimits& limits)
+      : rules_(rules), limits_(limits), cost_(node_costs(costs)) {}
 
   Result<Round> run(const Graph& graph, bool explain, const Surroundings& surroundings) {
     egraph_.add_graph(graph, surroundings.inputs);
@@ -117,9 +117,9 @@ class Rounder {
 }  // namespace
 
 Result<Round> saturate_and_choose(const Graph& graph, const RuleSet& rules,
-                                  const RooflineModel& model, const RoundLimits& limits,
+                                  const OperatorCosts& costs, const RoundLimits& limits,
                                   bool explain, const Surroundings& surroundings) {
-  return Rounder(rules, model, limits).run(graph, explain, surroundings);
+  return Rounder(rules, costs, limits).run(graph, explain, surroundings);
 }
 
 }  // namespace lemma

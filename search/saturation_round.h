@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "costmodel/roofline.h"
+#include "costmodel/operator_costs.h"
 #include "egraph/pattern.h"
 #include "egraph/saturation.h"
 #include "search/derivation.h"
@@ -60,7 +60,7 @@ struct Surroundings {
 
 /// An error would be a fault of the program.
 Result<Round> saturate_and_choose(const Graph& graph, const RuleSet& rules,
-                                  const RooflineModel& model, const RoundLimits& limits,
+                                  const OperatorCosts& costs, const RoundLimits& limits,
                                   bool explain, const Surroundings& surroundings = {});
 
 }  // namespace lemma

@@ -1,4 +1,4 @@
-#include "costmodel/roofline.h"
+#include "costmodel/graph_cost.h"
 
 #include <filesystem>
 #include <fstream>
@@ -23,19 +23,19 @@ Device simple_device() {
   device.contraction_peak = {{DataType::f32, 1e9}};
   device.elementwise_peak = {{DataType::f32, 1e9}};
   device.memory_bandwidth = 1e9;
-  device.operator_overhead = 1e-6;
+  device.launch_overhead = 1e-6;
   return device;
 }
 
 TEST(Roofline, MatMulIsComputeBoundAndAddMemoryBound) {
-  const RooflineModel model(simple_device(), {});
+  const OperatorCosts costs(roofline_target(simple_device()));
   const GraphCost product = cost_of(parsed(R"(graph "g"
   input %0 "a" : f32[64, 64]
   input %1 "b" : f32[64, 64]
   %2 = MatMul(%0, %1)
   output "c" = %2
 )"),
-                                    model);
+                                    costs);
   EXPECT_DOUBLE_EQ(product.flops, 2.0 * 64 * 64 * 64);
   EXPECT_DOUBLE_EQ(product.bytes, 3.0 * 64 * 64 * 4);
   EXPECT_NEAR(product.seconds, 1e-6 + 2.0 * 64 * 64 * 64 * 1e-9, 1e-12);
@@ -45,13 +45,13 @@ TEST(Roofline, MatMulIsComputeBoundAndAddMemoryBound) {
   %2 = Add(%0, %1)
   output "c" = %2
 )"),
-                                model);
+                                costs);
   EXPECT_DOUBLE_EQ(sum.flops, 64.0 * 64);
   EXPECT_NEAR(sum.seconds, 1e-6 + 3.0 * 64 * 64 * 4 * 1e-9, 1e-12);
 }
 
-TEST(Roofline, ViewsAndWeightOnlyNodesCostNothing) {
-  const RooflineModel model(simple_device(), {});
+TEST(Roofline, ViewsCostWhatTheDeviceSaysAndWeightOnlyNodesNothing) {
+  const OperatorCosts costs(roofline_target(simple_device()));
   const GraphCost cost = cost_of(parsed(R"(graph "g"
   input %0 "a" : f32[2, 3]
   %1 = constant f32[6] [1, 2, 3, 4, 5, 6]
@@ -60,7 +60,7 @@ TEST(Roofline, ViewsAndWeightOnlyNodesCostNothing) {
   output "c" = %3
   output "d" = %2
 )"),
-                                 model);
+                                 costs);
   EXPECT_EQ(cost.seconds, 0);
   EXPECT_EQ(cost.operators, 1);
 }
@@ -72,10 +72,10 @@ TEST(Roofline, SymbolicSizesAreAssumed) {
   output "c" = %1
 )";
   const GraphCost assumed =
-      cost_of(parsed(text), RooflineModel(simple_device(), {.assumed_size = 7}));
+      cost_of(parsed(text), OperatorCosts(roofline_target(simple_device()), {}, {.otherwise = 7}));
   EXPECT_DOUBLE_EQ(assumed.bytes, 2.0 * 70 * 4);
-  const GraphCost given =
-      cost_of(parsed(text), RooflineModel(simple_device(), {.sizes = {{"N", Dimension(3)}}}));
+  const GraphCost given = cost_of(parsed(text), OperatorCosts(roofline_target(simple_device()), {},
+                                                              {.named = {{"N", Dimension(3)}}}));
   EXPECT_DOUBLE_EQ(given.bytes, 2.0 * 30 * 4);
 }
 

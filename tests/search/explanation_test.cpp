@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "costmodel/roofline.h"
+#include "costmodel/graph_cost.h"
 #include "ir/graph_text.h"
 #include "search/optimize.h"
 #include "verifier/checker/explanation.h"
@@ -70,10 +70,10 @@ class Explanations : public ::testing::Test {
   std::string explanation_of(std::string_view graph_text, bool improved = true) {
     const auto graph = parse_graph(graph_text);
     EXPECT_TRUE(graph) << graph.error().message;
-    const RooflineModel model(*load_device("costmodel/devices/cpu.json"), {});
+    const OperatorCosts costs(roofline_target(*load_device("costmodel/devices/cpu.json")));
     SearchOptions options;
     options.explain = true;
-    const auto found = optimize(*graph, rules_, model, options);
+    const auto found = optimize(*graph, rules_, costs, options);
     EXPECT_TRUE(found) << found.error().message;
     EXPECT_EQ(found->improved, improved);
     return found->explanation;

@@ -15,7 +15,7 @@ namespace {
 constexpr double any_cost = std::numeric_limits<double>::infinity();
 
 Neighbourhood around(const Graph& graph, const std::vector<CompiledRule>& rules) {
-  return neighbourhood(graph, rules, testing::cpu_model(), any_cost, {});
+  return neighbourhood(graph, rules, testing::cpu_costs(), any_cost, {});
 }
 
 TEST(Neighbourhood, CostAndHashAreThoseOfTheGraphThatResults) {
@@ -25,7 +25,7 @@ TEST(Neighbourhood, CostAndHashAreThoseOfTheGraphThatResults) {
     const std::vector<CompiledRule> rules = testing::compiled_for(graph);
     const Neighbourhood found = around(graph, rules);
     EXPECT_TRUE(found.complete);
-    EXPECT_NEAR(found.cost, cost_of(graph, testing::cpu_model()).seconds, 1e-9);
+    EXPECT_NEAR(found.cost, cost_of(graph, testing::cpu_costs()).seconds, 1e-9);
     for (std::size_t i = 0; i < found.neighbours.size(); ++i) {
       const Neighbour& neighbour = found.neighbours[i];
       const CompiledRule& rule = rules[neighbour.rewrite.rule];

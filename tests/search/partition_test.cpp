@@ -14,7 +14,7 @@ namespace lemma {
 namespace {
 
 std::uint64_t hash_of(const Graph& graph) {
-  return neighbourhood(graph, {}, testing::cpu_model(), std::numeric_limits<double>::infinity(), {})
+  return neighbourhood(graph, {}, testing::cpu_costs(), std::numeric_limits<double>::infinity(), {})
       .hash;
 }
 

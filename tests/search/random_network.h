@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "costmodel/roofline.h"
+#include "costmodel/graph_cost.h"
 #include "egraph/pattern.h"
 #include "ir/graph.h"
 #include "rule_language/rule_database.h"
@@ -79,9 +79,9 @@ inline const std::vector<Substitution>& shipped_rules() {
   return rules;
 }
 
-inline const RooflineModel& cpu_model() {
-  static const RooflineModel model(*load_device("costmodel/devices/cpu.json"), {});
-  return model;
+inline const OperatorCosts& cpu_costs() {
+  static const OperatorCosts costs(roofline_target(*load_device("costmodel/devices/cpu.json")));
+  return costs;
 }
 
 inline std::vector<CompiledRule> compiled_for(const Graph& graph) {

@@ -28,7 +28,7 @@ SearchOptions small(Strategy strategy) {
 }
 
 SearchResult found(const Graph& graph, const SearchOptions& options) {
-  auto result = optimize(graph, testing::shipped_rules(), testing::cpu_model(), options);
+  auto result = optimize(graph, testing::shipped_rules(), testing::cpu_costs(), options);
   EXPECT_TRUE(result) << name(options.strategy) << ": " << result.error().message;
   return std::move(*result);
 }
@@ -49,7 +49,7 @@ TEST(Strategies, GiveEqualGraphsThatCostNoMoreAndSayWhy) {
       const std::string where = fmt::format("{} of network {}", name(strategy), seed);
       const SearchResult result = found(graph, small(strategy));
       EXPECT_LE(result.after.seconds, result.before.seconds) << where;
-      EXPECT_NEAR(result.after.seconds, cost_of(result.graph, testing::cpu_model()).seconds, 1e-12);
+      EXPECT_NEAR(result.after.seconds, cost_of(result.graph, testing::cpu_costs()).seconds, 1e-12);
       const auto same = compare_on_random_inputs(graph, result.graph, {.relative_tolerance = 1e-3});
       ASSERT_TRUE(same) << same.error().message;
       EXPECT_TRUE(same->passed) << where << ": " << same->difference;
@@ -111,7 +111,7 @@ TEST(Backtracking, FollowsItsPathAndItsBudget) {
   const std::vector<CompiledRule> rules = testing::compiled_for(graph);
   BacktrackingOptions options;
   options.budget = 15;
-  const auto result = backtrack(graph, rules, testing::cpu_model(), options);
+  const auto result = backtrack(graph, rules, testing::cpu_costs(), options);
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_LE(result->graphs_taken_up, 15U);
   EXPECT_EQ(result->stop_reason, "budget");
@@ -125,7 +125,7 @@ TEST(Backtracking, FollowsItsPathAndItsBudget) {
   }
   EXPECT_EQ(print_graph(now), print_graph(result->graph));
   options.budget = 60;
-  const auto more = backtrack(graph, rules, testing::cpu_model(), options);
+  const auto more = backtrack(graph, rules, testing::cpu_costs(), options);
   ASSERT_TRUE(more);
   EXPECT_LE(more->cost, result->cost);
 }

@@ -97,7 +97,7 @@ std::size_t check(const std::string& lines, const std::vector<Substitution>& rul
   std::size_t improved = 0;
   for (const Strategy strategy :
        {Strategy::saturation, Strategy::backtracking, Strategy::combined}) {
-    const auto found = optimize(graph, rules, testing::cpu_model(), small(strategy));
+    const auto found = optimize(graph, rules, testing::cpu_costs(), small(strategy));
     EXPECT_TRUE(found) << where << ": " << (found ? "" : found.error().message);
     if (!found) continue;
     const std::string name_here = where + " by " + std::string(name(strategy));
@@ -298,7 +298,7 @@ TEST(UndefinedElements, TwoTimesXStaysWhatItIs) {
   const Graph graph =
       graph_of(number(model(families()[0].lines + gain, families()[0].outputs + " %92")));
   const auto found =
-      optimize(graph, testing::shipped_rules(), testing::cpu_model(), small(Strategy::automatic));
+      optimize(graph, testing::shipped_rules(), testing::cpu_costs(), small(Strategy::automatic));
   ASSERT_TRUE(found) << found.error().message;
   const auto outputs = outputs_of(found->graph, 1);  // x = 200
   EXPECT_EQ(outputs[1][0], 400);
@@ -308,7 +308,7 @@ TEST(UndefinedElements, AQuotientThatIsDefinedIsNotMadeOfTwoThatAreNot) {
   const Graph graph =
       graph_of(number(model(families()[1].lines + gain, families()[1].outputs + " %92")));
   const auto found =
-      optimize(graph, testing::shipped_rules(), testing::cpu_model(), small(Strategy::automatic));
+      optimize(graph, testing::shipped_rules(), testing::cpu_costs(), small(Strategy::automatic));
   ASSERT_TRUE(found) << found.error().message;
   const auto outputs = outputs_of(found->graph, 0);  // x = 0
   EXPECT_TRUE(std::isfinite(outputs[3][0]));
@@ -322,7 +322,7 @@ TEST(UndefinedElements, AreReplacedWhereTheRuleRefines) {
     const auto found =
         optimize(graph_of("  input %0 \"x\" : f32[4]\n  input %1 \"y\" : f32[4]\n"
                           "  %2 = Div(%0, %1)\n  %3 = Mul(%2, %1)\n  output \"z\" = %3\n"),
-                 rules, testing::cpu_model(), small(strategy));
+                 rules, testing::cpu_costs(), small(strategy));
     ASSERT_TRUE(found) << found.error().message;
     EXPECT_TRUE(found->improved) << name(strategy);
     EXPECT_NE(found->explanation.find("refine div_mul"), std::string::npos) << found->explanation;
@@ -335,7 +335,7 @@ TEST(UndefinedElements, ADefinedLeftSideIsAnEquation) {
   const auto found =
       optimize(graph_of("  input %0 \"x\" : f32[4]\n  input %1 \"y\" : f32[4]\n  %2 = Exp(%1)\n"
                         "  %3 = Div(%0, %2)\n  %4 = Mul(%3, %2)\n  output \"z\" = %4\n"),
-               rules, testing::cpu_model(), small(Strategy::saturation));
+               rules, testing::cpu_costs(), small(Strategy::saturation));
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_TRUE(found->improved);
   EXPECT_NE(found->explanation.find("step div_mul"), std::string::npos) << found->explanation;
@@ -348,11 +348,11 @@ TEST(UndefinedElements, BitsOfWhatIsObservedAreChangedByBitwiseRulesOnly) {
       "  %3 = Neg(%2)\n  %4 = Neg(%1)\n  %5 = Add(%3, %4)\n  %6 = IsNaN(%5)\n"
       "  output \"z\" = %6\n");
   SearchOptions options = small(Strategy::saturation);
-  const auto kept = optimize(graph, rules, testing::cpu_model(), options);
+  const auto kept = optimize(graph, rules, testing::cpu_costs(), options);
   ASSERT_TRUE(kept);
   EXPECT_FALSE(kept->improved);
   for (const Substitution& rule : rules) options.bitwise_rules.insert(rule.name);
-  const auto changed = optimize(graph, rules, testing::cpu_model(), options);
+  const auto changed = optimize(graph, rules, testing::cpu_costs(), options);
   ASSERT_TRUE(changed);
   EXPECT_TRUE(changed->improved);
 }
@@ -366,7 +366,7 @@ TEST(UndefinedElements, WhatMayBeAnInfinityIsChangedByBitwiseRulesOnly) {
                     "  %3 = Where(%1, %0, %2)\n  %4 = Neg(%3)\n  %5 = Neg(%0)\n  %6 = Add(%4, %5)\n"
                     "  output \"z\" = %6\n",
                     value));
-    const auto found = optimize(graph, rules, testing::cpu_model(), small(Strategy::saturation));
+    const auto found = optimize(graph, rules, testing::cpu_costs(), small(Strategy::saturation));
     EXPECT_TRUE(found);
     return found && found->improved;
   };

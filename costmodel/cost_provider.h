@@ -1,0 +1,66 @@
+#pragma once
+// Where costs come from. A provider knows the costs of some keys; a chain asks one after the other.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/cost_key.h"
+
+namespace lemma {
+
+/// How a cost is known, the best first.
+enum class Provenance : std::uint8_t {
+  measured,            // on this target
+  interpolated,        // between measured sizes
+  measured_elsewhere,  // on another machine of this kind
+  analytic,            // from a description of the device
+};
+std::string_view name(Provenance provenance);
+
+struct Cost {
+  double seconds = 0;
+  double spread = 0;  // of repeated measurements, in seconds; an estimate of the error otherwise
+  Provenance provenance = Provenance::analytic;
+};
+
+/// To be asked from several threads.
+class CostProvider {
+ public:
+  CostProvider() = default;
+  CostProvider(const CostProvider&) = delete;
+  CostProvider& operator=(const CostProvider&) = delete;
+  virtual ~CostProvider() = default;
+
+  /// Nothing: the key is not known here. The same key always gets the same answer while a search runs.
+  virtual std::optional<Cost> find(const CostKey& key) const = 0;
+};
+
+/// Asks its providers in order and takes the first answer. Keys that the first one does not know are
+/// collected, so that they can be measured.
+class ProviderChain : public CostProvider {
+ public:
+  explicit ProviderChain(std::vector<std::shared_ptr<const CostProvider>> providers)
+      : providers_(std::move(providers)) {}
+
+  std::optional<Cost> find(const CostKey& key) const override;
+
+  struct Miss {
+    CostKey key;
+    double seconds = 0;  // as another provider says; 0 if none knows
+  };
+  /// Each key once; the most expensive first, equal ones by their text.
+  std::vector<Miss> misses() const;
+
+ private:
+  std::vector<std::shared_ptr<const CostProvider>> providers_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, Miss> misses_;  // by text of the key
+};
+
+}  // namespace lemma

@@ -1,0 +1,58 @@
+#include "costmodel/graph_cost.h"
+
+#include "ir/weight_only.h"
+
+namespace lemma {
+
+CostKey cost_key(const Graph& graph, const Node& node, const std::vector<bool>& weight_only,
+                 const OperatorCosts& costs) {
+  const std::vector<TensorType> inputs = graph.input_types(node);
+  const std::vector<TensorType> outputs = graph.output_types(node);
+  std::vector<bool> constant;
+  for (const ValueId input : node.inputs)
+    constant.push_back(!input.is_none() && weight_only[graph.producer(input).v]);
+  return costs.key(graph.op(node), {inputs, node.attributes, node.output_count}, outputs,
+                   std::move(constant));
+}
+
+GraphCost cost_of(const Graph& graph, const OperatorCosts& costs) {
+  GraphCost total;
+  const std::vector<bool> weight_only = weight_only_nodes(graph);
+  std::vector<bool> counted(graph.node_count(), false);
+  for (const NodeId id : graph.live_nodes()) {
+    const Node& node = graph.node(id);
+    if (weight_only[id.v] || node.kind == NodeKind::input) continue;
+    ++total.operators;
+    for (const ValueId input : node.inputs) {
+      if (input.is_none()) continue;
+      const NodeId producer = graph.producer(input);
+      if (!weight_only[producer.v] || counted[producer.v]) continue;
+      counted[producer.v] = true;
+      const TensorType& type = graph.type(input);
+      if (!type.shape || !is_constant(*type.shape)) continue;
+      const auto elements = element_count(*type.shape).offset();
+      total.parameters += elements;
+      total.parameter_bytes += static_cast<double>(elements) * bits(type.data_type) / 8;
+    }
+    if (node.kind == NodeKind::opaque) {
+      total.seconds += costs.opaque_seconds();
+      continue;
+    }
+    const CostKey key = cost_key(graph, node, weight_only, costs);
+    total.seconds += costs.find(key).seconds;
+    if (key.op->has(view)) continue;
+    const OperationCount work = count_operations(key);
+    total.flops += work.flops;
+    total.bytes += work.bytes();
+  }
+  return total;
+}
+
+Result<std::vector<Cost>> SumOfOperators::evaluate(std::span<const Graph* const> graphs) const {
+  std::vector<Cost> result;
+  for (const Graph* graph : graphs)
+    result.push_back({cost_of(*graph, costs_).seconds, 0, Provenance::analytic});
+  return result;
+}
+
+}  // namespace lemma

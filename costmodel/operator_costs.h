@@ -1,0 +1,39 @@
+#pragma once
+// The costs of operators on one target, as the search and the reports ask for them.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "costmodel/assumed_sizes.h"
+#include "costmodel/cost_provider.h"
+#include "costmodel/target.h"
+
+namespace lemma {
+
+class OperatorCosts {
+ public:
+  /// What none of the providers knows is priced from the target's device description, so that every
+  /// operator has a cost.
+  explicit OperatorCosts(Target target,
+                         std::vector<std::shared_ptr<const CostProvider>> providers = {},
+                         AssumedSizes sizes = {});
+
+  const Target& target() const { return target_; }
+  /// The key of an application; symbolic sizes are replaced by the assumed ones. `constant`: by input,
+  /// whether it is known when the model is built; missing entries are not.
+  CostKey key(const OperatorRecord& record, const Instance& instance,
+              std::span<const TensorType> outputs, std::vector<bool> constant = {}) const;
+  Cost find(const CostKey& key) const;
+  /// Of an operator without a record: the same before and after.
+  double opaque_seconds() const { return target_.device.launch_overhead; }
+  /// Keys that the first provider did not know.
+  std::vector<ProviderChain::Miss> misses() const { return chain_->misses(); }
+
+ private:
+  Target target_;
+  std::shared_ptr<const ProviderChain> chain_;
+  AssumedSizes sizes_;
+};
+
+}  // namespace lemma
