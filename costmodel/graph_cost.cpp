@@ -1,5 +1,7 @@
 #include "costmodel/graph_cost.h"
 
+#include <algorithm>
+
 #include "ir/weight_only.h"
 
 namespace lemma {
@@ -36,10 +38,13 @@ GraphCost cost_of(const Graph& graph, const OperatorCosts& costs) {
     }
     if (node.kind == NodeKind::opaque) {
       total.seconds += costs.opaque_seconds();
+      total.provenance = Provenance::analytic;
       continue;
     }
     const CostKey key = cost_key(graph, node, weight_only, costs);
-    total.seconds += costs.find(key).seconds;
+    const Cost cost = costs.find(key);
+    total.seconds += cost.seconds;
+    total.provenance = std::max(total.provenance, cost.provenance);
     if (key.op->has(view)) continue;
     const OperationCount work = count_operations(key);
     total.flops += work.flops;
@@ -50,8 +55,10 @@ GraphCost cost_of(const Graph& graph, const OperatorCosts& costs) {
 
 Result<std::vector<Cost>> SumOfOperators::evaluate(std::span<const Graph* const> graphs) const {
   std::vector<Cost> result;
-  for (const Graph* graph : graphs)
-    result.push_back({cost_of(*graph, costs_).seconds, 0, Provenance::analytic});
+  for (const Graph* graph : graphs) {
+    const GraphCost cost = cost_of(*graph, costs_);
+    result.push_back({cost.seconds, 0, cost.provenance});
+  }
   return result;
 }
 

@@ -19,6 +19,8 @@ struct GraphCost {
   std::int64_t operators = 0;   // operations and opaque nodes that run
   std::int64_t parameters = 0;  // elements of constants that running nodes read
   double parameter_bytes = 0;
+  /// How the costs of its operators are known, at worst.
+  Provenance provenance = Provenance::measured;
 };
 
 /// The sum over the operators.

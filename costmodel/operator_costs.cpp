@@ -34,9 +34,13 @@ std::vector<TensorType> bound(std::span<const TensorType> types, const AssumedSi
 OperatorCosts::OperatorCosts(Target target,
                              std::vector<std::shared_ptr<const CostProvider>> providers,
                              AssumedSizes sizes)
-    : target_(std::move(target)), sizes_(std::move(sizes)) {
+    : target_(std::move(target)), providers_(providers), sizes_(std::move(sizes)) {
   providers.push_back(std::make_shared<const Roofline>(target_.device));
   chain_ = std::make_shared<const ProviderChain>(std::move(providers));
+}
+
+OperatorCosts OperatorCosts::with_sizes(AssumedSizes sizes) const {
+  return OperatorCosts(target_, providers_, std::move(sizes));
 }
 
 CostKey OperatorCosts::key(const OperatorRecord& record, const Instance& instance,

@@ -18,6 +18,8 @@ class OperatorCosts {
   explicit OperatorCosts(Target target,
                          std::vector<std::shared_ptr<const CostProvider>> providers = {},
                          AssumedSizes sizes = {});
+  /// The same providers, asked about other sizes; misses are collected apart.
+  OperatorCosts with_sizes(AssumedSizes sizes) const;
 
   const Target& target() const { return target_; }
   /// The key of an application; symbolic sizes are replaced by the assumed ones. `constant`: by input,
@@ -32,6 +34,7 @@ class OperatorCosts {
 
  private:
   Target target_;
+  std::vector<std::shared_ptr<const CostProvider>> providers_;  // but for the last one
   std::shared_ptr<const ProviderChain> chain_;
   AssumedSizes sizes_;
 };

@@ -174,7 +174,7 @@ class CaseDerivation {
 
 void DerivationRules::add(const Substitution& rule) {
   names_.push_back(rule.name);
-  const std::vector<RuleUse> uses = uses_of(rule);
+  const std::vector<RuleUse> uses = uses_of(rule, unit_costs(rule));
   const auto add_direction = [&](const Substitution& one, bool backward) {
     auto compiled = compile_rule(one);
     if (!compiled) return;

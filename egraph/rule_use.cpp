@@ -3,21 +3,19 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <optional>
 #include <tuple>
+
+#include "rule_language/rule_cases.h"
 
 namespace lemma {
 namespace {
 
 using InputSet = std::uint32_t;
 
-/// Kernels of one operator: a product counts as two, since what it computes grows faster than what
-/// it reads.
-int kernels(const OperatorRecord& record) {
-  if (record.has(view)) return 0;
-  const bool contracts = record.has(linear) && !record.has(elementwise) &&
-                         !record.has(data_movement) && record.inputs.minimum >= 2;
-  return contracts ? 2 : 1;
-}
+/// A direction whose right side costs this much more is used still: it may lead to others that save.
+/// TASO's search allows as much (Jia et al., SOSP 2019, section 6: alpha).
+constexpr double slack = 1.05;
 
 /// Terms that `roots` need, operands first.
 std::vector<TermId> terms_below(const Substitution& rule, const std::vector<TermId>& roots) {
@@ -46,7 +44,8 @@ bool same_node(const RuleTerm& a, const RuleTerm& b) {
 
 class Side {
  public:
-  Side(const Substitution& rule, const std::vector<TermId>& roots) {
+  Side(const Substitution& rule, const std::vector<TermId>& roots, const TermCosts& costs)
+      : situations_(costs.size()) {
     const std::vector<InputSet> inputs = inputs_below(rule);
     for (const TermId root : roots) roots_.push_back(inputs[root.v]);
     std::vector<const RuleTerm*> seen;
@@ -58,15 +57,19 @@ class Side {
           }))
         continue;
       seen.push_back(&term);
-      nodes_.push_back({kernels(record(term.op)), inputs[id.v]});
+      PricedNode node{inputs[id.v], {}};
+      for (const std::vector<double>& one : costs) node.costs.push_back(one[id.v]);
+      nodes_.push_back(std::move(node));
     }
   }
 
+  std::size_t situations() const { return situations_; }
+
   /// What is left to do where `weights` are known ahead of time.
-  int cost(InputSet weights) const {
-    int result = 0;
-    for (const auto& [kernels, inputs] : nodes_)
-      if ((inputs & ~weights) != 0) result += kernels;
+  double cost(InputSet weights, std::size_t situation) const {
+    double result = 0;
+    for (const PricedNode& node : nodes_)
+      if ((node.inputs & ~weights) != 0) result += node.costs[situation];
     return result;
   }
 
@@ -76,13 +79,26 @@ class Side {
   }
 
  private:
-  struct CountedNode {
-    int kernels = 0;
+  struct PricedNode {
     InputSet inputs = 0;
+    std::vector<double> costs;  // by situation
   };
+  std::size_t situations_;
   std::vector<InputSet> roots_;
-  std::vector<CountedNode> nodes_;
+  std::vector<PricedNode> nodes_;
 };
+
+bool pays(const Side& left, const Side& right, InputSet weights) {
+  for (std::size_t i = 0; i < left.situations(); ++i)
+    if (right.cost(weights, i) <= slack * left.cost(weights, i)) return true;
+  return false;
+}
+
+bool saves(const Side& left, const Side& right, InputSet weights) {
+  for (std::size_t i = 0; i < left.situations(); ++i)
+    if (right.cost(weights, i) < (1 - 1e-9) * left.cost(weights, i)) return true;
+  return false;
+}
 
 InputSet marked(const Substitution& rule) {
   InputSet result = 0;
@@ -108,36 +124,95 @@ std::vector<InputSet> choices_of_weights(const Substitution& rule, const Side& l
   for (const InputSet set : all) {
     if (size >= 0 && std::popcount(set) > size) break;
     if (left.is_known_ahead(set) && set != 0) continue;
-    if (right.cost(set) > left.cost(set)) continue;
+    if (!pays(left, right, set)) continue;
     size = std::popcount(set);
     result.push_back(set);
   }
   return result;
 }
 
-void add_direction(const Substitution& rule, bool backward, std::vector<RuleUse>& uses) {
-  const Side left(rule, rule.left), right(rule, rule.right);
+void add_direction(const Substitution& rule, bool backward, const TermCosts& costs,
+                   std::vector<RuleUse>& uses) {
+  const Side left(rule, backward ? rule.right : rule.left, costs);
+  const Side right(rule, backward ? rule.left : rule.right, costs);
   for (const InputSet weights : choices_of_weights(rule, left, right)) {
-    RuleUse use{rule, backward, right.cost(weights) < left.cost(weights)};
+    RuleUse use{backward ? reversed(rule) : rule, backward, saves(left, right, weights)};
     for (std::size_t i = 0; i < rule.inputs.size(); ++i)
       use.rule.inputs[i].weight = ((weights >> i) & 1U) != 0;
     uses.push_back(std::move(use));
   }
 }
 
-}  // namespace
+/// The operation that computes each term of a typical application; nothing for inputs.
+struct TypicalApplication {
+  Graph graph;
+  std::vector<NodeId> nodes;  // by term
+};
 
-std::vector<RuleUse> uses_of(const Substitution& rule) {
-  std::vector<RuleUse> result;
-  add_direction(rule, false, result);
-  if (rule.bidirectional && !rule.search_forward) add_direction(reversed(rule), true, result);
+std::optional<TypicalApplication> typical_application(const Substitution& rule) {
+  const auto example = example_case(rule);
+  if (!example) return std::nullopt;
+  TypicalApplication result;
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < rule.inputs.size(); ++i)
+    inputs.push_back(*result.graph.add_input(rule.inputs[i].name, example->inputs[i]));
+  std::vector<TermId> terms;
+  for (std::uint32_t i = 0; i < rule.terms.size(); ++i) terms.push_back({i});
+  const auto values = instantiate(rule, terms, inputs, example->bindings, result.graph);
+  if (!values) return std::nullopt;
+  for (const ValueId value : *values) result.nodes.push_back(result.graph.producer(value));
   return result;
 }
 
-Result<CompiledUses> compile_uses(std::span<const Substitution> rules, const RuleNames& bitwise) {
+}  // namespace
+
+TermCosts unit_costs(const Substitution& rule) {
+  std::vector<double> result;
+  for (const RuleTerm& term : rule.terms) {
+    if (term.is_input) {
+      result.push_back(0);
+      continue;
+    }
+    const OperatorRecord& op = record(term.op);
+    const bool contracts =
+        op.has(linear) && !op.has(elementwise) && !op.has(data_movement) && op.inputs.minimum >= 2;
+    result.push_back(op.has(view) ? 0 : contracts ? 2 : 1);
+  }
+  return {std::move(result)};
+}
+
+TermCosts term_costs(const Substitution& rule, std::span<const OperationCost> situations) {
+  const auto typical = situations.empty() ? std::nullopt : typical_application(rule);
+  if (!typical) return unit_costs(rule);
+  TermCosts result(situations.size());
+  for (const NodeId id : typical->nodes) {
+    const Node& node = typical->graph.node(id);
+    if (node.kind != NodeKind::operation) {
+      for (std::vector<double>& one : result) one.push_back(0);
+      continue;
+    }
+    const std::vector<TensorType> inputs = typical->graph.input_types(node);
+    const std::vector<TensorType> outputs = typical->graph.output_types(node);
+    const Instance instance{inputs, node.attributes, node.output_count};
+    for (std::size_t i = 0; i < situations.size(); ++i)
+      result[i].push_back(situations[i](typical->graph.op(node), instance, outputs));
+  }
+  return result;
+}
+
+std::vector<RuleUse> uses_of(const Substitution& rule, const TermCosts& costs) {
+  std::vector<RuleUse> result;
+  add_direction(rule, false, costs, result);
+  if (rule.bidirectional && !rule.search_forward) add_direction(rule, true, costs, result);
+  return result;
+}
+
+Result<CompiledUses> compile_uses(std::span<const Substitution> rules,
+                                  std::span<const OperationCost> situations,
+                                  const RuleNames& bitwise) {
   CompiledUses result;
   for (const Substitution& rule : rules)
-    for (const RuleUse& use : uses_of(rule)) {
+    for (const RuleUse& use : uses_of(rule, term_costs(rule, situations))) {
       auto compiled = compile_rule(use.rule);
       if (!compiled && rule.bidirectional) continue;
       if (!compiled) return tl::unexpected(compiled.error());

@@ -469,6 +469,48 @@ SomeCases cases_with_ranks(const Substitution& rule, const Ranks& ranks,
   return result;
 }
 
+namespace {
+
+/// The first choice of parameters with which the left side fits.
+std::optional<RuleCase> first_that_fits(const Substitution& rule,
+                                        std::map<std::string, Shape, std::less<>> groups) {
+  constexpr std::size_t most_choices = 1'000;
+  RuleBindings start;
+  start.groups = std::move(groups);
+  bind_dimensions(rule, start);
+  const auto choices = with_parameters(rule, std::move(start), most_choices);
+  if (!choices || !*choices) return std::nullopt;
+  for (RuleBindings bindings : **choices) {
+    bind_equalities(rule, bindings);
+    if (is_excluded(rule, bindings)) continue;
+    auto inputs = input_types(rule, bindings);
+    if (!inputs) continue;
+    RuleCase one{std::move(bindings), std::move(*inputs), {}};
+    if (left_side(rule, one) == LeftSide::fits) return one;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<RuleCase> example_case(const Substitution& rule) {
+  for (const std::size_t wanted : {1U, 2U, 0U, 3U}) {
+    Ranks ranks;
+    std::map<std::string, Shape, std::less<>> unrelated;
+    for (const RuleGroup& group : rule.groups) {
+      ranks[group.name] = std::clamp(wanted, group.minimum, group.maximum);
+      unrelated[group.name] = symbols(group.name, ranks[group.name]);
+    }
+    if (auto found = first_that_fits(rule, std::move(unrelated))) return found;
+    const auto classes = alignment(rule, ranks);
+    if (!classes) continue;
+    // The last pattern: no axis has size 1.
+    const std::size_t last = count_patterns(*classes, ranks) - 1;
+    if (auto found = first_that_fits(rule, broadcast_pattern(*classes, ranks, last))) return found;
+  }
+  return std::nullopt;
+}
+
 Result<void> for_each_rank(const Substitution& rule,
                            const std::function<Result<void>(const Ranks&)>& visit) {
   Ranks ranks;

@@ -47,6 +47,10 @@ Result<std::optional<std::vector<RuleCase>>> cases_with_ranks(
     const Substitution& rule, const std::map<std::string, std::size_t>& ranks,
     const GivenParameters& given, const CaseLimits& limits);
 
+/// One of the cases, for looking at a typical application: groups have one axis where they may (otherwise
+/// two, none, three), parameters their first values that fit. Nothing if none is found quickly.
+std::optional<RuleCase> example_case(const Substitution& rule);
+
 /// Calls `visit` for every choice of a number of axes for each group; an error ends it.
 Result<void> for_each_rank(
     const Substitution& rule,

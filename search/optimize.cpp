@@ -9,6 +9,7 @@
 
 #include "egraph/rule_use.h"
 #include "search/backtracking.h"
+#include "search/candidate.h"
 #include "search/deadline.h"
 #include "search/explanation.h"
 #include "search/part_pass.h"
@@ -33,15 +34,18 @@ Result<Graph> without_dead_nodes(const Graph& graph) {
   return fold_constants(graph, nothing);
 }
 
-/// A graph that refines the original, and why.
-struct Candidate {
-  Graph graph;  // constants are not folded
-  double cost = 0;
-  Derivation derivation;
-  std::map<std::string, std::size_t> rules_used;
-  /// Graphs on the way, before and after each use of a rule that is no equation there.
-  std::vector<Graph> stages;
-};
+/// Costs of a typical application of a rule, at sizes at which launching operators takes most of the
+/// time and at sizes at which computing does.
+std::vector<OperationCost> typical_situations(const OperatorCosts& costs) {
+  std::vector<OperationCost> result;
+  for (const std::int64_t size : {4, 32})
+    result.emplace_back([sized = costs.with_sizes({.otherwise = size})](
+                            const OperatorRecord& record, const Instance& instance,
+                            std::span<const TensorType> outputs) {
+      return sized.find(sized.key(record, instance, outputs)).seconds;
+    });
+  return result;
+}
 
 class Search {
  public:
@@ -49,14 +53,16 @@ class Search {
       : graph_(graph),
         costs_(costs),
         options_(options),
-        deadline_(Deadline::after(options.time_limit_seconds)) {}
+        deadline_(Deadline::after(options.time_limit_seconds)),
+        found_(options.candidates) {}
 
   Result<SearchResult> run(std::span<const Substitution> rules) {
     result_.before = cost_of(graph_, costs_);
     relevant_ = relevant_rules(graph_, rules);
     all_.rules = relevant_;
     result_.rules_considered = all_.rules.size();
-    LEMMA_ASSIGN_OR_RETURN(CompiledUses uses, compile_uses(all_.rules, options_.bitwise_rules));
+    LEMMA_ASSIGN_OR_RETURN(CompiledUses uses, compile_uses(all_.rules, typical_situations(costs_),
+                                                           options_.bitwise_rules));
     saving_.rules = all_.rules;
     refining_.rules = all_.rules;
     for (const CompiledRule& rule : uses.rules)
@@ -200,7 +206,29 @@ class Search {
     candidate.graph = std::move(graph);
     candidate.cost = cost;
     for (const auto& [rule, count] : rules_used) candidate.rules_used[rule] += count;
+    if (options_.evaluator != nullptr) found_.add(candidate);
     return true;
+  }
+
+  // ---- The evaluator's part
+
+  /// Makes that one of the candidates the best, the original among them, which the evaluator finds the
+  /// cheapest; of equal ones the original, then the cheapest as a sum.
+  Result<void> let_evaluator_choose() {
+    if (found_.empty()) return {};
+    std::vector<Candidate> candidates = found_.take();
+    candidates.insert(candidates.begin(), original());
+    std::vector<const Graph*> graphs;
+    for (const Candidate& candidate : candidates) graphs.push_back(&candidate.graph);
+    stage(fmt::format("evaluating {} graphs", graphs.size()));
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<Cost> costs, options_.evaluator->evaluate(graphs));
+    const auto least =
+        std::min_element(costs.begin(), costs.end(),
+                         [](const Cost& a, const Cost& b) { return a.seconds < b.seconds; });
+    result_.candidates = graphs.size();
+    best_ = std::move(candidates[static_cast<std::size_t>(least - costs.begin())]);
+    evaluator_prefers_other_ = least != costs.begin();
+    return {};
   }
 
   /// One more round, whose e-graph holds the best so far.
@@ -308,6 +336,7 @@ class Search {
 
   /// Constants are folded, and the whole is compared with the original.
   Result<void> finish() {
+    LEMMA_RETURN_IF_ERROR(let_evaluator_choose());
     stage("folding constants");
     auto folded = fold_constants(best_.graph, options_.fold);
     if (!folded && folded.error().kind == ErrorKind::internal)
@@ -316,7 +345,9 @@ class Search {
     if (folded) {
       result_.graph = std::move(*folded);
       result_.after = cost_of(result_.graph, costs_);
-      result_.improved = result_.after.seconds < result_.before.seconds;
+      result_.improved = options_.evaluator != nullptr
+                             ? evaluator_prefers_other_
+                             : result_.after.seconds < result_.before.seconds;
     }
     if (!result_.improved) {
       best_ = original();
@@ -340,8 +371,10 @@ class Search {
   RuleSet saving_;    // of them those that save something themselves
   RuleSet refining_;  // of them those that are no equations
   Candidate best_;
-  bool fitted_ = false;  // the last e-graph within its limits
-  double scale_ = 1;     // of limits
+  CandidateList found_;                   // for the evaluator
+  bool evaluator_prefers_other_ = false;  // than the original
+  bool fitted_ = false;                   // the last e-graph within its limits
+  double scale_ = 1;                      // of limits
   SearchResult result_;
 };
 

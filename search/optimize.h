@@ -42,6 +42,9 @@ struct SearchOptions {
   /// none is tried if 0.
   double exact_extraction_seconds = 0;
   FoldOptions fold;
+  /// Decides among the graphs that are the cheapest as sums of their operators; otherwise the sum does.
+  const GraphEvaluator* evaluator = nullptr;
+  std::size_t candidates = 4;  // distinct graphs that it is handed, beside the original
   /// Of the rules those that keep every bit: they may change what carries infinities on purpose, and
   /// what IsNaN or IsInf looks at.
   RuleNames bitwise_rules;
@@ -71,6 +74,7 @@ struct SearchResult {
   std::size_t passes = 0;                     // over parts
   std::size_t parts = 0;                      // saturated each on its own
   std::size_t graphs = 0;                     // taken up by backtracking
+  std::size_t candidates = 0;                 // handed to the evaluator, the original among them
   std::optional<ExtractionProof> extraction;  // of the last round, if one was asked for
   std::string explanation;                    // if wanted
   std::string note;                           // why something cheaper that was found is not used

@@ -14,7 +14,7 @@ std::string uses(const std::string& text) {
   EXPECT_TRUE(rules) << (rules ? "" : rules.error().message);
   if (!rules) return "";
   std::string result;
-  for (const RuleUse& use : uses_of(rules->front())) {
+  for (const RuleUse& use : uses_of(rules->front(), unit_costs(rules->front()))) {
     result += (result.empty() ? "" : " ") + std::string(use.backward ? "<=" : "=>");
     for (const RuleInput& input : use.rule.inputs)
       if (input.weight) result += input.name;
@@ -79,7 +79,7 @@ TEST(RuleUse, NearlyEveryShippedRuleHasOne) {
   ASSERT_FALSE(rules->empty());
   std::size_t unused = 0;
   for (const Substitution& rule : *rules)
-    if (uses_of(rule).empty()) {
+    if (uses_of(rule, unit_costs(rule)).empty()) {
       ++unused;
       std::cout << rule.name << "\n";
     }
@@ -90,7 +90,7 @@ TEST(RuleUse, NearlyEveryShippedRuleHasOne) {
 TEST(RuleUse, CompilesWhatCanBeMatched) {
   const auto rules = parse_substitutions("rule r\n  x : [A..]\n  x = Neg(Neg(x))\n", "rule");
   ASSERT_TRUE(rules) << rules.error().message;
-  const auto compiled = compile_uses(*rules);
+  const auto compiled = compile_uses(*rules, {});
   ASSERT_TRUE(compiled) << compiled.error().message;
   ASSERT_EQ(compiled->rules.size(), 1U);
   EXPECT_TRUE(compiled->rules[0].backward);

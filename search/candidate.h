@@ -1,0 +1,39 @@
+#pragma once
+// Graphs that the search found, and why each equals the original.
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "search/derivation.h"
+
+namespace lemma {
+
+/// A graph that refines the original, and why.
+struct Candidate {
+  Graph graph;  // constants are not folded
+  double cost = 0;
+  Derivation derivation;
+  std::map<std::string, std::size_t> rules_used;
+  /// Graphs on the way, before and after each use of a rule that is no equation there.
+  std::vector<Graph> stages;
+};
+
+/// The cheapest distinct ones, the cheapest first; of equal ones that which was found first.
+class CandidateList {
+ public:
+  explicit CandidateList(std::size_t most) : most_(most) {}
+
+  void add(const Candidate& candidate);
+  bool empty() const { return candidates_.empty(); }
+  /// Leaves the list empty.
+  std::vector<Candidate> take() { return std::move(candidates_); }
+
+ private:
+  std::size_t most_;
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace lemma
