@@ -3,22 +3,17 @@
 // one never harms another. The parent talks to its children by lines of text: the request goes to
 // the child's standard input, and lines come back on its standard output.
 
-#include <sys/types.h>
-
-#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "system/program.h"
+
 namespace lemma {
 
-struct ChildOutcome {
+struct ChildOutcome : ProgramEnd {
   std::vector<std::string> lines;  // of standard output
-  int exit_status = -1;            // of a child that exited
-  int signal = 0;                  // that ended it, else 0
   bool timed_out = false;          // it was killed at its deadline
-  double seconds = 0;
-  long peak_memory_bytes = 0;
 };
 
 struct ChildRequest {
@@ -33,7 +28,7 @@ using LineHandler = std::function<void(std::size_t child, const std::string& lin
 using EndHandler = std::function<void(std::size_t child, const ChildOutcome& outcome)>;
 
 /// Runs this program once for each request, at most `jobs` at a time, in order of requests. The
-/// callbacks run on the calling thread. An interruption (SIGINT, SIGTERM) ends all children;
+/// callbacks run on the calling thread. An interruption (SIGINT, SIGTERM, SIGHUP) ends all children;
 /// returns false then.
 bool run_children(const std::vector<ChildRequest>& requests, std::size_t jobs,
                   const LineHandler& on_line, const EndHandler& on_end);

@@ -1,9 +1,5 @@
 #include "cli/inspect_command.h"
 
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <iostream>
 
@@ -20,6 +16,7 @@
 #include "frontend_onnx/import.h"
 #include "ir/files.h"
 #include "ir/graph_text.h"
+#include "system/program.h"
 
 namespace lemma {
 
@@ -184,14 +181,10 @@ bool draw_svg(const fs::path& source, std::size_t nodes) {
   if (nodes > most_drawn) return false;
   fs::path picture = source;
   picture.replace_extension(".svg");
-  std::vector<std::string> words = {"dot", "-Tsvg", "-o", picture.string(), source.string()};
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  pid_t child = 0;
-  if (posix_spawnp(&child, "dot", nullptr, nullptr, arguments.data(), environ) != 0) return false;
-  int status = 0;
-  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  Program dot{{"dot", "-Tsvg", "-o", picture.string(), source.string()}};
+  dot.shows_errors = true;
+  const auto run = run_program(dot, [] { return false; });
+  return run && run->succeeded();
 }
 
 ExitCode run_inspect(const InspectArguments& arguments) {

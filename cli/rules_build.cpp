@@ -8,11 +8,9 @@
 #include <iterator>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tbb/global_control.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/child_process.h"
@@ -23,11 +21,11 @@
 #include "cli/rules_generate.h"
 #include "database/build.h"
 #include "database/normal_form.h"
-#include "database/parallel.h"
 #include "database/write.h"
 #include "ir/files.h"
 #include "ir/sha256.h"
 #include "rule_language/rule_database.h"
+#include "system/parallel.h"
 #include "verifier/verify_database.h"
 
 namespace lemma {
@@ -99,23 +97,18 @@ Result<std::vector<Substitution>> read_candidates(const fs::path& file) {
   return parse_substitutions(contents, file.string());
 }
 
-int threads_of(const BuildArguments& arguments) {
-  if (arguments.options.threads > 0) return arguments.options.threads;
-  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-}
-
 ChildRequest enumeration_of(const BuildArguments& arguments, const std::string& set,
                             const fs::path& file, const fs::path& work) {
   ChildRequest request;
-  request.arguments = {"rules",       "generate", "--set",       set,     "-o",
-                       file.string(), "--work",   work.string(), "--json"};
+  request.arguments = {"rules",       "generate", "--set",       set,      "-o",
+                       file.string(), "--work",   work.string(), "--json", "--ends-with-parent"};
   const auto add = [&request](const std::string& option, const std::string& value) {
     request.arguments.push_back(option);
     request.arguments.push_back(value);
   };
   if (arguments.max_operators > 0) add("--max-ops", fmt::format("{}", arguments.max_operators));
   if (arguments.memory > 0) add("--memory", fmt::format("{}", arguments.memory));
-  add("--threads", fmt::format("{}", threads_of(arguments)));
+  add("--threads", fmt::format("{}", count_of_threads(arguments.options.threads)));
   return request;
 }
 
@@ -170,7 +163,7 @@ Result<void> enumerate_set(const BuildArguments& arguments, const std::string& s
         place.known, enumerate_in_child(enumeration_of(arguments, set, draft, place.work), set));
   } else {
     generator::GenerateOptions options;
-    options.threads = threads_of(arguments);
+    options.threads = count_of_threads(arguments.options.threads);
     if (arguments.max_operators > 0)
       options.most_operators = static_cast<std::size_t>(arguments.max_operators);
     if (arguments.memory > 0) options.memory = arguments.memory;
@@ -273,9 +266,6 @@ Result<void> check_agreement(const std::string& job, ranks::Ranks& ranks) {
 
 Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory,
                       ranks::Ranks& ranks) {
-  std::optional<tbb::global_control> limit;
-  if (arguments.options.threads > 0)
-    limit.emplace(tbb::global_control::max_allowed_parallelism, arguments.options.threads);
   std::error_code error;
   if (ranks.is_first()) fs::create_directories(arguments.work, error);
   if (error) return bad_input(fmt::format("cannot make '{}': {}", arguments.work, error.message()));
@@ -296,14 +286,14 @@ Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory
   options.cancelled = [] { return interruption != 0; };
   const std::vector<fs::path> stated = stated_files(arguments);
   LEMMA_ASSIGN_OR_RETURN(options.stated, share_stated(stated, ranks));
-  database::Journal journal;
+  database::AnswerJournal journal;
   ProgressLines lines;
   if (ranks.is_first()) {
     for (const auto& [axiom, reason] : axioms.refused)
       std::cerr << fmt::format("lemma: axiom {} is refused: {}\n", axiom, reason);
-    LEMMA_ASSIGN_OR_RETURN(
-        journal,
-        database::Journal::open(fs::path(arguments.work) / (arguments.name + ".journal"), job));
+    LEMMA_ASSIGN_OR_RETURN(journal,
+                           database::AnswerJournal::open(
+                               fs::path(arguments.work) / (arguments.name + ".journal"), job));
     if (journal.answers() > 0)
       std::cerr << fmt::format("going on: {} answers are in the journal\n", journal.answers());
     options.progress = [&lines](const database::Progress& progress) { lines(progress); };
@@ -409,9 +399,11 @@ ExitCode run_build(BuildArguments arguments) {
   const fs::path directory =
       arguments.directory.empty() ? data_directory() / "rules" : fs::path(arguments.directory);
   return run_on_ranks([&](ranks::Ranks& ranks) -> Result<std::string> {
-    LEMMA_ASSIGN_OR_RETURN(const Built built, run_job(arguments, directory, ranks));
+    Result<Built> built;
+    with_threads(arguments.options.threads, [&] { built = run_job(arguments, directory, ranks); });
+    if (!built) return tl::unexpected<Error>(std::move(built.error()));
     LEMMA_ASSIGN_OR_RETURN(const Usage usage, usage_of_all(ranks));
-    return to_text(figures(built, usage), arguments.json);
+    return to_text(figures(*built, usage), arguments.json);
   });
 }
 
@@ -442,15 +434,15 @@ Result<std::vector<DerivedRule>> derive_all(const MinimizeArguments& arguments,
       arguments.start == "left" ? database::Start::left_side : database::Start::both_sides;
   std::vector<DerivedRule> result(rules.size());
   const database::DerivationRules prepared(basis);
-  database::Pool pool(arguments.threads);
-  LEMMA_RETURN_IF_ERROR(pool.for_each(rules.size(), [&](std::size_t i) -> Result<void> {
-    if (interruption != 0) return bad_input(std::string(database::interrupted));
-    result[i].found = database::derive(rules[i], prepared, start, arguments.limits);
-    if (result[i].found.derivable)
-      result[i].from =
-          database::needed_rules(rules[i], prepared, result[i].found, start, arguments.limits);
-    return {};
-  }));
+  LEMMA_RETURN_IF_ERROR(
+      parallel_try(rules.size(), arguments.threads, [&](std::size_t i) -> Result<void> {
+        if (interruption != 0) return bad_input(std::string(database::interrupted));
+        result[i].found = database::derive(rules[i], prepared, start, arguments.limits);
+        if (result[i].found.derivable)
+          result[i].from =
+              database::needed_rules(rules[i], prepared, result[i].found, start, arguments.limits);
+        return {};
+      }));
   return result;
 }
 

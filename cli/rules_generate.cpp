@@ -1,5 +1,8 @@
 #include "cli/rules_generate.h"
 
+#include <sys/prctl.h>
+
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -22,7 +25,7 @@ using Json = nlohmann::ordered_json;
 
 struct GenerateArguments {
   std::string set, output, refuted;
-  bool json = false;
+  bool json = false, ends_with_parent = false;
   generator::GenerateOptions options;
 };
 
@@ -134,7 +137,10 @@ void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
       "bytes of keys to hold at once; if there are more, terms are evaluated again");
   command->add_option("--seed", arguments->options.seed, "of the inputs' contents");
   command->add_flag("--json", arguments->json, "print one JSON object with the figures");
+  command->add_flag("--ends-with-parent", arguments->ends_with_parent)->group("");
   command->callback([arguments, &exit_code] {
+    // An orphan would hold its journal, which the next run of its parent goes on with.
+    if (arguments->ends_with_parent) prctl(PR_SET_PDEATHSIG, SIGKILL);
     exit_code = run_on_ranks([&arguments](ranks::Ranks& ranks) -> Result<std::string> {
       if (!ranks.is_first()) return std::string();
       return run(*arguments);

@@ -1,13 +1,6 @@
 #include "cli/second_judge.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <array>
-#include <csignal>
 #include <fstream>
 #include <optional>
 
@@ -16,8 +9,6 @@
 
 #include "cli/data_directory.h"
 #include "search/deadline.h"
-
-extern char** environ;  // NOLINT
 
 namespace lemma {
 
@@ -51,16 +42,6 @@ std::string python_program() {
   std::error_code ignored;
   const fs::path own = checkout / ".venv/bin/python3";
   return fs::exists(own, ignored) ? own.string() : "python3";
-}
-
-bool write_all(int file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = write(file, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
 }
 
 /// The elements of all inputs one after the other, and where they are.
@@ -99,58 +80,12 @@ SecondJudge::SecondJudge() {
   const fs::path program = data_directory() / "second_judge.py";
   std::error_code ignored;
   if (!fs::exists(program, ignored)) return;
-  std::array<int, 2> in = {-1, -1}, out = {-1, -1};
-  if (pipe2(in.data(), O_CLOEXEC) != 0 || pipe2(out.data(), O_CLOEXEC) != 0) return;
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  std::string python = python_program(), path = program.string();
-  std::array<char*, 3> arguments = {python.data(), path.data(), nullptr};
-  if (posix_spawnp(&process_, python.c_str(), &actions, nullptr, arguments.data(), environ) != 0)
-    process_ = -1;
-  posix_spawn_file_actions_destroy(&actions);
-  close(in[0]);
-  close(out[1]);
-  input_ = in[1];
-  output_ = out[0];
-  signal(SIGPIPE, SIG_IGN);  // a judge that has gone is not available, no more
-}
-
-SecondJudge::~SecondJudge() { end(); }
-
-void SecondJudge::end() {
-  if (input_ >= 0) close(input_);
-  if (output_ >= 0) close(output_);
-  if (process_ > 0) {
-    kill(process_, SIGKILL);
-    waitpid(process_, nullptr, 0);
-  }
-  input_ = output_ = -1;
-  process_ = -1;
-}
-
-bool SecondJudge::read_line(double seconds, std::string& line) {
-  const Deadline deadline = Deadline::after(seconds);
-  std::size_t end = 0;
-  while ((end = pending_.find('\n')) == std::string::npos) {
-    pollfd waited{output_, POLLIN, 0};
-    const int ready = poll(&waited, 1, static_cast<int>(1000 * deadline.remaining()));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return false;
-    std::array<char, 4096> buffer{};
-    const ssize_t count = read(output_, buffer.data(), buffer.size());
-    if (count <= 0) return false;
-    pending_.append(buffer.data(), static_cast<std::size_t>(count));
-  }
-  line = pending_.substr(0, end);
-  pending_.erase(0, end + 1);
-  return true;
+  auto judge = RunningProgram::start({{python_program(), program.string()}});
+  if (judge) judge_ = std::move(*judge);
 }
 
 JudgeAnswer SecondJudge::ask(const JudgeQuestion& question) {
-  if (process_ < 0) return {JudgeVerdict::not_available, "there is no Python", 0, 0};
+  if (!judge_) return {JudgeVerdict::not_available, "there is no Python", 0, 0};
   if (question.sets.empty()) return {JudgeVerdict::not_available, "there are no inputs", 0, 0};
   const Deadline deadline = Deadline::after(question.time_limit_seconds);
   const auto no_answer = [&deadline] {
@@ -158,12 +93,12 @@ JudgeAnswer SecondJudge::ask(const JudgeQuestion& question) {
                        "it gave no answer", 0, 0};
   };
   try {
-    std::string line;
     if (!greeted_) {
-      if (!read_line(deadline.remaining(), line)) return no_answer();
-      const Json greeting = Json::parse(line);
+      const auto line = judge_->read_line(deadline.remaining());
+      if (!line) return no_answer();
+      const Json greeting = Json::parse(*line);
       if (!greeting.at("available").get<bool>()) {
-        end();
+        judge_.reset();
         return {JudgeVerdict::not_available, greeting.at("message").get<std::string>(), 0, 0};
       }
       greeted_ = true;
@@ -179,17 +114,17 @@ JudgeAnswer SecondJudge::ask(const JudgeQuestion& question) {
                         {"absolute", question.tolerance.absolute},
                         {"of_largest", question.tolerance.of_largest},
                         {"sets", *sets}};
-    const bool answered =
-        write_all(input_, asked.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n") &&
-        read_line(deadline.remaining(), line);
+    std::optional<std::string> line;
+    if (judge_->send(asked.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"))
+      line = judge_->read_line(deadline.remaining());
     std::error_code ignored;
     fs::remove(data, ignored);
-    if (!answered) {
+    if (!line) {
       const JudgeAnswer answer = no_answer();
-      end();  // a late answer would be taken for that of the next question
+      judge_.reset();  // a late answer would be taken for that of the next question
       return answer;
     }
-    const Json answer = Json::parse(line);
+    const Json answer = Json::parse(*line);
     const std::string verdict = answer.at("verdict").get<std::string>();
     return {verdict == "agrees"    ? JudgeVerdict::agrees
             : verdict == "differs" ? JudgeVerdict::differs
@@ -197,7 +132,7 @@ JudgeAnswer SecondJudge::ask(const JudgeQuestion& question) {
             answer.at("message").get<std::string>(), answer.value("sets", 0),
             answer.value("max_error", 0.0)};
   } catch (const Json::exception& error) {
-    end();
+    judge_.reset();
     return {JudgeVerdict::not_available, std::string("its answer is malformed: ") + error.what(), 0,
             0};
   }

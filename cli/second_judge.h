@@ -3,14 +3,14 @@
 // asked through a Python program, second_judge.py, which is started early: importing ONNX Runtime
 // takes some tenths of a second.
 
-#include <sys/types.h>
-
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "interpreter/run.h"
 #include "search/sampled_check.h"
+#include "system/program.h"
 
 namespace lemma {
 
@@ -40,17 +40,11 @@ class SecondJudge {
   SecondJudge();
   SecondJudge(const SecondJudge&) = delete;
   SecondJudge& operator=(const SecondJudge&) = delete;
-  ~SecondJudge();
 
   JudgeAnswer ask(const JudgeQuestion& question);
 
  private:
-  bool read_line(double seconds, std::string& line);
-  void end();
-
-  pid_t process_ = -1;
-  int input_ = -1, output_ = -1;  // ours
-  std::string pending_;
+  std::optional<RunningProgram> judge_;
   bool greeted_ = false;
 };
 

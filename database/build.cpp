@@ -12,9 +12,9 @@
 #include "database/compose.h"
 #include "database/minimise.h"
 #include "database/normal_form.h"
-#include "database/parallel.h"
 #include "database/questions.h"
 #include "ir/sha256.h"
+#include "system/parallel.h"
 
 namespace lemma::database {
 
@@ -69,10 +69,9 @@ constexpr std::size_t ahead_per_worker = 4;
 
 class Builder {
  public:
-  Builder(const verifier::AxiomSet& axioms, Journal& journal, const BuildOptions& options)
+  Builder(const verifier::AxiomSet& axioms, AnswerJournal& journal, const BuildOptions& options)
       : axioms_(axioms),
         options_(options),
-        pool_(options.threads),
         own_rank_(options.ranks == nullptr ? ranks::one_rank() : nullptr),
         questions_(journal, options.ranks == nullptr ? *own_rank_ : *options.ranks, options.threads,
                    options.cancelled) {}
@@ -99,7 +98,7 @@ class Builder {
   /// What becomes of a candidate by itself. It does not depend on the rules known by now, so that it
   /// can be asked ahead.
   Question decision(const Substitution& candidate) const {
-    return {Journal::key("decide\n" + claim_text(candidate)),
+    return {AnswerJournal::key("decide\n" + claim_text(candidate)),
             [this, &candidate] { return to_text(decide(candidate, axioms_)); }};
   }
 
@@ -138,7 +137,7 @@ class Builder {
   Result<std::vector<Decision>> proofs(const std::vector<Substitution>& rules) {
     std::vector<Question> questions;
     for (const Substitution& rule : rules)
-      questions.push_back({Journal::key("prove\n" + text(rule)),
+      questions.push_back({AnswerJournal::key("prove\n" + text(rule)),
                            [this, &rule] { return to_text(decide_as_it_is(rule, axioms_)); }});
     LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> answers,
                            questions_.ask(std::move(questions)));
@@ -193,10 +192,8 @@ class Builder {
   void collect(const std::vector<Substitution>& given) {
     build_.given = given.size();
     std::vector<std::optional<Substitution>> normal(given.size());
-    (void)pool_.for_each(given.size(), [&](std::size_t i) -> Result<void> {
-      normal[i] = normal_form(given[i]);
-      return {};
-    });
+    parallel_for(given.size(), options_.threads,
+                 [&](std::size_t i) { normal[i] = normal_form(given[i]); });
     std::vector<std::pair<RuleSize, std::string>> order;
     std::map<std::string, Substitution> by_text;
     for (std::optional<Substitution>& one : normal) {
@@ -275,7 +272,7 @@ class Builder {
     if (base_.size() == 0) return result;
     std::vector<Question> questions;
     for (const Substitution* rule : rules)
-      questions.push_back({Journal::key("derive " + base_digest_ + "\n" + claim_text(*rule)),
+      questions.push_back({AnswerJournal::key("derive " + base_digest_ + "\n" + claim_text(*rule)),
                            [this, rule] { return derivation(*rule); }});
     LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> answers,
                            questions_.ask(std::move(questions)));
@@ -319,7 +316,6 @@ class Builder {
 
   const verifier::AxiomSet& axioms_;
   const BuildOptions& options_;
-  Pool pool_;
   Build build_;
   DerivationRules base_;
   std::string base_digest_;
@@ -332,7 +328,7 @@ class Builder {
 }  // namespace
 
 Result<Build> build(const std::vector<Substitution>& candidates, const verifier::AxiomSet& axioms,
-                    Journal& journal, const BuildOptions& options) {
+                    AnswerJournal& journal, const BuildOptions& options) {
   return Builder(axioms, journal, options).run(candidates);
 }
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "database/answer_journal.h"
 #include "database/decision.h"
 #include "database/derivation.h"
-#include "database/journal.h"
 #include "ranks/ranks.h"
 #include "rule_language/substitution.h"
 #include "verifier/prover/prove.h"
@@ -87,7 +87,7 @@ struct Build {
 /// The journal of the first rank counts; those of others begin empty.
 inline constexpr std::string_view interrupted = "interrupted";
 Result<Build> build(const std::vector<Substitution>& candidates, const verifier::AxiomSet& axioms,
-                    Journal& journal, const BuildOptions& options);
+                    AnswerJournal& journal, const BuildOptions& options);
 
 /// What answers in the journal depend on, beside the questions.
 std::string job_text(const verifier::AxiomSet& axioms, const DerivationLimits& limits);

@@ -70,7 +70,7 @@ class Minimiser {
   Question question(std::size_t i, const std::string& basis,
                     std::function<DerivationRules()> others) const {
     const Substitution& rule = rules_[i].proved.rule;
-    return {Journal::key("minimise " + basis + "\n" + claim_text(rule)),
+    return {AnswerJournal::key("minimise " + basis + "\n" + claim_text(rule)),
             [this, &rule, others = std::move(others)] { return find_out(rule, others()); }};
   }
 
@@ -118,7 +118,7 @@ class Minimiser {
       if (!rules_[i].derived) continue;
       const Substitution& rule = rules_[i].proved.rule;
       derived.push_back(i);
-      questions.push_back({Journal::key("reach " + digest + "\n" + claim_text(rule)),
+      questions.push_back({AnswerJournal::key("reach " + digest + "\n" + claim_text(rule)),
                            [this, &rule, &basis] { return reason_to_keep(rule, basis); }});
     }
     LEMMA_ASSIGN_OR_RETURN(std::vector<std::string> reasons, questions_.ask(std::move(questions)));

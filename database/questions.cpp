@@ -5,24 +5,18 @@
 #include <exception>
 #include <utility>
 
-#include <tbb/task_arena.h>
-
 #include "database/build.h"
 #include "ranks/packing.h"
+#include "system/parallel.h"
 
 namespace lemma::database {
 namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-std::size_t count_of_workers(int threads) {
-  if (threads > 0) return static_cast<std::size_t>(threads);
-  return std::max<std::size_t>(1, std::thread::hardware_concurrency());
-}
-
 }  // namespace
 
-Questions::Questions(Journal& journal, ranks::Ranks& ranks, int threads,
+Questions::Questions(AnswerJournal& journal, ranks::Ranks& ranks, int threads,
                      std::function<bool()> cancelled)
     : journal_(journal),
       ranks_(ranks),
@@ -30,8 +24,7 @@ Questions::Questions(Journal& journal, ranks::Ranks& ranks, int threads,
       wanted_(std::make_shared<std::vector<Question>>()),
       ahead_(wanted_) {
   ranks_.listen([this](const std::string& bytes) { take_answer(bytes); });
-  for (std::size_t i = 0; i < count_of_workers(threads); ++i)
-    workers_.emplace_back([this] { work(); });
+  for (int i = 0; i < count_of_threads(threads); ++i) workers_.emplace_back([this] { work(); });
 }
 
 Questions::~Questions() {
@@ -136,7 +129,7 @@ Result<void> Questions::check() const {
 
 void Questions::work() {
   // What a question does in parallel it does alone here: there are as many workers as wanted.
-  tbb::task_arena(1).execute([this] { work_alone(); });
+  with_threads(1, [this] { work_alone(); });
 }
 
 void Questions::work_alone() {

@@ -15,14 +15,14 @@
 #include <thread>
 #include <vector>
 
-#include "database/journal.h"
+#include "database/answer_journal.h"
 #include "ir/result.h"
 #include "ranks/ranks.h"
 
 namespace lemma::database {
 
 struct Question {
-  /// Of everything that the answer depends on (Journal::key()).
+  /// Of everything that the answer depends on (AnswerJournal::key()).
   std::string key;
   /// The answer. It may be called on any thread, at any time until Questions is gone; what is asked
   /// ahead may be called long after ask() has returned.
@@ -33,7 +33,8 @@ class Questions {
  public:
   /// `threads`: 0 for as many as there are processors. `cancelled` may be empty. The journal of the
   /// first rank becomes that of all.
-  Questions(Journal& journal, ranks::Ranks& ranks, int threads, std::function<bool()> cancelled);
+  Questions(AnswerJournal& journal, ranks::Ranks& ranks, int threads,
+            std::function<bool()> cancelled);
   Questions(const Questions&) = delete;
   Questions& operator=(const Questions&) = delete;
   /// Waits for what is being found out here.
@@ -71,7 +72,7 @@ class Questions {
   Result<std::vector<std::string>> answers_to(const std::vector<Question>& questions) const;
   std::vector<std::string> open_keys(const std::vector<Question>& questions) const;
 
-  Journal& journal_;
+  AnswerJournal& journal_;
   ranks::Ranks& ranks_;
   std::function<bool()> cancelled_;
 

@@ -7,11 +7,10 @@
 
 #include <absl/container/flat_hash_set.h>
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include "egraph/match.h"
 #include "egraph/obligations.h"
+#include "system/parallel.h"
 
 namespace lemma {
 
@@ -54,11 +53,7 @@ class LogStorage {
 class Saturation {
  public:
   Saturation(EGraph& egraph, std::span<const CompiledRule> rules, const SaturationLimits& limits)
-      : egraph_(egraph),
-        limits_(limits),
-        states_(rules.size()),
-        arena_(limits.threads == 0 ? tbb::task_arena::automatic
-                                   : static_cast<int>(limits.threads)) {
+      : egraph_(egraph), limits_(limits), states_(rules.size()) {
     for (const CompiledRule& rule : rules) matchers_.emplace_back(rule);
     report_.rules.resize(rules.size());
   }
@@ -245,14 +240,8 @@ class Saturation {
       auto& [search, t] = task;
       search->found[t] = matchers_[search->rule].search(egraph_, search->tasks[t], search->limits);
     };
-    if (limits_.threads == 1)
-      std::for_each(parallel.begin(), parallel.end(), run);
-    else
-      arena_.execute([&] {
-        tbb::parallel_for(
-            std::size_t{0}, parallel.size(), [&](std::size_t k) { run(parallel[k]); },
-            tbb::simple_partitioner());
-      });
+    parallel_for(parallel.size(), static_cast<int>(limits_.threads),
+                 [&](std::size_t k) { run(parallel[k]); });
     std::for_each(sequential.begin(), sequential.end(), run);
   }
 
@@ -348,7 +337,6 @@ class Saturation {
   std::shared_ptr<LogStorage> storage_ = std::make_shared<LogStorage>();
   std::vector<RuleMatcher>& matchers_ = storage_->matchers;
   std::vector<RuleState> states_;
-  tbb::task_arena arena_;
   std::vector<ClassId> right_;  // of the match being applied
   SaturationReport report_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

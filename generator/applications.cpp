@@ -4,8 +4,8 @@
 #include <map>
 
 #include <absl/container/flat_hash_map.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
+
+#include "system/parallel.h"
 
 namespace lemma::generator {
 namespace {
@@ -275,7 +275,8 @@ void Level::add_shared(const TermTable& table, const SharedPairs& shared, int th
     absl::flat_hash_map<const Plan*, std::vector<Operands>> operands;
   };
   std::vector<Chosen> chosen(table.set().operators.size());
-  const auto choose = [&](std::uint32_t op) {
+  const auto choose = [&](std::size_t i) {
+    const auto op = static_cast<std::uint32_t>(i);
     const PairApplications applications(table, op);
     auto& [order, operands] = chosen[op];
     std::vector<const Plan*> plans;  // by kind and way
@@ -286,20 +287,17 @@ void Level::add_shared(const TermTable& table, const SharedPairs& shared, int th
       if (plan != nullptr) operands.try_emplace(plan);
     std::vector<std::vector<Operands>*> lists;
     for (const Plan* plan : plans) lists.push_back(plan == nullptr ? nullptr : &operands.at(plan));
-    for (std::size_t i = 0; i < shared.pairs.size(); ++i) {
-      const auto [a, b] = shared.pairs[i];
+    for (std::size_t k = 0; k < shared.pairs.size(); ++k) {
+      const auto [a, b] = shared.pairs[k];
       for (std::size_t way = 0; way < applications.count(); ++way) {
-        const std::size_t at = shared.kinds[i] * applications.count() + way;
+        const std::size_t at = shared.kinds[k] * applications.count() + way;
         if (lists[at] == nullptr || applications.is_repeated(way, a, b)) continue;
         if (lists[at]->empty()) order.push_back(plans[at]);
         lists[at]->push_back(applications.operands(way, a, b));
       }
     }
   };
-  tbb::task_arena arena(threads);
-  arena.execute([&] {
-    tbb::parallel_for(std::uint32_t{0}, static_cast<std::uint32_t>(chosen.size()), choose);
-  });
+  parallel_for(chosen.size(), threads, choose);
   for (auto& [order, operands] : chosen)
     for (const Plan* plan : order) add_chosen(*plan, std::move(operands.at(plan)));
 }

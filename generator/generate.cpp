@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 
 #include "generator/count.h"
-#include "generator/in_order.h"
 #include "generator/joiner.h"
 #include "generator/range_file.h"
 #include "ir/version.h"
+#include "system/parallel.h"
 
 namespace lemma::generator {
 namespace {

@@ -27,9 +27,8 @@ std::optional<std::vector<std::size_t>> numbers_of(const std::string& line) {
 }  // namespace
 
 Result<void> JoinJournal::open(const std::filesystem::path& directory, std::string_view key) {
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
-                         journal_.open(directory / "joined.journal", key));
-  for (const std::string& line : lines) {
+  LEMMA_ASSIGN_OR_RETURN(journal_, Journal::open(directory / "joined.journal", key));
+  for (const std::string& line : journal_.take_records()) {
     const auto numbers = numbers_of(line);
     if (!numbers) break;
     const std::size_t phase = (*numbers)[0], first = (*numbers)[1], end = (*numbers)[2];
@@ -67,7 +66,8 @@ void JoinJournal::finish(std::size_t groups) {
 
 void JoinJournal::flush() {
   if (!journal_.is_open() || finished_ == written_) return;
-  journal_.add(fmt::format("{} {} {}{}", phase_, written_, finished_, attempts_));
+  // Without it a later run has more to do, no more.
+  (void)journal_.add(fmt::format("{} {} {}{}", phase_, written_, finished_, attempts_));
   attempts_.clear();
   written_ = finished_;
   last_write_ = std::chrono::steady_clock::now();

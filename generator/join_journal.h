@@ -4,10 +4,13 @@
 // say about all terms. A fraction of a second of work is lost.
 
 #include <chrono>
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "generator/line_journal.h"
+#include "ir/result.h"
+#include "system/journal.h"
 
 namespace lemma::generator {
 
@@ -35,7 +38,7 @@ class JoinJournal {
   void flush();
 
  private:
-  LineJournal journal_;
+  Journal journal_;
   std::vector<Finished> known_;  // by phase
   std::size_t phase_ = 0;
   std::size_t written_ = 0, finished_ = 0;  // groups

@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
-#include "generator/in_order.h"
+#include "system/parallel.h"
 
 namespace lemma::generator {
 namespace {
@@ -207,11 +204,9 @@ Result<void> Joiner::drop_derived() {
   for (std::size_t begin = 0; begin < order.size(); begin += dropped_at_once) {
     const std::size_t end = std::min(order.size(), begin + dropped_at_once);
     std::vector<Way> ways(end - begin);
-    tbb::task_arena arena(threads_);
-    arena.execute([&] {
-      tbb::parallel_for(begin, end, [&](std::size_t i) {
-        if (needed_[order[i].rule] == 0) ways[i - begin] = way_without(order[i]);
-      });
+    parallel_for(ways.size(), threads_, [&](std::size_t i) {
+      const Connection& connection = order[begin + i];
+      if (needed_[connection.rule] == 0) ways[i] = way_without(connection);
     });
     for (std::size_t i = begin; i < end; ++i) drop(order[i], std::move(ways[i - begin]));
     LEMMA_RETURN_IF_ERROR(interrupt_("dropping what follows", end, order.size()));

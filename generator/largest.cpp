@@ -8,6 +8,7 @@
 #include <tbb/parallel_sort.h>
 
 #include "generator/range_file.h"
+#include "system/parallel.h"
 
 namespace lemma::generator {
 namespace {
@@ -70,8 +71,8 @@ Result<std::vector<Entry>> LargestTerms::entries(KeyRange range, std::uint64_t& 
     const std::size_t end = std::min(pieces.size(), begin + pieces_at_once);
     std::vector<std::vector<Entry>> found(end - begin);
     std::vector<std::uint64_t> counts(end - begin);
-    for_pieces(begin, end, options_.threads, [&](std::size_t i) {
-      evaluate_piece(pieces[i], range, found[i - begin], counts[i - begin]);
+    parallel_for(found.size(), options_.threads, [&](std::size_t i) {
+      evaluate_piece(pieces[begin + i], range, found[i], counts[i]);
     });
     for (std::size_t i = 0; i < found.size(); ++i) {
       counted += counts[i];
@@ -216,8 +217,7 @@ class LargestTerms::BucketReader {
 };
 
 Result<RangeGroups> LargestTerms::find_groups(std::vector<Entry> entries) const {
-  tbb::task_arena arena(options_.threads);
-  arena.execute([&] { tbb::parallel_sort(entries.begin(), entries.end()); });
+  with_threads(options_.threads, [&] { tbb::parallel_sort(entries.begin(), entries.end()); });
   // A bucket is read where it begins.
   const std::size_t chunks = (entries.size() + chunk_size - 1) / chunk_size;
   const auto begin_of = [&entries](std::size_t chunk) {
@@ -228,8 +228,9 @@ Result<RangeGroups> LargestTerms::find_groups(std::vector<Entry> entries) const 
   std::vector<RangeGroups> found(chunks);
   constexpr std::size_t at_once = 1024;
   for (std::size_t begin = 0; begin < chunks; begin += at_once) {
-    for_pieces(begin, std::min(chunks, begin + at_once), options_.threads, [&](std::size_t i) {
-      found[i] = BucketReader(*this).read(begin_of(i), begin_of(i + 1));
+    parallel_for(std::min(chunks - begin, at_once), options_.threads, [&](std::size_t i) {
+      const std::size_t chunk = begin + i;
+      found[chunk] = BucketReader(*this).read(begin_of(chunk), begin_of(chunk + 1));
     });
     if (is_cancelled(options_)) return cancellation();
   }

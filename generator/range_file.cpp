@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "generator/line_journal.h"
 #include "ir/files.h"
 #include "ir/sha256.h"
 

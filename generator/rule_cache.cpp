@@ -45,9 +45,8 @@ std::optional<std::pair<std::string, RuleCache::Made>> parse_line(const std::str
 }  // namespace
 
 Result<void> RuleCache::open(const std::filesystem::path& directory, std::string_view key) {
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
-                         journal_.open(directory / "candidates.journal", key));
-  for (const std::string& line : lines)
+  LEMMA_ASSIGN_OR_RETURN(journal_, Journal::open(directory / "candidates.journal", key));
+  for (const std::string& line : journal_.take_records())
     if (auto entry = parse_line(line))
       made_.insert_or_assign(std::move(entry->first), std::move(entry->second));
   resumed_ = made_.size();
@@ -69,7 +68,7 @@ const RuleCache::Made* RuleCache::get(const std::string& candidate,
   const std::string line = journal_.is_open() ? line_of(candidate, result) : std::string();
   lock.lock();
   made = std::move(result);
-  if (journal_.is_open()) journal_.add(line);
+  (void)journal_.add(line);  // without it a later run has more to do, no more
   changed_.notify_all();
   return &*made;
 }

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "generator/line_journal.h"
 #include "generator/symbolic.h"
+#include "system/journal.h"
 
 namespace lemma::generator {
 
@@ -34,7 +34,7 @@ class RuleCache {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::unordered_map<std::string, std::optional<Made>> made_;  // nothing: in work
-  LineJournal journal_;
+  Journal journal_;
   std::size_t resumed_ = 0;
 };
 

@@ -5,10 +5,9 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include "interpreter/random.h"
+#include "system/parallel.h"
 
 namespace lemma::generator {
 namespace {
@@ -235,14 +234,13 @@ Result<void> TermTable::make_plans(const std::vector<PlanKey>& keys, int threads
   std::vector<PlanKey> wanted;
   for (const PlanKey& key : keys)
     if (plans_.try_emplace(key, nullptr).second) wanted.push_back(key);
-  std::vector<Result<std::optional<PlanDraft>>> drafts(wanted.size(), std::nullopt);
-  tbb::task_arena arena(threads);
-  arena.execute([&] {
-    tbb::parallel_for(std::size_t{0}, wanted.size(),
-                      [&](std::size_t i) { drafts[i] = draft_plan(wanted[i]); });
-  });
+  std::vector<std::optional<PlanDraft>> drafts(wanted.size());
+  LEMMA_RETURN_IF_ERROR(parallel_try(wanted.size(), threads, [&](std::size_t i) -> Result<void> {
+    LEMMA_ASSIGN_OR_RETURN(drafts[i], draft_plan(wanted[i]));
+    return {};
+  }));
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    LEMMA_ASSIGN_OR_RETURN(std::optional<PlanDraft> draft, std::move(drafts[i]));
+    std::optional<PlanDraft>& draft = drafts[i];
     if (!draft) continue;
     for (const auto& sizes : draft->output_sizes)
       draft->plan.output_types.push_back(type_of(sizes));

@@ -6,12 +6,11 @@
 #include <cstring>
 #include <memory>
 
-#include <tbb/task_arena.h>
-
+#include "interpreter/interruption.h"
 #include "interpreter/matrix_kernel.h"
-#include "interpreter/parallel.h"
 #include "interpreter/program.h"
 #include "interpreter/strip_evaluator.h"
+#include "system/parallel.h"
 
 namespace lemma::interpreter {
 
@@ -242,8 +241,7 @@ class ContractionEvaluation {
  private:
   /// Enough blocks for all threads; how the columns are divided does not change a result.
   void choose_columns() {
-    const int threads =
-        options_.threads > 0 ? options_.threads : tbb::this_task_arena::max_concurrency();
+    const std::int64_t threads = count_of_threads(options_.threads);
     const std::int64_t wanted = std::max<std::int64_t>(1, 2 * threads / batch_.count);
     std::int64_t width =
         std::min(block_columns, panel_elements / std::max<std::int64_t>(1, inner_.count));

@@ -5,9 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "interpreter/parallel.h"
+#include "interpreter/interruption.h"
 #include "interpreter/program.h"
 #include "interpreter/strip_evaluator.h"
+#include "system/parallel.h"
 
 namespace lemma::interpreter {
 

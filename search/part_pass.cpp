@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <new>
-#include <thread>
 
 #include <absl/hash/hash.h>
+
+#include "system/parallel.h"
 
 namespace lemma {
 
@@ -74,31 +75,27 @@ class Pass {
 
  private:
   void work_through() {
-    std::size_t threads = options_.threads > 0 ? static_cast<std::size_t>(options_.threads)
-                                               : std::thread::hardware_concurrency();
-    threads = std::clamp<std::size_t>(threads, 1, std::max<std::size_t>(untried_.size(), 1));
-    std::atomic<std::size_t> next = 0;
-    const auto work = [&] {
-      for (std::size_t i = next++; i < untried_.size() && !deadline_.passed(); i = next++) {
-        RoundLimits limits = options_.round;
-        const double left = static_cast<double>(untried_.size() - i);
-        const double share = deadline_.remaining() * static_cast<double>(threads) / left;
-        limits.bytes /= threads;
-        // Most parts take less than their share: those that need more get some of that.
-        limits.saturation_seconds = std::min(deadline_.remaining() / 2, share);
-        limits.choice_seconds = limits.saturation_seconds / 2;
-        try {
-          rounds_[untried_[i]] =
-              saturate_and_choose(parts_[untried_[i]].graph, rules_, costs_, limits,
-                                  options_.explain, surroundings_[untried_[i]]);
-        } catch (const std::bad_alloc&) {
-          return;  // the parts that are left stay as they are
-        }
+    const std::size_t threads =
+        std::clamp<std::size_t>(static_cast<std::size_t>(count_of_threads(options_.threads)), 1,
+                                std::max<std::size_t>(untried_.size(), 1));
+    std::atomic<bool> memory_is_short = false;  // the parts that are left stay as they are
+    parallel_for(untried_.size(), options_.threads, [&](std::size_t i) {
+      if (deadline_.passed() || memory_is_short) return;
+      RoundLimits limits = options_.round;
+      const double left = static_cast<double>(untried_.size() - i);
+      const double share = deadline_.remaining() * static_cast<double>(threads) / left;
+      limits.bytes /= threads;
+      // Most parts take less than their share: those that need more get some of that.
+      limits.saturation_seconds = std::min(deadline_.remaining() / 2, share);
+      limits.choice_seconds = limits.saturation_seconds / 2;
+      try {
+        rounds_[untried_[i]] =
+            saturate_and_choose(parts_[untried_[i]].graph, rules_, costs_, limits, options_.explain,
+                                surroundings_[untried_[i]]);
+      } catch (const std::bad_alloc&) {
+        memory_is_short = true;
       }
-    };
-    std::vector<std::jthread> workers;
-    for (std::size_t i = 1; i < threads; ++i) workers.emplace_back(work);
-    work();
+    });
   }
 
   Result<PartPass> gather() {

@@ -1,13 +1,12 @@
 #include "verifier/verify_database.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "ir/sha256.h"
+#include "system/parallel.h"
 #include "verifier/conditions/infer.h"
 #include "verifier/prover/prove.h"
 
@@ -81,25 +80,11 @@ VerifiedRule verify_rule(const Substitution& rule, const AxiomSet& axioms, Claim
   return result;
 }
 
-/// Calls work(i) for 0 <= i < count, on several threads; they are handed out one by one.
-template <typename Work>
-void on_threads(std::size_t count, int threads, const Work& work) {
-  std::atomic<std::size_t> next = 0;
-  const auto work_off = [&] {
-    for (std::size_t i = next++; i < count; i = next++) work(i);
-  };
-  const int available = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  std::vector<std::thread> workers;
-  for (int i = 1; i < (threads > 0 ? threads : available); ++i) workers.emplace_back(work_off);
-  work_off();
-  for (std::thread& worker : workers) worker.join();
-}
-
 std::vector<VerifiedRule> verify_rules(const std::vector<Substitution>& rules,
                                        const AxiomSet& axioms, Claim claim, int threads) {
   std::vector<VerifiedRule> results(rules.size());
-  on_threads(rules.size(), threads,
-             [&](std::size_t i) { results[i] = verify_rule(rules[i], axioms, claim); });
+  parallel_for(rules.size(), threads,
+               [&](std::size_t i) { results[i] = verify_rule(rules[i], axioms, claim); });
   return results;
 }
 
@@ -180,8 +165,8 @@ Result<AxiomSet> usable_axioms(const std::filesystem::path& directory, const Ver
     LEMMA_ASSIGN_OR_RETURN(found, objections(axioms));
   } else {
     found.resize(axioms.size());
-    on_threads(axioms.size(), options.threads,
-               [&](std::size_t i) { found[i] = objection_to(axioms[i]); });
+    parallel_for(axioms.size(), options.threads,
+                 [&](std::size_t i) { found[i] = objection_to(axioms[i]); });
   }
   AxiomSet set(std::move(axioms), found, std::move(rounding));
   result.axioms = set.axioms().size();

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "egraph/exact/closures.h"
-#include "egraph/exact/program.h"
 #include "egraph/exact/reducer.h"
 #include "egraph/exact/small_costs.h"
+#include "system/program.h"
 
 namespace lemma::exact {
 
@@ -194,11 +194,13 @@ Outcome solve_by_answer_sets(const Problem& problem, Cost upper_bound, const Lim
   const auto most = static_cast<std::int64_t>(divide_down(upper_bound - 1, costs.unit));
   // clasp ends by itself even if this process is gone.
   const long seconds = std::clamp(static_cast<long>(limit.seconds_left()) + 2, 1L, 1000000L);
-  const ProgramRun run = run_program(
-      {program, "input", "--opt-strategy=usc,oll,stratify", fmt::format("--opt-mode=opt,{}", most),
-       "--configuration=trendy", "-V3", "--outf=0", fmt::format("--time-limit={}", seconds)},
-      directory.path(), limit);
-  const Answers answers = read_answers(run.output);
+  const auto run = run_program(
+      {{program, "input", "--opt-strategy=usc,oll,stratify", fmt::format("--opt-mode=opt,{}", most),
+        "--configuration=trendy", "-V3", "--outf=0", fmt::format("--time-limit={}", seconds)},
+       directory.path()},
+      [&limit] { return limit.reached(); });
+  if (!run) return outcome;
+  const Answers answers = read_answers(run->output);
   std::optional<Selection> last;
   if (!answers.last.empty()) {
     std::vector<std::uint32_t> choice(problem.class_count, none);

@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 
 #include "egraph/exact/closures.h"
-#include "egraph/exact/program.h"
 #include "egraph/exact/reducer.h"
 #include "egraph/exact/small_costs.h"
+#include "system/program.h"
 
 namespace lemma::exact {
 
@@ -260,12 +260,14 @@ Outcome solve_by_integer_program(const Problem& problem, Cost upper_bound, const
     std::error_code ignored;
     std::filesystem::remove(solution, ignored);
     const double seconds = std::clamp(limit.seconds_left() - 0.5, 0.1, 1e6);
-    const ProgramRun run =
-        run_program({program, "input.lp", "sec", fmt::format("{:.1f}", seconds), "timeMode",
-                     "elapsed", "cutoff", fmt::format("{:.3f}", most - 0.5), "ratioGap", "0",
-                     "allowableGap", "0", "solve", "solution", "solution"},
-                    directory.path(), limit);
-    const Answer answer = read_answer(problem, run, solution);
+    const auto run =
+        run_program({{program, "input.lp", "sec", fmt::format("{:.1f}", seconds), "timeMode",
+                      "elapsed", "cutoff", fmt::format("{:.3f}", most - 0.5), "ratioGap", "0",
+                      "allowableGap", "0", "solve", "solution", "solution"},
+                     directory.path()},
+                    [&limit] { return limit.reached(); });
+    if (!run) break;
+    const Answer answer = read_answer(problem, *run, solution);
     if (answer.infeasible) {
       outcome.proved = !outcome.best;
       outcome.lower_bound = upper_bound;

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "database/derivation.h"
-#include "database/parallel.h"
 #include "rule_language/rule_database.h"
+#include "system/parallel.h"
 
 namespace lemma::database {
 namespace {
@@ -20,15 +20,13 @@ TEST(Shipped, RulesStatedBeforeAnyWasFoundFollow) {
   const DerivationRules rules(*shipped), searched = rules.as_searched(),
                                          refinements = searched.as_refinements();
   std::vector<Derivation> derivations(stated->size());
-  Pool pool(0);
-  ASSERT_TRUE(pool.for_each(stated->size(), [&](std::size_t i) -> Result<void> {
+  parallel_for(stated->size(), 0, [&](std::size_t i) {
     derivations[i] = derive((*stated)[i], searched, Start::left_side);
     // Where the search reads a rule from right to left only.
     if (!derivations[i].derivable) derivations[i] = derive((*stated)[i], rules, Start::left_side);
     if (!derivations[i].derivable && !(*stated)[i].bidirectional)
       derivations[i] = derive((*stated)[i], refinements, Start::left_side, {30'000, 12});
-    return {};
-  }));
+  });
   for (std::size_t i = 0; i < stated->size(); ++i)
     EXPECT_TRUE(derivations[i].derivable) << text((*stated)[i]) << derivations[i].stopped;
 }

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "database/derivation.h"
-#include "database/parallel.h"
 #include "rule_language/rule_database.h"
+#include "system/parallel.h"
 #include "tests/database/concrete.h"
 #include "verifier/verify_database.h"
 
@@ -71,11 +71,8 @@ const std::set<std::string> without_instance = {"reshape_of_reshape", "relu_of_r
 TEST(Generalise, stated_rules_come_back_from_an_instance) {
   const std::vector<Substitution> rules = stated();
   std::vector<Attempt> attempts(rules.size());
-  Pool pool(0);
-  ASSERT_TRUE(pool.for_each(rules.size(), [&](std::size_t i) -> Result<void> {
-    attempts[i] = generalise_instance(rules[i], {});
-    return {};
-  }));
+  parallel_for(rules.size(), 0,
+               [&](std::size_t i) { attempts[i] = generalise_instance(rules[i], {}); });
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const std::string expected = without_instance.contains(rules[i].name) ? "no instance"
                                  : narrower.contains(rules[i].name)       ? "narrower"

@@ -1,10 +1,10 @@
 #include "verifier/index/axiom_proofs.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <map>
-#include <thread>
+
+#include "system/parallel.h"
 
 namespace lemma::verifier {
 namespace {
@@ -33,20 +33,10 @@ std::vector<VerifiedAxiom> verify_axioms(std::span<const Substitution> axioms,
   std::map<std::string, const AxiomRecord*, std::less<>> known;
   for (const AxiomRecord& record : records) known[record.axiom] = &record;
   std::vector<VerifiedAxiom> results(axioms.size());
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < axioms.size(); i = next++) {
-      const auto found = known.find(axioms[i].name);
-      results[i] =
-          verify(axioms[i], found == known.end() ? nullptr : found->second, options.reprove);
-    }
-  };
-  const int available = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  std::vector<std::thread> workers;
-  for (int i = 1; i < (options.threads > 0 ? options.threads : available); ++i)
-    workers.emplace_back(work);
-  work();
-  for (std::thread& worker : workers) worker.join();
+  parallel_for(axioms.size(), options.threads, [&](std::size_t i) {
+    const auto found = known.find(axioms[i].name);
+    results[i] = verify(axioms[i], found == known.end() ? nullptr : found->second, options.reprove);
+  });
   return results;
 }
 

@@ -1,13 +1,12 @@
 #include "verifier/index/obligations.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "system/parallel.h"
 #include "verifier/index/prove_axiom.h"
 
 namespace lemma::verifier {
@@ -57,16 +56,8 @@ Obligations obligations_of(const Substitution& rule) {
 
 std::vector<Obligations> obligations_of(std::span<const Substitution> rules, int threads) {
   std::vector<Obligations> results(rules.size());
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < rules.size(); i = next++)
-      results[i] = obligations_of(rules[i]);
-  };
-  const int available = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  std::vector<std::thread> workers;
-  for (int i = 1; i < (threads > 0 ? threads : available); ++i) workers.emplace_back(work);
-  work();
-  for (std::thread& worker : workers) worker.join();
+  parallel_for(rules.size(), threads,
+               [&](std::size_t i) { results[i] = obligations_of(rules[i]); });
   return results;
 }
 

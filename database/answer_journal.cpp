@@ -1,0 +1,51 @@
+#include "database/answer_journal.h"
+
+#include <utility>
+
+#include "ir/sha256.h"
+
+namespace lemma::database {
+
+namespace {
+
+constexpr std::size_t key_length = 64;
+
+}  // namespace
+
+AnswerJournal::AnswerJournal(AnswerJournal&& other) noexcept { *this = std::move(other); }
+
+AnswerJournal& AnswerJournal::operator=(AnswerJournal&& other) noexcept {
+  journal_ = std::move(other.journal_);
+  answers_ = std::move(other.answers_);
+  return *this;
+}
+
+Result<AnswerJournal> AnswerJournal::open(const std::filesystem::path& file, std::string_view job) {
+  AnswerJournal result;
+  LEMMA_ASSIGN_OR_RETURN(result.journal_, Journal::open(file, job));
+  for (const std::string& record : result.journal_.take_records())
+    if (record.size() >= key_length)
+      result.answers_[record.substr(0, key_length)] = record.substr(key_length);
+  return result;
+}
+
+std::string AnswerJournal::key(std::string_view question) { return sha256(question); }
+
+bool AnswerJournal::knows(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  return answers_.contains(key);
+}
+
+std::optional<std::string> AnswerJournal::find(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = answers_.find(key);
+  return found != answers_.end() ? std::optional(found->second) : std::nullopt;
+}
+
+Result<void> AnswerJournal::add(const std::string& key, const std::string& answer) {
+  const std::lock_guard lock(mutex_);
+  if (!answers_.emplace(key, answer).second) return {};
+  return journal_.add(key + answer);
+}
+
+}  // namespace lemma::database

@@ -1,0 +1,47 @@
+#pragma once
+// What the questions of a job were answered with so far, kept in a file so that the job goes on where it
+// was ended.
+//
+// A question is the text of everything that an answer depends on. A job asks the same questions in every
+// run, so one that was killed asks them again and has the answers at once; nothing else of it has to be
+// kept.
+
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "ir/result.h"
+#include "system/journal.h"
+
+namespace lemma::database {
+
+class AnswerJournal {
+ public:
+  /// `job` says what all answers depend on (versions, axioms, limits). Otherwise like Journal::open().
+  static Result<AnswerJournal> open(const std::filesystem::path& file, std::string_view job);
+  /// One that forgets everything.
+  AnswerJournal() = default;
+  AnswerJournal(AnswerJournal&& other) noexcept;
+  AnswerJournal& operator=(AnswerJournal&& other) noexcept;
+
+  /// What questions are known by: a digest.
+  static std::string key(std::string_view question);
+
+  std::size_t answers() const { return answers_.size(); }
+  /// By key. Not while others add to it.
+  const std::unordered_map<std::string, std::string>& all() const { return answers_; }
+  bool knows(const std::string& key) const;
+  std::optional<std::string> find(const std::string& key) const;
+  /// Threads may call knows(), find() and add() at the same time.
+  Result<void> add(const std::string& key, const std::string& answer);
+
+ private:
+  Journal journal_;
+  std::unordered_map<std::string, std::string> answers_;  // by key
+  mutable std::mutex mutex_;
+};
+
+}  // namespace lemma::database

@@ -1,0 +1,131 @@
+#include "system/journal.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "ir/files.h"
+#include "ir/sha256.h"
+
+namespace lemma {
+namespace {
+
+constexpr std::size_t digest_length = 16;
+
+/// One line: the digest of the rest, and the record with its line ends escaped.
+std::string line_of(std::string_view record) {
+  std::string escaped;
+  for (const char c : record) {
+    if (c == '\\')
+      escaped += "\\\\";
+    else if (c == '\n')
+      escaped += "\\n";
+    else
+      escaped += c;
+  }
+  return sha256(escaped).substr(0, digest_length) + " " + escaped + "\n";
+}
+
+std::string unescaped(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 1 == text.size())
+      result += text[i];
+    else
+      result += text[++i] == 'n' ? '\n' : text[i];
+  }
+  return result;
+}
+
+/// The record of a line; nothing if it is damaged.
+std::optional<std::string> record_of(std::string_view line) {
+  if (line.size() <= digest_length || line[digest_length] != ' ') return std::nullopt;
+  const std::string_view escaped = line.substr(digest_length + 1);
+  if (line.substr(0, digest_length) != sha256(escaped).substr(0, digest_length))
+    return std::nullopt;
+  return unescaped(escaped);
+}
+
+/// The line that begins at `begin`, without its end; nothing if it is torn.
+std::optional<std::string_view> line_at(std::string_view contents, std::size_t begin) {
+  const std::size_t end = contents.find('\n', begin);
+  if (end == std::string_view::npos) return std::nullopt;
+  return contents.substr(begin, end - begin);
+}
+
+Result<void> write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0)
+      return bad_input(fmt::format("the journal cannot be written: {}", std::strerror(errno)));
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+}  // namespace
+
+Journal::Journal(Journal&& other) noexcept { *this = std::move(other); }
+
+Journal& Journal::operator=(Journal&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(records_, other.records_);
+  std::swap(last_sync_, other.last_sync_);
+  return *this;
+}
+
+Journal::~Journal() {
+  if (is_open()) ::close(descriptor_);
+}
+
+Result<Journal> Journal::open(const std::filesystem::path& file, std::string_view job) {
+  if (file.has_parent_path()) LEMMA_RETURN_IF_ERROR(make_folder(file.parent_path()));
+  Journal journal;
+  journal.descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (!journal.is_open())
+    return bad_input(fmt::format("cannot open '{}': {}", file.string(), std::strerror(errno)));
+  if (::flock(journal.descriptor_, LOCK_EX | LOCK_NB) != 0)
+    return bad_input(fmt::format("'{}' is in use by another process", file.string()));
+  std::ifstream stream(file, std::ios::binary);
+  const std::string contents{std::istreambuf_iterator<char>(stream), {}};
+  const std::string first = "lemma journal 2 " + sha256(job);
+  std::size_t good = 0;
+  if (line_at(contents, 0) == first) {
+    good = first.size() + 1;
+    while (const auto line = line_at(contents, good)) {
+      auto record = record_of(*line);
+      if (!record) break;
+      journal.records_.push_back(std::move(*record));
+      good += line->size() + 1;
+    }
+  }
+  if (::ftruncate(journal.descriptor_, static_cast<off_t>(good)) != 0)
+    return bad_input(fmt::format("cannot cut '{}': {}", file.string(), std::strerror(errno)));
+  if (good == 0) LEMMA_RETURN_IF_ERROR(write_all(journal.descriptor_, first + "\n"));
+  return journal;
+}
+
+std::vector<std::string> Journal::take_records() { return std::exchange(records_, {}); }
+
+Result<void> Journal::add(std::string_view record) {
+  if (!is_open()) return {};
+  LEMMA_RETURN_IF_ERROR(write_all(descriptor_, line_of(record)));
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_sync_ > std::chrono::seconds(2)) {
+    ::fdatasync(descriptor_);
+    last_sync_ = now;
+  }
+  return {};
+}
+
+}  // namespace lemma

@@ -1,0 +1,40 @@
+#pragma once
+// Records that a job has written so far, in a file from which a later run of the same job goes on. A
+// process may be ended at any byte: each record has a digest, and what follows one that is torn or
+// damaged is not believed and cut off.
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/result.h"
+
+namespace lemma {
+
+class Journal {
+ public:
+  /// `job` says what all records depend on; the journal of another job is emptied. The folder is made if
+  /// there is none. Another process that has the file open is an error.
+  static Result<Journal> open(const std::filesystem::path& file, std::string_view job);
+  /// One that keeps nothing.
+  Journal() = default;
+  Journal(Journal&& other) noexcept;
+  Journal& operator=(Journal&& other) noexcept;
+  ~Journal();
+
+  bool is_open() const { return descriptor_ >= 0; }
+  /// The records that were there when it was opened, in order; they are handed over.
+  std::vector<std::string> take_records();
+  /// Any bytes. Written at once, so that it outlives the process; to the disk about every two seconds,
+  /// so that it outlives the machine's power.
+  Result<void> add(std::string_view record);
+
+ private:
+  int descriptor_ = -1;
+  std::vector<std::string> records_;
+  std::chrono::steady_clock::time_point last_sync_{};
+};
+
+}  // namespace lemma

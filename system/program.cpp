@@ -1,0 +1,240 @@
+#include "system/program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+extern char** environ;  // NOLINT
+
+namespace lemma {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+void close_descriptor(int& descriptor) {
+  if (descriptor >= 0) ::close(descriptor);
+  descriptor = -1;
+}
+
+/// How posix_spawn sets a child up. Its standard input and output are `input` and `output`.
+class SpawnSettings {
+ public:
+  SpawnSettings(const Program& program, int input, int output) {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawnattr_init(&attributes_);
+    if (!program.directory.empty())
+      posix_spawn_file_actions_addchdir_np(&actions_, program.directory.c_str());
+    posix_spawn_file_actions_adddup2(&actions_, input, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
+    if (!program.shows_errors)
+      posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setpgroup(&attributes_, 0);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  /// 0, or the number of an error.
+  int spawn(std::vector<std::string> words, pid_t& process) const {
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    return posix_spawnp(&process, words[0].c_str(), &actions_, &attributes_, arguments.data(),
+                        environ);
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+}  // namespace
+
+Result<RunningProgram> RunningProgram::start(const Program& program) {
+  RunningProgram running;
+  // A socket: a pipe whose reader has gone would end this process with a signal.
+  std::array<int, 2> input = {-1, -1}, output = {-1, -1};
+  int error = 0;
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input.data()) != 0 ||
+      pipe2(output.data(), O_CLOEXEC) != 0)
+    error = errno;
+  running.input_ = input[1];
+  running.output_ = output[0];
+  running.begin_ = Clock::now();
+  if (error == 0)
+    error = SpawnSettings(program, input[0], output[1]).spawn(program.words, running.process_);
+  close_descriptor(input[0]);
+  close_descriptor(output[1]);
+  if (error != 0) {
+    running.process_ = -1;
+    return unsupported(
+        fmt::format("{}: cannot be started: {}", program.words[0], std::strerror(error)));
+  }
+  if (program.memory_limit_bytes > 0) {
+    const rlimit limit{program.memory_limit_bytes, program.memory_limit_bytes};
+    prlimit(running.process_, RLIMIT_DATA, &limit, nullptr);
+  }
+  return running;
+}
+
+RunningProgram::RunningProgram(RunningProgram&& other) noexcept { *this = std::move(other); }
+
+RunningProgram& RunningProgram::operator=(RunningProgram&& other) noexcept {
+  std::swap(process_, other.process_);
+  std::swap(input_, other.input_);
+  std::swap(output_, other.output_);
+  std::swap(is_output_closed_, other.is_output_closed_);
+  std::swap(received_, other.received_);
+  std::swap(begin_, other.begin_);
+  return *this;
+}
+
+RunningProgram::~RunningProgram() {
+  close_descriptor(input_);
+  close_descriptor(output_);
+  if (process_ <= 0) return;
+  signal(SIGKILL);
+  waitpid(process_, nullptr, 0);
+}
+
+bool RunningProgram::send(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::send(input_, text.data(), text.size(), MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+void RunningProgram::close_input() { close_descriptor(input_); }
+
+bool RunningProgram::receive(double seconds) {
+  if (is_output_closed_) return false;
+  pollfd waited{output_, POLLIN, 0};
+  const double milliseconds = std::clamp(1000 * seconds, 0.0, 1e9);
+  if (poll(&waited, 1, static_cast<int>(milliseconds)) <= 0) return false;
+  std::array<char, 65536> buffer{};
+  const ssize_t count = ::read(output_, buffer.data(), buffer.size());
+  if (count < 0 && errno == EINTR) return false;
+  is_output_closed_ = count <= 0;
+  if (count > 0) received_.append(buffer.data(), static_cast<std::size_t>(count));
+  return count > 0;
+}
+
+std::optional<std::string> RunningProgram::read_line(double seconds) {
+  const Clock::time_point begin = Clock::now();
+  double left = seconds;
+  while (true) {
+    const std::size_t end = received_.find('\n');
+    if (end != std::string::npos) {
+      std::string line = received_.substr(0, end);
+      received_.erase(0, end + 1);
+      return line;
+    }
+    if (!receive(left) && (is_output_closed_ || left <= 0)) return std::nullopt;
+    left = std::max(0.0, seconds - Seconds(Clock::now() - begin).count());
+  }
+}
+
+std::string RunningProgram::take_output() { return std::exchange(received_, {}); }
+
+double RunningProgram::seconds() const { return Seconds(Clock::now() - begin_).count(); }
+
+void RunningProgram::signal(int number) {
+  if (process_ > 0) kill(-process_, number);
+}
+
+std::optional<ProgramEnd> RunningProgram::wait(double seconds) {
+  const Clock::time_point begin = Clock::now();
+  auto pause = std::chrono::microseconds(200);
+  siginfo_t information{};
+  // As long as it has not been waited for in earnest, no other process can have its number.
+  while (waitid(P_PID, static_cast<id_t>(process_), &information, WEXITED | WNOHANG | WNOWAIT) ==
+             0 &&
+         information.si_pid == 0) {
+    if (Seconds(Clock::now() - begin).count() >= seconds) return std::nullopt;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::microseconds(20'000));
+  }
+  signal(SIGKILL);  // what it started and left behind
+  int status = 0;
+  struct rusage usage {};
+  const pid_t ended = wait4(process_, &status, 0, &usage);
+  ProgramEnd end;
+  if (ended == process_ && WIFEXITED(status)) end.exit_status = WEXITSTATUS(status);
+  if (ended == process_ && WIFSIGNALED(status)) end.signal = WTERMSIG(status);
+  end.peak_memory_bytes = usage.ru_maxrss * 1024;
+  end.seconds = this->seconds();
+  process_ = -1;
+  return end;
+}
+
+Result<ProgramRun> run_program(const Program& program, const std::function<bool()>& is_over) {
+  LEMMA_ASSIGN_OR_RETURN(RunningProgram running, RunningProgram::start(program));
+  running.close_input();
+  ProgramRun result;
+  constexpr double pause = 0.02;
+  std::optional<ProgramEnd> end;
+  while (!end) {
+    if (!result.was_stopped && is_over()) {
+      result.was_stopped = true;
+      running.signal(SIGKILL);
+    }
+    if (running.receive(pause)) continue;
+    // Output that is closed before the end must not make this loop spin; one that a grandchild holds
+    // open after the end must not make it wait.
+    end = running.wait(running.is_output_closed() ? pause : 0);
+  }
+  while (running.receive(0)) {
+  }
+  result.output = running.take_output();
+  static_cast<ProgramEnd&>(result) = *end;
+  return result;
+}
+
+std::string find_program(const std::string& name) {
+  const char* search = std::getenv("PATH");
+  std::stringstream places(search == nullptr ? "" : search);
+  for (std::string place; std::getline(places, place, ':');) {
+    const std::string candidate = (place.empty() ? "." : place) + "/" + name;
+    if (access(candidate.c_str(), X_OK) == 0 && !fs::is_directory(candidate)) return candidate;
+  }
+  return "";
+}
+
+TemporaryDirectory::TemporaryDirectory() {
+  std::error_code error;
+  std::string pattern = (fs::temp_directory_path(error) / "lemma-XXXXXX").string();
+  if (!error && mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code ignored;
+  if (good()) fs::remove_all(path_, ignored);
+}
+
+}  // namespace lemma

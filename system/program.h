@@ -1,0 +1,102 @@
+#pragma once
+// Other programs, run as children of this one: no shell, a process group of their own, and an end that
+// is certain. What a child started ends with it.
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/result.h"
+
+namespace lemma {
+
+struct Program {
+  /// Its file, looked for on the search path unless the name has a slash, and its arguments.
+  std::vector<std::string> words;
+  std::filesystem::path directory = {};  // that it works in; empty: this process's
+  bool shows_errors = false;             // its standard error is ours; else nobody reads it
+  std::size_t memory_limit_bytes = 0;    // of its data; 0: none of its own
+};
+
+struct ProgramEnd {
+  int exit_status = -1;  // of a program that exited
+  int signal = 0;        // that ended it, else 0
+  double seconds = 0;    // since it was started
+  long peak_memory_bytes = 0;
+
+  bool succeeded() const { return exit_status == 0; }
+};
+
+class RunningProgram {
+ public:
+  static Result<RunningProgram> start(const Program& program);
+  RunningProgram(RunningProgram&& other) noexcept;
+  RunningProgram& operator=(RunningProgram&& other) noexcept;
+  /// Kills it, unless wait() has been called.
+  ~RunningProgram();
+
+  /// To its standard input; false if it reads no more. Waits while more is sent than it has read.
+  bool send(std::string_view text);
+  void close_input();
+
+  /// Readable when there is output, or its end.
+  int output_descriptor() const { return output_; }
+  /// Takes in what comes on its standard output within so many seconds: returns at the first bytes, and
+  /// false if there were none.
+  bool receive(double seconds);
+  /// A line that came, without its end, waiting for so many seconds; nothing if none has come.
+  std::optional<std::string> read_line(double seconds);
+  /// Takes what came and was not read.
+  std::string take_output();
+  /// Nothing more will come.
+  bool is_output_closed() const { return is_output_closed_; }
+
+  double seconds() const;
+  /// To all of its group.
+  void signal(int number);
+  /// Its end, if it comes within so many seconds.
+  std::optional<ProgramEnd> wait(double seconds);
+
+ private:
+  RunningProgram() = default;
+
+  pid_t process_ = -1;
+  int input_ = -1, output_ = -1;
+  bool is_output_closed_ = false;
+  std::string received_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+struct ProgramRun : ProgramEnd {
+  bool was_stopped = false;  // by is_over
+  std::string output;        // up to where it ended
+};
+
+/// Runs a program that reads nothing; is_over() is asked about fifty times a second and ends it.
+Result<ProgramRun> run_program(const Program& program, const std::function<bool()>& is_over);
+
+/// The program's place on the search path; empty if it is not installed.
+std::string find_program(const std::string& name);
+
+/// Removed with all that is in it.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  /// False if none could be made.
+  bool good() const { return !path_.empty(); }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace lemma
