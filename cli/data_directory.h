@@ -1,11 +1,16 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace lemma {
 
 // The folder that holds the data the program needs, `rules/` above all: $LEMMA_DATA if set, else
 // `../share/lemma` seen from the program, which holds both in a build folder and once installed.
 std::filesystem::path data_directory();
+
+/// The Python that the checkout's scripts made (.venv), if this program was built in one, else
+/// "python3".
+std::string python_program();
 
 }  // namespace lemma

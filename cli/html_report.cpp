@@ -40,7 +40,7 @@ std::string short_name(const OptimizeAnswer& answer) {
   return escaped(std::filesystem::path(answer.model).filename().string());
 }
 
-bool has_costs(const OptimizeAnswer& answer) { return answer.before.cost_seconds > 0; }
+bool has_costs(const OptimizeAnswer& answer) { return answer.report.before.seconds > 0; }
 
 /// A row for each model: its cost before as a full bar, its cost after as a part of it.
 std::string bars(const std::vector<OptimizeAnswer>& answers) {
@@ -50,7 +50,7 @@ std::string bars(const std::vector<OptimizeAnswer>& answers) {
   for (const OptimizeAnswer& answer : answers) {
     if (!has_costs(answer)) continue;
     const double part =
-        std::clamp(answer.after.cost_seconds / answer.before.cost_seconds, 0.0, 1.0);
+        std::clamp(answer.report.after.seconds / answer.report.before.seconds, 0.0, 1.0);
     const int y = row * count++;
     rows += fmt::format(
         "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>"
@@ -59,7 +59,7 @@ std::string bars(const std::vector<OptimizeAnswer>& answers) {
         "<text x=\"{}\" y=\"{}\">{}</text>\n",
         label - 10, y + 15, short_name(answer), label, y + 1, width, label, y + 1, width * part,
         label + width + 10, y + 15,
-        change_text(answer.before.cost_seconds, answer.after.cost_seconds));
+        change_text(answer.report.before.seconds, answer.report.after.seconds));
   }
   if (count == 0) return "";
   return fmt::format(
@@ -72,12 +72,13 @@ std::string bars(const std::vector<OptimizeAnswer>& answers) {
 
 /// What was done, and how much of it.
 std::string search_text(const OptimizeAnswer& answer) {
-  std::string text = answer.strategy;
-  if (answer.rounds > 0) text += fmt::format(", {} rounds", answer.rounds);
-  if (answer.parts > 0) text += fmt::format(", {} parts in {} passes", answer.parts, answer.passes);
-  if (answer.egraph_nodes > 0) text += fmt::format(", {} nodes", answer.egraph_nodes);
-  if (answer.graphs > 0) text += fmt::format(", {} graphs", answer.graphs);
-  if (!answer.stop_reason.empty()) text += fmt::format("; ended by {}", answer.stop_reason);
+  const SearchFigures& search = answer.report.search;
+  std::string text(name(search.strategy));
+  if (search.rounds > 0) text += fmt::format(", {} rounds", search.rounds);
+  if (search.parts > 0) text += fmt::format(", {} parts in {} passes", search.parts, search.passes);
+  if (search.egraph_nodes > 0) text += fmt::format(", {} nodes", search.egraph_nodes);
+  if (search.graphs > 0) text += fmt::format(", {} graphs", search.graphs);
+  if (!search.stop_reason.empty()) text += fmt::format("; ended by {}", search.stop_reason);
   return text;
 }
 
@@ -93,35 +94,37 @@ std::string figures(const std::vector<OptimizeAnswer>& answers) {
       out += fmt::format("<td class=\"word\" colspan=\"8\">{}</td></tr>\n", escaped(a.message));
       continue;
     }
+    const GraphCost &before = a.report.before, &after = a.report.after;
+    const SampledCheck& comparison = a.report.check.comparison;
     out += fmt::format(
         "<td>{} → {}</td><td>{} → {}</td><td>{} → {}</td><td>{} → {}</td><td>{}</td>"
         "<td>{}</td><td class=\"word\">{}</td><td>{:.1f}</td></tr>\n",
-        a.before.operators, a.after.operators, with_prefix(a.before.flops),
-        with_prefix(a.after.flops), with_prefix(a.before.bytes), with_prefix(a.after.bytes),
-        duration_text(a.before.cost_seconds), duration_text(a.after.cost_seconds),
-        change_text(a.before.cost_seconds, a.after.cost_seconds),
-        a.samples_compared > 0 ? fmt::format("{:.1e}", a.max_error) : "not compared",
+        before.operators, after.operators, with_prefix(before.flops), with_prefix(after.flops),
+        with_prefix(before.bytes), with_prefix(after.bytes), duration_text(before.seconds),
+        duration_text(after.seconds), change_text(before.seconds, after.seconds),
+        comparison.samples > 0 ? fmt::format("{:.1e}", comparison.max_error) : "not compared",
         escaped(search_text(a)), a.seconds);
   }
   return out + "</table>\n";
 }
 
 /// How often each rule was used, over all models.
-std::map<std::string, std::int64_t> uses_of(const std::vector<OptimizeAnswer>& answers) {
-  std::map<std::string, std::int64_t> uses;
+std::map<std::string, std::size_t> uses_of(const std::vector<OptimizeAnswer>& answers) {
+  std::map<std::string, std::size_t> uses;
   for (const OptimizeAnswer& answer : answers)
-    for (const RuleCount& use : answer.rules_used) uses[use.rule] += use.count;
+    for (const UsedRule& use : answer.report.search.rules_used) uses[use.name] += use.count;
   return uses;
 }
 
 std::string rules_by_model(const std::vector<OptimizeAnswer>& answers) {
   std::string out;
   for (const OptimizeAnswer& answer : answers) {
-    if (answer.rules_used.empty()) continue;
+    const std::vector<UsedRule>& used = answer.report.search.rules_used;
+    if (used.empty()) continue;
     out += fmt::format("<h3>{}</h3>\n<p>", short_name(answer));
-    for (std::size_t i = 0; i < answer.rules_used.size(); ++i)
+    for (std::size_t i = 0; i < used.size(); ++i)
       out += fmt::format("{0}<a href=\"#{1}\">{1}</a> × {2}", i == 0 ? "" : ", ",
-                         escaped(answer.rules_used[i].rule), answer.rules_used[i].count);
+                         escaped(used[i].name), used[i].count);
     out += "</p>\n";
   }
   return out.empty() ? "" : "<h2>Rules used</h2>\n" + out;

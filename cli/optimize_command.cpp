@@ -33,9 +33,23 @@ struct OptimizeArguments {
   std::string device = "cpu";
   int jobs = 1;
   bool json = false;
+  bool second_judge = true;
   double model_time_limit = 0;
+  std::string strategy = "auto";
+  std::string rounding_class = "rounding";
   OptimizeRequest common;
 };
+
+/// The words of the command line as options of the library.
+OptimizeOptions options_of(const OptimizeArguments& arguments) {
+  OptimizeOptions options = arguments.common.options;
+  options.searches = arguments.strategy != "none";
+  if (options.searches) options.search.strategy = *strategy_named(arguments.strategy);
+  options.rules.rounding_class = *rounding_class_named(arguments.rounding_class);
+  if (arguments.second_judge)
+    options.second_judge = {python_program(), data_directory() / "second_judge.py"};
+  return options;
+}
 
 /// Where each model goes. Two models with one file name in --out-dir would overwrite each other.
 Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
@@ -43,19 +57,23 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
     return bad_input("give either -o FILE or --out-dir DIR");
   if (!arguments.output.empty() && arguments.models.size() > 1)
     return bad_input("-o takes one model; use --out-dir DIR for several");
-  if (!arguments.common.explanation.empty() && arguments.models.size() > 1)
+  if (!arguments.common.options.explanation.empty() && arguments.models.size() > 1)
     return bad_input("--explain takes one model");
-  if (!arguments.common.explanation.empty() &&
-      fs::path(arguments.common.explanation).extension() != ".explanation")
+  if (!arguments.common.options.trace.empty() && arguments.models.size() > 1)
+    return bad_input("--trace takes one model");
+  if (!arguments.common.options.explanation.empty() &&
+      arguments.common.options.explanation.extension() != ".explanation")
     return bad_input("the file after --explain must be named NAME.explanation");
   const fs::path device_file = arguments.device.find_first_of("./") == std::string::npos
                                    ? data_directory() / "devices" / (arguments.device + ".json")
                                    : fs::path(arguments.device);
+  const OptimizeOptions options = options_of(arguments);
   std::vector<OptimizeRequest> requests;
   std::set<fs::path> taken;
   for (const std::string& model : arguments.models) {
     OptimizeRequest request = arguments.common;
     request.model = model;
+    request.options = options;
     request.device_file = device_file.string();
     if (request.rules_directory.empty())
       request.rules_directory = (data_directory() / "rules").string();
@@ -117,8 +135,8 @@ std::string failure_line(const OptimizeAnswer& answer) {
 
 /// What is said of a model that was written although a result was refused; empty if nothing is.
 std::string warning_line(const OptimizeAnswer& answer) {
-  if (answer.warning.empty()) return "";
-  return printable(fmt::format("lemma: warning: {}: {}; {}", answer.model, answer.warning,
+  if (answer.report.warning.empty()) return "";
+  return printable(fmt::format("lemma: warning: {}: {}; {}", answer.model, answer.report.warning,
                                answer.status == "optimized"
                                    ? "the model is optimized with bitwise rules only"
                                    : "the model is written as it was"));
@@ -146,56 +164,65 @@ ExitCode exit_code_of(const std::vector<OptimizeAnswer>& answers) {
   return ExitCode::internal_fault;
 }
 
-Json figures_json(const Figures& figures) {
+Json figures_json(const GraphCost& figures) {
   return {{"operators", figures.operators},
           {"parameters", figures.parameters},
           {"flops", figures.flops},
           {"bytes", figures.bytes},
-          {"cost", figures.cost_seconds}};
+          {"cost", figures.seconds}};
+}
+
+/// Of the search that was done, if any was.
+std::string strategy_text(const OptimizeAnswer& answer) {
+  const SearchFigures& search = answer.report.search;
+  return search.before.operators == 0 ? "none" : std::string(name(search.strategy));
 }
 
 Json report_json(const std::vector<OptimizeAnswer>& answers) {
   Json models = Json::array();
   for (const OptimizeAnswer& answer : answers) {
+    const OptimizeReport& report = answer.report;
+    const SearchFigures& search = report.search;
+    const CheckReport& check = report.check;
     Json rules = Json::object();
-    for (const RuleCount& use : answer.rules_used) rules[use.rule] = use.count;
-    const bool bounded = answer.extraction_bounded;
-    models.push_back(
-        {{"model", answer.model},
-         {"output", is_written(answer) ? Json(answer.output) : Json(nullptr)},
-         {"status", answer.status},
-         {"message", answer.message},
-         {"cost_before", answer.before.cost_seconds},
-         {"cost_after", answer.after.cost_seconds},
-         {"latency_before_ms", nullptr},
-         {"latency_after_ms", nullptr},
-         {"max_error", answer.max_error},
-         {"smallest_passing_tolerance_scale", answer.smallest_passing_scale},
-         {"samples_compared", answer.samples_compared},
-         {"adversarial_compared", answer.adversarial_compared},
-         {"check_seconds", answer.check_seconds},
-         {"second_judge", answer.second_judge},
-         {"second_judge_message", answer.second_judge_message},
-         {"second_judge_sets", answer.second_judge_sets},
-         {"warning", answer.warning},
-         {"rules_used", rules},
-         {"seconds", answer.seconds},
-         {"before", figures_json(answer.before)},
-         {"after", figures_json(answer.after)},
-         {"opaque_operators", answer.opaque_operators},
-         {"strategy", answer.strategy},
-         {"search_seconds", answer.search_seconds},
-         {"rules_considered", answer.rules_considered},
-         {"rounds", answer.rounds},
-         {"passes", answer.passes},
-         {"parts", answer.parts},
-         {"graphs", answer.graphs},
-         {"egraph_nodes", answer.egraph_nodes},
-         {"extraction_cost", bounded ? Json(answer.extraction_cost) : Json()},
-         {"extraction_lower_bound", bounded ? Json(answer.extraction_lower_bound) : Json()},
-         {"extraction_optimal", answer.extraction_optimal},
-         {"stop_reason", answer.stop_reason},
-         {"peak_memory_bytes", answer.peak_memory_bytes}});
+    for (const UsedRule& use : search.rules_used) rules[use.name] = use.count;
+    const auto& proof = search.extraction;
+    models.push_back({{"model", answer.model},
+                      {"output", is_written(answer) ? Json(answer.output) : Json(nullptr)},
+                      {"status", answer.status},
+                      {"message", answer.message},
+                      {"cost_before", report.before.seconds},
+                      {"cost_after", report.after.seconds},
+                      {"cost_provenance", name(report.after.provenance)},
+                      {"latency_before_ms", nullptr},
+                      {"latency_after_ms", nullptr},
+                      {"max_error", check.comparison.max_error},
+                      {"smallest_passing_tolerance_scale", check.comparison.smallest_passing_scale},
+                      {"samples_compared", check.comparison.samples},
+                      {"adversarial_compared", check.comparison.adversarial},
+                      {"check_seconds", check.seconds},
+                      {"second_judge", check.second_judge},
+                      {"second_judge_message", check.second.message},
+                      {"second_judge_sets", check.second.sets},
+                      {"warning", report.warning},
+                      {"rules_used", rules},
+                      {"seconds", answer.seconds},
+                      {"before", figures_json(report.before)},
+                      {"after", figures_json(report.after)},
+                      {"opaque_operators", report.opaque_operators},
+                      {"strategy", strategy_text(answer)},
+                      {"search_seconds", search.seconds},
+                      {"rules_considered", search.rules_considered},
+                      {"rounds", search.rounds},
+                      {"passes", search.passes},
+                      {"parts", search.parts},
+                      {"graphs", search.graphs},
+                      {"egraph_nodes", search.egraph_nodes},
+                      {"extraction_cost", proof ? Json(proof->cost) : Json()},
+                      {"extraction_lower_bound", proof ? Json(proof->lower_bound) : Json()},
+                      {"extraction_optimal", proof && proof->optimal},
+                      {"stop_reason", search.stop_reason},
+                      {"peak_memory_bytes", answer.peak_memory_bytes}});
   }
   return {{"models", models}};
 }
@@ -212,17 +239,18 @@ std::string summary_table(const std::vector<OptimizeAnswer>& answers) {
       table.add({printable(name), a.status});
       continue;
     }
-    table.add({printable(name), a.status, fmt::format("{}", a.before.operators),
-               fmt::format("> {}", a.after.operators),
-               with_prefix(static_cast<double>(a.before.parameters)),
-               "> " + with_prefix(static_cast<double>(a.after.parameters)),
-               with_prefix(a.before.flops), "> " + with_prefix(a.after.flops),
-               with_prefix(a.before.bytes), "> " + with_prefix(a.after.bytes),
-               duration_text(a.before.cost_seconds), "> " + duration_text(a.after.cost_seconds),
-               change_text(a.before.cost_seconds, a.after.cost_seconds),
-               a.samples_compared > 0 ? fmt::format("{:.1e}", a.max_error) : "-",
-               fmt::format("{:.2f}", a.check_seconds), a.second_judge, a.strategy,
-               fmt::format("{:.1f} s", a.seconds)});
+    const GraphCost &before = a.report.before, &after = a.report.after;
+    const CheckReport& check = a.report.check;
+    table.add(
+        {printable(name), a.status, fmt::format("{}", before.operators),
+         fmt::format("> {}", after.operators), with_prefix(static_cast<double>(before.parameters)),
+         "> " + with_prefix(static_cast<double>(after.parameters)), with_prefix(before.flops),
+         "> " + with_prefix(after.flops), with_prefix(before.bytes),
+         "> " + with_prefix(after.bytes), duration_text(before.seconds),
+         "> " + duration_text(after.seconds), change_text(before.seconds, after.seconds),
+         check.comparison.samples > 0 ? fmt::format("{:.1e}", check.comparison.max_error) : "-",
+         fmt::format("{:.2f}", check.seconds), check.second_judge, strategy_text(a),
+         fmt::format("{:.1f} s", a.seconds)});
   }
   return table.text();
 }
@@ -327,6 +355,7 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   auto* command = application.add_subcommand("optimize", "make ONNX models cheaper to run");
   auto arguments = std::make_shared<OptimizeArguments>();
   OptimizeRequest& common = arguments->common;
+  OptimizeOptions& options = common.options;
   command->add_option("models", arguments->models, "ONNX files")->required();
   command->add_option("-o,--output", arguments->output, "file to write (one model)");
   command->add_option("--out-dir", arguments->output_directory,
@@ -336,7 +365,7 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command
       ->add_option(
-          "--strategy", common.strategy,
+          "--strategy", arguments->strategy,
           "how to search: saturation (of the whole graph), backtracking (graph by graph, as "
           "TASO does), combined (saturation of parts), auto (saturation, and then combined "
           "where its limits were met), or none: only read and write")
@@ -344,7 +373,7 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command
       ->add_option(
-          "--fp-class", common.rounding_class,
+          "--fp-class", arguments->rounding_class,
           "which rules are used, by what they may change in floating-point results: bitwise "
           "(no bit, for any input), reassociation, distributive or rounding (rounding "
           "errors only, where nothing overflows)")
@@ -357,7 +386,7 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
                    "folder of proved rules, as `rules build` makes it; otherwise those of Lemma")
       ->check(CLI::ExistingDirectory);
   command
-      ->add_option("--only-rules", common.only_rules,
+      ->add_option("--only-rules", options.rules.names,
                    "use only rules whose name contains this regular expression")
       ->check([](const std::string& expression) {
         try {
@@ -372,23 +401,24 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
                       "a size dynamic, NAME:batch,3,224,224 (may be repeated)");
   command
       ->add_option(
-          "--time-limit", common.time_limit_seconds,
+          "--time-limit", options.time_limit_seconds,
           "seconds for each model, from reading to writing; then the best graph found so far is "
           "written")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command
       ->add_option(
-          "--memory", common.memory_bytes,
+          "--memory", common.memory_limit_bytes,
           "most memory for each model, such as 1G or 500M; then the best graph found so far is "
           "written")
       ->transform(CLI::AsSizeValue(false));
   command
-      ->add_option("--alpha", common.alpha,
+      ->add_option("--alpha", options.search.alpha,
                    "backtracking goes on with graphs that cost less than this times the best")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
-  command->add_option("--budget", common.budget, "number of graphs that backtracking expands")
+  command
+      ->add_option("--budget", options.search.budget, "number of graphs that backtracking expands")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command
@@ -397,12 +427,12 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command
-      ->add_option("--node-limit", common.node_limit,
+      ->add_option("--node-limit", options.search.node_limit,
                    "nodes of the e-graph; 0: by the number of operators")
       ->check(CLI::NonNegativeNumber);
   command
       ->add_option(
-          "--exact-extraction", common.exact_extraction_seconds,
+          "--exact-extraction", options.search.exact_extraction_seconds,
           "seconds for exact extraction: a cheaper graph from the e-graph, or a proof that there "
           "is none")
       ->check(CLI::NonNegativeNumber)
@@ -410,29 +440,32 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--jobs", arguments->jobs, "models at a time")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--threads", common.threads, "threads for each model; 0: all processors")
+  command->add_option("--threads", options.threads, "threads for each model; 0: all processors")
       ->check(CLI::NonNegativeNumber);
   command
-      ->add_option("--check", common.check.samples,
+      ->add_option("--check", options.check.samples,
                    "comparisons with the original on random inputs before writing")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command
-      ->add_option("--rtol", common.check.relative_tolerance,
+      ->add_option("--rtol", options.check.relative_tolerance,
                    "relative tolerance of the check; otherwise by the model's types")
       ->check(CLI::NonNegativeNumber)
       ->default_str("");
   command
-      ->add_option("--atol", common.check.absolute_tolerance,
+      ->add_option("--atol", options.check.absolute_tolerance,
                    "absolute tolerance of the check; otherwise by the model's types")
       ->check(CLI::NonNegativeNumber)
       ->default_str("");
-  command->add_flag("!--no-second-judge", common.second_judge,
+  command->add_flag("!--no-second-judge", arguments->second_judge,
                     "do not compare with ONNX Runtime, where Python has it, before writing");
-  command->add_option("--seed", common.check.seed, "of the random inputs")->capture_default_str();
-  command->add_flag("--external-data", common.external_data,
-                    "write weights to a file of their own");
-  command->add_option("--explain", common.explanation,
+  command->add_option("--seed", options.check.seed, "of the random inputs")->capture_default_str();
+  command->add_flag_callback(
+      "--external-data", [&options] { options.writing.external_data = ExternalData::always; },
+      "write weights to a file of their own");
+  command->add_option("--trace", options.trace,
+                      "write the graph after each step to this folder, as text (one model)");
+  command->add_option("--explain", options.explanation,
                       "write why the result is equal to this file, NAME.explanation (one model); "
                       "lemma-check replays it");
   command->add_option("--report", arguments->report,

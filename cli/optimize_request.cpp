@@ -2,27 +2,57 @@
 
 #include <nlohmann/json.hpp>
 
+namespace nlohmann {
+
+/// Absent values are null.
+template <typename T>
+struct adl_serializer<std::optional<T>> {
+  static void to_json(json& to, const std::optional<T>& value) {
+    to = value ? json(*value) : json(nullptr);
+  }
+  static void from_json(const json& from, std::optional<T>& value) {
+    if (from.is_null())
+      value.reset();
+    else
+      value = from.get<T>();
+  }
+};
+
+}  // namespace nlohmann
+
 namespace lemma {
 
 using Json = nlohmann::json;
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheckOptions, samples, relative_tolerance, absolute_tolerance,
-                                   seed)
+// Enumerations travel as numbers: both processes are this program.
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RuleSelection, rounding_class, names)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SearchOptions, strategy, alpha, budget, node_limit,
+                                   exact_extraction_seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SampledCheckOptions, samples, relative_tolerance,
+                                   absolute_tolerance, seed)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SecondJudgeProgram, python, script)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExportOptions, external_data)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, search, check, second_judge,
+                                   writing, explanation, trace, threads, time_limit_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directory,
-                                   explanation, strategy, rounding_class, only_rules, shapes,
-                                   time_limit_seconds, memory_bytes, alpha, budget,
-                                   exact_extraction_seconds, node_limit, iterations, threads,
-                                   external_data, second_judge, check)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Figures, operators, parameters, flops, bytes, cost_seconds)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RuleCount, rule, count)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeAnswer, model, output, status, message, warning,
-                                   error_kind, before, after, opaque_operators, samples_compared,
-                                   adversarial_compared, max_error, check_seconds, second_judge,
-                                   second_judge_message, second_judge_sets, smallest_passing_scale,
-                                   rules_used, strategy, stop_reason, rules_considered, rounds,
-                                   passes, parts, graphs, egraph_nodes, search_seconds,
-                                   extraction_bounded, extraction_optimal, extraction_cost,
-                                   extraction_lower_bound, seconds, peak_memory_bytes)
+                                   shapes, memory_limit_bytes, options)
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphCost, seconds, flops, bytes, operators, parameters,
+                                   parameter_bytes, provenance)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(UsedRule, name, count)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExtractionProof, cost, lower_bound, optimal)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SearchFigures, strategy, before, after, rules_used,
+                                   rules_considered, stop_reason, egraph_nodes, rounds, passes,
+                                   parts, graphs, candidates, extraction, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SampledCheck, passed, samples, adversarial, max_error,
+                                   smallest_passing_scale, difference)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JudgeAnswer, verdict, message, sets, max_error)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheckReport, comparison, seconds, second_judge, second)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeReport, status, message, warning, opaque_operators,
+                                   before, after, search, check)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeAnswer, model, output, status, message, error_kind,
+                                   report, seconds, peak_memory_bytes)
 
 namespace {
 

@@ -4,12 +4,10 @@
 #include <iostream>
 #include <optional>
 
-#include "cli/improvement.h"
 #include "cli/memory_guard.h"
 #include "cli/optimize_command.h"
 #include "cli/optimize_request.h"
 #include "cli/shape_option.h"
-#include "frontend_onnx/import.h"
 #include "search/deadline.h"
 
 namespace lemma {
@@ -18,24 +16,24 @@ namespace {
 
 void say_stage(const std::string& what) { std::cout << "stage " << what << "\n" << std::flush; }
 
-std::int64_t count_opaque(const Graph& graph) {
-  std::int64_t count = 0;
-  for (const NodeId id : graph.live_nodes())
-    count += graph.node(id).kind == NodeKind::opaque ? 1 : 0;
-  return count;
-}
-
-Result<void> work(const OptimizeRequest& request, OptimizeAnswer& answer) {
-  const Deadline deadline = Deadline::after(request.time_limit_seconds);
+Result<OptimizeReport> work(const OptimizeRequest& request) {
+  const Deadline deadline = Deadline::after(request.options.time_limit_seconds);
   std::optional<MemoryGuard> memory;
-  if (request.memory_bytes > 0) memory.emplace(static_cast<std::size_t>(request.memory_bytes));
-  say_stage("reading");
-  ImportOptions import_options;
-  LEMMA_ASSIGN_OR_RETURN(import_options.shapes, parse_shape_options(request.shapes));
-  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(request.model, import_options));
-  answer.opaque_operators = count_opaque(model.graph);
-  return Improvement(request, model, import_options, deadline, memory ? &*memory : nullptr, answer)
-      .run();
+  if (request.memory_limit_bytes > 0)
+    memory.emplace(static_cast<std::size_t>(request.memory_limit_bytes));
+  OptimizeOptions options = request.options;
+  options.on_stage = say_stage;
+  if (memory) options.available_bytes = [&memory] { return memory->available_bytes(); };
+  LEMMA_ASSIGN_OR_RETURN(options.reading.shapes, parse_shape_options(request.shapes));
+  LEMMA_ASSIGN_OR_RETURN(Device device, load_device(request.device_file));
+  RuleDatabase rules({}, {});
+  if (options.searches) {
+    say_stage("loading rules");
+    LEMMA_ASSIGN_OR_RETURN(rules, load_rules(request.rules_directory));
+  }
+  options.time_limit_seconds = deadline.remaining();
+  return optimize_model(request.model, request.output, rules,
+                        OperatorCosts(roofline_target(std::move(device))), options);
 }
 
 ExitCode run_worker() {
@@ -46,8 +44,12 @@ ExitCode run_worker() {
   if (!request) return ExitCode::internal_fault;
   OptimizeAnswer answer;
   answer.model = request->model;
-  auto done = work(*request, answer);
-  if (!done) {
+  auto done = work(*request);
+  if (done) {
+    answer.report = std::move(*done);
+    answer.status = name(answer.report.status);
+    answer.message = answer.report.message;
+  } else {
     answer.status = "failed";
     answer.error_kind = static_cast<int>(done.error().kind);
     answer.message = done.error().message;

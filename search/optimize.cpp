@@ -111,7 +111,8 @@ class Search {
     return options_.exact_extraction_seconds > 0 ? prove_choice() : Result<void>();
   }
 
-  void stage(const std::string& what) const {
+  void stage(const std::string& what) {
+    step_ = what;
     if (options_.on_stage) options_.on_stage(what);
   }
 
@@ -204,6 +205,7 @@ class Search {
       candidate.stages.push_back(graph);
     }
     candidate.graph = std::move(graph);
+    if (options_.on_graph) options_.on_graph(step_, candidate.graph);
     candidate.cost = cost;
     for (const auto& [rule, count] : rules_used) candidate.rules_used[rule] += count;
     if (options_.evaluator != nullptr) found_.add(candidate);
@@ -344,6 +346,7 @@ class Search {
     if (!folded) result_.note = folded.error().message;
     if (folded) {
       result_.graph = std::move(*folded);
+      if (options_.on_graph) options_.on_graph(step_, result_.graph);
       result_.after = cost_of(result_.graph, costs_);
       result_.improved = options_.evaluator != nullptr
                              ? evaluator_prefers_other_
@@ -371,6 +374,7 @@ class Search {
   RuleSet saving_;    // of them those that save something themselves
   RuleSet refining_;  // of them those that are no equations
   Candidate best_;
+  std::string step_;                      // what is being done
   CandidateList found_;                   // for the evaluator
   bool evaluator_prefers_other_ = false;  // than the original
   bool fitted_ = false;                   // the last e-graph within its limits

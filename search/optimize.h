@@ -52,6 +52,8 @@ struct SearchOptions {
   bool explain = false;
   /// Called with what is being done, for progress.
   std::function<void(const std::string&)> on_stage;
+  /// Called with each graph that replaces the one before it, and with the step that made it.
+  std::function<void(const std::string&, const Graph&)> on_graph;
 };
 
 struct UsedRule {
@@ -61,9 +63,8 @@ struct UsedRule {
   std::size_t count = 0;
 };
 
-struct SearchResult {
-  Graph graph;  // the original (without dead nodes) if nothing cheaper was found
-  bool improved = false;
+/// What was done, in numbers.
+struct SearchFigures {
   Strategy strategy = Strategy::saturation;  // the one taken
   GraphCost before, after;
   std::vector<UsedRule> rules_used;
@@ -76,9 +77,14 @@ struct SearchResult {
   std::size_t graphs = 0;                     // taken up by backtracking
   std::size_t candidates = 0;                 // handed to the evaluator, the original among them
   std::optional<ExtractionProof> extraction;  // of the last round, if one was asked for
-  std::string explanation;                    // if wanted
-  std::string note;                           // why something cheaper that was found is not used
   double seconds = 0;
+};
+
+struct SearchResult : SearchFigures {
+  Graph graph;  // the original (without dead nodes) if nothing cheaper was found
+  bool improved = false;
+  std::string explanation;  // if wanted
+  std::string note;         // why something cheaper that was found is not used
 };
 
 /// The result is compared with the original as a whole and replaced by it unless it is cheaper.

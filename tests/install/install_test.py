@@ -81,6 +81,10 @@ def main():
         said = run(build / "outside").strip()
         require(said.startswith(f"Lemma {arguments.version}"), f"the outside program says '{said}'")
         print(said)
+        # A program that uses the library gets a result that was checked.
+        done = run(build / "outside", prefix, ROOT / "examples" / "two_layer.onnx", scratch / "result.onnx")
+        require(done.split() == ["optimized", "7", "3", "1"], f"the outside program says '{done}'")
+        require((scratch / "result.onnx").is_file(), "the outside program has written nothing")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-#include "cli/staged_model.h"
+#include "pipeline/staged_model.h"
 
 #include <cstdlib>
 #include <vector>

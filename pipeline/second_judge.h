@@ -34,10 +34,16 @@ struct JudgeAnswer {
   double max_error = 0;
 };
 
+/// How to start it.
+struct SecondJudgeProgram {
+  std::string python;            // a program's name or file
+  std::filesystem::path script;  // second_judge.py
+};
+
 class SecondJudge {
  public:
-  /// Returns at once. The Python of the checkout (.venv) is taken if there is one, else `python3`.
-  SecondJudge();
+  /// Returns at once.
+  explicit SecondJudge(const SecondJudgeProgram& program);
   SecondJudge(const SecondJudge&) = delete;
   SecondJudge& operator=(const SecondJudge&) = delete;
 

@@ -1,4 +1,4 @@
-#include "cli/second_judge.h"
+#include "pipeline/second_judge.h"
 
 #include <array>
 #include <fstream>
@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/data_directory.h"
 #include "search/deadline.h"
 
 namespace lemma {
@@ -34,14 +33,6 @@ std::optional<std::string_view> numpy_name(DataType type) {
     case DataType::boolean: return "bool";
     default: return std::nullopt;
   }
-}
-
-/// In a checkout the data folder is BUILD/share/lemma, with BUILD two folders below the root.
-std::string python_program() {
-  const fs::path checkout = fs::weakly_canonical(data_directory() / "../../../..");
-  std::error_code ignored;
-  const fs::path own = checkout / ".venv/bin/python3";
-  return fs::exists(own, ignored) ? own.string() : "python3";
 }
 
 /// The elements of all inputs one after the other, and where they are.
@@ -76,11 +67,10 @@ std::string_view name(JudgeVerdict verdict) {
   return names[static_cast<std::size_t>(verdict)];
 }
 
-SecondJudge::SecondJudge() {
-  const fs::path program = data_directory() / "second_judge.py";
+SecondJudge::SecondJudge(const SecondJudgeProgram& program) {
   std::error_code ignored;
-  if (!fs::exists(program, ignored)) return;
-  auto judge = RunningProgram::start({{python_program(), program.string()}});
+  if (!fs::exists(program.script, ignored)) return;
+  auto judge = RunningProgram::start({{program.python, program.script.string()}});
   if (judge) judge_ = std::move(*judge);
 }
 

@@ -1,0 +1,337 @@
+#include "pipeline/optimize_model.h"
+
+#include <malloc.h>
+
+#include <array>
+#include <new>
+#include <regex>
+
+#include <fmt/format.h>
+
+#include "ir/check.h"
+#include "ir/files.h"
+#include "pipeline/staged_model.h"
+#include "pipeline/trace.h"
+#include "search/deadline.h"
+#include "verifier/checker/explanation.h"
+
+namespace lemma {
+
+namespace {
+
+constexpr std::size_t sets_for_second_judge = 8;
+constexpr double second_judge_seconds = 10;
+
+std::int64_t count_opaque(const Graph& graph) {
+  std::int64_t count = 0;
+  for (const NodeId id : graph.live_nodes())
+    count += graph.node(id).kind == NodeKind::opaque ? 1 : 0;
+  return count;
+}
+
+/// How long writing the model may take: its weights at the speed of a slow disk.
+double writing_seconds(const Graph& graph) {
+  double bytes = 0;
+  for (const Node& node : graph.nodes())
+    if (node.kind == NodeKind::constant)
+      bytes += static_cast<double>(graph.constant(node).bytes().size());
+  return 0.05 + bytes / 400e6;
+}
+
+/// Adds the time it lives to a sum.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& sum) : sum_(sum), start_(std::chrono::steady_clock::now()) {}
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+  ~Stopwatch() {
+    sum_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  double& sum_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+/// Rules by name, for the replay of explanations.
+struct RuleNamesAndTexts {
+  checker::RuleTable table;
+  checker::RuleNames bitwise;
+
+  explicit RuleNamesAndTexts(const RuleDatabase& database) {
+    for (std::size_t i = 0; i < database.substitutions().size(); ++i) {
+      const Substitution& rule = database.substitutions()[i];
+      table.emplace(rule.name, &rule);
+      if (database.rounding()[i] == RoundingClass::bitwise) bitwise.insert(rule.name);
+    }
+  }
+};
+
+class Pipeline {
+ public:
+  Pipeline(const OnnxModel& model, std::filesystem::path file, std::filesystem::path output,
+           const RuleDatabase& rules, const OperatorCosts& costs, const OptimizeOptions& options,
+           const Deadline& deadline)
+      : model_(model),
+        file_(std::move(file)),
+        output_(std::move(output)),
+        rules_(rules),
+        named_(rules),
+        costs_(costs),
+        options_(options),
+        trace_(options.trace, costs),
+        writing_seconds_(writing_seconds(model.graph)),
+        check_deadline_(deadline.earlier_by(writing_seconds_)) {}
+
+  /// The steps, in order.
+  Result<OptimizeReport> run() {
+    trace_.add("read", model_.graph);
+    report_.opaque_operators = count_opaque(model_.graph);
+    report_.before = report_.after = cost_of(model_.graph, costs_);
+    report_.check.second_judge = options_.second_judge ? "not asked" : "off";
+    try {
+      LEMMA_RETURN_IF_ERROR(options_.searches ? improve() : write_original());
+    } catch (const std::bad_alloc&) {
+      LEMMA_RETURN_IF_ERROR(keep("the limit on memory leaves no room for the check"));
+    }
+    LEMMA_RETURN_IF_ERROR(trace_.outcome());
+    return std::move(report_);
+  }
+
+ private:
+  enum class Outcome { written, no_better, refused };
+
+  Result<void> improve() {
+    if (options_.second_judge) judge_.emplace(*options_.second_judge);
+    const auto reference = compute_original();
+    if (!reference) return keep(reference.error().message);
+    std::vector<RoundingClass> classes = {options_.rules.rounding_class};
+    if (classes.front() != RoundingClass::bitwise) classes.push_back(RoundingClass::bitwise);
+    for (const RoundingClass one : classes) {
+      LEMMA_ASSIGN_OR_RETURN(const Outcome outcome, attempt(one, *reference));
+      if (outcome == Outcome::written) return {};
+      if (!impossible_.empty()) return keep(impossible_);
+      if (outcome == Outcome::no_better) break;
+    }
+    if (!report_.warning.empty()) {
+      report_.status = OptimizeStatus::mismatch;
+      report_.message = report_.warning;
+      report_.after = report_.before;
+      report_.search.rules_used.clear();
+    }
+    return write_original();
+  }
+
+  /// The original's results, and how long a check will take. An error says why no check is possible.
+  Result<SampledReference> compute_original() {
+    stage("computing the original");
+    const double before = check_deadline_.remaining();
+    // The result has to be computed too, which should not take longer.
+    const Deadline first = check_deadline_.within(0.45 * before);
+    auto reference = SampledReference::compute(model_.graph, check_options(first));
+    const double taken = before - check_deadline_.remaining();
+    report_.check.seconds += taken;
+    check_seconds_ = 1.3 * taken;
+    if (!reference)
+      return bad_input(first.passed() ? "the time limit leaves no room for the check"
+                                      : "the check is impossible: " + reference.error().message);
+    return reference;
+  }
+
+  /// One search with rules up to a class, and what becomes of its result.
+  Result<Outcome> attempt(RoundingClass worst, const SampledReference& reference) {
+    auto found = search(worst);
+    if (!found && found.error().kind != ErrorKind::internal)
+      return tl::unexpected(std::move(found.error()));
+    std::string objection;
+    if (!found) {
+      objection = found.error().message;
+    } else {
+      take_figures(*found);
+      if (!found->note.empty()) {
+        impossible_ = found->note;
+        return Outcome::no_better;
+      }
+      if (!found->improved) {
+        if (checker::check_explanation(found->explanation, named_.table, named_.bitwise))
+          explanation_of_original_ = std::move(found->explanation);
+        return Outcome::no_better;
+      }
+      malloc_trim(0);  // what the search has used is for the check
+      const Stopwatch checking(report_.check.seconds);
+      LEMMA_ASSIGN_OR_RETURN(StagedModel staged, StagedModel::write({found->graph, model_.envelope},
+                                                                    output_, options_.writing));
+      LEMMA_ASSIGN_OR_RETURN(objection, objection_to(*found, reference, staged));
+      if (!impossible_.empty()) return Outcome::refused;
+      if (objection.empty()) {
+        report_.status = OptimizeStatus::optimized;
+        LEMMA_RETURN_IF_ERROR(publish(staged, found->explanation));
+        return Outcome::written;
+      }
+    }
+    report_.warning =
+        fmt::format("a result of rules up to {} was refused: {}", name(worst), objection);
+    return Outcome::refused;
+  }
+
+  Result<SearchResult> search(RoundingClass worst) {
+    std::vector<Substitution> wanted = rules_.up_to(worst);
+    if (!options_.rules.names.empty()) {
+      const std::regex expression(options_.rules.names);
+      std::erase_if(wanted, [&expression](const Substitution& rule) {
+        return !std::regex_search(rule.name, expression);
+      });
+    }
+    return optimize(model_.graph, wanted, costs_, search_options());
+  }
+
+  /// What the caller wants, within what is left of time and memory.
+  SearchOptions search_options() {
+    SearchOptions options = options_.search;
+    options.fold.threads = options_.threads;
+    options.on_stage = [this](const std::string& what) { stage(what); };
+    if (!options_.trace.empty())
+      options.on_graph = [this](const std::string& step, const Graph& graph) {
+        trace_.add(step, graph);
+      };
+    options.explain = true;
+    options.bitwise_rules = named_.bitwise;
+    const Deadline end = check_deadline_.earlier_by(check_seconds_);
+    options.fold.deadline = end.at();
+    // Folding reads weights and writes others.
+    const double folding = std::min(0.25 * end.remaining(), 0.5 + 4 * writing_seconds_);
+    // The explanation is made after the search and replayed.
+    options.time_limit_seconds = 0.8 * end.earlier_by(folding).remaining();
+    // Figures of e-graphs leave out what the process needs beside them.
+    if (options_.available_bytes) options.memory_limit_bytes = options_.available_bytes() / 10 * 6;
+    return options;
+  }
+
+  void take_figures(const SearchResult& found) {
+    const double earlier = report_.search.seconds;
+    report_.search = found;
+    report_.search.seconds += earlier;
+    report_.after = found.after;
+  }
+
+  /// Empty if the result may be written.
+  Result<std::string> objection_to(const SearchResult& found, const SampledReference& reference,
+                                   StagedModel& staged) {
+    if (auto formed = lemma::check(found.graph, Stage::imported); !formed)
+      return formed.error().message;
+    stage("replaying the explanation");
+    if (auto holds = checker::check_explanation(found.explanation, named_.table, named_.bitwise);
+        !holds)
+      return "its explanation does not hold: " + holds.error().message;
+    stage("reading back what was written");
+    const auto read = staged.read_back(found.graph, options_.reading);
+    if (!read) return "the file does not hold it: " + read.error().message;
+    trace_.add("written", read->graph);
+    stage("comparing with the original");
+    auto checked = reference.compare(read->graph, check_options(check_deadline_));
+    if (!checked) {
+      impossible_ = check_deadline_.passed()
+                        ? "the time limit leaves no room for the check"
+                        : "the check of the result is impossible: " + checked.error().message;
+      return "";
+    }
+    report_.check.comparison = std::move(*checked);
+    if (!report_.check.comparison.passed)
+      return "it differs from its original: " + report_.check.comparison.difference;
+    return judge_ ? objection_of_second_judge(reference, staged) : "";
+  }
+
+  std::string objection_of_second_judge(const SampledReference& reference,
+                                        const StagedModel& staged) {
+    stage("asking ONNX Runtime");
+    JudgeQuestion question;
+    question.original = std::filesystem::absolute(file_);
+    question.result = std::filesystem::absolute(staged.file());
+    question.sets =
+        reference.inputs_for_second_judge(sets_for_second_judge, check_options(check_deadline_));
+    question.tolerance = tolerance_for(model_.graph, check_options(check_deadline_));
+    question.threads = options_.threads;
+    question.scratch_folder = staged.folder();
+    question.time_limit_seconds = std::min(second_judge_seconds, check_deadline_.remaining());
+    report_.check.second = judge_->ask(question);
+    report_.check.second_judge = name(report_.check.second.verdict);
+    return report_.check.second.verdict == JudgeVerdict::differs
+               ? "ONNX Runtime computes something else: " + report_.check.second.message
+               : "";
+  }
+
+  SampledCheckOptions check_options(const Deadline& deadline) const {
+    SampledCheckOptions options = options_.check;
+    options.threads = options_.threads;
+    options.deadline = deadline.at();
+    options.bitwise = options_.rules.rounding_class == RoundingClass::bitwise;
+    return options;
+  }
+
+  Result<void> keep(const std::string& why) {
+    report_.status = OptimizeStatus::unchanged;
+    report_.message = "kept as it was: " + why;
+    explanation_of_original_.clear();
+    report_.after = report_.before;
+    report_.search.rules_used.clear();
+    return write_original();
+  }
+
+  Result<void> write_original() {
+    stage("writing");
+    LEMMA_ASSIGN_OR_RETURN(StagedModel staged,
+                           StagedModel::write(model_, output_, options_.writing));
+    if (auto read = staged.read_back(model_.graph, options_.reading); !read)
+      return with_context(output_.string() + ": it does not hold the model",
+                          std::move(read.error()));
+    return publish(staged, explanation_of_original_);
+  }
+
+  Result<void> publish(StagedModel& staged, const std::string& explanation) {
+    LEMMA_RETURN_IF_ERROR(staged.publish());
+    if (options_.explanation.empty()) return {};
+    if (!explanation.empty()) return write_file_atomically(options_.explanation, explanation);
+    // One that is there from before would speak of another model.
+    std::error_code ignored;
+    std::filesystem::remove(options_.explanation, ignored);
+    return {};
+  }
+
+  void stage(const std::string& what) const {
+    if (options_.on_stage) options_.on_stage(what);
+  }
+
+  const OnnxModel& model_;
+  std::filesystem::path file_, output_;
+  const RuleDatabase& rules_;
+  RuleNamesAndTexts named_;
+  const OperatorCosts& costs_;
+  const OptimizeOptions& options_;
+  Trace trace_;
+  double writing_seconds_;
+  Deadline check_deadline_;
+  OptimizeReport report_;
+  std::optional<SecondJudge> judge_;
+  double check_seconds_ = 0;             // that the check of the result is expected to take
+  std::string explanation_of_original_;  // where nothing better was found
+  std::string impossible_;  // why the last result could not be checked; it did not fail
+};
+
+}  // namespace
+
+std::string_view name(OptimizeStatus status) {
+  constexpr std::array<std::string_view, 3> names = {"optimized", "unchanged", "mismatch"};
+  return names[static_cast<std::size_t>(status)];
+}
+
+Result<OptimizeReport> optimize_model(const std::filesystem::path& model,
+                                      const std::filesystem::path& output,
+                                      const RuleDatabase& rules, const OperatorCosts& costs,
+                                      const OptimizeOptions& options) {
+  const Deadline deadline = Deadline::after(options.time_limit_seconds);
+  if (options.on_stage) options.on_stage("reading");
+  LEMMA_ASSIGN_OR_RETURN(const OnnxModel read, import_model(model, options.reading));
+  return Pipeline(read, model, output, rules, costs, options, deadline).run();
+}
+
+}  // namespace lemma

@@ -1,0 +1,82 @@
+#pragma once
+// From a model to a cheaper one that has been checked, in a file. docs/search.md, "How a result is
+// checked", says what is looked at. Nothing is written that has not passed.
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "costmodel/graph_cost.h"
+#include "frontend_onnx/export.h"
+#include "frontend_onnx/import.h"
+#include "pipeline/second_judge.h"
+#include "rule_language/rule_database.h"
+#include "search/optimize.h"
+#include "search/sampled_check.h"
+
+namespace lemma {
+
+struct RuleSelection {
+  RoundingClass rounding_class = RoundingClass::rounding;  // rules up to this class
+  std::string names;  // a regular expression that their names contain; empty: all
+};
+
+struct OptimizeOptions {
+  ImportOptions reading;
+  RuleSelection rules;
+  /// Its limits of time and memory follow from those below. Without a search the model is only read
+  /// and written.
+  bool searches = true;
+  SearchOptions search;
+  SampledCheckOptions check;
+  std::optional<SecondJudgeProgram> second_judge;  // none: it is not asked
+  ExportOptions writing;
+  std::filesystem::path explanation;  // file to write why the result is equal; empty: none
+  std::filesystem::path trace;        // folder for the graph after each step; empty: none
+  int threads = 0;                    // 0: as many as there are processors
+  double time_limit_seconds = 20;     // from the call to writing
+  /// What may still be allocated when the search begins; none: SearchOptions::memory_limit_bytes.
+  std::function<std::size_t()> available_bytes;
+  std::function<void(const std::string&)> on_stage;  // for progress
+};
+
+enum class OptimizeStatus {
+  optimized,  // a cheaper graph was written
+  unchanged,  // nothing cheaper was found, or it could not be checked: written as it was
+  mismatch,   // every result failed its check: written as it was
+};
+std::string_view name(OptimizeStatus status);
+
+struct CheckReport {
+  SampledCheck comparison;
+  double seconds = 0;  // of all that looks at results, reading back included
+  /// "agrees", "differs", "not available", "too late", "not asked" (nothing new was to be written) or
+  /// "off"; `second.message` says why not.
+  std::string second_judge;
+  JudgeAnswer second;
+};
+
+struct OptimizeReport {
+  OptimizeStatus status = OptimizeStatus::unchanged;
+  std::string message;  // why nothing was done
+  std::string warning;  // a result that was refused; what is written is another one
+  std::int64_t opaque_operators = 0;
+  GraphCost before, after;  // of the model and of what was written
+  SearchFigures search;
+  CheckReport check;
+};
+
+/// Reads `model`, searches, checks and writes `output`. The time is divided thus: the original is
+/// computed for the check first, which tells how long the check of the result will take; that and the
+/// time for writing are kept back, and the rest is for the search. If a result fails its check, the
+/// search is tried again with bitwise rules only, and then the original is written.
+///
+/// An error: nothing was written. It names the file.
+Result<OptimizeReport> optimize_model(const std::filesystem::path& model,
+                                      const std::filesystem::path& output,
+                                      const RuleDatabase& rules, const OperatorCosts& costs,
+                                      const OptimizeOptions& options);
+
+}  // namespace lemma

@@ -1,0 +1,52 @@
+#include "pipeline/trace.h"
+
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "ir/files.h"
+#include "ir/graph_text.h"
+
+namespace lemma {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "saturation round 1" becomes "saturation-round-1".
+std::string file_name(int number, const std::string& step) {
+  std::string name = fmt::format("{:02}-", number);
+  for (const char letter : step)
+    name += std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '-';
+  return name + ".txt";
+}
+
+/// "01-....txt", as written here.
+bool is_of_a_trace(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return name.size() > 3 && std::isdigit(static_cast<unsigned char>(name[0])) != 0 &&
+         std::isdigit(static_cast<unsigned char>(name[1])) != 0 && name[2] == '-' &&
+         file.extension() == ".txt";
+}
+
+}  // namespace
+
+Trace::Trace(fs::path folder, const OperatorCosts& costs)
+    : folder_(std::move(folder)), costs_(costs) {
+  if (folder_.empty()) return;
+  outcome_ = make_folder(folder_);
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, ignored))
+    if (is_of_a_trace(entry.path())) fs::remove(entry.path(), ignored);
+}
+
+void Trace::add(const std::string& step, const Graph& graph) {
+  if (folder_.empty() || !outcome_) return;
+  const GraphCost cost = cost_of(graph, costs_);
+  outcome_ =
+      write_file_atomically(folder_ / file_name(++count_, step),
+                            fmt::format("# {}: {} operators, predicted cost {:.3f} us\n{}", step,
+                                        cost.operators, cost.seconds * 1e6, print_graph(graph)));
+}
+
+}  // namespace lemma
