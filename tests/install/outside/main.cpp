@@ -25,6 +25,7 @@ int optimize(const std::filesystem::path& data, const char* model, const char* o
 }  // namespace
 
 int main(int count, char** words) {
-  if (count == 4) return optimize(std::filesystem::path(words[1]) / "share/lemma", words[2], words[3]);
+  if (count == 4)
+    return optimize(std::filesystem::path(words[1]) / "share/lemma", words[2], words[3]);
   std::cout << "Lemma " << lemma::version() << "\n";
 }
