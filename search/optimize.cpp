@@ -137,7 +137,7 @@ class Search {
     std::size_t operators = 0;
     for (const NodeId id : graph_.live_nodes())
       if (graph_.node(id).kind == NodeKind::operation) ++operators;
-    return std::clamp<std::size_t>(250 * operators, 5'000, 40'000);
+    return std::clamp<std::size_t>(250 * operators, 3'000, 40'000);
   }
 
   // ---- Saturation of the whole graph

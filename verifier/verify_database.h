@@ -45,8 +45,9 @@ struct VerifiedRule {
   std::string name;
   TwoProofs proofs;
   double seconds = 0;
-  ProofRecord record;  // filled in if the rule is proved
-  Substitution rule;   // what the verdict is about: as given, or with conditions that were found
+  double index_seconds = 0;  // processor time for index proofs
+  ProofRecord record;        // filled in if the rule is proved
+  Substitution rule;  // what the verdict is about: as given, or with conditions that were found
   std::vector<std::string> added;  // those conditions
   Verdict unconditional;           // if there are such, of the rule as given
   bool is_apart = false;           // from rules/one_proof/
@@ -67,6 +68,7 @@ struct DatabaseVerification {
   std::size_t proved() const;
   std::size_t proved_twice() const;
   std::size_t refuted() const;
+  double rule_index_seconds() const;  // processor time
   std::size_t unknown() const { return rules.size() - proved() - refuted(); }
   /// Rules of rules/substitutions/ need both proofs.
   bool complete() const;
@@ -78,7 +80,8 @@ Result<DatabaseVerification> verify_database(const std::filesystem::path& direct
                                              const VerifyOptions& options = {});
 
 /// The same for other rules than those of the folder, but proved under conditions where they do not
-/// hold without (verifier/conditions/infer.h).
+/// hold without (verifier/conditions/infer.h). Of the axioms those are evaluated that proofs use; with
+/// `reprove_axioms` all are.
 Result<DatabaseVerification> verify_candidates(const std::filesystem::path& directory,
                                                const std::vector<Substitution>& candidates,
                                                const VerifyOptions& options = {});

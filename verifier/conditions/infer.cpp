@@ -13,6 +13,7 @@
 #include "ir/operator.h"
 #include "rule_language/rule_cases.h"
 #include "rule_language/substitution_analysis.h"
+#include "system/clock.h"
 #include "verifier/conditions/equations.h"
 #include "verifier/conditions/side_shapes.h"
 #include "verifier/index/obligations.h"
@@ -328,8 +329,7 @@ std::optional<ConditionedRule> proved_or_conditioned(ConditionedRule base, const
 /// Inputs do not stay declared defined that the index prover finds not to be needed, if the rule is proved
 /// without; first all of them together, then one after the other.
 void drop_idle_definedness(const Substitution& original, const AxiomSet& axioms,
-                           ConditionedRule& found) {
-  const Obligations obligations = obligations_of(found.rule);
+                           const Obligations& obligations, ConditionedRule& found) {
   if (!obligations.claim_holds) return;
   std::set<std::string> needed = obligations.forward.defined;
   if (found.rule.bidirectional)
@@ -365,7 +365,10 @@ ConditionedRule prove_under_conditions(const Substitution& rule, const AxiomSet&
   if (!found && !positive.added.empty()) found = proved_or_conditioned(std::move(positive), axioms);
   if (!found) found = ConditionSearch(all, axioms).run();
   if (!found) return as_it_is;
-  drop_idle_definedness(rule, axioms, *found);
+  const double before = thread_processor_seconds();
+  const Obligations obligations = obligations_of(found->rule);
+  found->index_seconds = thread_processor_seconds() - before;
+  drop_idle_definedness(rule, axioms, obligations, *found);
   for (std::size_t i = 0; i < rule.inputs.size(); ++i)
     if (found->rule.inputs[i].defined && !rule.inputs[i].defined)
       found->added.push_back("defined " + rule.inputs[i].name);

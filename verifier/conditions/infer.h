@@ -29,6 +29,7 @@ struct ConditionedRule {
   Verdict verdict;                 // of `rule`
   /// Of the rule as it was, if conditions had to be added.
   Verdict unconditional;
+  double index_seconds = 0;  // processor time for index proofs
 };
 
 ConditionedRule prove_under_conditions(const Substitution& rule, const AxiomSet& axioms);
