@@ -1,37 +1,18 @@
 // From terms to a program.
 
 #include <bit>
-#include <limits>
 
 #include <fmt/format.h>
 
 #include "interpreter/program.h"
-#include "interpreter/regions.h"
+#include "lowering/lower.h"
+#include "lowering/regions.h"
 
 namespace lemma::interpreter {
 
 namespace {
 
 using Kind = ExpressionKind;
-
-/// The binary operation that adds one more element to a reduction.
-Kind step_of(Kind reduction) {
-  switch (reduction) {
-    case Kind::sum: return Kind::add;
-    case Kind::product: return Kind::multiply;
-    case Kind::minimum_over: return Kind::minimum;
-    default: return Kind::maximum;
-  }
-}
-
-Result<std::uint64_t> neutral_element(Kind reduction, DataType type, Domain domain) {
-  if (reduction == Kind::sum) return constant_lane(0, 0, type, domain);
-  if (reduction == Kind::product) return constant_lane(1, 1, type, domain);
-  DefinitionBuilder builder;
-  const ExpressionNode& bound = builder.node(
-      (reduction == Kind::minimum_over ? builder.highest(type) : builder.lowest(type)).id());
-  return constant_lane(bound.real, bound.integer, type, domain);
-}
 
 class Compiler {
  public:

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "interpreter/evaluate.h"
-#include "interpreter/terms.h"
+#include "lowering/terms.h"
 
 namespace lemma::interpreter {
 

@@ -14,7 +14,7 @@ namespace lemma::interpreter {
 
 namespace {
 
-constexpr std::size_t strip_lanes = 512;
+constexpr std::size_t strip_lanes = partial_results;
 constexpr std::int64_t wanted_row = 256;  // lane axes are added until a row has so many elements
 
 /// How the points of the axes are divided into strips.
@@ -138,17 +138,6 @@ class ElementEvaluation {
 };
 
 }  // namespace
-
-bool reduces_along_lanes(const TermGraph& graph, std::int64_t elements) {
-  if (elements > 64) return false;
-  for (TermId id = 0; id < graph.size(); ++id) {
-    const Term& term = graph.term(id);
-    if (is_reduction(term.kind) &&
-        graph.extent(term.bound.back()) >= std::max<std::int64_t>(32, 4 * elements))
-      return true;
-  }
-  return false;
-}
 
 Result<void> evaluate_elements(const TermGraph& graph, TermId root,
                                std::span<const std::byte* const> inputs,

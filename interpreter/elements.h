@@ -7,7 +7,7 @@
 
 #include "interpreter/evaluate.h"
 #include "interpreter/lane_memory.h"
-#include "interpreter/terms.h"
+#include "lowering/lower.h"
 
 namespace lemma::interpreter {
 
@@ -17,10 +17,6 @@ struct Destination {
   std::byte* elements = nullptr;
   ElementAccess access;
 };
-
-/// Whether so few elements are computed by so long a reduction that its terms, not the elements, run
-/// along the lanes. They are then added up in another order.
-bool reduces_along_lanes(const TermGraph& graph, std::int64_t elements);
 
 /// `inputs` are the bytes of the graph's inputs, in order.
 Result<void> evaluate_elements(const TermGraph& graph, TermId root,

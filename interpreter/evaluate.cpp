@@ -8,7 +8,7 @@
 #include "interpreter/contraction.h"
 #include "interpreter/elements.h"
 #include "interpreter/run.h"
-#include "interpreter/terms.h"
+#include "lowering/lower.h"
 
 namespace lemma::interpreter {
 
@@ -22,71 +22,8 @@ Result<void> check_inputs(std::span<const Tensor> inputs, Domain domain) {
   return {};
 }
 
-/// The terms of one output, with a variable for each axis longer than 1.
-struct OutputTerms {
-  TermGraph graph;
-  TermId root = 0;
-  std::vector<LoopVariable> axes;
-  Sizes sizes;
-  DataType type = DataType::undefined;
-};
-
-/// `parts`: by axis of the output, a divisor of its size if the axis is to be split in two
-/// variables (quotient and remainder), or 1.
-Result<OutputTerms> terms_of(const Definition& definition, const DefinedOutput& output,
-                             std::span<const Tensor> inputs, Domain domain,
-                             const std::vector<std::int64_t>& parts) {
-  std::vector<InputView> views;
-  for (const Tensor& input : inputs) views.push_back({input.data_type(), input.sizes(), false});
-  OutputTerms result{TermGraph(domain, std::move(views)), 0, {}, {}, DataType::undefined};
-  Environment environment;
-  auto add_variable = [&](std::int64_t extent) -> Result<Linear> {
-    if (extent == 1) return Linear::of(0);
-    LEMMA_ASSIGN_OR_RETURN(const LoopVariable variable, result.graph.variable(extent));
-    result.axes.push_back(variable);
-    return Linear::atom(variable);
-  };
-  for (std::size_t i = 0; i < output.axes.size(); ++i) {
-    const auto extent = definition.extent(output.axes[i]).constant();
-    if (!extent) return internal_error("the size of an output is not constant");
-    result.sizes.push_back(*extent);
-    const std::int64_t part = parts.empty() ? 1 : parts[i];
-    LEMMA_ASSIGN_OR_RETURN(Linear position, add_variable(*extent / part));
-    if (part != 1) {
-      LEMMA_ASSIGN_OR_RETURN(const Linear remainder, add_variable(part));
-      position = combine(remainder, position, part);
-    }
-    environment[output.axes[i].v] = result.graph.linear(position);
-  }
-  result.type = definition.node(output.value).type;
-  LEMMA_ASSIGN_OR_RETURN(result.root,
-                         translate(result.graph, definition, output.value, environment));
-  return result;
-}
-
-/// Axes that occur divided by a factor of their size (channels of a grouped convolution).
-std::vector<std::int64_t> find_parts(const OutputTerms& terms) {
-  std::vector<std::int64_t> parts(terms.sizes.size(), 1);
-  bool any = false;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < terms.sizes.size(); ++i) {
-    if (terms.sizes[i] == 1) continue;
-    const LoopVariable variable = terms.axes[next++];
-    for (TermId id = 0; id < terms.graph.size(); ++id) {
-      const Term& term = terms.graph.term(id);
-      if (term.divisor > 1 && term.linear == Linear::atom(variable) &&
-          terms.sizes[i] % term.divisor == 0) {
-        parts[i] = term.divisor;
-        any = true;
-      }
-    }
-  }
-  if (!any) parts.clear();
-  return parts;
-}
-
 /// The input that an output is a copy of, element by element in the same order.
-std::optional<std::uint32_t> copied_input(const OutputTerms& terms,
+std::optional<std::uint32_t> copied_input(const LoweredOutput& terms,
                                           std::span<const Tensor> inputs) {
   const Term& root = terms.graph.term(terms.root);
   if (root.kind != ExpressionKind::read || root.may_be_undefined) return std::nullopt;
@@ -106,7 +43,7 @@ struct Operands {
 
 /// Replaces sums of products by their values. Returns whether all of the output is one such sum
 /// and is in `out` already.
-Result<bool> compute_contractions(OutputTerms& terms, Operands& operands, std::byte* out,
+Result<bool> compute_contractions(LoweredOutput& terms, Operands& operands, std::byte* out,
                                   const EvaluationOptions& options) {
   while (auto contraction = find_contraction(terms.graph, terms.root, terms.axes)) {
     const Term sum = terms.graph.term(contraction->sum);
@@ -150,8 +87,9 @@ Result<void> check_size(const Sizes& sizes) {
 
 Result<Tensor> evaluate_output(const Definition& definition, const DefinedOutput& output,
                                std::span<const Tensor> inputs, const EvaluationOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(OutputTerms terms,
-                         terms_of(definition, output, inputs, options.domain, {}));
+  std::vector<InputView> views;
+  for (const Tensor& input : inputs) views.push_back({input.data_type(), input.sizes(), false});
+  LEMMA_ASSIGN_OR_RETURN(LoweredOutput terms, lower(definition, output, views, options.domain));
   LEMMA_RETURN_IF_ERROR(check_size(terms.sizes));
   Operands operands;
   for (const Tensor& input : inputs) operands.bytes.push_back(input.bytes().data());
@@ -163,7 +101,8 @@ Result<Tensor> evaluate_output(const Definition& definition, const DefinedOutput
   std::byte* out = result.writable_bytes().data();
   if (!options.plain && result.element_count() != 0) {
     if (const auto parts = find_parts(terms); !parts.empty()) {
-      LEMMA_ASSIGN_OR_RETURN(terms, terms_of(definition, output, inputs, options.domain, parts));
+      LEMMA_ASSIGN_OR_RETURN(terms,
+                             lower(definition, output, std::move(views), options.domain, parts));
     }
     LEMMA_ASSIGN_OR_RETURN(const bool finished,
                            compute_contractions(terms, operands, out, options));

@@ -9,6 +9,7 @@
 #include "interpreter/lane_operations.h"
 #include "interpreter/tensor.h"
 #include "ir/constant.h"
+#include "lowering/operation_table.h"
 
 namespace lemma::interpreter {
 
@@ -43,58 +44,30 @@ struct For {
   }
 };
 
+// clang-format off
+#define LEMMA_CASE(name) \
+  case ScalarFunction::name: return For<T>::of([](T x) { return functions::name(x); });
+// clang-format on
+
 template <typename T>
 UnaryOperation real_function(ScalarFunction function) {
-  using F = ScalarFunction;
   switch (function) {
-    case F::negate: return For<T>::of([](T x) { return -x; });
-    case F::absolute: return For<T>::of([](T x) { return std::abs(x); });
-    case F::sign:
-      return For<T>::of([](T x) { return x > 0 ? T{1} : x < 0 ? T{-1} : x == 0 ? T{0} : x; });
-    case F::floor: return For<T>::of([](T x) { return std::floor(x); });
-    case F::ceil: return For<T>::of([](T x) { return std::ceil(x); });
-    case F::round: return For<T>::of([](T x) { return std::nearbyint(x); });
-    case F::exp: return For<T>::of([](T x) { return std::exp(x); });
-    case F::log: return For<T>::of([](T x) { return std::log(x); });
-    case F::sqrt: return For<T>::of([](T x) { return std::sqrt(x); });
-    case F::reciprocal: return For<T>::of([](T x) { return T{1} / x; });
-    case F::sin: return For<T>::of([](T x) { return std::sin(x); });
-    case F::cos: return For<T>::of([](T x) { return std::cos(x); });
-    case F::tan: return For<T>::of([](T x) { return std::tan(x); });
-    case F::asin: return For<T>::of([](T x) { return std::asin(x); });
-    case F::acos: return For<T>::of([](T x) { return std::acos(x); });
-    case F::atan: return For<T>::of([](T x) { return std::atan(x); });
-    case F::sinh: return For<T>::of([](T x) { return std::sinh(x); });
-    case F::cosh: return For<T>::of([](T x) { return std::cosh(x); });
-    case F::tanh: return For<T>::of([](T x) { return std::tanh(x); });
-    case F::asinh: return For<T>::of([](T x) { return std::asinh(x); });
-    case F::acosh: return For<T>::of([](T x) { return std::acosh(x); });
-    case F::atanh: return For<T>::of([](T x) { return std::atanh(x); });
-    case F::erf: return For<T>::of([](T x) { return std::erf(x); });
-    case F::is_nan: return For<T>::of([](T x) { return static_cast<std::uint8_t>(x != x); });
-    case F::is_infinite:
-      return For<T>::of([](T x) { return static_cast<std::uint8_t>(std::isinf(x)); });
-    case F::none: break;
+    LEMMA_REAL_FUNCTIONS(LEMMA_CASE)
+    case ScalarFunction::none: break;
   }
   return {};
 }
 
 UnaryOperation integer_function(ScalarFunction function, bool unsigned64) {
-  using F = ScalarFunction;
   using T = std::int64_t;
+  using U = std::uint64_t;
+  if (unsigned64 && function == ScalarFunction::absolute)
+    return For<U>::of([](U x) { return functions::absolute(x); });
+  if (unsigned64 && function == ScalarFunction::sign)
+    return For<U>::of([](U x) { return functions::sign(x); });
   switch (function) {
-    case F::negate: return For<T>::of([](T x) { return Subtract::apply(0, x); });
-    case F::absolute:
-      if (unsigned64) return For<T>::of([](T x) { return x; });
-      return For<T>::of([](T x) { return x < 0 ? Subtract::apply(0, x) : x; });
-    case F::sign:
-      if (unsigned64) return For<T>::of([](T x) { return T{x != 0}; });
-      return For<T>::of([](T x) { return static_cast<T>(x > 0) - static_cast<T>(x < 0); });
-    case F::floor:
-    case F::ceil:
-    case F::round: return For<T>::of([](T x) { return x; });
-    case F::is_nan:
-    case F::is_infinite: return For<T>::of([](T) { return std::uint8_t{0}; });
+    LEMMA_INTEGER_FUNCTIONS(LEMMA_CASE)
+#undef LEMMA_CASE
     default: return {};
   }
 }
@@ -167,129 +140,56 @@ Result<UnaryOperation> unary_operation(ScalarFunction function, LaneKind lanes, 
 
 namespace {
 
-template <typename Stored>
-std::int64_t wrap(std::int64_t value) {
-  return static_cast<std::int64_t>(static_cast<Stored>(value));
-}
-std::int64_t keep(std::int64_t value) { return value; }
-
-using Wrap = std::int64_t (*)(std::int64_t);
-
-/// Rounds toward zero and saturates at 64 bits, so that every value is defined; NaN becomes 0.
-template <typename T>
-std::int64_t truncated(T value) {
-  if (!(value > static_cast<T>(-0x1p63))) return value != value ? 0 : INT64_MIN;
-  return value >= static_cast<T>(0x1p63) ? INT64_MAX : static_cast<std::int64_t>(value);
-}
-template <typename T>
-std::int64_t truncated_unsigned(T value) {
-  if (value < static_cast<T>(0x1p63)) return truncated(value);
-  return value >= static_cast<T>(0x1p64)
-             ? -1
-             : static_cast<std::int64_t>(static_cast<std::uint64_t>(value));
-}
-
-template <typename From, auto convert>
-UnaryOperation to_integer(DataType to) {
-  auto of = [](auto wrapper) {
-    return For<From>::of([](From x) { return decltype(wrapper){}(convert(x)); });
+/// To an element of a native tensor.
+template <typename From>
+UnaryOperation native_cast(DataType to) {
+  const auto of = []<typename To>(To) {
+    return For<From>::of([](From x) { return convert<To>(x); });
   };
   switch (to) {
-    case DataType::i8: return of([](std::int64_t v) { return wrap<std::int8_t>(v); });
-    case DataType::u8: return of([](std::int64_t v) { return wrap<std::uint8_t>(v); });
-    case DataType::i16: return of([](std::int64_t v) { return wrap<std::int16_t>(v); });
-    case DataType::u16: return of([](std::int64_t v) { return wrap<std::uint16_t>(v); });
-    case DataType::i32: return of([](std::int64_t v) { return wrap<std::int32_t>(v); });
-    case DataType::u32: return of([](std::int64_t v) { return wrap<std::uint32_t>(v); });
-    default: return of([](std::int64_t v) { return keep(v); });
+    case DataType::boolean: return of(bool{});
+    case DataType::i8: return of(std::int8_t{});
+    case DataType::u8: return of(std::uint8_t{});
+    case DataType::i16: return of(std::int16_t{});
+    case DataType::u16: return of(std::uint16_t{});
+    case DataType::i32: return of(std::int32_t{});
+    case DataType::u32: return of(std::uint32_t{});
+    case DataType::i64: return of(std::int64_t{});
+    case DataType::u64: return of(std::uint64_t{});
+    case DataType::f64: return of(double{});
+    case DataType::f16:
+      return For<From>::of([](From x) { return f16_to_f32(f32_to_f16(convert<float>(x))); });
+    case DataType::bf16:
+      return For<From>::of([](From x) { return bf16_to_f32(f32_to_bf16(convert<float>(x))); });
+    default: return of(float{});
   }
-}
-
-template <typename T>
-UnaryOperation from_native_real(DataType to) {
-  if (to == DataType::boolean)
-    return For<T>::of([](T x) { return static_cast<std::uint8_t>(x != 0); });
-  if (to == DataType::u64) return to_integer<T, truncated_unsigned<T>>(to);
-  if (is_integer(to)) return to_integer<T, truncated<T>>(to);
-  if (to == DataType::f64) return For<T>::of([](T x) { return static_cast<double>(x); });
-  if (to == DataType::f16)
-    return For<T>::of([](T x) { return f16_to_f32(f32_to_f16(static_cast<float>(x))); });
-  if (to == DataType::bf16)
-    return For<T>::of([](T x) { return bf16_to_f32(f32_to_bf16(static_cast<float>(x))); });
-  return For<T>::of([](T x) { return static_cast<float>(x); });
-}
-
-template <typename T>
-UnaryOperation integer_to_native(DataType from, DataType to) {
-  if (to == DataType::f16)
-    return For<T>::of([](T x) { return f16_to_f32(f32_to_f16(static_cast<float>(x))); });
-  if (to == DataType::bf16)
-    return For<T>::of([](T x) { return bf16_to_f32(f32_to_bf16(static_cast<float>(x))); });
-  const bool is_unsigned = from == DataType::u64;
-  if (to == DataType::f64) {
-    if (is_unsigned)
-      return For<T>::of([](T x) { return static_cast<double>(static_cast<std::uint64_t>(x)); });
-    return For<T>::of([](T x) { return static_cast<double>(x); });
-  }
-  if (is_unsigned)
-    return For<T>::of([](T x) { return static_cast<float>(static_cast<std::uint64_t>(x)); });
-  return For<T>::of([](T x) { return static_cast<float>(x); });
 }
 
 /// From integers or booleans.
-template <typename T>
-UnaryOperation from_integer(DataType from, DataType to, Domain domain) {
-  if (to == DataType::boolean)
-    return For<T>::of([](T x) { return static_cast<std::uint8_t>(x != 0); });
-  if (is_integer(to)) return to_integer<T, [](T x) { return static_cast<std::int64_t>(x); }>(to);
-  switch (domain) {
-    case Domain::native: return integer_to_native<T>(from, to);
-    case Domain::f64: return integer_to_native<T>(from, DataType::f64);
-    case Domain::exact_integer: return For<T>::of([](T x) { return Exact{x}; });
-    case Domain::prime_field: return For<T>::of([](T x) { return Residue{field_of(x)}; });
-  }
-  return {};
+template <typename From>
+UnaryOperation from_integer(DataType to, Domain domain) {
+  if (!is_real(to) || domain == Domain::native) return native_cast<From>(to);
+  if (domain == Domain::f64) return native_cast<From>(DataType::f64);
+  if (domain == Domain::exact_integer)
+    return For<From>::of([](From x) { return Exact{static_cast<std::int64_t>(x)}; });
+  return For<From>::of([](From x) { return Residue{field_of(static_cast<std::int64_t>(x))}; });
 }
 
 }  // namespace
 
 Result<UnaryOperation> cast_operation(DataType from, DataType to, Domain domain) {
-  if (from == DataType::boolean) return from_integer<std::uint8_t>(from, to, domain);
-  if (is_integer(from)) return from_integer<std::int64_t>(from, to, domain);
+  if (from == DataType::boolean) return from_integer<std::uint8_t>(to, domain);
+  if (from == DataType::u64) return from_integer<std::uint64_t>(to, domain);
+  if (is_integer(from)) return from_integer<std::int64_t>(to, domain);
   if (is_real(to) && domain != Domain::native)
     return For<std::uint64_t>::of([](std::uint64_t x) { return x; });
-  switch (domain) {
-    case Domain::native:
-      return from == DataType::f64 ? from_native_real<double>(to) : from_native_real<float>(to);
-    case Domain::f64: return from_native_real<double>(to);
-    case Domain::exact_integer:
-      if (to == DataType::boolean)
-        return For<Exact>::of([](Exact x) { return static_cast<std::uint8_t>(x.v != 0); });
-      return to_integer<Exact, [](Exact x) { return x.v; }>(to);
-    case Domain::prime_field:
-      if (to == DataType::boolean)
-        return For<Residue>::of([](Residue x) { return static_cast<std::uint8_t>(x.v != 0); });
-      return unsupported(fmt::format("a residue of a prime field has no {} value", name(to)));
-  }
-  return unsupported("cast");
-}
-
-Result<std::uint64_t> constant_lane(double real, std::int64_t integer, DataType type,
-                                    Domain domain) {
-  if (type == DataType::boolean) return integer != 0 ? 1 : 0;
-  if (is_integer(type)) return static_cast<std::uint64_t>(integer);
-  switch (lane_kind(type, domain)) {
-    case LaneKind::f32: return std::bit_cast<std::uint32_t>(static_cast<float>(real));
-    case LaneKind::f64: return std::bit_cast<std::uint64_t>(real);
-    case LaneKind::exact:
-      if (std::isinf(real)) return static_cast<std::uint64_t>(real > 0 ? INT64_MAX : INT64_MIN);
-      if (real != std::floor(real) || std::abs(real) >= 0x1p63)
-        return unsupported(fmt::format("the constant {} is not an exact integer", real));
-      return static_cast<std::uint64_t>(static_cast<std::int64_t>(real));
+  switch (lane_kind(from, domain)) {
+    case LaneKind::f32: return native_cast<float>(to);
+    case LaneKind::f64: return native_cast<double>(to);
+    case LaneKind::exact: return native_cast<std::int64_t>(to);
     default:
-      if (!std::isfinite(real))
-        return unsupported(fmt::format("the constant {} is not in a prime field", real));
-      return field_constant(real, type);
+      if (to == DataType::boolean) return native_cast<std::uint64_t>(to);
+      return unsupported(fmt::format("a residue of a prime field has no {} value", name(to)));
   }
 }
 

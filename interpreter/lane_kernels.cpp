@@ -5,20 +5,9 @@
 #include <fmt/format.h>
 
 #include "interpreter/lane_operations.h"
+#include "lowering/operation_table.h"
 
 namespace lemma::interpreter {
-
-LaneKind lane_kind(DataType type, Domain domain) {
-  if (type == DataType::boolean) return LaneKind::boolean;
-  if (is_integer(type)) return LaneKind::integer;
-  switch (domain) {
-    case Domain::native: return type == DataType::f64 ? LaneKind::f64 : LaneKind::f32;
-    case Domain::f64: return LaneKind::f64;
-    case Domain::exact_integer: return LaneKind::exact;
-    case Domain::prime_field: return LaneKind::field;
-  }
-  return LaneKind::f32;
-}
 
 namespace {
 
@@ -67,66 +56,33 @@ tl::unexpected<Error> lacking(std::string_view what, LaneKind lanes) {
   return unsupported(fmt::format("there is no '{}' in {}", what, names[static_cast<int>(lanes)]));
 }
 
+constexpr const char* zero_divisor = "integer division by zero";
+
+// clang-format off
+#define LEMMA_PLAIN(kind, Operation) case Kind::kind: return plain<Operation, T>();
+#define LEMMA_CHECKED(kind, Operation) case Kind::kind: return checked<Operation, T>(zero_divisor);
+// clang-format on
+
 template <typename T>
 Result<BinaryOperation> real_operation(Kind kind, LaneKind lanes) {
   switch (kind) {
-    case Kind::add: return plain<Add, T>();
-    case Kind::subtract: return plain<Subtract, T>();
-    case Kind::multiply: return plain<Multiply, T>();
-    case Kind::divide: return plain<Divide, T>();
-    case Kind::floor_divide: return plain<FloorDivide, T>();
-    case Kind::floor_modulo: return plain<FloorModulo, T>();
-    case Kind::truncated_modulo: return plain<TruncatedModulo, T>();
-    case Kind::power: return plain<Power, T>();
-    case Kind::minimum: return plain<Minimum, T>();
-    case Kind::maximum: return plain<Maximum, T>();
-    case Kind::equal: return plain<Equal, T>();
-    case Kind::less: return plain<Less, T>();
-    case Kind::less_equal: return plain<LessEqual, T>();
+    LEMMA_REAL_OPERATIONS(LEMMA_PLAIN)
     default: return lacking(name(kind), lanes);
   }
 }
 
-constexpr const char* zero_divisor = "integer division by zero";
-
 Result<BinaryOperation> integer_operation(Kind kind) {
   using T = std::int64_t;
   switch (kind) {
-    case Kind::add: return plain<Add, T>();
-    case Kind::subtract: return plain<Subtract, T>();
-    case Kind::multiply: return plain<Multiply, T>();
-    case Kind::divide: return checked<CheckedDivide, T>(zero_divisor);
-    case Kind::floor_divide: return checked<CheckedFloorDivide, T>(zero_divisor);
-    case Kind::floor_modulo: return checked<CheckedFloorModulo, T>(zero_divisor);
-    case Kind::truncated_modulo: return checked<CheckedModulo, T>(zero_divisor);
-    case Kind::power: return plain<Power, T>();
-    case Kind::minimum: return plain<Minimum, T>();
-    case Kind::maximum: return plain<Maximum, T>();
-    case Kind::equal: return plain<Equal, T>();
-    case Kind::less: return plain<Less, T>();
-    case Kind::less_equal: return plain<LessEqual, T>();
-    case Kind::bit_and: return plain<BitAnd, T>();
-    case Kind::bit_or: return plain<BitOr, T>();
-    case Kind::bit_xor: return plain<BitXor, T>();
-    case Kind::shift_left: return plain<ShiftLeft, T>();
-    case Kind::shift_right: return plain<ShiftRight, T>();
+    LEMMA_INTEGER_OPERATIONS(LEMMA_PLAIN, LEMMA_CHECKED)
     default: return lacking(name(kind), LaneKind::integer);
   }
 }
 
-/// Where u64 differs from the 64 bits read as signed.
 Result<BinaryOperation> unsigned_operation(Kind kind) {
   using T = std::uint64_t;
   switch (kind) {
-    case Kind::divide:
-    case Kind::floor_divide: return checked<CheckedDivide, T>(zero_divisor);
-    case Kind::floor_modulo:
-    case Kind::truncated_modulo: return checked<CheckedModulo, T>(zero_divisor);
-    case Kind::minimum: return plain<Minimum, T>();
-    case Kind::maximum: return plain<Maximum, T>();
-    case Kind::less: return plain<Less, T>();
-    case Kind::less_equal: return plain<LessEqual, T>();
-    case Kind::shift_right: return plain<ShiftRight, T>();
+    LEMMA_UNSIGNED_OPERATIONS(LEMMA_PLAIN, LEMMA_CHECKED)
     default: return integer_operation(kind);
   }
 }
@@ -134,20 +90,12 @@ Result<BinaryOperation> unsigned_operation(Kind kind) {
 Result<BinaryOperation> boolean_operation(Kind kind) {
   using T = std::uint8_t;
   switch (kind) {
-    case Kind::minimum:
-    case Kind::multiply:
-    case Kind::logical_and:
-    case Kind::bit_and: return plain<BitAnd, T>();
-    case Kind::maximum:
-    case Kind::logical_or:
-    case Kind::bit_or: return plain<BitOr, T>();
-    case Kind::bit_xor: return plain<BitXor, T>();
-    case Kind::equal: return plain<Equal, T>();
-    case Kind::less: return plain<Less, T>();
-    case Kind::less_equal: return plain<LessEqual, T>();
+    LEMMA_BOOLEAN_OPERATIONS(LEMMA_PLAIN)
     default: return lacking(name(kind), LaneKind::boolean);
   }
 }
+#undef LEMMA_PLAIN
+#undef LEMMA_CHECKED
 
 Result<BinaryOperation> exact_operation(Kind kind) {
   constexpr const char* overflow = "overflow in exact integers";

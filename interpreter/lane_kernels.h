@@ -12,21 +12,6 @@
 
 namespace lemma::interpreter {
 
-/// How elements are held while they are computed with.
-enum class LaneKind : std::uint8_t {
-  boolean,  // std::uint8_t, 0 or 1
-  integer,  // std::int64_t, for all integer types
-  f32,      // float
-  f64,      // double
-  exact,    // std::int64_t; the two extreme values are the infinities
-  field,    // std::uint64_t below field_modulus
-};
-
-LaneKind lane_kind(DataType type, Domain domain);
-constexpr std::size_t lane_size(LaneKind kind) {
-  return kind == LaneKind::boolean ? 1 : kind == LaneKind::f32 ? 4 : 8;
-}
-
 /// Which operands are arrays of lanes; the others are one element for all lanes. Where both are
 /// single elements, `lanes` with a count of 1 serves.
 enum class OperandForm : std::uint8_t { lanes, right_uniform, left_uniform };
@@ -60,9 +45,5 @@ void select_lanes(std::size_t lane_bytes, const std::uint8_t* condition, const v
                   bool a_uniform, const void* b, bool b_uniform, void* out, std::size_t count);
 /// All lanes become the one element.
 void fill_lanes(std::size_t lane_bytes, const void* element, void* out, std::size_t count);
-
-/// Bits of a constant as one lane. Errors where the domain cannot represent it.
-Result<std::uint64_t> constant_lane(double real, std::int64_t integer, DataType type,
-                                    Domain domain);
 
 }  // namespace lemma::interpreter

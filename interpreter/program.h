@@ -19,7 +19,7 @@
 
 #include "interpreter/lane_kernels.h"
 #include "interpreter/lane_memory.h"
-#include "interpreter/terms.h"
+#include "lowering/terms.h"
 
 namespace lemma::interpreter {
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "interpreter/field.h"
+#include "lowering/field.h"
 
 namespace lemma::interpreter {
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "interpreter/field.h"
+#include "lowering/field.h"
 
 namespace lemma::interpreter {
 
@@ -179,29 +179,6 @@ bool operator==(const Tensor& a, const Tensor& b) {
   if (a.bytes_.size() != b.bytes_.size()) return false;
   return a.bytes_.empty() || a.bytes_.data() == b.bytes_.data() ||
          std::memcmp(a.bytes_.data(), b.bytes_.data(), a.bytes_.size()) == 0;
-}
-
-std::uint64_t field_constant(double value, DataType type) {
-  auto rounds_to_value = [&](double candidate) {
-    if (type == DataType::f32) return static_cast<float>(candidate) == static_cast<float>(value);
-    if (type == DataType::f16 || type == DataType::bf16) return false;
-    return candidate == value;
-  };
-  if (std::abs(value) < 0x1p40) {
-    for (int denominator = 1; denominator <= 4096; ++denominator) {
-      const double numerator = std::nearbyint(value * denominator);
-      if (value != 0 && numerator == 0) continue;
-      if (rounds_to_value(numerator / denominator))
-        return field_multiply(field_of(static_cast<std::int64_t>(numerator)),
-                              field_inverse(field_of(denominator)));
-    }
-  }
-  int exponent = 0;
-  const double mantissa = std::frexp(value, &exponent);
-  const auto integer = static_cast<std::int64_t>(std::ldexp(mantissa, 53));
-  // 2^61 = 1: powers of two repeat with period 61.
-  const int shift = ((exponent - 53) % 61 + 61) % 61;
-  return field_multiply(field_of(integer), std::uint64_t{1} << shift);
 }
 
 Result<Tensor> to_domain(const Tensor& tensor, Domain domain) {

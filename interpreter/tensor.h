@@ -20,8 +20,6 @@
 
 namespace lemma::interpreter {
 
-using Sizes = std::vector<std::int64_t>;
-
 /// Product of the sizes; 1 for none. The caller knows that it does not overflow.
 std::int64_t element_count(const Sizes& sizes);
 
@@ -80,9 +78,5 @@ class Tensor {
 /// value there (an integer; for the field, any finite number, read as in field_constant);
 /// from the field there is no way back.
 Result<Tensor> to_domain(const Tensor& tensor, Domain domain);
-
-/// A finite real number as a residue: as the ratio p/q with the least q <= 4096 that rounds to it
-/// in its type, otherwise as the binary fraction it is.
-std::uint64_t field_constant(double value, DataType type);
 
 }  // namespace lemma::interpreter

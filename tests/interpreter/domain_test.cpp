@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "interpreter/evaluate.h"
-#include "interpreter/field.h"
+#include "lowering/field.h"
 
 namespace lemma::interpreter {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "interpreter/field.h"
 #include "interpreter/random.h"
 #include "ir/expand.h"
 #include "ir/specialize.h"
+#include "lowering/field.h"
 
 namespace lemma::interpreter {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "interpreter/terms.h"
+#include "lowering/terms.h"
 
-namespace lemma::interpreter {
+namespace lemma::lowering {
 
 namespace {
 
@@ -182,4 +182,4 @@ Result<TermId> translate(TermGraph& graph, const Definition& definition, Express
   return Translator(graph, definition).translate(root, environment);
 }
 
-}  // namespace lemma::interpreter
+}  // namespace lemma::lowering

@@ -1,8 +1,8 @@
-#include "interpreter/regions.h"
+#include "lowering/regions.h"
 
 #include <algorithm>
 
-namespace lemma::interpreter {
+namespace lemma::lowering {
 
 using Kind = ExpressionKind;
 
@@ -137,4 +137,4 @@ Regions plan_regions(const TermGraph& graph, TermId root, bool reduce_along_lane
   return Planner(graph, reduce_along_lanes).plan(root);
 }
 
-}  // namespace lemma::interpreter
+}  // namespace lemma::lowering

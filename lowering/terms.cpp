@@ -1,4 +1,4 @@
-#include "interpreter/terms.h"
+#include "lowering/terms.h"
 
 #include <algorithm>
 #include <numeric>
@@ -6,7 +6,7 @@
 #include <absl/hash/hash.h>
 #include <fmt/format.h>
 
-namespace lemma::interpreter {
+namespace lemma::lowering {
 
 using Kind = ExpressionKind;
 
@@ -75,12 +75,12 @@ TermId TermGraph::floor_divide(const Linear& dividend, std::int64_t divisor) {
       else
         rest.terms.emplace_back(atom, factor);
     }
-    whole.constant = interpreter::floor_divide(dividend.constant, divisor);
+    whole.constant = lowering::floor_divide(dividend.constant, divisor);
     rest.constant = dividend.constant - whole.constant * divisor;
     const Interval left = range(rest);
     if (left.is_known()) {
-      const std::int64_t low = interpreter::floor_divide(left.low, divisor);
-      if (low == interpreter::floor_divide(left.high, divisor)) {
+      const std::int64_t low = lowering::floor_divide(left.low, divisor);
+      if (low == lowering::floor_divide(left.high, divisor)) {
         whole.constant += low;
         return linear(whole);
       }
@@ -107,7 +107,7 @@ TermId TermGraph::floor_divide(const Linear& dividend, std::int64_t divisor) {
   for (const auto& [atom, factor] : rest.terms) common = std::gcd(common, factor);
   if (common > 1 && range(rest).is_known()) {
     for (auto& [atom, factor] : rest.terms) factor /= common;
-    rest.constant = interpreter::floor_divide(rest.constant, common);
+    rest.constant = lowering::floor_divide(rest.constant, common);
     divisor /= common;
   }
   if (divisor == 1) return linear(combine(whole, rest));
@@ -165,7 +165,7 @@ Interval TermGraph::range(const Linear& form) const {
     const Interval one = atom < first_term_atom
                              ? Interval{0, std::max<std::int64_t>(extents_[atom] - 1, 0)}
                              : terms_[atom - first_term_atom].range;
-    sum = interpreter::add(sum, interpreter::scale(one, factor));
+    sum = lowering::add(sum, lowering::scale(one, factor));
   }
   for (const auto& [atom, factor] : form.terms) {
     if (atom < first_term_atom) continue;
@@ -177,8 +177,8 @@ Interval TermGraph::range(const Linear& form) const {
       const Linear remainder = combine(dividend, Linear::atom(atom), -divisor);
       const Linear rest = combine(form, remainder, -times);
       if (rest.terms.size() >= form.terms.size()) return;
-      const Interval small = interpreter::scale({0, divisor - 1}, times);
-      const Interval better = interpreter::add(range(rest), small);
+      const Interval small = lowering::scale({0, divisor - 1}, times);
+      const Interval better = lowering::add(range(rest), small);
       if (better.is_known()) sum = intersect(sum, better);
     };
     try_remainder(quotient.linear, quotient.divisor);
@@ -201,7 +201,7 @@ Linear TermGraph::address(const Term& read) const {
   Linear address;
   const Sizes& sizes = inputs_[read.input].sizes;
   for (std::size_t axis = 0; axis < sizes.size(); ++axis)
-    address = combine(interpreter::scale(address, sizes[axis]), read.indices[axis]);
+    address = combine(lowering::scale(address, sizes[axis]), read.indices[axis]);
   return address;
 }
 
@@ -218,8 +218,8 @@ Interval TermGraph::derive_range(const Term& term) const {
       {
         const Interval dividend = range(term.linear);
         if (!dividend.is_known()) return {};
-        return {interpreter::floor_divide(dividend.low, term.divisor),
-                interpreter::floor_divide(dividend.high, term.divisor)};
+        return {lowering::floor_divide(dividend.low, term.divisor),
+                lowering::floor_divide(dividend.high, term.divisor)};
       }
     case Kind::minimum:
       return {std::min(operand(0).low, operand(1).low), std::min(operand(0).high, operand(1).high)};
@@ -259,4 +259,4 @@ void TermGraph::derive(Term& term) const {
     term.may_be_undefined = true;
 }
 
-}  // namespace lemma::interpreter
+}  // namespace lemma::lowering

@@ -9,12 +9,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "interpreter/lane_kernels.h"
-#include "interpreter/linear.h"
-#include "interpreter/tensor.h"
 #include "ir/definition.h"
+#include "lowering/lanes.h"
+#include "lowering/linear.h"
 
-namespace lemma::interpreter {
+namespace lemma::lowering {
 
 using TermId = std::uint32_t;
 using LoopVariable = std::uint32_t;  // below first_term_atom
@@ -95,4 +94,4 @@ using Environment = std::map<std::uint32_t, TermId>;
 Result<TermId> translate(TermGraph& graph, const Definition& definition, ExpressionId root,
                          const Environment& environment);
 
-}  // namespace lemma::interpreter
+}  // namespace lemma::lowering

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "interpreter/domain.h"
+#include "lowering/lanes.h"
 
-namespace lemma::interpreter {
+namespace lemma::lowering {
 
 inline std::uint64_t field_add(std::uint64_t a, std::uint64_t b) {
   const std::uint64_t sum = a + b;
@@ -36,4 +36,4 @@ inline std::uint64_t field_of(std::int64_t value) {
                   : static_cast<std::uint64_t>(rest);
 }
 
-}  // namespace lemma::interpreter
+}  // namespace lemma::lowering

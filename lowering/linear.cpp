@@ -1,8 +1,8 @@
-#include "interpreter/linear.h"
+#include "lowering/linear.h"
 
 #include <algorithm>
 
-namespace lemma::interpreter {
+namespace lemma::lowering {
 
 namespace {
 
@@ -67,4 +67,4 @@ std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }
 
-}  // namespace lemma::interpreter
+}  // namespace lemma::lowering

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "interpreter/terms.h"
+#include "lowering/terms.h"
 
-namespace lemma::interpreter {
+namespace lemma::lowering {
 
 using RegionId = std::uint32_t;
 inline constexpr RegionId no_region = 0xffffffffU;
@@ -36,4 +36,4 @@ Regions plan_regions(const TermGraph& graph, TermId root, bool reduce_along_lane
 /// The difference whose sign decides a comparison of two i64 terms.
 Linear difference(const TermGraph& graph, const Term& comparison);
 
-}  // namespace lemma::interpreter
+}  // namespace lemma::lowering

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace lemma::interpreter {
+namespace lemma::lowering {
 
 /// Inclusive bounds; the extreme values mean that there is none.
 struct Interval {
@@ -44,4 +44,4 @@ Linear scale(const Linear& a, std::int64_t factor);
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b);
 
-}  // namespace lemma::interpreter
+}  // namespace lemma::lowering

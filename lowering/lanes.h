@@ -1,0 +1,53 @@
+#pragma once
+// What elements are while they are computed with: the number domain of real types, and the form in which
+// an element of a type is held there.
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "ir/data_type.h"
+#include "ir/result.h"
+
+namespace lemma::lowering {
+
+using Sizes = std::vector<std::int64_t>;
+
+/// Real-typed elements are computed in it. Integer and boolean elements are computed the same way in all
+/// of them: exactly, in 64 bits, wrapped to their width on store.
+enum class Domain : std::uint8_t {
+  native,  // the type's own format: f32 in f32, f64 in f64; f16 and bf16 in f32, rounded on store
+  f64,     // every real type in f64
+  exact_integer,  // reals are integers in 64 bits; overflow and inexact division are errors
+  prime_field,    // reals are residues modulo 2^61 - 1; what needs an order is unsupported
+};
+std::string_view name(Domain domain);
+
+/// The modulus of the prime field: a Mersenne prime, so that reduction is a shift and an addition.
+inline constexpr std::uint64_t field_modulus = (std::uint64_t{1} << 61) - 1;
+
+/// How elements are held while they are computed with.
+enum class LaneKind : std::uint8_t {
+  boolean,  // std::uint8_t, 0 or 1
+  integer,  // std::int64_t, for all integer types
+  f32,      // float
+  f64,      // double
+  exact,    // std::int64_t; the two extreme values are the infinities
+  field,    // std::uint64_t below field_modulus
+};
+
+LaneKind lane_kind(DataType type, Domain domain);
+constexpr std::size_t lane_size(LaneKind kind) {
+  return kind == LaneKind::boolean ? 1 : kind == LaneKind::f32 ? 4 : 8;
+}
+
+/// Bits of a constant as one lane. Errors where the domain cannot represent it.
+Result<std::uint64_t> constant_lane(double real, std::int64_t integer, DataType type,
+                                    Domain domain);
+
+/// A finite real number as a residue: as the ratio p/q with the least q <= 4096 that rounds to it
+/// in its type, otherwise as the binary fraction it is.
+std::uint64_t field_constant(double value, DataType type);
+
+}  // namespace lemma::lowering

@@ -1,0 +1,39 @@
+#pragma once
+// A definition as loop nests: for each output a loop over every axis, and in it an expression whose
+// accesses are affine where they can be, whose reductions are loops of their own (lowering/regions.h says
+// where each is computed), and whose reads are known to lie inside or have to be checked.
+
+#include "lowering/terms.h"
+
+namespace lemma::lowering {
+
+/// One output, with a variable for each axis longer than 1.
+struct LoweredOutput {
+  TermGraph graph;
+  TermId root = 0;
+  std::vector<LoopVariable> axes;
+  Sizes sizes;
+  DataType type = DataType::undefined;
+};
+
+/// `parts`: by axis of the output, a divisor of its size if the axis is to be split in two variables
+/// (quotient and remainder), or 1; empty if none is.
+Result<LoweredOutput> lower(const Definition& definition, const DefinedOutput& output,
+                            std::vector<InputView> inputs, Domain domain,
+                            const std::vector<std::int64_t>& parts = {});
+
+/// Axes that occur divided by a factor of their size (channels of a grouped convolution); empty if none.
+std::vector<std::int64_t> find_parts(const LoweredOutput& output);
+
+/// The binary operation that adds one more element to a reduction.
+ExpressionKind step_of(ExpressionKind reduction);
+/// What it begins with, as a lane.
+Result<std::uint64_t> neutral_element(ExpressionKind reduction, DataType type, Domain domain);
+
+/// A reduction along lanes is dealt out to so many partial results, which are combined in pairs.
+inline constexpr std::size_t partial_results = 512;
+/// Whether so few elements are computed by so long a reduction that its terms, not the elements, run
+/// along the lanes. They are then added up in another order.
+bool reduces_along_lanes(const TermGraph& graph, std::int64_t elements);
+
+}  // namespace lemma::lowering
