@@ -1,0 +1,188 @@
+#include "backend_cuda/emit_element.h"
+
+#include <fmt/format.h>
+
+#include "backend_cuda/source_types.h"
+#include "lowering/regions.h"
+
+namespace lemma::backend {
+
+namespace {
+
+using namespace lowering;  // NOLINT: its words are those of this file
+using Kind = ExpressionKind;
+
+std::int64_t count_of(const Sizes& sizes) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : sizes) count *= size;
+  return count;
+}
+
+class ElementWriter {
+ public:
+  ElementWriter(const LoweredOutput& output, int indent)
+      : graph_(output.graph),
+        plan_(
+            plan_regions(graph_, output.root, reduces_along_lanes(graph_, count_of(output.sizes)))),
+        indent_(indent) {}
+
+  Result<ElementSource> write(TermId root) {
+    LEMMA_RETURN_IF_ERROR(write_region(0));
+    return ElementSource{std::move(source_), term_name(root)};
+  }
+
+ private:
+  template <typename... Arguments>
+  void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    source_ += std::string(static_cast<std::size_t>(indent_), ' ') +
+               fmt::format(format, std::forward<Arguments>(arguments)...) + "\n";
+  }
+
+  Result<void> write_region(RegionId region) {
+    for (const TermId id : plan_.regions[region].terms) LEMMA_RETURN_IF_ERROR(write_term(id));
+    return {};
+  }
+
+  Result<void> write_block(RegionId region, TermId target, TermId value) {
+    indent_ += 2;
+    LEMMA_RETURN_IF_ERROR(write_region(region));
+    line("{} = {};", term_name(target), term_name(value));
+    indent_ -= 2;
+    return {};
+  }
+
+  Result<void> write_term(TermId id) {
+    const Term& term = graph_.term(id);
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
+    if (term.kind == Kind::select) return write_select(id, type);
+    if (term.kind == Kind::logical_and) return write_and(id, type);
+    if (is_reduction(term.kind)) return write_reduction(id, type);
+    LEMMA_ASSIGN_OR_RETURN(const std::string value, value_of(term));
+    line("const {} {} = {};", type, term_name(id), value);
+    return {};
+  }
+
+  Result<std::string> value_of(const Term& term) const {
+    const auto operand = [&](std::size_t i) { return term_name(term.operands[i]); };
+    switch (term.kind) {
+      case Kind::integer_constant:
+      case Kind::real_constant: return constant_text(term.bits, term.lanes);
+      case Kind::index: return linear_text(graph_, term.linear);
+      case Kind::read: return read_text(term);
+      case Kind::logical_not: return fmt::format("Equal::apply({}, std::uint8_t{{0}})", operand(0));
+      default: break;
+    }
+    if (term.divisor != 0)
+      return binary_text(Kind::floor_divide, LaneKind::integer, false,
+                         fmt::format("std::int64_t{{{}}}", linear_text(graph_, term.linear)),
+                         fmt::format("std::int64_t{{{}}}", term.divisor));
+    if (compares_linear(graph_, term))
+      return binary_text(
+          term.kind, LaneKind::integer, false,
+          fmt::format("std::int64_t{{{}}}", linear_text(graph_, difference(graph_, term))),
+          "std::int64_t{0}");
+    const Term& first = graph_.term(term.operands[0]);
+    if (term.kind == Kind::cast) return cast_text(first.type, term.type, operand(0));
+    const bool unsigned64 = first.type == DataType::u64;
+    if (term.operands.size() == 1)
+      return function_text(term.function, first.lanes, unsigned64, operand(0));
+    return binary_text(term.kind, first.lanes, unsigned64, operand(0), operand(1));
+  }
+
+  /// Reads that may lie outside are behind a guard, but may have been moved in front of it.
+  Result<std::string> read_text(const Term& term) const {
+    LEMMA_RETURN_IF_ERROR(stored_type(term.type));
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
+    const std::string element = fmt::format("static_cast<{}>({}[{}])", type, input_name(term.input),
+                                            linear_text(graph_, graph_.address(term)));
+    std::string inside;
+    for (std::size_t axis = 0; axis < term.indices.size(); ++axis)
+      if (!graph_.is_inside(term, axis))
+        inside += fmt::format("{}is_inside({}, {})", inside.empty() ? "" : " && ",
+                              linear_text(graph_, term.indices[axis]),
+                              graph_.inputs()[term.input].sizes[axis]);
+    if (inside.empty()) return element;
+    return fmt::format("{} ? {} : {}{{0}}", inside, element, type);
+  }
+
+  Result<void> write_select(TermId id, const std::string& type) {
+    const Term& term = graph_.term(id);
+    line("{} {};", type, term_name(id));
+    line("if ({} != 0) {{", term_name(term.operands[0]));
+    LEMMA_RETURN_IF_ERROR(write_block(plan_.below[id][0], id, term.operands[1]));
+    line("}} else {{");
+    LEMMA_RETURN_IF_ERROR(write_block(plan_.below[id][1], id, term.operands[2]));
+    line("}}");
+    return {};
+  }
+
+  Result<void> write_and(TermId id, const std::string& type) {
+    const Term& term = graph_.term(id);
+    line("{} {} = 0;", type, term_name(id));
+    line("if ({} != 0) {{", term_name(term.operands[0]));
+    LEMMA_RETURN_IF_ERROR(write_block(plan_.below[id][0], id, term.operands[1]));
+    line("}}");
+    return {};
+  }
+
+  /// In the order of its variables, the last one fastest; along lanes, that one is dealt out to partial
+  /// results, as the interpreter does it.
+  Result<void> write_reduction(TermId id, const std::string& type) {
+    const Term& term = graph_.term(id);
+    const std::vector<RegionId>& loops = plan_.below[id];
+    const bool is_dealt_out = plan_.regions[loops.back()].along_lanes;
+    LEMMA_ASSIGN_OR_RETURN(const std::uint64_t bits,
+                           neutral_element(term.kind, term.type, graph_.domain()));
+    LEMMA_ASSIGN_OR_RETURN(const std::string neutral, constant_text(bits, term.lanes));
+    line("{} {} = {};", type, term_name(id), neutral);
+    std::string total = term_name(id);
+    if (is_dealt_out) {
+      line("{} p{}[{}];", type, id, partial_results);
+      line("for ({}& one : p{}) one = {};", type, id, neutral);
+      total = fmt::format("p{}[{} % {}]", id, variable_name(plan_.regions[loops.back()].variable),
+                          partial_results);
+    }
+    for (const RegionId loop : loops) {
+      const std::string variable = variable_name(plan_.regions[loop].variable);
+      line("for (std::int64_t {} = 0; {} < {}; ++{}) {{", variable, variable,
+           graph_.extent(plan_.regions[loop].variable), variable);
+      indent_ += 2;
+      LEMMA_RETURN_IF_ERROR(write_region(loop));
+    }
+    LEMMA_ASSIGN_OR_RETURN(const std::string step,
+                           step_text(term, total, term_name(term.operands[0])));
+    line("{} = {};", total, step);
+    for (std::size_t i = 0; i < loops.size(); ++i) {
+      indent_ -= 2;
+      line("}}");
+    }
+    return is_dealt_out ? write_combination(id, term) : Result<void>();
+  }
+
+  Result<void> write_combination(TermId id, const Term& term) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string step, step_text(term, fmt::format("p{}[i]", id),
+                                                             fmt::format("p{}[i + width]", id)));
+    line("for (std::int64_t width = {}; width > 0; width /= 2)", partial_results / 2);
+    line("  for (std::int64_t i = 0; i < width; ++i) p{}[i] = {};", id, step);
+    line("{} = p{}[0];", term_name(id), id);
+    return {};
+  }
+
+  static Result<std::string> step_text(const Term& term, const std::string& total,
+                                       const std::string& element) {
+    return binary_text(step_of(term.kind), term.lanes, term.type == DataType::u64, total, element);
+  }
+
+  const TermGraph& graph_;
+  Regions plan_;
+  int indent_;
+  std::string source_;
+};
+
+}  // namespace
+
+Result<ElementSource> emit_element(const LoweredOutput& output, int indent) {
+  return ElementWriter(output, indent).write(output.root);
+}
+
+}  // namespace lemma::backend

@@ -1,0 +1,21 @@
+#pragma once
+// The body of a loop nest: source that computes one element of an output, where the variables of its axes
+// are in scope. What surrounds it - loops, or the threads of a grid - is the business of the caller.
+
+#include <string>
+
+#include "lowering/lower.h"
+
+namespace lemma::backend {
+
+struct ElementSource {
+  std::string statements;  // indented by `indent` spaces
+  std::string value;       // an expression: the element
+};
+
+/// Inputs are x0, x1, ..., pointers to elements in row-major order; `ok` is a std::uint8_t that takes note
+/// of divisors of zero. Where the element is undefined its value means nothing, but no input is read
+/// outside.
+Result<ElementSource> emit_element(const lowering::LoweredOutput& output, int indent);
+
+}  // namespace lemma::backend

@@ -1,0 +1,34 @@
+#pragma once
+// How elements and index arithmetic are written in emitted source. What an operation does stands in
+// lowering/scalar_operations.h, which the source includes; here are only names.
+
+#include <string>
+
+#include "lowering/terms.h"
+
+namespace lemma::backend {
+
+/// The type in memory ("std::int8_t"). Errors are `unsupported`: types that are not emitted yet.
+Result<std::string> stored_type(DataType type);
+/// The type that an element has while it is computed with.
+Result<std::string> computed_type(lowering::LaneKind lanes);
+
+/// A constant, from the bits of a lane.
+Result<std::string> constant_text(std::uint64_t bits, lowering::LaneKind lanes);
+
+/// Of a loop variable, and of the value of a term.
+std::string variable_name(lowering::LoopVariable variable);
+std::string term_name(lowering::TermId term);
+std::string input_name(std::uint32_t input);
+
+/// Index arithmetic as an expression; it wraps where it may leave 64 bits.
+std::string linear_text(const lowering::TermGraph& graph, const lowering::Linear& form);
+
+/// An operation of two elements, given as text. Elements of u64 are held as signed.
+Result<std::string> binary_text(ExpressionKind kind, lowering::LaneKind lanes, bool unsigned64,
+                                const std::string& a, const std::string& b);
+Result<std::string> function_text(ScalarFunction function, lowering::LaneKind lanes,
+                                  bool unsigned64, const std::string& a);
+Result<std::string> cast_text(DataType from, DataType to, const std::string& a);
+
+}  // namespace lemma::backend

@@ -1,0 +1,251 @@
+// Emitted source is compiled, run, and compared with the interpreter, over applications of every operator
+// that has a definition.
+
+#include "backend_cuda/emit_cpp.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <memory>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "interpreter/evaluate.h"
+#include "interpreter/random.h"
+#include "ir/operator_instances.h"
+#include "system/program.h"
+
+namespace lemma::backend {
+namespace {
+
+using interpreter::Tensor;
+
+struct Case {
+  std::string what;    // of the application
+  std::string symbol;  // of the function
+  std::vector<Tensor> inputs, expected;
+};
+
+std::optional<lowering::Sizes> constant_sizes_of(const TensorType& type) {
+  lowering::Sizes sizes;
+  for (const Dimension& dimension : *type.shape) {
+    const auto size = dimension.constant();
+    if (!size) return std::nullopt;
+    sizes.push_back(*size);
+  }
+  return sizes;
+}
+
+/// Random inputs; nothing if the sizes are not small numbers.
+std::optional<std::vector<Tensor>> random_inputs(const std::vector<TensorType>& types) {
+  std::vector<Tensor> inputs;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    if (types[i].data_type == DataType::undefined) {
+      inputs.emplace_back();
+      continue;
+    }
+    const auto sizes = constant_sizes_of(types[i]);
+    if (!sizes || interpreter::element_count(*sizes) > 4096) return std::nullopt;
+    inputs.push_back(interpreter::random_tensor(types[i].data_type, *sizes, 7, i, {-2, 2, 0, 3}));
+  }
+  return inputs;
+}
+
+std::vector<lowering::InputView> views_of(const std::vector<Tensor>& inputs) {
+  std::vector<lowering::InputView> views;
+  for (const Tensor& input : inputs) views.push_back({input.data_type(), input.sizes(), false});
+  return views;
+}
+
+std::string text_of(const OperatorRecord& record, const std::vector<TensorType>& types) {
+  std::string result = std::string(record.name) + "(";
+  for (const TensorType& type : types)
+    result += type.data_type == DataType::undefined ? "none " : text(type) + " ";
+  return result + ")";
+}
+
+class Sample {
+ public:
+  /// A few applications of an operator, as unlike each other as the family has them.
+  void add(const OperatorRecord& record) {
+    std::vector<OperatorInstance> accepted;
+    visit_instances(record, [&](const OperatorInstance& instance) {
+      const auto attributes =
+          complete_attributes(record, instance.inputs, instance.attributes, instance.output_count);
+      if (!attributes) return false;
+      OperatorInstance whole = {instance.inputs, *attributes, instance.output_count};
+      if (!infer_types(record, {whole.inputs, whole.attributes, whole.output_count})) return false;
+      if (random_inputs(whole.inputs)) accepted.push_back(std::move(whole));
+      return true;
+    });
+    constexpr std::size_t wanted = 4;
+    std::size_t taken = 0;
+    for (std::size_t k = 0; k < accepted.size() && taken < wanted; ++k) {
+      // Spread over the family by a step that shares no divisor with its size.
+      const std::size_t i = (k * 7919) % accepted.size();
+      if (add(record, accepted[i])) ++taken;
+    }
+  }
+
+  const std::vector<Case>& cases() const { return cases_; }
+  const std::string& source() const { return source_; }
+  const std::map<std::string, int>& not_emitted() const { return not_emitted_; }
+
+ private:
+  /// False for an application that is undefined, empty, or has a type that is not emitted.
+  bool add(const OperatorRecord& record, const OperatorInstance& instance) {
+    Case one;
+    one.inputs = *random_inputs(instance.inputs);
+    const Definition definition =
+        record.define({instance.inputs, instance.attributes, instance.output_count});
+    interpreter::EvaluationOptions options;
+    options.threads = 1;
+    auto expected = interpreter::evaluate(definition, one.inputs, options);
+    if (!expected || expected->at(0).element_count() == 0) return false;
+    one.symbol = fmt::format("case_{}", cases_.size());
+    const auto emitted = emit_cpp(definition, views_of(one.inputs), one.symbol);
+    if (!emitted) {
+      EXPECT_EQ(emitted.error().kind, ErrorKind::unsupported) << emitted.error().message;
+      ++not_emitted_[emitted.error().message];
+      return false;
+    }
+    one.what = text_of(record, instance.inputs);
+    one.expected = std::move(*expected);
+    source_ += "// " + one.what + "\n" + *emitted + "\n";
+    cases_.push_back(std::move(one));
+    return true;
+  }
+
+  std::vector<Case> cases_;
+  std::string source_ = std::string(cpp_prelude()) + "\n";
+  std::map<std::string, int> not_emitted_;
+};
+
+class Library {
+ public:
+  explicit Library(const std::filesystem::path& file) : handle_(dlopen(file.c_str(), RTLD_NOW)) {}
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  ~Library() {
+    if (handle_ != nullptr) dlclose(handle_);
+  }
+  bool is_loaded() const { return handle_ != nullptr; }
+
+  std::vector<Tensor> run(const Case& one) const {
+    using Function = void(const void* const*, void* const*);
+    auto* function = reinterpret_cast<Function*>(dlsym(handle_, one.symbol.c_str()));  // NOLINT
+    std::vector<const void*> inputs;
+    for (const Tensor& input : one.inputs) inputs.push_back(input.bytes().data());
+    std::vector<Tensor> results;
+    std::vector<void*> outputs;
+    for (const Tensor& expected : one.expected) {
+      results.push_back(Tensor::uninitialized(expected.data_type(), expected.sizes()));
+      outputs.push_back(results.back().writable_bytes().data());
+    }
+    function(inputs.data(), outputs.data());
+    return results;
+  }
+
+ private:
+  void* handle_;
+};
+
+/// The same bytes, where neither is NaN.
+bool is_same(const Tensor& a, const Tensor& b) {
+  if (a == b) return true;
+  if (!is_real(a.data_type()) || a.sizes() != b.sizes()) return false;
+  const std::vector<double> left = a.reals(), right = b.reals();
+  for (std::size_t i = 0; i < left.size(); ++i)
+    if (left[i] != right[i] && !(std::isnan(left[i]) && std::isnan(right[i]))) return false;
+  return true;
+}
+
+TEST(EmittedSource, computes_what_the_interpreter_does) {
+  const std::string compiler = std::filesystem::exists(LEMMA_CXX_COMPILER)
+                                   ? std::string(LEMMA_CXX_COMPILER)
+                                   : find_program("c++");
+  if (compiler.empty()) GTEST_SKIP() << "there is no C++ compiler";
+  Sample sample;
+  for (const OperatorRecord& record : all_operators())
+    if (record.define != nullptr) sample.add(record);
+  for (const auto& [reason, count] : sample.not_emitted())
+    std::cout << "not emitted: " << reason << ": " << count << "\n";
+
+  const TemporaryDirectory folder;
+  ASSERT_TRUE(folder.good());
+  std::ofstream(folder.path() / "emitted.cpp") << sample.source();
+  Program program{{compiler, "-std=c++20", "-O1", "-ffp-contract=off", "-Wall",
+                   "-Wno-unused-variable", "-Werror", "-fPIC", "-shared", "-I",
+                   LEMMA_SOURCE_DIRECTORY, "emitted.cpp", "-o", "emitted.so"},
+                  folder.path()};
+  program.shows_errors = true;
+  const auto compiled = run_program(program, [] { return false; });
+  ASSERT_TRUE(compiled && compiled->succeeded());
+  const Library library(folder.path() / "emitted.so");
+  ASSERT_TRUE(library.is_loaded());
+
+  std::set<std::string> operators;
+  for (const Case& one : sample.cases()) {
+    const std::vector<Tensor> results = library.run(one);
+    for (std::size_t i = 0; i < results.size(); ++i)
+      EXPECT_TRUE(is_same(results[i], one.expected[i])) << one.what << ", output " << i;
+    operators.insert(one.what.substr(0, one.what.find('(')));
+  }
+  for (const char* name :
+       {"Add", "Cast", "Concat", "Conv", "CumSum", "Einsum", "Exp", "Gather", "MatMul", "MaxPool",
+        "Mod", "Pad", "ReduceMax", "ReduceSum", "Transpose", "Where"})
+    EXPECT_TRUE(operators.contains(name)) << name;
+  std::cout << sample.cases().size() << " applications of " << operators.size() << " operators\n";
+  EXPECT_GT(operators.size(), 100U);
+}
+
+constexpr std::string_view product =
+    R"(extern "C" void product(const void* const* inputs, void* const* outputs) {
+  [[maybe_unused]] std::uint8_t ok = 1;
+  [[maybe_unused]] const auto* const x0 = static_cast<const float*>(inputs[0]);
+  [[maybe_unused]] const auto* const x1 = static_cast<const float*>(inputs[1]);
+  {
+    auto* const y = static_cast<float*>(outputs[0]);
+    for (std::int64_t i0 = 0; i0 < 2; ++i0) {
+      for (std::int64_t i1 = 0; i1 < 4; ++i1) {
+        float t6 = 0x0p+0F;
+        for (std::int64_t i2 = 0; i2 < 3; ++i2) {
+          const float t3 = static_cast<float>(x0[i0 * 3LL + i2]);
+          const float t4 = static_cast<float>(x1[i1 + i2 * 4LL]);
+          const float t5 = Multiply::apply(t3, t4);
+          t6 = Add::apply(t6, t5);
+        }
+        y[i0 * 4LL + i1] = static_cast<float>(t6);
+      }
+    }
+  }
+}
+)";
+
+TEST(EmittedSource, reads_as_a_person_would_write_it) {
+  const OperatorRecord& matmul = record(operator_named("MatMul"));
+  const std::vector<TensorType> types = {{DataType::f32, Shape{2, 3}},
+                                         {DataType::f32, Shape{3, 4}}};
+  const Attributes attributes;
+  const auto emitted =
+      emit_cpp(matmul.define({types, attributes}),
+               {{DataType::f32, {2, 3}, false}, {DataType::f32, {3, 4}, false}}, "product");
+  ASSERT_TRUE(emitted) << emitted.error().message;
+  EXPECT_EQ(*emitted, product);
+}
+
+TEST(EmittedSource, types_without_source_are_refused) {
+  const OperatorRecord& negation = record(operator_named("Neg"));
+  const std::vector<TensorType> types = {{DataType::f16, Shape{2}}};
+  const Attributes attributes;
+  const auto emitted =
+      emit_cpp(negation.define({types, attributes}), {{DataType::f16, {2}, false}}, "negation");
+  ASSERT_FALSE(emitted);
+  EXPECT_EQ(emitted.error().kind, ErrorKind::unsupported);
+}
+
+}  // namespace
+}  // namespace lemma::backend
