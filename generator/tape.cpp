@@ -1,5 +1,6 @@
 #include "generator/tape.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -7,11 +8,21 @@
 #include <fmt/format.h>
 
 #include "ir/expand.h"
+#include "lowering/lower.h"
+#include "lowering/operation_table.h"
+#include "lowering/scalar_operations.h"
 
 namespace lemma::generator {
 namespace {
 
 using Code = TapeInstruction::Code;
+using lowering::InputView;
+using lowering::Linear;
+using lowering::LoopVariable;
+using lowering::LoweredOutput;
+using lowering::Term;
+using lowering::TermGraph;
+using lowering::TermId;
 
 /// What an expression is at given indices.
 struct Value {
@@ -24,11 +35,6 @@ struct Value {
 Value integer_value(std::int64_t value) { return {Value::Kind::integer, value, 0, 0}; }
 Value real_value(double value) { return {Value::Kind::real, 0, value, 0}; }
 Value computed(Register place) { return {Value::Kind::computed, 0, 0, place}; }
-
-std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
-  const std::int64_t quotient = a / b;
-  return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
-}
 
 class TapeBuilder {
  public:
@@ -88,120 +94,124 @@ struct Elements {
   std::vector<Register> places;
 };
 
-/// Unrolls one definition.
+/// Unrolls the loops of one lowered output.
 class Unroller {
  public:
-  Unroller(TapeBuilder& builder, const Definition& definition, std::vector<Elements> inputs)
-      : builder_(builder), definition_(definition), inputs_(std::move(inputs)) {
-    variables_.resize(definition.variable_extents().size());
-  }
+  Unroller(TapeBuilder& builder, const LoweredOutput& output, const std::vector<Elements>& inputs)
+      : builder_(builder),
+        output_(output),
+        graph_(output.graph),
+        inputs_(inputs),
+        variables_(graph_.variable_count()) {}
 
-  Result<Elements> output(std::size_t which) {
-    const DefinedOutput& output = definition_.outputs()[which];
-    Elements result;
-    std::int64_t count = 1;
-    for (const VariableId axis : output.axes) {
-      result.sizes.push_back(extent(axis));
-      count *= result.sizes.back();
-    }
-    for (std::int64_t element = 0; element < count; ++element) {
-      std::int64_t rest = element;
-      for (std::size_t axis = output.axes.size(); axis-- > 0;) {
-        variables_[output.axes[axis].v] = rest % result.sizes[axis];
-        rest /= result.sizes[axis];
-      }
-      LEMMA_ASSIGN_OR_RETURN(const Value value, evaluate(output.value));
+  Result<Elements> unroll() {
+    Elements result{output_.sizes, {}};
+    LEMMA_RETURN_IF_ERROR(for_each_index(output_.axes, [&]() -> Result<void> {
+      LEMMA_ASSIGN_OR_RETURN(const Value value, evaluate(output_.root));
       result.places.push_back(builder_.place_of(value));
-    }
+      return {};
+    }));
     return result;
   }
 
  private:
-  std::int64_t extent(VariableId variable) const {
-    return definition_.extent(variable).constant().value_or(0);
-  }
-
   // Recursion follows the expressions of one record, which are small.
-  Result<Value> evaluate(ExpressionId id) {
-    const ExpressionNode& node = definition_.node(id);
-    switch (node.kind) {
+  Result<Value> evaluate(TermId id) {
+    const Term& term = graph_.term(id);
+    switch (term.kind) {
       case ExpressionKind::integer_constant:
-        if (is_real(node.type)) return real_value(static_cast<double>(node.integer));
-        return integer_value(node.integer);
-      case ExpressionKind::real_constant: return real_value(node.real);
-      case ExpressionKind::extent: return integer_value(node.extent.constant().value_or(0));
-      case ExpressionKind::index: return integer_value(variables_[node.variable.v]);
-      case ExpressionKind::read: return read(node);
-      case ExpressionKind::select: return select(node);
-      case ExpressionKind::logical_and: return logical(node, false);
-      case ExpressionKind::logical_or: return logical(node, true);
-      case ExpressionKind::cast: return cast(node);
-      case ExpressionKind::function: return function(node);
+      case ExpressionKind::real_constant:
+        if (is_real(term.type)) return real_value(std::bit_cast<double>(term.bits));
+        return integer_value(static_cast<std::int64_t>(term.bits));
+      case ExpressionKind::index: return index(term.linear);
+      case ExpressionKind::read: return read(term);
+      case ExpressionKind::select: return select(term);
+      case ExpressionKind::logical_and: return logical(term, false);
+      case ExpressionKind::logical_or: return logical(term, true);
+      case ExpressionKind::cast: return cast(term);
+      case ExpressionKind::function: return function(term);
       default: break;
     }
-    if (is_reduction(node.kind)) return reduce(node);
-    return arithmetic(node);
+    if (term.divisor != 0) {
+      LEMMA_ASSIGN_OR_RETURN(const Value dividend, index(term.linear));
+      return integer_value(lowering::floor_divide(dividend.integer, term.divisor));
+    }
+    if (is_reduction(term.kind)) return reduce(term);
+    return arithmetic(term);
   }
 
-  Result<Value> read(const ExpressionNode& node) {
-    const Elements& input = inputs_[node.input];
+  Result<Value> index(const Linear& form) {
+    std::int64_t sum = form.constant;
+    for (const auto& [atom, factor] : form.terms) {
+      if (atom < lowering::first_term_atom) {
+        sum += factor * variables_[atom];
+        continue;
+      }
+      LEMMA_ASSIGN_OR_RETURN(const Value value, evaluate(atom - lowering::first_term_atom));
+      if (value.kind != Value::Kind::integer) return unsupported("an index that is computed");
+      sum += factor * value.integer;
+    }
+    return integer_value(sum);
+  }
+
+  Result<Value> read(const Term& term) {
+    const Elements& input = inputs_[term.input];
     std::int64_t position = 0;
-    for (std::size_t axis = 0; axis < node.operands.size(); ++axis) {
-      LEMMA_ASSIGN_OR_RETURN(const Value index, evaluate(node.operands[axis]));
-      if (index.kind != Value::Kind::integer) return unsupported("an index that is computed");
-      if (index.integer < 0 || index.integer >= input.sizes[axis])
+    for (std::size_t axis = 0; axis < term.indices.size(); ++axis) {
+      LEMMA_ASSIGN_OR_RETURN(const Value at, index(term.indices[axis]));
+      if (at.integer < 0 || at.integer >= input.sizes[axis])
         return internal_error("a read outside its tensor");
-      position = position * input.sizes[axis] + index.integer;
+      position = position * input.sizes[axis] + at.integer;
     }
     return computed(input.places[static_cast<std::size_t>(position)]);
   }
 
-  Result<Value> select(const ExpressionNode& node) {
-    LEMMA_ASSIGN_OR_RETURN(const Value condition, evaluate(node.operands[0]));
+  Result<Value> select(const Term& term) {
+    LEMMA_ASSIGN_OR_RETURN(const Value condition, evaluate(term.operands[0]));
     if (condition.kind == Value::Kind::integer)
-      return evaluate(node.operands[condition.integer != 0 ? 1 : 2]);
-    LEMMA_ASSIGN_OR_RETURN(const Value then, evaluate(node.operands[1]));
-    LEMMA_ASSIGN_OR_RETURN(const Value otherwise, evaluate(node.operands[2]));
+      return evaluate(term.operands[condition.integer != 0 ? 1 : 2]);
+    LEMMA_ASSIGN_OR_RETURN(const Value then, evaluate(term.operands[1]));
+    LEMMA_ASSIGN_OR_RETURN(const Value otherwise, evaluate(term.operands[2]));
     return computed(builder_.add(Code::select, condition.place, builder_.place_of(then),
                                  builder_.place_of(otherwise)));
   }
 
-  Result<Value> logical(const ExpressionNode& node, bool decides) {
-    LEMMA_ASSIGN_OR_RETURN(const Value a, evaluate(node.operands[0]));
+  Result<Value> logical(const Term& term, bool decides) {
+    LEMMA_ASSIGN_OR_RETURN(const Value a, evaluate(term.operands[0]));
     if (a.kind == Value::Kind::integer)
-      return (a.integer != 0) == decides ? Result<Value>(a) : evaluate(node.operands[1]);
-    LEMMA_ASSIGN_OR_RETURN(const Value b, evaluate(node.operands[1]));
+      return (a.integer != 0) == decides ? Result<Value>(a) : evaluate(term.operands[1]);
+    LEMMA_ASSIGN_OR_RETURN(const Value b, evaluate(term.operands[1]));
     return computed(
         builder_.add(decides ? Code::maximum : Code::minimum, a.place, builder_.place_of(b)));
   }
 
-  Result<Value> cast(const ExpressionNode& node) {
-    LEMMA_ASSIGN_OR_RETURN(const Value a, evaluate(node.operands[0]));
-    if (is_real(node.type))
+  Result<Value> cast(const Term& term) {
+    LEMMA_ASSIGN_OR_RETURN(const Value a, evaluate(term.operands[0]));
+    if (is_real(term.type))
       return a.kind == Value::Kind::integer ? real_value(static_cast<double>(a.integer)) : a;
     if (a.kind != Value::Kind::integer) return unsupported("a cast from real numbers to others");
     return a;
   }
 
-  Result<Value> function(const ExpressionNode& node) {
-    LEMMA_ASSIGN_OR_RETURN(const Value a, evaluate(node.operands[0]));
-    if (a.kind == Value::Kind::integer && node.function == ScalarFunction::negate)
+  Result<Value> function(const Term& term) {
+    LEMMA_ASSIGN_OR_RETURN(const Value a, evaluate(term.operands[0]));
+    if (a.kind == Value::Kind::integer && term.function == ScalarFunction::negate)
       return integer_value(-a.integer);
     if (a.kind == Value::Kind::integer) return unsupported("a function of an integer");
-    return computed(builder_.add(Code::function, builder_.place_of(a), 0, 0, node.function));
+    return computed(builder_.add(Code::function, builder_.place_of(a), 0, 0, term.function));
   }
 
-  Result<Value> arithmetic(const ExpressionNode& node) {
-    LEMMA_ASSIGN_OR_RETURN(const Value a, evaluate(node.operands[0]));
-    if (node.kind == ExpressionKind::logical_not) {
+  Result<Value> arithmetic(const Term& term) {
+    LEMMA_ASSIGN_OR_RETURN(const Value a, evaluate(term.operands[0]));
+    if (term.kind == ExpressionKind::logical_not) {
       if (a.kind == Value::Kind::integer) return integer_value(a.integer == 0 ? 1 : 0);
       return computed(builder_.add(Code::equal, a.place, builder_.constant(0)));
     }
-    LEMMA_ASSIGN_OR_RETURN(const Value b, evaluate(node.operands[1]));
+    LEMMA_ASSIGN_OR_RETURN(const Value b, evaluate(term.operands[1]));
     if (a.kind == Value::Kind::integer && b.kind == Value::Kind::integer)
-      return of_integers(node.kind, a.integer, b.integer);
-    const auto code = code_of(node.kind);
-    if (!code) return unsupported(fmt::format("'{}' of real numbers", name(node.kind)));
+      return of_integers(term.kind, a.integer, b.integer);
+    const auto code = code_of(term.kind);
+    if (!code) return unsupported(fmt::format("'{}' of real numbers", name(term.kind)));
     return computed(builder_.add(*code, builder_.place_of(a), builder_.place_of(b)));
   }
 
@@ -235,8 +245,9 @@ class Unroller {
     }
     if (b == 0) return unsupported("a division by zero");
     if (kind == ExpressionKind::divide) return integer_value(a / b);
-    if (kind == ExpressionKind::floor_divide) return integer_value(floor_quotient(a, b));
-    if (kind == ExpressionKind::floor_modulo) return integer_value(a - floor_quotient(a, b) * b);
+    if (kind == ExpressionKind::floor_divide) return integer_value(lowering::floor_divide(a, b));
+    if (kind == ExpressionKind::floor_modulo)
+      return integer_value(a - lowering::floor_divide(a, b) * b);
     if (kind == ExpressionKind::truncated_modulo) return integer_value(a % b);
     return unsupported(fmt::format("'{}' of integers", name(kind)));
   }
@@ -246,19 +257,19 @@ class Unroller {
     bool nothing = false;
     Value a, b;  // b is 1 where the addend is no product
   };
-  Result<Addend> addend(ExpressionId id) {
-    const ExpressionNode* node = &definition_.node(id);
-    while (node->kind == ExpressionKind::select) {
-      LEMMA_ASSIGN_OR_RETURN(const Value condition, evaluate(node->operands[0]));
+  Result<Addend> addend(TermId id) {
+    const Term* term = &graph_.term(id);
+    while (term->kind == ExpressionKind::select) {
+      LEMMA_ASSIGN_OR_RETURN(const Value condition, evaluate(term->operands[0]));
       if (condition.kind != Value::Kind::integer) break;
-      id = node->operands[condition.integer != 0 ? 1 : 2];
-      node = &definition_.node(id);
+      id = term->operands[condition.integer != 0 ? 1 : 2];
+      term = &graph_.term(id);
     }
     Addend result;
     result.b = real_value(1);
-    if (node->kind == ExpressionKind::multiply && is_real(node->type)) {
-      LEMMA_ASSIGN_OR_RETURN(result.a, evaluate(node->operands[0]));
-      LEMMA_ASSIGN_OR_RETURN(result.b, evaluate(node->operands[1]));
+    if (term->kind == ExpressionKind::multiply && is_real(term->type)) {
+      LEMMA_ASSIGN_OR_RETURN(result.a, evaluate(term->operands[0]));
+      LEMMA_ASSIGN_OR_RETURN(result.b, evaluate(term->operands[1]));
       return result;
     }
     LEMMA_ASSIGN_OR_RETURN(result.a, evaluate(id));
@@ -266,25 +277,25 @@ class Unroller {
     return result;
   }
 
-  Result<Value> reduce(const ExpressionNode& node) {
-    if (!is_real(node.type)) return reduce_integers(node);
+  Result<Value> reduce(const Term& term) {
+    if (!is_real(term.type)) return reduce_integers(term);
     std::vector<Register> list, factors;
     bool products = false;
-    LEMMA_RETURN_IF_ERROR(for_each_index(node, [&]() -> Result<void> {
-      if (node.kind == ExpressionKind::sum) {
-        LEMMA_ASSIGN_OR_RETURN(const Addend term, addend(node.operands[0]));
-        if (term.nothing) return {};
-        products = products || !(term.b.kind == Value::Kind::real && term.b.real == 1);
-        list.push_back(builder_.place_of(term.a));
-        factors.push_back(builder_.place_of(term.b));
+    LEMMA_RETURN_IF_ERROR(for_each_index(term.bound, [&]() -> Result<void> {
+      if (term.kind == ExpressionKind::sum) {
+        LEMMA_ASSIGN_OR_RETURN(const Addend one, addend(term.operands[0]));
+        if (one.nothing) return {};
+        products = products || !(one.b.kind == Value::Kind::real && one.b.real == 1);
+        list.push_back(builder_.place_of(one.a));
+        factors.push_back(builder_.place_of(one.b));
         return {};
       }
-      LEMMA_ASSIGN_OR_RETURN(const Value term, evaluate(node.operands[0]));
-      if (term.kind == Value::Kind::real && std::isinf(term.real)) return {};
-      list.push_back(builder_.place_of(term));
+      LEMMA_ASSIGN_OR_RETURN(const Value one, evaluate(term.operands[0]));
+      if (one.kind == Value::Kind::real && std::isinf(one.real)) return {};
+      list.push_back(builder_.place_of(one));
       return {};
     }));
-    return combine(node.kind, list, products ? factors : std::vector<Register>());
+    return combine(term.kind, list, products ? factors : std::vector<Register>());
   }
 
   Result<Value> combine(ExpressionKind kind, std::vector<Register> list,
@@ -308,17 +319,17 @@ class Unroller {
     return list.empty() ? real_value(infinity) : computed(builder_.add_list(Code::least, list));
   }
 
-  Result<Value> reduce_integers(const ExpressionNode& node) {
-    std::int64_t result = node.kind == ExpressionKind::product ? 1 : 0;
+  Result<Value> reduce_integers(const Term& term) {
+    std::int64_t result = term.kind == ExpressionKind::product ? 1 : 0;
     bool first = true;
-    LEMMA_RETURN_IF_ERROR(for_each_index(node, [&]() -> Result<void> {
-      LEMMA_ASSIGN_OR_RETURN(const Value term, evaluate(node.operands[0]));
-      if (term.kind != Value::Kind::integer) return unsupported("a reduction to integers");
-      const std::int64_t v = term.integer;
-      if (node.kind == ExpressionKind::sum) result += v;
-      if (node.kind == ExpressionKind::product) result *= v;
-      if (node.kind == ExpressionKind::maximum_over) result = first ? v : std::max(result, v);
-      if (node.kind == ExpressionKind::minimum_over) result = first ? v : std::min(result, v);
+    LEMMA_RETURN_IF_ERROR(for_each_index(term.bound, [&]() -> Result<void> {
+      LEMMA_ASSIGN_OR_RETURN(const Value one, evaluate(term.operands[0]));
+      if (one.kind != Value::Kind::integer) return unsupported("a reduction to integers");
+      const std::int64_t v = one.integer;
+      if (term.kind == ExpressionKind::sum) result += v;
+      if (term.kind == ExpressionKind::product) result *= v;
+      if (term.kind == ExpressionKind::maximum_over) result = first ? v : std::max(result, v);
+      if (term.kind == ExpressionKind::minimum_over) result = first ? v : std::min(result, v);
       first = false;
       return {};
     }));
@@ -326,23 +337,24 @@ class Unroller {
   }
 
   template <typename Visit>
-  Result<void> for_each_index(const ExpressionNode& node, const Visit& visit) {
-    for (const VariableId variable : node.bound) {
-      if (extent(variable) == 0) return {};
-      variables_[variable.v] = 0;
+  Result<void> for_each_index(const std::vector<LoopVariable>& variables, const Visit& visit) {
+    for (const LoopVariable variable : variables) {
+      if (graph_.extent(variable) == 0) return {};
+      variables_[variable] = 0;
     }
     while (true) {
       LEMMA_RETURN_IF_ERROR(visit());
-      std::size_t i = node.bound.size();
-      while (i > 0 && ++variables_[node.bound[i - 1].v] == extent(node.bound[i - 1]))
-        variables_[node.bound[--i].v] = 0;
+      std::size_t i = variables.size();
+      while (i > 0 && ++variables_[variables[i - 1]] == graph_.extent(variables[i - 1]))
+        variables_[variables[--i]] = 0;
       if (i == 0) return {};
     }
   }
 
   TapeBuilder& builder_;
-  const Definition& definition_;
-  std::vector<Elements> inputs_;
+  const LoweredOutput& output_;
+  const TermGraph& graph_;
+  const std::vector<Elements>& inputs_;
   std::vector<std::int64_t> variables_;
 };
 
@@ -407,13 +419,19 @@ class GraphUnroller {
     const Instance instance{types, node.attributes, node.output_count};
     const Definition definition = graph_.op(node).define(instance);
     std::vector<Elements> inputs;
-    for (const ValueId input : node.inputs)
-      inputs.push_back(input.is_none() ? Elements() : values_[input.v]);
-    Unroller unroller(builder_, definition, std::move(inputs));
+    std::vector<InputView> views;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      inputs.push_back(node.inputs[i].is_none() ? Elements() : values_[node.inputs[i].v]);
+      views.push_back({types[i].data_type, inputs.back().sizes, false});
+    }
     for (std::uint32_t i = 0; i < node.output_count; ++i) {
       if (!is_real(graph_.type(node.output(i)).data_type))
         return unsupported("a value that is not real");
-      auto elements = unroller.output(i);
+      // In f64, so that constants are what the definition says.
+      LEMMA_ASSIGN_OR_RETURN(
+          const LoweredOutput output,
+          lowering::lower(definition, definition.outputs()[i], views, lowering::Domain::f64));
+      auto elements = Unroller(builder_, output, inputs).unroll();
       if (!elements) return with_context(graph_.op(node).name, std::move(elements.error()));
       values_[node.output(i).v] = std::move(*elements);
     }
@@ -430,51 +448,24 @@ class GraphUnroller {
 template <typename Real>
 constexpr Real undefined = std::numeric_limits<Real>::quiet_NaN();
 
+// clang-format off
+#define LEMMA_CASE(name) case ScalarFunction::name: return static_cast<Real>(functions::name(x));
+// clang-format on
+
 template <typename Real>
 Real apply(ScalarFunction function, Real x) {
+  namespace functions = lowering::functions;
   switch (function) {
-    case ScalarFunction::none: return x;
-    case ScalarFunction::negate: return -x;
-    case ScalarFunction::absolute: return std::abs(x);
-    case ScalarFunction::sign: return x > 0 ? Real(1) : (x < 0 ? Real(-1) : x);
-    case ScalarFunction::floor: return std::floor(x);
-    case ScalarFunction::ceil: return std::ceil(x);
-    case ScalarFunction::round: return std::nearbyint(x);
-    case ScalarFunction::exp: return std::exp(x);
-    case ScalarFunction::log: return std::log(x);
-    case ScalarFunction::sqrt: return std::sqrt(x);
-    case ScalarFunction::reciprocal: return Real(1) / x;
-    case ScalarFunction::sin: return std::sin(x);
-    case ScalarFunction::cos: return std::cos(x);
-    case ScalarFunction::tan: return std::tan(x);
-    case ScalarFunction::asin: return std::asin(x);
-    case ScalarFunction::acos: return std::acos(x);
-    case ScalarFunction::atan: return std::atan(x);
-    case ScalarFunction::sinh: return std::sinh(x);
-    case ScalarFunction::cosh: return std::cosh(x);
-    case ScalarFunction::tanh: return std::tanh(x);
-    case ScalarFunction::asinh: return std::asinh(x);
-    case ScalarFunction::acosh: return std::acosh(x);
-    case ScalarFunction::atanh: return std::atanh(x);
-    case ScalarFunction::erf: return std::erf(x);
-    case ScalarFunction::is_nan: return x != x ? Real(1) : Real(0);
-    case ScalarFunction::is_infinite: return std::isinf(x) ? Real(1) : Real(0);
+    LEMMA_REAL_FUNCTIONS(LEMMA_CASE)
+    case ScalarFunction::none: break;
   }
   return x;
 }
+#undef LEMMA_CASE
 
 /// Undefined at zero, where IEEE arithmetic has infinities.
 bool has_pole(ScalarFunction function) {
   return function == ScalarFunction::log || function == ScalarFunction::reciprocal;
-}
-
-template <typename Real>
-Real larger(Real x, Real y) {
-  return (x > y || x != x) ? x : y;
-}
-template <typename Real>
-Real smaller(Real x, Real y) {
-  return (x < y || x != x) ? x : y;
 }
 
 template <std::size_t lanes, typename Real, typename Function>
@@ -530,8 +521,8 @@ void Tape::run(Real* r, Division division) const {
       case Code::power:
         each<lanes>(out, a, b, [](Real x, Real y) { return std::pow(x, y); });
         break;
-      case Code::minimum: each<lanes>(out, a, b, smaller<Real>); break;
-      case Code::maximum: each<lanes>(out, a, b, larger<Real>); break;
+      case Code::minimum: each<lanes>(out, a, b, lowering::Minimum::apply<Real>); break;
+      case Code::maximum: each<lanes>(out, a, b, lowering::Maximum::apply<Real>); break;
       case Code::equal:
         each<lanes>(out, a, b, [](Real x, Real y) { return x == y ? Real(1) : Real(0); });
         break;
@@ -551,8 +542,8 @@ void Tape::run(Real* r, Division division) const {
         break;
       case Code::sum: fold<lanes>(*this, at, r, [](Real x, Real y) { return x + y; }); break;
       case Code::product: fold<lanes>(*this, at, r, [](Real x, Real y) { return x * y; }); break;
-      case Code::least: fold<lanes>(*this, at, r, smaller<Real>); break;
-      case Code::greatest: fold<lanes>(*this, at, r, larger<Real>); break;
+      case Code::least: fold<lanes>(*this, at, r, lowering::Minimum::apply<Real>); break;
+      case Code::greatest: fold<lanes>(*this, at, r, lowering::Maximum::apply<Real>); break;
       case Code::dot: dot<lanes>(*this, at, r); break;
     }
   }

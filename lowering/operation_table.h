@@ -65,15 +65,16 @@
   PLAIN(less_equal, LessEqual)
 
 // Each is the function of its name.
-#define LEMMA_REAL_FUNCTIONS(FUNCTION)                                                           \
-  FUNCTION(negate)                                                                               \
-  FUNCTION(absolute)                                                                             \
-  FUNCTION(sign)                                                                                 \
-  FUNCTION(floor)                                                                                \
-  FUNCTION(ceil) FUNCTION(round) FUNCTION(exp) FUNCTION(log) FUNCTION(sqrt) FUNCTION(reciprocal) \
-      FUNCTION(sin) FUNCTION(cos) FUNCTION(tan) FUNCTION(asin) FUNCTION(acos) FUNCTION(atan)     \
-          FUNCTION(sinh) FUNCTION(cosh) FUNCTION(tanh) FUNCTION(asinh) FUNCTION(acosh)           \
-              FUNCTION(atanh) FUNCTION(erf) FUNCTION(is_nan) FUNCTION(is_infinite)
+#define LEMMA_REAL_FUNCTIONS(FUNCTION)                                                          \
+  FUNCTION(negate)                                                                              \
+  FUNCTION(absolute)                                                                            \
+  FUNCTION(sign)                                                                                \
+  FUNCTION(floor)                                                                               \
+  FUNCTION(ceil)                                                                                \
+  FUNCTION(round) FUNCTION(exp) FUNCTION(log) FUNCTION(sqrt) FUNCTION(reciprocal) FUNCTION(sin) \
+      FUNCTION(cos) FUNCTION(tan) FUNCTION(asin) FUNCTION(acos) FUNCTION(atan) FUNCTION(sinh)   \
+          FUNCTION(cosh) FUNCTION(tanh) FUNCTION(asinh) FUNCTION(acosh) FUNCTION(atanh)         \
+              FUNCTION(erf) FUNCTION(is_nan) FUNCTION(is_infinite)
 
 #define LEMMA_INTEGER_FUNCTIONS(FUNCTION) \
   FUNCTION(negate)                        \
