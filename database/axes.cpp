@@ -26,7 +26,7 @@ std::optional<std::vector<std::int64_t>> integers_of(const RuleExpression& e) {
 /// Writes attributes that name axes where they have a default.
 void write_defaults(RuleTerm& term) {
   for (const AttributeSpecification& s : record(term.op).attributes) {
-    if (s.role == AttributeRole::plain) continue;
+    if (!names_axes(s.role)) continue;
     const bool written = std::any_of(term.attributes.begin(), term.attributes.end(),
                                      [&s](const auto& a) { return a.first == s.name; });
     if (written || s.default_text == "required" || s.default_text == "optional") continue;
@@ -61,9 +61,9 @@ std::optional<AxisUses> axis_uses(Substitution& rule) {
           std::find_if(op.attributes.begin(), op.attributes.end(),
                        [&name = name](const AttributeSpecification& s) { return s.name == name; });
       if (specification == op.attributes.end()) continue;
-      const bool permutation = op.name == "Transpose" && name == "perm";
-      const bool slice = op.name == "Slice" && name == "axes";
-      if (specification->role == AttributeRole::plain && !permutation && !slice) continue;
+      const bool permutation = specification->role == AttributeRole::permutation;
+      const bool listed = specification->role == AttributeRole::listed_axes;
+      if (!names_axes(specification->role) && !permutation && !listed) continue;
       const auto axes = integers_of(value);
       if (!axes) return std::nullopt;
       AxisUse use{i, k, *axes, value.kind == Kind::list, permutation, result.operand_ranks[i]};

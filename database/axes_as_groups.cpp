@@ -16,8 +16,10 @@ using Kind = RuleExpression::Kind;
 using Items = std::vector<RuleExpression>;
 
 bool is_shape_attribute(const RuleTerm& term, const std::string& name) {
-  const std::string_view op = record(term.op).name;
-  return name == "shape" && (op == "Reshape" || op == "Expand" || op == "ConstantOfShape");
+  const auto attributes = record(term.op).attributes;
+  return std::any_of(attributes.begin(), attributes.end(), [&name](const auto& specification) {
+    return specification.name == name && specification.role == AttributeRole::output_shape;
+  });
 }
 
 // ---- Between the axes that are named ----------------------------------------------------------
@@ -490,9 +492,7 @@ std::vector<Proposal> spatial_axes(const Substitution& given) {
   std::vector<Proposal> result;
   Substitution rule = given;
   const bool has_window = std::any_of(rule.terms.begin(), rule.terms.end(), [](const RuleTerm& t) {
-    if (t.is_input) return false;
-    const std::string_view name = record(t.op).name;
-    return name == "Conv" || name.ends_with("Pool") || name == "BatchNormalization";
+    return !t.is_input && record(t.op).has(spatial);
   });
   const auto uses = axis_uses(rule);
   if (!has_window || !uses || !uses->permutations.empty()) return result;

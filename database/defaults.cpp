@@ -10,7 +10,7 @@ namespace lemma::database {
 namespace {
 
 bool may_become_parameter(const AttributeSpecification& specification) {
-  if (specification.role != AttributeRole::plain) return false;
+  if (names_axes(specification.role)) return false;
   return specification.kind == AttributeKind::dimensions ||
          specification.kind == AttributeKind::dimension ||
          specification.kind == AttributeKind::real;

@@ -24,7 +24,7 @@ bool all_integers(const RuleExpression& e) {
 
 std::optional<AttributeKind> kind_of(const RuleTerm& term, const std::string& attribute) {
   const AttributeSpecification* found = detail::find_attribute(record(term.op), attribute);
-  if (found == nullptr || found->role != AttributeRole::plain) return std::nullopt;
+  if (found == nullptr || names_axes(found->role)) return std::nullopt;
   return found->kind;
 }
 
@@ -171,6 +171,13 @@ std::vector<Proposal> attribute_parameters(const Substitution& rule) {
 
 namespace {
 
+/// The attribute that says in how many groups an operator convolves.
+std::optional<std::string> groups_attribute(const OperatorRecord& op) {
+  for (const AttributeSpecification& one : op.attributes)
+    if (one.role == AttributeRole::groups) return std::string(one.name);
+  return std::nullopt;
+}
+
 /// Inputs from which an operand of the convolutions is computed.
 std::set<std::uint32_t> inputs_below(const Substitution& rule, const std::vector<TermId>& roots) {
   std::set<std::uint32_t> result;
@@ -186,13 +193,15 @@ std::vector<Proposal> convolution_groups(const Substitution& rule) {
   std::vector<TermId> data, weights;
   const std::string group = fresh_name(rule, "g");
   for (RuleTerm& term : changed.terms) {
-    if (term.is_input || record(term.op).name != "Conv") continue;
+    if (term.is_input) continue;
+    const auto attribute = groups_attribute(record(term.op));
+    if (!attribute) continue;
     data.push_back(term.operands[0]);
     weights.push_back(term.operands[1]);
     const auto written = std::find_if(term.attributes.begin(), term.attributes.end(),
-                                      [](const auto& a) { return a.first == "group"; });
+                                      [&](const auto& a) { return a.first == *attribute; });
     if (written == term.attributes.end())
-      term.attributes.emplace_back("group", variable(group));
+      term.attributes.emplace_back(*attribute, variable(group));
     else if (integer_of(written->second) == 1)
       written->second = variable(group);
     else

@@ -288,4 +288,14 @@ Expression operator!(Expression a) {
 Expression minimum(Expression a, Expression b) { return a.builder_->binary(Kind::minimum, a, b); }
 Expression maximum(Expression a, Expression b) { return a.builder_->binary(Kind::maximum, a, b); }
 
+const ExpressionNode* single_step(const Definition& definition) {
+  if (definition.outputs().size() != 1) return nullptr;
+  const ExpressionNode& step = definition.node(definition.outputs()[0].value);
+  for (std::uint32_t i = 0; i < step.operands.size(); ++i) {
+    const ExpressionNode& operand = definition.node(step.operands[i]);
+    if (operand.kind != ExpressionKind::read || operand.input != i) return nullptr;
+  }
+  return &step;
+}
+
 }  // namespace lemma

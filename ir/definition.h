@@ -234,4 +234,8 @@ class DefinitionBuilder {
 Expression minimum(Expression a, Expression b);
 Expression maximum(Expression a, Expression b);
 
+/// The step that makes the elements of the only output from elements of the operands as they are read, one
+/// operand after the other: x0 - x1, exp(x0), the sum of x0. Null where the definition does more.
+const ExpressionNode* single_step(const Definition& definition);
+
 }  // namespace lemma

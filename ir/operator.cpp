@@ -28,7 +28,7 @@ Result<void> normalize_axes(Integers& axes, std::size_t rank, std::string_view a
 
 Result<void> normalize_role(const AttributeSpecification& specification,
                             std::span<const TensorType> inputs, AttributeValue& value) {
-  if (specification.role == AttributeRole::plain) return {};
+  if (!names_axes(specification.role)) return {};
   if (inputs.empty() || !inputs[0].shape) return bad_input("the rank of input 0 is unknown");
   const std::size_t rank = inputs[0].shape->size();
   if (specification.role == AttributeRole::axis)
@@ -39,6 +39,29 @@ Result<void> normalize_role(const AttributeSpecification& specification,
 }
 
 }  // namespace
+
+bool Instance::assumes(ConstraintKind kind, const Dimension& a, const Dimension& b) const {
+  if (constraints == nullptr) return false;
+  constraints->state(kind, a, b);
+  return constraints->assumes();
+}
+
+bool Instance::are_equal(const Dimension& a, const Dimension& b) const {
+  if (a == b || assumes(ConstraintKind::equal, a, b)) return true;
+  return a.is_constant() != b.is_constant() || !(a - b).is_constant();
+}
+
+bool Instance::is_at_most(const Dimension& a, const Dimension& b) const {
+  if (assumes(ConstraintKind::at_most, a, b)) return true;
+  if (a.is_constant() != b.is_constant()) return true;  // seen without computing the difference
+  const Dimension room = b - a;
+  return !room.is_constant() || room.offset() >= 0;
+}
+
+bool Instance::divides(const Dimension& divisor, const Dimension& size) const {
+  return divisor.is(1) || assumes(ConstraintKind::divides, divisor, size) ||
+         !divisor.is_constant() || !size.is_constant() || exact_div(size, divisor);
+}
 
 const OperatorRecord& record(OperatorId id) { return all_operators()[id.v]; }
 
@@ -118,7 +141,7 @@ Result<Attributes> complete_attributes(const OperatorRecord& record,
     if (given == nullptr && specification.default_text == "required")
       return bad_input(fmt::format("attribute '{}' is missing", specification.name));
     if (given == nullptr && specification.default_text == "optional") continue;
-    if (given != nullptr && specification.role == AttributeRole::plain) continue;
+    if (given != nullptr && !names_axes(specification.role)) continue;
     AttributeValue value;
     if (given != nullptr) {
       value = *given;
@@ -170,6 +193,14 @@ Result<std::vector<TensorType>> infer_types(const OperatorRecord& record,
       return bad_input(fmt::format("the output shape {} overflows", text(*type.shape)));
   }
   return types;
+}
+
+Result<std::vector<Constraint>> constraints_of(const OperatorRecord& record, Instance instance) {
+  Constraints stated;
+  instance.constraints = &stated;
+  LEMMA_RETURN_IF_ERROR(check_arity(record, instance));
+  LEMMA_RETURN_IF_ERROR(record.infer(instance));
+  return stated.stated();
 }
 
 }  // namespace lemma

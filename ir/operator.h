@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/attributes.h"
+#include "ir/constraints.h"
 #include "ir/definition.h"
 #include "ir/onnx_mapping.h"
 #include "ir/result.h"
@@ -29,7 +30,8 @@ struct ValueId;
 struct Instance {
   std::span<const TensorType> inputs;
   const Attributes& attributes;
-  std::size_t output_count = 1;  // how many outputs the node has (variadic operators)
+  std::size_t output_count = 1;        // how many outputs the node has (variadic operators)
+  Constraints* constraints = nullptr;  // takes what is demanded of sizes, if anyone asks
 
   bool has(std::size_t i) const {
     return i < inputs.size() && inputs[i].data_type != DataType::undefined;
@@ -37,6 +39,14 @@ struct Instance {
   const Shape& shape(std::size_t i) const { return *inputs[i].shape; }
   std::size_t rank(std::size_t i) const { return inputs[i].shape->size(); }
   DataType type(std::size_t i) const { return inputs[i].data_type; }
+
+  /// Demands of sizes. Each is false where it is certainly wrong: the shape rule then says what is; what is open
+  /// is taken for granted.
+  bool are_equal(const Dimension& a, const Dimension& b) const;
+  bool is_at_most(const Dimension& a, const Dimension& b) const;
+  bool divides(const Dimension& divisor, const Dimension& size) const;
+  /// Notes a demand that the shape rule decides by itself; true if it has to go on whatever it finds.
+  bool assumes(ConstraintKind kind, const Dimension& a, const Dimension& b) const;
 };
 
 enum class AttributeRole : std::uint8_t {
@@ -44,7 +54,18 @@ enum class AttributeRole : std::uint8_t {
   axis,         // an axis of input 0: negative values count from the end, and are normalised away
   axes,         // several of them; sorted
   output_axes,  // axes of the output, whose rank is that of input 0 plus their number (Unsqueeze)
+  // Those from here on are brought into canonical form by the record's own function, if at all.
+  listed_axes,   // axes of input 0 in the order of other lists
+  permutation,   // of the axes of input 0
+  output_shape,  // the shape of the output
+  groups,        // cuts axis 1 of input 0 and axis 0 of input 1, its filters, into as many parts
 };
+
+/// Whether the attribute names axes that are normalised by its role alone.
+constexpr bool names_axes(AttributeRole role) {
+  return role == AttributeRole::axis || role == AttributeRole::axes ||
+         role == AttributeRole::output_axes;
+}
 
 struct AttributeSpecification {
   std::string_view name;
@@ -67,6 +88,12 @@ enum OperatorFlag : std::uint32_t {
   linear = 1U << 7,         // linear in each input separately (multilinear)
   monotone = 1U << 8,       // non-decreasing in input 0, elementwise
   not_folded = 1U << 9,     // stays in the model even on constants: it says how they are stored
+  // Not shown among the properties in docs/operators.md:
+  broadcasting = 1U << 10,    // not elementwise, but leading axes are broadcast
+  keeps_axes = 1U << 11,      // axes stay in place, counted from the end; none are broadcast
+  reads_inside = 1U << 12,    // affine positions are inside: the output's shape follows from them
+  spatial = 1U << 13,         // axes from 2 on are spatial, of any number
+  sized_by_reals = 1U << 14,  // real attributes decide on sizes of the output
 };
 
 struct Arity {
@@ -89,7 +116,8 @@ struct OperatorRecord {
   Arity outputs = {};
   std::span<const AttributeSpecification> attributes = {};
   std::uint32_t flags = no_flags;
-  /// Output types; called with known input types only. Checks all that can be wrong with them.
+  /// Output types; called with known input types only. Checks all that can be wrong with them, and states
+  /// through the instance all that it demands of sizes.
   InferFunction infer = nullptr;
   DefineFunction define = nullptr;
   ComposeFunction compose = nullptr;
@@ -136,5 +164,9 @@ Result<Attributes> complete_attributes(const OperatorRecord& record,
 
 /// Output types of one application: arity and attributes checked, then the record's rule.
 Result<std::vector<TensorType>> infer_types(const OperatorRecord& record, const Instance& instance);
+
+/// What the shape rule demands of sizes, those of the outputs to be at least 0 left out. Together with that it is
+/// just when the application is well typed.
+Result<std::vector<Constraint>> constraints_of(const OperatorRecord& record, Instance instance);
 
 }  // namespace lemma

@@ -242,6 +242,10 @@ std::string_view role_text(AttributeRole role) {
     case AttributeRole::axis: return "an axis of the first input";
     case AttributeRole::axes: return "axes of the first input";
     case AttributeRole::output_axes: return "axes of the output";
+    case AttributeRole::listed_axes:
+    case AttributeRole::permutation:
+    case AttributeRole::output_shape:
+    case AttributeRole::groups: return "";
   }
   return "";
 }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "ir/definition.h"
 #include "ir/operator_document.h"
 #include "ir/run_time_conditions.h"
@@ -103,20 +105,27 @@ bool reads_within(const Definition& definition, const ExpressionNode& node, cons
   return true;
 }
 
+bool observes(const ExpressionNode& node) {
+  return is_function(node, ScalarFunction::is_nan) ||
+         is_function(node, ScalarFunction::is_infinite);
+}
+
 bool is_total_function(const Definition& definition, const ExpressionNode& node) {
-  const bool observes =
-      node.function == ScalarFunction::is_nan || node.function == ScalarFunction::is_infinite;
-  if (!is_partial_function(node)) return !observes;
+  if (!is_partial_function(node)) return !observes(node);
   return (node.function == ScalarFunction::log || node.function == ScalarFunction::reciprocal) &&
          is_surely_positive(definition, node.operands[0]);
 }
 
 /// Whether shape inference sees that all positions which do not depend on elements are inside: where
-/// the sizes of the results are computed from just these positions.
-bool reads_by_shape(const OperatorRecord& op, const Instance& instance) {
-  if (op.has(view)) return true;
-  if (op.name == "Pad") return instance.attributes.string("mode") == "constant";
-  return op.name == "Concat" || op.name == "Split" || op.name == "Slice" || op.name == "Conv";
+/// the sizes of the results are computed from just these positions. Positions that are clamped, mirrored
+/// or wrapped around are not.
+bool reads_by_shape(const OperatorRecord& op, const Definition& definition) {
+  const auto bends = [](const ExpressionNode& node) {
+    return node.kind == ExpressionKind::minimum || node.kind == ExpressionKind::maximum ||
+           node.kind == ExpressionKind::floor_modulo;
+  };
+  return op.has(view) || (op.has(reads_inside) && std::none_of(definition.nodes().begin(),
+                                                               definition.nodes().end(), bends));
 }
 
 /// Whether a step of the definition has a value wherever its operands do.
@@ -144,12 +153,22 @@ bool is_total_node(const Definition& definition, const ExpressionNode& node,
   }
 }
 
+bool takes_step(const Graph& graph, const Node& node, ExpressionKind kind,
+                ScalarFunction function = {}) {
+  if (node.kind != NodeKind::operation || graph.op(node).define == nullptr) return false;
+  const std::vector<TensorType> types = graph.input_types(node);
+  const Definition definition = graph.op(node).define({types, node.attributes, node.output_count});
+  const ExpressionNode* step = single_step(definition);
+  return step != nullptr && step->kind == kind &&
+         (kind != ExpressionKind::function || step->function == function);
+}
+
 /// A sum of exponentials, which is not 0.
 bool sums_exponentials(const Graph& graph, ValueId value) {
   const Node& sum = graph.node(graph.producer(value));
-  if (sum.kind != NodeKind::operation || graph.op(sum).name != "ReduceSum") return false;
+  if (!takes_step(graph, sum, ExpressionKind::sum)) return false;
   const Node& summed = graph.node(graph.producer(sum.inputs[0]));
-  return summed.kind == NodeKind::operation && graph.op(summed).name == "Exp";
+  return takes_step(graph, summed, ExpressionKind::function, ScalarFunction::exp);
 }
 
 /// The operators of the composition, or nothing with `partial` set.
@@ -173,8 +192,8 @@ Meaning meaning_of(OperatorId id, Partiality wanted) {
   if (!op.compose(graph, instance, inputs)) return {true, {}};
   Meaning result;
   for (const Node& part : graph.nodes())
-    if (part.kind == NodeKind::operation &&
-        !(graph.op(part).name == "Div" && sums_exponentials(graph, part.inputs[1])))
+    if (part.kind == NodeKind::operation && !(takes_step(graph, part, ExpressionKind::divide) &&
+                                              sums_exponentials(graph, part.inputs[1])))
       result.parts.push_back(operator_named(graph.op(part).name));
   return result;
 }
@@ -210,6 +229,27 @@ bool may_be_undefined_by_elements(OperatorId op) {
   return partial[op.v];
 }
 
+bool observes_undefined(const OperatorRecord& record, const Instance& instance) {
+  if (record.define != nullptr) {
+    const Definition definition = record.define(instance);
+    return std::any_of(definition.nodes().begin(), definition.nodes().end(), observes);
+  }
+  Graph graph;
+  std::vector<ValueId> inputs;
+  for (const TensorType& type : instance.inputs) {
+    const auto input = type.shape ? graph.add_input(fmt::format("{}", inputs.size()), type)
+                                  : Result<ValueId>(ValueId::none());
+    if (!input) return true;
+    inputs.push_back(*input);
+  }
+  if (!record.compose(graph, instance, inputs)) return true;
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&graph](const Node& node) {
+    const std::vector<TensorType> types = graph.input_types(node);
+    return node.kind == NodeKind::operation &&
+           observes_undefined(graph.op(node), {types, node.attributes, node.output_count});
+  });
+}
+
 bool is_total(const Graph& graph, const Node& node) {
   if (node.kind != NodeKind::operation) return false;
   const OperatorRecord& op = graph.op(node);
@@ -218,7 +258,7 @@ bool is_total(const Graph& graph, const Node& node) {
   const std::vector<TensorType> types = graph.input_types(node);
   const Instance instance{types, node.attributes, node.output_count};
   const Definition definition = op.define(instance);
-  const bool by_shape = reads_by_shape(op, instance);
+  const bool by_shape = reads_by_shape(op, definition);
   return std::all_of(definition.nodes().begin(), definition.nodes().end(),
                      [&](const ExpressionNode& one) {
                        return is_total_node(definition, one, instance, by_shape);

@@ -15,6 +15,9 @@ bool may_be_undefined(OperatorId op);
 /// The same, but for what depends on sizes alone: a mean or a maximum over nothing.
 bool may_be_undefined_by_elements(OperatorId op);
 
+/// Whether the application tells NaN or an infinity from other numbers: what is undefined is then seen.
+bool observes_undefined(const OperatorRecord& record, const Instance& instance);
+
 /// Whether the application is defined at every element if its operands are. False is the safe side:
 /// compositions and reads at computed positions are not looked into (docs/certificates.md, "Always
 /// defined", lists what is total).

@@ -10,6 +10,9 @@ namespace lemma {
 
 namespace {
 
+/// The operator that copies every element to where it was.
+bool is_identity(const OperatorRecord& op) { return op.has(elementwise) && op.has(view); }
+
 /// Numbers for nodes of both graphs; equal nodes over equal operands have one number.
 class Numbering {
  public:
@@ -19,7 +22,7 @@ class Numbering {
     for (const NodeId id : graph.live_nodes()) {
       const Node& node = graph.node(id);
       // Export writes one for an output that is an input, a constant or another output.
-      if (node.kind == NodeKind::operation && graph.op(node).name == "Identity") {
+      if (node.kind == NodeKind::operation && is_identity(graph.op(node))) {
         values[node.output().v] = values[node.inputs.front().v];
         continue;
       }

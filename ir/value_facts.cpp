@@ -207,7 +207,8 @@ struct OperatorFacts::Parts {
   // One of the two.
   std::optional<Definition> definition;
   Graph composition;
-  std::vector<OperatorFacts> nodes;  // of the composition; by operation, in order
+  std::vector<OperatorFacts> nodes;       // of the composition; by operation, in order
+  std::vector<std::uint32_t> operations;  // by value of the composition: which operation makes it
   std::vector<ValueId> inputs, outputs;
 
   std::vector<ValueFacts> evaluate(std::span<const ValueFacts> operands,
@@ -215,7 +216,8 @@ struct OperatorFacts::Parts {
                                    const DimensionBindings& sizes) const;
   ValueFacts composed(std::size_t output, std::span<const ValueFacts> operands,
                       OperandIdentities identities, Reads reads, DimensionBindings sizes) const;
-  const Node* producer(ValueId value, std::string_view op) const;
+  const ExpressionNode* step(const Node& node) const;
+  const Node* producer(ValueId value, ExpressionKind kind) const;
   bool exceeds_nothing(const Node& difference) const;
   bool sums_powers_of_differences(const Node& sum, const DimensionBindings& sizes) const;
 };
@@ -248,6 +250,9 @@ OperatorFacts::OperatorFacts(const OperatorRecord& record, const Instance& insta
     for (const Node& node : parts->composition.nodes()) {
       if (node.kind != NodeKind::operation) continue;
       const std::vector<TensorType> types = parts->composition.input_types(node);
+      parts->operations.resize(parts->composition.value_count());
+      for (std::uint32_t k = 0; k < node.output_count; ++k)
+        parts->operations[node.output(k).v] = static_cast<std::uint32_t>(parts->nodes.size());
       parts->nodes.emplace_back(parts->composition.op(node),
                                 Instance{types, node.attributes, node.output_count});
     }
@@ -255,27 +260,38 @@ OperatorFacts::OperatorFacts(const OperatorRecord& record, const Instance& insta
   parts_ = std::move(parts);
 }
 
-const Node* OperatorFacts::Parts::producer(ValueId value, std::string_view op) const {
+const ExpressionNode* OperatorFacts::Parts::step(const Node& node) const {
+  if (node.kind != NodeKind::operation) return nullptr;
+  const auto& its_definition = nodes[operations[node.output().v]].parts_->definition;
+  return its_definition ? single_step(*its_definition) : nullptr;
+}
+
+const Node* OperatorFacts::Parts::producer(ValueId value, ExpressionKind kind) const {
   const Node& node = composition.node(composition.producer(value));
-  return node.kind == NodeKind::operation && composition.op(node).name == op ? &node : nullptr;
+  const ExpressionNode* its_step = step(node);
+  return its_step != nullptr && its_step->kind == kind ? &node : nullptr;
 }
 
 /// x - max x, which is nowhere above 0.
 bool OperatorFacts::Parts::exceeds_nothing(const Node& difference) const {
-  if (composition.op(difference).name != "Sub") return false;
-  const Node* largest = producer(difference.inputs[1], "ReduceMax");
+  const ExpressionNode* subtracts = step(difference);
+  if (subtracts == nullptr || subtracts->kind != ExpressionKind::subtract) return false;
+  const Node* largest = producer(difference.inputs[1], ExpressionKind::maximum_over);
   return largest != nullptr && largest->inputs[0] == difference.inputs[0] &&
-         largest->attributes.integer("keepdims") != 0;
+         largest->attributes.has("keepdims") && largest->attributes.integer("keepdims") != 0;
 }
 
 /// The sum of exp(x - max x) over the axes of the maximum: one term is 1.
 bool OperatorFacts::Parts::sums_powers_of_differences(const Node& sum,
                                                       const DimensionBindings& sizes) const {
-  if (composition.op(sum).name != "ReduceSum") return false;
-  const Node* powers = producer(sum.inputs[0], "Exp");
-  const Node* difference = powers == nullptr ? nullptr : producer(powers->inputs[0], "Sub");
-  if (difference == nullptr || !exceeds_nothing(*difference)) return false;
-  const Node& largest = *producer(difference->inputs[1], "ReduceMax");
+  const ExpressionNode* sums = step(sum);
+  if (sums == nullptr || sums->kind != ExpressionKind::sum || !sum.attributes.has("axes"))
+    return false;
+  const Node* powers = producer(sum.inputs[0], ExpressionKind::function);
+  if (powers == nullptr || step(*powers)->function != ScalarFunction::exp) return false;
+  const Node& difference = composition.node(composition.producer(powers->inputs[0]));
+  if (!exceeds_nothing(difference)) return false;
+  const Node& largest = *producer(difference.inputs[1], ExpressionKind::maximum_over);
   const Integers& axes = sum.attributes.integers("axes");
   if (largest.attributes.integers("axes") != axes) return false;
   for (const std::int64_t axis : axes) {

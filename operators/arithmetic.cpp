@@ -109,8 +109,8 @@ constexpr OperatorRecord pow_record() {
 
 Result<std::vector<TensorType>> infer_prelu(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_types(in, TypeSet::numeric));
-  LEMMA_ASSIGN_OR_RETURN(const Shape shape, broadcast_inputs(in));
-  if (shape != in.shape(0))
+  LEMMA_ASSIGN_OR_RETURN(const bool fits, broadcasts_to(in, in.shape(1), in.shape(0)));
+  if (!fits)
     return bad_input(
         fmt::format("slope {} cannot be broadcast to {}", text(in.shape(1)), text(in.shape(0))));
   return infer_same(in);

@@ -26,9 +26,9 @@ MatMulShapes matmul_shapes(const Instance& in) {
 
 Result<Shape> matmul_shape(const Instance& in) {
   const auto [left, right, left_vector, right_vector] = matmul_shapes(in);
-  LEMMA_RETURN_IF_ERROR(require_same_size(left.back(), right[right.size() - 2], "inner sizes"));
-  LEMMA_ASSIGN_OR_RETURN(Shape shape, broadcast(Shape(left.begin(), left.end() - 2),
+  LEMMA_ASSIGN_OR_RETURN(Shape shape, broadcast(in, Shape(left.begin(), left.end() - 2),
                                                 Shape(right.begin(), right.end() - 2)));
+  LEMMA_RETURN_IF_ERROR(require_same_size(in, left.back(), right[right.size() - 2], "inner sizes"));
   if (!left_vector) shape.push_back(left[left.size() - 2]);
   if (!right_vector) shape.push_back(right.back());
   return shape;
@@ -88,7 +88,7 @@ Result<void> check_zero_point(const Instance& in, std::size_t input, const Dimen
                                  name(in.type(input - 2))));
   if (in.rank(input) > 1) return unsupported("zero points with several axes");
   if (in.rank(input) == 0 || in.shape(input)[0].is(1)) return {};
-  return require_same_size(in.shape(input)[0], size, "zero points and sizes");
+  return require_same_size(in, in.shape(input)[0], size, "zero points and sizes");
 }
 
 Result<std::vector<TensorType>> infer_matmul_integer(const Instance& in) {
@@ -147,11 +147,11 @@ Result<std::vector<TensorType>> infer_gemm(const Instance& in) {
   const std::size_t left = in.attributes.integer("transA") != 0 ? 1 : 0;
   const std::size_t right = in.attributes.integer("transB") != 0 ? 1 : 0;
   LEMMA_RETURN_IF_ERROR(
-      require_same_size(in.shape(0)[1 - left], in.shape(1)[right], "inner sizes"));
+      require_same_size(in, in.shape(0)[1 - left], in.shape(1)[right], "inner sizes"));
   Shape shape = {in.shape(0)[left], in.shape(1)[1 - right]};
   if (in.has(2)) {
-    LEMMA_ASSIGN_OR_RETURN(const Shape with_addend, broadcast(shape, in.shape(2)));
-    if (with_addend != shape)
+    LEMMA_ASSIGN_OR_RETURN(const bool fits, broadcasts_to(in, in.shape(2), shape));
+    if (!fits)
       return bad_input(fmt::format("{} cannot be broadcast to {}", text(in.shape(2)), text(shape)));
   }
   return std::vector<TensorType>{{in.type(0), std::move(shape)}};
@@ -213,7 +213,7 @@ constexpr std::array contraction_records = {
     OperatorRecord{.name = "MatMul",
                    .summary = "matrix product of the last two axes, broadcast over the others",
                    .inputs = {2, 2},
-                   .flags = associative | linear,
+                   .flags = associative | linear | broadcasting,
                    .infer = infer_matmul,
                    .define = define_matmul,
                    .onnx = matmul_onnx},

@@ -16,6 +16,8 @@ constexpr AttributeSpecification strides_attribute = {"strides", AttributeKind::
 constexpr AttributeSpecification pads_attribute = {"pads", AttributeKind::dimensions, "optional"};
 constexpr AttributeSpecification dilations_attribute = {"dilations", AttributeKind::dimensions,
                                                         "optional"};
+constexpr AttributeSpecification conv_group_attribute = {"group", AttributeKind::dimension, "1",
+                                                         AttributeRole::groups};
 constexpr AttributeSpecification group_attribute = {"group", AttributeKind::dimension, "1"};
 
 Shape kernel_of(const Shape& weight) { return part(weight, 2, weight.size()); }
@@ -53,7 +55,7 @@ Result<ExportedCall> export_kernel_shape(const Instance& in, int, ExportedCall s
 Result<void> check_operands(const Instance& in, const Dimension& channels) {
   LEMMA_RETURN_IF_ERROR(require_types(in, TypeSet::real));
   if (!in.has(2)) return {};
-  if (in.rank(2) != 1 || !agree(in.shape(2)[0], channels))
+  if (in.rank(2) != 1 || !agree(in, in.shape(2)[0], channels))
     return bad_input(
         fmt::format("the bias has the shape {}, not [{}]", text(in.shape(2)), channels.text()));
   return {};
@@ -68,11 +70,11 @@ Result<Attributes> normalize_convolution(const Instance& in) {
 }
 
 /// size / group, which must be exact unless it depends on symbols.
-Result<Dimension> per_group(const Dimension& size, const Dimension& group, const char* what) {
-  if (group.is_constant() && group.offset() < 1)
+Result<Dimension> per_group(const Instance& in, const Dimension& size, const char* what) {
+  const Dimension& group = in.attributes.dimension("group");
+  if (!in.is_at_most(1, group))
     return bad_input(fmt::format("group {} is not positive", group.text()));
-  if (const auto quotient = exact_div(size, group)) return *quotient;
-  if (size.is_constant() && group.is_constant())
+  if (!in.divides(group, size))
     return bad_input(
         fmt::format("{} {} cannot be divided into {} groups", size.text(), what, group.text()));
   return floor_div(size, group);
@@ -84,14 +86,15 @@ Result<std::vector<TensorType>> infer_conv(const Instance& in) {
   const Shape &data = in.shape(0), &weight = in.shape(1);
   const Dimension& group = in.attributes.dimension("group");
   LEMMA_RETURN_IF_ERROR(check_operands(in, weight[0]));
-  LEMMA_RETURN_IF_ERROR(per_group(weight[0], group, "output channels"));
-  if (!agree(data[1], weight[1] * group))
+  LEMMA_RETURN_IF_ERROR(per_group(in, weight[0], "output channels"));
+  if (!agree(in, weight[1] * group, data[1]))
     return bad_input(fmt::format("input {} has {} channels, but weight {} with {} groups needs {}",
                                  text(data), data[1].text(), text(weight), group.text(),
                                  (weight[1] * group).text()));
   Shape shape = {data[0], weight[0]};
+  LEMMA_RETURN_IF_ERROR(require_windows(in));
   for (const WindowAxis& axis : window_axes(in, kernel_of(weight))) {
-    LEMMA_ASSIGN_OR_RETURN(Dimension count, window_count(axis, false));
+    LEMMA_ASSIGN_OR_RETURN(Dimension count, window_count(in, axis, false));
     shape.push_back(std::move(count));
   }
   return std::vector<TensorType>{{in.type(0), std::move(shape)}};
@@ -107,7 +110,7 @@ Definition define_conv(const Instance& in) {
   const Expression c = reduction_index(d, weight_shape[1], bound);
   Expression channel = c;
   if (!group.is(1))
-    channel = d.floor_div(axes[1], *per_group(weight_shape[0], group, "")) * weight_shape[1] + c;
+    channel = d.floor_div(axes[1], *per_group(in, weight_shape[0], "")) * weight_shape[1] + c;
   std::vector<Expression> position = {axes[0], channel}, weight = {axes[1], c};
   Expression guard = d.integer(1, DataType::boolean);
   for (std::size_t i = 0; i < windows.size(); ++i) {
@@ -134,7 +137,7 @@ Result<ImportedCall> import_conv(const OnnxCall& call, ImportedCall standard) {
 }
 
 constexpr std::array conv_attributes = {strides_attribute, pads_attribute, dilations_attribute,
-                                        group_attribute};
+                                        conv_group_attribute};
 constexpr std::array conv_onnx = {OnnxMapping{
     .name = "Conv", .since = 1, .import_hook = import_conv, .export_hook = export_kernel_shape}};
 
@@ -161,10 +164,11 @@ Result<std::vector<TensorType>> infer_transposed(const Instance& in) {
   const Dimension& group = in.attributes.dimension("group");
   const Dimension channels = weight[1] * group;
   LEMMA_RETURN_IF_ERROR(check_operands(in, channels));
-  LEMMA_RETURN_IF_ERROR(per_group(weight[0], group, "input channels"));
-  if (!agree(data[1], weight[0]))
+  LEMMA_RETURN_IF_ERROR(per_group(in, weight[0], "input channels"));
+  if (!agree(in, data[1], weight[0]))
     return bad_input(fmt::format("input {} has {} channels, but weight {} needs {}", text(data),
                                  data[1].text(), text(weight), weight[0].text()));
+  LEMMA_RETURN_IF_ERROR(require_windows(in));
   Shape shape = {data[0], channels};
   const std::vector<WindowAxis> windows = window_axes(in, kernel_of(weight));
   for (std::size_t i = 0; i < windows.size(); ++i)
@@ -181,7 +185,7 @@ Definition define_transposed(const Instance& in) {
   const Dimension& group = in.attributes.dimension("group");
   const std::vector<WindowAxis> windows = window_axes(in, kernel_of(weight_shape));
   const std::vector<Expression> axes = d.variables(output_shape(in, infer_transposed));
-  const Dimension inputs_per_group = *per_group(weight_shape[0], group, "");
+  const Dimension inputs_per_group = *per_group(in, weight_shape[0], "");
   std::vector<Expression> bound;
   Expression channel = reduction_index(d, inputs_per_group, bound);
   Expression filter = axes[1];
@@ -292,6 +296,7 @@ constexpr std::array convolution_records = {
                    .inputs = {2, 3},
                    .outputs = {1, 1},
                    .attributes = conv_attributes,
+                   .flags = reads_inside | spatial,
                    .infer = infer_conv,
                    .define = define_conv,
                    .normalize = normalize_convolution,

@@ -60,7 +60,9 @@ Result<void> set_sizes(const Instance& in, std::vector<ResizedAxis>& axes) {
   const std::string& policy = in.attributes.string("keep_aspect_ratio_policy");
   if (policy == "stretch") {
     for (std::size_t i = 0; i < axes.size(); ++i) {
-      if (axes[i].input.is(0) && !sizes[i].is(0))
+      const bool fits = sizes[i] == axes[i].input || sizes[i].is(0) ||
+                        in.is_at_most(minimum(1, sizes[i]), axes[i].input);
+      if (!fits || (axes[i].input.is(0) && !sizes[i].is(0)))
         return bad_input(fmt::format("axis {} is empty and cannot be resized", i));
       scale_to(axes[i], sizes[i]);
     }

@@ -116,7 +116,7 @@ Result<std::map<char, Dimension>> label_sizes(const Instance& in, const Equation
       const auto [where, is_new] = sizes.emplace(equation.operands[i][axis], in.shape(i)[axis]);
       if (is_new) continue;
       LEMMA_ASSIGN_OR_RETURN(const Shape both,
-                             broadcast(Shape{where->second}, Shape{in.shape(i)[axis]}));
+                             broadcast(in, Shape{where->second}, Shape{in.shape(i)[axis]}));
       where->second = both[0];
     }
   return sizes;

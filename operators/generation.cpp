@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::array constant_of_shape_attributes = {
     AttributeSpecification{"data_type", AttributeKind::data_type, "f32"},
-    AttributeSpecification{"shape", AttributeKind::dimensions},
+    AttributeSpecification{"shape", AttributeKind::dimensions, "required",
+                           AttributeRole::output_shape},
     AttributeSpecification{"value", AttributeKind::real, "0.0"},
 };
 
@@ -246,6 +247,7 @@ constexpr std::array generation_records = {
                    .summary = "the reals start, start + delta, ... below (or above) a limit",
                    .inputs = {0, 0},
                    .attributes = range_real_attributes,
+                   .flags = sized_by_reals,
                    .infer = infer_range_real,
                    .define = define_range_real,
                    .onnx = range_real_onnx},

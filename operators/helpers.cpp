@@ -4,37 +4,67 @@
 
 namespace lemma::operators {
 
+namespace {
+
+Result<Dimension> common_size(const Dimension& x, const Dimension& y, const Shape& a,
+                              const Shape& b) {
+  if (x == y || y.is(1)) return x;
+  if (x.is(1)) return y;
+  // A symbolic size beside a fixed one other than 1: equal at run time, or the model is wrong.
+  // The fixed size would be right for 1 as well, so it is the type of the result either way.
+  if (x.is_constant() != y.is_constant()) return x.is_constant() ? x : y;
+  if (x.is_constant())
+    return bad_input(fmt::format("shapes {} and {} cannot be broadcast", text(a), text(b)));
+  return unsupported(
+      fmt::format("whether {} and {} can be broadcast is not known", text(a), text(b)));
+}
+
+}  // namespace
+
 Result<Shape> broadcast(const Shape& a, const Shape& b) {
+  const Attributes none;
+  return broadcast(Instance{{}, none}, a, b);
+}
+
+Result<Shape> broadcast(const Instance& instance, const Shape& a, const Shape& b) {
+  const bool is_assumed = instance.constraints != nullptr && instance.constraints->assumes();
+  if (is_assumed && a.size() != b.size() && !a.empty() && !b.empty())
+    return unsupported("operands of unequal rank");
   const Shape& longer = a.size() >= b.size() ? a : b;
   const Shape& shorter = a.size() >= b.size() ? b : a;
   Shape result = longer;
   const std::size_t offset = longer.size() - shorter.size();
   for (std::size_t i = 0; i < shorter.size(); ++i) {
     const Dimension &x = longer[offset + i], &y = shorter[i];
-    if (x == y || y.is(1)) continue;
-    if (x.is(1)) {
-      result[offset + i] = y;
-    } else if (!x.is_constant() && y.is_constant()) {
-      // A symbolic size beside a fixed one other than 1: equal at run time, or the model is wrong.
-      // The fixed size would be right for 1 as well, so it is the type of the result either way.
-      result[offset + i] = y;
-    } else if (x.is_constant() && !y.is_constant()) {
-      result[offset + i] = x;
-    } else if (x.is_constant()) {
-      return bad_input(fmt::format("shapes {} and {} cannot be broadcast", text(a), text(b)));
-    } else {
-      return unsupported(
-          fmt::format("whether {} and {} can be broadcast is not known", text(a), text(b)));
+    if (x == y) continue;
+    const bool meets_one = x.is(1) || y.is(1);
+    if ((is_assumed || !meets_one) && instance.assumes(ConstraintKind::broadcasts, x, y)) {
+      if (x.is(1)) result[offset + i] = y;
+      continue;
     }
+    if (y.is(1)) continue;
+    LEMMA_ASSIGN_OR_RETURN(result[offset + i], common_size(x, y, a, b));
   }
   return result;
+}
+
+Result<bool> broadcasts_to(const Instance& instance, const Shape& from, const Shape& to) {
+  if (from.size() > to.size()) return false;
+  const std::size_t offset = to.size() - from.size();
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const Dimension &x = from[i], &y = to[offset + i];
+    if (x == y || x.is(1) || instance.assumes(ConstraintKind::expands, x, y)) continue;
+    LEMMA_ASSIGN_OR_RETURN(const Dimension size, common_size(y, x, to, from));
+    if (!(size == y)) return false;
+  }
+  return true;
 }
 
 Result<Shape> broadcast_inputs(const Instance& instance) {
   Shape result;
   for (std::size_t i = 0; i < instance.inputs.size(); ++i) {
     if (!instance.has(i)) continue;
-    LEMMA_ASSIGN_OR_RETURN(result, broadcast(result, instance.shape(i)));
+    LEMMA_ASSIGN_OR_RETURN(result, broadcast(instance, result, instance.shape(i)));
   }
   return result;
 }
@@ -91,11 +121,20 @@ Result<void> require_rank(const Instance& instance, std::size_t input, std::size
       rank < minimum ? fmt::format("at least {}", minimum) : fmt::format("at most {}", maximum)));
 }
 
-Result<void> require_same_size(const Dimension& a, const Dimension& b, std::string_view what) {
-  if (a == b) return {};
+Result<void> require_same_size(const Instance& instance, const Dimension& a, const Dimension& b,
+                               std::string_view what) {
+  if (a == b || instance.assumes(ConstraintKind::equal, a, b)) return {};
   if ((a - b).is_constant())
     return bad_input(fmt::format("{} are {} and {}", what, a.text(), b.text()));
   return unsupported(fmt::format("whether {} are {} or {} is not known", what, a.text(), b.text()));
+}
+
+Result<void> require_positive(const Instance& instance, std::string_view attribute) {
+  const Shape& sizes = instance.attributes.dimensions(attribute);
+  for (const Dimension& size : sizes)
+    if (!instance.is_at_most(1, size))
+      return bad_input(fmt::format("{} {} are not positive", attribute, text(sizes)));
+  return {};
 }
 
 std::vector<Expression> broadcast_indices(DefinitionBuilder& builder, const Shape& shape,

@@ -13,6 +13,10 @@ namespace lemma::operators {
 
 /// The shape that ONNX broadcasting gives; an error names both shapes.
 Result<Shape> broadcast(const Shape& a, const Shape& b);
+/// The same as a demand of an application.
+Result<Shape> broadcast(const Instance& instance, const Shape& a, const Shape& b);
+/// Demands that `from` can be broadcast to just `to`; false if it would become larger.
+Result<bool> broadcasts_to(const Instance& instance, const Shape& from, const Shape& to);
 /// Over all present inputs.
 Result<Shape> broadcast_inputs(const Instance& instance);
 
@@ -25,7 +29,10 @@ Result<void> require_rank(const Instance& instance, std::size_t input, std::size
 
 /// Errors unless two sizes are equal: bad input where they differ, unsupported where that is not
 /// known before run time. `what` names what is counted.
-Result<void> require_same_size(const Dimension& a, const Dimension& b, std::string_view what);
+Result<void> require_same_size(const Instance& instance, const Dimension& a, const Dimension& b,
+                               std::string_view what);
+/// Errors where an attribute that is a list of sizes has one that is not positive.
+Result<void> require_positive(const Instance& instance, std::string_view attribute);
 
 /// Indices of the element of `shape` that output element `axes` uses under broadcasting.
 std::vector<Expression> broadcast_indices(DefinitionBuilder& builder, const Shape& shape,

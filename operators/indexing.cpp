@@ -81,7 +81,7 @@ Result<std::vector<TensorType>> infer_gather_nd(const Instance& in) {
                                  text(in.shape(1)), batch, text(in.shape(0))));
   Shape shape = part(in.shape(1), 0, in.rank(1) - 1);
   for (std::size_t i = 0; i < static_cast<std::size_t>(batch); ++i) {
-    const auto size = agree(shape[i], in.shape(0)[i]);
+    const auto size = agree(in, shape[i], in.shape(0)[i]);
     if (!size)
       return bad_input(fmt::format("batch axes of indices {} and data {} differ", text(in.shape(1)),
                                    text(in.shape(0))));
@@ -125,7 +125,7 @@ Result<Attributes> normalize_one_hot(const Instance& in) {
 Result<std::vector<TensorType>> infer_one_hot(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_type(in, 0, TypeSet::numeric));
   LEMMA_RETURN_IF_ERROR(require_type(in, 1, TypeSet::any));
-  if (in.rank(1) != 1 || !agree(in.shape(1)[0], Dimension(2)))
+  if (in.rank(1) != 1 || !agree(in, in.shape(1)[0], Dimension(2)))
     return bad_input(fmt::format("the values have the shape {}, not [2]", text(in.shape(1))));
   Shape shape = in.shape(0);
   shape.insert(shape.begin() + in.attributes.integer("axis"), in.attributes.dimension("depth"));
@@ -152,8 +152,7 @@ Result<std::vector<TensorType>> infer_top_k(const Instance& in) {
   const auto axis = static_cast<std::size_t>(in.attributes.integer("axis"));
   const Dimension& k = in.attributes.dimension("k");
   Shape shape = in.shape(0);
-  if (k.is_constant() && shape[axis].is_constant() &&
-      (k.offset() < 0 || k.offset() > shape[axis].offset()))
+  if (!in.is_at_most(0, k) || !in.is_at_most(k, shape[axis]))
     return bad_input(fmt::format("k is {}, but axis {} of {} has the size {}", k.text(), axis,
                                  text(shape), shape[axis].text()));
   shape[axis] = k;

@@ -29,10 +29,10 @@ Result<TensorType> loss_type(const Instance& in) {
     return bad_input(
         fmt::format("classes {} do not fit scores {}", text(in.shape(1)), text(in.shape(0))));
   for (std::size_t i = 0; i < positions.size(); ++i)
-    LEMMA_RETURN_IF_ERROR(require_same_size(in.shape(1)[i], positions[i], "positions"));
+    LEMMA_RETURN_IF_ERROR(require_same_size(in, in.shape(1)[i], positions[i], "positions"));
   if (in.has(2)) {
     LEMMA_RETURN_IF_ERROR(require_rank(in, 2, 1, 1));
-    LEMMA_RETURN_IF_ERROR(require_same_size(in.shape(2)[0], in.shape(0)[1], "classes"));
+    LEMMA_RETURN_IF_ERROR(require_same_size(in, in.shape(2)[0], in.shape(0)[1], "classes"));
     if (in.type(2) != in.type(0))
       return bad_input(
           fmt::format("weights are {}, but scores are {}", name(in.type(2)), name(in.type(0))));

@@ -51,8 +51,8 @@ Definition define_transpose(const Instance& in) {
   return std::move(d).finish();
 }
 
-constexpr std::array transpose_attributes = {
-    AttributeSpecification{"perm", AttributeKind::integers, "optional"}};
+constexpr std::array transpose_attributes = {AttributeSpecification{
+    "perm", AttributeKind::integers, "optional", AttributeRole::permutation}};
 constexpr std::array transpose_onnx = {OnnxMapping{.name = "Transpose", .since = 1}};
 
 // ---- Concat -----------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ Result<std::vector<TensorType>> infer_concat(const Instance& in) {
     const Shape& other = in.shape(i);
     bool fits = other.size() == shape.size();
     for (std::size_t j = 0; fits && j < shape.size(); ++j) {
-      const auto size = j == axis ? shape[j] + other[j] : agree(shape[j], other[j]);
+      const auto size = j == axis ? shape[j] + other[j] : agree(in, shape[j], other[j]);
       fits = size.has_value();
       if (fits) shape[j] = *size;
     }
@@ -116,22 +116,26 @@ Result<Attributes> normalize_split(const Instance& in) {
   const Shape& parts = attributes.dimensions("split");
   if (parts.size() != in.output_count)
     return bad_input(fmt::format("split {} is given for {} outputs", text(parts), count));
-  Dimension sum(0);
-  for (const Dimension& part : parts) {
-    if (part.is_constant() && part.offset() < 0)
-      return bad_input(fmt::format("split {} has a negative size", text(parts)));
-    sum = sum + part;
-  }
-  if (!agree(sum, size)) {
-    std::string reason = fmt::format("split {} does not add up to {}", text(parts), size.text());
-    // Sizes that differ as expressions may be equal at run time.
-    return (sum - size).is_constant() ? bad_input(std::move(reason))
-                                      : unsupported(std::move(reason));
-  }
   return attributes;
 }
 
+Result<void> check_parts(const Instance& in) {
+  const Shape& parts = in.attributes.dimensions("split");
+  const Dimension& size = in.shape(0)[static_cast<std::size_t>(in.attributes.integer("axis"))];
+  Dimension sum(0);
+  for (const Dimension& part : parts) {
+    if (!in.is_at_most(0, part))
+      return bad_input(fmt::format("split {} has a negative size", text(parts)));
+    sum = sum + part;
+  }
+  if (agree(in, sum, size)) return {};
+  std::string reason = fmt::format("split {} does not add up to {}", text(parts), size.text());
+  // Sizes that differ as expressions may be equal at run time.
+  return (sum - size).is_constant() ? bad_input(std::move(reason)) : unsupported(std::move(reason));
+}
+
 Result<std::vector<TensorType>> infer_split(const Instance& in) {
+  LEMMA_RETURN_IF_ERROR(check_parts(in));
   LEMMA_RETURN_IF_ERROR(require_types(in, TypeSet::any));
   std::vector<TensorType> types;
   for (const Dimension& part : in.attributes.dimensions("split")) {
@@ -190,7 +194,7 @@ constexpr std::array movement_records = {
                    .inputs = {1, -1},
                    .outputs = {1, 1},
                    .attributes = concat_attributes,
-                   .flags = data_movement,
+                   .flags = data_movement | keeps_axes | reads_inside,
                    .infer = infer_concat,
                    .define = define_concat,
                    .onnx = concat_onnx},
@@ -199,7 +203,7 @@ constexpr std::array movement_records = {
                    .inputs = {1, 1},
                    .outputs = {1, -1},
                    .attributes = split_attributes,
-                   .flags = data_movement | linear,
+                   .flags = data_movement | linear | reads_inside,
                    .infer = infer_split,
                    .define = define_split,
                    .normalize = normalize_split,

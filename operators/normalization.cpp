@@ -39,7 +39,7 @@ Result<void> require_channel_vectors(const Instance& in, std::size_t first) {
   LEMMA_RETURN_IF_ERROR(require_rank(in, 0, 2));
   for (std::size_t i = first; i < in.inputs.size(); ++i) {
     LEMMA_RETURN_IF_ERROR(require_rank(in, i, 1, 1));
-    LEMMA_RETURN_IF_ERROR(require_same_size(in.shape(i)[0], in.shape(0)[1], "channels"));
+    LEMMA_RETURN_IF_ERROR(require_same_size(in, in.shape(i)[0], in.shape(0)[1], "channels"));
   }
   return {};
 }
@@ -73,9 +73,12 @@ Result<void> check_layer(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_types(in, TypeSet::real));
   if (!is_real(in.attributes.data_type("stash_type")))
     return bad_input(fmt::format("stash_type is {}", name(in.attributes.data_type("stash_type"))));
-  LEMMA_ASSIGN_OR_RETURN(const Shape shape, broadcast_inputs(in));
-  if (shape != in.shape(0))
-    return bad_input(fmt::format("scale or bias exceeds the shape {}", text(in.shape(0))));
+  for (std::size_t i = 1; i < in.inputs.size(); ++i) {
+    if (!in.has(i)) continue;
+    LEMMA_ASSIGN_OR_RETURN(const bool fits, broadcasts_to(in, in.shape(i), in.shape(0)));
+    if (!fits)
+      return bad_input(fmt::format("scale or bias exceeds the shape {}", text(in.shape(0))));
+  }
   return {};
 }
 
@@ -148,7 +151,7 @@ Result<void> check_groups(const Instance& in) {
   const std::int64_t groups = in.attributes.integer("num_groups");
   if (groups < 1) return bad_input(fmt::format("num_groups is {}", groups));
   const Dimension& channels = in.shape(0)[1];
-  if (!exact_div(channels, Dimension(groups)))
+  if (!in.assumes(ConstraintKind::divides, groups, channels) && !exact_div(channels, groups))
     return bad_input(fmt::format("{} channels do not make {} groups", channels.text(), groups));
   return {};
 }
@@ -164,7 +167,7 @@ Types infer_group_18(const Instance& in) {
   for (std::size_t i = 1; i < 3; ++i) {
     LEMMA_RETURN_IF_ERROR(require_rank(in, i, 1, 1));
     LEMMA_RETURN_IF_ERROR(
-        require_same_size(in.shape(i)[0], in.attributes.integer("num_groups"), "groups"));
+        require_same_size(in, in.shape(i)[0], in.attributes.integer("num_groups"), "groups"));
   }
   return infer_same(in);
 }
@@ -378,6 +381,7 @@ constexpr std::array normalization_records = {
                    .summary = "channels shifted and scaled by given means and variances",
                    .inputs = {5, 5},
                    .attributes = epsilon_attributes,
+                   .flags = spatial,
                    .infer = infer_per_channel,
                    .compose = compose_batch,
                    .onnx = batch_onnx},

@@ -60,9 +60,11 @@ Result<void> check_mode(const Instance& in) {
     return bad_input(fmt::format("mode '{}' is not known", mode));
   for (const AxisPads& axis : axis_pads(in)) {
     if (axis.before.is(0) && axis.after.is(0)) continue;
-    if (axis.size.is(0)) return bad_input(fmt::format("mode '{}' has nothing to copy", mode));
+    const Dimension copies = minimum(1, axis.before + axis.after);
+    if (axis.size.is(0) || !in.is_at_most(copies, axis.size))
+      return bad_input(fmt::format("mode '{}' has nothing to copy", mode));
     for (const Dimension& pad : {axis.before, axis.after})
-      if (pad.is_constant() && pad.offset() < 0)
+      if (!in.is_at_most(0, pad))
         return unsupported(fmt::format("negative pads in mode '{}'", mode));
   }
   return {};
@@ -184,7 +186,7 @@ constexpr std::array padding_records = {
                    .inputs = {1, 1},
                    .outputs = {1, 1},
                    .attributes = pad_attributes,
-                   .flags = data_movement,
+                   .flags = data_movement | reads_inside,
                    .infer = infer_pad,
                    .define = define_pad,
                    .normalize = normalize_pad,

@@ -15,9 +15,6 @@ Result<Attributes> normalize_pool(const Instance& in) {
   const Shape& kernel = in.attributes.dimensions("kernel_shape");
   if (kernel.size() != spatial)
     return bad_input(fmt::format("kernel_shape {} does not have {} sizes", text(kernel), spatial));
-  for (const Dimension& size : kernel)
-    if (size.is_constant() && size.offset() < 1)
-      return bad_input(fmt::format("kernel_shape {} is not positive", text(kernel)));
   return complete_window(in, spatial);
 }
 
@@ -29,8 +26,10 @@ std::vector<WindowAxis> pool_axes(const Instance& in) {
 
 Result<Shape> pooled_shape(const Instance& in) {
   Shape shape = {in.shape(0)[0], in.shape(0)[1]};
+  LEMMA_RETURN_IF_ERROR(require_positive(in, "kernel_shape"));
+  LEMMA_RETURN_IF_ERROR(require_windows(in));
   for (const WindowAxis& axis : pool_axes(in)) {
-    LEMMA_ASSIGN_OR_RETURN(Dimension count, window_count(axis, ceil_mode(in)));
+    LEMMA_ASSIGN_OR_RETURN(Dimension count, window_count(in, axis, ceil_mode(in)));
     shape.push_back(std::move(count));
   }
   return shape;
@@ -314,6 +313,7 @@ constexpr std::array pooling_records = {
                    .inputs = {1, 1},
                    .outputs = {1, 2},
                    .attributes = max_pool_attributes,
+                   .flags = spatial,
                    .infer = infer_max_pool,
                    .define = define_max_pool,
                    .normalize = normalize_pool,
@@ -323,7 +323,7 @@ constexpr std::array pooling_records = {
                    .inputs = {1, 1},
                    .outputs = {1, 1},
                    .attributes = average_pool_attributes,
-                   .flags = linear,
+                   .flags = linear | spatial,
                    .infer = infer_real_pool,
                    .define = define_average_pool,
                    .normalize = normalize_pool,
@@ -333,6 +333,7 @@ constexpr std::array pooling_records = {
                    .inputs = {1, 1},
                    .outputs = {1, 1},
                    .attributes = lp_pool_attributes,
+                   .flags = spatial,
                    .infer = infer_lp_pool,
                    .define = define_lp_pool,
                    .normalize = normalize_pool,
@@ -341,7 +342,7 @@ constexpr std::array pooling_records = {
                    .summary = "mean over all spatial axes",
                    .inputs = {1, 1},
                    .outputs = {1, 1},
-                   .flags = linear,
+                   .flags = linear | spatial,
                    .infer = infer_global,
                    .define = define_global<global_average>,
                    .onnx = global_average_onnx},
@@ -349,6 +350,7 @@ constexpr std::array pooling_records = {
                    .summary = "maximum over all spatial axes",
                    .inputs = {1, 1},
                    .outputs = {1, 1},
+                   .flags = spatial,
                    .infer = infer_global,
                    .define = define_global<global_maximum>,
                    .onnx = global_max_onnx},
@@ -357,6 +359,7 @@ constexpr std::array pooling_records = {
                    .inputs = {1, 1},
                    .outputs = {1, 1},
                    .attributes = global_lp_attributes,
+                   .flags = spatial,
                    .infer = infer_global_lp,
                    .define = define_global<global_norm>,
                    .onnx = global_lp_onnx},

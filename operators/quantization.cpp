@@ -38,15 +38,22 @@ Result<Attributes> normalize_quantization(const Instance& in) {
   return attributes;
 }
 
+bool same_shape(const Instance& in, const Shape& a, const Shape& b) {
+  bool same = a.size() == b.size();
+  for (std::size_t i = 0; same && i < a.size(); ++i)
+    same = a[i] == b[i] || in.assumes(ConstraintKind::equal, a[i], b[i]);
+  return same;
+}
+
 Result<void> check_scale(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_type(in, 1, TypeSet::real));
-  if (in.has(2) && in.shape(2) != in.shape(1))
+  if (in.has(2) && !same_shape(in, in.shape(2), in.shape(1)))
     return bad_input(fmt::format("scale {} and zero point {} differ in shape", text(in.shape(1)),
                                  text(in.shape(2))));
   if (per_tensor(in)) return {};
   if (in.rank(1) != 1) return unsupported("a scale for each block");
   const auto axis = static_cast<std::size_t>(in.attributes.integer("axis"));
-  return require_same_size(in.shape(1)[0], in.shape(0)[axis], "scales and elements");
+  return require_same_size(in, in.shape(1)[0], in.shape(0)[axis], "scales and elements");
 }
 
 DataType quantized_type(const Instance& in) {
@@ -165,8 +172,8 @@ Types infer_qlinear_matmul(const Instance& in) {
   for (const std::size_t i : {1, 4, 6}) LEMMA_RETURN_IF_ERROR(require_type(in, i, TypeSet::real));
   const std::array factors = {in.inputs[0], in.inputs[3]};
   const Attributes none;
-  LEMMA_ASSIGN_OR_RETURN(
-      auto types, infer_types(record(operator_named("MatMulInteger")), Instance{factors, none}));
+  LEMMA_ASSIGN_OR_RETURN(auto types, infer_types(record(operator_named("MatMulInteger")),
+                                                 Instance{factors, none, 1, in.constraints}));
   types[0].data_type = in.type(7);
   return types;
 }

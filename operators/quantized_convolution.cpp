@@ -5,6 +5,7 @@
 #include "operators/composition.h"
 #include "operators/elementwise.h"
 #include "operators/families.h"
+#include "operators/sizes.h"
 
 // Convolutions of quantized integers.
 
@@ -52,13 +53,18 @@ Result<TensorType> integer_convolution_type(const Instance& in, std::size_t weig
       return bad_input(fmt::format("input {} is {}, not u8 or i8", input, name(in.type(input))));
   LEMMA_ASSIGN_OR_RETURN(Attributes attributes,
                          window_attributes(in, in.shape(0), in.shape(weight)));
+  // Compared where the attributes are read.
+  if (in.attributes.has("kernel_shape")) {
+    const Integers& kernel = in.attributes.integers("kernel_shape");
+    for (std::size_t i = 0; i < kernel.size(); ++i) agree(in, in.shape(weight)[2 + i], kernel[i]);
+  }
   const OperatorRecord& conv = record(operator_named("Conv"));
   const std::array inputs = {TensorType{DataType::f32, in.shape(0)},
                              TensorType{DataType::f32, in.shape(weight)}};
   LEMMA_ASSIGN_OR_RETURN(const Attributes complete,
                          complete_attributes(conv, inputs, std::move(attributes), 1));
   LEMMA_ASSIGN_OR_RETURN(const std::vector<TensorType> types,
-                         infer_types(conv, {inputs, complete, 1}));
+                         infer_types(conv, {inputs, complete, 1, in.constraints}));
   return types[0];
 }
 
@@ -67,7 +73,7 @@ Result<void> require_channel_parameter(const Instance& in, std::size_t input,
                                        const Dimension& channels) {
   if (!in.has(input) || is_single(in.shape(input))) return {};
   LEMMA_RETURN_IF_ERROR(require_rank(in, input, 1, 1));
-  return require_same_size(in.shape(input)[0], channels, "channels");
+  return require_same_size(in, in.shape(input)[0], channels, "channels");
 }
 
 Result<void> require_single(const Instance& in, std::size_t input) {
@@ -123,7 +129,7 @@ Types infer_quantized_convolution(const Instance& in) {
     LEMMA_RETURN_IF_ERROR(require_channel_parameter(in, input, channels));
   if (in.has(8)) {
     LEMMA_RETURN_IF_ERROR(require_rank(in, 8, 1, 1));
-    LEMMA_RETURN_IF_ERROR(require_same_size(in.shape(8)[0], channels, "channels"));
+    LEMMA_RETURN_IF_ERROR(require_same_size(in, in.shape(8)[0], channels, "channels"));
   }
   for (const std::size_t input : {1, 4, 6})
     LEMMA_RETURN_IF_ERROR(require_type(in, input, TypeSet::real));

@@ -18,7 +18,7 @@ Result<std::vector<TensorType>> infer_tile(const Instance& in) {
     return bad_input(fmt::format("repeats {} are given for {} axes", text(repeats), in.rank(0)));
   Shape shape = in.shape(0);
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (repeats[i].is_constant() && repeats[i].offset() < 0)
+    if (!in.is_at_most(0, repeats[i]))
       return bad_input(fmt::format("repeats {} has a negative number", text(repeats)));
     shape[i] = shape[i] * repeats[i];
   }
@@ -47,7 +47,7 @@ Result<void> check_blocks(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_types(in, TypeSet::any));
   LEMMA_RETURN_IF_ERROR(require_rank(in, 0, 4, 4));
   const Dimension& block = in.attributes.dimension("blocksize");
-  if (block.is_constant() && block.offset() < 1)
+  if (!in.is_at_most(1, block))
     return bad_input(fmt::format("blocksize {} is not positive", block.text()));
   const std::string& mode = in.attributes.string("mode");
   if (mode == "DCR" || mode == "CRD") return {};
@@ -55,9 +55,9 @@ Result<void> check_blocks(const Instance& in) {
 }
 
 /// size / divisor, which must be exact unless it depends on symbols.
-Result<Dimension> divided(const Dimension& size, const Dimension& divisor, const char* what) {
-  if (const auto quotient = exact_div(size, divisor)) return *quotient;
-  if (size.is_constant() && divisor.is_constant())
+Result<Dimension> divided(const Instance& in, const Dimension& size, const Dimension& divisor,
+                          const char* what) {
+  if (!in.divides(divisor, size))
     return bad_input(
         fmt::format("{} {} cannot be divided by {}", what, size.text(), divisor.text()));
   return floor_div(size, divisor);
@@ -67,7 +67,8 @@ Result<std::vector<TensorType>> infer_depth_to_space(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(check_blocks(in));
   const Dimension& block = in.attributes.dimension("blocksize");
   const Shape& x = in.shape(0);
-  LEMMA_ASSIGN_OR_RETURN(Dimension depth, divided(x[1], block * block, "the number of channels"));
+  LEMMA_ASSIGN_OR_RETURN(Dimension depth,
+                         divided(in, x[1], block * block, "the number of channels"));
   return std::vector<TensorType>{{in.type(0), Shape{x[0], depth, x[2] * block, x[3] * block}}};
 }
 
@@ -91,8 +92,8 @@ Result<std::vector<TensorType>> infer_space_to_depth(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(check_blocks(in));
   const Dimension& block = in.attributes.dimension("blocksize");
   const Shape& x = in.shape(0);
-  LEMMA_ASSIGN_OR_RETURN(Dimension height, divided(x[2], block, "the height"));
-  LEMMA_ASSIGN_OR_RETURN(Dimension width, divided(x[3], block, "the width"));
+  LEMMA_ASSIGN_OR_RETURN(Dimension height, divided(in, x[2], block, "the height"));
+  LEMMA_ASSIGN_OR_RETURN(Dimension width, divided(in, x[3], block, "the width"));
   return std::vector<TensorType>{
       {in.type(0), Shape{x[0], x[1] * block * block, std::move(height), std::move(width)}}};
 }
@@ -141,7 +142,7 @@ Result<std::vector<TensorType>> infer_reverse_sequence(const Instance& in) {
   if (batch == in.attributes.integer("time_axis"))
     return bad_input("batch_axis and time_axis are the same");
   const Dimension& count = in.shape(0)[static_cast<std::size_t>(batch)];
-  if (!agree(in.shape(1)[0], count))
+  if (!agree(in, in.shape(1)[0], count))
     return bad_input(fmt::format("{} sequence lengths are given for {} sequences",
                                  in.shape(1)[0].text(), count.text()));
   return std::vector<TensorType>{in.inputs[0]};

@@ -199,7 +199,7 @@ Result<std::vector<TensorType>> infer_arg(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_type(in, 0, TypeSet::numeric));
   const auto axis = static_cast<std::size_t>(in.attributes.integer("axis"));
   Shape shape = in.shape(0);
-  if (shape[axis].is(0))
+  if (!in.is_at_most(1, shape[axis]))
     return bad_input(fmt::format("axis {} of {} has no elements", axis, text(shape)));
   if (in.attributes.integer("keepdims") != 0)
     shape[axis] = 1;

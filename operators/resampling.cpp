@@ -410,6 +410,7 @@ constexpr std::array resampling_records = {
                    .inputs = {1, 1},
                    .outputs = {1, 1},
                    .attributes = resize_attributes,
+                   .flags = sized_by_reals,
                    .infer = infer_resize,
                    .define = define_resize,
                    .normalize = normalize_resize,

@@ -78,7 +78,7 @@ Result<std::vector<TensorType>> infer_scatter_elements(const Instance& in) {
   const Shape &data = in.shape(0), &indices = in.shape(1), &updates = in.shape(2);
   bool fits = indices.size() == data.size() && updates.size() == data.size();
   for (std::size_t i = 0; fits && i < data.size(); ++i)
-    fits = agree(indices[i], updates[i]).has_value();
+    fits = agree(in, indices[i], updates[i]).has_value();
   if (!fits)
     return bad_input(fmt::format("data {}, indices {} and updates {} do not fit together",
                                  text(data), text(indices), text(updates)));
@@ -122,7 +122,7 @@ Result<std::vector<TensorType>> infer_scatter_nd(const Instance& in) {
   expected.insert(expected.end(), rest.begin(), rest.end());
   bool fits = in.rank(2) == expected.size();
   for (std::size_t i = 0; fits && i < expected.size(); ++i)
-    fits = agree(expected[i], in.shape(2)[i]).has_value();
+    fits = agree(in, expected[i], in.shape(2)[i]).has_value();
   if (!fits)
     return bad_input(
         fmt::format("the updates have the shape {}, not {}", text(in.shape(2)), text(expected)));

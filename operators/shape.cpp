@@ -16,7 +16,8 @@ namespace {
 // ONNX meaning of 0 (copy the size of the input) is resolved at import.
 
 constexpr std::array reshape_attributes = {
-    AttributeSpecification{"shape", AttributeKind::dimensions},
+    AttributeSpecification{"shape", AttributeKind::dimensions, "required",
+                           AttributeRole::output_shape},
 };
 
 Result<Attributes> normalize_reshape(const Instance& in) {
@@ -51,9 +52,8 @@ Result<Attributes> normalize_reshape(const Instance& in) {
 
 Result<std::vector<TensorType>> infer_reshape(const Instance& in) {
   const Shape& shape = in.attributes.dimensions("shape");
-  const Dimension excess = element_count(shape) - element_count(in.shape(0));
   // Sizes that cannot be compared now are equal at run time, or the model is wrong.
-  if (excess.is_constant() && !excess.is(0))
+  if (!in.are_equal(element_count(shape), element_count(in.shape(0))))
     return bad_input(fmt::format("shape {} does not have as many elements as {}", text(shape),
                                  text(in.shape(0))));
   return std::vector<TensorType>{{in.type(0), shape}};
@@ -172,7 +172,7 @@ Result<std::vector<TensorType>> infer_squeeze(const Instance& in) {
     const Dimension& size = in.shape(0)[i];
     if (!contains(axes, static_cast<std::int64_t>(i)))
       shape.push_back(size);
-    else if (size.is_constant() && !size.is(1))
+    else if (!in.are_equal(size, 1))
       return bad_input(fmt::format("axis {} of {} does not have size 1", i, text(in.shape(0))));
   }
   return std::vector<TensorType>{{in.type(0), std::move(shape)}};
@@ -239,7 +239,11 @@ Result<Attributes> normalize_expand(const Instance& in) {
 }
 
 Result<std::vector<TensorType>> infer_expand(const Instance& in) {
-  return std::vector<TensorType>{{in.type(0), in.attributes.dimensions("shape")}};
+  const Shape& shape = in.attributes.dimensions("shape");
+  LEMMA_ASSIGN_OR_RETURN(const bool fits, broadcasts_to(in, in.shape(0), shape));
+  if (!fits)
+    return bad_input(fmt::format("{} cannot be broadcast to {}", text(in.shape(0)), text(shape)));
+  return std::vector<TensorType>{{in.type(0), shape}};
 }
 
 Definition define_expand(const Instance& in) {
@@ -317,7 +321,7 @@ constexpr std::array shape_records = {
     OperatorRecord{.name = "Expand",
                    .summary = "repeated along axes of size 1, to a shape",
                    .attributes = reshape_attributes,
-                   .flags = data_movement | linear,
+                   .flags = data_movement | linear | broadcasting,
                    .infer = infer_expand,
                    .define = define_expand,
                    .normalize = normalize_expand,

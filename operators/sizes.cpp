@@ -13,6 +13,11 @@ std::optional<Dimension> agree(const Dimension& a, const Dimension& b) {
   return std::nullopt;
 }
 
+std::optional<Dimension> agree(const Instance& instance, const Dimension& a, const Dimension& b) {
+  if (a == b || instance.assumes(ConstraintKind::equal, a, b)) return a;
+  return agree(a, b);
+}
+
 Dimension ceil_div(const Dimension& a, const Dimension& b) { return floor_div(a + b - 1, b); }
 
 bool surely_at_least(const Dimension& a, const Dimension& b) {

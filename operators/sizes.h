@@ -14,6 +14,8 @@ namespace lemma::operators {
 /// The common size of two axes that must be equal at run time: a fixed size beside a symbolic one
 /// wins (see broadcast); nothing if they are different.
 std::optional<Dimension> agree(const Dimension& a, const Dimension& b);
+/// The same as a demand of an application.
+std::optional<Dimension> agree(const Instance& instance, const Dimension& a, const Dimension& b);
 
 /// Smallest integer that is at least a / b, for b > 0.
 Dimension ceil_div(const Dimension& a, const Dimension& b);

@@ -189,7 +189,7 @@ Result<ImportedCall> import_slice(const OnnxCall& call, ImportedCall standard) {
 constexpr std::array slice_attributes = {
     AttributeSpecification{"starts", AttributeKind::dimensions, "required"},
     AttributeSpecification{"ends", AttributeKind::dimensions, "required"},
-    AttributeSpecification{"axes", AttributeKind::integers, "optional"},
+    AttributeSpecification{"axes", AttributeKind::integers, "optional", AttributeRole::listed_axes},
     AttributeSpecification{"steps", AttributeKind::integers, "optional"}};
 constexpr std::array slice_parameters = {
     OnnxParameter{.attribute = "starts", .input = 1, .input_since = 10},
@@ -208,7 +208,7 @@ constexpr std::array slicing_records = {
                    .inputs = {1, 1},
                    .outputs = {1, 1},
                    .attributes = slice_attributes,
-                   .flags = data_movement | linear,
+                   .flags = data_movement | linear | keeps_axes | reads_inside,
                    .infer = infer_slice,
                    .define = define_slice,
                    .normalize = normalize_slice,

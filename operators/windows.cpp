@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "operators/helpers.h"
+
 namespace lemma::operators {
 
 namespace {
 
 Result<void> complete_list(Attributes& attributes, const char* name, std::size_t count,
-                           std::int64_t otherwise, bool positive) {
+                           std::int64_t otherwise) {
   if (!attributes.has(name)) {
     attributes.set(name, Shape(count, Dimension(otherwise)));
     return {};
@@ -15,9 +17,6 @@ Result<void> complete_list(Attributes& attributes, const char* name, std::size_t
   const Shape& values = attributes.dimensions(name);
   if (values.size() != count)
     return bad_input(fmt::format("{} has {} elements, not {}", name, values.size(), count));
-  for (const Dimension& value : values)
-    if (positive && value.is_constant() && value.offset() < 1)
-      return bad_input(fmt::format("{} {} are not positive", name, text(values)));
   return {};
 }
 
@@ -25,10 +24,15 @@ Result<void> complete_list(Attributes& attributes, const char* name, std::size_t
 
 Result<Attributes> complete_window(const Instance& in, std::size_t spatial) {
   Attributes attributes = in.attributes;
-  LEMMA_RETURN_IF_ERROR(complete_list(attributes, "strides", spatial, 1, true));
-  LEMMA_RETURN_IF_ERROR(complete_list(attributes, "dilations", spatial, 1, true));
-  LEMMA_RETURN_IF_ERROR(complete_list(attributes, "pads", 2 * spatial, 0, false));
+  LEMMA_RETURN_IF_ERROR(complete_list(attributes, "strides", spatial, 1));
+  LEMMA_RETURN_IF_ERROR(complete_list(attributes, "dilations", spatial, 1));
+  LEMMA_RETURN_IF_ERROR(complete_list(attributes, "pads", 2 * spatial, 0));
   return attributes;
+}
+
+Result<void> require_windows(const Instance& in) {
+  LEMMA_RETURN_IF_ERROR(require_positive(in, "strides"));
+  return require_positive(in, "dilations");
 }
 
 std::vector<WindowAxis> window_axes(const Instance& in, const Shape& kernel) {
@@ -42,12 +46,12 @@ std::vector<WindowAxis> window_axes(const Instance& in, const Shape& kernel) {
   return axes;
 }
 
-Result<Dimension> window_count(const WindowAxis& axis, bool ceil_mode) {
-  const Dimension room = axis.size + axis.pad_begin + axis.pad_end - axis.span();
-  if (room.is_constant() && room.offset() < 0)
+Result<Dimension> window_count(const Instance& in, const WindowAxis& axis, bool ceil_mode) {
+  const Dimension span = axis.span(), padded = axis.size + axis.pad_begin + axis.pad_end;
+  if (!in.is_at_most(span, padded))
     return bad_input(fmt::format("a window of {} positions is larger than the padded input of {}",
-                                 axis.span().text(),
-                                 (axis.size + axis.pad_begin + axis.pad_end).text()));
+                                 span.text(), padded.text()));
+  const Dimension room = padded - span;
   if (!ceil_mode) return floor_div(room, axis.stride) + 1;
   const Dimension starts = floor_div(axis.size + axis.pad_begin - 1, axis.stride) + 1;
   return minimum(ceil_div(room, axis.stride) + 1, starts);

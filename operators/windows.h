@@ -21,13 +21,15 @@ struct WindowAxis {
 /// The attributes of a window operator with defaults (strides and dilations 1, pads 0) filled in
 /// for `spatial` axes, and their lengths checked.
 Result<Attributes> complete_window(const Instance& instance, std::size_t spatial);
+/// Demands that strides and dilations are positive.
+Result<void> require_windows(const Instance& instance);
 
 /// The spatial axes of input 0, which follow batch and channels.
 std::vector<WindowAxis> window_axes(const Instance& instance, const Shape& kernel);
 
 /// How many windows fit; with `ceil_mode` also a last one that runs over the end, if it starts
 /// inside the input or the padding before it.
-Result<Dimension> window_count(const WindowAxis& axis, bool ceil_mode);
+Result<Dimension> window_count(const Instance& instance, const WindowAxis& axis, bool ceil_mode);
 
 /// Input position of element `k` of window `o`; it may lie in the padding.
 Expression window_position(DefinitionBuilder& builder, const WindowAxis& axis, Expression o,

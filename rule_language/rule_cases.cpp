@@ -60,14 +60,12 @@ std::vector<TermId> terms_below(const Substitution& rule, const std::vector<Term
 
 bool broadcasts(const RuleTerm& term) {
   const OperatorRecord& op = record(term.op);
-  return op.has(elementwise) || op.name == "MatMul" || op.name == "Expand";
+  return op.has(elementwise) || op.has(broadcasting);
 }
 
 /// Leaves all axes where they are, counted from the end, and relates none of different groups.
-bool keeps_axes(const Substitution& rule, const RuleTerm& term) {
-  const std::string_view name = record(term.op).name;
-  if (name == "Slice") return true;
-  if (name != "Concat") return false;
+bool leaves_axes(const Substitution& rule, const RuleTerm& term) {
+  if (!record(term.op).has(keeps_axes)) return false;
   const std::set<std::string> groups = groups_below(rule, term.operands[0]);
   return std::all_of(term.operands.begin(), term.operands.end(),
                      [&](TermId operand) { return groups_below(rule, operand) == groups; });
@@ -106,7 +104,7 @@ Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule, c
   for (const TermId id : terms_below(rule, rule.left)) {
     const RuleTerm& term = rule.terms[id.v];
     if (term.is_input || groups_below(rule, id).empty()) continue;
-    if (!broadcasts(term) && !keeps_axes(rule, term))
+    if (!broadcasts(term) && !leaves_axes(rule, term))
       return bad_input(
           fmt::format("the left side is well typed for some sizes only, and {} does "
                       "more than broadcast",

@@ -206,8 +206,7 @@ bool has_negative_literal(const RuleExpression& expression) {
 bool is_left_for_later(const OperatorRecord& operator_record,
                        const AttributeSpecification& specification,
                        const RuleExpression& expression) {
-  const bool may_change =
-      specification.role != AttributeRole::plain || operator_record.normalize != nullptr;
+  const bool may_change = names_axes(specification.role) || operator_record.normalize != nullptr;
   return may_change && (!has_variables(expression) || has_negative_literal(expression));
 }
 
@@ -238,7 +237,7 @@ bool match_attributes(const RuleTerm& term, const Attributes& attributes,
         std::find_if(term.attributes.begin(), term.attributes.end(),
                      [&](const auto& attribute) { return attribute.first == specification.name; });
     if (where == term.attributes.end()) {
-      const bool plain = specification.role == AttributeRole::plain && !operator_record.normalize;
+      const bool plain = !names_axes(specification.role) && !operator_record.normalize;
       const auto& fallback = defaults_of(term.op)[i];
       if (plain && (value != nullptr) != fallback.has_value()) return false;
       if (plain && value != nullptr && *value != *fallback) return false;
@@ -248,7 +247,7 @@ bool match_attributes(const RuleTerm& term, const Attributes& attributes,
     if (value == nullptr) return false;
     if (is_left_for_later(operator_record, specification, where->second)) continue;
     if (solver.solve(where->second, *value) == Outcome::different &&
-        specification.role == AttributeRole::plain && operator_record.normalize == nullptr)
+        !names_axes(specification.role) && operator_record.normalize == nullptr)
       return false;
   }
   return written == term.attributes.size();

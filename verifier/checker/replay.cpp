@@ -114,8 +114,10 @@ Result<bool> Replay::is_observed(const Position& position) const {
   for (std::size_t length = 1; length < position.size(); ++length) {
     const Position above(position.begin(), position.begin() + static_cast<std::ptrdiff_t>(length));
     LEMMA_ASSIGN_OR_RETURN(const ValueId user, value_at(graph_, state_, above));
-    const std::string_view op = graph_.op(graph_.node(graph_.producer(user))).name;
-    if (op == "IsNaN" || op == "IsInf") return true;
+    const Node& node = graph_.node(graph_.producer(user));
+    const std::vector<TensorType> types = graph_.input_types(node);
+    if (observes_undefined(graph_.op(node), {types, node.attributes, node.output_count}))
+      return true;
   }
   return false;
 }
@@ -163,8 +165,7 @@ Result<void> Replay::check_terms(std::size_t first_node) const {
     const Node& node = graph_.nodes()[i];
     LEMMA_RETURN_IF_ERROR(check_follows(run_time_conditions(graph_, node), accepted_));
     if (real_parameters_ == 0 || node.kind != NodeKind::operation) continue;
-    // Of all operators, the shapes of these depend on real attributes.
-    if (graph_.op(node).name != "RangeReal" && graph_.op(node).name != "Resize") continue;
+    if (!graph_.op(node).has(sized_by_reals)) continue;
     for (const auto& [name, value] : node.attributes)
       if (has_real_token(value, real_parameters_))
         return bad_input(fmt::format("a shape depends on a real parameter, by attribute {}", name));

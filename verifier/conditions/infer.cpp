@@ -162,19 +162,16 @@ class ConditionSearch {
     return result;
   }
 
-  /// Where the left side has a convolution in groups, its output channels are a multiple of their
-  /// number. Says so in the declared shapes, now that the number is known: the claim stays the same.
+  /// Where a size of the left side has to be a multiple of another, as output channels of the number of groups,
+  /// says so in the declared shapes, now that this number is known: the claim stays the same.
   void write_channels_by_group(const SizeEquations& equations, Substitution& rule) const {
     const RuleBindings now = bindings(equations);
     const auto left = shapes_of(rule_, rule_.left, now);
     if (!left) return;
     std::map<std::string, Dimension> groups;  // by output channels
-    for (std::size_t i = 0; i < rule_.terms.size(); ++i) {
-      const RuleTerm& term = rule_.terms[i];
-      if (!left->of_terms[i] || term.is_input || record(term.op).name != "Conv") continue;
-      const auto group = attribute_of<Dimension>(term, "group", AttributeKind::dimension, now);
-      const auto channels = (*left->of_terms[term.operands[1].v])[0].as_symbol();
-      if (group && !group->is_constant() && channels) groups.emplace(*channels, *group);
+    for (const Constraint& division : left->divisions) {
+      const auto channels = division.b.as_symbol();
+      if (!division.a.is_constant() && channels) groups.emplace(*channels, division.a);
     }
     for (const auto& [channels, group] : groups) {
       const RuleExpression by =

@@ -6,14 +6,24 @@
 
 #include "ir/operator.h"
 #include "rule_language/rule_cases.h"
+#include "rule_language/substitution_analysis.h"
 
 namespace lemma::verifier {
 namespace {
 
+/// Stands for a dimension that has no value; not the name of any variable.
+constexpr std::string_view without_value = "?";
+
+bool is_without_value(const Dimension& dimension) {
+  std::map<std::string, int> symbols;
+  collect_symbols(dimension, symbols);
+  return symbols.contains(without_value.data());
+}
+
 class SideTyping {
  public:
   SideTyping(const Substitution& rule, const RuleBindings& bindings)
-      : rule_(rule), bindings_(bindings) {}
+      : rule_(rule), bindings_(bindings), types_(rule.terms.size()) {}
 
   Result<SideShapes> run(const std::vector<TermId>& roots) {
     LEMMA_ASSIGN_OR_RETURN(inputs_, input_types(rule_, bindings_));
@@ -25,87 +35,81 @@ class SideTyping {
         if (needed[i] != 0 && !operand.is_none()) needed[operand.v] = 1;
     for (std::size_t i = 0; i < rule_.terms.size(); ++i) {
       if (needed[i] == 0) continue;
-      LEMMA_ASSIGN_OR_RETURN(result_.of_terms[i], shape(rule_.terms[i]));
+      LEMMA_ASSIGN_OR_RETURN(types_[i], type(rule_.terms[i]));
+      result_.of_terms[i] = types_[i].shape;
     }
     return std::move(result_);
   }
 
  private:
-  Result<Shape> shape(const RuleTerm& term) {
-    if (term.is_input) return *inputs_[term.input].shape;
-    std::vector<Shape> operands;
+  Result<TensorType> type(const RuleTerm& term) {
+    if (term.is_input) return inputs_[term.input];
+    std::vector<TensorType> operands;
     for (const TermId operand : term.operands) {
       if (operand.is_none()) return unsupported("an absent operand");
-      operands.push_back(*result_.of_terms[operand.v]);
+      operands.push_back(types_[operand.v]);
     }
-    const OperatorRecord& op = record(term.op);
-    if (op.name == "Conv" && operands.size() == 2) return convolution(term, operands);
-    if (op.name == "MatMul") return matmul_shape(operands[0], operands[1], result_.zeros);
-    if (op.name == "Concat") return concat(term, operands);
-    if (op.name == "Split") return split(term, operands);
-    if (op.name == "Transpose") return transpose(term, operands);
-    if (op.has(lemma::elementwise)) return same_shapes(std::move(operands));
-    return unsupported(fmt::format("conditions of {} are not known", op.name));
+    LEMMA_ASSIGN_OR_RETURN(const Attributes attributes, this->attributes(term));
+    LEMMA_ASSIGN_OR_RETURN(
+        ApplicationTypes types,
+        types_of_application(record(term.op), operands, attributes, term.output_count));
+    note(types);
+    TensorType& chosen = types.outputs.at(term.output);
+    for (const Dimension& size : *chosen.shape)
+      if (is_without_value(size)) return unsupported("a size without a value");
+    return std::move(chosen);
   }
 
-  std::int64_t axis(const RuleTerm& term) const {
-    return attribute_of<std::int64_t>(term, "axis", AttributeKind::integer, bindings_).value_or(0);
+  Result<Attributes> attributes(const RuleTerm& term) const {
+    Attributes result;
+    for (const auto& [name, expression] : term.attributes) {
+      const AttributeKind kind = detail::find_attribute(record(term.op), name)->kind;
+      auto value = evaluate_attribute(expression, kind, bindings_);
+      if (!value && kind == AttributeKind::dimension)
+        value = AttributeValue(Dimension::symbol(std::string(without_value)));
+      if (!value) return tl::unexpected(std::move(value.error()));
+      result.set(name, std::move(*value));
+    }
+    return result;
   }
 
-  Shape dimensions(const RuleTerm& term, std::string_view name, const Shape& otherwise) const {
-    return attribute_of<Shape>(term, name, AttributeKind::dimensions, bindings_)
-        .value_or(otherwise);
-  }
-
-  /// Numbers may be combined with any tensor.
-  Result<Shape> same_shapes(std::vector<Shape> operands) {
-    const auto tensors = std::stable_partition(operands.begin(), operands.end(),
-                                               [](const Shape& one) { return !one.empty(); });
-    if (tensors != operands.begin()) operands.erase(tensors, operands.end());
-    return elementwise_shape(operands, result_.zeros);
-  }
-
-  Result<Shape> concat(const RuleTerm& term, const std::vector<Shape>& operands) {
-    return concat_shape(operands, axis(term), result_.zeros);
-  }
-
-  Result<Shape> split(const RuleTerm& term, const std::vector<Shape>& operands) {
-    const Shape parts = dimensions(term, "split", {});
-    if (term.output >= parts.size()) return unsupported("a Split without sizes");
-    Zeros zeros;
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<Shape> shapes,
-                           split_shapes(operands[0], axis(term), parts, zeros));
-    result_.zeros.insert(result_.zeros.end(), zeros.begin(), zeros.end());
-    return shapes[term.output];
-  }
-
-  Result<Shape> transpose(const RuleTerm& term, const std::vector<Shape>& operands) {
-    const auto order = attribute_of<Integers>(term, "perm", AttributeKind::integers, bindings_);
-    if (!order || order->size() != operands[0].size()) return unsupported("a Transpose");
-    Shape shape;
-    for (const std::int64_t from : *order)
-      shape.push_back(operands[0].at(static_cast<std::size_t>(from)));
-    return shape;
-  }
-
-  Result<Shape> convolution(const RuleTerm& term, const std::vector<Shape>& operands) {
-    if (operands[0].size() < 3) return bad_input("a convolution of a tensor of another rank");
-    const std::size_t axes = operands[0].size() - 2;
-    ConvolutionSizes sizes;
-    sizes.strides = dimensions(term, "strides", Shape(axes, Dimension(1)));
-    sizes.pads = dimensions(term, "pads", Shape(2 * axes, Dimension(0)));
-    sizes.dilations = dimensions(term, "dilations", Shape(axes, Dimension(1)));
-    sizes.group = attribute_of<Dimension>(term, "group", AttributeKind::dimension, bindings_);
-    return convolution_shape(operands[0], operands[1], sizes, result_.zeros);
+  void note(const ApplicationTypes& types) {
+    for (const Dimension& zero : types.zeros())
+      if (!is_without_value(zero)) result_.zeros.push_back(zero);
+    for (const Constraint& demand : types.demands)
+      if (demand.kind == ConstraintKind::divides && !is_without_value(demand.a))
+        result_.divisions.push_back(demand);
   }
 
   const Substitution& rule_;
   const RuleBindings& bindings_;
-  std::vector<TensorType> inputs_;
+  std::vector<TensorType> inputs_, types_;
   SideShapes result_;
 };
 
 }  // namespace
+
+Zeros ApplicationTypes::zeros() const {
+  Zeros result;
+  for (const auto& [kind, a, b] : demands) {
+    const bool is_equality = kind == ConstraintKind::equal || kind == ConstraintKind::broadcasts ||
+                             kind == ConstraintKind::expands;
+    if (is_equality && !(a == b)) result.push_back(b - a);
+  }
+  return result;
+}
+
+Result<ApplicationTypes> types_of_application(const OperatorRecord& op,
+                                              const std::vector<TensorType>& operands,
+                                              const Attributes& attributes,
+                                              std::size_t output_count) {
+  LEMMA_ASSIGN_OR_RETURN(const Attributes complete,
+                         complete_attributes(op, operands, attributes, output_count));
+  Constraints constraints(Constraints::Mode::assumed);
+  LEMMA_ASSIGN_OR_RETURN(std::vector<TensorType> outputs,
+                         op.infer({operands, complete, output_count, &constraints}));
+  return ApplicationTypes{std::move(outputs), constraints.stated()};
+}
 
 Result<SideShapes> shapes_of(const Substitution& rule, const std::vector<TermId>& roots,
                              const RuleBindings& bindings) {

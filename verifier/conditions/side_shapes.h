@@ -1,22 +1,39 @@
 #pragma once
-// What sizes one side of a rule needs to be equal, for any symbols that its variables stand for.
-// Unlike shape inference it goes on where sizes differ, and says where.
+// What sizes one side of a rule needs to be equal, for any symbols that its variables stand for: the demands that
+// the records state. Unlike shape inference it goes on where sizes differ, and says where. Nothing is broadcast:
+// sizes that meet must be equal.
 
 #include <optional>
 #include <vector>
 
 #include "rule_language/substitution.h"
-#include "verifier/conditions/shape_rules.h"
 
 namespace lemma::verifier {
 
+/// Each must be 0.
+using Zeros = std::vector<Dimension>;
+
+/// The outputs of one application, and what it demands.
+struct ApplicationTypes {
+  std::vector<TensorType> outputs;
+  std::vector<Constraint> demands;
+
+  /// Those that sizes are equal.
+  Zeros zeros() const;
+};
+Result<ApplicationTypes> types_of_application(const OperatorRecord& op,
+                                              const std::vector<TensorType>& operands,
+                                              const Attributes& attributes,
+                                              std::size_t output_count = 1);
+
 struct SideShapes {
   std::vector<std::optional<Shape>> of_terms;  // by term; of the outputs and what they need
-  Zeros zeros;                                 // the side is well typed where all are 0
+  Zeros zeros;                                 // sizes are equal where all of them are 0
+  std::vector<Constraint> divisions;           // sizes that have to be multiples of others
 };
 
-/// Knows the operators of TASO's rules: elementwise ones (which must not broadcast), MatMul, Concat,
-/// Split, Conv and Transpose. A group of a Conv that is no polynomial is passed over.
+/// A dimension that is no polynomial, such as the number of groups of a Conv, is passed over together with what it
+/// is compared to, unless a shape depends on it.
 Result<SideShapes> shapes_of(const Substitution& rule, const std::vector<TermId>& roots,
                              const RuleBindings& bindings);
 

@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "verifier/conditions/equations.h"
-#include "verifier/conditions/shape_rules.h"
+#include "verifier/conditions/side_shapes.h"
 #include "verifier/exchange/taso_ranks.h"
 
 namespace lemma::exchange {
@@ -16,7 +16,6 @@ namespace {
 
 using verifier::size_text;
 using verifier::SizeEquations;
-using verifier::Zeros;
 
 /// A tensor of one side: its term, its sizes (without a leading group), and for each axis how the
 /// last Concat along it has put it together, which a Split undoes.
@@ -132,9 +131,22 @@ class RuleImporter {
     return shape;
   }
 
-  void demand(const Zeros& zeros) {
-    if (!left_) return;  // what the right side needs is for the proof to show
-    for (const Dimension& zero : zeros) equations_.add(zero);
+  void demand(const Dimension& zero) {
+    if (left_) equations_.add(zero);  // what the right side needs is for the proof to show
+  }
+
+  /// Shapes of the outputs of an operator; demands what it does.
+  Result<std::vector<Shape>> typed(std::string_view name, const std::vector<Value>& operands,
+                                   const Attributes& attributes, std::size_t output_count = 1) {
+    std::vector<TensorType> types;
+    for (const Value& one : operands) types.push_back({DataType::f32, one.shape});
+    LEMMA_ASSIGN_OR_RETURN(const verifier::ApplicationTypes result,
+                           verifier::types_of_application(record(operator_named(name)), types,
+                                                          attributes, output_count));
+    for (const Dimension& zero : result.zeros()) demand(zero);
+    std::vector<Shape> shapes;
+    for (const TensorType& type : result.outputs) shapes.push_back(*type.shape);
+    return shapes;
   }
 
   Result<Value> operand(const TasoTensor& tensor, const std::vector<std::vector<Value>>& made) {
@@ -197,16 +209,10 @@ class RuleImporter {
   Result<Value> elementwise(const TasoOperator& op, const std::vector<Value>& operands,
                             std::size_t count, std::string_view name) {
     LEMMA_RETURN_IF_ERROR(expect_inputs(op, count));
-    Zeros zeros;
-    std::vector<Shape> shapes;
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<Shape> shapes, typed(name, operands, {}));
     std::vector<std::string> terms;
-    for (const Value& one : operands) {
-      shapes.push_back(one.shape);
-      terms.push_back(one.term);
-    }
-    Value value{fmt::format("{}({})", name, fmt::join(terms, ", ")), {}, operands[0].parts};
-    LEMMA_ASSIGN_OR_RETURN(value.shape, verifier::elementwise_shape(shapes, zeros));
-    demand(zeros);
+    for (const Value& one : operands) terms.push_back(one.term);
+    Value value{fmt::format("{}({})", name, fmt::join(terms, ", ")), shapes[0], operands[0].parts};
     for (std::size_t i = 0; i < value.parts.size(); ++i)
       for (const Value& one : operands)
         if (one.parts[i] != value.parts[i]) value.parts[i].clear();
@@ -222,11 +228,8 @@ class RuleImporter {
 
   Result<Value> matmul(const TasoOperator& op, const std::vector<Value>& operands) {
     LEMMA_RETURN_IF_ERROR(expect_inputs(op, 2));
-    Zeros zeros;
-    Value value{fmt::format("MatMul({}, {})", operands[0].term, operands[1].term), {}, {}};
-    LEMMA_ASSIGN_OR_RETURN(value.shape,
-                           verifier::matmul_shape(operands[0].shape, operands[1].shape, zeros));
-    demand(zeros);
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<Shape> shapes, typed("MatMul", operands, {}));
+    Value value{fmt::format("MatMul({}, {})", operands[0].term, operands[1].term), shapes[0], {}};
     value.parts.resize(value.shape.size());
     const std::size_t rows = value.shape.size() - 2;
     value.parts[rows] = operands[0].parts[rows];
@@ -240,17 +243,12 @@ class RuleImporter {
     const auto count = parameter(op, TasoKey::input_count);
     if (count && *count != static_cast<std::int64_t>(operands.size()))
       return bad_input(fmt::format("{} inputs instead of {}", operands.size(), *count));
-    Zeros zeros;
-    std::vector<Shape> shapes;
-    std::vector<std::string> terms;
-    for (const Value& one : operands) {
-      shapes.push_back(one.shape);
-      terms.push_back(one.term);
-    }
-    Value value{fmt::format("Concat{{axis={}}}({})", axis, fmt::join(terms, ", ")), {}, {}};
     if (axis < 0) return bad_input(fmt::format("there is no axis {}", axis));
-    LEMMA_ASSIGN_OR_RETURN(value.shape, verifier::concat_shape(shapes, axis, zeros));
-    demand(zeros);
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<Shape> shapes,
+                           typed("Concat", operands, {{"axis", axis}}));
+    std::vector<std::string> terms;
+    for (const Value& one : operands) terms.push_back(one.term);
+    Value value{fmt::format("Concat{{axis={}}}({})", axis, fmt::join(terms, ", ")), shapes[0], {}};
     value.parts.resize(value.shape.size());
     const auto along = static_cast<std::size_t>(axis);
     for (std::size_t i = 0; i < value.parts.size(); ++i)
@@ -273,10 +271,9 @@ class RuleImporter {
     if (parts.empty()) return bad_input("a Split of what no Concat has made");
     if (static_cast<std::int64_t>(parts.size()) != count)
       return bad_input(fmt::format("a Split into {} of what {} made", count, parts.size()));
-    Zeros zeros;
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<Shape> shapes,
-                           verifier::split_shapes(operands[0].shape, axis, parts, zeros));
-    demand(zeros);
+    LEMMA_ASSIGN_OR_RETURN(
+        const std::vector<Shape> shapes,
+        typed("Split", operands, {{"axis", axis}, {"split", parts}}, parts.size()));
     std::vector<Value> values;
     for (const Shape& shape : shapes) {
       values.push_back({fmt::format("Split{{axis={}, split={}}}({})#{}", axis, list(parts),
@@ -344,26 +341,22 @@ class RuleImporter {
                                 Dimension(1)
                           : weight[odd.size() + 2]);
     LEMMA_ASSIGN_OR_RETURN(const Window window, this->window(op, odd));
-    verifier::ConvolutionSizes sizes{{}, window.strides, window.pads, {}};
-    Zeros zeros;
-    std::string group;
+    const Dimension groups = reduced(Dimension::symbol(fmt::format("group_{}", which)));
+    std::string group = size_text(groups);
     if (left_) {
-      sizes.group = reduced(Dimension::symbol(fmt::format("group_{}", which)));
-      group = size_text(*sizes.group);
       const std::string out = fmt::format("out_{}", which);
-      if (!plain_.contains(out))
-        zeros.push_back(weight[0] - *sizes.group * reduced(Dimension::symbol(out)));
+      if (!plain_.contains(out)) demand(weight[0] - groups * reduced(Dimension::symbol(out)));
       for (std::size_t i = 0; i < 2; ++i)
-        if (!(weight[i + 2] == window.kernel[i])) zeros.push_back(weight[i + 2] - window.kernel[i]);
+        if (!(weight[i + 2] == window.kernel[i])) demand(weight[i + 2] - window.kernel[i]);
     } else {
       const auto quotient = exact_div(data[1], weight[1]);
       group = quotient ? size_text(*quotient)
                        : fmt::format("divide({}, {})", size_text(data[1]), size_text(weight[1]));
     }
-    Value value;
-    LEMMA_ASSIGN_OR_RETURN(value.shape, verifier::convolution_shape(data, weight, sizes, zeros));
-    demand(zeros);
-    value.parts.resize(4);
+    const Attributes attributes = {
+        {"strides", window.strides}, {"pads", window.pads}, {"group", groups}};
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<Shape> shapes, typed("Conv", operands, attributes));
+    Value value{"", shapes[0], std::vector<Shape>(4)};
     value.parts[0] = operands[0].parts[0];
     value.parts[1] = operands[1].parts[0];
     value.term = fmt::format("Conv{{strides={}, pads={}, group={}}}({}, {})", list(window.strides),
@@ -378,14 +371,10 @@ class RuleImporter {
     LEMMA_RETURN_IF_ERROR(number(op, TasoKey::kernel_height));
     LEMMA_RETURN_IF_ERROR(number(op, TasoKey::kernel_width));
     LEMMA_ASSIGN_OR_RETURN(const Window window, this->window(op, {}));
-    const Shape& data = operands[0].shape;
-    const Shape kernel = {data[1], data[1], window.kernel[0], window.kernel[1]};
-    Zeros zeros;
-    Value value;
-    LEMMA_ASSIGN_OR_RETURN(
-        value.shape,
-        verifier::convolution_shape(data, kernel, {{}, window.strides, window.pads, {}}, zeros));
-    value.parts = operands[0].parts;
+    const Attributes attributes = {
+        {"kernel_shape", window.kernel}, {"strides", window.strides}, {"pads", window.pads}};
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<Shape> shapes, typed(name, operands, attributes));
+    Value value{"", shapes[0], operands[0].parts};
     value.parts[2].clear(), value.parts[3].clear();
     value.term =
         fmt::format("{}{{kernel_shape={}, strides={}, pads={}}}({})", name, list(window.kernel),

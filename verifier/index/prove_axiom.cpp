@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "ir/expand.h"
-#include "ir/run_time_conditions.h"
 #include "rule_language/rule_cases.h"
 #include "rule_language/substitution_use.h"
 #include "verifier/index/axis_wise.h"
@@ -150,7 +149,7 @@ class CaseProof {
     const auto left = side(rule_, rule_.left, case_), right = side(rule_, rule_.right, case_);
     if (!left) return "the left side is not well typed: " + left.error().message;
     if (!right) return "the right side is not well typed: " + right.error().message;
-    if (Objection objection = check_composites(*right)) return objection;
+    if (Objection objection = note_composites(*left, *right)) return objection;
     if (Objection objection = check_element_types()) return objection;
     auto a = expand_composites(*left), b = expand_composites(*right);
     if (!a || !b) return (a ? b : a).error().message;
@@ -164,14 +163,12 @@ class CaseProof {
   }
 
  private:
-  /// Composition drops what only the composite operator itself demands: nothing where its shape
-  /// rule took nothing for granted.
-  static Objection check_composites(const Graph& right) {
-    for (const Node& node : right.nodes())
-      if (node.kind == NodeKind::operation && right.op(node).compose != nullptr &&
-          right.op(node).name != "BatchNormalization" &&  // compares all sizes
-          !run_time_conditions(right, node).zero.empty())
-        return fmt::format("it is not written down when {} is well typed", right.op(node).name);
+  /// Composition drops what only the composite operators themselves demand.
+  Objection note_composites(const Graph& left, const Graph& right) {
+    auto given = composite_conditions(left), wanted = composite_conditions(right);
+    if (!given || !wanted) return (given ? wanted : given).error().message;
+    given_ = std::move(*given);
+    wanted_ = std::move(*wanted);
     return std::nullopt;
   }
 
@@ -203,6 +200,7 @@ class CaseProof {
   Objection check() {
     auto given = typing_conditions(left_);
     if (!given) return given.error().message;
+    given->insert(given->end(), given_.begin(), given_.end());
     const auto add = [&given](const std::vector<Formula>& more) {
       given->insert(given->end(), more.begin(), more.end());
     };
@@ -267,8 +265,9 @@ class CaseProof {
 
   /// The right side is defined where the left side is, and has the same types.
   Objection check_right(const Known& known) const {
-    const auto wanted = typing_conditions(right_);
+    auto wanted = typing_conditions(right_);
     if (!wanted) return wanted.error().message;
+    wanted->insert(wanted->end(), wanted_.begin(), wanted_.end());
     for (const Formula& condition : *wanted)
       if (!known.implies(condition))
         return fmt::format("the right side is defined only where {}", condition->text);
@@ -355,7 +354,8 @@ class CaseProof {
   const Substitution& rule_;
   const Case& case_;
   std::set<std::string>* reads_more_;
-  Graph left_, right_;  // without composite operators
+  Graph left_, right_;                   // without composite operators
+  std::vector<Formula> given_, wanted_;  // what those of the left and the right side demand
 };
 
 // ---- All cases --------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 #pragma once
-// When an operation on symbolic sizes is defined. Shape inference decides this for concrete sizes
-// and trusts symbolic ones where it cannot compare them; here all that it trusts is written down.
+// When an operation on symbolic sizes is well typed: the demands that its record states (ir/constraints.h), as
+// formulas. Shape inference decides them for concrete sizes and trusts symbolic ones.
 
 #include <vector>
 
@@ -9,9 +9,11 @@
 
 namespace lemma::verifier::index {
 
-/// Together these say that every operation of the graph is well typed. An error names an operator
-/// whose conditions are not known.
+/// Together these say that every operation of the graph is well typed.
 Result<std::vector<Formula>> typing_conditions(const Graph& graph);
+
+/// The same of its composite operators alone.
+Result<std::vector<Formula>> composite_conditions(const Graph& graph);
 
 /// The reads of the definition of one operation lie in their tensors wherever the output's index
 /// lies in the output and the operation is well typed. An error says which read may not.

@@ -21,6 +21,20 @@ namespace {
 using interpreter::Domain;
 using interpreter::Tensor;
 
+/// Whether the exponent of a power may be 0: pow(NaN, 0) is 1.
+bool takes_powers(const Graph& graph, const Node& node) {
+  const OperatorRecord& op = graph.op(node);
+  if (op.define == nullptr) return false;
+  const std::vector<TensorType> types = graph.input_types(node);
+  const Definition definition = op.define({types, node.attributes, node.output_count});
+  return std::any_of(definition.nodes().begin(), definition.nodes().end(),
+                     [&definition](const ExpressionNode& one) {
+                       return one.kind == ExpressionKind::power &&
+                              definition.node(one.operands[1]).kind !=
+                                  ExpressionKind::real_constant;
+                     });
+}
+
 constexpr std::int64_t element_limit = 4000;  // of a value: instances stay quick to evaluate
 
 /// Choices that are the same for a seed, everywhere.
@@ -439,8 +453,8 @@ class Evaluation {
           std::any_of(node.inputs.begin(), node.inputs.end(), [&graph](ValueId input) {
             return !input.is_none() && is_real(graph.type(input).data_type);
           });
-      return !takes_reals || (is_real(graph.type(node.output()).data_type) &&
-                              graph.op(node).name != "Pow");  // pow(NaN, 0) is 1
+      return !takes_reals ||
+             (is_real(graph.type(node.output()).data_type) && !takes_powers(graph, node));
     });
   }
 

@@ -13,7 +13,7 @@
 #include "verifier/checker/replay.h"
 #include "verifier/conditions/equations.h"
 #include "verifier/conditions/infer.h"
-#include "verifier/conditions/shape_rules.h"
+#include "verifier/conditions/side_shapes.h"
 #include "verifier/exchange/formulas.h"
 #include "verifier/exchange/taso_export.h"
 #include "verifier/exchange/taso_import.h"
@@ -157,47 +157,37 @@ class LeftSide {
  private:
   bool add(std::size_t i, RuleBindings& groups) {
     const RuleTerm& term = rule_.terms[i];
-    std::vector<Shape> operands;
-    for (const TermId operand : term.operands) operands.push_back(shapes_[operand.v]);
-    verifier::Zeros zeros;
-    Result<Shape> shape = bad_input("");
-    const std::string_view name = record(term.op).name;
-    if (name == "MatMul") {
-      shape = verifier::matmul_shape(operands[0], operands[1], zeros);
-    } else if (name == "Concat") {
-      shape = verifier::concat_shape(operands, std::get<std::int64_t>(*value(term, "axis")), zeros);
-    } else if (name == "Conv") {
-      if (!add_group(term, operands, groups)) return false;
-      const Shape strides = std::get<Shape>(*value(term, "strides"));
-      shape = verifier::convolution_shape(operands[0], operands[1],
-                                          {{}, strides, std::get<Shape>(*value(term, "pads")), {}},
-                                          zeros);
-    } else {
-      shape = verifier::elementwise_shape(operands, zeros);
+    std::vector<TensorType> operands;
+    for (const TermId operand : term.operands)
+      operands.push_back({DataType::f32, shapes_[operand.v]});
+    Attributes attributes;
+    for (const auto& [name, expression] : term.attributes)
+      if (name != "group") attributes.set(name, value(expression, name));
+    if (record(term.op).name == "Conv") {
+      const auto group = groups_of(*operands[0].shape, *operands[1].shape);
+      if (!group) return false;
+      attributes.set("group", *group);
+      for (const auto& [name, expression] : term.attributes)
+        if (name == "group" && expression.kind == RuleExpression::Kind::variable)
+          groups.dimensions[expression.name] = *group;
     }
-    if (!shape || !zeros.empty()) return false;
-    shapes_[i] = *shape;
+    const auto types = verifier::types_of_application(record(term.op), operands, attributes);
+    if (!types || !types->zeros().empty()) return false;
+    shapes_[i] = *types->outputs[0].shape;
     return true;
   }
 
   /// TASO divides the channels, and the kernels are 3x3 in its file.
-  bool add_group(const RuleTerm& term, const std::vector<Shape>& operands, RuleBindings& groups) {
-    const std::int64_t data = operands[0][1].offset(), kernel = operands[1][1].offset();
-    if (data % kernel != 0 || operands[1][0].offset() % (data / kernel) != 0) return false;
-    if (!operands[1][2].is(3) || !operands[1][3].is(3)) return false;
-    for (const auto& [name, expression] : term.attributes)
-      if (name == "group" && expression.kind == RuleExpression::Kind::variable)
-        groups.dimensions[expression.name] = Dimension(data / kernel);
-    return true;
+  static std::optional<Dimension> groups_of(const Shape& data, const Shape& weight) {
+    const std::int64_t channels = data[1].offset(), kernel = weight[1].offset();
+    if (channels % kernel != 0 || weight[0].offset() % (channels / kernel) != 0) return {};
+    if (!weight[2].is(3) || !weight[3].is(3)) return {};
+    return Dimension(channels / kernel);
   }
 
-  static std::optional<AttributeValue> value(const RuleTerm& term, std::string_view wanted) {
-    for (const auto& [name, expression] : term.attributes)
-      if (name == wanted) {
-        const auto kind = wanted == "axis" ? AttributeKind::integer : AttributeKind::dimensions;
-        return *evaluate_attribute(expression, kind, {});
-      }
-    return std::nullopt;
+  static AttributeValue value(const RuleExpression& expression, std::string_view name) {
+    const auto kind = name == "axis" ? AttributeKind::integer : AttributeKind::dimensions;
+    return *evaluate_attribute(expression, kind, {});
   }
 
   const Substitution& rule_;

@@ -1,0 +1,58 @@
+#pragma once
+// What one application of an operator demands of sizes, as data. The operator's shape rule states each demand once
+// (`Instance` in ir/operator.h); all who ask when the application is well typed read what it states: run-time
+// conditions, the index prover, the conditions that are looked for under which a rule holds.
+//
+// Element types, ranks and attributes that are not sizes are no constraints: they are known when a node is made,
+// and the shape rule refuses what does not fit.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/dimension.h"
+
+namespace lemma {
+
+enum class ConstraintKind : std::uint8_t {
+  equal,       // a = b
+  broadcasts,  // a = b, or one of them is 1
+  expands,     // a = b, or a is 1
+  at_most,     // a <= b
+  divides,     // a is not 0, and b is a multiple of it
+};
+
+struct Constraint {
+  ConstraintKind kind = ConstraintKind::equal;
+  Dimension a, b;
+
+  friend bool operator==(const Constraint&, const Constraint&) = default;
+};
+
+/// Nothing where the sizes leave it open.
+std::optional<bool> truth(const Constraint& constraint);
+Constraint substitute(const Constraint& constraint, const DimensionBindings& bindings);
+std::string text(const Constraint& constraint);  // "N = 4"
+
+/// Where a shape rule states its demands.
+class Constraints {
+ public:
+  /// What becomes of a demand that is open or wrong. `inferred`: what shape inference makes of it.
+  /// `assumed`: the shape rule goes on as if it held, with the first of two sizes that meet; nothing is
+  /// broadcast, so that sizes of 1 are demanded to be equal to others as well.
+  enum class Mode : std::uint8_t { inferred, assumed };
+  explicit Constraints(Mode mode = Mode::inferred) : mode_(mode) {}
+
+  bool assumes() const { return mode_ == Mode::assumed; }
+  void state(ConstraintKind kind, const Dimension& a, const Dimension& b) {
+    stated_.push_back({kind, a, b});
+  }
+  const std::vector<Constraint>& stated() const { return stated_; }
+
+ private:
+  Mode mode_;
+  std::vector<Constraint> stated_;
+};
+
+}  // namespace lemma
