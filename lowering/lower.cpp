@@ -27,7 +27,7 @@ Result<LoweredOutput> lower(const Definition& definition, const DefinedOutput& o
       LEMMA_ASSIGN_OR_RETURN(const Linear remainder, add_variable(part));
       position = combine(remainder, position, part);
     }
-    environment[output.axes[i].v] = result.graph.linear(position);
+    bind(environment, output.axes[i].v, result.graph.linear(position));
   }
   result.type = definition.node(output.value).type;
   LEMMA_ASSIGN_OR_RETURN(result.root,

@@ -65,19 +65,15 @@
   PLAIN(less_equal, LessEqual)
 
 // Each is the function of its name.
-#define LEMMA_REAL_FUNCTIONS(FUNCTION)                                                          \
-  FUNCTION(negate)                                                                              \
-  FUNCTION(absolute)                                                                            \
-  FUNCTION(sign)                                                                                \
-  FUNCTION(floor)                                                                               \
-  FUNCTION(ceil)                                                                                \
-  FUNCTION(round) FUNCTION(exp) FUNCTION(log) FUNCTION(sqrt) FUNCTION(reciprocal) FUNCTION(sin) \
-      FUNCTION(cos) FUNCTION(tan) FUNCTION(asin) FUNCTION(acos) FUNCTION(atan) FUNCTION(sinh)   \
-          FUNCTION(cosh) FUNCTION(tanh) FUNCTION(asinh) FUNCTION(acosh) FUNCTION(atanh)         \
-              FUNCTION(erf) FUNCTION(is_nan) FUNCTION(is_infinite)
+// clang-format off
+#define LEMMA_REAL_FUNCTIONS(FUNCTION) \
+  FUNCTION(negate) FUNCTION(absolute) FUNCTION(sign) FUNCTION(floor) FUNCTION(ceil) \
+  FUNCTION(round) FUNCTION(exp) FUNCTION(log) FUNCTION(sqrt) FUNCTION(reciprocal) \
+  FUNCTION(sin) FUNCTION(cos) FUNCTION(tan) FUNCTION(asin) FUNCTION(acos) \
+  FUNCTION(atan) FUNCTION(sinh) FUNCTION(cosh) FUNCTION(tanh) FUNCTION(asinh) \
+  FUNCTION(acosh) FUNCTION(atanh) FUNCTION(erf) FUNCTION(is_nan) FUNCTION(is_infinite)
 
 #define LEMMA_INTEGER_FUNCTIONS(FUNCTION) \
-  FUNCTION(negate)                        \
-  FUNCTION(absolute)                      \
-  FUNCTION(sign)                          \
-  FUNCTION(floor) FUNCTION(ceil) FUNCTION(round) FUNCTION(is_nan) FUNCTION(is_infinite)
+  FUNCTION(negate) FUNCTION(absolute) FUNCTION(sign) FUNCTION(floor) FUNCTION(ceil) \
+  FUNCTION(round) FUNCTION(is_nan) FUNCTION(is_infinite)
+// clang-format on

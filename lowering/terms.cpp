@@ -120,7 +120,7 @@ TermId TermGraph::floor_divide(const Linear& dividend, std::int64_t divisor) {
 }
 
 TermId TermGraph::add(Term term) {
-  std::vector<TermId>& bucket = interned_[hash_of(term)];
+  auto& bucket = interned_[hash_of(term)];
   for (const TermId id : bucket)
     if (same(terms_[id], term)) return id;
   derive(term);

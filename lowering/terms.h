@@ -4,10 +4,12 @@
 // and elements held as lanes of a domain.
 
 #include <cstdint>
-#include <map>
 #include <span>
-#include <unordered_map>
+#include <utility>
 #include <vector>
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/inlined_vector.h>
 
 #include "ir/definition.h"
 #include "lowering/lanes.h"
@@ -84,11 +86,13 @@ class TermGraph {
   std::vector<InputView> inputs_;
   std::vector<std::int64_t> extents_;
   std::vector<Term> terms_;
-  std::unordered_map<std::size_t, std::vector<TermId>> interned_;
+  absl::flat_hash_map<std::size_t, absl::InlinedVector<TermId, 2>> interned_;
 };
 
-/// A value for each variable of the definition that is free in an expression.
-using Environment = std::map<std::uint32_t, TermId>;
+/// A value for each variable of the definition that is free in an expression; ascending.
+using Environment = absl::InlinedVector<std::pair<std::uint32_t, TermId>, 6>;
+/// Replaces the value if there is one.
+void bind(Environment& environment, std::uint32_t variable, TermId value);
 
 /// Adds the expression to the graph. Extents must be constant.
 Result<TermId> translate(TermGraph& graph, const Definition& definition, ExpressionId root,

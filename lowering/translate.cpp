@@ -14,10 +14,20 @@ namespace {
 
 using Kind = ExpressionKind;
 
+/// Where the variable is in the environment, or would be.
+template <typename AnyEnvironment>
+auto place_of(AnyEnvironment& environment, std::uint32_t variable) {
+  return std::find_if(environment.begin(), environment.end(),
+                      [variable](const auto& one) { return one.first >= variable; });
+}
+
 class Translator {
  public:
   Translator(TermGraph& graph, const Definition& definition)
-      : graph_(graph), definition_(definition), free_(definition.nodes().size()) {
+      : graph_(graph),
+        definition_(definition),
+        free_(definition.nodes().size()),
+        done_(definition.nodes().size()) {
     find_free_variables();
   }
 
@@ -27,25 +37,22 @@ class Translator {
     stack.push_back({root, restricted(root, environment), false, {}, {}});
     while (true) {
       Frame& frame = stack.back();
-      auto found = done_.find({frame.id.v, frame.environment});
-      if (found != done_.end()) {
-        const TermId result = found->second;
+      if (const auto found = known(frame.id, frame.environment)) {
         stack.pop_back();
-        if (stack.empty()) return result;
+        if (stack.empty()) return *found;
         continue;
       }
       if (!frame.expanded) {
         frame.expanded = true;
         LEMMA_RETURN_IF_ERROR(expand(frame));
-        // Copies: the stack moves when it grows.
-        const Frame parent = frame;
-        const std::vector<ExpressionId>& operands = definition_.node(parent.id).operands;
+        const std::vector<ExpressionId>& operands = definition_.node(frame.id).operands;
+        const Environment inner = frame.inner;  // a copy: the stack moves when it grows
         for (std::size_t i = operands.size(); i-- > 0;)
-          stack.push_back({operands[i], restricted(operands[i], parent.inner), false, {}, {}});
+          stack.push_back({operands[i], restricted(operands[i], inner), false, {}, {}});
         continue;
       }
       LEMMA_ASSIGN_OR_RETURN(const TermId made, make(frame));
-      done_.emplace(std::pair{frame.id.v, frame.environment}, made);
+      done_[frame.id.v].emplace_back(frame.environment, made);
     }
   }
 
@@ -57,6 +64,12 @@ class Translator {
     Environment inner;  // for the operands: reductions add their variables
     std::vector<LoopVariable> bound;
   };
+
+  std::optional<TermId> known(ExpressionId id, const Environment& environment) const {
+    for (const auto& [where, term] : done_[id.v])
+      if (where == environment) return term;
+    return std::nullopt;
+  }
 
   void find_free_variables() {
     for (std::size_t i = 0; i < free_.size(); ++i) {
@@ -74,8 +87,8 @@ class Translator {
   Environment restricted(ExpressionId id, const Environment& environment) const {
     Environment result;
     for (const std::uint32_t v : free_[id.v]) {
-      auto found = environment.find(v);
-      if (found != environment.end()) result.insert(*found);
+      const auto found = place_of(environment, v);
+      if (found != environment.end() && found->first == v) result.push_back(*found);
     }
     return result;
   }
@@ -87,7 +100,7 @@ class Translator {
       if (!extent) return internal_error("the extent of a variable is not constant");
       LEMMA_ASSIGN_OR_RETURN(const LoopVariable variable, graph_.variable(*extent));
       frame.bound.push_back(variable);
-      frame.inner[v.v] = graph_.linear(Linear::atom(variable));
+      bind(frame.inner, v.v, graph_.linear(Linear::atom(variable)));
     }
     return {};
   }
@@ -96,11 +109,11 @@ class Translator {
     const ExpressionNode& node = definition_.node(frame.id);
     std::vector<TermId> operands;
     for (const ExpressionId operand : node.operands)
-      operands.push_back(done_.at({operand.v, restricted(operand, frame.inner)}));
+      operands.push_back(*known(operand, restricted(operand, frame.inner)));
     switch (node.kind) {
       case Kind::index: {
-        auto found = frame.environment.find(node.variable.v);
-        if (found == frame.environment.end())
+        const auto found = place_of(frame.environment, node.variable.v);
+        if (found == frame.environment.end() || found->first != node.variable.v)
           return internal_error("an index variable is used outside its range");
         return found->second;
       }
@@ -172,10 +185,18 @@ class Translator {
   TermGraph& graph_;
   const Definition& definition_;
   std::vector<std::vector<std::uint32_t>> free_;  // free variables of each expression, ascending
-  std::map<std::pair<std::uint32_t, Environment>, TermId> done_;
+  std::vector<std::vector<std::pair<Environment, TermId>>> done_;  // by expression
 };
 
 }  // namespace
+
+void bind(Environment& environment, std::uint32_t variable, TermId value) {
+  const auto place = place_of(environment, variable);
+  if (place != environment.end() && place->first == variable)
+    place->second = value;
+  else
+    environment.insert(place, {variable, value});
+}
 
 Result<TermId> translate(TermGraph& graph, const Definition& definition, ExpressionId root,
                          const Environment& environment) {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -73,6 +74,16 @@ Result<void> write_all(int descriptor, std::string_view bytes) {
   return {};
 }
 
+/// Waits a while: a process that was killed just now may still be about to let go.
+bool lock(int descriptor) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+  while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+
 }  // namespace
 
 Journal::Journal(Journal&& other) noexcept { *this = std::move(other); }
@@ -94,7 +105,7 @@ Result<Journal> Journal::open(const std::filesystem::path& file, std::string_vie
   journal.descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (!journal.is_open())
     return bad_input(fmt::format("cannot open '{}': {}", file.string(), std::strerror(errno)));
-  if (::flock(journal.descriptor_, LOCK_EX | LOCK_NB) != 0)
+  if (!lock(journal.descriptor_))
     return bad_input(fmt::format("'{}' is in use by another process", file.string()));
   std::ifstream stream(file, std::ios::binary);
   const std::string contents{std::istreambuf_iterator<char>(stream), {}};

@@ -49,7 +49,7 @@ std::optional<Contraction> contraction_of(const Definition& definition,
   std::vector<LoopVariable> axes;
   for (const VariableId axis : definition.outputs()[0].axes) {
     axes.push_back(*graph.variable(*definition.extent(axis).constant()));
-    environment[axis.v] = graph.linear(Linear::atom(axes.back()));
+    bind(environment, axis.v, graph.linear(Linear::atom(axes.back())));
   }
   const auto root = translate(graph, definition, definition.outputs()[0].value, environment);
   return find_contraction(graph, *root, axes);
