@@ -26,7 +26,7 @@ class ElementWriter {
             plan_regions(graph_, output.root, reduces_along_lanes(graph_, count_of(output.sizes)))),
         indent_(indent) {}
 
-  Result<ElementSource> write(TermId root) {
+  Result<ElementSource> write(TermNumber root) {
     LEMMA_RETURN_IF_ERROR(write_region(0));
     return ElementSource{std::move(source_), term_name(root)};
   }
@@ -39,11 +39,11 @@ class ElementWriter {
   }
 
   Result<void> write_region(RegionId region) {
-    for (const TermId id : plan_.regions[region].terms) LEMMA_RETURN_IF_ERROR(write_term(id));
+    for (const TermNumber id : plan_.regions[region].terms) LEMMA_RETURN_IF_ERROR(write_term(id));
     return {};
   }
 
-  Result<void> write_block(RegionId region, TermId target, TermId value) {
+  Result<void> write_block(RegionId region, TermNumber target, TermNumber value) {
     indent_ += 2;
     LEMMA_RETURN_IF_ERROR(write_region(region));
     line("{} = {};", term_name(target), term_name(value));
@@ -51,7 +51,7 @@ class ElementWriter {
     return {};
   }
 
-  Result<void> write_term(TermId id) {
+  Result<void> write_term(TermNumber id) {
     const Term& term = graph_.term(id);
     LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
     if (term.kind == Kind::select) return write_select(id, type);
@@ -105,7 +105,7 @@ class ElementWriter {
     return fmt::format("{} ? {} : {}{{0}}", inside, element, type);
   }
 
-  Result<void> write_select(TermId id, const std::string& type) {
+  Result<void> write_select(TermNumber id, const std::string& type) {
     const Term& term = graph_.term(id);
     line("{} {};", type, term_name(id));
     line("if ({} != 0) {{", term_name(term.operands[0]));
@@ -116,7 +116,7 @@ class ElementWriter {
     return {};
   }
 
-  Result<void> write_and(TermId id, const std::string& type) {
+  Result<void> write_and(TermNumber id, const std::string& type) {
     const Term& term = graph_.term(id);
     line("{} {} = 0;", type, term_name(id));
     line("if ({} != 0) {{", term_name(term.operands[0]));
@@ -127,7 +127,7 @@ class ElementWriter {
 
   /// In the order of its variables, the last one fastest; along lanes, that one is dealt out to partial
   /// results, as the interpreter does it.
-  Result<void> write_reduction(TermId id, const std::string& type) {
+  Result<void> write_reduction(TermNumber id, const std::string& type) {
     const Term& term = graph_.term(id);
     const std::vector<RegionId>& loops = plan_.below[id];
     const bool is_dealt_out = plan_.regions[loops.back()].along_lanes;
@@ -159,7 +159,7 @@ class ElementWriter {
     return is_dealt_out ? write_combination(id, term) : Result<void>();
   }
 
-  Result<void> write_combination(TermId id, const Term& term) {
+  Result<void> write_combination(TermNumber id, const Term& term) {
     LEMMA_ASSIGN_OR_RETURN(const std::string step, step_text(term, fmt::format("p{}[i]", id),
                                                              fmt::format("p{}[i + width]", id)));
     line("for (std::int64_t width = {}; width > 0; width /= 2)", partial_results / 2);

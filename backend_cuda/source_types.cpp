@@ -149,7 +149,7 @@ Result<std::string> constant_text(std::uint64_t bits, LaneKind lanes) {
 }
 
 std::string variable_name(lowering::LoopVariable variable) { return fmt::format("i{}", variable); }
-std::string term_name(lowering::TermId term) { return fmt::format("t{}", term); }
+std::string term_name(lowering::TermNumber term) { return fmt::format("t{}", term); }
 std::string input_name(std::uint32_t input) { return fmt::format("x{}", input); }
 
 std::string linear_text(const lowering::TermGraph& graph, const lowering::Linear& form) {

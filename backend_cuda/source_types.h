@@ -18,7 +18,7 @@ Result<std::string> constant_text(std::uint64_t bits, lowering::LaneKind lanes);
 
 /// Of a loop variable, and of the value of a term.
 std::string variable_name(lowering::LoopVariable variable);
-std::string term_name(lowering::TermId term);
+std::string term_name(lowering::TermNumber term);
 std::string input_name(std::uint32_t input);
 
 /// Index arithmetic as an expression; it wraps where it may leave 64 bits.

@@ -22,7 +22,7 @@ using lowering::LoopVariable;
 using lowering::LoweredOutput;
 using lowering::Term;
 using lowering::TermGraph;
-using lowering::TermId;
+using lowering::TermNumber;
 
 /// What an expression is at given indices.
 struct Value {
@@ -116,7 +116,7 @@ class Unroller {
 
  private:
   // Recursion follows the expressions of one record, which are small.
-  Result<Value> evaluate(TermId id) {
+  Result<Value> evaluate(TermNumber id) {
     const Term& term = graph_.term(id);
     switch (term.kind) {
       case ExpressionKind::integer_constant:
@@ -257,7 +257,7 @@ class Unroller {
     bool nothing = false;
     Value a, b;  // b is 1 where the addend is no product
   };
-  Result<Addend> addend(TermId id) {
+  Result<Addend> addend(TermNumber id) {
     const Term* term = &graph_.term(id);
     while (term->kind == ExpressionKind::select) {
       LEMMA_ASSIGN_OR_RETURN(const Value condition, evaluate(term->operands[0]));

@@ -19,7 +19,7 @@ class Compiler {
   Compiler(const TermGraph& graph, const LaneLayout& layout)
       : graph_(graph), layout_(layout), register_of_(graph.size(), no_register) {}
 
-  Result<Program> compile(TermId root) {
+  Result<Program> compile(TermNumber root) {
     plan_ = plan_regions(graph_, root, layout_.reduce_along_lanes);
     lane_variables_ = plan_.lane_variables;
     for (const LoopVariable v : layout_.axes) {
@@ -69,7 +69,7 @@ class Compiler {
     return {};
   }
 
-  Result<void> emit(TermId id) {
+  Result<void> emit(TermNumber id) {
     const Term& term = graph_.term(id);
     const RegisterId out =
         add_register(term.lanes, is_uniform(term.depends), term.may_be_undefined);
@@ -344,7 +344,7 @@ class Compiler {
 
 }  // namespace
 
-Result<Program> compile(const TermGraph& graph, TermId root, const LaneLayout& layout) {
+Result<Program> compile(const TermGraph& graph, TermNumber root, const LaneLayout& layout) {
   return Compiler(graph, layout).compile(root);
 }
 

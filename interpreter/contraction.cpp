@@ -51,13 +51,14 @@ struct Group {
 
 /// Whether the elements of a factor lie closer together along the inner variables than along its
 /// own ones: weights, mostly.
-bool is_inner_closer(const TermGraph& graph, TermId factor, const Group& own, const Group& inner) {
+bool is_inner_closer(const TermGraph& graph, TermNumber factor, const Group& own,
+                     const Group& inner) {
   std::vector<char> reached(graph.size(), 0);
   reached[factor] = 1;
-  for (TermId id = factor + 1; id-- > 0;) {
+  for (TermNumber id = factor + 1; id-- > 0;) {
     if (reached[id] == 0) continue;
     const Term& term = graph.term(id);
-    for (const TermId operand : term.operands) reached[operand] = 1;
+    for (const TermNumber operand : term.operands) reached[operand] = 1;
     if (term.kind != ExpressionKind::read) continue;
     const Linear address = graph.address(term);
     const std::int64_t along_own = std::abs(address.coefficient(own.variables.back()));

@@ -17,8 +17,8 @@
 namespace lemma::interpreter {
 
 struct Contraction {
-  TermId sum = 0;
-  TermId left = 0, right = 0;
+  TermNumber sum = 0;
+  TermNumber left = 0, right = 0;
   std::vector<LoopVariable> batch, rows, columns, inner;
   /// A guard was moved to the other factor: this one must be finite, since 0 * infinity is not 0.
   bool left_must_be_finite = false, right_must_be_finite = false;
@@ -26,7 +26,7 @@ struct Contraction {
 
 /// A sum in `root` that is worth it and not behind a guard. Adds terms for the factors. `axes` are
 /// the variables of the output, in order.
-std::optional<Contraction> find_contraction(TermGraph& graph, TermId root,
+std::optional<Contraction> find_contraction(TermGraph& graph, TermNumber root,
                                             const std::vector<LoopVariable>& axes);
 
 /// The sum for all its variables, as lanes in row-major order of `axes` (those of the output that

@@ -33,7 +33,7 @@ class ElementEvaluation {
                     const Destination& destination, const EvaluationOptions& options)
       : graph_(graph), inputs_(inputs), destination_(destination), options_(options) {}
 
-  Result<void> evaluate(TermId root) {
+  Result<void> evaluate(TermNumber root) {
     const LaneLayout layout = choose_layout();
     if (strips_.rows * strips_.row == 0) return {};
     LEMMA_ASSIGN_OR_RETURN(program_, compile(graph_, root, layout));
@@ -139,7 +139,7 @@ class ElementEvaluation {
 
 }  // namespace
 
-Result<void> evaluate_elements(const TermGraph& graph, TermId root,
+Result<void> evaluate_elements(const TermGraph& graph, TermNumber root,
                                std::span<const std::byte* const> inputs,
                                const Destination& destination, const EvaluationOptions& options) {
   return ElementEvaluation(graph, inputs, destination, options).evaluate(root);

@@ -19,7 +19,7 @@ struct Destination {
 };
 
 /// `inputs` are the bytes of the graph's inputs, in order.
-Result<void> evaluate_elements(const TermGraph& graph, TermId root,
+Result<void> evaluate_elements(const TermGraph& graph, TermNumber root,
                                std::span<const std::byte* const> inputs,
                                const Destination& destination, const EvaluationOptions& options);
 

@@ -16,7 +16,7 @@ constexpr std::int64_t least_products = 4096;  // below, packing costs more than
 
 /// A part of the product, with the guards that were moved to it.
 struct Side {
-  std::vector<TermId> factors, guards;
+  std::vector<TermNumber> factors, guards;
   VariableSet depends = 0;
 };
 
@@ -26,12 +26,12 @@ class Finder {
     for (const LoopVariable v : axes) all_axes_ |= set_of(v);
   }
 
-  std::optional<Contraction> find(TermId root) {
+  std::optional<Contraction> find(TermNumber root) {
     // Lowering never changes the order of a sum.
     if (reduces_along_lanes(graph_, size_of(all_axes_))) return std::nullopt;
     std::vector<char> reached(graph_.size(), 0);
     reached[root] = 1;
-    for (TermId id = root + 1; id-- > 0;) {
+    for (TermNumber id = root + 1; id-- > 0;) {
       if (reached[id] == 0) continue;
       const Term& term = graph_.term(id);
       if (term.kind == Kind::sum) {
@@ -54,31 +54,31 @@ class Finder {
     return size;
   }
 
-  bool is_zero(TermId id) const {
+  bool is_zero(TermNumber id) const {
     const Term& term = graph_.term(id);
     return (term.kind == Kind::real_constant || term.kind == Kind::integer_constant) &&
            term.bits == 0;
   }
 
-  void collect_guards(TermId condition) {
+  void collect_guards(TermNumber condition) {
     const Term& term = graph_.term(condition);
     if (term.kind == Kind::logical_and)
-      for (const TermId operand : term.operands) collect_guards(operand);
+      for (const TermNumber operand : term.operands) collect_guards(operand);
     else
       guards_.push_back(condition);
   }
 
   /// Body = select(guards, product of factors, 0).
-  void take_apart(TermId body) {
+  void take_apart(TermNumber body) {
     factors_.clear();
     guards_.clear();
     while (graph_.term(body).kind == Kind::select && is_zero(graph_.term(body).operands[2])) {
       collect_guards(graph_.term(body).operands[0]);
       body = graph_.term(body).operands[1];
     }
-    std::vector<TermId> pending = {body};
+    std::vector<TermNumber> pending = {body};
     while (!pending.empty()) {
-      const TermId id = pending.back();
+      const TermNumber id = pending.back();
       pending.pop_back();
       const Term& term = graph_.term(id);
       if (term.kind == Kind::multiply)
@@ -88,7 +88,7 @@ class Finder {
     }
   }
 
-  std::optional<Contraction> analyse(TermId sum_id) {
+  std::optional<Contraction> analyse(TermNumber sum_id) {
     const Term sum = graph_.term(sum_id);
     if (matrix_kernel(sum.lanes).multiply == nullptr || (sum.depends & ~all_axes_) != 0)
       return std::nullopt;
@@ -155,7 +155,7 @@ class Finder {
       side.factors.push_back(factors_[i]);
       side.depends |= depends;
     }
-    for (const TermId guard : guards_) {
+    for (const TermNumber guard : guards_) {
       const VariableSet depends = graph_.term(guard).depends;
       if ((depends & ~left.depends) != 0 && (depends & ~right.depends) != 0) return false;
       ((depends & ~right.depends) == 0 ? right : left).guards.push_back(guard);
@@ -163,9 +163,9 @@ class Finder {
     return true;
   }
 
-  TermId build(const Side& side, const Term& sum) {
-    TermId value = side.factors[0];
-    auto add = [&](Kind kind, DataType type, std::vector<TermId> operands) {
+  TermNumber build(const Side& side, const Term& sum) {
+    TermNumber value = side.factors[0];
+    auto add = [&](Kind kind, DataType type, std::vector<TermNumber> operands) {
       Term term;
       term.kind = kind;
       term.type = type;
@@ -175,25 +175,25 @@ class Finder {
     for (std::size_t i = 1; i < side.factors.size(); ++i)
       value = add(Kind::multiply, sum.type, {value, side.factors[i]});
     if (side.guards.empty()) return value;
-    TermId guard = side.guards[0];
+    TermNumber guard = side.guards[0];
     for (std::size_t i = 1; i < side.guards.size(); ++i)
       guard = add(Kind::logical_and, DataType::boolean, {guard, side.guards[i]});
     Term zero;
     zero.kind = is_real(sum.type) ? Kind::real_constant : Kind::integer_constant;
     zero.type = sum.type;
-    const TermId nothing = graph_.add(std::move(zero));
+    const TermNumber nothing = graph_.add(std::move(zero));
     return add(Kind::select, sum.type, {guard, value, nothing});
   }
 
   TermGraph& graph_;
   const std::vector<LoopVariable>& axes_;
   VariableSet all_axes_ = 0;
-  std::vector<TermId> factors_, guards_;
+  std::vector<TermNumber> factors_, guards_;
 };
 
 }  // namespace
 
-std::optional<Contraction> find_contraction(TermGraph& graph, TermId root,
+std::optional<Contraction> find_contraction(TermGraph& graph, TermNumber root,
                                             const std::vector<LoopVariable>& axes) {
   return Finder(graph, axes).find(root);
 }

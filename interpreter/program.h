@@ -111,6 +111,6 @@ struct LaneLayout {
   bool reduce_along_lanes = false;  // only without axes
 };
 
-Result<Program> compile(const TermGraph& graph, TermId root, const LaneLayout& layout);
+Result<Program> compile(const TermGraph& graph, TermNumber root, const LaneLayout& layout);
 
 }  // namespace lemma::interpreter

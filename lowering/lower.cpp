@@ -42,7 +42,7 @@ std::vector<std::int64_t> find_parts(const LoweredOutput& terms) {
   for (std::size_t i = 0; i < terms.sizes.size(); ++i) {
     if (terms.sizes[i] == 1) continue;
     const LoopVariable variable = terms.axes[next++];
-    for (TermId id = 0; id < terms.graph.size(); ++id) {
+    for (TermNumber id = 0; id < terms.graph.size(); ++id) {
       const Term& term = terms.graph.term(id);
       if (term.divisor > 1 && term.linear == Linear::atom(variable) &&
           terms.sizes[i] % term.divisor == 0) {
@@ -75,7 +75,7 @@ Result<std::uint64_t> neutral_element(Kind reduction, DataType type, Domain doma
 
 bool reduces_along_lanes(const TermGraph& graph, std::int64_t elements) {
   if (elements > 64) return false;
-  for (TermId id = 0; id < graph.size(); ++id) {
+  for (TermNumber id = 0; id < graph.size(); ++id) {
     const Term& term = graph.term(id);
     if (is_reduction(term.kind) &&
         graph.extent(term.bound.back()) >= std::max<std::int64_t>(32, 4 * elements))

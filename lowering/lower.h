@@ -10,7 +10,7 @@ namespace lemma::lowering {
 /// One output, with a variable for each axis longer than 1.
 struct LoweredOutput {
   TermGraph graph;
-  TermId root = 0;
+  TermNumber root = 0;
   std::vector<LoopVariable> axes;
   Sizes sizes;
   DataType type = DataType::undefined;

@@ -16,7 +16,7 @@ bool compares_linear(const TermGraph& graph, const Term& term) {
   if (term.kind != Kind::less && term.kind != Kind::less_equal && term.kind != Kind::equal)
     return false;
   constexpr std::int64_t limit = std::int64_t{1} << 60;
-  for (const TermId operand : term.operands)
+  for (const TermNumber operand : term.operands)
     if (graph.term(operand).type != DataType::i64 ||
         !graph.term(operand).range.within(-limit, limit))
       return false;
@@ -35,10 +35,10 @@ class Planner {
     plan_.below.resize(graph.size());
   }
 
-  Regions plan(TermId root) {
+  Regions plan(TermNumber root) {
     home_[root] = 0;
     // Users have higher ids than what they use: all uses are known when a term is reached.
-    for (TermId id = root + 1; id-- > 0;) {
+    for (TermNumber id = root + 1; id-- > 0;) {
       if (home_[id] == no_region) continue;
       home_[id] = hoisted(graph_.term(id), home_[id]);
       plan_.regions[home_[id]].terms.push_back(id);
@@ -65,7 +65,7 @@ class Planner {
     return a;
   }
 
-  void use(TermId id, RegionId where) {
+  void use(TermNumber id, RegionId where) {
     home_[id] = home_[id] == no_region ? where : common(home_[id], where);
   }
   void use(const Linear& form, RegionId where) {
@@ -86,7 +86,7 @@ class Planner {
     return best;
   }
 
-  void visit(TermId id, RegionId region) {
+  void visit(TermNumber id, RegionId region) {
     const Term& term = graph_.term(id);
     std::vector<RegionId>& below = plan_.below[id];
     use(term.linear, region);
@@ -105,7 +105,7 @@ class Planner {
     } else if (is_reduction(term.kind)) {
       visit_reduction(term, region, below);
     } else {
-      for (const TermId operand : term.operands) use(operand, region);
+      for (const TermNumber operand : term.operands) use(operand, region);
     }
   }
 
@@ -133,7 +133,7 @@ class Planner {
 
 }  // namespace
 
-Regions plan_regions(const TermGraph& graph, TermId root, bool reduce_along_lanes) {
+Regions plan_regions(const TermGraph& graph, TermNumber root, bool reduce_along_lanes) {
   return Planner(graph, reduce_along_lanes).plan(root);
 }
 

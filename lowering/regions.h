@@ -15,9 +15,9 @@ struct Region {
   RegionId parent = no_region;
   std::uint32_t depth = 0;
   bool is_loop = false;
-  bool along_lanes = false;   // a loop whose variable runs along the lanes
-  LoopVariable variable = 0;  // of a loop
-  std::vector<TermId> terms;  // in order of evaluation
+  bool along_lanes = false;       // a loop whose variable runs along the lanes
+  LoopVariable variable = 0;      // of a loop
+  std::vector<TermNumber> terms;  // in order of evaluation
 };
 
 /// The regions below a term: for a select those of its two branches, for logical_and that of its
@@ -31,7 +31,7 @@ struct Regions {
 /// Whether a term compares two linear forms of loop variables, which needs neither as lanes.
 bool compares_linear(const TermGraph& graph, const Term& term);
 
-Regions plan_regions(const TermGraph& graph, TermId root, bool reduce_along_lanes);
+Regions plan_regions(const TermGraph& graph, TermNumber root, bool reduce_along_lanes);
 
 /// The difference whose sign decides a comparison of two i64 terms.
 Linear difference(const TermGraph& graph, const Term& comparison);

@@ -42,7 +42,7 @@ Result<LoopVariable> TermGraph::variable(std::int64_t extent) {
   return static_cast<LoopVariable>(extents_.size() - 1);
 }
 
-TermId TermGraph::linear(const Linear& form) {
+TermNumber TermGraph::linear(const Linear& form) {
   if (form.is_constant()) {
     Term constant;
     constant.bits = static_cast<std::uint64_t>(form.constant);
@@ -57,14 +57,14 @@ TermId TermGraph::linear(const Linear& form) {
   return add(std::move(term));
 }
 
-Linear TermGraph::form(TermId id) const {
+Linear TermGraph::form(TermNumber id) const {
   const Term& term = terms_[id];
   if (term.kind == Kind::index) return term.linear;
   if (term.kind == Kind::integer_constant) return Linear::of(static_cast<std::int64_t>(term.bits));
   return Linear::atom(first_term_atom + id);
 }
 
-TermId TermGraph::floor_divide(const Linear& dividend, std::int64_t divisor) {
+TermNumber TermGraph::floor_divide(const Linear& dividend, std::int64_t divisor) {
   Linear whole, rest;
   const Interval all = range(dividend);
   // floor((d*t + r) / d) = t + floor(r / d), where nothing overflows.
@@ -115,17 +115,17 @@ TermId TermGraph::floor_divide(const Linear& dividend, std::int64_t divisor) {
   term.kind = Kind::floor_divide;
   term.linear = rest;
   term.divisor = divisor;
-  const TermId quotient = add(std::move(term));
+  const TermNumber quotient = add(std::move(term));
   return linear(combine(whole, Linear::atom(first_term_atom + quotient)));
 }
 
-TermId TermGraph::add(Term term) {
+TermNumber TermGraph::add(Term term) {
   auto& bucket = interned_[hash_of(term)];
-  for (const TermId id : bucket)
+  for (const TermNumber id : bucket)
     if (same(terms_[id], term)) return id;
   derive(term);
   terms_.push_back(std::move(term));
-  bucket.push_back(static_cast<TermId>(terms_.size() - 1));
+  bucket.push_back(static_cast<TermNumber>(terms_.size() - 1));
   return bucket.back();
 }
 
@@ -134,7 +134,7 @@ std::uint32_t TermGraph::add_input(InputView view) {
   return static_cast<std::uint32_t>(inputs_.size() - 1);
 }
 
-void TermGraph::replace_by_read(TermId id, std::uint32_t input, std::vector<Linear> indices) {
+void TermGraph::replace_by_read(TermNumber id, std::uint32_t input, std::vector<Linear> indices) {
   Term read;
   read.kind = Kind::read;
   read.type = terms_[id].type;
@@ -235,7 +235,7 @@ void TermGraph::derive(Term& term) const {
   term.lanes = lane_kind(term.type, domain_);
   term.depends = depends(term.linear);
   term.may_be_undefined = may_be_undefined(term.linear);
-  for (const TermId operand : term.operands) {
+  for (const TermNumber operand : term.operands) {
     term.depends |= terms_[operand].depends;
     term.may_be_undefined = term.may_be_undefined || terms_[operand].may_be_undefined;
   }

@@ -17,7 +17,7 @@
 
 namespace lemma::lowering {
 
-using TermId = std::uint32_t;
+using TermNumber = std::uint32_t;
 using LoopVariable = std::uint32_t;  // below first_term_atom
 using VariableSet = std::uint64_t;   // a bit for each loop variable
 constexpr VariableSet set_of(LoopVariable v) { return VariableSet{1} << v; }
@@ -26,7 +26,7 @@ struct Term {
   ExpressionKind kind = ExpressionKind::integer_constant;  // index stands for a linear form
   ScalarFunction function = ScalarFunction::none;
   DataType type = DataType::i64;
-  std::vector<TermId> operands;
+  std::vector<TermNumber> operands;
   std::uint64_t bits = 0;           // constants: the lane
   Linear linear;                    // index; floor_divide of i64 by `divisor`
   std::int64_t divisor = 0;         // floor_divide in this form; 0 for the general one
@@ -55,21 +55,21 @@ class TermGraph {
 
   Domain domain() const { return domain_; }
   const std::vector<InputView>& inputs() const { return inputs_; }
-  const Term& term(TermId id) const { return terms_[id]; }
+  const Term& term(TermNumber id) const { return terms_[id]; }
   std::size_t size() const { return terms_.size(); }
   std::int64_t extent(LoopVariable v) const { return extents_[v]; }
   std::size_t variable_count() const { return extents_.size(); }
 
   Result<LoopVariable> variable(std::int64_t extent);
-  TermId linear(const Linear& form);
+  TermNumber linear(const Linear& form);
   /// The same value as a form: the inverse of linear().
-  Linear form(TermId id) const;
-  TermId floor_divide(const Linear& dividend, std::int64_t divisor);
-  TermId add(Term term);
+  Linear form(TermNumber id) const;
+  TermNumber floor_divide(const Linear& dividend, std::int64_t divisor);
+  TermNumber add(Term term);
   /// Adds an input, for a value that has been computed already.
   std::uint32_t add_input(InputView view);
   /// Makes a term a read; used once what it stood for has been computed.
-  void replace_by_read(TermId id, std::uint32_t input, std::vector<Linear> indices);
+  void replace_by_read(TermNumber id, std::uint32_t input, std::vector<Linear> indices);
 
   Interval range(const Linear& form) const;
   VariableSet depends(const Linear& form) const;
@@ -86,16 +86,16 @@ class TermGraph {
   std::vector<InputView> inputs_;
   std::vector<std::int64_t> extents_;
   std::vector<Term> terms_;
-  absl::flat_hash_map<std::size_t, absl::InlinedVector<TermId, 2>> interned_;
+  absl::flat_hash_map<std::size_t, absl::InlinedVector<TermNumber, 2>> interned_;
 };
 
 /// A value for each variable of the definition that is free in an expression; ascending.
-using Environment = absl::InlinedVector<std::pair<std::uint32_t, TermId>, 6>;
+using Environment = absl::InlinedVector<std::pair<std::uint32_t, TermNumber>, 6>;
 /// Replaces the value if there is one.
-void bind(Environment& environment, std::uint32_t variable, TermId value);
+void bind(Environment& environment, std::uint32_t variable, TermNumber value);
 
 /// Adds the expression to the graph. Extents must be constant.
-Result<TermId> translate(TermGraph& graph, const Definition& definition, ExpressionId root,
-                         const Environment& environment);
+Result<TermNumber> translate(TermGraph& graph, const Definition& definition, ExpressionId root,
+                             const Environment& environment);
 
 }  // namespace lemma::lowering

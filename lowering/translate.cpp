@@ -32,7 +32,7 @@ class Translator {
   }
 
   /// Depth first with a stack of its own: definitions may nest deeply (Concat of many inputs).
-  Result<TermId> translate(ExpressionId root, const Environment& environment) {
+  Result<TermNumber> translate(ExpressionId root, const Environment& environment) {
     std::vector<Frame> stack;
     stack.push_back({root, restricted(root, environment), false, {}, {}});
     while (true) {
@@ -51,7 +51,7 @@ class Translator {
           stack.push_back({operands[i], restricted(operands[i], inner), false, {}, {}});
         continue;
       }
-      LEMMA_ASSIGN_OR_RETURN(const TermId made, make(frame));
+      LEMMA_ASSIGN_OR_RETURN(const TermNumber made, make(frame));
       done_[frame.id.v].emplace_back(frame.environment, made);
     }
   }
@@ -65,7 +65,7 @@ class Translator {
     std::vector<LoopVariable> bound;
   };
 
-  std::optional<TermId> known(ExpressionId id, const Environment& environment) const {
+  std::optional<TermNumber> known(ExpressionId id, const Environment& environment) const {
     for (const auto& [where, term] : done_[id.v])
       if (where == environment) return term;
     return std::nullopt;
@@ -105,9 +105,9 @@ class Translator {
     return {};
   }
 
-  Result<TermId> make(const Frame& frame) {
+  Result<TermNumber> make(const Frame& frame) {
     const ExpressionNode& node = definition_.node(frame.id);
-    std::vector<TermId> operands;
+    std::vector<TermNumber> operands;
     for (const ExpressionId operand : node.operands)
       operands.push_back(*known(operand, restricted(operand, frame.inner)));
     switch (node.kind) {
@@ -145,7 +145,7 @@ class Translator {
     return graph_.add(std::move(term));
   }
 
-  Result<TermId> read(const ExpressionNode& node, const std::vector<TermId>& operands) {
+  Result<TermNumber> read(const ExpressionNode& node, const std::vector<TermNumber>& operands) {
     const auto& inputs = graph_.inputs();
     if (node.input >= inputs.size() || inputs[node.input].type == DataType::undefined)
       return internal_error(fmt::format("input {} is read, but is not there", node.input));
@@ -156,12 +156,12 @@ class Translator {
     term.kind = Kind::read;
     term.type = node.type;
     term.input = node.input;
-    for (const TermId operand : operands) term.indices.push_back(graph_.form(operand));
+    for (const TermNumber operand : operands) term.indices.push_back(graph_.form(operand));
     return graph_.add(std::move(term));
   }
 
   /// Index arithmetic that has a linear form.
-  std::optional<TermId> fold(Kind kind, TermId left, TermId right) {
+  std::optional<TermNumber> fold(Kind kind, TermNumber left, TermNumber right) {
     const Linear a = graph_.form(left), b = graph_.form(right);
     switch (kind) {
       case Kind::add: return graph_.linear(combine(a, b));
@@ -175,7 +175,7 @@ class Translator {
         return graph_.floor_divide(a, b.constant);
       case Kind::floor_modulo: {
         if (!b.is_constant() || b.constant <= 0) return std::nullopt;
-        const TermId quotient = graph_.floor_divide(a, b.constant);
+        const TermNumber quotient = graph_.floor_divide(a, b.constant);
         return graph_.linear(combine(a, graph_.form(quotient), -b.constant));
       }
       default: return std::nullopt;
@@ -185,12 +185,12 @@ class Translator {
   TermGraph& graph_;
   const Definition& definition_;
   std::vector<std::vector<std::uint32_t>> free_;  // free variables of each expression, ascending
-  std::vector<std::vector<std::pair<Environment, TermId>>> done_;  // by expression
+  std::vector<std::vector<std::pair<Environment, TermNumber>>> done_;  // by expression
 };
 
 }  // namespace
 
-void bind(Environment& environment, std::uint32_t variable, TermId value) {
+void bind(Environment& environment, std::uint32_t variable, TermNumber value) {
   const auto place = place_of(environment, variable);
   if (place != environment.end() && place->first == variable)
     place->second = value;
@@ -198,8 +198,8 @@ void bind(Environment& environment, std::uint32_t variable, TermId value) {
     environment.insert(place, {variable, value});
 }
 
-Result<TermId> translate(TermGraph& graph, const Definition& definition, ExpressionId root,
-                         const Environment& environment) {
+Result<TermNumber> translate(TermGraph& graph, const Definition& definition, ExpressionId root,
+                             const Environment& environment) {
   return Translator(graph, definition).translate(root, environment);
 }
 
