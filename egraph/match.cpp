@@ -194,7 +194,7 @@ class RuleMatcher::Search {
 
   void walk_on(const MatchStep* step, const MatchStep* end) {
     const MatchStep::Source* source = nullptr;
-    const auto& candidates = candidates_of(*step, end, source);
+    const std::span<const ENodeId> candidates = candidates_of(*step, end, source);
     walk(step, end, source, candidates);
   }
 
@@ -214,23 +214,25 @@ class RuleMatcher::Search {
     return count;
   }
 
-  const std::vector<ENodeId>& candidates_of(const MatchStep& step, const MatchStep* end,
-                                            const MatchStep::Source*& chosen) {
+  std::span<const ENodeId> candidates_of(const MatchStep& step, const MatchStep* end,
+                                         const MatchStep::Source*& chosen) {
     if (step.sources.empty()) return companions(step, &step + 1 == end);
-    static const std::vector<ENodeId> nothing;
     const PatternNode& pattern = rule_.nodes[step.node];
     const std::vector<ENodeId>* shortest = nullptr;
     for (const MatchStep::Source& source : step.sources) {
       const ClassId known = classes_[source.variable];
       if (!(source.down ? egraph_.may_have_node(known, pattern.kind, pattern.op)
                         : egraph_.may_have_parent(known, pattern.kind, pattern.op)))
-        return nothing;
+        return {};
       const auto& list = source.down ? egraph_.nodes(known) : egraph_.parents(known);
       if (shortest != nullptr && shortest->size() <= list.size()) continue;
       shortest = &list;
       chosen = &source;
     }
-    return *shortest;
+    if (limits_.index == nullptr) return *shortest;
+    const ClassId known = classes_[chosen->variable];
+    return chosen->down ? limits_.index->nodes(known, pattern.kind, pattern.op)
+                        : limits_.index->parents(known, pattern.kind, pattern.op);
   }
 
   const std::vector<ENodeId>& all_of(const MatchStep& step) const {

@@ -16,6 +16,7 @@
 #include <absl/container/inlined_vector.h>
 
 #include "egraph/egraph.h"
+#include "egraph/operator_index.h"
 #include "egraph/pattern.h"
 
 namespace lemma {
@@ -78,6 +79,7 @@ struct SearchLimits {
   std::uint32_t since = 0;  // new: changed after this time
   std::size_t matches = 0;
   std::function<bool()> interrupted;  // asked now and then, by several tasks at once
+  const OperatorIndex* index = nullptr;  // of the e-graph as it is; makes the search faster
 };
 
 /// What a task has found.

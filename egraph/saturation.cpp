@@ -196,6 +196,7 @@ class Saturation {
   /// The searches that have ended, with their matches. False if some rule has matches left.
   bool search_all(std::size_t iteration, std::vector<RuleSearch>& searches) {
     bool complete = true;
+    const OperatorIndex index(egraph_);
     for (std::size_t i = 0; i < matchers_.size(); ++i) {
       const bool multi_output = matchers_[i].rule().left_variables.size() > 1;
       if (multi_output && states_[i].runs >= limits_.multi_output_iterations) continue;
@@ -204,12 +205,14 @@ class Saturation {
       else
         searches.push_back({i, search_limits(i), matchers_[i].prepare(egraph_), {}, {}, false});
     }
+    for (RuleSearch& search : searches) search.limits.index = &index;
     run_tasks(searches);
     for (RuleSearch& search : searches) {
       while (!interrupted() && matchers_[search.rule].must_repeat(egraph_, search.found))
         run_tasks({&search, 1});
       if (stopped_) return false;
       if (!finish(search, iteration)) complete = false;
+      search.limits.index = nullptr;  // it ends here
     }
     std::erase_if(searches, [this, iteration](const RuleSearch& search) {
       return states_[search.rule].rests_until > iteration;
