@@ -37,6 +37,7 @@ struct Audit {
   std::string rule;
   std::string failure;  // why the certificate does not hold; empty if it does
   checker::Certificate certificate;
+  std::vector<std::string> cases;  // their lines
   std::size_t steps = 0;
   std::map<std::string, std::size_t> axioms;  // names, and how many steps use them
   double seconds = 0;
@@ -46,6 +47,7 @@ struct Database {
   std::vector<Substitution> axioms, rules;
   checker::AxiomTable table;
   RoundingTable rounding;
+  CertificateTable certificates;
 };
 
 Result<Database> read_database(const std::filesystem::path& directory) {
@@ -54,36 +56,39 @@ Result<Database> read_database(const std::filesystem::path& directory) {
   LEMMA_ASSIGN_OR_RETURN(result.rules, read_substitutions(directory / "substitutions", ".rules"));
   for (const Substitution& axiom : result.axioms) result.table[axiom.name] = &axiom;
   LEMMA_ASSIGN_OR_RETURN(result.rounding, read_rounding_table(directory));
+  LEMMA_ASSIGN_OR_RETURN(result.certificates, read_certificates(directory / "substitutions"));
   return result;
 }
 
 /// Reads and replays the certificate of a rule.
-Result<void> audit(const Substitution& rule, const std::filesystem::path& directory,
-                   const Database& database, Digests& digests, Audit& result) {
-  LEMMA_ASSIGN_OR_RETURN(const std::string contents,
-                         read_text_file(directory / "certificates" / (rule.name + ".certificate")));
+Result<void> audit(const Substitution& rule, const Database& database, Digests& digests,
+                   Audit& result) {
+  const auto section = database.certificates.find(rule.name);
+  if (section == database.certificates.end()) return bad_input("there is no certificate");
   LEMMA_ASSIGN_OR_RETURN(result.certificate,
-                         checker::parse_certificate(contents, database.table, digests));
+                         checker::parse_certificate(section->second.text, database.table, digests,
+                                                    section->second.line));
   if (text(result.certificate.rule) != text(rule))
     return bad_input("the certificate is that of another text");
-  for (const auto& [claim, chain] : result.certificate.cases)
-    for (const checker::Step& step : result.certificate.chains[chain]) {
+  for (std::size_t i = 0; i < result.certificate.case_count; ++i)
+    for (const checker::Step& step : result.certificate.chains[result.certificate.chain_of(i)]) {
       ++result.steps;
       ++result.axioms[step.axiom->name];
     }
   LEMMA_RETURN_IF_ERROR(checker::check_rounding(result.certificate, database.rounding));
-  return checker::check(result.certificate);
+  LEMMA_ASSIGN_OR_RETURN(result.cases, checker::check(result.certificate));
+  return {};
 }
 
 std::vector<Audit> audit_all(const std::vector<const Substitution*>& rules,
-                             const std::filesystem::path& directory, const Database& database) {
+                             const Database& database) {
   std::vector<Audit> result;
   Digests digests;
   for (const Substitution* rule : rules) {
     Audit& one = result.emplace_back();
     one.rule = rule->name;
     const auto begin = std::chrono::steady_clock::now();
-    if (auto held = audit(*rule, directory, database, digests, one); !held)
+    if (auto held = audit(*rule, database, digests, one); !held)
       one.failure = std::move(held.error().message);
     one.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
@@ -104,7 +109,7 @@ std::string_view rounding_of(const Audit& one, const Database& database) {
 
 Json summary(const Audit& one, const Database& database) {
   return {{"rule", one.rule},      {"verdict", one.failure.empty() ? "proved" : "refused"},
-          {"reason", one.failure}, {"cases", one.certificate.cases.size()},
+          {"reason", one.failure}, {"cases", one.certificate.case_count},
           {"steps", one.steps},    {"rounding", rounding_of(one, database)},
           {"axioms", one.axioms}};
 }
@@ -119,7 +124,7 @@ void print_table(const std::vector<Audit>& audits, const Database& database) {
   for (const Audit& one : audits) {
     held += one.failure.empty() ? 1 : 0;
     table.add({one.rule, one.failure.empty() ? "holds" : "refused",
-               fmt::format("{}", one.certificate.cases.size()),
+               fmt::format("{}", one.certificate.case_count),
                fmt::format("{}", one.certificate.chains.size()), fmt::format("{}", one.steps),
                std::string(rounding_of(one, database)),
                one.failure.empty() ? joined(one.axioms) : one.failure});
@@ -143,7 +148,7 @@ ExitCode audit_axiom(const AuditArguments& arguments, const std::vector<Audit>& 
     const auto used = one.axioms.find(arguments.axiom);
     if (used == one.axioms.end()) continue;
     list.push_back({{"rule", one.rule}, {"steps_with_it", used->second}, {"steps", one.steps}});
-    table.add({one.rule, fmt::format("{}", one.certificate.cases.size()),
+    table.add({one.rule, fmt::format("{}", one.certificate.case_count),
                fmt::format("{}", used->second), fmt::format("{}", one.steps)});
   }
   if (arguments.json) {
@@ -302,6 +307,7 @@ Result<void> write_pages(const AuditArguments& arguments,
     one.rounding = rounding_of(audits[i], database);
     if (!one.failure.empty()) continue;
     one.certificate = &audits[i].certificate;
+    one.cases = audits[i].cases;
     LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(*rules[i]));
     one.shown_case = telling_case(cases);
   }
@@ -317,7 +323,7 @@ ExitCode run_audit(const AuditArguments& arguments) {
   if (!database) return report_error(database.error());
   const auto rules = chosen_rules(arguments, *database);
   if (!rules) return report_error(rules.error());
-  const std::vector<Audit> audits = audit_all(*rules, directory, *database);
+  const std::vector<Audit> audits = audit_all(*rules, *database);
   if (!arguments.pages.empty())
     if (const auto written = write_pages(arguments, *rules, audits, *database); !written)
       return report_error(written.error());

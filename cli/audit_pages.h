@@ -16,6 +16,7 @@ struct AuditedRule {
   const Substitution* rule = nullptr;
   std::string failure;                                // empty if the certificate holds
   const checker::Certificate* certificate = nullptr;  // if it holds
+  std::vector<std::string> cases;                     // their lines
   std::map<std::string, std::size_t> axioms;          // and how many steps use them
   std::size_t steps = 0, shown_case = 0;
   double seconds = 0;  // to replay it

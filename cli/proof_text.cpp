@@ -100,6 +100,7 @@ struct StepReport {
 };
 
 struct CaseReport {
+  std::string claim;
   std::vector<std::pair<std::string, std::string>> inputs;
   std::vector<TermLine> left, right;
   std::string left_outputs, right_outputs;
@@ -147,6 +148,7 @@ Result<CaseReport> report_case(const checker::Certificate& certificate, const Ru
   checker::Replay replay(certificate.terms, one, DataType::f32);
   LEMMA_RETURN_IF_ERROR(replay.begin());
   CaseReport result;
+  result.claim = checker::claim(one, replay.graph(), replay.sides().left);
   for (std::size_t i = 0; i < one.inputs.size(); ++i)
     result.inputs.emplace_back(certificate.rule.inputs[i].name, text(one.inputs[i]));
   Names names(replay.graph());
@@ -192,11 +194,11 @@ Json object(const std::vector<std::pair<std::string, std::string>>& values) {
 
 Result<std::string> case_text(const checker::Certificate& certificate,
                               const std::vector<RuleCase>& cases, std::size_t index) {
-  const auto& [claim, chain] = certificate.cases.at(index);
+  const std::size_t chain = certificate.chain_of(index);
   LEMMA_ASSIGN_OR_RETURN(const CaseReport report,
                          report_case(certificate, cases.at(index), certificate.chains[chain]));
   std::string result =
-      fmt::format("{}  (case {} of {}, chain {})\n", claim, index + 1, cases.size(), chain + 1);
+      fmt::format("{}  (case {} of {}, chain {})\n", report.claim, index + 1, cases.size(), chain + 1);
   result += "  inputs\n";
   for (const auto& [name, type] : report.inputs) result += fmt::format("    {} : {}\n", name, type);
   result += graph_text("left side", report.left, report.left_outputs);
@@ -211,7 +213,7 @@ Result<std::string> case_text(const checker::Certificate& certificate,
 
 Result<Json> case_json(const checker::Certificate& certificate, const std::vector<RuleCase>& cases,
                        std::size_t index) {
-  const auto& [claim, chain] = certificate.cases.at(index);
+  const std::size_t chain = certificate.chain_of(index);
   LEMMA_ASSIGN_OR_RETURN(const CaseReport report,
                          report_case(certificate, cases.at(index), certificate.chains[chain]));
   Json steps = Json::array();
@@ -222,7 +224,7 @@ Result<Json> case_json(const checker::Certificate& certificate, const std::vecto
                      {"values", object(step.values)},
                      {"new_terms", terms_json(step.terms)},
                      {"outputs", step.outputs}});
-  return Json({{"claim", claim},
+  return Json({{"claim", report.claim},
                {"chain", chain + 1},
                {"inputs", object(report.inputs)},
                {"left", terms_json(report.left)},

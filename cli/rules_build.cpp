@@ -38,7 +38,7 @@ namespace fs = std::filesystem;
 
 struct BuildArguments {
   std::vector<std::string> sets, candidates;
-  std::string name, output, work, directory, stated;
+  std::string name, output, work, directory, hand_written;
   int max_operators = 0;  // 0: what the set says
   std::uint64_t memory = 0;
   bool json = false;
@@ -214,29 +214,28 @@ Result<Candidates> all_candidates(const BuildArguments& arguments, const fs::pat
   return result;
 }
 
-// ---- Rules stated by hand ---------------------------------------------------------------------------
+// ---- Rules written by hand ---------------------------------------------------------------------------
 
 /// Files with rules of a folder, but for those that this job writes, so that it may be its own folder;
 /// and of the folder one_proof beside it.
-std::vector<fs::path> stated_files(const BuildArguments& arguments) {
+std::vector<fs::path> hand_written_files(const BuildArguments& arguments) {
   std::vector<fs::path> files;
   std::error_code error;
-  if (arguments.stated.empty()) return files;
-  const fs::path stated = fs::absolute(arguments.stated).lexically_normal();
+  if (arguments.hand_written.empty()) return files;
+  const fs::path hand_written = fs::absolute(arguments.hand_written).lexically_normal();
   const fs::path parent =
-      stated.has_filename() ? stated.parent_path() : stated.parent_path().parent_path();
-  for (const fs::path& folder : {fs::path(arguments.stated), parent / "one_proof"})
+      hand_written.has_filename() ? hand_written.parent_path() : hand_written.parent_path().parent_path();
+  for (const fs::path& folder : {fs::path(arguments.hand_written), parent / "one_proof"})
     for (fs::directory_iterator i(folder, error), end; !error && i != end; i.increment(error)) {
       const std::string stem = i->path().stem().string();
-      if (i->path().extension() == ".rules" && stem != arguments.name &&
-          stem != arguments.name + "_derived")
+      if (i->path().extension() == ".rules" && !database::is_found_file(stem, arguments.name))
         files.push_back(i->path());
     }
   std::sort(files.begin(), files.end());
   return files;
 }
 
-Result<std::vector<Substitution>> share_stated(const std::vector<fs::path>& files,
+Result<std::vector<Substitution>> share_hand_written(const std::vector<fs::path>& files,
                                                ranks::Ranks& ranks) {
   std::vector<Substitution> result;
   LEMMA_ASSIGN_OR_RETURN(const std::string count, ranks.broadcast(fmt::format("{}", files.size())));
@@ -284,8 +283,8 @@ Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory
   database::BuildOptions options = arguments.options;
   options.ranks = &ranks;
   options.cancelled = [] { return interruption != 0; };
-  const std::vector<fs::path> stated = stated_files(arguments);
-  LEMMA_ASSIGN_OR_RETURN(options.stated, share_stated(stated, ranks));
+  const std::vector<fs::path> hand_written = hand_written_files(arguments);
+  LEMMA_ASSIGN_OR_RETURN(options.hand_written, share_hand_written(hand_written, ranks));
   database::AnswerJournal journal;
   ProgressLines lines;
   if (ranks.is_first()) {
@@ -304,7 +303,7 @@ Result<Built> run_job(const BuildArguments& arguments, const fs::path& directory
                          database::build(candidates.rules, axioms.set, journal, options));
   if (ranks.is_first())
     LEMMA_RETURN_IF_ERROR(database::write_database(arguments.output, arguments.name, built.build,
-                                                   {directory, stated, axioms.records}));
+                                                   {directory, hand_written, axioms.records}));
   return built;
 }
 
@@ -334,7 +333,7 @@ Json figures(const Built& built, const Usage& usage) {
     kept += rule.derived && !rule.kept_because.empty() ? 1 : 0;
   }
   const auto not_needed =
-      std::count_if(build.stated.begin(), build.stated.end(),
+      std::count_if(build.hand_written.begin(), build.hand_written.end(),
                     [](const database::BuiltRule& rule) { return !rule.is_shipped(); });
   const auto enumerated = [&built](const char* key) {
     double total = 0;
@@ -361,9 +360,9 @@ Json figures(const Built& built, const Usage& usage) {
                {"basis", basis},
                {"derived_and_kept", kept},
                {"derived_and_left_out", build.rules.size() - basis - kept},
-               {"one_proof", build.found_apart.size() + build.stated_apart.size()},
-               {"stated", build.stated.size() + build.stated_apart.size()},
-               {"stated_but_not_needed", not_needed},
+               {"one_proof", build.found_apart.size() + build.hand_written_apart.size()},
+               {"hand_written", build.hand_written.size() + build.hand_written_apart.size()},
+               {"hand_written_but_not_needed", not_needed},
                {"ranks", usage.ranks},
                {"cpu_seconds", usage.processor_seconds},
                {"peak_rss_bytes", usage.peak_bytes}});
@@ -550,8 +549,8 @@ void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
   build->add_option("--work", arguments->work,
                     "folder for the journal, from which an ended job goes on (OUTPUT.work)");
   build
-      ->add_option("--stated", arguments->stated,
-                   "folder with rules stated by hand, which become part of the database")
+      ->add_option("--hand-written", arguments->hand_written,
+                   "folder with rules written by hand, which become part of the database")
       ->check(CLI::ExistingDirectory);
   build->add_option("--rules", arguments->directory, "folder with the axioms to prove from");
   build->add_option("--threads", arguments->options.threads, "0: all processors")

@@ -110,26 +110,15 @@ Result<void> export_taso(const ExchangeArguments& arguments) {
   return {};
 }
 
-/// Certificates in order of their names.
-Result<std::vector<std::filesystem::path>> certificates_in(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> files;
-  std::error_code error;
-  for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end;
-       i.increment(error))
-    if (i->path().extension() == ".certificate") files.push_back(i->path());
-  if (error || files.empty())
-    return bad_input(fmt::format("{}: there are no certificates in it", folder.string()));
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 /// One file for each chain of each certificate.
 Result<void> export_formulas(const ExchangeArguments& arguments) {
   const std::filesystem::path rules = data_directory() / "rules", folder = arguments.output;
-  LEMMA_ASSIGN_OR_RETURN(const auto files,
-                         certificates_in(arguments.certificates.empty()
-                                             ? rules / "certificates"
-                                             : std::filesystem::path(arguments.certificates)));
+  const std::filesystem::path from = arguments.certificates.empty()
+                                         ? rules / "substitutions"
+                                         : std::filesystem::path(arguments.certificates);
+  LEMMA_ASSIGN_OR_RETURN(const CertificateTable certificates, read_certificates(from));
+  if (certificates.empty())
+    return bad_input(fmt::format("{}: there are no certificates in it", from.string()));
   LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> axioms,
                          read_substitutions(rules / "axioms", ".axioms"));
   checker::AxiomTable table;
@@ -138,12 +127,11 @@ Result<void> export_formulas(const ExchangeArguments& arguments) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   std::size_t count = 0;
-  for (const std::filesystem::path& file : files) {
-    LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
-    auto certificate = checker::parse_certificate(contents, table, digests);
-    if (!certificate) return with_context(file.string(), std::move(certificate.error()));
+  for (const auto& [rule, section] : certificates) {
+    auto certificate = checker::parse_certificate(section.text, table, digests, section.line);
+    if (!certificate) return with_context(rule, std::move(certificate.error()));
     auto problems = exchange::problems_of(*certificate);
-    if (!problems) return with_context(file.string(), std::move(problems.error()));
+    if (!problems) return with_context(rule, std::move(problems.error()));
     for (const exchange::Problem& problem : *problems) {
       const bool tptp = arguments.format == "tptp";
       LEMMA_RETURN_IF_ERROR(
@@ -152,7 +140,7 @@ Result<void> export_formulas(const ExchangeArguments& arguments) {
       ++count;
     }
   }
-  std::cout << fmt::format("{} problems of {} certificates\n", count, files.size());
+  std::cout << fmt::format("{} problems of {} certificates\n", count, certificates.size());
   return {};
 }
 

@@ -11,6 +11,7 @@
 
 #include "database/compose.h"
 #include "database/minimise.h"
+#include "database/naming.h"
 #include "database/normal_form.h"
 #include "database/questions.h"
 #include "ir/sha256.h"
@@ -19,7 +20,7 @@
 namespace lemma::database {
 
 /// Raised whenever the same question may have another answer.
-constexpr int build_version = 7;
+constexpr int build_version = 8;
 
 std::string_view name(CandidateOutcome outcome) {
   switch (outcome) {
@@ -78,8 +79,8 @@ class Builder {
 
   Result<Build> run(const std::vector<Substitution>& given) {
     LEMMA_RETURN_IF_ERROR(questions_.share_journal());
-    LEMMA_RETURN_IF_ERROR(prove_stated());
-    LEMMA_RETURN_IF_ERROR(state_commutativity(commutative_operators(given)));
+    LEMMA_RETURN_IF_ERROR(prove_hand_written());
+    LEMMA_RETURN_IF_ERROR(add_commutativity(commutative_operators(given)));
     collect(given);
     for (std::size_t begin = 0; begin < build_.candidates.size(); begin += window)
       LEMMA_RETURN_IF_ERROR(work_off(begin, std::min(build_.candidates.size(), begin + window)));
@@ -90,7 +91,8 @@ class Builder {
     std::sort(build_.found_apart.begin(), build_.found_apart.end(),
               [](const DecidedRule& a, const DecidedRule& b) { return a.rule.name < b.rule.name; });
     LEMMA_RETURN_IF_ERROR(minimise(build_.rules, {}, questions_, options_));
-    LEMMA_RETURN_IF_ERROR(minimise(build_.stated, build_.rules, questions_, options_));
+    LEMMA_RETURN_IF_ERROR(minimise(build_.hand_written, build_.rules, questions_, options_));
+    give_names(build_);
     return std::move(build_);
   }
 
@@ -124,7 +126,7 @@ class Builder {
     }
   }
 
-  Result<void> state_commutativity(const std::vector<Substitution>& rules) {
+  Result<void> add_commutativity(const std::vector<Substitution>& rules) {
     std::vector<const Substitution*> wanted;
     for (const Substitution& rule : rules) wanted.push_back(&rule);
     LEMMA_ASSIGN_OR_RETURN(std::vector<Decision> decided, decisions(wanted));
@@ -154,20 +156,20 @@ class Builder {
   }
 
   /// Before everything else, so that one that cannot be proved is known at once.
-  Result<void> prove_stated() {
-    tell("rules stated by hand", 0, options_.stated.size());
-    LEMMA_ASSIGN_OR_RETURN(std::vector<Decision> decided, proofs(options_.stated));
+  Result<void> prove_hand_written() {
+    tell("rules written by hand", 0, options_.hand_written.size());
+    LEMMA_ASSIGN_OR_RETURN(std::vector<Decision> decided, proofs(options_.hand_written));
     for (std::size_t i = 0; i < decided.size(); ++i) {
-      const Substitution& rule = options_.stated[i];
+      const Substitution& rule = options_.hand_written[i];
       if (decided[i].rules.empty())
-        return bad_input(fmt::format("rule {}, stated by hand, is not proved: {}", rule.name,
+        return bad_input(fmt::format("rule {}, written by hand, is not proved: {}", rule.name,
                                      decided[i].reason));
       names_.insert(rule.name);
       DecidedRule& proved = decided[i].rules[0];
       if (proved.reason.empty())
-        build_.stated.push_back({std::move(proved), {}, false, ""});
+        build_.hand_written.push_back({std::move(proved), {}, false, ""});
       else
-        build_.stated_apart.push_back(std::move(proved));
+        build_.hand_written_apart.push_back(std::move(proved));
     }
     return {};
   }

@@ -60,8 +60,8 @@ struct BuildOptions {
   /// Nothing: this process alone. All ranks get the same candidates, axioms and limits.
   ranks::Ranks* ranks = nullptr;
   DerivationLimits limits;
-  /// Rules stated by hand, that are part of the database whatever is found. They must be provable.
-  std::vector<Substitution> stated;
+  /// Rules written by hand, that are part of the database whatever is found. They must be provable.
+  std::vector<Substitution> hand_written;
   /// Called by one thread.
   std::function<void(const Progress&)> progress;
   /// Asked between pieces of work; true ends the job with an error.
@@ -74,11 +74,11 @@ struct Build {
   std::size_t repeated = 0;                 // the same up to names as another
   std::vector<CandidateReport> candidates;  // the others, in the order of consideration
   std::vector<BuiltRule> rules;             // by name; basis and derived
-  /// As they were given. Not shipped: it follows from what was found and from other stated ones, and
+  /// As they were given. Not shipped: it follows from what was found and from other such ones, and
   /// the search finds it without.
-  std::vector<BuiltRule> stated;
-  /// With one proof only: found, by name; and stated. Nothing is derived from them.
-  std::vector<DecidedRule> found_apart, stated_apart;
+  std::vector<BuiltRule> hand_written;
+  /// With one proof only: found, by name; and written by hand. Nothing is derived from them.
+  std::vector<DecidedRule> found_apart, hand_written_apart;
 
   std::size_t count(CandidateOutcome outcome) const;
 };

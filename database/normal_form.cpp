@@ -111,26 +111,27 @@ std::size_t operations_of(const Substitution& rule, const std::vector<TermId>& r
   return count_operations(rule, detail::reachable_terms(rule, roots));
 }
 
-std::string lower_name(std::string_view name) {
-  std::string result;
-  for (const char c : name) result += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return result;
-}
-
-std::string descriptive_name(const Substitution& rule) {
+std::string provisional_name(const Substitution& rule) {
   std::string name;
   std::size_t count = 0;
   const auto terms = detail::reachable_terms(rule, rule.left);
   for (auto id = terms.rbegin(); id != terms.rend() && count < 4; ++id) {
     const RuleTerm& term = rule.terms[id->v];
     if (term.is_input || term.output > 0) continue;
-    name += lower_name(record(term.op).name) + "_";
+    name += lower_name(term.op) + "_";
     ++count;
   }
   return name + sha256(claim_text(rule)).substr(0, 10);
 }
 
 }  // namespace
+
+std::string lower_name(OperatorId op) {
+  std::string result;
+  for (const char c : record(op).name)
+    result += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return result;
+}
 
 std::string claim_text(const Substitution& rule) {
   const std::string all = text(rule);
@@ -154,7 +155,7 @@ std::optional<Substitution> normal_form(const Substitution& rule) {
     if (key(other) < key(best)) best = std::move(other);
   }
   if (best.left == best.right) return std::nullopt;
-  best.name = descriptive_name(best);
+  best.name = provisional_name(best);
   return checked(best);
 }
 

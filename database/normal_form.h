@@ -11,9 +11,13 @@ namespace lemma::database {
 
 /// Inputs, groups, parameters and sizes are named and listed in the order in which the left side
 /// needs them; of the two directions of a rule with `=` the simpler side stands right. The name of
-/// the rule says which operators it is about, and ends with a digest of the rest of its text.
+/// the rule says which operators it is about, and ends with a digest of the rest of its text; what is written
+/// gets another one (naming.h).
 /// Nothing if the rule says nothing: its sides are the same, or a variable is not bound.
 std::optional<Substitution> normal_form(const Substitution& rule);
+
+/// "matmul": one word.
+std::string lower_name(OperatorId op);
 
 /// Without the name of the rule: equal for rules that say the same in other names.
 std::string claim_text(const Substitution& rule);

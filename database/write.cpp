@@ -1,5 +1,6 @@
 #include "database/write.h"
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <set>
@@ -8,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "database/themes.h"
 #include "ir/files.h"
 #include "verifier/write_proofs.h"
 
@@ -17,10 +19,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-std::string rules_text(const Build& build, bool derived) {
+/// Basis and derived rules.
+std::string rules_text(const Build& build, std::string_view theme) {
   std::string result;
   for (const BuiltRule& rule : build.rules)
-    if (rule.derived == derived && rule.is_shipped())
+    if (rule.is_shipped() && theme_of(rule.proved.rule) == theme)
       result += (result.empty() ? "" : "\n") + text(rule.proved.rule);
   return result;
 }
@@ -39,9 +42,9 @@ std::string candidate_lines(const Build& build) {
   return lines;
 }
 
-std::vector<std::string> stated_but_not_needed(const Build& build) {
+std::vector<std::string> hand_written_but_not_needed(const Build& build) {
   std::vector<std::string> names;
-  for (const BuiltRule& rule : build.stated)
+  for (const BuiltRule& rule : build.hand_written)
     if (!rule.is_shipped()) names.push_back(rule.proved.rule.name);
   return names;
 }
@@ -69,9 +72,9 @@ std::string report_text(const std::string& name, const Build& build) {
                {"basis", basis},
                {"derived_and_kept", kept},
                {"derived_and_left_out", left_out},
-               {"one_proof", build.found_apart.size() + build.stated_apart.size()},
-               {"stated", build.stated.size() + build.stated_apart.size()},
-               {"stated_but_not_needed", stated_but_not_needed(build)}})
+               {"one_proof", build.found_apart.size() + build.hand_written_apart.size()},
+               {"hand_written", build.hand_written.size() + build.hand_written_apart.size()},
+               {"hand_written_but_not_needed", hand_written_but_not_needed(build)}})
              .dump(2) +
          "\n";
 }
@@ -83,7 +86,7 @@ Result<void> copy_whole(const fs::path& from, const fs::path& to) {
   return write_file_atomically(to, contents);
 }
 
-Result<void> copy_stated(const std::vector<fs::path>& files, const fs::path& folder) {
+Result<void> copy_hand_written(const std::vector<fs::path>& files, const fs::path& folder) {
   std::error_code error;
   for (const fs::path& file : files) {
     const bool is_apart = file.parent_path().filename() == "one_proof";
@@ -118,9 +121,9 @@ verifier::RuleProofTable proofs_of(const Build& build, const DatabaseSources& so
   };
   for (const BuiltRule& rule : build.rules)
     if (rule.is_shipped()) add(rule.proved);
-  for (const BuiltRule& rule : build.stated) add(rule.proved);
+  for (const BuiltRule& rule : build.hand_written) add(rule.proved);
   for (const DecidedRule& rule : build.found_apart) add(rule);
-  for (const DecidedRule& rule : build.stated_apart) add(rule);
+  for (const DecidedRule& rule : build.hand_written_apart) add(rule);
   return result;
 }
 
@@ -134,19 +137,22 @@ Result<void> replace_rules(const fs::path& file, const std::string& rules) {
 
 }  // namespace
 
-std::string derived_lines(const Build& build) {
-  std::string lines;
+std::string derived_lines(const Build& build, std::span<const Substitution> order) {
+  std::map<std::string, std::string> lines;
   const auto add = [&lines](const BuiltRule& rule, std::string_view reason) {
-    lines += fmt::format("{} from {}: {}\n", rule.proved.rule.name,
-                         fmt::join(rule.derived_from, ", "), reason);
+    lines[rule.proved.rule.name] = fmt::format("{} from {}: {}\n", rule.proved.rule.name,
+                                               fmt::join(rule.derived_from, ", "), reason);
   };
   for (const BuiltRule& rule : build.rules)
     if (rule.derived && rule.is_shipped()) add(rule, rule.kept_because);
-  for (const BuiltRule& rule : build.stated)
+  for (const BuiltRule& rule : build.hand_written)
     if (rule.derived)
       add(rule,
-          rule.is_shipped() ? rule.kept_because : "stated by hand; the search finds it without");
-  return lines;
+          rule.is_shipped() ? rule.kept_because : "written by hand; the search finds it without");
+  std::string result;
+  for (const Substitution& rule : order)
+    if (const auto found = lines.find(rule.name); found != lines.end()) result += found->second;
+  return result;
 }
 
 Result<std::vector<DerivedMark>> parse_derived_lines(std::string_view contents,
@@ -173,21 +179,31 @@ Result<std::vector<DerivedMark>> parse_derived_lines(std::string_view contents,
   return result;
 }
 
+bool is_found_file(std::string_view stem, const std::string& name) {
+  if (stem == name) return true;
+  return std::any_of(all_themes().begin(), all_themes().end(), [&](std::string_view theme) {
+    return stem == fmt::format("{}_{}", theme, name);
+  });
+}
+
 Result<void> write_database(const fs::path& folder, const std::string& name, const Build& build,
                             const DatabaseSources& sources) {
   LEMMA_RETURN_IF_ERROR(make_folder(folder / "substitutions"));
   LEMMA_RETURN_IF_ERROR(copy_axioms(sources.axioms, folder));
-  LEMMA_RETURN_IF_ERROR(copy_stated(sources.stated, folder));
+  LEMMA_RETURN_IF_ERROR(copy_hand_written(sources.hand_written, folder));
   const fs::path rules = folder / "substitutions";
-  LEMMA_RETURN_IF_ERROR(write_file_atomically(rules / (name + ".rules"), rules_text(build, false)));
-  LEMMA_RETURN_IF_ERROR(replace_rules(rules / (name + "_derived.rules"), rules_text(build, true)));
+  for (const std::string_view theme : all_themes())
+    LEMMA_RETURN_IF_ERROR(
+        replace_rules(rules / fmt::format("{}_{}.rules", theme, name), rules_text(build, theme)));
   std::string apart;
   for (const DecidedRule& rule : build.found_apart)
     apart += (apart.empty() ? "" : "\n") + text(rule.rule);
   if (!apart.empty()) LEMMA_RETURN_IF_ERROR(make_folder(folder / "one_proof"));
   LEMMA_RETURN_IF_ERROR(replace_rules(folder / "one_proof" / (name + ".rules"), apart));
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> in_order,
+                         read_substitutions(rules, ".rules"));
   LEMMA_RETURN_IF_ERROR(
-      write_file_atomically(folder / "substitutions.derived", derived_lines(build)));
+      write_file_atomically(folder / "substitutions.derived", derived_lines(build, in_order)));
   LEMMA_RETURN_IF_ERROR(
       write_file_atomically(folder / (name + ".candidates"), candidate_lines(build)));
   LEMMA_RETURN_IF_ERROR(

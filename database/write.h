@@ -2,19 +2,19 @@
 // A built database as files: a folder that loads like rules/.
 //
 //   axioms/, axioms.rounding, axioms.proofs   copies of what the proofs start from
-//   substitutions/NAME.rules                  the basis
-//   substitutions/NAME_derived.rules          derived rules that are kept, if any
-//   substitutions/*.rules                     copies of the rules stated by hand
+//   substitutions/THEME_NAME.rules             what was found, by theme: the basis, and derived rules that are kept
+//   substitutions/*.rules                     copies of the rules written by hand
+//   substitutions/*.certificates              beside each file of rules the certificates of these
 //   one_proof/, one_proof.proofs               rules with one proof only: not used, with the reason
 //   substitutions.derived                     a line for each: NAME from NAME... : why it is kept
 //   substitutions.proofs                      a record for each rule
-//   certificates/*.certificate
 //   NAME.candidates                           a JSON line for each candidate: what became of it
 //   NAME.report                               the totals
 //
 // The contents are the same for the same build; nothing in them speaks of time or machine.
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,8 +24,8 @@ namespace lemma::database {
 
 struct DatabaseSources {
   std::filesystem::path axioms;  // folder that the axioms were read from
-  /// Files that the stated rules were read from. Those of a folder one_proof stay in one.
-  std::vector<std::filesystem::path> stated;
+  /// Files that the rules written by hand were read from. Those of a folder one_proof stay in one.
+  std::vector<std::filesystem::path> hand_written;
   std::vector<AxiomRecord> axiom_records;
 };
 
@@ -34,8 +34,11 @@ struct DatabaseSources {
 Result<void> write_database(const std::filesystem::path& folder, const std::string& name,
                             const Build& build, const DatabaseSources& sources);
 
-/// The lines of substitutions.derived.
-std::string derived_lines(const Build& build);
+/// Whether a file with this stem is one that a build of this name writes, in substitutions/ or one_proof/.
+bool is_found_file(std::string_view stem, const std::string& name);
+
+/// The lines of substitutions.derived, in the order of the rules.
+std::string derived_lines(const Build& build, std::span<const Substitution> order);
 
 /// "NAME from A, B: why"
 struct DerivedMark {

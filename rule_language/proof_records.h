@@ -41,7 +41,7 @@ struct ProofRecord {
   std::string rule;
   std::string digest;               // SHA-256 of all that the record covers
   std::string text;                 // SHA-256 of the canonical text
-  std::string certificate;          // SHA-256 of its file; empty: there is none
+  std::string certificate;          // SHA-256 of its text; empty: there is none
   std::string index;                // index_proof_digest(); empty: there is no index proof
   std::size_t cases = 0;            // ranks, permutations, ... proved one by one
   std::vector<std::string> groups;  // "B:0..3", for people: the text covers them
@@ -70,8 +70,8 @@ std::string misfit(const AxiomRecord& record, const Substitution& axiom);
 /// For each axiom that has no fitting record, the reason.
 std::map<std::string, std::string, std::less<>> axioms_without_proof(
     std::span<const Substitution> axioms, const AxiomRecordTable& records);
-/// The same for a rule whose axioms fit but for those in `unproved`. Whether the certificate's
-/// file is the one on record is not asked here.
+/// The same for a rule whose axioms fit but for those in `unproved`. Whether the
+/// certificate is the one on record is not asked here.
 std::string misfit(const ProofRecord& record, const Substitution& rule,
                    const AxiomRecordTable& axioms,
                    const std::map<std::string, std::string, std::less<>>& unproved);

@@ -17,8 +17,8 @@ Result<std::string> read_text_file(const std::filesystem::path& file) {
   return std::move(contents).str();
 }
 
-Result<std::vector<Substitution>> read_substitutions(const std::filesystem::path& folder,
-                                                     std::string_view extension) {
+Result<std::vector<std::filesystem::path>> files_with_extension(
+    const std::filesystem::path& folder, std::string_view extension) {
   std::error_code error;
   std::vector<std::filesystem::path> files;
   for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end;
@@ -28,6 +28,25 @@ Result<std::vector<Substitution>> read_substitutions(const std::filesystem::path
     return bad_input(
         fmt::format("cannot read the folder '{}': {}", folder.string(), error.message()));
   std::sort(files.begin(), files.end());
+  return files;
+}
+
+Result<CertificateTable> read_certificates(const std::filesystem::path& folder) {
+  LEMMA_ASSIGN_OR_RETURN(const auto packs, files_with_extension(folder, pack_extension));
+  CertificateTable result;
+  for (const std::filesystem::path& pack : packs) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(pack));
+    for (CertificateSection& section : certificates_of(contents)) {
+      const auto [known, inserted] = result.try_emplace(section.rule, section);
+      if (!inserted) known->second.text += section.text;
+    }
+  }
+  return result;
+}
+
+Result<std::vector<Substitution>> read_substitutions(const std::filesystem::path& folder,
+                                                     std::string_view extension) {
+  LEMMA_ASSIGN_OR_RETURN(const auto files, files_with_extension(folder, extension));
   std::vector<Substitution> result;
   for (const std::filesystem::path& file : files) {
     LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
@@ -111,14 +130,14 @@ Result<ProvedAxioms> read_proved_axioms(const std::filesystem::path& directory,
   return result;
 }
 
-/// Why the certificate in the folder is not the one on record.
-std::string certificate_misfit(const ProofRecord& record, const std::filesystem::path& folder,
+/// Why the certificate in the folder's packs is not the one on record.
+std::string certificate_misfit(const ProofRecord& record, const CertificateTable& certificates,
                                const RoundingTable& rounding) {
-  const auto certificate = read_text_file(folder / (record.rule + ".certificate"));
-  if (!certificate) return "its certificate is missing";
-  if (record.certificate != certificate_digest(*certificate))
+  const auto certificate = certificates.find(record.rule);
+  if (certificate == certificates.end()) return "its certificate is missing";
+  if (record.certificate != certificate_digest(certificate->second.text))
     return "its certificate is not the one that was recorded";
-  if (class_of(*certificate) != name(worst_of(record.axioms, rounding)))
+  if (class_of(certificate->second.text) != name(worst_of(record.axioms, rounding)))
     return "axioms.rounding gives it another class than its certificate";
   return "";
 }
@@ -127,7 +146,7 @@ std::string certificate_misfit(const ProofRecord& record, const std::filesystem:
 class Comparison {
  public:
   Comparison(const std::vector<ProofRecord>& records, const ProvedAxioms& axioms,
-             std::filesystem::path certificates)
+             CertificateTable certificates)
       : axioms_(axioms), certificates_(std::move(certificates)) {
     for (const ProofRecord& record : records) records_[record.rule] = &record;
   }
@@ -153,7 +172,7 @@ class Comparison {
 
  private:
   const ProvedAxioms& axioms_;
-  std::filesystem::path certificates_;
+  CertificateTable certificates_;
   std::map<std::string, const ProofRecord*, std::less<>> records_;
 };
 
@@ -191,7 +210,9 @@ Result<RuleDatabase> load_rules(const std::filesystem::path& directory) {
   LEMMA_ASSIGN_OR_RETURN(
       const std::vector<ProofRecord> records,
       or_command(directory, read_proof_records(directory / "substitutions.proofs")));
-  const Comparison comparison(records, axioms, directory / "certificates");
+  LEMMA_ASSIGN_OR_RETURN(CertificateTable certificates,
+                         read_certificates(directory / "substitutions"));
+  const Comparison comparison(records, axioms, std::move(certificates));
   std::vector<RoundingClass> rounding;
   Refusals refused;
   for (const Substitution& rule : rules) {
@@ -213,7 +234,8 @@ Result<std::vector<OneProofRule>> load_one_proof_rules(const std::filesystem::pa
   LEMMA_ASSIGN_OR_RETURN(const std::vector<ProofRecord> records,
                          or_command(directory, read_proof_records(directory / "one_proof.proofs")));
   LEMMA_ASSIGN_OR_RETURN(const Reasons reasons, read_reasons(folder / "reasons"));
-  const Comparison comparison(records, axioms, folder / "certificates");
+  LEMMA_ASSIGN_OR_RETURN(CertificateTable certificates, read_certificates(folder));
+  const Comparison comparison(records, axioms, std::move(certificates));
   std::vector<OneProofRule> result;
   Refusals refused;
   for (Substitution& rule : rules) {

@@ -8,8 +8,8 @@
 //   rules/axioms.proofs              one line an axiom
 //   rules/substitutions/*.rules      the rules
 //   rules/substitutions.proofs       one line a rule, written by `lemma rules verify --write`
-//   rules/certificates/*.certificate
-//   rules/one_proof/                 rules with one of the two proofs, certificates/ and `reasons`
+//   rules/substitutions/*.certificates  beside each file of rules, those of its rules
+//   rules/one_proof/                 rules with one of the two proofs, their certificates, and `reasons`
 //   rules/one_proof.proofs           one line for each of these
 
 #include <filesystem>
@@ -20,17 +20,25 @@
 #include <vector>
 
 #include "ir/result.h"
+#include "rule_language/certificate_pack.h"
 #include "rule_language/proof_records.h"
 #include "rule_language/rounding.h"
 #include "rule_language/substitution.h"
 
 namespace lemma {
 
-/// All substitutions in the files of a folder with the given extension (".rules"), file after file
+/// The files of a folder with the given extension (".rules"), sorted.
+Result<std::vector<std::filesystem::path>> files_with_extension(
+    const std::filesystem::path& folder, std::string_view extension);
+/// All substitutions in the files of a folder with the given extension, file after file
 /// in the order of their names. Names must be unique.
 Result<std::vector<Substitution>> read_substitutions(const std::filesystem::path& folder,
                                                      std::string_view extension);
 Result<std::string> read_text_file(const std::filesystem::path& file);
+/// What each rule of the folder has in its packs *.certificates, by name. What stands there twice has both texts,
+/// and is the certificate of nothing.
+using CertificateTable = std::map<std::string, CertificateSection, std::less<>>;
+Result<CertificateTable> read_certificates(const std::filesystem::path& folder);
 
 class RuleDatabase {
  public:

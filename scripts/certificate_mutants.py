@@ -19,15 +19,24 @@ import sys
 import tempfile
 
 import lemma_check
-from second_checker.certificates import check_certificate, digest, split_items, worst_class
+from second_checker.cases import required_cases
+from second_checker.certificates import (
+    case_line, certificates_of, check_certificate, digest, split_items, worst_class)
+from second_checker.replay import Case
+from second_checker.rules import parse_rules
 from second_checker.sizes import Refused
+from second_checker.values import REAL_TYPES
 
 STEP = re.compile(r"^  step (\S+) (forward|backward) (\d+) at ([0-9.]+): (.*)$")
 INPUT = re.compile(r"  (defined )?(weight )?[a-z]\w* : ")
 CASE = re.compile(r"^case(.*) -> (.*) by (\d+)$")
 
 
+CHAIN = re.compile(r"^chain (\d+) of cases (.*)$")
+
+
 ROUNDING = {}  # the class of each axiom
+OPERATORS = {}  # the section of each operator
 
 
 class Certificate:
@@ -35,10 +44,10 @@ class Certificate:
 
     def __init__(self, text):
         self.lines = text[:-1].split("\n")
+        self.cases = self.first(lambda i: self.lines[i].startswith("cases "))
         self.rule = [i for i, line in enumerate(self.lines) if line.startswith("rule ")][0]
         self.rule_end = self.first(lambda i: i > self.rule and not self.lines[i].startswith("  "))
         self.steps = [i for i, line in enumerate(self.lines) if STEP.match(line)]
-        self.cases = [i for i, line in enumerate(self.lines) if line.startswith("case")]
         self.chains = [i for i, line in enumerate(self.lines) if line.startswith("chain ")]
         self.witness = self.first(lambda i: self.lines[i].startswith("witness"))
 
@@ -47,6 +56,23 @@ class Certificate:
 
     def starting(self, prefix):
         return [i for i, line in enumerate(self.lines) if line.startswith(prefix)]
+
+    def case_lines(self):
+        """The lines that have the digest, as the second checker writes them."""
+        rule, = parse_rules("\n".join(self.lines[self.rule:self.rule_end]) + "\n")
+        chains = {one: number for line in self.lines if (found := CHAIN.match(line))
+                  for number in [int(found[1])] for one in map(int, found[2].split(", "))}
+        result = []
+        for number, (key, values) in enumerate(required_cases(rule), 1):
+            case = Case(rule, values, REAL_TYPES[0], 0, OPERATORS)
+            shapes = [case.terms.type(one)[1] for one in case.left]
+            result.append(case_line(key, shapes, chains.get(number, 1))[:-1])
+        return result
+
+    def with_cases(self, lines):
+        """The number and the digest of other cases."""
+        written = digest("".join(line + "\n" for line in lines))
+        return self.with_line(self.cases, f"cases {len(lines)} {written}")
 
     def with_line(self, i, *new):
         return "\n".join([*self.lines[:i], *new, *self.lines[i + 1:]]) + "\n"
@@ -209,48 +235,114 @@ def chain_emptied(c, _):
         yield "\n".join([*c.lines[:i], *c.lines[end:]]) + "\n"
 
 
+def lists_of_cases(c):
+    """Where chains list their cases, and these."""
+    return [(i, found[1], found[2].split(", ")) for i in c.chains if (found := CHAIN.match(c.lines[i]))]
+
+
 def chain_of_case(c, _):
-    for i in c.cases:
-        label = CASE.match(c.lines[i]).group(3)
-        for other in ("0", str(len(c.chains) + 1), "x"):
-            yield c.with_line(i, c.lines[i][:-len(label)] + other)
+    """Cases that are not there, that another chain has too, that a chain has twice; chains without any."""
+    count = c.lines[c.cases].split()[1]
+    for i, label, cases in lists_of_cases(c):
+        for other in ([*cases, str(int(count) + 1)], ["0", *cases], [cases[0], *cases], ["x"], []):
+            yield c.with_line(i, f"chain {label} of cases {', '.join(other)}")
+        yield c.with_line(i, f"chain {label}")
+        yield c.with_line(i, f"chain {int(label) + 1} of cases {', '.join(cases)}")
+        yield c.with_line(i, c.lines[i].replace(", ", ",") if len(cases) > 1 else c.lines[i] + ",")
+    lists = lists_of_cases(c)
+    for (i, label, cases), (_, _, others) in zip(lists, lists[1:]):
+        both = sorted({*map(int, cases), int(others[0])})
+        yield c.with_line(i, f"chain {label} of cases {', '.join(map(str, both))}")
+
+
+def chain_without_cases(c, _):
+    """One more chain, that no case uses, or that takes the first chain's only case from it."""
+    end = len(c.lines) - 1
+    steps = [line for line in c.lines[c.chains[0] + 1:] if line.startswith("  ")][:1]
+    for heading in (f"chain {len(c.chains) + 1}", f"chain {len(c.chains) + 1} of cases "):
+        yield c.with_line(end, heading, *steps, "end")
+    yield c.with_line(c.chains[0], c.lines[c.chains[0]] + " of cases 1")
+    listed = {one for _, _, cases in lists_of_cases(c) for one in cases}
+    count = int(c.lines[c.cases].split()[1])
+    rest = [str(one) for one in range(1, count + 1) if str(one) not in listed]
+    yield c.with_line(end, f"chain {len(c.chains) + 1} of cases {', '.join(rest)}", *steps, "end")
+
+
+def case_moved(c, _):
+    """A case is taken from a chain, so that the first one has it, or the other way round; the digest says what it did."""
+    count = int(c.lines[c.cases].split()[1])
+    listed = {one for _, _, cases in lists_of_cases(c) for one in cases}
+    for i, label, cases in lists_of_cases(c):
+        if len(cases) > 1:
+            for one in cases:
+                yield c.with_line(i, f"chain {label} of cases " + ", ".join(k for k in cases if k != one))
+        for one in range(1, count + 1):
+            if str(one) not in listed:
+                more = sorted([*map(int, cases), one])
+                yield c.with_line(i, f"chain {label} of cases {', '.join(map(str, more))}")
 
 
 def case_dropped(c, _):
-    for i in c.cases:
-        yield c.with_line(i)
+    lines = c.case_lines()
+    for at in {0, len(lines) // 2, len(lines) - 1}:
+        yield c.with_cases(lines[:at] + lines[at + 1:])
 
 
 def case_doubled(c, _):
-    for i in c.cases:
-        yield c.with_line(i, c.lines[i], c.lines[i])
+    lines = c.case_lines()
+    for at in {0, len(lines) // 2, len(lines) - 1}:
+        yield c.with_cases(lines[:at] + [lines[at]] + lines[at:])
 
 
 def cases_swapped(c, _):
-    for i in c.cases[:-1]:
-        yield "\n".join([*c.lines[:i], c.lines[i + 1], c.lines[i], *c.lines[i + 2:]]) + "\n"
+    lines = c.case_lines()
+    for at in {0, len(lines) // 2, max(len(lines) - 2, 0)} if len(lines) > 1 else ():
+        other = lines[at:at + 2][::-1]
+        yield c.with_cases(lines[:at] + other + lines[at + 2:])
+
+
+def number_of_cases(c, _):
+    _, count, written = c.lines[c.cases].split()
+    for other in (int(count) + 1, int(count) - 1, 0, 10 ** 18):
+        yield c.with_line(c.cases, f"cases {other} {written}")
+    for other in (written[:-1], written[:-1] + ("0" if written[-1] != "0" else "1"), written.upper()):
+        if other != written:
+            yield c.with_line(c.cases, f"cases {count} {other}")
+    yield c.with_line(c.cases)
+    yield c.with_line(c.cases, c.lines[c.cases], c.lines[c.cases])
+
+
+def altered_cases(c, change):
+    """The digest of lines of which one is changed: of the first, the middle and the last case."""
+    lines = c.case_lines()
+    for at in sorted({0, len(lines) // 2, len(lines) - 1}):
+        for new in change(lines[at]):
+            if new != lines[at]:
+                yield c.with_cases([*lines[:at], new, *lines[at + 1:]])
 
 
 def claimed_shape(c, _):
-    for i in c.cases:
-        start, shapes, label = CASE.match(c.lines[i]).groups()
+    def change(line):
+        start, shapes, label = CASE.match(line).groups()
         for new in (shapes.replace("]", " + 1]", 1) if "[]" not in shapes else "[1]",
                     shapes.replace("[", "[1, ", 1).replace(", ]", "]"),
                     shapes + " & " + shapes.split(" & ")[0]):
-            if new != shapes:
-                yield c.with_line(i, f"case{start} -> {new} by {label}")
+            yield f"case{start} -> {new} by {label}"
+    yield from altered_cases(c, change)
 
 
 def case_values(c, _):
-    for i in c.cases:
-        start, shapes, label = CASE.match(c.lines[i]).groups()
+    def change(line):
+        start, shapes, label = CASE.match(line).groups()
         items = split_items(start.strip())
         for at, item in enumerate(items):
             name, value = item.split("=", 1)
             new = "[1, " + value[1:] if value.startswith("[") and value != "[]" else \
                 "[1]" if value == "[]" else value + "5"
             altered = ", ".join([*items[:at], f"{name}={new}", *items[at + 1:]])
-            yield c.with_line(i, f"case {altered} -> {shapes} by {label}")
+            yield f"case {altered} -> {shapes} by {label}"
+        yield f"case{start} -> {shapes} by {int(label) + 1}"
+    yield from altered_cases(c, change)
 
 
 def rule_text(c, _):
@@ -324,7 +416,7 @@ def stray_text(c, _):
     yield "\n".join(c.lines[:-1]) + "\n"
     yield "\n".join(c.lines)
     yield c.with_line(c.chains[0], "", c.lines[c.chains[0]])
-    yield c.with_line(c.cases[0], c.lines[c.cases[0]] + " ")
+    yield c.with_line(c.cases, c.lines[c.cases] + " ")
     yield c.with_line(c.steps[0], c.lines[c.steps[0]] + " # why")
     yield c.with_line(c.starting("class ")[0], "class exact")
 
@@ -403,8 +495,8 @@ def real_parameters(c, _):
 def cases_excluded(c, _):
     """A condition that symbols do not decide, without a case that it might exclude."""
     lines = c.lines[c.rule:c.rule_end]
-    groups = [m.group(1) for line in c.lines[c.cases[0]:c.cases[0] + 1]
-              if (m := re.match(r"case (\w+)=\[", line))]
+    cases = c.case_lines()
+    groups = [m.group(1) for line in cases[:1] if (m := re.match(r"case (\w+)=\[", line))]
     for name in groups[:1]:
         extra = f"real_less_equal(0.0, real_multiply(product([{name}..]), 1.0))"
         where = [i for i, line in enumerate(lines) if line.startswith("  where ")]
@@ -414,21 +506,19 @@ def cases_excluded(c, _):
             at = next(i for i in range(1, len(lines)) if not re.match(
                 r"  (defined )?(weight )?\w+ : |  group |  param ", lines[i]))
             changed = [*lines[:at], f"  where {extra}", *lines[at:]]
-        mutant = Certificate(c.with_rule(changed))
-        yield mutant.with_line(mutant.cases[-1])
+        yield Certificate(c.with_rule(changed)).with_cases(cases[:-1])
 
 
 def symbols(c, _):
     """Symbols of cases as they were named before, and as a rule could name its own."""
-    for i in c.cases:
-        for old, new in (("axis.", "axis"), (".0", "0"), (".1", "_1")):
-            if old in c.lines[i]:
-                yield c.with_line(i, c.lines[i].replace(old, new))
+    yield from altered_cases(c, lambda line: [
+        line.replace(old, new) for old, new in (("axis.", "axis"), (".0", "0"), (".1", "_1"))])
 
 
 CLASSES = [substitution_of_variables, substitution_of_inputs, substitution_incomplete, direction,
            position, output, axiom_name, digests, versions, step_dropped, step_doubled,
-           steps_swapped, chain_emptied, chain_of_case, case_dropped, case_doubled, cases_swapped,
+           steps_swapped, chain_emptied, chain_of_case,
+           chain_without_cases, case_moved, number_of_cases, case_dropped, case_doubled, cases_swapped,
            claimed_shape, case_values, rule_text, weaker_conditions, contradictory_conditions,
            witness, stray_text, rounding, rule_relation, axiom_relation, refinement_backward,
            defined_dropped, real_parameters, cases_excluded, symbols]
@@ -443,26 +533,25 @@ def spread(mutants, count):
     return [mutants[i * (len(mutants) - 1) // max(count - 1, 1)] for i in range(count)]
 
 
-def make_mutants(files, axioms, each):
-    for file in files:
-        text = file.read_text(encoding="utf-8")
+def make_mutants(certificates, axioms, each):
+    for rule, text in certificates:
         certificate = Certificate(text)
         for one in CLASSES:
             for i, mutant in enumerate(spread(one(certificate, axioms), each)):
                 if mutant != text:
-                    yield one.__name__, f"{one.__name__}.{i}.{file.stem}", mutant
+                    yield one.__name__, f"{one.__name__}.{i}.{rule}", mutant
 
 
 def accepted_by_first(checker, axioms, mutants):
     """Names of the mutants that lemma-check accepts."""
     with tempfile.TemporaryDirectory() as folder:
         for _, name, text in mutants:
-            pathlib.Path(folder, name + ".certificate").write_text(text, encoding="utf-8")
+            pathlib.Path(folder, name + ".certificates").write_text(text, encoding="utf-8")
         done = subprocess.run([checker, "--no-axiom-records", "--axioms", axioms, folder], capture_output=True,
                               text=True, check=False)
         if done.returncode not in (0, 4):
             sys.exit(f"{checker} ended with {done.returncode}: {done.stderr}")
-        refused = set(re.findall(r"/([^/\s]+)\.certificate: ", done.stderr))
+        refused = set(re.findall(r"/([^/\s]+)\.certificates:\d+: ", done.stderr))
     return [name for _, name, _ in mutants if name not in refused]
 
 
@@ -488,9 +577,11 @@ def main():
     axioms = lemma_check.read_rules(arguments.rules / "axioms", "*.axioms")
     ROUNDING.update(lemma_check.read_classes(arguments.rules / "axioms"))
     operators = lemma_check.read_operators(arguments.operators)
-    files = sorted((arguments.rules / "certificates").glob("*.certificate"))
-    files = spread(files, arguments.limit or len(files))
-    mutants = list(make_mutants(files, axioms, arguments.each))
+    OPERATORS.update(operators)
+    certificates = [(rule, text) for pack in sorted((arguments.rules / "substitutions").glob("*.certificates"))
+                    for _, rule, text in certificates_of(pack.read_text(encoding="utf-8"))]
+    certificates = spread(certificates, arguments.limit or len(certificates))
+    mutants = list(make_mutants(certificates, axioms, arguments.each))
     first = set(accepted_by_first(arguments.checker, arguments.rules / "axioms", mutants))
     second = set(accepted_by_second(mutants, axioms, operators))
     counts = collections.Counter(kind for kind, _, _ in mutants)
@@ -499,7 +590,7 @@ def main():
         accepted = [sum(mutant.startswith(name + ".") for mutant in found)
                     for found in (first, second)]
         print(f"{name:28} {counts[name]:6} mutants, accepted: {accepted[0]} and {accepted[1]}")
-    print(f"{len(mutants)} mutants of {len(files)} certificates; lemma-check accepts {len(first)}, "
+    print(f"{len(mutants)} mutants of {len(certificates)} certificates; lemma-check accepts {len(first)}, "
           f"lemma_check.py {len(second)}")
     for name in sorted(first | second):
         print(f"accepted: {name}", file=sys.stderr)

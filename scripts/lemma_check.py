@@ -2,7 +2,7 @@
 """A second checker of certificates (docs/certificates.md), which shares no code with the first.
 
     scripts/lemma_check.py [--axioms DIR] [--operators FILE] [--rules DIR] [--no-axiom-records]
-                           [--jobs N] CERTIFICATE...
+                           [--jobs N] FILE...
 
 It was written from docs/certificates.md, docs/semantics.md, docs/operators.md and the description of
 the language of rules alone. It reads axioms and certificates with its own parser, computes with its
@@ -18,7 +18,7 @@ import pathlib
 import re
 import sys
 
-from second_checker.certificates import check_certificate, CLASSES
+from second_checker.certificates import certificates_of, check_certificate, CLASSES
 from second_checker.records import axioms_with_records
 from second_checker.rules import parse_rules, Rule, rule_blocks
 from second_checker.sizes import demand, Refused
@@ -80,37 +80,45 @@ def read_classes(axioms):
     return classes
 
 
-def certificate_files(names):
+def packs_of(names):
     for name in names:
         path = pathlib.Path(name)
-        yield from sorted(path.glob("*.certificate")) if path.is_dir() else [path]
+        yield from sorted(path.glob("*.certificates")) if path.is_dir() else [path]
+
+
+def read_certificates(packs):
+    """(where it stands, its first line, its text) for each. A file without any is as good as damaged."""
+    for pack in packs:
+        for line, name, text in certificates_of(read_text(pack)) or [(1, "", "")]:
+            yield f"{pack}:{line}: {name or 'a certificate without a name'}", line, text
 
 
 LIBRARY = ()  # what certificates are checked against: read before processes are made
 
 
-def check_file(file):
+def check_one(certificate):
     """(name and text of the rule, cases, steps), or the reason why it does not hold."""
     try:
-        rule, cases, steps = check_certificate(read_text(file), *LIBRARY)
+        _, line, text = certificate
+        rule, cases, steps = check_certificate(text, *LIBRARY, first_line=line)
         return rule.name, rule.text(), cases, steps
     except Refused as reason:
         return str(reason)
 
 
-def check_all(files, jobs):
-    """The answers in the order of the files, however many processes there are."""
-    if jobs == 1 or len(files) < 2 * jobs:
-        return [check_file(file) for file in files]
+def check_all(certificates, jobs):
+    """The answers in the order of the certificates, however many processes there are."""
+    if jobs == 1 or len(certificates) < 2 * jobs:
+        return [check_one(one) for one in certificates]
     with multiprocessing.get_context("fork").Pool(jobs) as pool:
-        return pool.map(check_file, files, chunksize=4)
+        return pool.map(check_one, certificates, chunksize=4)
 
 
 def main():
     global LIBRARY
     root = pathlib.Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("certificates", nargs="+", help="files, or folders of *.certificate")
+    parser.add_argument("certificates", nargs="+", help="files of any number of certificates, or folders of *.certificates")
     parser.add_argument("--axioms", default=root / "rules" / "axioms")
     parser.add_argument("--operators", default=root / "docs" / "operators.md")
     parser.add_argument("--rules", help="also demand a certificate for each rule of *.rules there")
@@ -121,7 +129,7 @@ def main():
     arguments = parser.parse_args()
     try:
         axioms = read_axioms(arguments.axioms)
-        files = list(certificate_files(arguments.certificates))
+        files = list(packs_of(arguments.certificates))
         demand(files, "no certificates")
         demand(arguments.jobs >= 1, "at least one process is wanted")
         missing = [file for file in files if not file.is_file()]
@@ -131,14 +139,15 @@ def main():
                    read_classes(arguments.axioms),
                    None if arguments.no_axiom_records else
                    axioms_with_records(arguments.axioms, texts))
+        certificates = list(read_certificates(files))
         wanted = read_rules(arguments.rules, "*.rules") if arguments.rules else {}
     except (OSError, Refused) as problem:
         print(f"lemma_check.py: {problem}", file=sys.stderr)
         return 2
     proved, cases, steps, failed = {}, 0, 0, 0
-    for file, answer in zip(files, check_all(files, arguments.jobs)):
+    for (place, _, _), answer in zip(certificates, check_all(certificates, arguments.jobs)):
         if isinstance(answer, str):
-            print(f"lemma_check.py: {file}: {answer}", file=sys.stderr)
+            print(f"lemma_check.py: {place}: {answer}", file=sys.stderr)
             failed += 1
             continue
         proved[answer[0]], cases, steps = answer[1], cases + answer[2], steps + answer[3]

@@ -1,9 +1,20 @@
-"""Rules of rules/substitutions/ by what they say: the names of those that were found are digests."""
+"""Rules of rules/substitutions/ by what they say, and their certificates."""
 
 import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def certificates_in(folder):
+    """The text of each certificate of the packs, by the name of its rule."""
+    packs = "".join(file.read_text() for file in sorted(pathlib.Path(folder).glob("*.certificates")))
+    texts = re.split(r"(?m)^(?=lemma certificate )", packs)[1:]
+    return {re.search(r"(?m)^rule (\S+)$", text)[1]: text for text in texts}
+
+
+def shipped_certificates():
+    return certificates_in(ROOT / "rules" / "substitutions")
 
 
 def rule_that_says(*lines):

@@ -13,20 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<void> remove_files(const fs::path& folder, std::string_view extension,
-                          const std::set<std::string>& kept) {
-  std::error_code error;
-  if (!fs::exists(folder, error)) return {};
-  std::vector<fs::path> others;
-  for (fs::directory_iterator i(folder, error), end; !error && i != end; i.increment(error))
-    if (i->path().extension() == extension && !kept.contains(i->path().stem().string()))
-      others.push_back(i->path());
-  for (const fs::path& other : others) fs::remove(other, error);
-  if (error)
-    return bad_input(fmt::format("cannot tidy '{}': {}", folder.string(), error.message()));
-  return {};
-}
-
 bool has_both(const RuleProofs& proofs) {
   return !proofs.record.certificate.empty() && !proofs.record.index.empty();
 }
@@ -37,17 +23,31 @@ bool has_one(const RuleProofs& proofs) {
 
 using Chosen = bool (*)(const RuleProofs&);
 
-Result<void> write_chosen_certificates(const fs::path& folder, const RuleProofTable& rules,
-                                       Chosen chosen) {
-  std::set<std::string> names;
-  for (const auto& [name, proofs] : rules)
-    if (chosen(proofs) && !proofs.certificate.empty()) names.insert(name);
-  if (!names.empty()) LEMMA_RETURN_IF_ERROR(make_folder(folder));
-  std::vector<std::pair<std::string, std::string>> files;
-  for (const std::string& name : names)
-    files.emplace_back(name + ".certificate", rules.at(name).certificate);
-  LEMMA_RETURN_IF_ERROR(write_files_atomically(folder, files));
-  return remove_files(folder, ".certificate", names);
+/// A pack beside each file of rules, for those of its rules that have a certificate; no others.
+Result<void> write_packs(const fs::path& folder, const RuleProofTable& rules, Chosen chosen) {
+  std::error_code error;
+  if (!fs::exists(folder, error)) return {};
+  LEMMA_ASSIGN_OR_RETURN(const auto files, files_with_extension(folder, ".rules"));
+  std::vector<std::pair<std::string, std::string>> packs;
+  std::set<fs::path> kept;
+  for (const fs::path& file : files) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
+    LEMMA_ASSIGN_OR_RETURN(const auto in_order, parse_substitutions(contents, file.string()));
+    std::string pack;
+    for (const Substitution& rule : in_order)
+      if (const auto found = rules.find(rule.name); found != rules.end() && chosen(found->second))
+        pack += found->second.certificate;
+    if (pack.empty()) continue;
+    const fs::path name = fs::path(file.filename()).replace_extension(pack_extension);
+    packs.emplace_back(name.string(), std::move(pack));
+    kept.insert(folder / name);
+  }
+  LEMMA_RETURN_IF_ERROR(write_files_atomically(folder, packs));
+  LEMMA_ASSIGN_OR_RETURN(const auto there, files_with_extension(folder, pack_extension));
+  for (const fs::path& pack : there)
+    if (!kept.contains(pack)) fs::remove(pack, error);
+  if (!error) return {};
+  return bad_input(fmt::format("cannot tidy '{}': {}", folder.string(), error.message()));
 }
 
 /// In the order of the rules in the files.
@@ -71,7 +71,6 @@ Result<void> write_one_proof(const fs::path& directory, const RuleProofTable& ru
   if (reasons.empty()) {
     fs::remove(directory / "one_proof.proofs", error);
     fs::remove(folder / "reasons", error);
-    fs::remove(folder / "certificates", error);
     fs::remove(folder, error);  // unless rules without any proof are in it
     return {};
   }
@@ -92,8 +91,8 @@ Result<void> write_proofs(const fs::path& directory, const RuleProofTable& rules
   }
   LEMMA_RETURN_IF_ERROR(move_rules(substitutions, apart, one));
   LEMMA_RETURN_IF_ERROR(move_rules(apart, substitutions, both));
-  LEMMA_RETURN_IF_ERROR(write_chosen_certificates(directory / "certificates", rules, has_both));
-  LEMMA_RETURN_IF_ERROR(write_chosen_certificates(apart / "certificates", rules, has_one));
+  LEMMA_RETURN_IF_ERROR(write_packs(substitutions, rules, has_both));
+  LEMMA_RETURN_IF_ERROR(write_packs(apart, rules, has_one));
   LEMMA_RETURN_IF_ERROR(
       write_file_atomically(directory / "axioms.proofs", axiom_file_text(axioms)));
   LEMMA_RETURN_IF_ERROR(write_one_proof(directory, rules));
@@ -111,15 +110,17 @@ Result<void> write_proofs(const fs::path& directory, const DatabaseVerification&
 
 namespace {
 
-Result<void> add_misfits(const fs::path& records_file, const fs::path& certificates,
+Result<void> add_misfits(const fs::path& records_file, const fs::path& folder,
                          std::vector<std::pair<std::string, std::string>>& result) {
   LEMMA_ASSIGN_OR_RETURN(const std::vector<ProofRecord> records, read_proof_records(records_file));
+  if (records.empty()) return {};
+  LEMMA_ASSIGN_OR_RETURN(const CertificateTable certificates, read_certificates(folder));
   for (const ProofRecord& record : records) {
     if (record.certificate.empty()) continue;
-    const auto certificate = read_text_file(certificates / (record.rule + ".certificate"));
-    if (!certificate)
-      result.emplace_back(record.rule, certificate.error().message);
-    else if (record.certificate != certificate_digest(*certificate))
+    const auto certificate = certificates.find(record.rule);
+    if (certificate == certificates.end())
+      result.emplace_back(record.rule, "there is no certificate");
+    else if (record.certificate != certificate_digest(certificate->second.text))
       result.emplace_back(record.rule, "the certificate is not the one that was recorded");
   }
   return {};
@@ -131,24 +132,24 @@ Result<std::vector<std::pair<std::string, std::string>>> certificate_misfits(
     const fs::path& directory) {
   std::vector<std::pair<std::string, std::string>> result;
   LEMMA_RETURN_IF_ERROR(
-      add_misfits(directory / "substitutions.proofs", directory / "certificates", result));
-  LEMMA_RETURN_IF_ERROR(add_misfits(directory / "one_proof.proofs",
-                                    directory / "one_proof" / "certificates", result));
+      add_misfits(directory / "substitutions.proofs", directory / "substitutions", result));
+  LEMMA_RETURN_IF_ERROR(
+      add_misfits(directory / "one_proof.proofs", directory / "one_proof", result));
   return result;
 }
 
 Result<void> write_certificates(const fs::path& folder, const DatabaseVerification& verification) {
   LEMMA_RETURN_IF_ERROR(make_folder(folder));
   std::vector<std::pair<std::string, std::string>> files;
-  std::string rules;
+  std::string rules, pack;
   for (const VerifiedRule& rule : verification.rules) {
     const auto* proved = std::get_if<Proved>(&rule.verdict());
     if (proved == nullptr) continue;
     rules += (rules.empty() ? "" : "\n") + text(rule.rule);
-    if (rule.proofs.has_certificate())
-      files.emplace_back(rule.name + ".certificate", proved->certificate);
+    pack += proved->certificate;
   }
   files.emplace_back("proved.rules", rules);
+  if (!pack.empty()) files.emplace_back(fmt::format("proved{}", pack_extension), pack);
   return write_files_atomically(folder, files);
 }
 

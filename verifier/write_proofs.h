@@ -25,7 +25,7 @@ using RuleProofTable = std::map<std::string, RuleProofs>;
 
 /// Brings the folder rules/ into the order that the proofs give it, each file in one step, the records of
 /// the rules last. Rules move between substitutions/ and one_proof/, in files of the same names; rules without any
-/// proof stay where they are, without a record. Certificates of other rules are removed.
+/// proof stay where they are, without a record. The certificates stand in packs beside the files of rules.
 Result<void> write_proofs(const std::filesystem::path& directory, const RuleProofTable& rules,
                           const std::vector<AxiomRecord>& axioms);
 /// All that was proved of the folder.
@@ -36,8 +36,8 @@ Result<void> write_proofs(const std::filesystem::path& directory,
 Result<std::vector<std::pair<std::string, std::string>>> certificate_misfits(
     const std::filesystem::path& directory);
 
-/// Makes the folder: a file NAME.certificate for each rule that has one, and all rules that are proved with
-/// their conditions in proved.rules.
+/// Makes the folder: all rules that are proved, with their conditions, in proved.rules, and the certificates of
+/// those that have one in proved.certificates.
 Result<void> write_certificates(const std::filesystem::path& folder,
                                 const DatabaseVerification& verification);
 

@@ -4,11 +4,13 @@
 def read_classes(directory):
     """The class of each rule, from its certificate, and of each axiom, from axioms.rounding."""
     classes = {}
-    for path in sorted((directory / "certificates").glob("*.certificate")):
+    for path in sorted((directory / "substitutions").glob("*.certificates")):
+        rule = None
         for line in path.read_text(encoding="utf-8").splitlines():
-            if line.startswith("class "):
-                classes[path.stem] = line.split()[1]
-                break
+            if line.startswith("rule "):
+                rule = line.split()[1]
+            elif line.startswith("class "):
+                classes[rule] = line.split()[1]
     table = directory / "axioms.rounding"
     if table.exists():
         for line in table.read_text(encoding="utf-8").splitlines():

@@ -1,4 +1,4 @@
-"""Certificates: reading them, and checking all they say (docs/certificates.md, "The file")."""
+"""Certificates: reading them, and checking all they say (docs/certificates.md, "A certificate")."""
 
 import hashlib
 import re
@@ -6,20 +6,35 @@ import re
 from second_checker.cases import (
     case_text, named_parameters, real_types_to_replay, required_cases)
 from second_checker.evaluation import bound_value, guards_hold
-from second_checker.language import literal_text, parse_expression, Parser, tokens_of
+from second_checker.language import parse_expression, Parser, tokens_of
 from second_checker.reals import check_order_only, real_parameters
 from second_checker.replay import Case, replay, Step
 from second_checker.rules import parse_rules, parse_term
-from second_checker.sizes import demand, parse_size, Refused
+from second_checker.sizes import demand, Refused
 from second_checker.values import as_list, is_symbolic, REAL_TYPES
 
-FORMAT = "lemma certificate 2"
+FORMAT = "lemma certificate 3"
 VERSION = "4"
 CLASSES = ("bitwise", "reassociation", "distributive", "rounding")
 NUMBER = r"(?:0|[1-9]\d*)"
 
 
 # The text.
+
+def certificates_of(pack):
+    """The certificates of a file, which stand there one after the other: for each the number of its first line, the
+    name of its rule ("" if it gives none), and its text. One begins where it says so, or where the one before has
+    ended, so that damage to one leaves the others as they are."""
+    result, ended = [], True
+    for number, line in enumerate(re.findall(r"[^\n]*\n|[^\n]+", pack), 1):
+        if ended or line.startswith("lemma certificate "):
+            result.append([number, "", []])
+        if line.startswith("rule ") and not result[-1][1]:
+            result[-1][1] = line[len("rule "):].rstrip("\n")
+        result[-1][2].append(line)
+        ended = line.rstrip("\n") == "end"
+    return [(number, name, "".join(lines)) for number, name, lines in result]
+
 
 def split_items(text):
     """The parts between ", " outside brackets and quotes."""
@@ -47,18 +62,18 @@ def values_for(items, names):
 
 
 class Lines:
-    def __init__(self, text):
+    def __init__(self, text, first_line):
         demand(text.endswith("\n"), "the last line does not end")
         demand(text.isascii() and not re.search(r" #|[^\n -~]", text),
                "comments, tabs and other bytes do not belong here")
-        self.lines, self.at = text[:-1].split("\n"), 0
+        self.lines, self.at, self.first_line = text[:-1].split("\n"), 0, first_line
         demand("" not in self.lines, "an empty line")
 
     def starts(self, prefix):
         return self.at < len(self.lines) and self.lines[self.at].startswith(prefix)
 
     def take(self, prefix):
-        demand(self.starts(prefix), f"line {self.at + 1}: expected '{prefix}'")
+        demand(self.starts(prefix), f"line {self.first_line + self.at}: expected '{prefix}'")
         self.at += 1
         return self.lines[self.at - 1][len(prefix):]
 
@@ -101,26 +116,14 @@ def parse_step(line, axioms, rule):
                 variables)
 
 
-def parse_case(rule, line):
-    """The key of the case, the shapes claimed, and the number of the chain."""
-    found = re.fullmatch(r"( .*)? -> (.*) by ([1-9]\d*)", line)
-    demand(found, f"'case{line}' is not readable")
-    key, names = [], [*rule.groups, *named_parameters(rule)]
-    for name, value in values_for(split_items((found[1] or " ")[1:]), names):
-        kind = rule.parameters.get(name, ("group",))[0]
-        if kind == "real":
-            demand(re.fullmatch(r"-?\d+(\.\d+)?(e[+-]?\d+)?", value) and
-                   literal_text(float(value)) == value, f"'{value}' is no number")
-        elif kind != "string":
-            parse_size(value) if kind == "integer" else parse_shape(value)
-        key.append((name, value))
-    shapes = [parse_shape(one) for one in found[2].split(" & ")]
-    return tuple(key), shapes, int(found[3])
-
-
-def parse_shape(text):
-    demand(text.startswith("[") and text.endswith("]"), f"'{text}' is no shape")
-    return tuple(parse_size(one) for one in split_items(text[1:-1]))
+def parse_case_numbers(text, count):
+    """"3, 5, 6", in ascending order."""
+    items = text.split(", ")
+    demand(all(re.fullmatch(NUMBER, one) for one in items), f"'{text}' names no cases")
+    numbers = [int(one) for one in items]
+    demand(all(a < b for a, b in zip([0, *numbers], numbers)), f"'{text}': cases are out of order")
+    demand(numbers[-1] <= count, f"there is no case {numbers[-1]}")
+    return numbers
 
 
 # What it says.
@@ -161,13 +164,28 @@ def read_rule(lines):
     return rules[0]
 
 
-def read_chains(lines, axioms, rule):
-    chains = []
+def read_cases(lines):
+    """How many cases there are, and the digest of their lines."""
+    text = lines.take("cases ")
+    found = re.fullmatch(rf"({NUMBER}) ([0-9a-f]{{64}})", text)
+    demand(found, f"'cases {text}' is not readable")
+    return int(found[1]), found[2]
+
+
+def read_chains(lines, axioms, rule, count):
+    """The chains, and the number of the chain of each case that is not the first."""
+    chains, chain_of = [], {}
     for label in lines.all("chain "):
-        demand(label == str(len(chains) + 1), f"chain '{label}' is out of order")
+        number, _, listed = label.partition(" of cases ")
+        demand(number == str(len(chains) + 1), f"chain '{number}' is out of order")
+        demand(bool(listed) == bool(chains), f"chain {number}: the cases of all chains but the first are listed")
+        for one in parse_case_numbers(listed, count) if listed else ():
+            demand(one not in chain_of, f"the case {one} is that of another chain")
+            chain_of[one] = int(number)
         chains.append([parse_step(one, axioms, rule) for one in lines.all("  ")])
     demand(chains, "there is no chain")
-    return chains
+    demand(len(chain_of) < count, "the first chain is not used")
+    return chains, chain_of
 
 
 def operators_used(rule, steps):
@@ -180,24 +198,23 @@ def operators_used(rule, steps):
     return result
 
 
-def check_certificate(text, axioms, axiom_texts, operator_texts, classes, records=None):
+def check_certificate(text, axioms, axiom_texts, operator_texts, classes, records=None, first_line=1):
     """Returns the rule and the numbers of cases and steps. `records`: what is wrong with the proof
     record of each axiom, or None (records.py); no dictionary if that is not to be asked."""
     try:
-        return check_text(text, axioms, axiom_texts, operator_texts, classes, records)
+        return check_lines(Lines(text, first_line), axioms, axiom_texts, operator_texts, classes, records)
     except RecursionError:
         raise Refused("it is nested too deeply") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
         raise Refused(f"it cannot be followed: {problem!r}") from problem
 
 
-def check_text(text, axioms, axiom_texts, operator_texts, classes, records):
-    lines = Lines(text)
+def check_lines(lines, axioms, axiom_texts, operator_texts, classes, records):
     rule = read_rule(lines)
     operator_lines, axiom_lines = list(lines.all("operator ")), list(lines.all("axiom "))
     rounding, witness = lines.take("class "), lines.take("witness")
-    chains = read_chains(lines, axioms, rule)
-    given = [parse_case(rule, one) for one in lines.all("case")]
+    case_count, cases_digest = read_cases(lines)
+    chains, chain_of = read_chains(lines, axioms, rule, case_count)
     demand(lines.take("end") == "" and lines.at == len(lines.lines), "there is text after the end")
     steps = [step for chain in chains for step in chain]
     used = {step.axiom.name: step.axiom for step in steps}
@@ -216,24 +233,36 @@ def check_text(text, axioms, axiom_texts, operator_texts, classes, records):
     except Refused as reason:
         raise Refused(f"witness: {reason}") from None
     wanted = required_cases(rule)
-    demand([key for key, _, _ in given] == [key for key, _ in wanted],
-           "the cases are not those that the rule demands")
-    demand({number_of for _, _, number_of in given} == set(range(1, len(chains) + 1)),
-           "a chain is missing or not used")
-    count = 0
-    for (key, shapes, chain), (_, values) in zip(given, wanted):
+    demand(len(wanted) == case_count, f"the cases are not those that the rule demands: {case_count} instead of {len(wanted)}")
+    written, count = "", 0
+    for number, (key, values) in enumerate(wanted, 1):
+        chain = chain_of.get(number, 1)
         try:
-            check_case(rule, values, shapes, chains[chain - 1], real_count, operator_texts)
+            shapes = check_case(rule, values, chains[chain - 1], real_count, operator_texts)
         except Refused as reason:
-            where = ", ".join(f"{name}={value}" for name, value in key)
-            raise Refused(f"case {where}, chain {chain}: {reason}") from None
+            raise Refused(f"case {number} ({values_text(key)}), chain {chain}: {reason}") from None
+        written += case_line(key, shapes, chain)
         count += len(chains[chain - 1])
-    return rule, len(given), count
+    demand(digest(written) == cases_digest, "the cases are not those of the digest, or their shapes, or their chains")
+    return rule, case_count, count
 
 
-def check_case(rule, values, shapes, chain, real_count, sections):
-    """Replays the chain for each real type that the inputs may share. Every case is, not just the
-    first, so that no chain rests on a type."""
+def values_text(key):
+    return ", ".join(f"{name}={value}" for name, value in key)
+
+
+def case_line(key, shapes, chain):
+    """As it goes into the digest of the cases."""
+    shown = " & ".join(case_text(tuple(one)) for one in shapes)
+    return f"case{' ' * bool(key)}{values_text(key)} -> {shown} by {chain}\n"
+
+
+def check_case(rule, values, chain, real_count, sections):
+    """Replays the chain for each real type that the inputs may share, and returns the shapes of the outputs. Every
+    case is replayed, not just the first, so that no chain rests on a type."""
+    shapes = None
     for real_type in real_types_to_replay(rule, values):
         found = replay(rule, values, chain, real_type, real_count, sections)
-        demand(found == shapes, "the output shapes are not those claimed")
+        demand(shapes in (None, found), "the output shapes depend on the type")
+        shapes = found
+    return shapes

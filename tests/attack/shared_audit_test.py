@@ -47,7 +47,7 @@ class Audit(unittest.TestCase):
             self.assertIn(" 0 proved, ", run(LEMMA, "rules", "verify", file).stdout)
 
     def test_the_explanation_is_refused(self):
-        done = run(CHECKER, ROOT / "rules" / "certificates", FOLDER / "forged_double_is_x.explanation")
+        done = run(CHECKER, ROOT / "rules" / "substitutions", FOLDER / "forged_double_is_x.explanation")
         self.assertEqual(done.returncode, 4, done.stdout)
         self.assertIn("forged_double_is_x.explanation: ", done.stderr)
 

@@ -96,7 +96,7 @@ class Verify(unittest.TestCase):
     def test_names_what_does_not_fit_and_the_command_that_mends_it(self):
         self.verify("--write")
         self.assertIn("rule swap", self.list())
-        (self.folder / "certificates" / "swap.certificate").unlink()
+        (self.folder / "substitutions" / "a.certificates").unlink()
         said = self.list(code=2)
         self.assertIn(f"run lemma rules verify --rules {self.folder} --write: rules swap "
                       "(its certificate is missing)", said)

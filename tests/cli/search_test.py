@@ -110,7 +110,7 @@ class Search(unittest.TestCase):
             self.assert_holds(file)
 
     def assert_holds(self, file):
-        certificates = ROOT / "rules" / "certificates"
+        certificates = ROOT / "rules" / "substitutions"
         done = subprocess.run([CHECKER, certificates, file], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("holds", done.stdout)

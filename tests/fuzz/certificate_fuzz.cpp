@@ -1,11 +1,10 @@
 // The checker is total: any text read as a certificate, and any lines read as the steps of a proof,
 // are refused or replayed, and nothing else. To be run where the folder `rules` is.
-//   build/fuzz/bin/certificate_fuzz -max_total_time=60 FOLDER rules/certificates
+//   build/fuzz/bin/certificate_fuzz -max_total_time=60 FOLDER
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 
 #include "rule_language/rule_cases.h"
 #include "rule_language/rule_database.h"
@@ -53,14 +52,10 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
   }
   proofs().axioms = std::move(*axioms);
   for (const Substitution& axiom : proofs().axioms) proofs().table[axiom.name] = &axiom;
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator("rules/certificates"))
-    files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  for (const std::filesystem::path& file : files) {
-    const auto contents = read_text_file(file);
-    if (!contents) continue;
-    auto certificate = checker::parse_certificate(*contents, proofs().table, proofs().digests);
+  const auto shipped = read_certificates("rules/substitutions");
+  if (!shipped) return 1;
+  for (const auto& [rule, section] : *shipped) {
+    auto certificate = checker::parse_certificate(section.text, proofs().table, proofs().digests);
     if (!certificate) continue;
     auto cases = required_cases(certificate->rule);
     if (!cases) continue;

@@ -157,7 +157,7 @@ def digest(text):
 
 def certificate(rule, chains, cases, witness="witness"):
     """The text; `rule`: its lines from "rule NAME" on, `chains`: the steps of each chain, `cases`:
-    what stands after the word "case". Names and digests of what is used are added."""
+    what stands after the word "case" in the lines that have the digest. Names and digests of what is used are added."""
     rule = "\n".join([rule[0], *("  " + one for one in rule[1:])]) + "\n"
     steps = [step for chain in chains for step in chain]
     axioms = sorted({step.split()[0] for step in steps})
@@ -166,13 +166,16 @@ def certificate(rule, chains, cases, witness="witness"):
                       *(TEXTS[name] for name in known)])
     operators = sorted(set(OPERATION.findall(words)))
     worst = max((WORST.index(CLASSES.get(name, "rounding")) for name in axioms), default=0)
-    lines = ["lemma certificate 2", "verifier 4", f"id {digest(rule)}", *rule[:-1].split("\n")]
+    lines = ["lemma certificate 3", "verifier 4", f"id {digest(rule)}", *rule[:-1].split("\n")]
     lines += [f"operator {name} {digest(OPERATORS[name])}" for name in operators]
     lines += [f"axiom {name} {digest(TEXTS.get(name, ''))}" for name in axioms]
     lines += [f"class {WORST[worst]}", witness]
-    for i, chain in enumerate(chains):
-        lines += [f"chain {i + 1}", *("  step " + step for step in chain)]
-    return "\n".join([*lines, *("case" + one for one in cases), "end"]) + "\n"
+    lines += [f"cases {len(cases)} {digest(''.join(f'case{one}' + chr(10) for one in cases))}"]
+    for i, chain in enumerate(chains, 1):
+        listed = [str(n) for n, one in enumerate(cases, 1) if one.endswith(f" by {i}")]
+        lines += [f"chain {i}" + (" of cases " + ", ".join(listed) if i > 1 and listed else "")]
+        lines += ["  step " + step for step in chain]
+    return "\n".join([*lines, "end"]) + "\n"
 
 
 def check(text, records=None):

@@ -103,7 +103,7 @@ ZERO_OVER_ZERO = certificate(
       "sum_with_complement backward 0 at 0: x=Div(Sub(x, x), Sub(x, x)), s=@0.0, A=[A..]"]],
     each_rank(), "witness A=[3, 1]")
 AUDIT = {
-    "zero is one": (ZERO_IS_ONE, r"case , chain 1: step 2 \(difference_with_itself\): a refinement is "
+    "zero is one": (ZERO_IS_ONE, r"case 1 \(\), chain 1: step 2 \(difference_with_itself\): a refinement is "
                                  "used backward"),
     "zero is one, as an equation": (
         with_rule(ZERO_IS_ONE, lambda rule: changed(rule, "=>", "=")),
@@ -238,20 +238,20 @@ def third_way():
 
 
 CASES = {
-    "none": (relu(cases=[]), "the cases are not those"),
+    "none": (relu(cases=[]), "the first chain is not used"),
     "one is missing": (relu(cases=each_rank()[:-1]), "the cases are not those"),
     "one too many": (relu(cases=[*each_rank(), " A=[A.0, A.1, A.2, A.3] -> [A.0, A.1, A.2, A.3] by 1"]),
                      "the cases are not those"),
     "reordered": (relu(cases=each_rank()[::-1]), "the cases are not those"),
     "twice": (relu(cases=each_rank() + each_rank()[-1:]), "the cases are not those"),
     "another size": (relu(cases=changed("\n".join(each_rank()), "-> [A.0]", "-> [1]").split("\n")),
-                     "the output shapes are not those claimed"),
+                     "the cases are not those of the digest"),
     "a symbol of another name": (relu(cases="\n".join(each_rank()).replace("A.", "B.").split("\n")),
                                  "the cases are not those"),
     "a size in another form": (
         about(["x : [n + 1, m]", "let t1 = Relu(x)", "Slice{axes=[0], ends=[n + 1], starts=[0]}(t1) = t1"],
               ["slice_of_all forward 0 at 0: x=@0.0, m=m, n=n"], [" -> [1 + n, m] by 1"],
-              "witness m=0, n=0"), "'1 \\+ n' is not in canonical form"),
+              "witness m=0, n=0"), "the cases are not those of the digest"),
     "broadcast: one way is missing": (add_one(THREE[:2]), "the cases are not those"),
     "broadcast: equal sizes only": (add_one(THREE[2:]), "the cases are not those"),
     "broadcast: reordered": (add_one([THREE[1], THREE[0], THREE[2]]), "the cases are not those"),
@@ -385,7 +385,7 @@ DIGESTS = {
 }
 
 TEXT = {
-    "format 1": (changed(relu(), "certificate 2", "certificate 1"), "another format"),
+    "format 1": (changed(relu(), "certificate 3", "certificate 1"), "another format"),
     "verifier 3": (changed(relu(), "verifier 4", "verifier 3"), "another version of the verifier"),
     "no end": (changed(relu(), "end\n", ""), "expected 'end'"),
     "text after the end": (relu() + "end\n", "there is text after the end"),
@@ -414,8 +414,8 @@ TEXT = {
 
 STEPS = {
     "a chain that is not used": (certificate(RELU, [RELU_STEPS, RELU_STEPS], each_rank(), "witness A=[1]"),
-                                 "a chain is missing or not used"),
-    "a chain that does not exist": (relu(cases=[*each_rank()[:3], each_rank(2)[3]]), "a chain is missing"),
+                                 "the cases of all chains but the first are listed"),
+    "a chain that does not exist": (relu(cases=[*each_rank()[:3], each_rank(2)[3]]), "the cases are not those of the digest"),
     "chains out of order": (changed(relu(), "chain 1", "chain 2"), "chain '2' is out of order"),
     "no chain": (changed(relu(), "\n".join(["chain 1", *("  step " + one for one in RELU_STEPS)]) + "\n", ""),
                  "there is no chain"),
@@ -458,7 +458,7 @@ STEPS = {
                       "cast_of_f32 backward 0 at 0: x=@0, A=[A..]",
                       "cast_of_f32 forward 0 at 0: x=@0.0, A=[A..]"]],
                     [" A=[] -> [] by 1", " A=[A.0] -> [A.0] by 2"], "witness A=[]"),
-        "case A=\\[A.0\\], chain 2: step 2 .*'x' is of type real"),
+        "case 2 \\(A=\\[A.0\\]\\), chain 2: step 2 .*'x' is of type real"),
 }
 
 FAMILIES = {"refinements and definedness": REFINEMENTS, "audit": AUDIT, "witness": WITNESS,

@@ -108,16 +108,14 @@ TEST_F(Database, AcceptsAChangeOfLayoutOnly) {
 TEST_F(Database, NamesACertificateThatIsNotTheOneOnRecord) {
   prove_and_write();
   EXPECT_TRUE(certificate_misfits(folder_)->empty());
-  const fs::path file = folder_ / "certificates" / "swap.certificate";
-  const std::string contents = *read_text_file(file);
-  std::ofstream(file) << contents << "\n";
+  replace("substitutions/a.certificates", "witness", "wit ness");
   const auto altered = certificate_misfits(folder_);
   ASSERT_EQ(altered->size(), 1U);
   EXPECT_EQ(altered->at(0).first, "swap");
   EXPECT_EQ(altered->at(0).second, "the certificate is not the one that was recorded");
-  fs::remove(file);
-  ASSERT_EQ(certificate_misfits(folder_)->size(), 1U);
-  EXPECT_NE(certificate_misfits(folder_)->at(0).second.find("cannot read"), std::string::npos);
+  fs::remove(folder_ / "substitutions" / "a.certificates");
+  ASSERT_EQ(certificate_misfits(folder_)->size(), 2U);
+  EXPECT_EQ(certificate_misfits(folder_)->at(0).second, "there is no certificate");
   prove_and_write();
   EXPECT_TRUE(certificate_misfits(folder_)->empty());
 }
@@ -130,6 +128,14 @@ constexpr const char* altered_rule =
     "swap (what it rests on changed since it was proved, or its record was altered)";
 constexpr const char* altered_axiom =
     "axioms add_commutes (what it means changed since it was proved, or its record was altered)";
+
+constexpr const char* pack = "substitutions/a.certificates";
+/// A pack of these certificates of the pack, by their positions.
+void write_pack(const fs::path& folder, const std::vector<std::size_t>& chosen) {
+  const auto sections = certificates_of(*read_text_file(folder / pack));
+  std::ofstream stream(folder / pack);
+  for (const std::size_t i : chosen) stream << sections.at(i).text;
+}
 
 struct Alteration {
   const char* name;
@@ -247,61 +253,55 @@ const std::vector<Alteration> alterations = {
      "",
      "",
      {"axioms new_one (no record of an index proof)"}},
-    // Certificates
+    // Certificates: that of swap is the first of the pack
     {"certificate_byte",
      {},
-     "certificates/swap.certificate",
+     pack,
      "witness m=",
      "witness m =",
      {"rules swap (its certificate is not the one that was recorded)"}},
     {"certificate_longer",
-     [](const fs::path& folder) {
-       std::ofstream(folder / "certificates" / "swap.certificate", std::ios::app) << "\n";
-     },
-     "",
-     "",
-     "",
-     {"swap (its certificate is not the one that was recorded)"}},
+     {},
+     pack,
+     "\nend\n",
+     "\n\nend\n",
+     {"rules swap (its certificate is not the one that was recorded)"}},
     {"certificate_shorter",
-     [](const fs::path& folder) {
-       const fs::path file = folder / "certificates" / "swap.certificate";
-       fs::resize_file(file, fs::file_size(file) - 1);
-     },
+     {},
+     pack,
+     "\nend\n",
+     "\n",
+     {"rules swap (its certificate is not the one that was recorded)"}},
+    {"certificate_without_beginning",
+     {},
+     pack,
+     "lemma certificate 3\n",
+     "",
+     {"rules swap (its certificate is not the one that was recorded)"}},
+    {"certificate_twice",
+     [](const fs::path& folder) { write_pack(folder, {0, 1, 0}); },
      "",
      "",
      "",
-     {"swap (its certificate is not the one that was recorded)"}},
-    {"certificate_empty",
-     [](const fs::path& folder) {
-       fs::resize_file(folder / "certificates" / "swap.certificate", 0);
-     },
-     "",
-     "",
-     "",
-     {"swap (its certificate is not the one that was recorded)"}},
+     {"rules swap (its certificate is not the one that was recorded)"}},
     {"certificate_missing",
-     [](const fs::path& folder) { fs::remove(folder / "certificates" / "product.certificate"); },
+     [](const fs::path& folder) { write_pack(folder, {0}); },
      "",
      "",
      "",
      {"rules product (its certificate is missing)"}},
     {"certificates_missing",
-     [](const fs::path& folder) { fs::remove_all(folder / "certificates"); },
+     [](const fs::path& folder) { fs::remove(folder / pack); },
      "",
      "",
      "",
      {"swap (its certificate is missing), product (its certificate is missing)"}},
-    {"certificates_swapped",
-     [](const fs::path& folder) {
-       const fs::path at = folder / "certificates";
-       fs::rename(at / "swap.certificate", at / "third");
-       fs::rename(at / "product.certificate", at / "swap.certificate");
-       fs::rename(at / "third", at / "product.certificate");
-     },
-     "",
-     "",
-     "",
-     {"swap (its certificate is not", "product (its certificate is not"}},
+    {"certificate_of_another_name",
+     {},
+     pack,
+     "rule swap",
+     "rule product",
+     {"swap (its certificate is missing)", "product (its certificate is not"}},
     // Records of rules
     {"cases_of_a_rule", {}, rules, "cases=1", "cases=2", {altered_rule}},
     {"groups_of_a_rule", {}, rules, "groups=-", "groups=A:0..3", {altered_rule}},
@@ -543,8 +543,11 @@ TEST_F(OneProof, IsSetApartWithAReason) {
   EXPECT_TRUE(apart->at(0).reason.starts_with("no certificate: "));
   EXPECT_EQ(apart->at(1).rule.name, "lone");
   EXPECT_TRUE(apart->at(1).reason.starts_with("no index proof: "));
-  EXPECT_TRUE(fs::exists(folder_ / "one_proof" / "certificates" / "lone.certificate"));
-  EXPECT_FALSE(fs::exists(folder_ / "certificates" / "lone.certificate"));
+  const auto has = [this](const char* folder, const char* rule) {
+    return read_certificates(folder_ / folder)->contains(rule);
+  };
+  EXPECT_TRUE(has("one_proof", "lone") && has("substitutions", "swap"));
+  EXPECT_FALSE(has("substitutions", "lone") || has("one_proof", "swap"));
   EXPECT_TRUE(verified().complete());
 }
 
@@ -581,7 +584,7 @@ TEST_F(OneProof, IsComparedWithItsRecord) {
   set_field("one_proof.proofs", "twice", "index", "-");
   EXPECT_NE(refusal_of_one_proof().find("twice (what it rests on changed"), std::string::npos);
   write("one_proof.proofs", records);
-  fs::remove(folder_ / "one_proof" / "certificates" / "lone.certificate");
+  fs::remove(folder_ / "one_proof" / "a.certificates");
   EXPECT_NE(refusal_of_one_proof().find("lone (its certificate is missing)"), std::string::npos);
   EXPECT_EQ(refusal(), "");  // the others load
 }

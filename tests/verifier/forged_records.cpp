@@ -19,8 +19,9 @@ int main(int count, char** words) {
   verifier::RuleProofTable table;
   for (const Substitution& rule : *rules) {
     verifier::Proved proved;
-    // All that loading reads of it: the class of what the proof is said to use.
-    proved.certificate = fmt::format("forged\nclass {}\n", name(worst_of({}, {})));
+    // All that loading reads of it: its rule, and the class of what the proof is said to use.
+    proved.certificate =
+        fmt::format("forged\nrule {}\nclass {}\nend\n", rule.name, name(worst_of({}, {})));
     verifier::IndexProof index;
     index.proved = true;
     ProofRecord record = verifier::proof_record(rule, proved, index);

@@ -1,7 +1,6 @@
 #include "verifier/checker/certificate.h"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -16,24 +15,26 @@ namespace {
 /// Lines one by one; every character of the text belongs to a line that ends.
 class Lines {
  public:
-  explicit Lines(std::string_view text) : rest_(text) {}
+  Lines(std::string_view text, std::size_t first_line) : rest_(text), number_(first_line - 1) {}
 
   bool starts_with(std::string_view prefix) const { return rest_.starts_with(prefix); }
   bool at_end() const { return rest_.empty(); }
 
   Result<std::string_view> take(std::string_view prefix) {
     const std::size_t end = rest_.find('\n');
+    ++number_;
     if (end == std::string_view::npos || !rest_.starts_with(prefix))
-      return bad_input(fmt::format("line {}: expected '{}'", number_ + 1, prefix));
+      return bad_input(fmt::format("expected '{}'", prefix));
     const std::string_view line = rest_.substr(prefix.size(), end - prefix.size());
     rest_.remove_prefix(end + 1);
-    ++number_;
     return line;
   }
+  /// Of the line that was asked for last.
+  std::size_t number() const { return number_; }
 
  private:
   std::string_view rest_;
-  int number_ = 0;
+  std::size_t number_;
 };
 
 Result<std::uint32_t> number(std::string_view text) {
@@ -75,11 +76,44 @@ Result<void> parse_rule(Lines& lines, Certificate& certificate) {
   return {};
 }
 
+/// "34 HEX": how many cases there are, and the digest of their lines.
+Result<void> parse_cases(std::string_view text, Certificate& certificate) {
+  const auto parts = words(text);
+  if (parts.size() != 2 || parts[1].size() != 64) return bad_input("expected 'cases NUMBER DIGEST'");
+  LEMMA_ASSIGN_OR_RETURN(certificate.case_count, number(parts[0]));
+  certificate.cases_digest = parts[1];
+  return {};
+}
+
+/// "3, 5, 6": the cases of a chain, in ascending order.
+Result<void> parse_case_numbers(std::string_view text, std::size_t chain,
+                                Certificate& certificate) {
+  for (std::size_t last = 0, at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(", ", at), text.size());
+    LEMMA_ASSIGN_OR_RETURN(const std::size_t one, number(text.substr(at, end - at)));
+    if (one <= last) return bad_input(fmt::format("the case {} is out of order", one));
+    if (one > certificate.case_count) return bad_input(fmt::format("there is no case {}", one));
+    if (!certificate.other_chains.emplace(one - 1, chain).second)
+      return bad_input(fmt::format("the case {} is that of another chain", one));
+    last = one;
+    at = end + 2;
+  }
+  return {};
+}
+
+/// The first chain proves the cases that no other one names.
 Result<void> parse_chains(Lines& lines, const AxiomTable& axioms, Certificate& certificate) {
   while (lines.starts_with("chain ")) {
-    LEMMA_ASSIGN_OR_RETURN(const std::string_view label, lines.take("chain "));
-    if (label != fmt::format("{}", certificate.chains.size() + 1))
-      return bad_input(fmt::format("chain '{}' is out of order", label));
+    LEMMA_ASSIGN_OR_RETURN(const std::string_view heading, lines.take("chain "));
+    const std::string label = fmt::format("{}", certificate.chains.size() + 1);
+    const bool is_first = certificate.chains.empty();
+    const std::string expected = label + (is_first ? "" : " of cases ");
+    if (!heading.starts_with(expected) || (is_first && heading != expected))
+      return bad_input(fmt::format("expected 'chain {}'", expected));
+    if (!is_first) {
+      const std::string_view cases = heading.substr(expected.size());
+      LEMMA_RETURN_IF_ERROR(parse_case_numbers(cases, certificate.chains.size(), certificate));
+    }
     Chain chain;
     while (lines.starts_with("  ")) {
       LEMMA_ASSIGN_OR_RETURN(const std::string_view line, lines.take("  "));
@@ -92,23 +126,32 @@ Result<void> parse_chains(Lines& lines, const AxiomTable& axioms, Certificate& c
     certificate.chains.push_back(std::move(chain));
   }
   if (certificate.chains.empty()) return bad_input("there is no chain");
+  if (certificate.other_chains.size() >= certificate.case_count)
+    return bad_input("the first chain is not used");
   return {};
 }
 
-Result<void> parse_cases(Lines& lines, Certificate& certificate) {
-  std::set<std::size_t> used;
-  while (lines.starts_with("case ")) {
-    LEMMA_ASSIGN_OR_RETURN(const std::string_view line, lines.take(""));
-    const std::size_t by = std::min(line.rfind(" by "), line.size());
-    if (by == line.size()) return bad_input(fmt::format("'{}' names no chain", line));
-    LEMMA_ASSIGN_OR_RETURN(const std::uint32_t chain, number(line.substr(by + 4)));
-    if (chain < 1 || chain > certificate.chains.size())
-      return bad_input(fmt::format("'{}': there is no such chain", line));
-    used.insert(chain);
-    certificate.cases.emplace_back(line.substr(0, by), chain - 1);
-  }
-  if (used.size() != certificate.chains.size()) return bad_input("a chain is not used");
-  return {};
+Result<Certificate> parse_lines(Lines& lines, const AxiomTable& axioms, Digests& digests,
+                                std::vector<std::string>& uses) {
+  const bool is_known = lines.starts_with(fmt::format("{}\n", format_line));
+  const auto first = lines.take("");
+  if (!first || !is_known)
+    return bad_input(fmt::format("the first line is not '{}': another format", format_line));
+  Certificate result;
+  LEMMA_ASSIGN_OR_RETURN(const std::string_view version, lines.take("verifier "));
+  if (version != fmt::format("{}", proof_version))
+    return bad_input(fmt::format("made by version '{}' of the verifier, this is version {}",
+                                 version, proof_version));
+  LEMMA_RETURN_IF_ERROR(parse_rule(lines, result));
+  LEMMA_ASSIGN_OR_RETURN(uses, parse_uses(lines, axioms, digests));
+  LEMMA_ASSIGN_OR_RETURN(result.rounding, lines.take("class "));
+  LEMMA_ASSIGN_OR_RETURN(result.witness, lines.take("witness"));
+  LEMMA_ASSIGN_OR_RETURN(const std::string_view cases, lines.take("cases "));
+  LEMMA_RETURN_IF_ERROR(parse_cases(cases, result));
+  LEMMA_RETURN_IF_ERROR(parse_chains(lines, axioms, result));
+  LEMMA_ASSIGN_OR_RETURN(const std::string_view after, lines.take("end"));
+  if (!after.empty() || !lines.at_end()) return bad_input("there is text after the end");
+  return result;
 }
 
 }  // namespace
@@ -169,30 +212,18 @@ Result<Step> parse_step(std::string_view line, const AxiomTable& axioms, Substit
 }
 
 Result<Certificate> parse_certificate(std::string_view text, const AxiomTable& axioms,
-                                      Digests& digests) {
+                                      Digests& digests, std::size_t first_line) {
   if (text.find(" #") != std::string_view::npos || text.find('\t') != std::string_view::npos)
     return bad_input("certificates have no comments and no tabs");
-  Lines lines(text);
-  if (!lines.starts_with(fmt::format("{}\n", format_line)))
-    return bad_input(fmt::format("the first line is not '{}': another format", format_line));
-  Certificate result;
-  LEMMA_RETURN_IF_ERROR(lines.take(""));
-  LEMMA_ASSIGN_OR_RETURN(const std::string_view version, lines.take("verifier "));
-  if (version != fmt::format("{}", proof_version))
-    return bad_input(fmt::format("made by version '{}' of the verifier, this is version {}",
-                                 version, proof_version));
-  LEMMA_RETURN_IF_ERROR(parse_rule(lines, result));
-  LEMMA_ASSIGN_OR_RETURN(const auto uses, parse_uses(lines, axioms, digests));
-  LEMMA_ASSIGN_OR_RETURN(result.rounding, lines.take("class "));
-  LEMMA_ASSIGN_OR_RETURN(result.witness, lines.take("witness"));
-  LEMMA_RETURN_IF_ERROR(parse_chains(lines, axioms, result));
-  LEMMA_RETURN_IF_ERROR(parse_cases(lines, result));
-  LEMMA_ASSIGN_OR_RETURN(const std::string_view after, lines.take("end"));
-  if (!after.empty() || !lines.at_end()) return bad_input("there is text after the end");
-  for (const std::string& line : digests.lines_about(used_by(result)))
+  Lines lines(text, first_line);
+  std::vector<std::string> uses;
+  auto result = parse_lines(lines, axioms, digests, uses);
+  if (!result)
+    return with_context(fmt::format("line {}", lines.number()), std::move(result.error()));
+  for (const std::string& line : digests.lines_about(used_by(*result)))
     if (std::find(uses.begin(), uses.end(), line) == uses.end())
       return bad_input(fmt::format("'{}' is what it uses now, but not what it lists", line));
-  if (uses != digests.lines_about(used_by(result)))
+  if (uses != digests.lines_about(used_by(*result)))
     return bad_input("operators or axioms are listed that it does not use, or twice");
   return result;
 }

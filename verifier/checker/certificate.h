@@ -1,5 +1,6 @@
 #pragma once
-// A certificate: the proof of one rule as text, which docs/certificates.md describes byte by byte.
+// A certificate: the proof of one rule as text, which docs/certificates.md describes byte by byte. Files hold
+// any number of them, one after the other (rule_language/certificate_pack.h).
 
 #include <cstdint>
 #include <map>
@@ -16,7 +17,7 @@
 
 namespace lemma::checker {
 
-inline constexpr std::string_view format_line = "lemma certificate 2";
+inline constexpr std::string_view format_line = "lemma certificate 3";
 
 /// The value of an axiom's input: what stands at a position of the tuple, or a term.
 struct Reference {
@@ -41,14 +42,23 @@ struct Certificate {
   std::string witness;  // " n=4, m=5"
   std::string rounding;
   std::vector<Chain> chains;
-  /// "case A=[A.0], p=[0] -> [A.0]", and the position of its chain in `chains`.
-  std::vector<std::pair<std::string, std::size_t>> cases;
+  std::size_t case_count = 0;
+  std::string cases_digest;  // SHA-256 of the lines of all cases: replay.h
+  /// Cases, counted from 0, that another chain than the first proves: its position in `chains`.
+  std::map<std::size_t, std::size_t> other_chains;
+
+  std::size_t chain_of(std::size_t one) const {
+    const auto other = other_chains.find(one);
+    return other == other_chains.end() ? 0 : other->second;
+  }
 };
 
+
 using AxiomTable = std::map<std::string, const Substitution*, std::less<>>;
-/// Reads a certificate and compares all its digests. Everything in it must be in canonical form.
+/// Reads a certificate and compares the digests of what it is about. Everything in it must be in
+/// canonical form. Errors name the line, counted from the first line of the certificate in its file.
 Result<Certificate> parse_certificate(std::string_view text, const AxiomTable& axioms,
-                                      Digests& digests);
+                                      Digests& digests, std::size_t first_line = 1);
 
 /// That its class is that of the worst of the axioms its steps use.
 Result<void> check_rounding(const Certificate& certificate, const RoundingTable& table);

@@ -29,8 +29,9 @@ enum Code { done = 0, internal_fault = 1, bad_usage = 2, check_failed = 4 };
 constexpr std::string_view usage =
     "usage: lemma-check [--axioms DIR] [--no-axiom-records] [--rules DIR] CERTIFICATE...\n"
     "                   [EXPLANATION...]\n"
-    "A folder stands for the files *.certificate in it. Explanations are files *.explanation.\n"
-    "  --axioms DIR  otherwise the folder `axioms` beside that of the first certificate\n"
+    "A file holds any number of certificates; a folder stands for the files *.certificates in it.\n"
+    "Explanations are files *.explanation.\n"
+    "  --axioms DIR  otherwise the folder `axioms` beside that of the first file of certificates\n"
     "  --no-axiom-records  do not ask whether axioms are proved. Otherwise the file axioms.proofs\n"
     "                beside the folder of axioms must have a record of each that is used, which\n"
     "                lemma rules verify --axioms --write makes\n"
@@ -38,7 +39,7 @@ constexpr std::string_view usage =
 
 struct Arguments {
   files::path axioms, rules;
-  std::vector<files::path> certificates, explanations;
+  std::vector<files::path> packs, explanations;
   bool axiom_records = true;
 };
 
@@ -51,19 +52,19 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
     } else if (words[i] == "--no-axiom-records") {
       result.axiom_records = false;
     } else if (files::is_directory(words[i])) {
-      for (const auto& entry : files::directory_iterator(words[i]))
-        if (entry.path().extension() == ".certificate") result.certificates.push_back(entry.path());
+      LEMMA_ASSIGN_OR_RETURN(const auto packs, files_with_extension(words[i], pack_extension));
+      result.packs.insert(result.packs.end(), packs.begin(), packs.end());
     } else if (files::is_regular_file(words[i])) {
       const bool explains = files::path(words[i]).extension() == ".explanation";
-      (explains ? result.explanations : result.certificates).emplace_back(words[i]);
+      (explains ? result.explanations : result.packs).emplace_back(words[i]);
     } else {
       return bad_input(fmt::format("'{}' is neither a file, a folder nor an option", words[i]));
     }
   }
-  if (result.certificates.empty()) return bad_input("there are no certificates");
-  std::sort(result.certificates.begin(), result.certificates.end());
+  if (result.packs.empty()) return bad_input("there are no certificates");
+  std::sort(result.packs.begin(), result.packs.end());
   if (result.axioms.empty())
-    result.axioms = files::absolute(result.certificates[0]).parent_path() / ".." / "axioms";
+    result.axioms = files::absolute(result.packs[0]).parent_path() / ".." / "axioms";
   return result;
 }
 
@@ -99,29 +100,50 @@ struct Outcome {
   bool bitwise = false;
 };
 
-Result<Outcome> check_file(const files::path& file, const Axioms& axioms, Digests& digests) {
-  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
-  LEMMA_ASSIGN_OR_RETURN(const checker::Certificate certificate,
-                         checker::parse_certificate(contents, axioms.table, digests));
-  LEMMA_RETURN_IF_ERROR(check_axioms(certificate, axioms));
-  LEMMA_RETURN_IF_ERROR(checker::check_rounding(certificate, axioms.rounding));
-  LEMMA_RETURN_IF_ERROR(checker::check(certificate));
-  Outcome result{certificate.rule, certificate.cases.size()};
-  result.bitwise = certificate.rounding == name(RoundingClass::bitwise);
-  for (const auto& [claim, chain] : certificate.cases)
-    result.steps += certificate.chains[chain].size();
+struct Section {
+  std::string place;  // "FILE:LINE: RULE"
+  CertificateSection certificate;
+};
+
+/// The certificates of all files. One without any is as good as damaged.
+Result<std::vector<Section>> read_sections(const std::vector<files::path>& packs) {
+  std::vector<Section> result;
+  for (const files::path& pack : packs) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(pack));
+    std::vector<CertificateSection> found = certificates_of(contents);
+    if (found.empty()) found.emplace_back();
+    for (CertificateSection& one : found) {
+      const std::string name = one.rule.empty() ? "a certificate without a name" : one.rule;
+      result.push_back({fmt::format("{}:{}: {}", pack.string(), one.line, name), std::move(one)});
+    }
+  }
   return result;
 }
 
-/// Files are handed out one by one; each outcome goes to its own place.
-std::vector<Result<Outcome>> check_all(const std::vector<files::path>& certificates,
+Result<Outcome> check_certificate(const CertificateSection& section, const Axioms& axioms,
+                                  Digests& digests) {
+  LEMMA_ASSIGN_OR_RETURN(
+      const checker::Certificate certificate,
+      checker::parse_certificate(section.text, axioms.table, digests, section.line));
+  LEMMA_RETURN_IF_ERROR(check_axioms(certificate, axioms));
+  LEMMA_RETURN_IF_ERROR(checker::check_rounding(certificate, axioms.rounding));
+  LEMMA_RETURN_IF_ERROR(checker::check(certificate));
+  Outcome result{certificate.rule, certificate.case_count};
+  result.bitwise = certificate.rounding == name(RoundingClass::bitwise);
+  for (std::size_t i = 0; i < certificate.case_count; ++i)
+    result.steps += certificate.chains[certificate.chain_of(i)].size();
+  return result;
+}
+
+/// Certificates are handed out one by one; each outcome goes to its own place.
+std::vector<Result<Outcome>> check_all(const std::vector<Section>& certificates,
                                        const Axioms& axioms) {
   std::vector<Result<Outcome>> outcomes(certificates.size());
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
     Digests digests;
     for (std::size_t i = next++; i < outcomes.size(); i = next++)
-      outcomes[i] = check_file(certificates[i], axioms, digests);
+      outcomes[i] = check_certificate(certificates[i].certificate, axioms, digests);
   };
   std::vector<std::thread> workers(std::max(1U, std::thread::hardware_concurrency()) - 1);
   for (std::thread& worker : workers) worker = std::thread(work);
@@ -145,10 +167,11 @@ Result<Code> run(const std::vector<std::string>& words) {
   const auto fail = [&failed](std::string_view what, std::string_view why) {
     std::cerr << fmt::format("lemma-check: {}: {}\n", what, why), ++failed;
   };
-  const auto outcomes = check_all(arguments.certificates, table);
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<Section> certificates, read_sections(arguments.packs));
+  const auto outcomes = check_all(certificates, table);
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (!outcomes[i]) {
-      fail(arguments.certificates[i].string(), outcomes[i].error().message);
+      fail(certificates[i].place, outcomes[i].error().message);
       continue;
     }
     proved[outcomes[i]->rule.name] = &outcomes[i]->rule;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ir/quoted.h"
+#include "ir/sha256.h"
 
 namespace lemma::checker {
 namespace {
@@ -217,24 +218,29 @@ Result<std::string> replay_case(const Substitution& rule, const RuleCase& one, c
   return claim(one, replay.graph(), replay.sides().left);
 }
 
-Result<void> check(const Certificate& certificate) {
+Result<std::vector<std::string>> check(const Certificate& certificate) {
   if (auto witness = check_witness(certificate); !witness)
     return with_context("witness", std::move(witness.error()));
   LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(certificate.rule));
+  if (cases.size() != certificate.case_count)
+    return bad_input(
+        fmt::format("the cases are not those that the rule demands: {} instead of {}",
+                    certificate.case_count, cases.size()));
   std::set<std::size_t> replayed;  // chains, which for all types are replayed once
+  std::vector<std::string> lines;
+  std::string all;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (i >= certificate.cases.size())
-      return bad_input(fmt::format("the case {} is missing", cases[i].text));
-    const auto& [line, chain] = certificate.cases[i];
+    const std::size_t chain = certificate.chain_of(i);
     auto claim = replay_case(certificate.terms, cases[i], certificate.chains[chain],
                              replayed.insert(chain).second);
     if (!claim)
-      return with_context(fmt::format("{}, chain {}", line, chain + 1), std::move(claim.error()));
-    if (*claim != line) return bad_input(fmt::format("'{}' should be '{}'", line, *claim));
+      return with_context(fmt::format("case {} ({}), chain {}", i + 1, cases[i].text, chain + 1),
+                          std::move(claim.error()));
+    lines.push_back(fmt::format("{} by {}", *claim, chain + 1));
+    all += lines.back() + "\n";
   }
-  if (certificate.cases.size() == cases.size()) return {};
-  return bad_input(
-      fmt::format("'{}' is no case of the rule", certificate.cases[cases.size()].first));
+  if (sha256(all) == certificate.cases_digest) return lines;
+  return bad_input("the cases are not those of the digest, or their shapes, or their chains");
 }
 
 }  // namespace lemma::checker

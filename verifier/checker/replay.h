@@ -77,6 +77,8 @@ std::string claim(const RuleCase& one, const Graph& graph, const std::vector<Val
 Result<std::string> replay_case(const Substitution& rule, const RuleCase& one, const Chain& chain,
                                 bool all_types);
 
-Result<void> check(const Certificate& certificate);
+/// Replays each case that the rule demands. The answer are the lines of these cases, "case A=[A.0] -> [A.0]
+/// by 1", whose digest the certificate has too.
+Result<std::vector<std::string>> check(const Certificate& certificate);
 
 }  // namespace lemma::checker

@@ -232,12 +232,12 @@ std::string comment_lines(const Problem& problem, std::string_view mark) {
 
 Result<std::vector<Problem>> problems_of(const checker::Certificate& certificate) {
   LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(certificate.rule));
-  if (cases.size() != certificate.cases.size())
+  if (cases.size() != certificate.case_count)
     return bad_input("the cases are not those that the rule demands");
   std::vector<Problem> result;
   for (std::size_t chain = 0; chain < certificate.chains.size(); ++chain)
     for (std::size_t i = 0; i < cases.size(); ++i) {
-      if (certificate.cases[i].second != chain) continue;
+      if (certificate.chain_of(i) != chain) continue;
       LEMMA_ASSIGN_OR_RETURN(Problem problem, ProblemBuilder(certificate, chain).run(cases[i]));
       result.push_back(std::move(problem));
       break;

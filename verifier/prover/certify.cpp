@@ -7,6 +7,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "ir/sha256.h"
 #include "rule_language/rule_database.h"
@@ -409,16 +410,23 @@ class Certifier {
       for (const checker::Step& step : chain) axioms.push_back(step.axiom->name);
     result += fmt::format("class {}\nwitness{}{}\n", name(worst_of(axioms, rounding_)),
                           witness.empty() ? "" : " ", witness);
-    std::map<std::size_t, std::size_t> numbers;  // chains in the order in which cases use them
-    std::string chains, cases;
+    std::vector<std::vector<std::size_t>> cases_of;  // chains in the order in which cases use them;
+    std::map<std::size_t, std::size_t> numbers;      // cases counted from 1
+    std::string lines;
     for (std::size_t i = 0; i < claims_.size(); ++i) {
-      const auto [where, inserted] = numbers.try_emplace(chosen_[i], numbers.size() + 1);
-      cases += fmt::format("{} by {}\n", claims_[i], where->second);
-      if (!inserted) continue;
-      chains += fmt::format("chain {}\n", where->second);
-      for (const std::string& line : chains_[chosen_[i]].lines) chains += "  " + line + "\n";
+      const std::size_t number = numbers.try_emplace(chosen_[i], numbers.size()).first->second;
+      if (number == cases_of.size()) cases_of.emplace_back();
+      cases_of[number].push_back(i + 1);
+      lines += fmt::format("{} by {}\n", claims_[i], number + 1);
     }
-    return result + chains + cases + "end\n";
+    result += fmt::format("cases {} {}\n", claims_.size(), sha256(lines));
+    for (std::size_t k = 0; k < cases_of.size(); ++k) {
+      result += fmt::format("chain {}", k + 1);
+      result += k == 0 ? "\n" : fmt::format(" of cases {}\n", fmt::join(cases_of[k], ", "));
+      for (const std::string& line : chains_[chosen_[cases_of[k][0] - 1]].lines)
+        result += "  " + line + "\n";
+    }
+    return result + "end\n";
   }
 
   /// How often misused refinements are taken away before all are.

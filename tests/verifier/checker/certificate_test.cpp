@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ir/sha256.h"
@@ -69,7 +70,10 @@ TEST(Certificate, OfANewProofHolds) {
   const std::string text = certificate_of(two_steps);
   EXPECT_EQ(refusal(text), "");
   EXPECT_EQ(text, certificate_of(two_steps));
-  EXPECT_NE(text.find("case A=[A.0, A.1, A.2] -> [A.0, A.1, A.2] by 1\n"), std::string::npos);
+  std::string cases;
+  for (const char* shape : {"[]", "[A.0]", "[A.0, A.1]", "[A.0, A.1, A.2]"})
+    cases += fmt::format("case A={0} -> {0} by 1\n", shape);
+  EXPECT_NE(text.find(fmt::format("cases 4 {}\nchain 1\n", sha256(cases))), std::string::npos);
 }
 
 TEST(Certificate, OfBothDirectionsCoversTheCasesOfBoth) {
@@ -91,9 +95,11 @@ TEST(Certificate, SpeaksOfOutputsOfOneNode) {
 
 TEST(Certificate, MissesNoCase) {
   const std::string text = certificate_of(two_steps);
-  EXPECT_NE(refusal(replaced(text, "case A=[A.0, A.1, A.2] -> [A.0, A.1, A.2] by 1\n", ""))
-                .find("the case A=[A.0, A.1, A.2] is missing"),
-            std::string::npos);
+  EXPECT_EQ(refusal(replaced(text, "cases 4 ", "cases 3 ")),
+            "the cases are not those that the rule demands: 3 instead of 4");
+  const std::size_t digest = text.find("cases 4 ") + 8;
+  EXPECT_EQ(refusal(replaced(text, text.substr(digest, 64), sha256("others"))),
+            "the cases are not those of the digest, or their shapes, or their chains");
 }
 
 TEST(Certificate, StepsThatRestOnOneElementTypeAreRefused) {
@@ -160,6 +166,27 @@ TEST(Certificate, DimensionsOfAnAxiomAreNotNegative) {
   ASSERT_FALSE(applied);
   EXPECT_NE(applied.error().message.find("may be negative"), std::string::npos)
       << applied.error().message;
+}
+
+TEST(Pack, EachByteBelongsToJustOneCertificate) {
+  const std::string one = "lemma certificate 3\nrule one\nend\n",
+                    two = "lemma certificate 3\nrule two\nend\n";
+  const auto names = [](const std::string& pack) {
+    std::string joined, all;
+    for (const CertificateSection& section : certificates_of(pack)) {
+      joined += fmt::format("{}:{} ", section.rule, section.line);
+      all += section.text;
+    }
+    EXPECT_EQ(all, pack);
+    return joined;
+  };
+  EXPECT_EQ(names(""), "");
+  EXPECT_EQ(names(one + two), "one:1 two:4 ");
+  EXPECT_EQ(names(one.substr(0, one.size() - 4) + two), "one:1 two:3 ");   // no end
+  EXPECT_EQ(names(one + two.substr(20)), "one:1 two:4 ");                  // no first line
+  EXPECT_EQ(names(one + "stray\n" + two + "x"), "one:1 :4 two:5 :8 ");     // text in between
+  EXPECT_EQ(names(one + two.substr(0, two.size() - 5)), "one:1 two:4 ");   // cut off
+  EXPECT_EQ(names("\n\n" + one), ":1 one:3 ");
 }
 
 TEST(Step, IsReadStrictly) {
