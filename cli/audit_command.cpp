@@ -1,4 +1,4 @@
-#include "cli/audit_command.h"
+#include "cli/commands.h"
 
 #include <algorithm>
 #include <charconv>

@@ -50,9 +50,8 @@ std::string index_page(const std::vector<AuditedRule>& rules) {
     rows += fmt::format(
         "<tr><td>{}</td><td class=\"word\">{}</td><td>{}</td><td>{}</td><td>{:.1f}</td>"
         "<td class=\"word\">{}</td><td class=\"word\">{}</td></tr>\n",
-        link("rule", one.rule->name), verdict(one),
-        one.cases.size(), one.steps, one.seconds * 1e3, one.rounding,
-        one.failure.empty() ? axiom_links(one) : html_escaped(one.failure));
+        link("rule", one.rule->name), verdict(one), one.cases.size(), one.steps, one.seconds * 1e3,
+        one.rounding, one.failure.empty() ? axiom_links(one) : html_escaped(one.failure));
   }
   return page("Rules and their proofs",
               fmt::format("<p>{} of {} certificates hold, replayed when this page was written. "

@@ -1,4 +1,4 @@
-#include "cli/extract_command.h"
+#include "cli/commands.h"
 
 #include <chrono>
 #include <filesystem>

@@ -4,15 +4,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/audit_command.h"
+#include "cli/commands.h"
 #include "cli/error_line.h"
 #include "cli/exit_code.h"
-#include "cli/extract_command.h"
-#include "cli/inspect_command.h"
-#include "cli/optimize_command.h"
 #include "cli/rank_job.h"
-#include "cli/rules_command.h"
-#include "cli/run_command.h"
 #include "ir/version.h"
 
 namespace {

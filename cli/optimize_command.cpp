@@ -1,4 +1,4 @@
-#include "cli/optimize_command.h"
+#include "cli/commands.h"
 
 #include <unistd.h>
 

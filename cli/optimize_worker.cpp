@@ -4,8 +4,8 @@
 #include <iostream>
 #include <optional>
 
+#include "cli/commands.h"
 #include "cli/memory_guard.h"
-#include "cli/optimize_command.h"
 #include "cli/optimize_request.h"
 #include "cli/shape_option.h"
 #include "search/deadline.h"

@@ -197,8 +197,8 @@ Result<std::string> case_text(const checker::Certificate& certificate,
   const std::size_t chain = certificate.chain_of(index);
   LEMMA_ASSIGN_OR_RETURN(const CaseReport report,
                          report_case(certificate, cases.at(index), certificate.chains[chain]));
-  std::string result =
-      fmt::format("{}  (case {} of {}, chain {})\n", report.claim, index + 1, cases.size(), chain + 1);
+  std::string result = fmt::format("{}  (case {} of {}, chain {})\n", report.claim, index + 1,
+                                   cases.size(), chain + 1);
   result += "  inputs\n";
   for (const auto& [name, type] : report.inputs) result += fmt::format("    {} : {}\n", name, type);
   result += graph_text("left side", report.left, report.left_outputs);

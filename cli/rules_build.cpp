@@ -1,4 +1,4 @@
-#include "cli/rules_build.h"
+#include "cli/commands.h"
 
 #include <algorithm>
 #include <chrono>
@@ -223,8 +223,8 @@ std::vector<fs::path> hand_written_files(const BuildArguments& arguments) {
   std::error_code error;
   if (arguments.hand_written.empty()) return files;
   const fs::path hand_written = fs::absolute(arguments.hand_written).lexically_normal();
-  const fs::path parent =
-      hand_written.has_filename() ? hand_written.parent_path() : hand_written.parent_path().parent_path();
+  const fs::path parent = hand_written.has_filename() ? hand_written.parent_path()
+                                                      : hand_written.parent_path().parent_path();
   for (const fs::path& folder : {fs::path(arguments.hand_written), parent / "one_proof"})
     for (fs::directory_iterator i(folder, error), end; !error && i != end; i.increment(error)) {
       const std::string stem = i->path().stem().string();
@@ -236,7 +236,7 @@ std::vector<fs::path> hand_written_files(const BuildArguments& arguments) {
 }
 
 Result<std::vector<Substitution>> share_hand_written(const std::vector<fs::path>& files,
-                                               ranks::Ranks& ranks) {
+                                                     ranks::Ranks& ranks) {
   std::vector<Substitution> result;
   LEMMA_ASSIGN_OR_RETURN(const std::string count, ranks.broadcast(fmt::format("{}", files.size())));
   for (std::size_t i = 0; i < std::stoul(count); ++i) {

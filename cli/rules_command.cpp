@@ -1,4 +1,4 @@
-#include "cli/rules_command.h"
+#include "cli/commands.h"
 
 #include <iostream>
 #include <set>
@@ -10,10 +10,7 @@
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/resource_use.h"
-#include "cli/rules_build.h"
-#include "cli/rules_exchange.h"
 #include "cli/rules_generate.h"
-#include "cli/rules_obligations.h"
 #include "cli/table.h"
 #include "ir/files.h"
 #include "rule_language/rule_database.h"

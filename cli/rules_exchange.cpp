@@ -1,4 +1,4 @@
-#include "cli/rules_exchange.h"
+#include "cli/commands.h"
 
 #include <algorithm>
 #include <filesystem>

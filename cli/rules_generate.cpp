@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands.h"
 #include "cli/data_directory.h"
 #include "cli/rank_job.h"
 #include "cli/resource_use.h"

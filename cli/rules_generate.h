@@ -1,17 +1,12 @@
 #pragma once
 // `lemma rules generate`: candidate substitutions of an operator set.
 
-#include <CLI/CLI.hpp>
-
 #include <string>
 
-#include "cli/exit_code.h"
 #include "generator/generate.h"
 #include "ir/result.h"
 
 namespace lemma {
-
-void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code);
 
 struct Enumeration {
   std::string rules;    // the file of candidates

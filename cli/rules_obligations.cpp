@@ -1,4 +1,4 @@
-#include "cli/rules_obligations.h"
+#include "cli/commands.h"
 
 #include <algorithm>
 #include <iostream>

@@ -1,4 +1,4 @@
-#include "cli/run_command.h"
+#include "cli/commands.h"
 
 #include <algorithm>
 #include <cmath>

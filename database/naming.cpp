@@ -94,10 +94,9 @@ class Phrases {
       applied.push_back(id);
       position = i;
     }
-    const bool is_with_itself =
-        term.operands.size() > 1 &&
-        std::all_of(term.operands.begin(), term.operands.end(),
-                    [&term](TermId id) { return id == term.operands[0]; });
+    const bool is_with_itself = term.operands.size() > 1 &&
+                                std::all_of(term.operands.begin(), term.operands.end(),
+                                            [&term](TermId id) { return id == term.operands[0]; });
     if (applied.empty()) return is_with_itself ? "_with_itself" : "";
     if (is_with_itself) return "_of_" + operation(applied[0], depth, true) + "_with_itself";
     std::vector<std::string> phrases;

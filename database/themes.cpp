@@ -17,10 +17,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> by_operat
     {"Softmax", "softmax"},
     {"Reduce", "reduction"},
 }};
-constexpr std::array<std::string_view, 8> themes = {"convolution", "elementwise",
-                                                    "elementwise_movement", "matmul",
-                                                    "movement", "pooling",
-                                                    "reduction", "softmax"};
+constexpr std::array<std::string_view, 8> themes = {
+    "convolution", "elementwise", "elementwise_movement", "matmul", "movement", "pooling",
+    "reduction",   "softmax"};
 
 }  // namespace
 

@@ -17,8 +17,8 @@ Result<std::string> read_text_file(const std::filesystem::path& file) {
   return std::move(contents).str();
 }
 
-Result<std::vector<std::filesystem::path>> files_with_extension(
-    const std::filesystem::path& folder, std::string_view extension) {
+Result<std::vector<std::filesystem::path>> files_with_extension(const std::filesystem::path& folder,
+                                                                std::string_view extension) {
   std::error_code error;
   std::vector<std::filesystem::path> files;
   for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end;

@@ -28,8 +28,8 @@
 namespace lemma {
 
 /// The files of a folder with the given extension (".rules"), sorted.
-Result<std::vector<std::filesystem::path>> files_with_extension(
-    const std::filesystem::path& folder, std::string_view extension);
+Result<std::vector<std::filesystem::path>> files_with_extension(const std::filesystem::path& folder,
+                                                                std::string_view extension);
 /// All substitutions in the files of a folder with the given extension, file after file
 /// in the order of their names. Names must be unique.
 Result<std::vector<Substitution>> read_substitutions(const std::filesystem::path& folder,

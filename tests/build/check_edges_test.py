@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cmake/check_edges.py refuses exactly what is wrong in tests/build/refused_tree."""
+"""cmake/check_edges.py refuses exactly what is wrong in a small tree."""
 
 import pathlib
 import subprocess
@@ -7,8 +7,55 @@ import sys
 import tempfile
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
-CHECK = HERE.parent.parent / "cmake" / "check_edges.py"
+CHECK = pathlib.Path(__file__).resolve().parents[2] / "cmake" / "check_edges.py"
+
+TREE = {
+    "cmake/edges.txt": """\
+folder ir            :
+folder egraph        : ir
+folder frontend_onnx : ir
+folder search        : ir egraph
+
+header onnx/ : frontend_onnx
+header z3    : egraph
+""",
+    "docs/architecture.md": """\
+| folder | what it does | may use |
+|--------|--------------|---------|
+| `frontend_onnx/` | reads | `ir` |
+| `search/` | searches | `ir` |
+""",
+    "egraph/egraph.h": """\
+#pragma once
+#include "ir/upward.h"
+#include <z3++.h>
+""",
+    "egraph/unguarded.h": """\
+#include "ir/upward.h"
+""",
+    "frontend_onnx/CMakeLists.txt": """\
+lemma_add_library(NAME frontend_onnx SOURCES import.cpp)
+""",
+    "frontend_onnx/import.cpp": """\
+#include <onnx/onnx_pb.h>
+#include "search/search.h"
+""",
+    "frontend_onnx/unlisted.cpp": """\
+#include <vector>
+""",
+    "ir/upward.h": """\
+#pragma once
+#include "egraph/egraph.h"
+""",
+    "search/CMakeLists.txt": """\
+lemma_add_library(NAME search SOURCES search.cpp)
+""",
+    "search/search.cpp": """\
+#include "egraph/egraph.h"
+#include <onnx/onnx_pb.h>
+  #  include <vector>
+""",
+}
 
 EXPECTED = """\
 docs/architecture.md: search may use egraph, ir, not ir
@@ -28,7 +75,12 @@ def check(root):
 
 class CheckEdges(unittest.TestCase):
     def test_refuses_forbidden_includes(self):
-        result = check(HERE / "refused_tree")
+        with tempfile.TemporaryDirectory() as root:
+            for name, text in TREE.items():
+                file = pathlib.Path(root, name)
+                file.parent.mkdir(exist_ok=True)
+                file.write_text(text)
+            result = check(root)
         self.assertEqual(result.stdout, EXPECTED)
         self.assertEqual(result.returncode, 1)
 

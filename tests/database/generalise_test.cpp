@@ -21,10 +21,10 @@ const verifier::AxiomSet& axioms() {
   return loaded->set;
 }
 
-std::vector<Substitution> stated() {
-  const auto contents = read_text_file("tests/database/stated_first.rules");
+std::vector<Substitution> hand_written() {
+  const auto contents = read_text_file("tests/database/hand_written_first.rules");
   EXPECT_TRUE(contents);
-  auto rules = parse_substitutions(contents.value_or(""), "stated_first.rules");
+  auto rules = parse_substitutions(contents.value_or(""), "hand_written_first.rules");
   EXPECT_TRUE(rules);
   return *rules;
 }
@@ -68,8 +68,8 @@ const std::set<std::string> narrower = {
 const std::set<std::string> without_instance = {"reshape_of_reshape", "relu_of_reshape",
                                                 "add_of_reshapes", "scalar_times_reshape"};
 
-TEST(Generalise, stated_rules_come_back_from_an_instance) {
-  const std::vector<Substitution> rules = stated();
+TEST(Generalise, hand_written_rules_come_back_from_an_instance) {
+  const std::vector<Substitution> rules = hand_written();
   std::vector<Attempt> attempts(rules.size());
   parallel_for(rules.size(), 0,
                [&](std::size_t i) { attempts[i] = generalise_instance(rules[i], {}); });

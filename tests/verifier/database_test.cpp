@@ -279,7 +279,9 @@ const std::vector<Alteration> alterations = {
      "",
      {"rules swap (its certificate is not the one that was recorded)"}},
     {"certificate_twice",
-     [](const fs::path& folder) { write_pack(folder, {0, 1, 0}); },
+     [](const fs::path& folder) {
+       write_pack(folder, {0, 1, 0});
+     },
      "",
      "",
      "",

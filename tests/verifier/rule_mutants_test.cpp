@@ -1,4 +1,4 @@
-// Mutants of rules that people stated: changes of the right side (tests/verifier/axiom_mutants.h), conditions
+// Mutants of rules that people wrote: changes of the right side (tests/verifier/axiom_mutants.h), conditions
 // dropped, outputs exchanged, sizes of 1 made free. A mutant that the prover accepts must be true: it
 // must have an index proof too, which rests on no axiom.
 
@@ -58,8 +58,8 @@ std::vector<Substitution> mutants_of(const Substitution& rule) {
 
 TEST(Mutants, OfRulesAreNotAccepted) {
   const AxiomSet axioms(*read_substitutions("rules/axioms", ".axioms"));
-  const auto rules = *parse_substitutions(*read_text_file("tests/database/stated_first.rules"),
-                                          "stated_first.rules");
+  const auto rules = *parse_substitutions(
+      *read_text_file("tests/database/hand_written_first.rules"), "hand_written_first.rules");
   std::size_t mutants = 0, refuted = 0, true_ones = 0;
   for (const Substitution& rule : rules)
     for (const Substitution& mutant : mutants_of(rule)) {

@@ -79,7 +79,8 @@ Result<void> parse_rule(Lines& lines, Certificate& certificate) {
 /// "34 HEX": how many cases there are, and the digest of their lines.
 Result<void> parse_cases(std::string_view text, Certificate& certificate) {
   const auto parts = words(text);
-  if (parts.size() != 2 || parts[1].size() != 64) return bad_input("expected 'cases NUMBER DIGEST'");
+  if (parts.size() != 2 || parts[1].size() != 64)
+    return bad_input("expected 'cases NUMBER DIGEST'");
   LEMMA_ASSIGN_OR_RETURN(certificate.case_count, number(parts[0]));
   certificate.cases_digest = parts[1];
   return {};

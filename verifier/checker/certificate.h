@@ -53,7 +53,6 @@ struct Certificate {
   }
 };
 
-
 using AxiomTable = std::map<std::string, const Substitution*, std::less<>>;
 /// Reads a certificate and compares the digests of what it is about. Everything in it must be in
 /// canonical form. Errors name the line, counted from the first line of the certificate in its file.

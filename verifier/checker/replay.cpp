@@ -223,9 +223,8 @@ Result<std::vector<std::string>> check(const Certificate& certificate) {
     return with_context("witness", std::move(witness.error()));
   LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(certificate.rule));
   if (cases.size() != certificate.case_count)
-    return bad_input(
-        fmt::format("the cases are not those that the rule demands: {} instead of {}",
-                    certificate.case_count, cases.size()));
+    return bad_input(fmt::format("the cases are not those that the rule demands: {} instead of {}",
+                                 certificate.case_count, cases.size()));
   std::set<std::size_t> replayed;  // chains, which for all types are replayed once
   std::vector<std::string> lines;
   std::string all;

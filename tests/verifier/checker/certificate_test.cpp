@@ -182,10 +182,10 @@ TEST(Pack, EachByteBelongsToJustOneCertificate) {
   };
   EXPECT_EQ(names(""), "");
   EXPECT_EQ(names(one + two), "one:1 two:4 ");
-  EXPECT_EQ(names(one.substr(0, one.size() - 4) + two), "one:1 two:3 ");   // no end
-  EXPECT_EQ(names(one + two.substr(20)), "one:1 two:4 ");                  // no first line
-  EXPECT_EQ(names(one + "stray\n" + two + "x"), "one:1 :4 two:5 :8 ");     // text in between
-  EXPECT_EQ(names(one + two.substr(0, two.size() - 5)), "one:1 two:4 ");   // cut off
+  EXPECT_EQ(names(one.substr(0, one.size() - 4) + two), "one:1 two:3 ");  // no end
+  EXPECT_EQ(names(one + two.substr(20)), "one:1 two:4 ");                 // no first line
+  EXPECT_EQ(names(one + "stray\n" + two + "x"), "one:1 :4 two:5 :8 ");    // text in between
+  EXPECT_EQ(names(one + two.substr(0, two.size() - 5)), "one:1 two:4 ");  // cut off
   EXPECT_EQ(names("\n\n" + one), ":1 one:3 ");
 }
 

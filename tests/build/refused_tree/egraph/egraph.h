@@ -1,3 +1,0 @@
-#pragma once
-#include "ir/upward.h"
-#include <z3++.h>

@@ -1,1 +1,0 @@
-#include "ir/upward.h"

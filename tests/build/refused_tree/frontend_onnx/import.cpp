@@ -1,2 +1,0 @@
-#include <onnx/onnx_pb.h>
-#include "search/search.h"

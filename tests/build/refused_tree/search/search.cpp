@@ -1,3 +1,0 @@
-#include "egraph/egraph.h"
-#include <onnx/onnx_pb.h>
-  #  include <vector>
