@@ -1,14 +1,18 @@
-// Normal form, derivation, journal.
+// Normal form, names, themes, derivation, journal.
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
+#include <utility>
 
 #include "database/answer_journal.h"
 #include "database/build.h"
 #include "database/compose.h"
 #include "database/derivation.h"
+#include "database/naming.h"
 #include "database/normal_form.h"
+#include "database/themes.h"
 #include "database/write.h"
 #include "system/program.h"
 
@@ -51,6 +55,86 @@ TEST(NormalForm, is_its_own_normal_form) {
       rule("  x : [B.., k, m]\n  w : [m, n]\n  Relu(Relu(MatMul(x, w))) = Relu(MatMul(x, w))"));
   ASSERT_TRUE(other);
   EXPECT_EQ(text(*normal_form(*other)), text(*other));
+}
+
+TEST(Names, say_what_stands_on_both_sides) {
+  const auto name = [](const char* text) { return descriptive_name(rule(text)); };
+  EXPECT_EQ(name("  x : [B.., m, k]\n  a : [k, n]\n  b : [k, p]\n"
+                 "  let s = Split{axis=-1, split=[n, p]}(MatMul(x, Concat{axis=-1}(a, b)))\n"
+                 "  MatMul(x, a) & MatMul(x, b) => s#0 & s#1"),
+            "matmul_pair_sharing_left_to_split_of_matmul");
+  EXPECT_EQ(name("  x : [n, k]\n  a : [k, m]\n  MatMul(x, Relu(Neg(a))) => Relu(Relu(x))"),
+            "matmul_of_right_relu_of_neg_to_relu_of_relu");
+  EXPECT_EQ(name("  x : [n]\n  y : [n]\n  Max(Relu(x), Relu(y)) = Relu(Max(x, y))"),
+            "max_of_relus_as_relu_of_max");
+  EXPECT_EQ(
+      name("  x : [n]\n  y : [n]\n  z : [n]\n  Add(Mul(x, y), Mul(z, x)) = Mul(x, Add(y, z))"),
+      "add_of_muls_sharing_operand_as_mul_of_add");
+  EXPECT_EQ(name("  x : [n]\n  Mul(x, Neg(x)) => Div(x, x)"),
+            "mul_of_neg_with_its_input_to_div_with_itself");
+  EXPECT_EQ(name("  x : [n]\n  y : [n]\n  Add(x, y) = Add(y, x)"), "add_rearranged");
+  EXPECT_EQ(name("  x : [n + m]\n  Relu(Split{axis=0, split=[n, m]}(x)#1) = "
+                 "Split{axis=0, split=[n, m]}(Relu(x))#1"),
+            "relu_of_split_second_as_split_second_of_relu");
+  EXPECT_EQ(name("  x : [n]\n  Neg(Neg(x)) => x"), "neg_of_neg_to_input");
+}
+
+TEST(Names, have_a_length_that_can_be_read) {
+  const std::string name = descriptive_name(
+      rule("  x : [n]\n  y : [n]\n  Softmax{axis=0}(Sigmoid(Tanh(Gelu(Add(x, y))))) => "
+           "Reciprocal(Sigmoid(Softmax{axis=0}(Tanh(Mul(Gelu(x), Sigmoid(y))))))"));
+  EXPECT_LE(name.size(), longest_name);
+  EXPECT_TRUE(name.starts_with("softmax_of_sigmoid")) << name;
+}
+
+TEST(Names, are_given_to_what_is_written_and_are_its_own) {
+  Build build;
+  const auto add = [&build](const std::string& text, bool is_kept) {
+    const Substitution named = *normal_form(rule(text));
+    build.rules.push_back({{named, {}, "", ""}, {}, !is_kept, ""});
+    return named.name;
+  };
+  add("  x : [A..]\n  y : [A..]\n  Add(x, y) = Add(y, x)", true);
+  const std::string broadcast = add("  x : [A..]\n  y : [B..]\n  Add(x, y) = Add(y, x)", true);
+  add("  x : [n]\n  y : [m, n]\n  Add(x, y) = Add(y, x)", true);
+  add("  x : [n]\n  y : [m, m, n]\n  Add(x, y) = Add(y, x)", true);
+  add("  x : [A..]\n  Relu(Abs(x)) = Abs(x)", true);
+  const std::string left_out = add("  x : [A..]\n  Relu(Exp(x)) = Exp(x)", false);
+  build.rules.back().derived_from = {broadcast};
+  build.hand_written.push_back({{rule("  x : [n]\n  Relu(x) => x"), {}, "", ""}, {}, false, ""});
+  build.hand_written[0].proved.rule.name = "relu_of_abs_as_abs";
+  give_names(build);
+  std::set<std::string> names;
+  std::string last;
+  for (const BuiltRule& one : build.rules) {
+    names.insert(one.proved.rule.name);
+    EXPECT_LE(std::exchange(last, one.proved.rule.name), one.proved.rule.name);
+    if (one.is_shipped()) continue;
+    EXPECT_EQ(one.derived_from, std::vector<std::string>{"add_rearranged_broadcast"});
+  }
+  EXPECT_EQ(names.size(), 6U);
+  // Two have names of their own, three have digests, and what is not written keeps its digest.
+  EXPECT_TRUE(names.contains("add_rearranged_broadcast"));
+  EXPECT_TRUE(names.contains("add_rearranged_same_shape"));
+  EXPECT_TRUE(names.contains(left_out));
+  EXPECT_FALSE(names.contains("add_rearranged_fixed_rank") || names.contains("relu_of_abs_as_abs"));
+}
+
+TEST(Themes, go_by_what_computes_most) {
+  const auto theme = [](const char* text) { return theme_of(rule(text)); };
+  EXPECT_EQ(theme("  x : [n, k]\n  y : [k, m]\n  Relu(MatMul(x, y)) => MatMul(x, y)"), "matmul");
+  EXPECT_EQ(
+      theme("  x : [n, m]\n  Transpose{perm=[1, 0]}(Relu(x)) = Relu(Transpose{perm=[1, 0]}(x))"),
+      "elementwise_movement");
+  EXPECT_EQ(theme("  x : [n, m]\n  Transpose{perm=[1, 0]}(Transpose{perm=[1, 0]}(x)) => x"),
+            "movement");
+  EXPECT_EQ(theme("  x : [n]\n  Neg(Neg(x)) => x"), "elementwise");
+  EXPECT_EQ(theme("  x : [n]\n  Relu(ReduceSum{axes=[0], keepdims=1}(x)) => Softmax{axis=0}(x)"),
+            "softmax");
+  for (const std::string_view one : {"matmul", "movement", "softmax"})
+    EXPECT_NE(std::find(all_themes().begin(), all_themes().end(), one), all_themes().end());
+  EXPECT_TRUE(is_found_file("matmul_found", "found") && is_found_file("found", "found"));
+  EXPECT_FALSE(is_found_file("matmul", "found") || is_found_file("my_found", "found"));
 }
 
 const char* const associative =
@@ -134,7 +218,8 @@ TEST(Marks, lines_of_derived_rules_are_read_back) {
   rule_one.derived_from = {"two", "three"};
   rule_one.kept_because = "reason: with a colon";
   build.rules = {rule_one};
-  const auto marks = parse_derived_lines(derived_lines(build), "file");
+  const std::vector<Substitution> order = {rule_one.proved.rule};
+  const auto marks = parse_derived_lines(derived_lines(build, order), "file");
   ASSERT_TRUE(marks);
   ASSERT_EQ(marks->size(), 1);
   EXPECT_EQ(marks->at(0).rule, "one");
