@@ -1,8 +1,6 @@
 #include "verifier/conditions/side_shapes.h"
 
-#include <algorithm>
-
-#include <fmt/format.h>
+#include <map>
 
 #include "ir/operator.h"
 #include "rule_language/rule_cases.h"
