@@ -90,6 +90,17 @@ class Sample {
     }
   }
 
+  /// One application of f32 inputs that the family is too small for.
+  void add(std::string_view name, const std::vector<Shape>& shapes, const Attributes& given) {
+    const OperatorRecord& record = lemma::record(operator_named(name));
+    OperatorInstance instance;
+    for (const Shape& shape : shapes) instance.inputs.push_back({DataType::f32, shape});
+    const auto attributes = complete_attributes(record, instance.inputs, given, 1);
+    ASSERT_TRUE(attributes) << attributes.error().message;
+    instance.attributes = *attributes;
+    EXPECT_TRUE(add(record, instance)) << name;
+  }
+
   const std::vector<Case>& cases() const { return cases_; }
   const std::string& source() const { return source_; }
   const std::map<std::string, int>& not_emitted() const { return not_emitted_; }
@@ -171,6 +182,15 @@ TEST(EmittedSource, computes_what_the_interpreter_does) {
   Sample sample;
   for (const OperatorRecord& record : all_operators())
     if (record.define != nullptr) sample.add(record);
+  // Long sums for few elements are dealt out to partial results; others are taken in order.
+  sample.add("ReduceSum", {Shape{2, 1300}}, {{"axes", Integers{1}}});
+  sample.add("ReduceMax", {Shape{3, 7, 40}}, {{"axes", Integers{1, 2}}});
+  sample.add("ReduceSum", {Shape{90, 33}}, {{"axes", Integers{1}}});
+  sample.add("MatMul", {Shape{1, 700}, Shape{700, 2}}, {});
+  sample.add("MatMul", {Shape{20, 70}, Shape{70, 30}}, {});
+  sample.add("Conv", {Shape{1, 4, 12, 11}, Shape{6, 2, 3, 3}},
+             {{"group", Dimension(2)}, {"pads", Shape{1, 0, 1, 2}}});
+  sample.add("GlobalAveragePool", {Shape{1, 2, 30, 30}}, {});
   for (const auto& [reason, count] : sample.not_emitted())
     std::cout << "not emitted: " << reason << ": " << count << "\n";
 
