@@ -41,10 +41,10 @@ void saturate_sum(benchmark::State& state) {
   const int count = static_cast<int>(state.range(0));
   const auto rules = compile_rules(*parse_substitutions(sum_rules, "sum.rules"));
   SaturationLimits limits;
-  limits.max_nodes = 100'000'000;
-  limits.max_bytes = 100'000'000'000;
-  limits.max_iterations = 1000;
-  limits.max_seconds = 600;
+  limits.node_limit = 100'000'000;
+  limits.memory_limit_bytes = 100'000'000'000;
+  limits.iterations = 1000;
+  limits.time_limit_seconds = 600;
   limits.match_limit = 0;
   limits.log_applications = state.range(1) != 0;
   limits.threads = static_cast<std::size_t>(state.range(2));
@@ -156,8 +156,8 @@ void saturate_arithmetic(benchmark::State& state) {
   const auto rules = compile_rules(
       *parse_substitutions(std::string(sum_rules) + std::string(arithmetic_rules), "arithmetic"));
   SaturationLimits limits;
-  limits.max_nodes = 52'432;  // what egg's set reaches in 7 iterations
-  limits.max_seconds = 600;
+  limits.node_limit = 52'432;  // what egg's set reaches in 7 iterations
+  limits.time_limit_seconds = 600;
   limits.match_limit = 0;
   limits.log_applications = state.range(0) != 0;
   limits.threads = static_cast<std::size_t>(state.range(1));
@@ -192,7 +192,7 @@ BENCHMARK(saturate_arithmetic)
 void extract_sum(benchmark::State& state) {
   const auto rules = compile_rules(*parse_substitutions(sum_rules, "sum.rules"));
   SaturationLimits limits;
-  limits.max_iterations = 1000;
+  limits.iterations = 1000;
   limits.match_limit = 0;
   EGraph egraph;
   egraph.add_graph(sum_of(static_cast<int>(state.range(0))));

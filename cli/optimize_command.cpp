@@ -373,7 +373,7 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command
       ->add_option(
-          "--fp-class", arguments->rounding_class,
+          "--rounding-class,--fp-class", arguments->rounding_class,
           "which rules are used, by what they may change in floating-point results: bitwise "
           "(no bit, for any input), reassociation, distributive or rounding (rounding "
           "errors only, where nothing overflows)")

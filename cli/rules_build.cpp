@@ -535,7 +535,7 @@ void add_minimize(CLI::App& rules_command, ExitCode& exit_code) {
 void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
   auto arguments = std::make_shared<BuildArguments>();
   auto* build = rules_command.add_subcommand(
-      "build", "enumerate, prune, verify, generalise and minimise: makes a rule database");
+      "build", "enumerate, prune, verify, generalize and minimize: makes a rule database");
   build->add_option("--set", arguments->sets,
                     "operator set to enumerate; more than one may be given");
   build

@@ -29,7 +29,7 @@ Result<AnswerJournal> AnswerJournal::open(const std::filesystem::path& file, std
   return result;
 }
 
-std::string AnswerJournal::key(std::string_view question) { return sha256(question); }
+std::string AnswerJournal::key(std::string_view query) { return sha256(query); }
 
 bool AnswerJournal::knows(const std::string& key) const {
   const std::lock_guard lock(mutex_);

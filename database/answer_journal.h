@@ -1,8 +1,8 @@
 #pragma once
-// What the questions of a job were answered with so far, kept in a file so that the job goes on where it
+// What the queries of a job were answered with so far, kept in a file so that the job goes on where it
 // was ended.
 //
-// A question is the text of everything that an answer depends on. A job asks the same questions in every
+// A query is the text of everything that an answer depends on. A job asks the same queries in every
 // run, so one that was killed asks them again and has the answers at once; nothing else of it has to be
 // kept.
 
@@ -27,8 +27,8 @@ class AnswerJournal {
   AnswerJournal(AnswerJournal&& other) noexcept;
   AnswerJournal& operator=(AnswerJournal&& other) noexcept;
 
-  /// What questions are known by: a digest.
-  static std::string key(std::string_view question);
+  /// What queries are known by: a digest.
+  static std::string key(std::string_view query);
 
   std::size_t answers() const { return answers_.size(); }
   /// By key. Not while others add to it.

@@ -10,16 +10,16 @@
 #include <fmt/ranges.h>
 
 #include "database/compose.h"
-#include "database/minimise.h"
+#include "database/minimize.h"
 #include "database/naming.h"
 #include "database/normal_form.h"
-#include "database/questions.h"
+#include "database/queries.h"
 #include "ir/sha256.h"
 #include "system/parallel.h"
 
 namespace lemma::database {
 
-/// Raised whenever the same question may have another answer.
+/// Raised whenever the same query may have another answer.
 constexpr int build_version = 8;
 
 std::string_view name(CandidateOutcome outcome) {
@@ -74,11 +74,11 @@ class Builder {
       : axioms_(axioms),
         options_(options),
         own_rank_(options.ranks == nullptr ? ranks::one_rank() : nullptr),
-        questions_(journal, options.ranks == nullptr ? *own_rank_ : *options.ranks, options.threads,
+        queries_(journal, options.ranks == nullptr ? *own_rank_ : *options.ranks, options.threads,
                    options.cancelled) {}
 
   Result<Build> run(const std::vector<Substitution>& given) {
-    LEMMA_RETURN_IF_ERROR(questions_.share_journal());
+    LEMMA_RETURN_IF_ERROR(queries_.share_journal());
     LEMMA_RETURN_IF_ERROR(prove_hand_written());
     LEMMA_RETURN_IF_ERROR(add_commutativity(commutative_operators(given)));
     collect(given);
@@ -90,8 +90,8 @@ class Builder {
     });
     std::sort(build_.found_apart.begin(), build_.found_apart.end(),
               [](const DecidedRule& a, const DecidedRule& b) { return a.rule.name < b.rule.name; });
-    LEMMA_RETURN_IF_ERROR(minimise(build_.rules, {}, questions_, options_));
-    LEMMA_RETURN_IF_ERROR(minimise(build_.hand_written, build_.rules, questions_, options_));
+    LEMMA_RETURN_IF_ERROR(minimize(build_.rules, {}, queries_, options_));
+    LEMMA_RETURN_IF_ERROR(minimize(build_.hand_written, build_.rules, queries_, options_));
     give_names(build_);
     return std::move(build_);
   }
@@ -99,17 +99,17 @@ class Builder {
  private:
   /// What becomes of a candidate by itself. It does not depend on the rules known by now, so that it
   /// can be asked ahead.
-  Question decision(const Substitution& candidate) const {
+  MemoizedQuery decision(const Substitution& candidate) const {
     return {AnswerJournal::key("decide\n" + claim_text(candidate)),
             [this, &candidate] { return to_text(decide(candidate, axioms_)); }};
   }
 
   /// For candidates, and others ahead. They outlive this.
   Result<std::vector<Decision>> decisions(const std::vector<const Substitution*>& wanted) {
-    std::vector<Question> questions;
-    for (const Substitution* candidate : wanted) questions.push_back(decision(*candidate));
+    std::vector<MemoizedQuery> queries;
+    for (const Substitution* candidate : wanted) queries.push_back(decision(*candidate));
     LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> answers,
-                           questions_.ask(std::move(questions)));
+                           queries_.ask(std::move(queries)));
     return parse_all(answers);
   }
 
@@ -137,12 +137,12 @@ class Builder {
 
   /// Proofs of rules as they are.
   Result<std::vector<Decision>> proofs(const std::vector<Substitution>& rules) {
-    std::vector<Question> questions;
+    std::vector<MemoizedQuery> queries;
     for (const Substitution& rule : rules)
-      questions.push_back({AnswerJournal::key("prove\n" + text(rule)),
+      queries.push_back({AnswerJournal::key("prove\n" + text(rule)),
                            [this, &rule] { return to_text(decide_as_it_is(rule, axioms_)); }});
     LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> answers,
-                           questions_.ask(std::move(questions)));
+                           queries_.ask(std::move(queries)));
     return parse_all(answers);
   }
 
@@ -227,15 +227,15 @@ class Builder {
       LEMMA_RETURN_IF_ERROR(drop_derivable(open));
       const std::size_t count = std::min(open.size(), decided_together);
       std::vector<const Substitution*> together;
-      std::vector<Question> ahead;
+      std::vector<MemoizedQuery> ahead;
       for (const std::size_t i : open) {
         const Substitution& candidate = build_.candidates[i].candidate;
         if (together.size() < count)
           together.push_back(&candidate);
-        else if (ahead.size() < ahead_per_worker * questions_.workers())
+        else if (ahead.size() < ahead_per_worker * queries_.workers())
           ahead.push_back(decision(candidate));
       }
-      questions_.look_ahead(std::move(ahead));
+      queries_.look_ahead(std::move(ahead));
       LEMMA_ASSIGN_OR_RETURN(std::vector<Decision> decided, decisions(together));
       for (std::size_t k = 0; k < count; ++k)
         LEMMA_RETURN_IF_ERROR(take_in(build_.candidates[open[k]], std::move(decided[k])));
@@ -272,12 +272,12 @@ class Builder {
       const std::vector<const Substitution*>& rules) {
     std::vector<std::optional<std::vector<std::string>>> result(rules.size());
     if (base_.size() == 0) return result;
-    std::vector<Question> questions;
+    std::vector<MemoizedQuery> queries;
     for (const Substitution* rule : rules)
-      questions.push_back({AnswerJournal::key("derive " + base_digest_ + "\n" + claim_text(*rule)),
+      queries.push_back({AnswerJournal::key("derive " + base_digest_ + "\n" + claim_text(*rule)),
                            [this, rule] { return derivation(*rule); }});
     LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> answers,
-                           questions_.ask(std::move(questions)));
+                           queries_.ask(std::move(queries)));
     for (std::size_t i = 0; i < rules.size(); ++i) result[i] = parse_names(answers[i]);
     return result;
   }
@@ -324,7 +324,7 @@ class Builder {
   std::size_t base_when_asked_ = 0;
   std::set<std::string> names_;
   std::unique_ptr<ranks::Ranks> own_rank_;
-  Questions questions_;  // the last: what is found out refers to the others
+  MemoizedQueries queries_;  // the last: what is found out refers to the others
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// From candidates to a rule database: prune, verify, generalise, minimise.
+// From candidates to a rule database: prune, verify, generalize, minimize.
 //
 // The result is a function of the candidates, the axioms and the limits. The number of threads and of
 // ranks does not change it; nor does being ended and started again with the same journal.
@@ -31,7 +31,7 @@ struct CandidateReport {
   CandidateOutcome outcome = CandidateOutcome::unknown;
   std::vector<std::string> rules;       // proved: their names. derived: those that were applied
   std::vector<std::string> conditions;  // conditional
-  std::vector<std::string> steps;       // of generalisation
+  std::vector<std::string> steps;       // of generalization
   std::string reason, reason_class;     // conditional, refuted, unknown
 };
 std::string_view name(CandidateOutcome outcome);
@@ -89,7 +89,7 @@ inline constexpr std::string_view interrupted = "interrupted";
 Result<Build> build(const std::vector<Substitution>& candidates, const verifier::AxiomSet& axioms,
                     AnswerJournal& journal, const BuildOptions& options);
 
-/// What answers in the journal depend on, beside the questions.
+/// What answers in the journal depend on, beside the queries.
 std::string job_text(const verifier::AxiomSet& axioms, const DerivationLimits& limits);
 
 }  // namespace lemma::database

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "database/expressions.h"
-#include "database/generalise.h"
+#include "database/generalize.h"
 #include "database/normal_form.h"
 #include "ir/partial.h"
 #include "verifier/conditions/infer.h"
@@ -109,12 +109,12 @@ std::optional<Substitution> for_sizes_above_zero(Substitution rule) {
 }
 
 /// What is tried where the candidate is `Unknown`: less, which its proof may need.
-Generalised generalise_narrower(const Substitution& candidate, const verifier::Unknown& unknown,
+Generalized generalize_narrower(const Substitution& candidate, const verifier::Unknown& unknown,
                                 const verifier::AxiomSet& axioms) {
   const bool is_about_types = unknown.reason.starts_with("the certificate: ");
   const auto narrower = is_about_types ? for_f32(candidate) : for_sizes_above_zero(candidate);
   if (!narrower) return {{}, unknown, {}};
-  Generalised found = generalise(*narrower, axioms);
+  Generalized found = generalize(*narrower, axioms);
   found.steps.insert(found.steps.begin(), is_about_types ? "for f32 alone" : "for sizes above 0");
   return found;
 }
@@ -140,8 +140,8 @@ std::vector<Substitution> claims_of(const Substitution& candidate) {
 }
 
 /// Where a side may be undefined, an equality may hold from the other side only.
-Generalised generalise_directions(const Substitution& candidate, const verifier::AxiomSet& axioms) {
-  Generalised result;
+Generalized generalize_directions(const Substitution& candidate, const verifier::AxiomSet& axioms) {
+  Generalized result;
   const bool is_partial =
       std::any_of(candidate.terms.begin(), candidate.terms.end(),
                   [](const RuleTerm& term) { return !term.is_input && may_be_undefined(term.op); });
@@ -151,7 +151,7 @@ Generalised generalise_directions(const Substitution& candidate, const verifier:
   for (const Substitution& direction : {forward, reversed(forward)}) {
     const auto named = normal_form(direction);
     if (!named) continue;
-    Generalised found = generalise(*named, axioms);
+    Generalized found = generalize(*named, axioms);
     for (GeneralRule& rule : found.rules) result.rules.push_back(std::move(rule));
     if (!found.rules.empty()) result.steps = std::move(found.steps);
   }
@@ -165,14 +165,14 @@ Generalised generalise_directions(const Substitution& candidate, const verifier:
 /// One claim about a candidate.
 Decision decide_claim(const Substitution& candidate, const verifier::AxiomSet& axioms) {
   Decision decision;
-  Generalised found = generalise(candidate, axioms);
+  Generalized found = generalize(candidate, axioms);
   if (const auto* unknown = std::get_if<verifier::Unknown>(&found.verdict);
       unknown != nullptr && found.rules.empty())
-    if (Generalised narrower = generalise_narrower(candidate, *unknown, axioms);
+    if (Generalized narrower = generalize_narrower(candidate, *unknown, axioms);
         !narrower.rules.empty())
       found = std::move(narrower);
   if (found.rules.empty() && std::holds_alternative<verifier::Unknown>(found.verdict))
-    if (Generalised each = generalise_directions(candidate, axioms); !each.rules.empty())
+    if (Generalized each = generalize_directions(candidate, axioms); !each.rules.empty())
       found = std::move(each);
   decision.steps = std::move(found.steps);
   for (const GeneralRule& rule : found.rules) add_rule(rule.rule, rule.proved, decision);

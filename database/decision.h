@@ -28,14 +28,14 @@ struct Decision {
   /// Of what is refuted: "values", "definedness", or for what holds under conditions those.
   std::string reason_class;
   std::vector<std::string> conditions;  // that had to be added
-  std::vector<std::string> steps;       // of generalisation, in order
+  std::vector<std::string> steps;       // of generalization, in order
   std::vector<DecidedRule> rules;       // if proved; at least one
 };
 
 /// `candidate` is in normal form.
 Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms);
 
-/// Proves or refutes, and does not generalise.
+/// Proves or refutes, and does not generalize.
 Decision decide_as_it_is(const Substitution& rule, const verifier::AxiomSet& axioms);
 
 /// For the journal.

@@ -39,10 +39,10 @@ class CaseDerivation {
   std::string run(std::set<std::string>& used) {
     if (!build()) return "a side is not well typed";
     SaturationLimits limits;
-    limits.max_nodes = limits_.nodes;
-    limits.max_iterations = limits_.iterations;
-    limits.max_seconds = std::numeric_limits<double>::infinity();
-    limits.max_bytes = std::numeric_limits<std::size_t>::max();
+    limits.node_limit = limits_.nodes;
+    limits.iterations = limits_.iterations;
+    limits.time_limit_seconds = std::numeric_limits<double>::infinity();
+    limits.memory_limit_bytes = std::numeric_limits<std::size_t>::max();
     limits.match_limit = limits_.matches;
     limits.log_applications = true;
     limits.cancelled = [this] { return met(); };

@@ -68,7 +68,7 @@ Result<ExactSelection> extract_exactly(const EGraph& egraph, std::span<const Cla
   LEMMA_RETURN_IF_ERROR(validate(egraph, roots, cost, initial));
   LEMMA_ASSIGN_OR_RETURN(const Translation translation, translate(egraph, roots, cost));
   exact::ExtractOptions limits;
-  limits.time_limit_seconds = options.max_seconds;
+  limits.time_limit_seconds = options.time_limit_seconds;
   limits.use_programs = options.use_programs;
   limits.good_enough = options.good_enough;
   limits.initial = translate(translation, initial);

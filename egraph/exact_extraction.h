@@ -6,7 +6,7 @@
 namespace lemma {
 
 struct ExactExtractionOptions {
-  double max_seconds = 10;
+  double time_limit_seconds = 10;
   /// The proof may end once the bound is this near to the cost, relatively: costs in seconds have
   /// more digits than some solvers can hold.
   double good_enough = 1e-6;

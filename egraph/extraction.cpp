@@ -179,10 +179,10 @@ Result<Selection> extract(const EGraph& egraph, std::span<const ClassId> roots,
     Selection candidate = finished(egraph, roots, cost, improved);
     if (candidate.cost < best.cost) best = std::move(candidate);
   };
-  improve(initial, options.max_seconds / 2);
+  improve(initial, options.time_limit_seconds / 2);
   if (greedy) {
     if (greedy->cost < best.cost) best = *greedy;
-    improve(*greedy, options.max_seconds / 2);
+    improve(*greedy, options.time_limit_seconds / 2);
   }
   return best;
 }

@@ -2,8 +2,8 @@
 // Choosing one e-node for each class that is needed, so that the chosen nodes form a graph without
 // cycles and cost little. Every chosen node counts once, however often it is used (DAG cost).
 //
-// The choice is found in two stages. Greedy: classes get a node in the order of their cost as trees
-// (Knuth 1977, the generalisation of Dijkstra's algorithm), which never runs in circles. Then local
+// The extraction has two stages. Greedy: classes get a node in the order of their cost as trees
+// (Knuth 1977, the generalization of Dijkstra's algorithm), which never runs in circles. Then local
 // search over the DAG cost: exchanging the node of one class, or of all outputs of a node with
 // several outputs at once, counting exactly what comes into use and what falls out of use (as
 // "exact area recovery" does in logic synthesis). The original graph is a candidate too, so the
@@ -30,7 +30,7 @@ struct Selection {
 };
 
 struct ExtractionOptions {
-  double max_seconds = 10;
+  double time_limit_seconds = 10;
   std::size_t max_passes = 20;
 };
 
@@ -49,7 +49,7 @@ Result<Selection> extract(const EGraph& egraph, std::span<const ClassId> roots,
                           const ExtractionOptions& options = {});
 
 /// Whether the selection computes all roots: every class that is needed has a node of its own, in
-/// no cycle, and the cost is what is stated. Written independently of how selections are found.
+/// no cycle, and the cost is the one given. Written independently of how selections are found.
 Result<void> validate(const EGraph& egraph, std::span<const ClassId> roots, const NodeCost& cost,
                       const Selection& selection);
 

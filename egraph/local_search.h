@@ -14,7 +14,7 @@ std::vector<ENodeId> cheapest_trees(const EGraph& egraph, const std::vector<doub
                                     const std::vector<char>& free);
 
 struct LocalSearchLimits {
-  double max_seconds = 10;
+  double time_limit_seconds = 10;
   std::size_t max_passes = 20;
 };
 

@@ -90,8 +90,8 @@ class Saturation {
   /// Whether a limit has been reached; says which in the report.
   bool exhausted() {
     if (stopped_) return true;
-    if (egraph_.node_count() >= limits_.max_nodes) return stop(StopReason::nodes);
-    if (egraph_.memory_bytes() >= limits_.max_bytes) return stop(StopReason::memory);
+    if (egraph_.node_count() >= limits_.node_limit) return stop(StopReason::nodes);
+    if (egraph_.memory_bytes() >= limits_.memory_limit_bytes) return stop(StopReason::memory);
     return (++checks_ & 0x3fU) == 1 && interrupted();
   }
   bool interrupted() {
@@ -100,14 +100,14 @@ class Saturation {
     if (is_cancelled()) return stop(StopReason::cancelled);
     return false;
   }
-  bool time_is_over() const { return elapsed() >= limits_.max_seconds; }
+  bool time_is_over() const { return elapsed() >= limits_.time_limit_seconds; }
   bool is_cancelled() const { return limits_.cancelled && limits_.cancelled(); }
 
   /// One round of all rules: first every search, then every application, so that the order of rules
   /// does not decide what they see. False at the end.
   bool iterate() {
     if (exhausted() || interrupted()) return false;
-    if (report_.iterations >= limits_.max_iterations) {
+    if (report_.iterations >= limits_.iterations) {
       stop(StopReason::iterations);
       return false;
     }
@@ -143,7 +143,7 @@ class Saturation {
   }
 
   std::size_t round_growth() const {
-    const std::size_t left = limits_.max_nodes - std::min(limits_.max_nodes, egraph_.node_count());
+    const std::size_t left = limits_.node_limit - std::min(limits_.node_limit, egraph_.node_count());
     return limits_.growth < 1
                ? 1 + static_cast<std::size_t>(static_cast<double>(left) * limits_.growth)
                : left;

@@ -14,10 +14,10 @@
 namespace lemma {
 
 struct SaturationLimits {
-  std::size_t max_nodes = 100'000;
-  std::size_t max_iterations = 30;
-  double max_seconds = 30;
-  std::size_t max_bytes = 2'000'000'000;
+  std::size_t node_limit = 100'000;
+  std::size_t iterations = 30;
+  double time_limit_seconds = 30;
+  std::size_t memory_limit_bytes = 2'000'000'000;
   /// A rule with more new matches than this in one iteration is not applied, and rests for
   /// `rest_iterations`; both double each time (the back-off scheduler of egg). 0: no limit.
   std::size_t match_limit = 10'000;

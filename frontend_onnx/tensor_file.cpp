@@ -61,7 +61,7 @@ Result<NamedConstant> decode(const std::string& contents) {
   onnx::TensorProto tensor;
   if (!tensor.ParseFromArray(contents.data(), static_cast<int>(contents.size())) ||
       !tensor.has_data_type())
-    return bad_input("this is no serialised tensor");
+    return bad_input("this is no serialized tensor");
   if (tensor.data_type() < 0 || tensor.data_type() >= data_type_count)
     return bad_input(fmt::format("there is no element type {}", tensor.data_type()));
   if (tensor.data_location() == onnx::TensorProto::EXTERNAL || tensor.external_data_size() > 0)

@@ -43,10 +43,10 @@ void LargestTerms::evaluate_piece(const Piece& piece, KeyRange range, std::vecto
   const auto add = [&](std::uint64_t packed, std::uint32_t type, double functional) {
     ++counted;
     const TermTable::Key key = table_->key_of(type, functional);
-    const bool is_close = key.neighbour != key.bucket;
+    const bool is_close = key.neighbor != key.bucket;
     const std::uint64_t marked = packed | (is_close ? twin : 0);
     if (range.contains(key.bucket)) entries.push_back({key.bucket, marked});
-    if (is_close && range.contains(key.neighbour)) entries.push_back({key.neighbour, marked});
+    if (is_close && range.contains(key.neighbor)) entries.push_back({key.neighbor, marked});
   };
   run_piece(piece, evaluator, wanted, [&](LaneEvaluator& lanes) {
     lanes.run(0);

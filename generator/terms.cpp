@@ -53,7 +53,7 @@ TermTable::TermTable(const OperatorSet& set, std::uint64_t seed) : set_(set) {
   add_inputs(seed);
 }
 
-/// Inputs that can be exchanged get neighbouring bits.
+/// Inputs that can be exchanged get neighboring bits.
 void TermTable::number_inputs() {
   input_bits_.resize(set_.inputs.size());
   unsigned next = 0;
@@ -109,21 +109,21 @@ TermTable::Key TermTable::key_of(std::uint32_t type, double functional) const {
     return x ^ (x >> 32U);
   };
   Key key{bucket(digit), 0};
-  key.neighbour = key.bucket;
-  if (rest < close) key.neighbour = bucket(digit - 1);
-  if (rest >= (1U << dropped_bits) - close) key.neighbour = bucket(digit + 1);
+  key.neighbor = key.bucket;
+  if (rest < close) key.neighbor = bucket(digit - 1);
+  if (rest >= (1U << dropped_bits) - close) key.neighbor = bucket(digit + 1);
   return key;
 }
 
 ClassId TermTable::find_equal(const Key& key, std::uint32_t type, const double* values) const {
-  for (const std::uint64_t bucket : {key.bucket, key.neighbour}) {
+  for (const std::uint64_t bucket : {key.bucket, key.neighbor}) {
     const auto found = buckets_.find(bucket);
     ClassId id = found == buckets_.end() ? nothing : found->second;
     for (; id != nothing; id = next_[id])
       if (classes_[id].type == type &&
           equal_values(this->values(id), values, choices * sizes_[type]))
         return id;
-    if (key.neighbour == key.bucket) break;
+    if (key.neighbor == key.bucket) break;
   }
   return nothing;
 }

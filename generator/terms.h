@@ -166,7 +166,7 @@ class TermTable {
   friend class LevelBuilder;
   struct Key {
     std::uint64_t bucket = 0;
-    std::uint64_t neighbour = 0;  // the same as bucket, unless the key lies close to another one
+    std::uint64_t neighbor = 0;  // the same as bucket, unless the key lies close to another one
   };
 
   void number_inputs();

@@ -316,7 +316,7 @@ class ContractionEvaluation {
       return ok;
     }
 
-    /// Columns that are neighbours in the output are copied together.
+    /// Columns that are neighbors in the output are copied together.
     void find_runs(std::int64_t first_column, std::int64_t columns) {
       runs_.clear();
       for (std::int64_t j = 0; j < columns; ++j) {

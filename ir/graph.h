@@ -48,7 +48,7 @@ struct ValueId {
 };
 
 /// An operator without a record. Only the front end that made it can read `payload` (the
-/// serialised node of the source format, with attributes and subgraphs verbatim).
+/// serialized node of the source format, with attributes and subgraphs verbatim).
 struct OpaqueOperator {
   std::string domain;
   std::string name;

@@ -26,7 +26,7 @@ class Graph;
 struct ValueId;
 
 /// One application of an operator, as its record's functions see it: input types and complete,
-/// normalised attributes. An absent optional input has an undefined type.
+/// normalized attributes. An absent optional input has an undefined type.
 struct Instance {
   std::span<const TensorType> inputs;
   const Attributes& attributes;
@@ -51,7 +51,7 @@ struct Instance {
 
 enum class AttributeRole : std::uint8_t {
   plain,
-  axis,         // an axis of input 0: negative values count from the end, and are normalised away
+  axis,         // an axis of input 0: negative values count from the end, and are normalized away
   axes,         // several of them; sorted
   output_axes,  // axes of the output, whose rank is that of input 0 plus their number (Unsqueeze)
   // Those from here on are brought into canonical form by the record's own function, if at all.
@@ -61,7 +61,7 @@ enum class AttributeRole : std::uint8_t {
   groups,        // cuts axis 1 of input 0 and axis 0 of input 1, its filters, into as many parts
 };
 
-/// Whether the attribute names axes that are normalised by its role alone.
+/// Whether the attribute names axes that are normalized by its role alone.
 constexpr bool names_axes(AttributeRole role) {
   return role == AttributeRole::axis || role == AttributeRole::axes ||
          role == AttributeRole::output_axes;
@@ -156,7 +156,7 @@ std::optional<OperatorId> find_operator(std::string_view name);
 /// For names in our own code: an unknown one is a broken invariant.
 OperatorId operator_named(std::string_view name);
 
-/// Attributes checked against the specification, with defaults filled in and axes normalised.
+/// Attributes checked against the specification, with defaults filled in and axes normalized.
 /// Errors name the attribute.
 Result<Attributes> complete_attributes(const OperatorRecord& record,
                                        std::span<const TensorType> inputs, Attributes attributes,

@@ -239,7 +239,7 @@ Shape symbols(std::string_view letter, std::size_t count) {
   return result;
 }
 
-/// The shape with two neighbouring axes as one, and with an axis of size 1 more.
+/// The shape with two neighboring axes as one, and with an axis of size 1 more.
 void add_reshapes(const Shape& shape, std::vector<Shape>& result) {
   result.push_back({element_count(shape)});
   result.emplace_back(shape.rbegin(), shape.rend());

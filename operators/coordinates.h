@@ -20,7 +20,7 @@ struct ResizedAxis {
   bool is_scaled() const { return !(numerator == denominator); }
 };
 
-/// The axes of an application with normalised attributes.
+/// The axes of an application with normalized attributes.
 Result<std::vector<ResizedAxis>> resized_axes(const Instance& instance);
 
 /// (slope * o + offset) / denominator for output position o; the denominator is positive.

@@ -198,7 +198,7 @@ std::vector<Tap> interpolation_taps(DefinitionBuilder& d, const Instance& in,
                                     const ResizedAxis& axis, Expression whole,
                                     Expression fraction) {
   const bool exclude = in.attributes.integer("exclude_outside") != 0;
-  const bool normalise = exclude || (in.attributes.integer("antialias") != 0 && shrinks(axis));
+  const bool normalize = exclude || (in.attributes.integer("antialias") != 0 && shrinks(axis));
   const std::int64_t first = first_tap(in, axis);
   std::vector<Tap> taps;
   Expression total;
@@ -209,12 +209,12 @@ std::vector<Tap> interpolation_taps(DefinitionBuilder& d, const Instance& in,
     total = k == first ? weight : total + weight;
     taps.push_back({clamped(d, position, axis.input), weight});
   }
-  if (normalise)
+  if (normalize)
     for (Tap& tap : taps) tap.weight = tap.weight / total;
   return taps;
 }
 
-/// The neighbours of one output position along one axis; a single one where nothing is blended.
+/// The neighbors of one output position along one axis; a single one where nothing is blended.
 std::vector<Tap> taps_along(DefinitionBuilder& d, const Instance& in, const ResizedAxis& axis,
                             const Coordinate& at, Expression o) {
   const std::string& mode = in.attributes.string("mode");

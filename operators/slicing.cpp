@@ -11,7 +11,7 @@
 
 // Slice. Starts and ends are clamped to the axis and counted from its end where negative, as ONNX
 // says. Attributes are stored clamped where that needs no case distinction on symbols, and as given
-// otherwise, so that normalising twice changes nothing; `Cut` resolves them for shape and meaning.
+// otherwise, so that normalizing twice changes nothing; `Cut` resolves them for shape and meaning.
 
 namespace lemma::operators {
 namespace {
@@ -86,7 +86,7 @@ void sort_by_axis(Integers& axes, Shape& starts, Shape& ends, Integers& steps) {
   reorder(axes);
 }
 
-/// Clamped bounds, if normalising them once more would leave them alone.
+/// Clamped bounds, if normalizing them once more would leave them alone.
 void store_clamped(const Dimension& size, Dimension& start, Dimension& end, std::int64_t step) {
   Cut known = cut(size, start, end, step);
   if (step < 0 && known.end.is(-1)) known.end = Dimension(-1) - size;  // before the first element

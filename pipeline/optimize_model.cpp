@@ -244,16 +244,16 @@ class Pipeline {
   std::string objection_of_second_judge(const SampledReference& reference,
                                         const StagedModel& staged) {
     stage("asking ONNX Runtime");
-    JudgeQuestion question;
-    question.original = std::filesystem::absolute(file_);
-    question.result = std::filesystem::absolute(staged.file());
-    question.sets =
+    JudgeRequest request;
+    request.original = std::filesystem::absolute(file_);
+    request.result = std::filesystem::absolute(staged.file());
+    request.sets =
         reference.inputs_for_second_judge(sets_for_second_judge, check_options(check_deadline_));
-    question.tolerance = tolerance_for(model_.graph, check_options(check_deadline_));
-    question.threads = options_.threads;
-    question.scratch_folder = staged.folder();
-    question.time_limit_seconds = std::min(second_judge_seconds, check_deadline_.remaining());
-    report_.check.second = judge_->ask(question);
+    request.tolerance = tolerance_for(model_.graph, check_options(check_deadline_));
+    request.threads = options_.threads;
+    request.scratch_folder = staged.folder();
+    request.time_limit_seconds = std::min(second_judge_seconds, check_deadline_.remaining());
+    report_.check.second = judge_->ask(request);
     report_.check.second_judge = name(report_.check.second.verdict);
     return report_.check.second.verdict == JudgeVerdict::differs
                ? "ONNX Runtime computes something else: " + report_.check.second.message

@@ -36,11 +36,11 @@ std::optional<std::string_view> numpy_name(DataType type) {
 }
 
 /// The elements of all inputs one after the other, and where they are.
-std::optional<Json> write_inputs(const JudgeQuestion& question, const fs::path& file) {
+std::optional<Json> write_inputs(const JudgeRequest& request, const fs::path& file) {
   std::ofstream data(file, std::ios::binary);
   std::int64_t offset = 0;
   Json sets = Json::array();
-  for (const auto& inputs : question.sets) {
+  for (const auto& inputs : request.sets) {
     Json set = Json::array();
     for (const auto& [name, tensor] : inputs) {
       const auto type = numpy_name(tensor.data_type());
@@ -74,10 +74,10 @@ SecondJudge::SecondJudge(const SecondJudgeProgram& program) {
   if (judge) judge_ = std::move(*judge);
 }
 
-JudgeAnswer SecondJudge::ask(const JudgeQuestion& question) {
+JudgeAnswer SecondJudge::ask(const JudgeRequest& request) {
   if (!judge_) return {JudgeVerdict::not_available, "there is no Python", 0, 0};
-  if (question.sets.empty()) return {JudgeVerdict::not_available, "there are no inputs", 0, 0};
-  const Deadline deadline = Deadline::after(question.time_limit_seconds);
+  if (request.sets.empty()) return {JudgeVerdict::not_available, "there are no inputs", 0, 0};
+  const Deadline deadline = Deadline::after(request.time_limit_seconds);
   const auto no_answer = [&deadline] {
     return JudgeAnswer{deadline.passed() ? JudgeVerdict::too_late : JudgeVerdict::not_available,
                        "it gave no answer", 0, 0};
@@ -93,16 +93,16 @@ JudgeAnswer SecondJudge::ask(const JudgeQuestion& question) {
       }
       greeted_ = true;
     }
-    const fs::path data = question.scratch_folder / "inputs";
-    const auto sets = write_inputs(question, data);
+    const fs::path data = request.scratch_folder / "inputs";
+    const auto sets = write_inputs(request, data);
     if (!sets) return {JudgeVerdict::not_available, "an input has a type of its own", 0, 0};
-    const Json asked = {{"original", question.original.string()},
-                        {"result", question.result.string()},
+    const Json asked = {{"original", request.original.string()},
+                        {"result", request.result.string()},
                         {"data", data.string()},
-                        {"threads", question.threads},
-                        {"relative", question.tolerance.relative},
-                        {"absolute", question.tolerance.absolute},
-                        {"of_largest", question.tolerance.of_largest},
+                        {"threads", request.threads},
+                        {"relative", request.tolerance.relative},
+                        {"absolute", request.tolerance.absolute},
+                        {"of_largest", request.tolerance.of_largest},
                         {"sets", *sets}};
     std::optional<std::string> line;
     if (judge_->send(asked.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"))
@@ -111,7 +111,7 @@ JudgeAnswer SecondJudge::ask(const JudgeQuestion& question) {
     fs::remove(data, ignored);
     if (!line) {
       const JudgeAnswer answer = no_answer();
-      judge_.reset();  // a late answer would be taken for that of the next question
+      judge_.reset();  // a late answer would be taken for that of the next request
       return answer;
     }
     const Json answer = Json::parse(*line);

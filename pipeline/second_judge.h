@@ -14,7 +14,7 @@
 
 namespace lemma {
 
-struct JudgeQuestion {
+struct JudgeRequest {
   std::filesystem::path original, result;
   std::vector<std::vector<interpreter::NamedTensor>> sets;  // of inputs
   SampledTolerance tolerance;
@@ -47,7 +47,7 @@ class SecondJudge {
   SecondJudge(const SecondJudge&) = delete;
   SecondJudge& operator=(const SecondJudge&) = delete;
 
-  JudgeAnswer ask(const JudgeQuestion& question);
+  JudgeAnswer ask(const JudgeRequest& request);
 
  private:
   std::optional<RunningProgram> judge_;

@@ -2,7 +2,7 @@
 
 `lemma optimize` starts this program while it searches, so that importing ONNX Runtime costs no time, and
 asks it about the model that it is about to write. Both speak lines of JSON. The first line says whether
-ONNX Runtime is there. Then one line is read for each question, and one written for its answer:
+ONNX Runtime is there. Then one line is read for each request, and one written for its answer:
 
   {"original": FILE, "result": FILE, "data": FILE, "threads": 0, "relative": 1e-4, "absolute": 1e-5,
    "of_largest": false, "sets": [[{"name": "x", "type": "float32", "shape": [2, 3], "offset": 0}]]}
@@ -40,7 +40,7 @@ def inputs_of(tensors, data):
     return feed
 
 
-def difference(name, expected, actual, question):
+def difference(name, expected, actual, request):
     """What differs, and the largest error."""
     if expected.dtype != actual.dtype or expected.shape != actual.shape:
         return f"output '{name}' is {actual.dtype}{actual.shape}, not {expected.dtype}{expected.shape}", 0.0
@@ -53,9 +53,9 @@ def difference(name, expected, actual, question):
     if not finite.any():
         return "", 0.0
     wide, other = wide[finite], other[finite]
-    allowed = question["absolute"] + question["relative"] * numpy.abs(wide)
-    if question["of_largest"]:
-        allowed = allowed + question["relative"] * numpy.abs(wide).max()
+    allowed = request["absolute"] + request["relative"] * numpy.abs(wide)
+    if request["of_largest"]:
+        allowed = allowed + request["relative"] * numpy.abs(wide).max()
     with numpy.errstate(all="ignore"):
         error = numpy.abs(wide - other)
         wrong = ~(error <= allowed)
@@ -66,20 +66,20 @@ def difference(name, expected, actual, question):
     return f"output '{name}' has {other[first]} in place of {wide[first]}", largest
 
 
-def judge(question):
-    with open(question["data"], "rb") as file:
+def judge(request):
+    with open(request["data"], "rb") as file:
         data = file.read()
     try:
-        original = session(question["original"], question["threads"])
+        original = session(request["original"], request["threads"])
     except Exception as error:  # whatever ONNX Runtime raises
         return {"verdict": "not available", "message": f"it cannot load the original: {one_line(error)}"}
     try:
-        result = session(question["result"], question["threads"])
+        result = session(request["result"], request["threads"])
     except Exception as error:
         return {"verdict": "differs", "message": f"it cannot load the result: {one_line(error)}"}
     names = [output.name for output in original.get_outputs()]
     compared, largest = 0, 0.0
-    for tensors in question["sets"]:
+    for tensors in request["sets"]:
         feed = inputs_of(tensors, data)
         try:
             expected = original.run(names, feed)
@@ -93,7 +93,7 @@ def judge(question):
         for name, left, right in zip(names, expected, actual):
             if not isinstance(left, numpy.ndarray) or not isinstance(right, numpy.ndarray):
                 continue
-            message, error = difference(name, left, right, question)
+            message, error = difference(name, left, right, request)
             largest = max(largest, error)
             if message:
                 return {"verdict": "differs", "message": message, "sets": compared, "max_error": largest}

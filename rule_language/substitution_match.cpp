@@ -201,7 +201,7 @@ bool has_negative_literal(const RuleExpression& expression) {
   return result;
 }
 
-/// Axes are normalised in real nodes and perhaps not in the rule: comparing those that need no
+/// Axes are normalized in real nodes and perhaps not in the rule: comparing those that need no
 /// binding is left to attributes_agree.
 bool is_left_for_later(const OperatorRecord& operator_record,
                        const AttributeSpecification& specification,

@@ -74,7 +74,7 @@ class Drawing:
             self.boxes += [Box("", kind="", row=row) for row in rows]
 
     def joined(self):
-        """Pairs of boxes in neighbouring rows with what is joined in each, by the shift of its port."""
+        """Pairs of boxes in neighboring rows with what is joined in each, by the shift of its port."""
         for edge in self.edges:
             chain = (edge.source, *edge.through, edge.target)
             for above, below in zip(chain, chain[1:]):
@@ -163,8 +163,8 @@ def shape_of(box, x, y):
     left, top, middle = x + box.x - box.width() / 2, y + box.top(), x + box.x
     texts = [f'<text x="{middle:.0f}" y="{top + 17:.0f}" font-size="13" font-weight="bold">{escape(box.title)}</text>']
     for number, text in enumerate(box.lines()):
-        colour = ' fill="#555"' if text is box.shape else ""
-        texts.append(f'<text x="{middle:.0f}" y="{top + 31 + 14 * number:.0f}"{colour}>{escape(text)}</text>')
+        color = ' fill="#555"' if text is box.shape else ""
+        texts.append(f'<text x="{middle:.0f}" y="{top + 31 + 14 * number:.0f}"{color}>{escape(text)}</text>')
     return (f'<g><title>{escape(box.full)}</title><rect x="{left:.0f}" y="{top:.0f}" width="{box.width():.0f}" '
             f'height="{box.height()}" rx="6" fill="{FILLS[box.kind]}" stroke="#888"/>{"".join(texts)}</g>')
 

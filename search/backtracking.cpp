@@ -64,7 +64,7 @@ class Backtracking {
 
   std::string_view limit_reached() const {
     if (states_.size() >= options_.budget) return "budget";
-    if (bytes_ >= options_.max_bytes) return "memory";
+    if (bytes_ >= options_.memory_limit_bytes) return "memory";
     if (options_.interrupted && options_.interrupted()) return "time";
     return {};
   }
@@ -74,19 +74,19 @@ class Backtracking {
     bytes_ += graph.node_count() * bytes_of_node;
     const double bound =
         number == 0 ? std::numeric_limits<double>::infinity() : options_.alpha * best_cost_;
-    Neighbourhood found =
-        neighbourhood(graph, rules_, costs_, bound,
+    Neighborhood found =
+        neighborhood(graph, rules_, costs_, bound,
                       {options_.match_limit, options_.only_refinements, options_.interrupted});
     if (number == 0 || found.cost < best_cost_) {
       best_cost_ = found.cost;
       best_ = number;
     }
     met_.insert(found.hash);
-    for (Neighbour& neighbour : found.neighbours) {
-      if (neighbour.cost >= options_.alpha * best_cost_ || !met_.insert(neighbour.hash).second)
+    for (Neighbor& neighbor : found.neighbors) {
+      if (neighbor.cost >= options_.alpha * best_cost_ || !met_.insert(neighbor.hash).second)
         continue;
       bytes_ += bytes_of_waiting;
-      waiting_.insert({neighbour.cost, number_++, number, std::move(neighbour.rewrite)});
+      waiting_.insert({neighbor.cost, number_++, number, std::move(neighbor.rewrite)});
     }
     while (waiting_.size() > options_.most_waiting) {
       waiting_.erase(std::prev(waiting_.end()));

@@ -3,7 +3,7 @@
 // that is waiting is taken up; every rule is applied at every place of it; the graphs that come of
 // this wait in turn, unless they have been met before or cost more than alpha times the best.
 
-#include "search/neighbourhood.h"
+#include "search/neighborhood.h"
 
 namespace lemma {
 
@@ -11,7 +11,7 @@ struct BacktrackingOptions {
   double alpha = 1.05;
   std::size_t budget = 1000;  // graphs taken up
   std::size_t most_waiting = 100'000;
-  std::size_t max_bytes = 1'000'000'000;  // of graphs kept, estimated
+  std::size_t memory_limit_bytes = 1'000'000'000;  // of graphs kept, estimated
   std::size_t match_limit = 10'000;       // of one rule in one graph
   bool only_refinements = false;          // leave out equations
   std::function<bool()> interrupted;

@@ -18,7 +18,7 @@ namespace lemma {
 enum class InputContents : std::uint8_t {
   random,    // uniform in [-1, 1)
   small,     // small numbers of few bits, many of them 0 or -0
-  limits,    // the numbers of the model and their neighbours
+  limits,    // the numbers of the model and their neighbors
   zeros,     // 0 and -0
   positive,  // small and not 0
   negative,  // small and not 0
@@ -44,7 +44,7 @@ struct InputPlan {
 };
 std::string describe(const InputPlan& plan);
 
-/// Numbers that the graph itself holds and their neighbours: small constants and real attributes.
+/// Numbers that the graph itself holds and their neighbors: small constants and real attributes.
 std::vector<double> limits_of(const Graph& graph);
 
 /// An error: an input has no known type, an invalid size, or more than `element_limit` elements.

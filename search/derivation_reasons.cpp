@@ -164,7 +164,7 @@ class TermFacts {
         identities.push_back(input.v);
       }
       const std::vector<TensorType> types = terms_.input_types(node);
-      // Reads of the original succeed; whether those of other terms do is the checker's question.
+      // Reads of the original succeed; whether those of other terms do is for the checker to decide.
       const auto results =
           facts_of_outputs(terms_.op(node), {types, node.attributes, node.output_count}, operands,
                            identities, Reads::succeed);

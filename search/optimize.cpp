@@ -108,7 +108,7 @@ class Search {
         break;
     }
     LEMMA_RETURN_IF_ERROR(refine(best_));
-    return options_.exact_extraction_seconds > 0 ? prove_choice() : Result<void>();
+    return options_.exact_extraction_seconds > 0 ? prove_extraction() : Result<void>();
   }
 
   void stage(const std::string& what) {
@@ -125,11 +125,11 @@ class Search {
 
   RoundLimits round_limits() const {
     RoundLimits limits;
-    limits.nodes = scaled(options_.node_limit != 0 ? options_.node_limit : default_node_limit());
+    limits.node_limit = scaled(options_.node_limit != 0 ? options_.node_limit : default_node_limit());
     limits.iterations = options_.iterations;
-    limits.bytes = scaled(options_.memory_limit_bytes / 2);
+    limits.memory_limit_bytes = scaled(options_.memory_limit_bytes / 2);
     limits.saturation_seconds = std::max(0.02, 0.5 * deadline_.remaining());
-    limits.choice_seconds = std::max(0.02, 0.25 * deadline_.remaining());
+    limits.extraction_seconds = std::max(0.02, 0.25 * deadline_.remaining());
     return limits;
   }
 
@@ -162,7 +162,7 @@ class Search {
     for (std::size_t i = 0; i < options_.rounds && !deadline_.passed(); ++i) {
       stage(fmt::format("saturating with {} rules, round {}", rules.compiled.size(),
                         result_.rounds + 1));
-      LEMMA_ASSIGN_OR_RETURN(Round round, saturate_and_choose(candidate.graph, rules, costs_,
+      LEMMA_ASSIGN_OR_RETURN(Round round, saturate_and_extract(candidate.graph, rules, costs_,
                                                               round_limits(), options_.explain));
       LEMMA_ASSIGN_OR_RETURN(const bool cheaper, take(round, candidate));
       if (!cheaper) break;
@@ -234,13 +234,13 @@ class Search {
   }
 
   /// One more round, whose e-graph holds the best so far.
-  Result<void> prove_choice() {
-    stage("proving the choice");
+  Result<void> prove_extraction() {
+    stage("proving the extraction");
     RoundLimits limits = round_limits();
     limits.proof_seconds = std::min(options_.exact_extraction_seconds, 0.9 * deadline_.remaining());
     if (limits.proof_seconds <= 0) return {};
     LEMMA_ASSIGN_OR_RETURN(
-        Round round, saturate_and_choose(best_.graph, all_, costs_, limits, options_.explain));
+        Round round, saturate_and_extract(best_.graph, all_, costs_, limits, options_.explain));
     result_.extraction = round.extraction;
     return take(round, best_).map([](bool) {});
   }
@@ -258,7 +258,7 @@ class Search {
       options.partition.size = options_.part_size;
       options.partition.offset = pass % 2 == 0 ? 0 : options_.part_size / 2;
       options.round = round_limits();
-      options.round.nodes = scaled(options_.part_node_limit);
+      options.round.node_limit = scaled(options_.part_node_limit);
       options.threads = options_.fold.threads;
       options.explain = options_.explain;
       LEMMA_ASSIGN_OR_RETURN(
@@ -297,7 +297,7 @@ class Search {
     options.alpha = only_refinements ? 1.0 : options_.alpha;
     options.only_refinements = only_refinements;
     options.budget = budget;
-    options.max_bytes = scaled(options_.memory_limit_bytes / 2);
+    options.memory_limit_bytes = scaled(options_.memory_limit_bytes / 2);
     options.interrupted = [this] { return deadline_.passed(); };
     LEMMA_ASSIGN_OR_RETURN(BacktrackingResult found,
                            backtrack(candidate.graph, rules.compiled, costs_, options));

@@ -35,10 +35,10 @@ struct SearchOptions {
   std::size_t part_node_limit = 8'000;  // of the e-graph of a part (combined)
   std::size_t part_size = 60;           // in operators
   std::size_t iterations = 12;          // of a saturation
-  std::size_t rounds = 6;               // of saturation and choice
+  std::size_t rounds = 6;               // of saturation and extraction
   double alpha = 1.05;                  // of backtracking
   std::size_t budget = 1000;
-  /// Time to prove that the choice is the cheapest in the last e-graph, or to find a cheaper one;
+  /// Time to prove that the extracted graph is the cheapest in the last e-graph, or to find a cheaper one;
   /// none is tried if 0.
   double exact_extraction_seconds = 0;
   FoldOptions fold;

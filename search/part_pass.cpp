@@ -84,13 +84,13 @@ class Pass {
       RoundLimits limits = options_.round;
       const double left = static_cast<double>(untried_.size() - i);
       const double share = deadline_.remaining() * static_cast<double>(threads) / left;
-      limits.bytes /= threads;
+      limits.memory_limit_bytes /= threads;
       // Most parts take less than their share: those that need more get some of that.
       limits.saturation_seconds = std::min(deadline_.remaining() / 2, share);
-      limits.choice_seconds = limits.saturation_seconds / 2;
+      limits.extraction_seconds = limits.saturation_seconds / 2;
       try {
         rounds_[untried_[i]] =
-            saturate_and_choose(parts_[untried_[i]].graph, rules_, costs_, limits, options_.explain,
+            saturate_and_extract(parts_[untried_[i]].graph, rules_, costs_, limits, options_.explain,
                                 surroundings_[untried_[i]]);
       } catch (const std::bad_alloc&) {
         memory_is_short = true;

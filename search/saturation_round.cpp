@@ -52,7 +52,7 @@ class Rounder {
     round.nodes = egraph_.node_count();
     roots_ = output_classes(egraph_);
     const Selection original = original_selection(egraph_, roots_, cost_);
-    LEMMA_ASSIGN_OR_RETURN(Selection selection, choose(original));
+    LEMMA_ASSIGN_OR_RETURN(Selection selection, extract_cheapest(original));
     if (limits_.proof_seconds > 0) {
       LEMMA_ASSIGN_OR_RETURN(round.extraction, prove_cheapest(selection));
     }
@@ -75,10 +75,10 @@ class Rounder {
  private:
   SaturationLimits saturation_limits() const {
     SaturationLimits limits;
-    limits.max_nodes = limits_.nodes;
-    limits.max_iterations = limits_.iterations;
-    limits.max_seconds = limits_.saturation_seconds;
-    limits.max_bytes = limits_.bytes;
+    limits.node_limit = limits_.node_limit;
+    limits.iterations = limits_.iterations;
+    limits.time_limit_seconds = limits_.saturation_seconds;
+    limits.memory_limit_bytes = limits_.memory_limit_bytes;
     // A model whose many products of one operand fill the e-graph in the first round would see no
     // other rule.
     limits.multi_output_iterations = 5;
@@ -88,9 +88,9 @@ class Rounder {
     return limits;
   }
 
-  Result<Selection> choose(const Selection& original) const {
+  Result<Selection> extract_cheapest(const Selection& original) const {
     ExtractionOptions options;
-    options.max_seconds = limits_.choice_seconds;
+    options.time_limit_seconds = limits_.extraction_seconds;
     LEMMA_ASSIGN_OR_RETURN(Selection selection, extract(egraph_, roots_, cost_, original, options));
     LEMMA_RETURN_IF_ERROR(validate(egraph_, roots_, cost_, selection));
     return selection;
@@ -99,7 +99,7 @@ class Rounder {
   /// Replaces the selection where a cheaper one is found.
   Result<ExtractionProof> prove_cheapest(Selection& selection) const {
     ExactExtractionOptions options;
-    options.max_seconds = limits_.proof_seconds;
+    options.time_limit_seconds = limits_.proof_seconds;
     LEMMA_ASSIGN_OR_RETURN(ExactSelection exact,
                            extract_exactly(egraph_, roots_, cost_, selection, options));
     LEMMA_RETURN_IF_ERROR(validate(egraph_, roots_, cost_, exact.selection));
@@ -116,7 +116,7 @@ class Rounder {
 
 }  // namespace
 
-Result<Round> saturate_and_choose(const Graph& graph, const RuleSet& rules,
+Result<Round> saturate_and_extract(const Graph& graph, const RuleSet& rules,
                                   const OperatorCosts& costs, const RoundLimits& limits,
                                   bool explain, const Surroundings& surroundings) {
   return Rounder(rules, costs, limits).run(graph, explain, surroundings);

@@ -16,12 +16,12 @@
 namespace lemma {
 
 struct RoundLimits {
-  std::size_t nodes = 40'000;
+  std::size_t node_limit = 40'000;
   std::size_t iterations = 12;
-  std::size_t bytes = 2'000'000'000;
+  std::size_t memory_limit_bytes = 2'000'000'000;
   double saturation_seconds = 10;
-  double choice_seconds = 10;
-  /// Time to prove that the choice is the cheapest in the e-graph, or to find a cheaper one; none is
+  double extraction_seconds = 10;
+  /// Time to prove that the extracted graph is the cheapest in the e-graph, or to find a cheaper one; none is
   /// tried if 0. What is found may depend on the machine's speed unless a proof ends it.
   double proof_seconds = 0;
 };
@@ -59,7 +59,7 @@ struct Surroundings {
 };
 
 /// An error would be a fault of the program.
-Result<Round> saturate_and_choose(const Graph& graph, const RuleSet& rules,
+Result<Round> saturate_and_extract(const Graph& graph, const RuleSet& rules,
                                   const OperatorCosts& costs, const RoundLimits& limits,
                                   bool explain, const Surroundings& surroundings = {});
 

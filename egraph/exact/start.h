@@ -13,7 +13,7 @@ namespace lemma::exact {
 std::optional<Selection> start_selection(const Problem& problem, const Limit& limit = {});
 
 /// By class, the node with the cheapest tree, given how much each class counts for its users
-/// (Knuth 1977, the generalisation of Dijkstra's algorithm): never runs in circles. none for
+/// (Knuth 1977, the generalization of Dijkstra's algorithm): never runs in circles. none for
 /// classes that cannot be chosen. Negative costs count as 0.
 std::vector<std::uint32_t> cheapest_trees(const Problem& problem,
                                           const std::vector<double>& weight);

@@ -1,4 +1,4 @@
-"""Convolution, pools and normalisations, and the table of all operators."""
+"""Convolution, pools and normalizations, and the table of all operators."""
 
 import itertools
 import math
@@ -127,7 +127,7 @@ def global_pool(reduce):
     return apply
 
 
-# ---- Normalisations
+# ---- Normalizations
 
 def root(m, x, epsilon):
     return m.function(numpy.sqrt, m.add(x, number(m, epsilon, None)))

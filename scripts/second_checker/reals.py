@@ -46,7 +46,7 @@ def rank(value):
 
 
 def has_gap(values):
-    """Whether some k is used whose neighbour towards 0 is neither 0 nor used."""
+    """Whether some k is used whose neighbor towards 0 is neither 0 nor used."""
     used = {rank(one) for one in values} | {0}
     return any(k - (k > 0) + (k < 0) not in used for k in used)
 

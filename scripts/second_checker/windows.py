@@ -1,4 +1,4 @@
-"""Types of the results of convolutions, pools and normalisations (see shapes.py)."""
+"""Types of the results of convolutions, pools and normalizations (see shapes.py)."""
 
 from second_checker.sizes import add, demand, floor_quotient, multiply, number, ONE, subtract
 from second_checker.shapes import agree, axis_of, broadcast, NUMERIC, one_type, REAL

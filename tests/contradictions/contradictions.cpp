@@ -176,10 +176,10 @@ Findings search(std::span<const Substitution> axioms, const Options& options) {
   EGraph egraph;
   egraph.add_graph(*graph, inputs);
   SaturationLimits limits;
-  limits.max_nodes = options.nodes;
-  limits.max_iterations = 1000;
-  limits.max_seconds = options.seconds;
-  limits.max_bytes = 16'000'000'000;
+  limits.node_limit = options.nodes;
+  limits.iterations = 1000;
+  limits.time_limit_seconds = options.seconds;
+  limits.memory_limit_bytes = 16'000'000'000;
   limits.growth = 0.3;
   const SaturationReport report = saturate(egraph, rules, limits);
   findings.nodes = egraph.node_count();

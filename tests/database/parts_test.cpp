@@ -201,7 +201,7 @@ TEST(Compose, outputs_of_one_node_become_a_rule) {
 TEST(AnswerJournal, remembers_over_processes) {
   const TemporaryDirectory folder;
   const std::filesystem::path file = folder.path() / "journal";
-  const std::string key = AnswerJournal::key("question");
+  const std::string key = AnswerJournal::key("query");
   { ASSERT_TRUE(AnswerJournal::open(file, "job")->add(key, "two\nlines")); }
   const auto again = AnswerJournal::open(file, "job");
   ASSERT_TRUE(again);

@@ -51,7 +51,7 @@ TEST(ExactExtraction, WithoutTimeTheBestSoFarAndABound) {
   const NodeCost cost = random_cost(1);
   const Selection initial = original_selection(egraph, roots, cost);
   ExactExtractionOptions options;
-  options.max_seconds = 0;
+  options.time_limit_seconds = 0;
   const auto hasty = extract_exactly(egraph, roots, cost, initial, options);
   ASSERT_TRUE(hasty) << hasty.error().message;
   const auto patient = extract_exactly(egraph, roots, cost, initial);

@@ -55,9 +55,9 @@ inline Graph sum_of(int count) {
 
 inline SaturationLimits unlimited() {
   SaturationLimits limits;
-  limits.max_nodes = 10'000'000;
-  limits.max_iterations = 1000;
-  limits.max_seconds = 300;
+  limits.node_limit = 10'000'000;
+  limits.iterations = 1000;
+  limits.time_limit_seconds = 300;
   limits.match_limit = 0;
   return limits;
 }

@@ -72,7 +72,7 @@ rule join_batched_matmuls
   EGraph egraph;
   egraph.add_graph(graph);
   SaturationLimits limits = unlimited();
-  limits.max_iterations = 1;
+  limits.iterations = 1;
   const SaturationReport report = saturate(egraph, rules, limits);
   EXPECT_EQ(report.rules[0].matches, 3U) << "each pair one way round";
   EXPECT_EQ(report.rules[0].rejected, 0U) << "the odd one is not tried with each of the others";
@@ -97,7 +97,7 @@ TEST(Saturation, LimitsHold) {
   EGraph nodes;
   nodes.add_graph(sum_of(10));
   SaturationLimits limits = unlimited();
-  limits.max_nodes = 500;
+  limits.node_limit = 500;
   EXPECT_EQ(saturate(nodes, rules, limits).stop, StopReason::nodes);
   EXPECT_LE(nodes.node_count(), 502U);
   EXPECT_GT(nodes.id_count(), 499U);
@@ -106,7 +106,7 @@ TEST(Saturation, LimitsHold) {
   EGraph iterations;
   iterations.add_graph(sum_of(10));
   limits = unlimited();
-  limits.max_iterations = 2;
+  limits.iterations = 2;
   const SaturationReport report = saturate(iterations, rules, limits);
   EXPECT_EQ(report.stop, StopReason::iterations);
   EXPECT_EQ(report.iterations, 2U);
@@ -114,7 +114,7 @@ TEST(Saturation, LimitsHold) {
   EGraph time;
   time.add_graph(sum_of(16));
   limits = unlimited();
-  limits.max_seconds = 0.3;
+  limits.time_limit_seconds = 0.3;
   const SaturationReport timed = saturate(time, rules, limits);
   EXPECT_EQ(timed.stop, StopReason::time);
   EXPECT_LT(timed.seconds, 5);
@@ -123,7 +123,7 @@ TEST(Saturation, LimitsHold) {
   EGraph memory;
   memory.add_graph(sum_of(12));
   limits = unlimited();
-  limits.max_bytes = 1'000'000;
+  limits.memory_limit_bytes = 1'000'000;
   EXPECT_EQ(saturate(memory, rules, limits).stop, StopReason::memory);
   limits = unlimited();
   limits.cancelled = [] { return true; };
@@ -152,7 +152,7 @@ TEST(Saturation, TwoRunsDoTheSame) {
     egraph.add_graph(sum_of(7));
     SaturationLimits limits = unlimited();
     limits.match_limit = 100;
-    limits.max_nodes = 1500;
+    limits.node_limit = 1500;
     saturate(egraph, rules, limits);
     if (run == 0) first = dump(egraph);
     EXPECT_EQ(dump(egraph), first);
@@ -189,7 +189,7 @@ rule grow
     EGraph egraph;
     egraph.add_graph(graph);
     SaturationLimits limits = unlimited();
-    limits.max_nodes = 600;
+    limits.node_limit = 600;
     limits.growth = growth;
     const SaturationReport report = saturate(egraph, rules, limits);
     EXPECT_LE(egraph.node_count(), 604U);
@@ -264,7 +264,7 @@ TEST(Saturation, ManyProductsAreMergedByPairs) {
     SaturationLimits limits = unlimited();
     limits.multi_output_iterations = 3;
     limits.multi_output_matches = matches;
-    limits.max_nodes = 2000;
+    limits.node_limit = 2000;
     saturate(egraph, rules, limits);
     EXPECT_TRUE(egraph.check_invariants());
     nodes = egraph.node_count();

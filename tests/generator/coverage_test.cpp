@@ -101,8 +101,8 @@ bool follows(const BothSides& sides, std::span<const CompiledRule> rules) {
   EGraph egraph;
   const std::vector<ClassId> classes = egraph.add_graph(sides.graph);
   SaturationLimits limits;
-  limits.max_nodes = 20'000;
-  limits.max_iterations = 1;
+  limits.node_limit = 20'000;
+  limits.iterations = 1;
   limits.match_limit = 0;
   for (int iteration = 0; iteration < 8; ++iteration) {
     bool joined = true;

@@ -29,7 +29,7 @@ inline Application apply(std::string_view name, std::initializer_list<std::strin
   Application result{"", text(graph.node(*node).attributes)};
   for (const TensorType& type : graph.output_types(graph.node(*node)))
     result.types += (result.types.empty() ? "" : ", ") + text(type);
-  // Normalising the normal form must not change it.
+  // Normalizing the normal form must not change it.
   const auto again =
       graph.add_operation(operator_named(name), values, graph.node(*node).attributes, output_count);
   if (!again || !(*again == *node)) result.attributes += " (not stable)";

@@ -6,7 +6,7 @@
 
 #include "ir/check.h"
 #include "ir/graph_text.h"
-#include "search/neighbourhood.h"
+#include "search/neighborhood.h"
 #include "tests/ir/random_graph.h"
 #include "tests/search/random_network.h"
 
@@ -14,7 +14,7 @@ namespace lemma {
 namespace {
 
 std::uint64_t hash_of(const Graph& graph) {
-  return neighbourhood(graph, {}, testing::cpu_costs(), std::numeric_limits<double>::infinity(), {})
+  return neighborhood(graph, {}, testing::cpu_costs(), std::numeric_limits<double>::infinity(), {})
       .hash;
 }
 

@@ -136,7 +136,7 @@ bool is_nonnegative_value(const Known& known, const Polynomial& value) {
   return std::all_of(value.terms.begin(), value.terms.end(), [&known](const Term& term) {
     if (term.coefficient < 0) return false;
     for (std::size_t i = 0; i < term.factors.size(); ++i) {
-      // Factors are sorted: equal ones are neighbours.
+      // Factors are sorted: equal ones are neighbors.
       if (i + 1 < term.factors.size() && term.factors[i]->text == term.factors[i + 1]->text) {
         ++i;
         continue;

@@ -263,9 +263,9 @@ std::string exact(double value) {
 
 /// "a - b is not 0" as text for Z3. Factors are real variables, equal ones the same, with the facts
 /// of docs/index_proofs.md about them.
-class RealQuestion {
+class RealQuery {
  public:
-  explicit RealQuestion(const Facts& facts) : facts_(facts) {}
+  explicit RealQuery(const Facts& facts) : facts_(facts) {}
 
   std::string difference(const Polynomial& value) {
     return finished("(not (= 0.0 " + text(value) + "))");
@@ -571,16 +571,16 @@ bool are_equal(const Polynomial& a, const Polynomial& b, const Facts& facts) {
   if (difference.terms.empty()) return true;
   difference = merged(without_empty_terms(difference, facts), facts);
   if (difference.terms.empty()) return true;
-  RealQuestion question(facts);
-  question.note_partial(a);
-  question.note_partial(b);
-  return is_refuted(question.difference(difference));
+  RealQuery query(facts);
+  query.note_partial(a);
+  query.note_partial(b);
+  return is_refuted(query.difference(difference));
 }
 
 bool follows(const std::vector<Claim>& given, const Claim& wanted, const Facts& facts) {
-  RealQuestion question(facts);
-  for (const Claim& claim : given) question.assume(claim);
-  return is_refuted(question.contradiction(wanted));
+  RealQuery query(facts);
+  for (const Claim& claim : given) query.assume(claim);
+  return is_refuted(query.contradiction(wanted));
 }
 
 }  // namespace lemma::verifier::index

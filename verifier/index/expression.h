@@ -64,7 +64,7 @@ struct Factor {
   std::string text;
 };
 
-/// What the normaliser cannot do: the proof ends as unknown. Does not leave this folder.
+/// What the normalizer cannot do: the proof ends as unknown. Does not leave this folder.
 class Unsupported : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };

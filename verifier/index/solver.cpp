@@ -23,10 +23,10 @@ std::string literal(std::int64_t value) {
 }
 
 /// A conjunction of formulas as text. Variables are named in the order in which they occur, so that
-/// questions that differ in names only are one.
-class Question {
+/// queries that differ in names only are one.
+class Query {
  public:
-  explicit Question(bool linear) : linear_(linear) {}
+  explicit Query(bool linear) : linear_(linear) {}
 
   std::string text(const std::vector<Formula>& facts) {
     std::vector<std::string> asserted;
@@ -303,9 +303,9 @@ std::vector<Formula> facts_of_quotients(const std::vector<Formula>& facts) {
 bool is_unsatisfiable(const Formula& whole) {
   if (is_never(whole)) return true;
   if (is_always(whole)) return false;
-  Question linear(true);
+  Query linear(true);
   if (is_refuted(linear.text({whole}))) return true;
-  return linear.has_products() && is_refuted(Question(false).text({whole}));
+  return linear.has_products() && is_refuted(Query(false).text({whole}));
 }
 
 /// The goal, or each of its parts, is one of the facts.

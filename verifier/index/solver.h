@@ -1,5 +1,5 @@
 #pragma once
-// Questions to Z3. Every question is a text in SMT-LIB, asked in a context of its own under Z3's own
+// Queries to Z3. Every query is a text in SMT-LIB, asked in a context of its own under Z3's own
 // resource count, so that its answer depends on nothing else; answers are kept by text.
 
 #include <string>

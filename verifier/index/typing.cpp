@@ -156,7 +156,7 @@ Result<void> check_reads(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   const OperatorRecord& op = graph.op(node);
   // A position in row-major order, taken apart again: in range because both shapes have equally
-  // many elements. No question about products of many sizes is asked.
+  // many elements. No query about products of many sizes is made.
   if (op.has(view)) return {};
   const std::vector<TensorType> types = graph.input_types(node);
   const Definition definition = op.define({types, node.attributes, node.output_count});

@@ -1,4 +1,4 @@
-#include "search/neighbourhood.h"
+#include "search/neighborhood.h"
 
 #include <algorithm>
 #include <utility>
@@ -23,7 +23,7 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
 class Explorer {
  public:
   Explorer(const Graph& graph, std::span<const CompiledRule> rules, const OperatorCosts& costs,
-           double bound, const NeighbourhoodOptions& options)
+           double bound, const NeighborhoodOptions& options)
       : rules_(rules), cost_(node_costs(costs)), bound_(bound), options_(options) {
     const std::vector<ClassId> classes = egraph_.add_graph(graph);
     egraph_.rebuild();  // nothing is equal that was not; what is observed becomes known
@@ -42,7 +42,7 @@ class Explorer {
     }
   }
 
-  Neighbourhood run() {
+  Neighborhood run() {
     for (std::uint32_t i = 0; i < size_; ++i) result_.cost += uses_[i] != 0 ? costs_[i] : 0;
     result_.hash = hash_of_outputs();
     bool complete = true;
@@ -145,18 +145,18 @@ class Explorer {
     if (std::equal(left.begin(), left.end(), right.begin()) || reaches(right, left)) return;
     const double cost = result_.cost + change(left, right);
     if (cost >= bound_) return;
-    Neighbour neighbour;
-    neighbour.cost = cost;
-    neighbour.hash = hash_after(left, right);
-    neighbour.rewrite.rule = rule;
+    Neighbor neighbor;
+    neighbor.cost = cost;
+    neighbor.hash = hash_after(left, right);
+    neighbor.rewrite.rule = rule;
     bindings.resize(std::max<std::size_t>(bindings.size(), bound_number + 1));
     if (!bindings[bound_number])
       bindings[bound_number] = std::make_shared<const RuleBindings>(bound.bindings);
-    neighbour.rewrite.bindings = bindings[bound_number];
+    neighbor.rewrite.bindings = bindings[bound_number];
     for (const ClassId id : match.first(match.size() - output_count))
-      neighbour.rewrite.inputs.push_back(value_of_[id.v]);
-    for (const ClassId id : left) neighbour.rewrite.left.push_back(value_of_[id.v]);
-    result_.neighbours.push_back(std::move(neighbour));
+      neighbor.rewrite.inputs.push_back(value_of_[id.v]);
+    for (const ClassId id : left) neighbor.rewrite.left.push_back(value_of_[id.v]);
+    result_.neighbors.push_back(std::move(neighbor));
   }
 
   /// Whether the right side would be computed from the left one. Operands have smaller numbers than
@@ -253,7 +253,7 @@ class Explorer {
   std::span<const CompiledRule> rules_;
   NodeCost cost_;
   double bound_;
-  const NeighbourhoodOptions& options_;
+  const NeighborhoodOptions& options_;
   EGraph egraph_;
   std::size_t size_ = 0;           // numbers below are of the graph
   std::vector<ValueId> value_of_;  // by class, of the graph
@@ -264,14 +264,14 @@ class Explorer {
   std::vector<std::pair<ClassId, std::uint32_t>> undo_;
   absl::InlinedVector<ClassId, 4> operands_;
   bool stopped_ = false;
-  Neighbourhood result_;
+  Neighborhood result_;
 };
 
 }  // namespace
 
-Neighbourhood neighbourhood(const Graph& graph, std::span<const CompiledRule> rules,
+Neighborhood neighborhood(const Graph& graph, std::span<const CompiledRule> rules,
                             const OperatorCosts& costs, double bound,
-                            const NeighbourhoodOptions& options) {
+                            const NeighborhoodOptions& options) {
   return Explorer(graph, rules, costs, bound, options).run();
 }
 

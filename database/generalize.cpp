@@ -1,4 +1,4 @@
-#include "database/generalise.h"
+#include "database/generalize.h"
 
 #include <functional>
 #include <optional>
@@ -28,16 +28,16 @@ Substitution without_most_axes(Substitution rule) {
   return rule;
 }
 
-class Generaliser {
+class Generalizer {
  public:
-  Generaliser(const Substitution& candidate, const verifier::AxiomSet& axioms)
+  Generalizer(const Substitution& candidate, const verifier::AxiomSet& axioms)
       : trial_(axioms), history_{{"", candidate}} {}
 
-  Generalised run() {
+  Generalized run() {
     const Substitution candidate = history_.front().rule;
     if (const auto& verdict = trial_.verdict(candidate); verifier::is_refuted(verdict))
       return {{}, verdict, {}};
-    Generalised result;
+    Generalized result;
     climb_all();
     if (!verifier::is_proved(trial_.verdict(history_.back().rule))) {
       result.verdict = trial_.verdict(candidate);
@@ -159,8 +159,8 @@ class Generaliser {
 
 }  // namespace
 
-Generalised generalise(const Substitution& candidate, const verifier::AxiomSet& axioms) {
-  return Generaliser(candidate, axioms).run();
+Generalized generalize(const Substitution& candidate, const verifier::AxiomSet& axioms) {
+  return Generalizer(candidate, axioms).run();
 }
 
 }  // namespace lemma::database

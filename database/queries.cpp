@@ -1,4 +1,4 @@
-#include "database/questions.h"
+#include "database/queries.h"
 
 #include <algorithm>
 #include <chrono>
@@ -16,18 +16,18 @@ using Seconds = std::chrono::duration<double>;
 
 }  // namespace
 
-Questions::Questions(AnswerJournal& journal, ranks::Ranks& ranks, int threads,
+MemoizedQueries::MemoizedQueries(AnswerJournal& journal, ranks::Ranks& ranks, int threads,
                      std::function<bool()> cancelled)
     : journal_(journal),
       ranks_(ranks),
       cancelled_(std::move(cancelled)),
-      wanted_(std::make_shared<std::vector<Question>>()),
+      wanted_(std::make_shared<std::vector<MemoizedQuery>>()),
       ahead_(wanted_) {
   ranks_.listen([this](const std::string& bytes) { take_answer(bytes); });
   for (int i = 0; i < count_of_threads(threads); ++i) workers_.emplace_back([this] { work(); });
 }
 
-Questions::~Questions() {
+MemoizedQueries::~MemoizedQueries() {
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;
@@ -37,7 +37,7 @@ Questions::~Questions() {
   ranks_.listen(nullptr);
 }
 
-Result<void> Questions::share_journal() {
+Result<void> MemoizedQueries::share_journal() {
   std::string bytes;
   if (ranks_.is_first()) {
     for (const auto& [key, answer] : journal_.all()) {
@@ -54,8 +54,8 @@ Result<void> Questions::share_journal() {
   return {};
 }
 
-Result<std::vector<std::string>> Questions::ask(std::vector<Question> questions) {
-  const auto list = std::make_shared<const std::vector<Question>>(std::move(questions));
+Result<std::vector<std::string>> MemoizedQueries::ask(std::vector<MemoizedQuery> queries) {
+  const auto list = std::make_shared<const std::vector<MemoizedQuery>>(std::move(queries));
   if (auto answered = wait_for_answers(list); !answered) {
     abandon();
     return tl::unexpected<Error>(std::move(answered.error()));
@@ -63,8 +63,8 @@ Result<std::vector<std::string>> Questions::ask(std::vector<Question> questions)
   return answers_to(*list);
 }
 
-Result<void> Questions::wait_for_answers(const List& list) {
-  const auto is_open = [this](const Question& question) { return !journal_.knows(question.key); };
+Result<void> MemoizedQueries::wait_for_answers(const List& list) {
+  const auto is_open = [this](const MemoizedQuery& query) { return !journal_.knows(query.key); };
   std::unique_lock lock(mutex_);
   LEMMA_RETURN_IF_ERROR(check());
   if (std::none_of(list->begin(), list->end(), is_open)) return {};
@@ -79,22 +79,22 @@ Result<void> Questions::wait_for_answers(const List& list) {
   return {};
 }
 
-Result<std::vector<std::string>> Questions::answers_to(
-    const std::vector<Question>& questions) const {
+Result<std::vector<std::string>> MemoizedQueries::answers_to(
+    const std::vector<MemoizedQuery>& queries) const {
   std::vector<std::string> answers;
-  for (const Question& question : questions) answers.push_back(*journal_.find(question.key));
+  for (const MemoizedQuery& query : queries) answers.push_back(*journal_.find(query.key));
   return answers;
 }
 
-void Questions::look_ahead(std::vector<Question> questions) {
+void MemoizedQueries::look_ahead(std::vector<MemoizedQuery> queries) {
   const std::lock_guard lock(mutex_);
-  ahead_ = std::make_shared<const std::vector<Question>>(std::move(questions));
+  ahead_ = std::make_shared<const std::vector<MemoizedQuery>>(std::move(queries));
 }
 
-Result<void> Questions::settle() {
+Result<void> MemoizedQueries::settle() {
   {
     std::unique_lock lock(mutex_);
-    wanted_ = ahead_ = std::make_shared<const std::vector<Question>>();
+    wanted_ = ahead_ = std::make_shared<const std::vector<MemoizedQuery>>();
     all_claimed_ = true;
     while (busy_ > 0 || is_claiming_ || !assigned_.empty()) {
       changed_.wait_for(lock, Seconds(0.02));
@@ -105,9 +105,9 @@ Result<void> Questions::settle() {
   return {};
 }
 
-void Questions::abandon() {
+void MemoizedQueries::abandon() {
   std::unique_lock lock(mutex_);
-  wanted_ = ahead_ = std::make_shared<const std::vector<Question>>();
+  wanted_ = ahead_ = std::make_shared<const std::vector<MemoizedQuery>>();
   all_claimed_ = true;
   assigned_.clear();
   while (busy_ > 0 || is_claiming_) {
@@ -117,7 +117,7 @@ void Questions::abandon() {
 }
 
 /// The error that ends the job, if there is one.
-Result<void> Questions::check() const {
+Result<void> MemoizedQueries::check() const {
   if (auto error = ranks_.stopped()) return tl::unexpected<Error>(std::move(*error));
   if (!cancelled_ || !cancelled_()) return {};
   const Error error{ErrorKind::bad_input, std::string(interrupted)};
@@ -127,12 +127,12 @@ Result<void> Questions::check() const {
 
 // ---- On the workers' threads ------------------------------------------------------------------------
 
-void Questions::work() {
-  // What a question does in parallel it does alone here: there are as many workers as wanted.
+void MemoizedQueries::work() {
+  // What a query does in parallel it does alone here: there are as many workers as wanted.
   with_threads(1, [this] { work_alone(); });
 }
 
-void Questions::work_alone() {
+void MemoizedQueries::work_alone() {
   std::unique_lock lock(mutex_);
   while (true) {
     work_.wait(lock, [this] { return ended_ || !assigned_.empty() || is_claimable(); });
@@ -141,27 +141,27 @@ void Questions::work_alone() {
       claim(lock);
       continue;
     }
-    const Question question = std::move(assigned_.front());
+    const MemoizedQuery query = std::move(assigned_.front());
     assigned_.pop_front();
-    answer(lock, question);
+    answer(lock, query);
   }
 }
 
-bool Questions::is_claimable() const { return !all_claimed_ && !is_claiming_; }
+bool MemoizedQueries::is_claimable() const { return !all_claimed_ && !is_claiming_; }
 
-std::vector<std::string> Questions::open_keys(const std::vector<Question>& questions) const {
+std::vector<std::string> MemoizedQueries::open_keys(const std::vector<MemoizedQuery>& queries) const {
   std::vector<std::string> keys;
-  for (const Question& question : questions)
-    if (!journal_.knows(question.key)) keys.push_back(question.key);
+  for (const MemoizedQuery& query : queries)
+    if (!journal_.knows(query.key)) keys.push_back(query.key);
   return keys;
 }
 
-void Questions::claim(std::unique_lock<std::mutex>& lock) {
+void MemoizedQueries::claim(std::unique_lock<std::mutex>& lock) {
   const List wanted = wanted_, ahead = ahead_;
   // Of what is wanted the last is begun first: it takes longest.
   ranks::Claim claim{open_keys(*wanted), {}, 4 * workers()};
   std::reverse(claim.wanted.begin(), claim.wanted.end());
-  // When all has been answered the next questions are about to come.
+  // When all has been answered the next queries are about to come.
   if (!claim.wanted.empty()) claim.ahead = open_keys(*ahead);
   is_claiming_ = true;
   lock.unlock();
@@ -175,25 +175,25 @@ void Questions::claim(std::unique_lock<std::mutex>& lock) {
     const std::string& key = is_wanted ? claim.wanted[i] : claim.ahead[i - claim.wanted.size()];
     const List& list = is_wanted ? wanted : ahead;
     assigned_.push_back(*std::find_if(list->begin(), list->end(),
-                                      [&key](const Question& one) { return one.key == key; }));
+                                      [&key](const MemoizedQuery& one) { return one.key == key; }));
   }
   work_.notify_all();
   changed_.notify_all();
 }
 
-void Questions::answer(std::unique_lock<std::mutex>& lock, const Question& question) {
+void MemoizedQueries::answer(std::unique_lock<std::mutex>& lock, const MemoizedQuery& query) {
   ++busy_;
   lock.unlock();
   std::string found;
   std::optional<Error> error;
   try {
-    found = question.find_out();
-    if (auto added = journal_.add(question.key, found); !added) error = added.error();
+    found = query.find_out();
+    if (auto added = journal_.add(query.key, found); !added) error = added.error();
   } catch (const std::exception& fault) {
     error = Error{ErrorKind::internal, std::string("internal fault: ") + fault.what()};
   }
   std::string bytes;
-  ranks::append_text(bytes, question.key);
+  ranks::append_text(bytes, query.key);
   bytes += found;
   if (!error && ranks_.size() > 1) ranks_.tell(bytes);
   lock.lock();
@@ -202,13 +202,13 @@ void Questions::answer(std::unique_lock<std::mutex>& lock, const Question& quest
   changed_.notify_all();
 }
 
-void Questions::end_with(const Error& error) {
+void MemoizedQueries::end_with(const Error& error) {
   ranks_.stop(error);
   changed_.notify_all();
 }
 
 /// On the thread of the ranks.
-void Questions::take_answer(const std::string& bytes) {
+void MemoizedQueries::take_answer(const std::string& bytes) {
   ranks::Reader reader(bytes);
   const std::string key = reader.text();
   const auto added = journal_.add(key, reader.rest());

@@ -1,6 +1,6 @@
 // What one use of a rule makes of a graph, foretold and done.
 
-#include "search/neighbourhood.h"
+#include "search/neighborhood.h"
 
 #include <limits>
 
@@ -14,52 +14,52 @@ namespace {
 
 constexpr double any_cost = std::numeric_limits<double>::infinity();
 
-Neighbourhood around(const Graph& graph, const std::vector<CompiledRule>& rules) {
-  return neighbourhood(graph, rules, testing::cpu_costs(), any_cost, {});
+Neighborhood around(const Graph& graph, const std::vector<CompiledRule>& rules) {
+  return neighborhood(graph, rules, testing::cpu_costs(), any_cost, {});
 }
 
-TEST(Neighbourhood, CostAndHashAreThoseOfTheGraphThatResults) {
-  std::size_t neighbours = 0, cheaper = 0, several_outputs = 0;
+TEST(Neighborhood, CostAndHashAreThoseOfTheGraphThatResults) {
+  std::size_t neighbors = 0, cheaper = 0, several_outputs = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const Graph graph = testing::RandomNetwork(seed).make(16);
     const std::vector<CompiledRule> rules = testing::compiled_for(graph);
-    const Neighbourhood found = around(graph, rules);
+    const Neighborhood found = around(graph, rules);
     EXPECT_TRUE(found.complete);
     EXPECT_NEAR(found.cost, cost_of(graph, testing::cpu_costs()).seconds, 1e-9);
-    for (std::size_t i = 0; i < found.neighbours.size(); ++i) {
-      const Neighbour& neighbour = found.neighbours[i];
-      const CompiledRule& rule = rules[neighbour.rewrite.rule];
-      const auto made = rewritten(graph, rule, neighbour.rewrite);
+    for (std::size_t i = 0; i < found.neighbors.size(); ++i) {
+      const Neighbor& neighbor = found.neighbors[i];
+      const CompiledRule& rule = rules[neighbor.rewrite.rule];
+      const auto made = rewritten(graph, rule, neighbor.rewrite);
       ASSERT_TRUE(made) << rule.rule.name << ": " << made.error().message;
       ASSERT_TRUE(check(*made, Stage::imported));
-      const Neighbourhood there = around(*made, {});
-      EXPECT_NEAR(there.cost, neighbour.cost, 1e-12) << rule.rule.name << "\n"
+      const Neighborhood there = around(*made, {});
+      EXPECT_NEAR(there.cost, neighbor.cost, 1e-12) << rule.rule.name << "\n"
                                                      << print_graph(graph);
-      EXPECT_EQ(there.hash, neighbour.hash) << rule.rule.name << "\n" << print_graph(graph);
-      ++neighbours;
-      cheaper += neighbour.cost < found.cost ? 1 : 0;
-      several_outputs += neighbour.rewrite.left.size() > 1 ? 1 : 0;
+      EXPECT_EQ(there.hash, neighbor.hash) << rule.rule.name << "\n" << print_graph(graph);
+      ++neighbors;
+      cheaper += neighbor.cost < found.cost ? 1 : 0;
+      several_outputs += neighbor.rewrite.left.size() > 1 ? 1 : 0;
       if (i % 7 != 0) continue;
       const auto same = compare_on_random_inputs(graph, *made, {.relative_tolerance = 1e-3});
       ASSERT_TRUE(same) << same.error().message;
       EXPECT_TRUE(same->passed) << rule.rule.name << ": " << same->difference;
     }
   }
-  EXPECT_GT(neighbours, 500U);
+  EXPECT_GT(neighbors, 500U);
   EXPECT_GT(cheaper, 20U);
   EXPECT_GT(several_outputs, 20U);
 }
 
-TEST(Neighbourhood, DifferentGraphsHaveDifferentHashes) {
+TEST(Neighborhood, DifferentGraphsHaveDifferentHashes) {
   const Graph graph = testing::RandomNetwork(3).make(16);
   const std::vector<CompiledRule> rules = testing::compiled_for(graph);
   std::map<std::uint64_t, std::string> met;
-  for (const Neighbour& neighbour : around(graph, rules).neighbours) {
-    const auto made = rewritten(graph, rules[neighbour.rewrite.rule], neighbour.rewrite);
+  for (const Neighbor& neighbor : around(graph, rules).neighbors) {
+    const auto made = rewritten(graph, rules[neighbor.rewrite.rule], neighbor.rewrite);
     ASSERT_TRUE(made);
     // Other numbers of nodes are no difference, other counts of lines are.
     const std::string text = print_graph(*made);
-    const auto [where, is_new] = met.emplace(neighbour.hash, text);
+    const auto [where, is_new] = met.emplace(neighbor.hash, text);
     if (!is_new) {
       EXPECT_EQ(std::count(where->second.begin(), where->second.end(), '\n'),
                 std::count(text.begin(), text.end(), '\n'));
@@ -69,7 +69,7 @@ TEST(Neighbourhood, DifferentGraphsHaveDifferentHashes) {
 }
 
 // The second product is computed from the first: merged they would need themselves.
-TEST(Neighbourhood, NothingIsMadeToNeedItself) {
+TEST(Neighborhood, NothingIsMadeToNeedItself) {
   const auto graph = parse_graph(R"(graph "chain"
   input %0 "x" : f32[4, 4]
   input %1 "y" : f32[4, 4]
@@ -90,7 +90,7 @@ rule join
   ASSERT_TRUE(rules) << rules.error().message;
   const auto compiled = compile_rules(*rules);
   ASSERT_TRUE(compiled);
-  EXPECT_TRUE(around(*graph, *compiled).neighbours.empty());
+  EXPECT_TRUE(around(*graph, *compiled).neighbors.empty());
   Rewrite rewrite;
   rewrite.bindings = std::make_shared<const RuleBindings>();
   rewrite.inputs = {ValueId{0}, ValueId{2}, ValueId{1}};

@@ -16,30 +16,30 @@
 
 namespace lemma {
 
-struct Neighbour {
+struct Neighbor {
   Rewrite rewrite;
   double cost = 0;         // of the graph that it makes
   std::uint64_t hash = 0;  // of its structure: equal for equal graphs
 };
 
-struct Neighbourhood {
+struct Neighborhood {
   double cost = 0;  // of the graph itself
   std::uint64_t hash = 0;
-  std::vector<Neighbour> neighbours;  // in order of rules, then of places
+  std::vector<Neighbor> neighbors;  // in order of rules, then of places
   bool complete = false;              // not interrupted
 };
 
-struct NeighbourhoodOptions {
+struct NeighborhoodOptions {
   std::size_t match_limit = 10'000;  // places of one rule; more are not looked at
   /// Leave out what is an equation there, and so a matter of saturation.
   bool only_refinements = false;
   std::function<bool()> interrupted;
 };
 
-/// Neighbours that cost at least `bound` are left out; so are uses of rules that only rewrite what
+/// Neighbors that cost at least `bound` are left out; so are uses of rules that only rewrite what
 /// depends on constants alone, which is computed at build time anyway.
-Neighbourhood neighbourhood(const Graph& graph, std::span<const CompiledRule> rules,
+Neighborhood neighborhood(const Graph& graph, std::span<const CompiledRule> rules,
                             const OperatorCosts& costs, double bound,
-                            const NeighbourhoodOptions& options);
+                            const NeighborhoodOptions& options);
 
 }  // namespace lemma

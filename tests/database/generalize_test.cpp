@@ -1,6 +1,6 @@
 // A concrete instance of a shipped rule is made general again, until the rule follows from it.
 
-#include "database/generalise.h"
+#include "database/generalize.h"
 
 #include <gtest/gtest.h>
 
@@ -34,11 +34,11 @@ struct Attempt {
   std::string general;  // what it became
 };
 
-Attempt generalise_instance(const Substitution& rule, const DerivationRules& commutativity) {
+Attempt generalize_instance(const Substitution& rule, const DerivationRules& commutativity) {
   const auto one = typical_case(rule);
   const auto instance = one ? concrete_instance(rule, *one, 2) : std::nullopt;
   if (!instance) return {"no instance", ""};
-  const Generalised found = generalise(*instance, axioms());
+  const Generalized found = generalize(*instance, axioms());
   if (found.rules.empty()) return {"unproved", verifier::text(found.verdict) + text(*instance)};
   DerivationRules rules = commutativity;
   std::string general;
@@ -54,7 +54,7 @@ Attempt generalise_instance(const Substitution& rule, const DerivationRules& com
   return {derivation.derivable ? "covered" : "narrower", general + derivation.stopped};
 }
 
-/// What no step of generalisation expresses.
+/// What no step of generalization expresses.
 const std::set<std::string> narrower = {
     "fold_pad_into_conv",     "fold_pad_into_biased_conv",
     "clip_of_relu",           "relu_of_clip",
@@ -68,11 +68,11 @@ const std::set<std::string> narrower = {
 const std::set<std::string> without_instance = {"reshape_of_reshape", "relu_of_reshape",
                                                 "add_of_reshapes", "scalar_times_reshape"};
 
-TEST(Generalise, hand_written_rules_come_back_from_an_instance) {
+TEST(Generalize, hand_written_rules_come_back_from_an_instance) {
   const std::vector<Substitution> rules = hand_written();
   std::vector<Attempt> attempts(rules.size());
   parallel_for(rules.size(), 0,
-               [&](std::size_t i) { attempts[i] = generalise_instance(rules[i], {}); });
+               [&](std::size_t i) { attempts[i] = generalize_instance(rules[i], {}); });
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const std::string expected = without_instance.contains(rules[i].name) ? "no instance"
                                  : narrower.contains(rules[i].name)       ? "narrower"
@@ -81,21 +81,21 @@ TEST(Generalise, hand_written_rules_come_back_from_an_instance) {
   }
 }
 
-Generalised from_text(const std::string& rule) {
+Generalized from_text(const std::string& rule) {
   const auto parsed = parse_substitutions(rule, "test");
   EXPECT_TRUE(parsed) << parsed.error().message;
-  return generalise(*normal_form(parsed->front()), axioms());
+  return generalize(*normal_form(parsed->front()), axioms());
 }
 
-TEST(Generalise, a_false_candidate_is_refuted) {
-  const Generalised found =
+TEST(Generalize, a_false_candidate_is_refuted) {
+  const Generalized found =
       from_text("rule r\n  x : [n, n]\n  Transpose{perm=[1, 0]}(MatMul(x, x)) = MatMul(x, x)\n");
   EXPECT_TRUE(found.rules.empty());
   EXPECT_TRUE(verifier::is_refuted(found.verdict)) << verifier::text(found.verdict);
 }
 
-TEST(Generalise, sizes_that_were_equal_by_chance_are_told_apart) {
-  const Generalised found = from_text(
+TEST(Generalize, sizes_that_were_equal_by_chance_are_told_apart) {
+  const Generalized found = from_text(
       "rule r\n  defined x : [n, n]\n  y : [n, n]\n  defined z : [n, n]\n"
       "  MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z))\n");
   ASSERT_FALSE(found.rules.empty());
@@ -105,8 +105,8 @@ TEST(Generalise, sizes_that_were_equal_by_chance_are_told_apart) {
             "  MatMul(MatMul(x1, x2), x3) = MatMul(x1, MatMul(x2, x3))\n");
 }
 
-TEST(Generalise, uses_of_one_input_become_uses_of_two) {
-  const Generalised found = from_text(
+TEST(Generalize, uses_of_one_input_become_uses_of_two) {
+  const Generalized found = from_text(
       "rule r\n  x : [m, n]\n  w : [n, p]\n"
       "  Add(MatMul(x, w), MatMul(x, w)) = MatMul(Add(x, x), w)\n");
   ASSERT_FALSE(found.rules.empty());

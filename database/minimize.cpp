@@ -1,4 +1,4 @@
-#include "database/minimise.h"
+#include "database/minimize.h"
 
 #include <algorithm>
 #include <functional>
@@ -23,11 +23,11 @@ struct Answer {
   std::vector<std::string> from;
 };
 
-class Minimiser {
+class Minimizer {
  public:
-  Minimiser(std::vector<BuiltRule>& rules, const std::vector<BuiltRule>& given,
-            Questions& questions, const BuildOptions& options)
-      : rules_(rules), questions_(questions), options_(options) {
+  Minimizer(std::vector<BuiltRule>& rules, const std::vector<BuiltRule>& given,
+            MemoizedQueries& queries, const BuildOptions& options)
+      : rules_(rules), queries_(queries), options_(options) {
     for (const BuiltRule& rule : given) {
       if (!rule.is_shipped()) continue;
       given_.push_back(rule.proved.rule.name);
@@ -40,10 +40,10 @@ class Minimiser {
     for (const BuiltRule& rule : rules_) all_.add(rule.proved.rule);
     const std::string everything = digest_of_basis();
     // What does not follow even from all others is in the basis: no order decides that.
-    std::vector<Question> first;
+    std::vector<MemoizedQuery> first;
     for (std::size_t i = 0; i < rules_.size(); ++i)
-      first.push_back(question(i, everything, [this, i] { return all_.without(name(i)); }));
-    LEMMA_ASSIGN_OR_RETURN(const auto texts, questions_.ask(std::move(first)));
+      first.push_back(query(i, everything, [this, i] { return all_.without(name(i)); }));
+    LEMMA_ASSIGN_OR_RETURN(const auto texts, queries_.ask(std::move(first)));
     std::vector<Answer> answers;
     for (const std::string& text : texts) answers.push_back(parse(text));
     std::vector<std::size_t> order = large_ones_first();
@@ -60,17 +60,17 @@ class Minimiser {
       rules_[i].derived_from = answers[i].from;
     }
     LEMMA_RETURN_IF_ERROR(give_reasons());
-    return questions_.settle();
+    return queries_.settle();
   }
 
  private:
   const std::string& name(std::size_t i) const { return rules_[i].proved.rule.name; }
 
   /// Whether rule `i` follows from the rules that `others` makes.
-  Question question(std::size_t i, const std::string& basis,
+  MemoizedQuery query(std::size_t i, const std::string& basis,
                     std::function<DerivationRules()> others) const {
     const Substitution& rule = rules_[i].proved.rule;
-    return {AnswerJournal::key("minimise " + basis + "\n" + claim_text(rule)),
+    return {AnswerJournal::key("minimize " + basis + "\n" + claim_text(rule)),
             [this, &rule, others = std::move(others)] { return find_out(rule, others()); }};
   }
 
@@ -94,17 +94,17 @@ class Minimiser {
   Result<Answer> ask_with_basis(const std::vector<std::size_t>& order, std::size_t n,
                                 const std::string& basis) {
     const auto names = std::make_shared<const std::vector<std::string>>(names_of_basis());
-    std::vector<Question> questions;
+    std::vector<MemoizedQuery> queries;
     for (std::size_t k = n; k < std::min(order.size(), n + 1 + asked_ahead); ++k)
-      questions.push_back(question(order[k], basis, [this, names, i = order[k]] {
+      queries.push_back(query(order[k], basis, [this, names, i = order[k]] {
         std::vector<std::string> others = *names;
         std::erase(others, name(i));
         return all_.only(others);
       }));
-    std::vector<Question> now = {std::move(questions.front())};
-    questions.erase(questions.begin());
-    questions_.look_ahead(std::move(questions));
-    LEMMA_ASSIGN_OR_RETURN(const auto texts, questions_.ask(std::move(now)));
+    std::vector<MemoizedQuery> now = {std::move(queries.front())};
+    queries.erase(queries.begin());
+    queries_.look_ahead(std::move(queries));
+    LEMMA_ASSIGN_OR_RETURN(const auto texts, queries_.ask(std::move(now)));
     return parse(texts[0]);
   }
 
@@ -113,15 +113,15 @@ class Minimiser {
     const DerivationRules basis = all_.only(names_of_basis()).as_searched();
     const std::string digest = digest_of_basis();
     std::vector<std::size_t> derived;
-    std::vector<Question> questions;
+    std::vector<MemoizedQuery> queries;
     for (std::size_t i = 0; i < rules_.size(); ++i) {
       if (!rules_[i].derived) continue;
       const Substitution& rule = rules_[i].proved.rule;
       derived.push_back(i);
-      questions.push_back({AnswerJournal::key("reach " + digest + "\n" + claim_text(rule)),
+      queries.push_back({AnswerJournal::key("reach " + digest + "\n" + claim_text(rule)),
                            [this, &rule, &basis] { return reason_to_keep(rule, basis); }});
     }
-    LEMMA_ASSIGN_OR_RETURN(std::vector<std::string> reasons, questions_.ask(std::move(questions)));
+    LEMMA_ASSIGN_OR_RETURN(std::vector<std::string> reasons, queries_.ask(std::move(queries)));
     for (std::size_t k = 0; k < derived.size(); ++k)
       rules_[derived[k]].kept_because = std::move(reasons[k]);
     return {};
@@ -164,11 +164,11 @@ class Minimiser {
   }
 
   void tell(std::size_t done, std::size_t all) const {
-    if (options_.progress) options_.progress({"minimise", done, all, rules_.size()});
+    if (options_.progress) options_.progress({"minimize", done, all, rules_.size()});
   }
 
   std::vector<BuiltRule>& rules_;
-  Questions& questions_;
+  MemoizedQueries& queries_;
   const BuildOptions& options_;
   std::vector<std::string> given_;
   std::string given_text_;
@@ -177,9 +177,9 @@ class Minimiser {
 
 }  // namespace
 
-Result<void> minimise(std::vector<BuiltRule>& rules, const std::vector<BuiltRule>& given,
-                      Questions& questions, const BuildOptions& options) {
-  return Minimiser(rules, given, questions, options).run();
+Result<void> minimize(std::vector<BuiltRule>& rules, const std::vector<BuiltRule>& given,
+                      MemoizedQueries& queries, const BuildOptions& options) {
+  return Minimizer(rules, given, queries, options).run();
 }
 
 }  // namespace lemma::database

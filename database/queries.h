@@ -1,8 +1,8 @@
 #pragma once
-// The questions of a job, answered on all ranks and threads.
+// The queries of a job, answered on all ranks and threads.
 //
-// A job asks the same questions on all ranks, in the same order, and goes on with the same answers.
-// Who answers a question is decided when somebody has nothing to do; so neither ranks nor threads wait
+// A job asks the same queries on all ranks, in the same order, and goes on with the same answers.
+// Who answers a query is decided when somebody has nothing to do; so neither ranks nor threads wait
 // for each other as long as there is something to find out, now or ahead. Answers are kept in the
 // journal: the first rank's is a file, into which answers of all ranks go when they are found.
 
@@ -21,42 +21,42 @@
 
 namespace lemma::database {
 
-struct Question {
+struct MemoizedQuery {
   /// Of everything that the answer depends on (AnswerJournal::key()).
   std::string key;
-  /// The answer. It may be called on any thread, at any time until Questions is gone; what is asked
+  /// The answer. It may be called on any thread, at any time until MemoizedQueries is gone; what is asked
   /// ahead may be called long after ask() has returned.
   std::function<std::string()> find_out;
 };
 
-class Questions {
+class MemoizedQueries {
  public:
   /// `threads`: 0 for as many as there are processors. `cancelled` may be empty. The journal of the
   /// first rank becomes that of all.
-  Questions(AnswerJournal& journal, ranks::Ranks& ranks, int threads,
+  MemoizedQueries(AnswerJournal& journal, ranks::Ranks& ranks, int threads,
             std::function<bool()> cancelled);
-  Questions(const Questions&) = delete;
-  Questions& operator=(const Questions&) = delete;
+  MemoizedQueries(const MemoizedQueries&) = delete;
+  MemoizedQueries& operator=(const MemoizedQueries&) = delete;
   /// Waits for what is being found out here.
-  ~Questions();
+  ~MemoizedQueries();
   /// To be called first.
   Result<void> share_journal();
 
   /// The answers, in order. An error is that of the rank that ended the job; nothing is being found
   /// out here any more then.
-  Result<std::vector<std::string>> ask(std::vector<Question> questions);
+  Result<std::vector<std::string>> ask(std::vector<MemoizedQuery> queries);
   /// What may be found out by those who are free while others work on what is asked: it will probably
   /// be asked later, in this order. It replaces what was said before.
-  void look_ahead(std::vector<Question> questions);
+  void look_ahead(std::vector<MemoizedQuery> queries);
   /// Begins nothing more that was only ahead, waits for what is being found out on this rank, and then
-  /// for the others; what questions refer to may go afterwards.
+  /// for the others; what queries refer to may go afterwards.
   Result<void> settle();
 
   /// Threads of all ranks that answer.
   std::size_t workers() const { return workers_.size() * ranks_.size(); }
 
  private:
-  using List = std::shared_ptr<const std::vector<Question>>;
+  using List = std::shared_ptr<const std::vector<MemoizedQuery>>;
 
   Result<void> wait_for_answers(const List& list);
   /// Waits for what is being found out on this rank, and forgets the rest.
@@ -65,12 +65,12 @@ class Questions {
   void work_alone();
   bool is_claimable() const;
   void claim(std::unique_lock<std::mutex>& lock);
-  void answer(std::unique_lock<std::mutex>& lock, const Question& question);
+  void answer(std::unique_lock<std::mutex>& lock, const MemoizedQuery& query);
   void take_answer(const std::string& bytes);
   void end_with(const Error& error);
   Result<void> check() const;
-  Result<std::vector<std::string>> answers_to(const std::vector<Question>& questions) const;
-  std::vector<std::string> open_keys(const std::vector<Question>& questions) const;
+  Result<std::vector<std::string>> answers_to(const std::vector<MemoizedQuery>& queries) const;
+  std::vector<std::string> open_keys(const std::vector<MemoizedQuery>& queries) const;
 
   AnswerJournal& journal_;
   ranks::Ranks& ranks_;
@@ -82,7 +82,7 @@ class Questions {
   bool all_claimed_ = true;        // there is nothing to claim until ask() says so
   bool is_claiming_ = false;       // one thread is
   std::size_t busy_ = 0;           // threads that find something out
-  std::deque<Question> assigned_;  // to this rank, and not begun
+  std::deque<MemoizedQuery> assigned_;  // to this rank, and not begun
   bool ended_ = false;
   std::vector<std::thread> workers_;
 };

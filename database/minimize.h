@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "database/build.h"
-#include "database/questions.h"
+#include "database/queries.h"
 
 namespace lemma::database {
 
@@ -12,7 +12,7 @@ namespace lemma::database {
 /// rules are tried first, so that small ones stay. Of derived rules it says why they are kept: the search,
 /// starting from the left side alone, does not find the right side.
 /// `given` always count as basis: what follows from them is derived, they themselves never are.
-Result<void> minimise(std::vector<BuiltRule>& rules, const std::vector<BuiltRule>& given,
-                      Questions& questions, const BuildOptions& options);
+Result<void> minimize(std::vector<BuiltRule>& rules, const std::vector<BuiltRule>& given,
+                      MemoizedQueries& queries, const BuildOptions& options);
 
 }  // namespace lemma::database

@@ -19,7 +19,7 @@ struct GeneralRule {
   verifier::Proved proved;
 };
 
-struct Generalised {
+struct Generalized {
   /// None if the candidate is not proved. Several where none covers the other: products with
   /// a batch of left sides, of right sides, ...
   std::vector<GeneralRule> rules;
@@ -28,6 +28,6 @@ struct Generalised {
 };
 
 /// `candidate` is in normal form.
-Generalised generalise(const Substitution& candidate, const verifier::AxiomSet& axioms);
+Generalized generalize(const Substitution& candidate, const verifier::AxiomSet& axioms);
 
 }  // namespace lemma::database
