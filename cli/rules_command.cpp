@@ -156,7 +156,7 @@ void print_verification(const DatabaseVerification& verification, bool json, boo
     std::cout << fmt::format("axiom {} is refused: {}\n", axiom, reason);
   std::cout << fmt::format(
       "{} axioms; {} rules: {} proved, {} of them twice, {} refuted, {} unknown; {:.1f} processor "
-      "seconds, {:.1f} of them for index proofs of rules\n",
+      "seconds, {:.1f} of them to prove rules from the definitions\n",
       verification.axioms, verification.rules.size(), verification.proved(),
       verification.proved_twice(), verification.refuted(), verification.unknown(),
       resource_use().processor_seconds, verification.rule_index_seconds());

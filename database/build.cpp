@@ -75,7 +75,7 @@ class Builder {
         options_(options),
         own_rank_(options.ranks == nullptr ? ranks::one_rank() : nullptr),
         queries_(journal, options.ranks == nullptr ? *own_rank_ : *options.ranks, options.threads,
-                   options.cancelled) {}
+                 options.cancelled) {}
 
   Result<Build> run(const std::vector<Substitution>& given) {
     LEMMA_RETURN_IF_ERROR(queries_.share_journal());
@@ -140,7 +140,7 @@ class Builder {
     std::vector<MemoizedQuery> queries;
     for (const Substitution& rule : rules)
       queries.push_back({AnswerJournal::key("prove\n" + text(rule)),
-                           [this, &rule] { return to_text(decide_as_it_is(rule, axioms_)); }});
+                         [this, &rule] { return to_text(decide_as_it_is(rule, axioms_)); }});
     LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> answers,
                            queries_.ask(std::move(queries)));
     return parse_all(answers);
@@ -275,7 +275,7 @@ class Builder {
     std::vector<MemoizedQuery> queries;
     for (const Substitution* rule : rules)
       queries.push_back({AnswerJournal::key("derive " + base_digest_ + "\n" + claim_text(*rule)),
-                           [this, rule] { return derivation(*rule); }});
+                         [this, rule] { return derivation(*rule); }});
     LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> answers,
                            queries_.ask(std::move(queries)));
     for (std::size_t i = 0; i < rules.size(); ++i) result[i] = parse_names(answers[i]);

@@ -68,7 +68,7 @@ class Minimizer {
 
   /// Whether rule `i` follows from the rules that `others` makes.
   MemoizedQuery query(std::size_t i, const std::string& basis,
-                    std::function<DerivationRules()> others) const {
+                      std::function<DerivationRules()> others) const {
     const Substitution& rule = rules_[i].proved.rule;
     return {AnswerJournal::key("minimize " + basis + "\n" + claim_text(rule)),
             [this, &rule, others = std::move(others)] { return find_out(rule, others()); }};
@@ -119,7 +119,7 @@ class Minimizer {
       const Substitution& rule = rules_[i].proved.rule;
       derived.push_back(i);
       queries.push_back({AnswerJournal::key("reach " + digest + "\n" + claim_text(rule)),
-                           [this, &rule, &basis] { return reason_to_keep(rule, basis); }});
+                         [this, &rule, &basis] { return reason_to_keep(rule, basis); }});
     }
     LEMMA_ASSIGN_OR_RETURN(std::vector<std::string> reasons, queries_.ask(std::move(queries)));
     for (std::size_t k = 0; k < derived.size(); ++k)

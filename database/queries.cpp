@@ -17,7 +17,7 @@ using Seconds = std::chrono::duration<double>;
 }  // namespace
 
 MemoizedQueries::MemoizedQueries(AnswerJournal& journal, ranks::Ranks& ranks, int threads,
-                     std::function<bool()> cancelled)
+                                 std::function<bool()> cancelled)
     : journal_(journal),
       ranks_(ranks),
       cancelled_(std::move(cancelled)),
@@ -149,7 +149,8 @@ void MemoizedQueries::work_alone() {
 
 bool MemoizedQueries::is_claimable() const { return !all_claimed_ && !is_claiming_; }
 
-std::vector<std::string> MemoizedQueries::open_keys(const std::vector<MemoizedQuery>& queries) const {
+std::vector<std::string> MemoizedQueries::open_keys(
+    const std::vector<MemoizedQuery>& queries) const {
   std::vector<std::string> keys;
   for (const MemoizedQuery& query : queries)
     if (!journal_.knows(query.key)) keys.push_back(query.key);

@@ -34,7 +34,7 @@ class MemoizedQueries {
   /// `threads`: 0 for as many as there are processors. `cancelled` may be empty. The journal of the
   /// first rank becomes that of all.
   MemoizedQueries(AnswerJournal& journal, ranks::Ranks& ranks, int threads,
-            std::function<bool()> cancelled);
+                  std::function<bool()> cancelled);
   MemoizedQueries(const MemoizedQueries&) = delete;
   MemoizedQueries& operator=(const MemoizedQueries&) = delete;
   /// Waits for what is being found out here.
@@ -79,9 +79,9 @@ class MemoizedQueries {
   mutable std::mutex mutex_;
   std::condition_variable work_, changed_;
   List wanted_, ahead_;
-  bool all_claimed_ = true;        // there is nothing to claim until ask() says so
-  bool is_claiming_ = false;       // one thread is
-  std::size_t busy_ = 0;           // threads that find something out
+  bool all_claimed_ = true;             // there is nothing to claim until ask() says so
+  bool is_claiming_ = false;            // one thread is
+  std::size_t busy_ = 0;                // threads that find something out
   std::deque<MemoizedQuery> assigned_;  // to this rank, and not begun
   bool ended_ = false;
   std::vector<std::thread> workers_;

@@ -49,7 +49,8 @@ class LocalSearch {
 
  private:
   bool out_of_time() const {
-    return std::chrono::duration<double>(Clock::now() - begin_).count() > limits_.time_limit_seconds;
+    return std::chrono::duration<double>(Clock::now() - begin_).count() >
+           limits_.time_limit_seconds;
   }
 
   bool in_use(ClassId id) const { return uses_[id.v] != 0; }

@@ -78,7 +78,7 @@ struct SearchTask {
 struct SearchLimits {
   std::uint32_t since = 0;  // new: changed after this time
   std::size_t matches = 0;
-  std::function<bool()> interrupted;  // asked now and then, by several tasks at once
+  std::function<bool()> interrupted;     // asked now and then, by several tasks at once
   const OperatorIndex* index = nullptr;  // of the e-graph as it is; makes the search faster
 };
 

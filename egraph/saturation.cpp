@@ -143,7 +143,8 @@ class Saturation {
   }
 
   std::size_t round_growth() const {
-    const std::size_t left = limits_.node_limit - std::min(limits_.node_limit, egraph_.node_count());
+    const std::size_t left =
+        limits_.node_limit - std::min(limits_.node_limit, egraph_.node_count());
     return limits_.growth < 1
                ? 1 + static_cast<std::size_t>(static_cast<double>(left) * limits_.growth)
                : left;

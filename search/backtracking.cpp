@@ -76,7 +76,7 @@ class Backtracking {
         number == 0 ? std::numeric_limits<double>::infinity() : options_.alpha * best_cost_;
     Neighborhood found =
         neighborhood(graph, rules_, costs_, bound,
-                      {options_.match_limit, options_.only_refinements, options_.interrupted});
+                     {options_.match_limit, options_.only_refinements, options_.interrupted});
     if (number == 0 || found.cost < best_cost_) {
       best_cost_ = found.cost;
       best_ = number;

@@ -12,8 +12,8 @@ struct BacktrackingOptions {
   std::size_t budget = 1000;  // graphs taken up
   std::size_t most_waiting = 100'000;
   std::size_t memory_limit_bytes = 1'000'000'000;  // of graphs kept, estimated
-  std::size_t match_limit = 10'000;       // of one rule in one graph
-  bool only_refinements = false;          // leave out equations
+  std::size_t match_limit = 10'000;                // of one rule in one graph
+  bool only_refinements = false;                   // leave out equations
   std::function<bool()> interrupted;
 };
 

@@ -270,8 +270,8 @@ class Explorer {
 }  // namespace
 
 Neighborhood neighborhood(const Graph& graph, std::span<const CompiledRule> rules,
-                            const OperatorCosts& costs, double bound,
-                            const NeighborhoodOptions& options) {
+                          const OperatorCosts& costs, double bound,
+                          const NeighborhoodOptions& options) {
   return Explorer(graph, rules, costs, bound, options).run();
 }
 

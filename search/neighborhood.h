@@ -26,7 +26,7 @@ struct Neighborhood {
   double cost = 0;  // of the graph itself
   std::uint64_t hash = 0;
   std::vector<Neighbor> neighbors;  // in order of rules, then of places
-  bool complete = false;              // not interrupted
+  bool complete = false;            // not interrupted
 };
 
 struct NeighborhoodOptions {
@@ -39,7 +39,7 @@ struct NeighborhoodOptions {
 /// Neighbors that cost at least `bound` are left out; so are uses of rules that only rewrite what
 /// depends on constants alone, which is computed at build time anyway.
 Neighborhood neighborhood(const Graph& graph, std::span<const CompiledRule> rules,
-                            const OperatorCosts& costs, double bound,
-                            const NeighborhoodOptions& options);
+                          const OperatorCosts& costs, double bound,
+                          const NeighborhoodOptions& options);
 
 }  // namespace lemma

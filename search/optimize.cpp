@@ -125,7 +125,8 @@ class Search {
 
   RoundLimits round_limits() const {
     RoundLimits limits;
-    limits.node_limit = scaled(options_.node_limit != 0 ? options_.node_limit : default_node_limit());
+    limits.node_limit =
+        scaled(options_.node_limit != 0 ? options_.node_limit : default_node_limit());
     limits.iterations = options_.iterations;
     limits.memory_limit_bytes = scaled(options_.memory_limit_bytes / 2);
     limits.saturation_seconds = std::max(0.02, 0.5 * deadline_.remaining());
@@ -163,7 +164,7 @@ class Search {
       stage(fmt::format("saturating with {} rules, round {}", rules.compiled.size(),
                         result_.rounds + 1));
       LEMMA_ASSIGN_OR_RETURN(Round round, saturate_and_extract(candidate.graph, rules, costs_,
-                                                              round_limits(), options_.explain));
+                                                               round_limits(), options_.explain));
       LEMMA_ASSIGN_OR_RETURN(const bool cheaper, take(round, candidate));
       if (!cheaper) break;
     }

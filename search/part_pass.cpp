@@ -90,8 +90,8 @@ class Pass {
       limits.extraction_seconds = limits.saturation_seconds / 2;
       try {
         rounds_[untried_[i]] =
-            saturate_and_extract(parts_[untried_[i]].graph, rules_, costs_, limits, options_.explain,
-                                surroundings_[untried_[i]]);
+            saturate_and_extract(parts_[untried_[i]].graph, rules_, costs_, limits,
+                                 options_.explain, surroundings_[untried_[i]]);
       } catch (const std::bad_alloc&) {
         memory_is_short = true;
       }

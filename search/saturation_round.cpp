@@ -117,8 +117,8 @@ class Rounder {
 }  // namespace
 
 Result<Round> saturate_and_extract(const Graph& graph, const RuleSet& rules,
-                                  const OperatorCosts& costs, const RoundLimits& limits,
-                                  bool explain, const Surroundings& surroundings) {
+                                   const OperatorCosts& costs, const RoundLimits& limits,
+                                   bool explain, const Surroundings& surroundings) {
   return Rounder(rules, costs, limits).run(graph, explain, surroundings);
 }
 

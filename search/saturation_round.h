@@ -60,7 +60,7 @@ struct Surroundings {
 
 /// An error would be a fault of the program.
 Result<Round> saturate_and_extract(const Graph& graph, const RuleSet& rules,
-                                  const OperatorCosts& costs, const RoundLimits& limits,
-                                  bool explain, const Surroundings& surroundings = {});
+                                   const OperatorCosts& costs, const RoundLimits& limits,
+                                   bool explain, const Surroundings& surroundings = {});
 
 }  // namespace lemma

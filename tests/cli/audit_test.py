@@ -98,7 +98,7 @@ class Audit(unittest.TestCase):
             done = audit("--rules", rules, "--html", pages)
             self.assertEqual(done.returncode, 4)
             page = (pages / f"rule-{RELU_OF_TRANSPOSE}.html").read_text()
-            self.assertIn("Refused: case 1 (A=[])", page)
+            self.assertIn("Refused: case 1 (A=[], p1=[])", page)
 
     def test_a_counterexample_is_evaluated_again(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -33,8 +33,7 @@ TEST(Neighborhood, CostAndHashAreThoseOfTheGraphThatResults) {
       ASSERT_TRUE(made) << rule.rule.name << ": " << made.error().message;
       ASSERT_TRUE(check(*made, Stage::imported));
       const Neighborhood there = around(*made, {});
-      EXPECT_NEAR(there.cost, neighbor.cost, 1e-12) << rule.rule.name << "\n"
-                                                     << print_graph(graph);
+      EXPECT_NEAR(there.cost, neighbor.cost, 1e-12) << rule.rule.name << "\n" << print_graph(graph);
       EXPECT_EQ(there.hash, neighbor.hash) << rule.rule.name << "\n" << print_graph(graph);
       ++neighbors;
       cheaper += neighbor.cost < found.cost ? 1 : 0;
