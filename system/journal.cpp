@@ -76,7 +76,7 @@ Result<void> write_all(int descriptor, std::string_view bytes) {
 
 /// Waits a while: a process that was killed just now may still be about to let go.
 bool lock(int descriptor) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(15);
   while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
