@@ -343,7 +343,7 @@ ExitCode run_audit(const AuditArguments& arguments) {
 }  // namespace
 
 void add_audit_command(CLI::App& application, ExitCode& exit_code) {
-  auto* command = application.add_subcommand("audit", "show proofs step by step, replayed now");
+  auto* command = application.add_subcommand("audit", "replay proofs and show them step by step");
   auto arguments = std::make_shared<AuditArguments>();
   command->add_option("rule", arguments->rules, "rules to show; none: a table of all");
   command->add_option("--rules", arguments->directory, "folder of axioms, rules and certificates");

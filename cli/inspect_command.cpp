@@ -217,7 +217,7 @@ ExitCode run_inspect(const InspectArguments& arguments) {
 
 void add_inspect_command(CLI::App& application, ExitCode& exit_code) {
   auto* command = application.add_subcommand(
-      "inspect", "operators, cost, types and opaque parts of an ONNX model");
+      "inspect", "show operators, cost, types and opaque parts of an ONNX model");
   auto arguments = std::make_shared<InspectArguments>();
   command->add_option("model", arguments->model, "ONNX file")->required();
   command->add_option("--shape", arguments->shapes,

@@ -372,11 +372,10 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->check(CLI::IsMember({"auto", "saturation", "backtracking", "combined", "none"}))
       ->capture_default_str();
   command
-      ->add_option(
-          "--rounding-class,--fp-class", arguments->rounding_class,
-          "which rules are used, by what they may change in floating-point results: bitwise "
-          "(no bit, for any input), reassociation, distributive or rounding (rounding "
-          "errors only, where nothing overflows)")
+      ->add_option("--rounding-class,--fp-class", arguments->rounding_class,
+                   "which rules may be used, by their effect on floating-point results: bitwise "
+                   "(no bit, for any input), reassociation, distributive or rounding (rounding "
+                   "errors only, where nothing overflows)")
       ->check([](const std::string& word) {
         return rounding_class_named(word) ? std::string() : unknown_rounding_class(word);
       })
@@ -431,10 +430,10 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
                    "nodes of the e-graph; 0: by the number of operators")
       ->check(CLI::NonNegativeNumber);
   command
-      ->add_option(
-          "--exact-extraction", options.search.exact_extraction_seconds,
-          "seconds for exact extraction: a cheaper graph from the e-graph, or a proof that there "
-          "is none")
+      ->add_option("--exact-extraction", options.search.exact_extraction_seconds,
+                   "time for exact extraction in seconds: finds a cheaper graph in the e-graph, or "
+                   "proves that there "
+                   "is none")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--jobs", arguments->jobs, "models at a time")
@@ -444,7 +443,8 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->check(CLI::NonNegativeNumber);
   command
       ->add_option("--check", options.check.samples,
-                   "comparisons with the original on random inputs before writing")
+                   "number of random inputs on which the result is compared with the original "
+                   "before writing")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command
@@ -459,7 +459,8 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->default_str("");
   command->add_flag("!--no-second-judge", arguments->second_judge,
                     "do not compare with ONNX Runtime, where Python has it, before writing");
-  command->add_option("--seed", options.check.seed, "of the random inputs")->capture_default_str();
+  command->add_option("--seed", options.check.seed, "seed of the random inputs")
+      ->capture_default_str();
   command->add_flag_callback(
       "--external-data", [&options] { options.writing.external_data = ExternalData::always; },
       "write weights to a file of their own");

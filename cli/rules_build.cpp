@@ -540,14 +540,16 @@ void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
                     "operator set to enumerate; more than one may be given");
   build
       ->add_option("--max-ops", arguments->max_operators,
-                   "most operators of a term, instead of the sets' limits")
+                   "largest number of operators in a term, instead of the sets' limits")
       ->check(CLI::PositiveNumber);
   build->add_option("--candidates", arguments->candidates,
                     "file of candidates, instead of enumerating or beside it");
-  build->add_option("--name", arguments->name, "of the files; by default those of the sets");
+  build->add_option("--name", arguments->name,
+                    "name of the files of found rules (default: the names of the sets)");
   build->add_option("-o,--output", arguments->output, "folder for the database")->required();
-  build->add_option("--work", arguments->work,
-                    "folder for the journal, from which an ended job goes on (OUTPUT.work)");
+  build->add_option(
+      "--work", arguments->work,
+      "folder for the journal, from which an interrupted job resumes (default: OUTPUT.work)");
   build
       ->add_option("--hand-written", arguments->hand_written,
                    "folder with rules written by hand, which become part of the database")

@@ -286,19 +286,22 @@ ExitCode run_rounding(const RulesArguments& arguments) {
 }  // namespace
 
 void add_rules_command(CLI::App& application, ExitCode& exit_code) {
-  auto* command = application.add_subcommand("rules", "the substitutions and their proofs");
+  auto* command =
+      application.add_subcommand("rules", "build, prove, list and exchange substitution rules");
   command->require_subcommand(1);
   auto arguments = std::make_shared<RulesArguments>();
 
-  auto* verify = command->add_subcommand("verify", "prove all rules from the axioms");
+  auto* verify = command->add_subcommand("verify", "prove rules from the axioms");
   verify->add_option("--rules", arguments->directory, "folder of axioms and rules");
-  verify->add_option("FILE", arguments->file,
-                     "rules to decide instead, under conditions where they need some");
+  verify->add_option(
+      "FILE", arguments->file,
+      "prove the rules of this file instead; side conditions are inferred where a rule needs them");
   verify->add_option("--certificates", arguments->certificates,
                      "folder for the certificates, and the rules with their conditions");
   verify->add_option("--counterexamples", arguments->counterexamples,
                      "folder for counterexamples, which `lemma audit --counterexample` replays");
-  verify->add_flag("--write", arguments->write, "record the proofs; rules without one do not load");
+  verify->add_flag("--write", arguments->write,
+                   "record the proofs; a rule without a record is not loaded");
   verify->add_flag("--axioms", arguments->options.reprove_axioms,
                    "prove all axioms anew from the operators' definitions, and list the proofs");
   verify->add_option("--verdicts", arguments->verdicts, "write one JSON line for each rule");
@@ -315,7 +318,7 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
   list->callback([arguments, &exit_code] { exit_code = run_list(*arguments); });
 
   auto* rounding = command->add_subcommand(
-      "rounding", "what rules change for floating-point numbers, with measured errors");
+      "rounding", "the rounding class of each rule, with measured floating-point errors");
   rounding->add_option("--rules", arguments->directory, "folder of axioms and rules");
   rounding->add_flag("--json", arguments->json, "print one JSON object");
   rounding->callback([arguments, &exit_code] { exit_code = run_rounding(*arguments); });

@@ -128,7 +128,7 @@ void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
       ->check(CLI::Range(1, 4));
   command->add_option("-o,--output", arguments->output, "file for the candidates")->required();
   command->add_option("--refuted", arguments->refuted,
-                      "file for examples of what held for the enumerated sizes only");
+                      "write candidates that hold for the enumerated sizes only to this file");
   command->add_option("--threads", arguments->options.threads, "threads to use")
       ->check(CLI::Range(1, 1024));
   command->add_option("--work", arguments->options.work_directory,
@@ -136,7 +136,7 @@ void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
   command->add_option(
       "--memory", arguments->options.memory,
       "bytes of keys to hold at once; if there are more, terms are evaluated again");
-  command->add_option("--seed", arguments->options.seed, "of the inputs' contents");
+  command->add_option("--seed", arguments->options.seed, "seed of the inputs' contents");
   command->add_flag("--json", arguments->json, "print one JSON object with the figures");
   command->add_flag("--ends-with-parent", arguments->ends_with_parent)->group("");
   command->callback([arguments, &exit_code] {

@@ -82,10 +82,9 @@ ExitCode run_obligations(const ObligationsArguments& arguments) {
 void add_rules_obligations(CLI::App& rules, ExitCode& exit_code) {
   auto arguments = std::make_shared<ObligationsArguments>();
   auto* command = rules.add_subcommand(
-      "obligations",
-      "which relations hold between the sides of rules, and for which defined inputs");
+      "obligations", "which side of each rule refines the other, and which inputs must be defined");
   command->add_option("--rules", arguments->directory, "folder of axioms and rules");
-  command->add_option("FILE", arguments->file, "rules or axioms to decide instead");
+  command->add_option("FILE", arguments->file, "file of rules or axioms to examine instead");
   command->add_flag("--axioms", arguments->axioms, "the axioms instead of the rules");
   command->add_option("--threads", arguments->threads, "0: all processors")
       ->check(CLI::NonNegativeNumber);

@@ -256,7 +256,7 @@ ExitCode run_run(const RunArguments& arguments) {
 }  // namespace
 
 void add_run_command(CLI::App& application, ExitCode& exit_code) {
-  auto* command = application.add_subcommand("run", "run an ONNX model, compare what it computes");
+  auto* command = application.add_subcommand("run", "run an ONNX model and compare its outputs");
   auto arguments = std::make_shared<RunArguments>();
   command->add_option("model", arguments->model, "ONNX file");
   auto* inputs =
