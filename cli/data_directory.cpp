@@ -1,7 +1,12 @@
 #include "cli/data_directory.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace lemma {
 
@@ -10,6 +15,23 @@ std::filesystem::path data_directory() {
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   return program.parent_path().parent_path() / "share" / "lemma";
+}
+
+Result<std::filesystem::path> device_file(const std::string& device) {
+  namespace fs = std::filesystem;
+  if (device.find_first_of("./") != std::string::npos) return fs::path(device);
+  const fs::path folder = data_directory() / "devices";
+  std::error_code ignored;
+  fs::path file = folder / (device + ".json");
+  if (fs::exists(file, ignored)) return file;
+  std::vector<std::string> known;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
+    known.push_back(entry.path().stem().string());
+  std::sort(known.begin(), known.end());
+  return bad_input(
+      fmt::format("--device {}: no device has this name; give {}, or the file of a device "
+                  "description (a path with '/' or '.')",
+                  device, fmt::join(known, ", ")));
 }
 
 std::string python_program() {

@@ -43,10 +43,8 @@ Result<Inspection> inspect(const InspectArguments& arguments) {
   options.fix_overridable_initializers = true;
   LEMMA_ASSIGN_OR_RETURN(options.shapes, parse_shape_options(arguments.shapes));
   LEMMA_ASSIGN_OR_RETURN(OnnxModel model, import_model(arguments.model, options));
-  const fs::path device_file = arguments.device.find_first_of("./") == std::string::npos
-                                   ? data_directory() / "devices" / (arguments.device + ".json")
-                                   : fs::path(arguments.device);
-  LEMMA_ASSIGN_OR_RETURN(Device device, load_device(device_file));
+  LEMMA_ASSIGN_OR_RETURN(const fs::path file, device_file(arguments.device));
+  LEMMA_ASSIGN_OR_RETURN(Device device, load_device(file));
   OperatorCosts cost(roofline_target(std::move(device)));
   ModelSummary summary = summarize(model.graph, cost);
   return Inspection{std::move(model), std::move(cost), std::move(summary)};

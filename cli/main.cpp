@@ -39,6 +39,11 @@ int run(int argument_count, char** arguments) {
       std::cerr << "lemma: " << error.what() << " (lemma --help lists the commands)\n";
     exit_code = ExitCode::bad_input;
   }
+  // What was printed may not have arrived: a full disk, a closed pipe.
+  std::cout.flush();
+  if (!std::cout && exit_code == ExitCode::done)
+    exit_code =
+        lemma::report_error({lemma::ErrorKind::bad_input, "standard output cannot be written"});
   return static_cast<int>(exit_code);
 }
 

@@ -64,9 +64,7 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
   if (!arguments.common.options.explanation.empty() &&
       arguments.common.options.explanation.extension() != ".explanation")
     return bad_input("the file after --explain must be named NAME.explanation");
-  const fs::path device_file = arguments.device.find_first_of("./") == std::string::npos
-                                   ? data_directory() / "devices" / (arguments.device + ".json")
-                                   : fs::path(arguments.device);
+  LEMMA_ASSIGN_OR_RETURN(const fs::path device, device_file(arguments.device));
   const OptimizeOptions options = options_of(arguments);
   std::vector<OptimizeRequest> requests;
   std::set<fs::path> taken;
@@ -74,7 +72,7 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
     OptimizeRequest request = arguments.common;
     request.model = model;
     request.options = options;
-    request.device_file = device_file.string();
+    request.device_file = device.string();
     if (request.rules_directory.empty())
       request.rules_directory = (data_directory() / "rules").string();
     request.output =

@@ -133,9 +133,11 @@ void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
       ->check(CLI::Range(1, 1024));
   command->add_option("--work", arguments->options.work_directory,
                       "folder for a journal, with which a run that was interrupted is resumed");
-  command->add_option(
-      "--memory", arguments->options.memory,
-      "bytes of keys to hold at once; if there are more, terms are evaluated again");
+  command
+      ->add_option(
+          "--memory", arguments->options.memory,
+          "bytes of keys to hold at once, such as 1G; if there are more, terms are evaluated again")
+      ->transform(CLI::AsSizeValue(false));
   command->add_option("--seed", arguments->options.seed, "seed of the inputs' contents");
   command->add_flag("--json", arguments->json, "print one JSON object with the figures");
   command->add_flag("--ends-with-parent", arguments->ends_with_parent)->group("");

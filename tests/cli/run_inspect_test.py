@@ -59,6 +59,12 @@ class Usage(Case):
     def test_unknown_option(self):
         self.assert_fails(2, ["--frobnicate"], "run", EXAMPLE, "--frobnicate")
 
+    def test_a_full_disk_is_no_success(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([LEMMA, "inspect", EXAMPLE, "--json"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("standard output", done.stderr)
+
     def test_no_model(self):
         self.assert_fails(2, ["model"], "run")
 

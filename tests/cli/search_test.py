@@ -79,6 +79,7 @@ class Search(unittest.TestCase):
         self.refused("--alpha", "--alpha", "0.5")
         self.refused("--budget", "--budget", "0")
         self.refused("--only-rules", "--only-rules", "(")
+        self.refused("cpu, cuda", "--device", "tpu")
 
     def test_a_memory_limit_holds(self):
         for text, limit in (("100M", 100 * 2**20), ("1G", 2**30), ("200000K", 200000 * 2**10)):
