@@ -73,10 +73,10 @@ class ProgressLines {
     last_ = now;
     const double seconds = std::chrono::duration<double>(now - begin_).count();
     const double rate = static_cast<double>(progress.done - first_) / seconds;
-    const double rest = static_cast<double>(progress.total - progress.done) / std::max(rate, 1e-9);
-    std::cerr << fmt::format("{}: {} of {}, {:.1f} a second, {} rules, about {:.0f} s to go\n",
-                             progress.stage, progress.done, progress.total, rate, progress.rules,
-                             rest);
+    const double rest = static_cast<double>(progress.total - progress.done) / rate;
+    const std::string to_go = rate > 0 ? fmt::format(", about {:.0f} s to go", rest) : "";
+    std::cerr << fmt::format("{}: {} of {}, {:.1f} a second, {} rules{}\n", progress.stage,
+                             progress.done, progress.total, rate, progress.rules, to_go);
   }
 
  private:
