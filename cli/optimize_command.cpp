@@ -268,6 +268,9 @@ class Progress {
     if (terminal_) std::cerr << "\33[K";
     const std::string warning = warning_line(answer);
     if (!warning.empty()) std::cerr << warning << "\n";
+    // Why nothing was done is no failure, but not to be hidden either.
+    if (answer.status == "unchanged" && !answer.message.empty())
+      std::cerr << printable(fmt::format("lemma: {}: {}", answer.model, answer.message)) << "\n";
     if (!is_written(answer)) {
       std::cerr << failure_line(answer) << "\n";
     } else if (total_ > 1) {

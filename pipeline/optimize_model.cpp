@@ -102,6 +102,9 @@ class Pipeline {
   enum class Outcome { written, no_better, refused };
 
   Result<void> improve() {
+    if (!options_.rules.names.empty() && wanted_rules(options_.rules.rounding_class).empty())
+      return keep(fmt::format("no rule up to class {} has a name that contains '{}'",
+                              name(options_.rules.rounding_class), options_.rules.names));
     if (options_.second_judge) judge_.emplace(*options_.second_judge);
     const auto reference = compute_original();
     if (!reference) return keep(reference.error().message);
@@ -174,14 +177,18 @@ class Pipeline {
     return Outcome::refused;
   }
 
-  Result<SearchResult> search(RoundingClass worst) {
+  std::vector<Substitution> wanted_rules(RoundingClass worst) const {
     std::vector<Substitution> wanted = rules_.up_to(worst);
-    if (!options_.rules.names.empty()) {
-      const std::regex expression(options_.rules.names);
-      std::erase_if(wanted, [&expression](const Substitution& rule) {
-        return !std::regex_search(rule.name, expression);
-      });
-    }
+    if (options_.rules.names.empty()) return wanted;
+    const std::regex expression(options_.rules.names);
+    std::erase_if(wanted, [&expression](const Substitution& rule) {
+      return !std::regex_search(rule.name, expression);
+    });
+    return wanted;
+  }
+
+  Result<SearchResult> search(RoundingClass worst) {
+    const std::vector<Substitution> wanted = wanted_rules(worst);
     return optimize(model_.graph, wanted, costs_, search_options());
   }
 
