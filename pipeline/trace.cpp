@@ -1,6 +1,8 @@
 #include "pipeline/trace.h"
 
 #include <cctype>
+#include <fstream>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -21,12 +23,13 @@ std::string file_name(int number, const std::string& step) {
   return name + ".txt";
 }
 
-/// "01-....txt", as written here.
+constexpr std::string_view first_words = "# lemma trace: ";
+
 bool is_of_a_trace(const fs::path& file) {
-  const std::string name = file.filename().string();
-  return name.size() > 3 && std::isdigit(static_cast<unsigned char>(name[0])) != 0 &&
-         std::isdigit(static_cast<unsigned char>(name[1])) != 0 && name[2] == '-' &&
-         file.extension() == ".txt";
+  std::ifstream stream(file);
+  std::string start(first_words.size(), ' ');
+  return stream.read(start.data(), static_cast<std::streamsize>(start.size())) &&
+         start == first_words;
 }
 
 }  // namespace
@@ -37,7 +40,8 @@ Trace::Trace(fs::path folder, const OperatorCosts& costs)
   outcome_ = make_folder(folder_);
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, ignored))
-    if (is_of_a_trace(entry.path())) fs::remove(entry.path(), ignored);
+    if (entry.is_regular_file(ignored) && is_of_a_trace(entry.path()))
+      fs::remove(entry.path(), ignored);
 }
 
 void Trace::add(const std::string& step, const Graph& graph) {

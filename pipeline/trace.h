@@ -9,12 +9,12 @@
 
 namespace lemma {
 
-/// Writes DIR/01-read.txt, DIR/02-saturation-round-1.txt and so on: a line with what was done, the
-/// number of operators and the cost, and the graph's text (ir/graph_text.h). A trace without a folder
-/// writes nothing.
+/// Writes DIR/01-read.txt, DIR/02-folding-constants.txt and so on, named after the steps: a line with what
+/// was done, the number of operators and the cost, and the graph's text (ir/graph_text.h). A trace
+/// without a folder writes nothing.
 class Trace {
  public:
-  /// Files of an earlier trace in the folder are removed.
+  /// Files of an earlier trace in the folder are removed; they are known by their first line.
   Trace(std::filesystem::path folder, const OperatorCosts& costs);
 
   void add(const std::string& step, const Graph& graph);

@@ -56,7 +56,7 @@ struct VerifiedRule {
 };
 
 struct DatabaseVerification {
-  std::size_t axioms = 0;  // with an index proof, and that passed exact evaluation
+  std::size_t axioms = 0;  // with an index proof, and not refuted where they were evaluated
   /// Axioms without one of the two, with the reason. They were not used.
   std::vector<std::pair<std::string, std::string>> refused_axioms;
   std::vector<VerifiedAxiom> index_proofs;  // of all axioms, in the order of the files

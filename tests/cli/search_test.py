@@ -95,6 +95,20 @@ class Search(unittest.TestCase):
         self.assertIn("time limit", figures["message"])
         self.assertTrue((self.folder / "out.onnx").is_file())
 
+    def test_the_graph_after_each_step_is_written(self):
+        trace = self.folder / "trace"
+        trace.mkdir()
+        (trace / "01-notes.txt").write_text("of another hand")
+        for _ in range(2):  # the second trace replaces the first
+            self.figures("--trace", trace)
+            files = sorted(path.name for path in trace.iterdir())
+            self.assertEqual(files[:2], ["01-notes.txt", "01-read.txt"])
+            self.assertTrue(files[-1].endswith("-written.txt"), files)
+            first, last = ((trace / name).read_text() for name in (files[1], files[-1]))
+            self.assertIn("read: 7 operators", first)
+            self.assertIn("written: 3 operators", last)
+            self.assertEqual(last.count("MatMul("), 2)
+
     def test_rules_are_chosen_by_name(self):
         used = self.figures()["rules_used"]
         self.assertGreater(len(used), 1)

@@ -15,7 +15,7 @@ Formula formula(const Constraint& constraint) {
     case ConstraintKind::expands: return disjunction({equal(a, b), equal(a, 1)});
     case ConstraintKind::broadcasts: return disjunction({equal(a, b), equal(a, 1), equal(b, 1)});
     case ConstraintKind::at_most: return less_equal(a, b);
-    case ConstraintKind::divides: return equal(a * floor_div(b, a), b);
+    case ConstraintKind::divides: return both(less(0, a), equal(a * floor_div(b, a), b));
   }
   return never();
 }
