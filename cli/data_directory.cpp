@@ -17,7 +17,7 @@ std::filesystem::path data_directory() {
   return program.parent_path().parent_path() / "share" / "lemma";
 }
 
-Result<std::filesystem::path> device_file(const std::string& device) {
+Result<std::filesystem::path> device_file(const std::string& device, std::string_view option) {
   namespace fs = std::filesystem;
   if (device.find_first_of("./") != std::string::npos) return fs::path(device);
   const fs::path folder = data_directory() / "devices";
@@ -29,9 +29,14 @@ Result<std::filesystem::path> device_file(const std::string& device) {
     known.push_back(entry.path().stem().string());
   std::sort(known.begin(), known.end());
   return bad_input(
-      fmt::format("--device {}: no device has this name; give {}, or the file of a device "
+      fmt::format("{} {}: no device has this name; give {}, or the file of a device "
                   "description (a path with '/' or '.')",
-                  device, fmt::join(known, ", ")));
+                  option, device, fmt::join(known, ", ")));
+}
+
+std::string default_target() {
+  const char* chosen = std::getenv("LEMMA_TARGET");
+  return chosen != nullptr && *chosen != 0 ? chosen : std::string(onnx_runtime_target);
 }
 
 std::string python_program() {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "ir/result.h"
 
@@ -11,8 +12,15 @@ namespace lemma {
 // `../share/lemma` seen from the program, which holds both in a build folder and once installed.
 std::filesystem::path data_directory();
 
-/// The description that `--device` means: the file, or that of a shipped device. An error lists these.
-Result<std::filesystem::path> device_file(const std::string& device);
+/// The target that models can be timed on.
+inline constexpr std::string_view onnx_runtime_target = "onnxruntime-cpu";
+
+/// The description that an option means: the file, or that of a shipped device. An error lists these.
+Result<std::filesystem::path> device_file(const std::string& device,
+                                          std::string_view option = "--device");
+
+/// The target that is meant where none is given: $LEMMA_TARGET if set, else ONNX Runtime on this processor.
+std::string default_target();
 
 /// The Python that the checkout's scripts made (.venv), if this program was built in one, else
 /// "python3".

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <regex>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -30,10 +31,12 @@ using Json = nlohmann::ordered_json;
 struct OptimizeArguments {
   std::vector<std::string> models;
   std::string output, output_directory, report;
-  std::string device = "cpu";
+  std::string target = default_target();
+  std::string device;  // empty: the target's
+  std::string replay;
+  bool measures = true;
   int jobs = 1;
   bool json = false;
-  bool second_judge = true;
   double model_time_limit = 0;
   std::string strategy = "auto";
   std::string rounding_class = "rounding";
@@ -46,9 +49,32 @@ OptimizeOptions options_of(const OptimizeArguments& arguments) {
   options.searches = arguments.strategy != "none";
   if (options.searches) options.search.strategy = *strategy_named(arguments.strategy);
   options.rules.rounding_class = *rounding_class_named(arguments.rounding_class);
-  if (arguments.second_judge)
-    options.second_judge = {python_program(), data_directory() / "second_judge.py"};
+  options.timing.measures =
+      arguments.measures && arguments.target == onnx_runtime_target && arguments.device.empty();
+  if (options.second_judge || options.timing.measures)
+    options.onnx_runtime = {python_program(), data_directory() / "onnxruntime_worker.py"};
   return options;
+}
+
+Result<Json> read_report(const std::string& file) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
+  Json report = Json::parse(contents, nullptr, false);
+  if (!report.is_object() || !report.contains("models") || !report["models"].is_array())
+    return bad_input(file + ": is no report of `lemma optimize --report`");
+  return report;
+}
+
+/// What a report says about the timing of a model.
+Result<TimingReport> timing_in(const Json& report, const std::string& model,
+                               const std::string& file) {
+  for (const Json& entry : report["models"]) {
+    if (!entry.is_object() || entry.value("model", "") != model || !entry.contains("timing"))
+      continue;
+    auto timing = parse_timing(entry["timing"].dump());
+    if (!timing) return bad_input(fmt::format("{}: what it says of {} is malformed", file, model));
+    return timing;
+  }
+  return bad_input(fmt::format("{}: says nothing of {}", file, model));
 }
 
 /// Where each model goes. Two models with one file name in --out-dir would overwrite each other.
@@ -64,7 +90,13 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
   if (!arguments.common.options.explanation.empty() &&
       arguments.common.options.explanation.extension() != ".explanation")
     return bad_input("the file after --explain must be named NAME.explanation");
-  LEMMA_ASSIGN_OR_RETURN(const fs::path device, device_file(arguments.device));
+  LEMMA_ASSIGN_OR_RETURN(const fs::path device, arguments.device.empty()
+                                                    ? device_file(arguments.target, "--target")
+                                                    : device_file(arguments.device));
+  Json replay;
+  if (!arguments.replay.empty()) {
+    LEMMA_ASSIGN_OR_RETURN(replay, read_report(arguments.replay));
+  }
   const OptimizeOptions options = options_of(arguments);
   std::vector<OptimizeRequest> requests;
   std::set<fs::path> taken;
@@ -72,6 +104,10 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
     OptimizeRequest request = arguments.common;
     request.model = model;
     request.options = options;
+    if (!replay.is_null()) {
+      LEMMA_ASSIGN_OR_RETURN(request.options.timing.replay,
+                             timing_in(replay, model, arguments.replay));
+    }
     request.device_file = device.string();
     if (request.rules_directory.empty())
       request.rules_directory = (data_directory() / "rules").string();
@@ -162,6 +198,16 @@ ExitCode exit_code_of(const std::vector<OptimizeAnswer>& answers) {
   return ExitCode::internal_fault;
 }
 
+/// Milliseconds of what was read and of what was written; null if they were not measured.
+std::pair<Json, Json> latencies(const OptimizeAnswer& answer) {
+  const TimingReport& timing = answer.report.timing;
+  double before = timing.before_seconds, after = timing.after_seconds;
+  if (before == 0 && !timing.candidate_seconds.empty()) before = timing.candidate_seconds.front();
+  if (before == 0 || timing.state == TimingReport::State::predicted) return {nullptr, nullptr};
+  if (answer.report.status != OptimizeStatus::optimized) after = before;
+  return {before * 1e3, after * 1e3};
+}
+
 Json figures_json(const GraphCost& figures) {
   return {{"operators", figures.operators},
           {"parameters", figures.parameters},
@@ -185,6 +231,7 @@ Json report_json(const std::vector<OptimizeAnswer>& answers) {
     Json rules = Json::object();
     for (const UsedRule& use : search.rules_used) rules[use.name] = use.count;
     const auto& proof = search.extraction;
+    const auto [latency_before, latency_after] = latencies(answer);
     models.push_back({{"model", answer.model},
                       {"output", is_written(answer) ? Json(answer.output) : Json(nullptr)},
                       {"status", answer.status},
@@ -192,8 +239,11 @@ Json report_json(const std::vector<OptimizeAnswer>& answers) {
                       {"cost_before", report.before.seconds},
                       {"cost_after", report.after.seconds},
                       {"cost_provenance", name(report.after.provenance)},
-                      {"latency_before_ms", nullptr},
-                      {"latency_after_ms", nullptr},
+                      {"predicted_before_ms", report.before.seconds * 1e3},
+                      {"predicted_after_ms", report.after.seconds * 1e3},
+                      {"latency_before_ms", latency_before},
+                      {"latency_after_ms", latency_after},
+                      {"timing", Json::parse(to_json(report.timing))},
                       {"max_error", check.comparison.max_error},
                       {"smallest_passing_tolerance_scale", check.comparison.smallest_passing_scale},
                       {"samples_compared", check.comparison.samples},
@@ -227,10 +277,12 @@ Json report_json(const std::vector<OptimizeAnswer>& answers) {
 
 std::string summary_table(const std::vector<OptimizeAnswer>& answers) {
   using enum Table::Align;
-  Table table({"model", "status", "operators", "", "parameters", "", "flops", "", "bytes", "",
-               "cost", "", "change", "max error", "check s", "second judge", "search", "time"},
-              {left, left, right, right, right, right, right, right, right, right, right, right,
-               right, right, right, left, left, right});
+  Table table({"model",  "status",  "operators", "",          "parameters", "",
+               "flops",  "",        "bytes",     "",          "cost",       "",
+               "change", "latency", "",          "max error", "check s",    "second judge",
+               "search", "time"},
+              {left,  left,  right, right, right, right, right, right, right, right,
+               right, right, right, right, right, right, right, left,  left,  right});
   for (const OptimizeAnswer& a : answers) {
     const std::string name = fs::path(a.model).filename().string();
     if (!is_written(a)) {
@@ -239,15 +291,27 @@ std::string summary_table(const std::vector<OptimizeAnswer>& answers) {
     }
     const GraphCost &before = a.report.before, &after = a.report.after;
     const CheckReport& check = a.report.check;
+    const auto [latency_before, latency_after] = latencies(a);
     table.add(
-        {printable(name), a.status, fmt::format("{}", before.operators),
-         fmt::format("> {}", after.operators), with_prefix(static_cast<double>(before.parameters)),
-         "> " + with_prefix(static_cast<double>(after.parameters)), with_prefix(before.flops),
-         "> " + with_prefix(after.flops), with_prefix(before.bytes),
-         "> " + with_prefix(after.bytes), duration_text(before.seconds),
-         "> " + duration_text(after.seconds), change_text(before.seconds, after.seconds),
+        {printable(name),
+         a.status,
+         fmt::format("{}", before.operators),
+         fmt::format("> {}", after.operators),
+         with_prefix(static_cast<double>(before.parameters)),
+         "> " + with_prefix(static_cast<double>(after.parameters)),
+         with_prefix(before.flops),
+         "> " + with_prefix(after.flops),
+         with_prefix(before.bytes),
+         "> " + with_prefix(after.bytes),
+         duration_text(before.seconds),
+         "> " + duration_text(after.seconds),
+         change_text(before.seconds, after.seconds),
+         latency_before.is_null() ? "predicted" : duration_text(latency_before.get<double>() / 1e3),
+         latency_after.is_null() ? "" : "> " + duration_text(latency_after.get<double>() / 1e3),
          check.comparison.samples > 0 ? fmt::format("{:.1e}", check.comparison.max_error) : "-",
-         fmt::format("{:.2f}", check.seconds), check.second_judge, strategy_text(a),
+         fmt::format("{:.2f}", check.seconds),
+         check.second_judge,
+         strategy_text(a),
          fmt::format("{:.1f} s", a.seconds)});
   }
   return table.text();
@@ -362,8 +426,20 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--out-dir", arguments->output_directory,
                       "folder to write to, under the models' own names");
   command
-      ->add_option("--device", arguments->device, "cpu, cuda, or the file of a device description")
+      ->add_option("--target", arguments->target,
+                   "what the model is to run on: onnxruntime-cpu (candidates are run, and the "
+                   "original is kept unless one is faster), or cpu or cuda (predicted from a "
+                   "description); the default can be set by $LEMMA_TARGET")
       ->capture_default_str();
+  command->add_option("--device", arguments->device,
+                      "predict for this device: cpu, cuda, or the file of a device description");
+  command->add_flag("!--no-measure", arguments->measures,
+                    "do not run candidates; the cheapest by prediction is written");
+  command
+      ->add_option("--replay", arguments->replay,
+                   "repeat the measured choices of a JSON report of the same models and options, "
+                   "which gives the same bytes")
+      ->check(CLI::ExistingFile);
   command
       ->add_option(
           "--strategy", arguments->strategy,
@@ -458,7 +534,7 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
                    "absolute tolerance of the check; otherwise by the model's types")
       ->check(CLI::NonNegativeNumber)
       ->default_str("");
-  command->add_flag("!--no-second-judge", arguments->second_judge,
+  command->add_flag("!--no-second-judge", options.second_judge,
                     "do not compare with ONNX Runtime, where Python has it, before writing");
   command->add_option("--seed", options.check.seed, "seed of the random inputs")
       ->capture_default_str();

@@ -31,10 +31,15 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SearchOptions, strategy, alpha, budget, node_
                                    exact_extraction_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SampledCheckOptions, samples, relative_tolerance,
                                    absolute_tolerance, seed)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SecondJudgeProgram, python, script)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OnnxRuntimeProgram, python, script)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimeRatio, median, upper_bound)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimingReport, state, message, runtime, candidate_seconds,
+                                   before_seconds, after_seconds, ratio, rounds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimingOptions, measures, replay)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExportOptions, external_data)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, search, check, second_judge,
-                                   writing, explanation, trace, threads, time_limit_seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, search, check, onnx_runtime,
+                                   second_judge, timing, writing, explanation, trace, threads,
+                                   time_limit_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directory,
                                    shapes, memory_limit_bytes, options)
 
@@ -50,7 +55,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SampledCheck, passed, samples, adversarial, m
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JudgeAnswer, verdict, message, sets, max_error)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheckReport, comparison, seconds, second_judge, second)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeReport, status, message, warning, opaque_operators,
-                                   before, after, search, check)
+                                   before, after, search, check, timing)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeAnswer, model, output, status, message, error_kind,
                                    report, seconds, peak_memory_bytes)
 
@@ -73,6 +78,10 @@ Result<T> parse_line(const std::string& text) {
 
 }  // namespace
 
+std::string to_json(const TimingReport& report) { return one_line(report); }
+Result<TimingReport> parse_timing(const std::string& text) {
+  return parse_line<TimingReport>(text);
+}
 std::string to_json(const OptimizeRequest& request) { return one_line(request); }
 std::string to_json(const OptimizeAnswer& answer) { return one_line(answer); }
 Result<OptimizeRequest> parse_request(const std::string& text) {

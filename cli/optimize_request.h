@@ -32,6 +32,10 @@ struct OptimizeAnswer {
   std::int64_t peak_memory_bytes = 0;
 };
 
+/// One line of JSON.
+std::string to_json(const TimingReport& report);
+Result<TimingReport> parse_timing(const std::string& text);
+
 std::string to_json(const OptimizeRequest& request);
 Result<OptimizeRequest> parse_request(const std::string& text);
 std::string to_json(const OptimizeAnswer& answer);

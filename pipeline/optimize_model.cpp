@@ -88,7 +88,9 @@ class Pipeline {
     trace_.add("read", model_.graph);
     report_.opaque_operators = count_opaque(model_.graph);
     report_.before = report_.after = cost_of(model_.graph, costs_);
-    report_.check.second_judge = options_.second_judge ? "not asked" : "off";
+    report_.check.second_judge = asks_second_judge() ? "not asked" : "off";
+    report_.timing.message =
+        options_.timing.measures ? "there was nothing to compare" : "not wanted";
     try {
       LEMMA_RETURN_IF_ERROR(options_.searches ? improve() : write_original());
     } catch (const std::bad_alloc&) {
@@ -105,9 +107,10 @@ class Pipeline {
     if (!options_.rules.names.empty() && wanted_rules(options_.rules.rounding_class).empty())
       return keep(fmt::format("no rule up to class {} has a name that contains '{}'",
                               name(options_.rules.rounding_class), options_.rules.names));
-    if (options_.second_judge) judge_.emplace(*options_.second_judge);
+    if (options_.onnx_runtime) worker_.emplace(*options_.onnx_runtime);
     const auto reference = compute_original();
     if (!reference) return keep(reference.error().message);
+    prepare_timing(*reference);
     std::vector<RoundingClass> classes = {options_.rules.rounding_class};
     if (classes.front() != RoundingClass::bitwise) classes.push_back(RoundingClass::bitwise);
     for (const RoundingClass one : classes) {
@@ -156,16 +159,17 @@ class Pipeline {
         return Outcome::no_better;
       }
       if (!found->improved) {
+        if (timed_) take_timing_of_candidates();
         if (checker::check_explanation(found->explanation, named_.table, named_.bitwise))
           explanation_of_original_ = std::move(found->explanation);
         return Outcome::no_better;
       }
       malloc_trim(0);  // what the search has used is for the check
-      const Stopwatch checking(report_.check.seconds);
       LEMMA_ASSIGN_OR_RETURN(StagedModel staged, StagedModel::write({found->graph, model_.envelope},
                                                                     output_, options_.writing));
       LEMMA_ASSIGN_OR_RETURN(objection, objection_to(*found, reference, staged));
       if (!impossible_.empty()) return Outcome::refused;
+      if (objection.empty() && !is_faster(staged)) return Outcome::refused;
       if (objection.empty()) {
         report_.status = OptimizeStatus::optimized;
         LEMMA_RETURN_IF_ERROR(publish(staged, found->explanation));
@@ -175,6 +179,54 @@ class Pipeline {
     report_.warning =
         fmt::format("a result of rules up to {} was refused: {}", name(worst), objection);
     return Outcome::refused;
+  }
+
+  // ---- Timing
+
+  /// A quarter of the time that is left is for timing.
+  void prepare_timing(const SampledReference& reference) {
+    if (options_.timing.replay) {
+      if (!options_.timing.replay->candidate_seconds.empty())
+        replayed_.emplace(*options_.timing.replay);
+      return;
+    }
+    if (!options_.timing.measures || !worker_) return;
+    auto inputs = reference.inputs_for_second_judge(1, check_options(check_deadline_));
+    if (inputs.empty()) {
+      report_.timing.message = "there are no inputs";
+      return;
+    }
+    timing_seconds_ = 0.25 * check_deadline_.remaining();
+    timed_.emplace(*worker_, costs_,
+                   TimingSetup{model_.envelope, std::move(inputs.front()), options_.threads,
+                               0.4 * timing_seconds_, 0.6 * timing_seconds_});
+  }
+
+  /// Where none of them was faster than the original.
+  void take_timing_of_candidates() {
+    report_.timing = timed_->report();
+    if (report_.timing.candidate_seconds.size() > 1)
+      report_.message = fmt::format("none of {} cheaper graphs was faster when it was run",
+                                    report_.timing.candidate_seconds.size() - 1);
+  }
+
+  /// Whether the result may take the original's place; what says no is told.
+  bool is_faster(const StagedModel& staged) {
+    if (options_.timing.replay) {
+      report_.timing = *options_.timing.replay;
+      report_.timing.state = TimingReport::State::replayed;
+    }
+    if (timed_) {
+      stage("timing");
+      timed_->is_faster(file_, staged.file());
+      report_.timing = timed_->report();
+    }
+    if (is_gain(report_.timing)) return true;
+    impossible_ = fmt::format(
+        "the best result takes {:.3f} times as long as the original (with 97.5% confidence at most "
+        "{:.3f} times, {:.2f} asked)",
+        report_.timing.ratio.median, report_.timing.ratio.upper_bound, 1 - TimedChoice::least_gain);
+    return false;
   }
 
   std::vector<Substitution> wanted_rules(RoundingClass worst) const {
@@ -203,7 +255,12 @@ class Pipeline {
       };
     options.explain = true;
     options.bitwise_rules = named_.bitwise;
-    const Deadline end = check_deadline_.earlier_by(check_seconds_);
+    if (timed_) options.evaluator = &*timed_;
+    if (replayed_) options.evaluator = &*replayed_;
+    const Deadline end = check_deadline_.earlier_by(check_seconds_ + timing_seconds_);
+    // Each is written and read once more.
+    options.candidates = static_cast<std::size_t>(
+        std::clamp(0.3 * timing_seconds_ / (3 * writing_seconds_), 1.0, 4.0));
     options.fold.deadline = end.at();
     // Folding reads weights and writes others.
     const double folding = std::min(0.25 * end.remaining(), 0.5 + 4 * writing_seconds_);
@@ -224,6 +281,7 @@ class Pipeline {
   /// Empty if the result may be written.
   Result<std::string> objection_to(const SearchResult& found, const SampledReference& reference,
                                    StagedModel& staged) {
+    const Stopwatch checking(report_.check.seconds);
     if (auto formed = lemma::check(found.graph, Stage::imported); !formed)
       return formed.error().message;
     stage("replaying the explanation");
@@ -245,8 +303,10 @@ class Pipeline {
     report_.check.comparison = std::move(*checked);
     if (!report_.check.comparison.passed)
       return "it differs from its original: " + report_.check.comparison.difference;
-    return judge_ ? objection_of_second_judge(reference, staged) : "";
+    return asks_second_judge() ? objection_of_second_judge(reference, staged) : "";
   }
+
+  bool asks_second_judge() const { return options_.onnx_runtime && options_.second_judge; }
 
   std::string objection_of_second_judge(const SampledReference& reference,
                                         const StagedModel& staged) {
@@ -260,7 +320,7 @@ class Pipeline {
     request.threads = options_.threads;
     request.scratch_folder = staged.folder();
     request.time_limit_seconds = std::min(second_judge_seconds, check_deadline_.remaining());
-    report_.check.second = judge_->ask(request);
+    report_.check.second = ask_second_judge(*worker_, request);
     report_.check.second_judge = name(report_.check.second.verdict);
     return report_.check.second.verdict == JudgeVerdict::differs
                ? "ONNX Runtime computes something else: " + report_.check.second.message
@@ -318,7 +378,10 @@ class Pipeline {
   double writing_seconds_;
   Deadline check_deadline_;
   OptimizeReport report_;
-  std::optional<SecondJudge> judge_;
+  std::optional<OnnxRuntimeWorker> worker_;
+  std::optional<TimedChoice> timed_;
+  std::optional<ReplayedChoice> replayed_;
+  double timing_seconds_ = 0;            // kept back for it
   double check_seconds_ = 0;             // that the check of the result is expected to take
   std::string explanation_of_original_;  // where nothing better was found
   std::string impossible_;  // why the last result could not be checked; it did not fail

@@ -12,6 +12,7 @@
 #include "frontend_onnx/export.h"
 #include "frontend_onnx/import.h"
 #include "pipeline/second_judge.h"
+#include "pipeline/timed_choice.h"
 #include "rule_language/rule_database.h"
 #include "search/optimize.h"
 #include "search/sampled_check.h"
@@ -23,6 +24,13 @@ struct RuleSelection {
   std::string names;  // a regular expression that their names contain; empty: all
 };
 
+struct TimingOptions {
+  /// The original and the cheapest graphs are run in ONNX Runtime. The original is written unless another
+  /// one is faster.
+  bool measures = false;
+  std::optional<TimingReport> replay;  // what to repeat in place of measuring
+};
+
 struct OptimizeOptions {
   ImportOptions reading;
   RuleSelection rules;
@@ -31,7 +39,10 @@ struct OptimizeOptions {
   bool searches = true;
   SearchOptions search;
   SampledCheckOptions check;
-  std::optional<SecondJudgeProgram> second_judge;  // none: it is not asked
+  /// ONNX Runtime, for what follows; none: it is not started.
+  std::optional<OnnxRuntimeProgram> onnx_runtime;
+  bool second_judge = true;  // compares the result with the original
+  TimingOptions timing;
   ExportOptions writing;
   std::filesystem::path explanation;  // file to write why the result is equal; empty: none
   std::filesystem::path trace;        // folder for the graph after each step; empty: none
@@ -66,11 +77,12 @@ struct OptimizeReport {
   GraphCost before, after;  // of the model and of what was written
   SearchFigures search;
   CheckReport check;
+  TimingReport timing;
 };
 
 /// Reads `model`, searches, checks and writes `output`. The time is divided thus: the original is
 /// computed for the check first, which tells how long the check of the result will take; that and the
-/// time for writing are kept back, and the rest is for the search. If a result fails its check, the
+/// time for writing are kept back, and for timing if that is wanted, and the rest is for the search. If a result fails its check, the
 /// search is tried again with bitwise rules only, and then the original is written.
 ///
 /// An error: nothing was written. It names the file.

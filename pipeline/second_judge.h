@@ -1,16 +1,13 @@
 #pragma once
-// ONNX Runtime as a second judge of a result, so that a fault of our own interpreter shows. It is
-// asked through a Python program, second_judge.py, which is started early: importing ONNX Runtime
-// takes some tenths of a second.
+// ONNX Runtime as a second judge of a result, so that a fault of our own interpreter shows.
 
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "interpreter/run.h"
+#include "profiler/onnxruntime_worker.h"
 #include "search/sampled_check.h"
-#include "system/program.h"
 
 namespace lemma {
 
@@ -34,24 +31,6 @@ struct JudgeAnswer {
   double max_error = 0;
 };
 
-/// How to start it.
-struct SecondJudgeProgram {
-  std::string python;            // a program's name or file
-  std::filesystem::path script;  // second_judge.py
-};
-
-class SecondJudge {
- public:
-  /// Returns at once.
-  explicit SecondJudge(const SecondJudgeProgram& program);
-  SecondJudge(const SecondJudge&) = delete;
-  SecondJudge& operator=(const SecondJudge&) = delete;
-
-  JudgeAnswer ask(const JudgeRequest& request);
-
- private:
-  std::optional<RunningProgram> judge_;
-  bool greeted_ = false;
-};
+JudgeAnswer ask_second_judge(OnnxRuntimeWorker& worker, const JudgeRequest& request);
 
 }  // namespace lemma

@@ -12,6 +12,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PYTHON = ROOT / ".venv" / "bin" / "python"
 REQUIRED = ("numpy", "onnx", "onnxruntime")
 
+# What scripts compare must not depend on timing. Those that time models name their target themselves.
+os.environ.setdefault("LEMMA_TARGET", "cpu")
+
 
 def enter():
     """Replaces this process by the same script under .venv, unless it runs there already."""

@@ -1,0 +1,111 @@
+#include "pipeline/timed_choice.h"
+
+#include <array>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace lemma {
+
+namespace fs = std::filesystem;
+
+std::string_view name(TimingReport::State state) {
+  constexpr std::array<std::string_view, 3> names = {"predicted", "measured", "replayed"};
+  return names[static_cast<std::size_t>(state)];
+}
+
+bool is_gain(const TimingReport& report) {
+  return report.rounds == 0 || report.ratio.upper_bound <= 1 - TimedChoice::least_gain;
+}
+
+TimedChoice::TimedChoice(OnnxRuntimeWorker& worker, const OperatorCosts& costs, TimingSetup setup)
+    : worker_(worker), costs_(costs), setup_(std::move(setup)) {
+  report_.message = "there was nothing to compare";
+}
+
+TimingRequest TimedChoice::request(double seconds) const {
+  TimingRequest request;
+  request.inputs = {setup_.inputs};
+  request.scratch_folder = scratch_.path();
+  request.threads = setup_.threads;
+  request.seconds = seconds;
+  // Making sessions takes time too, and a run cannot be ended.
+  request.time_limit_seconds = 3 * seconds + 10;
+  return request;
+}
+
+Result<std::vector<ModelTiming>> TimedChoice::time_graphs(
+    std::span<const Graph* const> graphs) const {
+  TimingRequest asked = request(setup_.choosing_seconds);
+  asked.rounds = 16;
+  ExportOptions writing;
+  for (const Graph* graph : graphs) {
+    // Each has a folder of its own, because external data has a name of its own only there.
+    const fs::path folder = scratch_.path() / fmt::format("candidate_{}", asked.models.size());
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) return bad_input(folder.string() + ": cannot be created");
+    asked.models.push_back(folder / "model.onnx");
+    LEMMA_RETURN_IF_ERROR(export_model({*graph, setup_.envelope}, asked.models.back(), writing));
+  }
+  return time_models(worker_, asked);
+}
+
+Result<std::vector<Cost>> TimedChoice::evaluate(std::span<const Graph* const> graphs) const {
+  const auto timings = time_graphs(graphs);
+  const std::string failure = !timings ? timings.error().message : timings->front().failure;
+  if (!failure.empty()) {
+    report_.message = failure;
+    return SumOfOperators(costs_).evaluate(graphs);
+  }
+  std::vector<Cost> costs;
+  report_.candidate_seconds.clear();
+  for (const ModelTiming& timing : *timings) {
+    const double seconds =
+        timing.seconds.empty() ? std::numeric_limits<double>::infinity() : median(timing.seconds);
+    costs.push_back({seconds, quartile_deviation(timing.seconds), Provenance::measured});
+    report_.candidate_seconds.push_back(timing.seconds.empty() ? 0 : seconds);
+  }
+  report_.state = TimingReport::State::measured;
+  report_.runtime = "ONNX Runtime " + worker_.version(0).value_or("");
+  report_.message.clear();
+  return costs;
+}
+
+bool TimedChoice::is_faster(const fs::path& original, const fs::path& result) {
+  if (report_.state != TimingReport::State::measured) return true;
+  TimingRequest asked = request(setup_.judging_seconds);
+  asked.models = {original, result};
+  asked.sessions = 4;
+  asked.rounds = 40;
+  const auto timings = time_models(worker_, asked);
+  std::string failure = !timings ? timings.error().message : "";
+  for (std::size_t i = 0; failure.empty() && i < timings->size(); ++i)
+    failure = (*timings)[i].failure;
+  if (!failure.empty()) {
+    report_.state = TimingReport::State::predicted;
+    report_.message = failure;
+    return true;
+  }
+  const std::vector<double>&before = timings->front().seconds, &after = timings->back().seconds;
+  report_.before_seconds = median(before);
+  report_.after_seconds = median(after);
+  report_.ratio = time_ratio(before, after);
+  report_.rounds = std::min(before.size(), after.size());
+  return is_gain(report_);
+}
+
+Result<std::vector<Cost>> ReplayedChoice::evaluate(std::span<const Graph* const> graphs) const {
+  if (report_.candidate_seconds.size() != graphs.size())
+    return bad_input(
+        fmt::format("the report to replay compares {} graphs, this search found {}; "
+                    "give it the same model, rules and options",
+                    report_.candidate_seconds.size(), graphs.size()));
+  std::vector<Cost> costs;
+  for (const double seconds : report_.candidate_seconds)
+    costs.push_back(
+        {seconds > 0 ? seconds : std::numeric_limits<double>::infinity(), 0, Provenance::measured});
+  return costs;
+}
+
+}  // namespace lemma

@@ -1,0 +1,85 @@
+#pragma once
+// Which of some graphs is the fastest in ONNX Runtime, found by running them, and whether a result is
+// faster than its original.
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "costmodel/graph_cost.h"
+#include "frontend_onnx/export.h"
+#include "profiler/model_timing.h"
+
+namespace lemma {
+
+struct TimingReport {
+  enum class State {
+    predicted,  // nothing was timed; `message` says why
+    measured,
+    replayed,  // what an earlier report says
+  };
+  State state = State::predicted;
+  std::string message;
+  std::string runtime;  // "ONNX Runtime 1.31.1"
+  /// Of the graphs that the search proposed, the original first: medians of the run that chose.
+  std::vector<double> candidate_seconds;
+  /// Medians of the run that judged; 0: there was none.
+  double before_seconds = 0, after_seconds = 0;
+  TimeRatio ratio;
+  std::size_t rounds = 0;
+};
+std::string_view name(TimingReport::State state);
+
+struct TimingSetup {
+  ModelEnvelope envelope;  // that graphs are written in
+  std::vector<interpreter::NamedTensor> inputs;
+  int threads = 0;
+  double choosing_seconds = 2;  // for all candidates together
+  double judging_seconds = 3;
+};
+
+/// The search's evaluator. What cannot be timed costs infinitely much; if the original cannot be, the sums
+/// of the operators decide.
+class TimedChoice : public GraphEvaluator {
+ public:
+  TimedChoice(OnnxRuntimeWorker& worker, const OperatorCosts& costs, TimingSetup setup);
+
+  Result<std::vector<Cost>> evaluate(std::span<const Graph* const> graphs) const override;
+
+  /// Times both files anew. True: the result is faster, with the confidence of time_ratio() and by at least
+  /// `least_gain` of the original's time, or nothing could be timed.
+  bool is_faster(const std::filesystem::path& original, const std::filesystem::path& result);
+
+  /// What was measured so far.
+  const TimingReport& report() const { return report_; }
+
+  static constexpr double least_gain = 0.01;
+
+ private:
+  TimingRequest request(double seconds) const;
+  Result<std::vector<ModelTiming>> time_graphs(std::span<const Graph* const> graphs) const;
+
+  OnnxRuntimeWorker& worker_;
+  const OperatorCosts& costs_;
+  TimingSetup setup_;
+  TemporaryDirectory scratch_;
+  mutable TimingReport report_;
+};
+
+/// The evaluator that repeats what an earlier report says.
+class ReplayedChoice : public GraphEvaluator {
+ public:
+  explicit ReplayedChoice(TimingReport report) : report_(std::move(report)) {}
+  /// An error: the report is of another search.
+  Result<std::vector<Cost>> evaluate(std::span<const Graph* const> graphs) const override;
+
+ private:
+  TimingReport report_;
+};
+
+/// What a judgement says: true where nothing was timed.
+bool is_gain(const TimingReport& report);
+
+}  // namespace lemma

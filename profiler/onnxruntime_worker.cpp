@@ -1,0 +1,111 @@
+#include "profiler/onnxruntime_worker.h"
+
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace lemma {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+/// As numpy calls them; nothing for types that it does not have.
+std::optional<std::string_view> numpy_name(DataType type) {
+  switch (type) {
+    case DataType::f32: return "float32";
+    case DataType::f64: return "float64";
+    case DataType::f16: return "float16";
+    case DataType::i8: return "int8";
+    case DataType::i16: return "int16";
+    case DataType::i32: return "int32";
+    case DataType::i64: return "int64";
+    case DataType::u8: return "uint8";
+    case DataType::u16: return "uint16";
+    case DataType::u32: return "uint32";
+    case DataType::u64: return "uint64";
+    case DataType::boolean: return "bool";
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+OnnxRuntimeWorker::OnnxRuntimeWorker(const OnnxRuntimeProgram& program)
+    : failure_("there is no Python") {
+  std::error_code ignored;
+  if (!fs::exists(program.script, ignored)) {
+    failure_ = program.script.string() + ": there is no such file";
+    return;
+  }
+  auto started = RunningProgram::start({{program.python, program.script.string()}});
+  if (started) program_ = std::move(*started);
+}
+
+Result<Json> OnnxRuntimeWorker::give_up(std::string why) {
+  program_.reset();
+  failure_ = std::move(why);
+  return bad_input(failure_);
+}
+
+Result<Json> OnnxRuntimeWorker::read_answer(double time_limit_seconds) {
+  const auto line = program_->read_line(time_limit_seconds);
+  if (!line)
+    return give_up(program_->is_output_closed()
+                       ? "the Python program ended without an answer"
+                       : fmt::format("no answer within {:.1f} s", time_limit_seconds));
+  Json answer = Json::parse(*line, nullptr, false);
+  if (!answer.is_object()) return give_up("its answer is malformed");
+  return answer;
+}
+
+Result<std::string> OnnxRuntimeWorker::version(double time_limit_seconds) {
+  if (!version_.empty()) return version_;
+  if (!program_) return bad_input(failure_);
+  LEMMA_ASSIGN_OR_RETURN(const Json greeting, read_answer(time_limit_seconds));
+  if (!greeting.value("available", false))
+    return give_up(greeting.value("message", "ONNX Runtime is not installed")).map([](const Json&) {
+      return std::string();
+    });
+  version_ = greeting.value("version", "");
+  return version_;
+}
+
+Result<Json> OnnxRuntimeWorker::ask(const Json& request, double time_limit_seconds) {
+  const auto begin = std::chrono::steady_clock::now();
+  LEMMA_RETURN_IF_ERROR(version(time_limit_seconds));
+  const double taken =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (!program_->send(request.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"))
+    return give_up("the Python program ended");
+  return read_answer(time_limit_seconds - taken);
+}
+
+Result<Json> write_inputs(const std::vector<std::vector<interpreter::NamedTensor>>& sets,
+                          const fs::path& file) {
+  std::ofstream data(file, std::ios::binary);
+  std::int64_t offset = 0;
+  Json result = Json::array();
+  for (const auto& inputs : sets) {
+    Json set = Json::array();
+    for (const auto& [name, tensor] : inputs) {
+      const auto type = numpy_name(tensor.data_type());
+      if (!type)
+        return bad_input(fmt::format("input '{}' has a type that numpy does not have", name));
+      set.push_back(
+          {{"name", name}, {"type", *type}, {"shape", tensor.sizes()}, {"offset", offset}});
+      const auto bytes = tensor.bytes();
+      data.write(reinterpret_cast<const char*>(bytes.data()),  // NOLINT: bytes as they are
+                 static_cast<std::streamsize>(bytes.size()));
+      offset += static_cast<std::int64_t>(bytes.size());
+    }
+    result.push_back(std::move(set));
+  }
+  data.close();
+  if (!data) return bad_input(file.string() + ": cannot be written");
+  return result;
+}
+
+}  // namespace lemma

@@ -1,0 +1,53 @@
+#pragma once
+// ONNX Runtime, asked through a Python program that lives as long as this object: comparing, timing and
+// saving models. onnxruntime_worker.py has the requests and answers.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "interpreter/run.h"
+#include "ir/result.h"
+#include "system/program.h"
+
+namespace lemma {
+
+/// How to start it.
+struct OnnxRuntimeProgram {
+  std::string python;            // a program's name or file
+  std::filesystem::path script;  // onnxruntime_worker.py
+};
+
+/// One request at a time.
+class OnnxRuntimeWorker {
+ public:
+  /// Returns at once: importing ONNX Runtime takes some tenths of a second, in which the caller can do
+  /// something else.
+  explicit OnnxRuntimeWorker(const OnnxRuntimeProgram& program);
+  OnnxRuntimeWorker(const OnnxRuntimeWorker&) = delete;
+  OnnxRuntimeWorker& operator=(const OnnxRuntimeWorker&) = delete;
+
+  /// The version of ONNX Runtime. An error says why there is none.
+  Result<std::string> version(double time_limit_seconds);
+
+  /// An error: it is not there, or gave no answer in time, or none that can be read. After that it is not
+  /// asked again, because a late answer would be taken for that of the next request.
+  Result<nlohmann::json> ask(const nlohmann::json& request, double time_limit_seconds);
+
+ private:
+  Result<nlohmann::json> read_answer(double time_limit_seconds);
+  Result<nlohmann::json> give_up(std::string why);
+
+  std::optional<RunningProgram> program_;
+  std::string version_, failure_;
+};
+
+/// Sets of inputs, as requests name them: their elements are in the file. An error names an input whose
+/// type numpy does not have.
+Result<nlohmann::json> write_inputs(const std::vector<std::vector<interpreter::NamedTensor>>& sets,
+                                    const std::filesystem::path& file);
+
+}  // namespace lemma

@@ -1,0 +1,207 @@
+"""ONNX Runtime as a program that `lemma` asks: it compares two models, times models, and saves what it makes of one.
+
+`lemma` starts it early, so that importing ONNX Runtime costs no time. Both speak lines of JSON. The first line says
+whether ONNX Runtime is there. Then one line is read for each request, and one written for its answer.
+
+Inputs are sets of {"name": "x", "type": "float32", "shape": [2, 3], "offset": 0}; "data" names a file with the
+elements of all of them, row-major and little-endian.
+
+  {"action": "compare", "original": FILE, "result": FILE, "data": FILE, "sets": [[INPUT]], "threads": 0,
+   "relative": 1e-4, "absolute": 1e-5, "of_largest": false}
+  {"verdict": "agrees" | "differs" | "not available", "message": "...", "sets": 3, "max_error": 1e-7}
+
+The criterion is that of search/sampled_check.h: where the original gives a finite number, the result gives one
+within the tolerance; integers and booleans are equal. Inputs on which the original cannot be computed say nothing.
+
+  {"action": "time", "models": [FILE], "data": FILE, "sets": [[INPUT]], "threads": 0, "optimized": true,
+   "sessions": 2, "rounds": 20, "block_seconds": 0.002, "seconds": 3}
+  {"seconds": [[SECONDS]], "failures": [TEXT]}
+
+Every model is run in turn, in blocks of so many runs as take `block_seconds`, in a random order in each round; the
+answer has the mean time of a run in each block. `sets` is one set for all models, or one for each. Sessions are made
+anew `sessions` times, because the place of a model in memory changes its speed. A model that cannot be run has no
+times, and its failure says why.
+
+  {"action": "save", "model": FILE, "to": FILE, "threads": 0}
+  {"message": ""}
+
+Writes the graph that ONNX Runtime executes, after all of its optimizations.
+"""
+
+import json
+import random
+import sys
+import time
+
+
+def answer(**fields):
+    print(json.dumps(fields), flush=True)
+
+
+def session(file, threads, optimized=False, save_to=None):
+    levels = onnxruntime.GraphOptimizationLevel
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimized else levels.ORT_DISABLE_ALL
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 4
+    # Threads that wait for work would slow down the session that runs next.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    if save_to:
+        options.optimized_model_filepath = save_to
+    return onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+
+
+def contents(file):
+    with open(file, "rb") as opened:
+        return opened.read()
+
+
+def inputs_of(tensors, data):
+    feed = {}
+    for tensor in tensors:
+        count = 1
+        for size in tensor["shape"]:
+            count *= size
+        elements = numpy.frombuffer(data, dtype=tensor["type"], count=count, offset=tensor["offset"])
+        feed[tensor["name"]] = elements.reshape(tensor["shape"])
+    return feed
+
+
+def difference(name, expected, actual, request):
+    """What differs, and the largest error."""
+    if expected.dtype != actual.dtype or expected.shape != actual.shape:
+        return f"output '{name}' is {actual.dtype}{actual.shape}, not {expected.dtype}{expected.shape}", 0.0
+    if expected.dtype.kind != "f":
+        if numpy.array_equal(expected, actual):
+            return "", 0.0
+        return f"output '{name}' differs", 0.0
+    wide, other = expected.astype(numpy.float64), actual.astype(numpy.float64)
+    finite = numpy.isfinite(wide)
+    if not finite.any():
+        return "", 0.0
+    wide, other = wide[finite], other[finite]
+    allowed = request["absolute"] + request["relative"] * numpy.abs(wide)
+    if request["of_largest"]:
+        allowed = allowed + request["relative"] * numpy.abs(wide).max()
+    with numpy.errstate(all="ignore"):
+        error = numpy.abs(wide - other)
+        wrong = ~(error <= allowed)
+    largest = float(error[numpy.isfinite(error)].max(initial=0.0))
+    if not wrong.any():
+        return "", largest
+    first = int(numpy.argmax(wrong))
+    return f"output '{name}' has {other[first]} in place of {wide[first]}", largest
+
+
+def compare(request):
+    data = contents(request["data"])
+    try:
+        original = session(request["original"], request["threads"])
+    except Exception as error:  # whatever ONNX Runtime raises
+        return {"verdict": "not available", "message": f"it cannot load the original: {one_line(error)}"}
+    try:
+        result = session(request["result"], request["threads"])
+    except Exception as error:
+        return {"verdict": "differs", "message": f"it cannot load the result: {one_line(error)}"}
+    names = [output.name for output in original.get_outputs()]
+    compared, largest = 0, 0.0
+    for tensors in request["sets"]:
+        feed = inputs_of(tensors, data)
+        try:
+            expected = original.run(names, feed)
+        except Exception:
+            continue
+        try:
+            actual = result.run(names, feed)
+        except Exception as error:
+            return {"verdict": "differs", "message": f"it cannot run the result: {one_line(error)}"}
+        compared += 1
+        for name, left, right in zip(names, expected, actual):
+            if not isinstance(left, numpy.ndarray) or not isinstance(right, numpy.ndarray):
+                continue
+            message, error = difference(name, left, right, request)
+            largest = max(largest, error)
+            if message:
+                return {"verdict": "differs", "message": message, "sets": compared, "max_error": largest}
+    if compared == 0:
+        return {"verdict": "not available", "message": "it cannot run the original"}
+    return {"verdict": "agrees", "message": "", "sets": compared, "max_error": largest}
+
+
+class Timed:
+    """One model, ready to run, its inputs and outputs bound."""
+
+    def __init__(self, file, feed, request):
+        self.session = session(file, request["threads"], request["optimized"])
+        self.binding = self.session.io_binding()
+        wanted = {value.name for value in self.session.get_inputs()}
+        for name, array in feed.items():
+            if name in wanted:
+                self.binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array))
+        for value in self.session.get_outputs():
+            self.binding.bind_output(value.name)
+        # The first runs plan memory and pack weights. The blocks are as long as the fastest of some runs says.
+        self.run_block(1)
+        self.runs = 1
+        fastest = min(self.run_block(1) for _ in range(3))
+        if fastest < request["block_seconds"]:
+            self.runs = max(1, round(request["block_seconds"] / min(fastest, self.run_block(10))))
+
+    def run_block(self, runs):
+        run, binding = self.session.run_with_iobinding, self.binding
+        begin = time.perf_counter()
+        for _ in range(runs):
+            run(binding)
+        return (time.perf_counter() - begin) / runs
+
+
+def time_models(request):
+    data = contents(request["data"])
+    sets, models = request["sets"], request["models"]
+    feeds = [inputs_of(tensors, data) for tensors in sets]
+    seconds, failures = [[] for _ in models], [""] * len(models)
+    order = random.Random(0)
+    end = time.perf_counter() + request["seconds"]
+    for _ in range(request["sessions"]):
+        ready = []
+        for index in order.sample(range(len(models)), len(models)):
+            if failures[index]:
+                continue
+            try:
+                ready.append((index, Timed(models[index], feeds[index if len(feeds) > 1 else 0], request)))
+            except Exception as error:  # whatever ONNX Runtime raises
+                failures[index] = one_line(error)
+        for _ in range(max(1, request["rounds"] // request["sessions"])):
+            for index, timed in order.sample(ready, len(ready)):
+                seconds[index].append(timed.run_block(timed.runs))
+            if time.perf_counter() > end:
+                break
+        if time.perf_counter() > end:
+            break
+    return {"seconds": [[] if failure else times for times, failure in zip(seconds, failures)], "failures": failures}
+
+
+def save(request):
+    try:
+        session(request["model"], request["threads"], True, request["to"])
+    except Exception as error:
+        return {"message": one_line(error) or "no reason is given"}
+    return {"message": ""}
+
+
+def one_line(error):
+    return " ".join(str(error).split())[:300]
+
+
+try:
+    import numpy
+    import onnxruntime
+except ImportError as missing:
+    answer(available=False, message=one_line(missing))
+    sys.exit(0)
+if __name__ == "__main__":
+    answer(available=True, message="", version=onnxruntime.__version__)
+    actions = {"compare": compare, "time": time_models, "save": save}
+    for line in sys.stdin:
+        asked = json.loads(line)
+        answer(**actions[asked["action"]](asked))

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Tests of `lemma optimize --target onnxruntime-cpu`: the original is kept unless a candidate is faster when it is
+run. A package of the name onnxruntime that takes as long as the test wants stands in for the real one, so that no
+result depends on how busy the machine is."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "scripts"))
+import environment
+
+LEMMA = ""
+EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "two_layer.onnx"
+
+# The time of a run in microseconds stands in SECONDS, by whether the file is the original. The clock is the
+# package's own.
+FAKE = '''
+import os, time
+__version__ = "0.0"
+CLOCK = [0.0]
+time.perf_counter = lambda: CLOCK[0]
+class GraphOptimizationLevel:
+    ORT_ENABLE_ALL = 1
+    ORT_DISABLE_ALL = 0
+class SessionOptions:
+    def add_session_config_entry(self, name, value): pass
+class OrtValue:
+    def ortvalue_from_numpy(array): return array
+class Value:
+    def __init__(self, name): self.name = name
+class Binding:
+    def bind_ortvalue_input(self, name, value): pass
+    def bind_output(self, name): pass
+ORIGINAL = open(os.environ["ORIGINAL"], "rb").read()
+class InferenceSession:
+    made = 0
+    def __init__(self, file, options, providers):
+        if os.environ.get("FAILS"): raise RuntimeError("no kernel\\nfor this")
+        contents = open(file, "rb").read()
+        # The first model of a choice is the original, written again.
+        same = contents == ORIGINAL or file.endswith("candidate_0/model.onnx")
+        self.seconds = float(os.environ["BEFORE" if same else "AFTER"])
+    def get_inputs(self): return [Value("x")]
+    def get_outputs(self): return [Value("y")]
+    def io_binding(self): return Binding()
+    def run_with_iobinding(self, binding): CLOCK[0] += self.seconds
+'''
+
+
+class TimingTest(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+        package = self.folder / "packages" / "onnxruntime"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text(FAKE)
+
+    def run_it(self, *options, before=1e-4, after=1e-4, name="out.onnx", **more):
+        call = [LEMMA, "optimize", EXAMPLE, "-o", self.folder / name, "--target", "onnxruntime-cpu",
+                "--no-second-judge", "--json", *options]
+        variables = {**os.environ, "PYTHONPATH": str(self.folder / "packages"), "BEFORE": str(before),
+                     "AFTER": str(after), "ORIGINAL": str(EXAMPLE), **more}
+        done = subprocess.run(list(map(str, call)), capture_output=True, text=True, timeout=120, env=variables)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.stderr = done.stderr
+        return json.loads(done.stdout)["models"][0]
+
+    def test_a_faster_candidate_is_written(self):
+        figures = self.run_it(after=0.9e-4)
+        self.assertEqual(figures["status"], "optimized")
+        self.assertAlmostEqual(figures["latency_before_ms"], 0.1, 4)
+        self.assertAlmostEqual(figures["latency_after_ms"], 0.09, 4)
+        self.assertAlmostEqual(figures["timing"]["ratio"]["median"], 0.9, 4)
+        self.assertEqual(figures["timing"]["runtime"], "ONNX Runtime 0.0")
+
+    def test_an_equal_candidate_is_not(self):
+        self.kept(0.995e-4)
+
+    def test_a_slower_candidate_is_not(self):
+        self.kept(1.1e-4)
+
+    def kept(self, after):
+        figures = self.run_it(after=after)
+        self.assertEqual(figures["status"], "unchanged")
+        self.assertEqual(figures["rules_used"], {})
+        self.assertEqual(figures["latency_before_ms"], figures["latency_after_ms"])
+        self.assertIn("as long as the original" if after < 1e-4 else "was faster when it was run", self.stderr)
+
+    def test_a_runtime_that_cannot_run_the_model_leaves_the_prediction(self):
+        figures = self.run_it(FAILS="yes")
+        self.assertEqual(figures["status"], "optimized")
+        self.assertIsNone(figures["latency_before_ms"])
+        self.assertEqual(figures["timing"]["message"], "no kernel for this")
+
+    def test_no_measure_predicts(self):
+        figures = self.run_it("--no-measure", after=1.1e-4)
+        self.assertEqual(figures["status"], "optimized")
+        self.assertIsNone(figures["latency_after_ms"])
+        self.assertEqual(figures["timing"]["message"], "not wanted")
+
+    def test_a_replay_repeats_the_choice(self):
+        for after in (0.8e-4, 1.2e-4):
+            report = self.folder / "report.json"
+            first = self.run_it("--report", report, after=after)
+            again = self.run_it("--replay", report, name="again.onnx", after=2e-4 - after)
+            self.assertEqual(again["status"], first["status"])
+            self.assertEqual((self.folder / "again.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+
+    def test_a_report_of_something_else_is_refused(self):
+        report = self.folder / "report.json"
+        for contents, words in (("{}", "is no report"), ('{"models": []}', "says nothing of")):
+            report.write_text(contents)
+            call = [LEMMA, "optimize", EXAMPLE, "-o", self.folder / "out.onnx", "--replay", report]
+            done = subprocess.run(list(map(str, call)), capture_output=True, text=True, timeout=120)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+            self.assertIn(words, done.stderr)
+            self.assertFalse((self.folder / "out.onnx").exists())
+
+
+if __name__ == "__main__":
+    environment.enter()
+    index = sys.argv.index("--lemma")
+    LEMMA = sys.argv[index + 1]
+    del sys.argv[index:index + 2]
+    unittest.main()
