@@ -17,6 +17,8 @@ void add_inspect_command(CLI::App& application, ExitCode& exit_code);
 void add_optimize_command(CLI::App& application, ExitCode& exit_code);
 /// The hidden subcommand that the processes of single models run.
 void add_optimize_worker_command(CLI::App& application, ExitCode& exit_code);
+/// `lemma profile MODEL...`: the times of operators in ONNX Runtime, measured and kept.
+void add_profile_command(CLI::App& application, ExitCode& exit_code);
 /// `lemma run MODEL`: what a model computes, and whether it is what was expected.
 void add_run_command(CLI::App& application, ExitCode& exit_code);
 

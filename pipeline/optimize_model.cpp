@@ -198,8 +198,12 @@ class Pipeline {
     }
     timing_seconds_ = 0.25 * check_deadline_.remaining();
     timed_.emplace(*worker_, costs_,
-                   TimingSetup{model_.envelope, std::move(inputs.front()), options_.threads,
-                               0.4 * timing_seconds_, 0.6 * timing_seconds_});
+                   TimingSetup{model_.envelope,
+                               std::move(inputs.front()),
+                               {},
+                               options_.threads,
+                               0.4 * timing_seconds_,
+                               0.6 * timing_seconds_});
   }
 
   /// Where none of them was faster than the original.

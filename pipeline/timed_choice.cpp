@@ -46,7 +46,10 @@ Result<std::vector<ModelTiming>> TimedChoice::time_graphs(
     fs::create_directories(folder, error);
     if (error) return bad_input(folder.string() + ": cannot be created");
     asked.models.push_back(folder / "model.onnx");
-    LEMMA_RETURN_IF_ERROR(export_model({*graph, setup_.envelope}, asked.models.back(), writing));
+    // As it would be written: the runtime's own folding comes after rewrites that look for weights.
+    auto folded = fold_constants(*graph, setup_.fold);
+    LEMMA_RETURN_IF_ERROR(export_model({folded ? std::move(*folded) : *graph, setup_.envelope},
+                                       asked.models.back(), writing));
   }
   return time_models(worker_, asked);
 }

@@ -11,6 +11,7 @@
 #include "costmodel/graph_cost.h"
 #include "frontend_onnx/export.h"
 #include "profiler/model_timing.h"
+#include "search/fold_constants.h"
 
 namespace lemma {
 
@@ -35,6 +36,7 @@ std::string_view name(TimingReport::State state);
 struct TimingSetup {
   ModelEnvelope envelope;  // that graphs are written in
   std::vector<interpreter::NamedTensor> inputs;
+  FoldOptions fold;
   int threads = 0;
   double choosing_seconds = 2;  // for all candidates together
   double judging_seconds = 3;

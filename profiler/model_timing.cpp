@@ -70,6 +70,7 @@ Result<std::vector<ModelTiming>> time_models(OnnxRuntimeWorker& worker,
                                   {"optimized", request.optimized},
                                   {"sessions", request.sessions},
                                   {"rounds", request.rounds},
+                                  {"flushed_bytes", request.flushed_bytes},
                                   {"block_seconds", request.block_seconds},
                                   {"seconds", request.seconds}},
                                  request.time_limit_seconds);

@@ -1,0 +1,64 @@
+#pragma once
+// The time of single nodes of ONNX Runtime, measured, and the price of a graph as their sum.
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "profiler/profile_database.h"
+#include "profiler/runtime_graph.h"
+
+namespace lemma {
+
+/// The key of what a run takes beside its nodes.
+inline constexpr std::string_view run_key = "run";
+
+/// What is known of nodes on one target.
+class NodeTimes {
+ public:
+  explicit NodeTimes(std::vector<ProfileEntry> entries);
+
+  /// Measured, or interpolated from nodes of the same kind: a mean of their times, each carried over to
+  /// this node's size, the near ones first. Nothing if none of its kind was measured. The spread of an
+  /// interpolated time estimates its error.
+  std::optional<Cost> find(const RuntimeNode& node) const;
+  bool is_measured(const std::string& key) const { return entries_.contains(key); }
+  /// The same without some keys.
+  NodeTimes without(const std::set<std::string>& keys) const;
+  /// 0 if it was not measured.
+  double run_seconds() const;
+
+  void add(const ProfileEntry& entry);
+
+ private:
+  std::map<std::string, ProfileEntry> entries_;
+  std::map<std::string, std::vector<std::string>> keys_by_kind_;
+};
+
+struct GraphPrice {
+  Cost cost;                // provenance: the worst of its nodes
+  std::size_t unknown = 0;  // nodes without a price
+};
+GraphPrice price_of(const RuntimeGraph& graph, const NodeTimes& times);
+
+struct MeasurementOptions {
+  std::filesystem::path scratch_folder;
+  int threads = 0;
+  std::string date;  // of the entries
+  Caches caches;
+  double seconds = 60;  // after which no further node is begun
+  std::function<void(std::size_t done, std::size_t total)> on_progress;
+  std::function<bool()> is_interrupted;
+};
+
+/// Measures the nodes that were not, those that are expected to take the longest first, and what a run
+/// takes beside them. Each is committed when it is measured. The number of nodes measured; what cannot be
+/// run is left out.
+Result<std::size_t> measure_nodes(OnnxRuntimeWorker& worker, ProfileDatabase& database,
+                                  const TargetIdentity& target,
+                                  const std::vector<RuntimeNode>& nodes, NodeTimes& times,
+                                  const MeasurementOptions& options);
+
+}  // namespace lemma

@@ -1,0 +1,281 @@
+#include "profiler/profile_database.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <nlohmann/json.hpp>
+
+namespace lemma {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr int milliseconds_for_a_lock = 60'000;
+constexpr int schema_version = 1;
+
+constexpr const char* schema = R"(
+  CREATE TABLE IF NOT EXISTS costs (
+    runtime TEXT NOT NULL, processor TEXT NOT NULL, threads INTEGER NOT NULL,
+    key TEXT NOT NULL, kind TEXT NOT NULL, elements REAL NOT NULL, work REAL NOT NULL,
+    seconds REAL NOT NULL, spread REAL NOT NULL, repetitions INTEGER NOT NULL,
+    provenance INTEGER NOT NULL, date TEXT NOT NULL,
+    PRIMARY KEY (runtime, processor, threads, key)) WITHOUT ROWID;
+)";
+
+constexpr const char* columns =
+    "key, kind, elements, work, seconds, spread, repetitions, provenance, date";
+
+/// A prepared statement; its parameters are bound in order.
+class Statement {
+ public:
+  Statement(sqlite3* database, const std::string& sql) {
+    sqlite3_prepare_v2(database, sql.c_str(), -1, &statement_, nullptr);
+  }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+  ~Statement() { sqlite3_finalize(statement_); }
+
+  bool good() const { return statement_ != nullptr; }
+  Statement& bind(const std::string& text) {
+    sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()),
+                      SQLITE_TRANSIENT);  // NOLINT: a cast of SQLite's
+    return *this;
+  }
+  Statement& bind(double value) {
+    sqlite3_bind_double(statement_, ++bound_, value);
+    return *this;
+  }
+  Statement& bind(int value) {
+    sqlite3_bind_int(statement_, ++bound_, value);
+    return *this;
+  }
+  Statement& bind(const TargetIdentity& target) {
+    return bind(target.runtime).bind(target.processor).bind(target.threads);
+  }
+  /// SQLITE_ROW, SQLITE_DONE, or what went wrong.
+  int step() { return sqlite3_step(statement_); }
+  void reset() {
+    sqlite3_reset(statement_);
+    bound_ = 0;
+  }
+  std::string text(int column) const {
+    const unsigned char* bytes = sqlite3_column_text(statement_, column);
+    return bytes == nullptr ? "" : reinterpret_cast<const char*>(bytes);  // NOLINT: UTF-8 as it is
+  }
+  double real(int column) const { return sqlite3_column_double(statement_, column); }
+  int integer(int column) const { return sqlite3_column_int(statement_, column); }
+
+ private:
+  sqlite3_stmt* statement_ = nullptr;
+  int bound_ = 0;
+};
+
+ProfileEntry entry_in(const Statement& row) {
+  return {row.text(0), row.text(1), row.real(2),    row.real(3),
+          row.real(4), row.real(5), row.integer(6), static_cast<Provenance>(row.integer(7)),
+          row.text(8)};
+}
+
+Json to_json(const ProfileEntry& entry) {
+  return {{"key", entry.key},
+          {"kind", entry.kind},
+          {"elements", entry.elements},
+          {"work", entry.work},
+          {"seconds", entry.seconds},
+          {"spread", entry.spread},
+          {"repetitions", entry.repetitions},
+          {"date", entry.date}};
+}
+
+}  // namespace
+
+void ProfileDatabase::Close::operator()(sqlite3* database) const { sqlite3_close(database); }
+
+std::string ProfileDatabase::failure() const {
+  const char* file = sqlite3_db_filename(database_.get(), "main");
+  return fmt::format("{}: {}", file == nullptr ? "" : file, sqlite3_errmsg(database_.get()));
+}
+
+Result<void> ProfileDatabase::execute(const char* sql) const {
+  if (sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr) == SQLITE_OK) return {};
+  return bad_input(failure());
+}
+
+Result<ProfileDatabase> ProfileDatabase::open(const fs::path& file) {
+  std::error_code ignored;
+  if (file.has_parent_path()) fs::create_directories(file.parent_path(), ignored);
+  sqlite3* opened = nullptr;
+  const int code = sqlite3_open(file.c_str(), &opened);
+  ProfileDatabase database{std::unique_ptr<sqlite3, Close>(opened)};
+  if (code != SQLITE_OK)
+    return bad_input(fmt::format("{}: cannot be opened: {}", file.string(), sqlite3_errstr(code)));
+  sqlite3_busy_timeout(opened, milliseconds_for_a_lock);
+  // The write-ahead log lets readers and a writer work at once.
+  LEMMA_RETURN_IF_ERROR(database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL"));
+  Statement version(opened, "PRAGMA user_version");
+  const int found = version.step() == SQLITE_ROW ? version.integer(0) : 0;
+  if (found != 0 && found != schema_version)
+    return bad_input(fmt::format("{}: is of version {}, this program reads version {}",
+                                 file.string(), found, schema_version));
+  version.reset();
+  LEMMA_RETURN_IF_ERROR(database.execute(schema));
+  if (found == 0)
+    LEMMA_RETURN_IF_ERROR(
+        database.execute(fmt::format("PRAGMA user_version = {}", schema_version).c_str()));
+  return database;
+}
+
+Result<std::vector<ProfileEntry>> ProfileDatabase::entries(const TargetIdentity& target) const {
+  Statement rows(database_.get(),
+                 fmt::format("SELECT {} FROM costs WHERE runtime = ? AND processor = ? AND "
+                             "threads = ? ORDER BY key",
+                             columns));
+  if (!rows.good()) return bad_input(failure());
+  rows.bind(target);
+  std::vector<ProfileEntry> result;
+  int code = rows.step();
+  for (; code == SQLITE_ROW; code = rows.step()) result.push_back(entry_in(rows));
+  if (code != SQLITE_DONE) return bad_input(failure());
+  return result;
+}
+
+Result<std::optional<ProfileEntry>> ProfileDatabase::find(const TargetIdentity& target,
+                                                          const std::string& key) const {
+  Statement row(database_.get(), fmt::format("SELECT {} FROM costs WHERE runtime = ? AND "
+                                             "processor = ? AND threads = ? AND key = ?",
+                                             columns));
+  if (!row.good()) return bad_input(failure());
+  row.bind(target).bind(key);
+  const int code = row.step();
+  if (code == SQLITE_ROW) return entry_in(row);
+  if (code == SQLITE_DONE) return std::nullopt;
+  return bad_input(failure());
+}
+
+Result<std::vector<TargetIdentity>> ProfileDatabase::targets() const {
+  Statement rows(database_.get(),
+                 "SELECT DISTINCT runtime, processor, threads FROM costs ORDER BY 1, 2, 3");
+  if (!rows.good()) return bad_input(failure());
+  std::vector<TargetIdentity> result;
+  int code = rows.step();
+  for (; code == SQLITE_ROW; code = rows.step())
+    result.push_back({rows.text(0), rows.text(1), rows.integer(2)});
+  if (code != SQLITE_DONE) return bad_input(failure());
+  return result;
+}
+
+Result<void> ProfileDatabase::put(const TargetIdentity& target,
+                                  std::span<const ProfileEntry> entries) {
+  LEMMA_RETURN_IF_ERROR(execute("BEGIN IMMEDIATE"));
+  Statement insert(
+      database_.get(),
+      fmt::format(
+          "INSERT INTO costs (runtime, processor, threads, {}) "
+          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+          "ON CONFLICT DO UPDATE SET elements = excluded.elements, work = excluded.work, seconds = "
+          "excluded.seconds, spread = excluded.spread, repetitions = "
+          "excluded.repetitions, provenance = excluded.provenance, date = "
+          "excluded.date WHERE excluded.provenance <= costs.provenance",
+          columns));
+  bool good = insert.good();
+  for (const ProfileEntry& entry : entries) {
+    if (!good) break;
+    insert.bind(target)
+        .bind(entry.key)
+        .bind(entry.kind)
+        .bind(entry.elements)
+        .bind(entry.work)
+        .bind(entry.seconds);
+    insert.bind(entry.spread).bind(entry.repetitions);
+    insert.bind(static_cast<int>(entry.provenance)).bind(entry.date);
+    good = insert.step() == SQLITE_DONE;
+    insert.reset();
+  }
+  if (good) return execute("COMMIT");
+  const std::string why = failure();
+  (void)execute("ROLLBACK");
+  return bad_input(why);
+}
+
+Result<std::string> ProfileDatabase::export_json() const {
+  LEMMA_ASSIGN_OR_RETURN(const auto all, targets());
+  std::string result = "{\"format\": \"lemma profile 1\", \"targets\": [";
+  std::string_view separator = "\n";
+  for (const TargetIdentity& target : all) {
+    const Json head = {
+        {"runtime", target.runtime}, {"processor", target.processor}, {"threads", target.threads}};
+    std::string line = head.dump();
+    line.pop_back();  // its closing brace
+    result += fmt::format("{}{}, \"entries\": [", separator, line);
+    separator = ",\n";
+    LEMMA_ASSIGN_OR_RETURN(const auto known, entries(target));
+    std::string_view comma = "\n";
+    for (const ProfileEntry& entry : known) {
+      result += fmt::format("{}  {}", comma, to_json(entry).dump());
+      comma = ",\n";
+    }
+    result += "]}";
+  }
+  return result + "]}\n";
+}
+
+Result<std::size_t> ProfileDatabase::import_json(std::string_view text, Provenance as) {
+  std::size_t count = 0;
+  try {
+    const Json document = Json::parse(text);
+    if (document.at("format") != "lemma profile 1")
+      return bad_input("is no profile of format 'lemma profile 1'");
+    for (const Json& target : document.at("targets")) {
+      std::vector<ProfileEntry> entries;
+      for (const Json& entry : target.at("entries"))
+        entries.push_back({entry.at("key"), entry.at("kind"), entry.at("elements"),
+                           entry.at("work"), entry.at("seconds"), entry.at("spread"),
+                           entry.at("repetitions"), as, entry.at("date")});
+      LEMMA_RETURN_IF_ERROR(
+          put({target.at("runtime"), target.at("processor"), target.at("threads")}, entries));
+      count += entries.size();
+    }
+  } catch (const Json::exception& error) {
+    return bad_input(std::string("is no profile: ") + error.what());
+  }
+  return count;
+}
+
+std::string processor_identity() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string model, family, number, features;
+  for (std::string line; std::getline(file, line) && !line.empty();) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos || colon + 2 > line.size()) continue;
+    const std::string name = line.substr(0, line.find_last_not_of("\t ", colon - 1) + 1);
+    const std::string value = line.substr(colon + 2);
+    if (name == "model name") model = value;
+    if (name == "cpu family") family = value;
+    if (name == "model") number = value;
+    if (name != "flags") continue;
+    std::istringstream words(value);
+    for (std::string word; words >> word;)
+      if (word == "avx2" || word == "fma" || word.starts_with("avx512") || word.starts_with("amx"))
+        features += " " + word;
+  }
+  return fmt::format("{}, family {}, model {},{}", model, family, number, features);
+}
+
+fs::path default_profile_file() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  if (const std::string chosen = variable("LEMMA_PROFILE"); !chosen.empty()) return chosen;
+  const std::string data = variable("XDG_DATA_HOME");
+  const fs::path folder =
+      data.empty() ? fs::path(variable("HOME")) / ".local/share" : fs::path(data);
+  return folder / "lemma" / "profile.sqlite";
+}
+
+}  // namespace lemma

@@ -1,0 +1,81 @@
+#pragma once
+// What was measured, in one SQLite file. Several processes may use it at once. What was committed
+// survives the end of any of them at any time.
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/cost_provider.h"
+#include "ir/result.h"
+
+struct sqlite3;
+
+namespace lemma {
+
+/// What a cost was measured on. Costs of different identities are not mixed.
+struct TargetIdentity {
+  std::string runtime;    // "ONNX Runtime 1.31.1"
+  std::string processor;  // its model and vector extensions
+  int threads = 0;
+
+  friend bool operator==(const TargetIdentity&, const TargetIdentity&) = default;
+};
+
+/// The processor that this program runs on: "AMD EPYC, family 25, model 17, avx2 avx512f".
+std::string processor_identity();
+
+struct ProfileEntry {
+  std::string key;                // what was measured, as one line
+  std::string kind;               // the first word of the key, for interpolation: "Conv"
+  double elements = 0, work = 0;  // measures of size, for interpolation: RuntimeNode
+  double seconds = 0;             // median
+  double spread = 0;              // quartile deviation, in seconds
+  int repetitions = 0;            // blocks of runs
+  Provenance provenance = Provenance::measured;
+  std::string date;  // "2026-11-22"
+};
+
+class ProfileDatabase {
+ public:
+  /// Makes the file, and its folder, if it is not there. An error names the file.
+  static Result<ProfileDatabase> open(const std::filesystem::path& file);
+  ProfileDatabase(ProfileDatabase&&) noexcept = default;
+  ProfileDatabase& operator=(ProfileDatabase&&) noexcept = default;
+
+  /// All entries of a target, by key.
+  Result<std::vector<ProfileEntry>> entries(const TargetIdentity& target) const;
+  Result<std::optional<ProfileEntry>> find(const TargetIdentity& target,
+                                           const std::string& key) const;
+  Result<std::vector<TargetIdentity>> targets() const;
+
+  /// All or nothing. What was known of a key is replaced, unless it is known better: an entry that was
+  /// measured elsewhere does not replace one that was measured.
+  Result<void> put(const TargetIdentity& target, std::span<const ProfileEntry> entries);
+
+  /// All of it as JSON, sorted, with a line for each entry.
+  Result<std::string> export_json() const;
+  /// Takes in what export_json() wrote. The number of entries read. `as`: how the entries are known here.
+  Result<std::size_t> import_json(std::string_view text, Provenance as);
+
+ private:
+  struct Close {
+    void operator()(sqlite3* database) const;
+  };
+  explicit ProfileDatabase(std::unique_ptr<sqlite3, Close> database)
+      : database_(std::move(database)) {}
+  Result<void> execute(const char* sql) const;
+  std::string failure() const;
+
+  std::unique_ptr<sqlite3, Close> database_;
+};
+
+/// $LEMMA_PROFILE, else profile.sqlite in lemma's folder below $XDG_DATA_HOME or ~/.local/share.
+std::filesystem::path default_profile_file();
+
+}  // namespace lemma

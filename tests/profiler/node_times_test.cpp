@@ -1,0 +1,62 @@
+#include <gtest/gtest.h>
+
+#include "profiler/node_measurement.h"
+
+namespace lemma {
+namespace {
+
+ProfileEntry entry(const std::string& key, double work, double seconds) {
+  return {key, key.substr(0, key.find('{')), work,        work, seconds, 0,
+          10,  Provenance::measured,         "2026-11-22"};
+}
+
+RuntimeNode node(const std::string& key, double work) {
+  RuntimeNode result;
+  result.key = key;
+  result.kind = key.substr(0, key.find('{'));
+  result.elements = result.work = work;
+  return result;
+}
+
+TEST(NodeTimes, WhatWasMeasuredIsFound) {
+  const NodeTimes times({entry("Relu{} f32[8]", 8, 1e-6)});
+  const auto cost = times.find(node("Relu{} f32[8]", 8));
+  ASSERT_TRUE(cost);
+  EXPECT_EQ(cost->seconds, 1e-6);
+  EXPECT_EQ(cost->provenance, Provenance::measured);
+}
+
+TEST(NodeTimes, OtherSizesAreInterpolated) {
+  const NodeTimes times(
+      {entry("Relu{} f32[1000]", 1000, 1e-6), entry("Relu{} f32[4000]", 4000, 4e-6)});
+  const auto cost = times.find(node("Relu{} f32[2000]", 2000));
+  ASSERT_TRUE(cost);
+  EXPECT_NEAR(cost->seconds, 2e-6, 3e-7);
+  EXPECT_EQ(cost->provenance, Provenance::interpolated);
+  EXPECT_GT(cost->spread, 0);
+}
+
+TEST(NodeTimes, OneKindSaysNothingOfAnother) {
+  const NodeTimes times({entry("Relu{} f32[8]", 8, 1e-6)});
+  EXPECT_FALSE(times.find(node("Tanh{} f32[8]", 8)));
+}
+
+TEST(NodeTimes, KeysAreHeldOut) {
+  const NodeTimes times({entry("Relu{} f32[8]", 8, 1e-6), entry("Relu{} f32[16]", 16, 9e-6)});
+  const auto cost = times.without({"Relu{} f32[16]"}).find(node("Relu{} f32[16]", 16));
+  ASSERT_TRUE(cost);
+  EXPECT_LT(cost->seconds, 3e-6);
+}
+
+TEST(NodeTimes, ThePriceOfAGraphIsTheSumAndCountsWhatIsUnknown) {
+  const NodeTimes times({entry("Relu{} f32[8]", 8, 1e-6), entry("run", 0, 5e-6)});
+  RuntimeGraph graph;
+  graph.nodes = {node("Relu{} f32[8]", 8), node("Relu{} f32[8]", 8), node("Tanh{} f32[8]", 8)};
+  graph.unpriced = 1;
+  const GraphPrice price = price_of(graph, times);
+  EXPECT_DOUBLE_EQ(price.cost.seconds, 7e-6);
+  EXPECT_EQ(price.unknown, 2U);
+}
+
+}  // namespace
+}  // namespace lemma
