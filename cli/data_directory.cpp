@@ -17,6 +17,11 @@ std::filesystem::path data_directory() {
   return program.parent_path().parent_path() / "share" / "lemma";
 }
 
+std::filesystem::path operator_set_file(const std::string& set) {
+  if (set.find('/') != std::string::npos || set.ends_with(".set")) return set;
+  return data_directory() / "rules" / "operator_sets" / (set + ".set");
+}
+
 Result<std::filesystem::path> device_file(const std::string& device, std::string_view option) {
   namespace fs = std::filesystem;
   if (device.find_first_of("./") != std::string::npos) return fs::path(device);

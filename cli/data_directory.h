@@ -22,6 +22,9 @@ Result<std::filesystem::path> device_file(const std::string& device,
 /// The target that is meant where none is given: $LEMMA_TARGET if set, else ONNX Runtime on this processor.
 std::string default_target();
 
+/// The file that `--set` means: one with this name, or that of a shipped operator set.
+std::filesystem::path operator_set_file(const std::string& set);
+
 /// The Python that the checkout's scripts made (.venv), if this program was built in one, else
 /// "python3".
 std::string python_program();

@@ -10,7 +10,6 @@
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/resource_use.h"
-#include "cli/rules_generate.h"
 #include "cli/table.h"
 #include "ir/files.h"
 #include "rule_language/rule_database.h"

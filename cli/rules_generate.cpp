@@ -1,18 +1,14 @@
-#include "cli/rules_generate.h"
+#include "cli/commands.h"
 
 #include <sys/prctl.h>
 
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <string>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands.h"
 #include "cli/data_directory.h"
 #include "cli/rank_job.h"
 #include "cli/resource_use.h"
@@ -29,23 +25,6 @@ struct GenerateArguments {
   bool json = false, ends_with_parent = false;
   generator::GenerateOptions options;
 };
-
-/// A name of a shipped set, or a file.
-std::filesystem::path file_of(const std::string& set) {
-  if (set.find('/') != std::string::npos || set.ends_with(".set")) return set;
-  return data_directory() / "rules" / "operator_sets" / (set + ".set");
-}
-
-Result<generator::OperatorSet> read_set(const std::string& name) {
-  const std::filesystem::path file = file_of(name);
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error))
-    return bad_input(fmt::format("{}: there is no such operator set", file.string()));
-  std::ifstream stream(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream) return bad_input(fmt::format("{}: cannot be read", file.string()));
-  return generator::parse_operator_set(text, file.string());
-}
 
 Json figures(const generator::OperatorSet& set, const generator::GenerateReport& report) {
   const ResourceUse use = resource_use();
@@ -70,15 +49,6 @@ Json figures(const generator::OperatorSet& set, const generator::GenerateReport&
           {"peak_rss_bytes", use.peak_memory_bytes}};
 }
 
-std::string text_of(const generator::OperatorSet& set, std::size_t most_operators,
-                    const std::vector<Substitution>& rules) {
-  std::string result =
-      fmt::format("# Candidates of the operator set {}, up to {} operators: {}. Not proved.\n",
-                  set.name, most_operators, rules.size());
-  for (const Substitution& rule : rules) result += "\n" + text(rule);
-  return result;
-}
-
 auto progress_lines() {
   return [last = std::string(), shown = 0](std::string_view stage, double part) mutable {
     const int percent = static_cast<int>(part * 100);
@@ -89,32 +59,32 @@ auto progress_lines() {
   };
 }
 
+std::string refuted_text(const generator::GenerateReport& report) {
+  std::string result;
+  for (const generator::RefutedCandidate& one : report.examples)
+    result += fmt::format("{}\n  {}\n", one.text, one.reason);
+  return result;
+}
+
 Result<std::string> run(GenerateArguments arguments) {
   if (!arguments.json) arguments.options.progress = progress_lines();
-  LEMMA_ASSIGN_OR_RETURN(const Enumeration found, enumerate(arguments.set, arguments.options));
-  LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.output, found.rules));
+  LEMMA_ASSIGN_OR_RETURN(const generator::OperatorSet set,
+                         generator::read_operator_set(operator_set_file(arguments.set)));
+  LEMMA_ASSIGN_OR_RETURN(const generator::Generated found,
+                         generator::generate(set, arguments.options));
+  LEMMA_RETURN_IF_ERROR(write_file_atomically(
+      arguments.output, generator::candidates_text(set, arguments.options, found.rules)));
   if (!arguments.refuted.empty())
-    LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.refuted, found.refuted));
-  if (arguments.json) return found.figures + "\n";
+    LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.refuted, refuted_text(found.report)));
+  const Json all = figures(set, found.report);
+  if (arguments.json) return all.dump(2) + "\n";
   std::string lines;
-  const Json figures = Json::parse(found.figures);  // outlives the loop over its items
-  for (const auto& [name, value] : figures.items())
+  for (const auto& [name, value] : all.items())
     lines += fmt::format("{}: {}\n", name, value.dump());
   return lines;
 }
 
 }  // namespace
-
-Result<Enumeration> enumerate(const std::string& name, const generator::GenerateOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(const generator::OperatorSet set, read_set(name));
-  LEMMA_ASSIGN_OR_RETURN(const generator::Generated generated, generator::generate(set, options));
-  Enumeration result;
-  result.rules = text_of(set, generator::limit_of_operators(set, options), generated.rules);
-  for (const auto& one : generated.report.examples)
-    result.refuted += fmt::format("{}\n  {}\n", one.text, one.reason);
-  result.figures = figures(set, generated.report).dump(2);
-  return result;
-}
 
 void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
   auto* command = rules_command.add_subcommand(

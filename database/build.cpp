@@ -39,6 +39,24 @@ std::size_t Build::count(CandidateOutcome outcome) const {
                     [outcome](const CandidateReport& one) { return one.outcome == outcome; }));
 }
 
+RuleCounts Build::count_rules() const {
+  RuleCounts counts;
+  for (const BuiltRule& rule : rules)
+    ++(!rule.derived       ? counts.basis
+       : rule.is_shipped() ? counts.derived_and_kept
+                           : counts.derived_and_left_out);
+  counts.one_proof = found_apart.size() + hand_written_apart.size();
+  counts.hand_written = hand_written.size() + hand_written_apart.size();
+  return counts;
+}
+
+std::vector<std::string> Build::hand_written_but_not_needed() const {
+  std::vector<std::string> names;
+  for (const BuiltRule& rule : hand_written)
+    if (!rule.is_shipped()) names.push_back(rule.proved.rule.name);
+  return names;
+}
+
 std::string job_text(const verifier::AxiomSet& axioms, const DerivationLimits& limits) {
   std::string result = fmt::format("build {} proofs {} {} limits {} {} {} {}\n", build_version,
                                    proof_version, index_proof_version, limits.nodes,

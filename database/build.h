@@ -68,6 +68,12 @@ struct BuildOptions {
   std::function<bool()> cancelled;
 };
 
+struct RuleCounts {
+  std::size_t basis = 0, derived_and_kept = 0, derived_and_left_out = 0;  // found
+  std::size_t one_proof = 0;                                              // found and hand-written
+  std::size_t hand_written = 0;                                           // all of them
+};
+
 struct Build {
   std::size_t given = 0;                    // candidates, as they came
   std::size_t trivial = 0;                  // sides that are the same
@@ -81,6 +87,8 @@ struct Build {
   std::vector<DecidedRule> found_apart, hand_written_apart;
 
   std::size_t count(CandidateOutcome outcome) const;
+  RuleCounts count_rules() const;
+  std::vector<std::string> hand_written_but_not_needed() const;
 };
 
 /// The kind `bad_input` with the message `interrupted` if cancelled() said so, on one of the ranks.

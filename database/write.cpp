@@ -42,17 +42,8 @@ std::string candidate_lines(const Build& build) {
   return lines;
 }
 
-std::vector<std::string> hand_written_but_not_needed(const Build& build) {
-  std::vector<std::string> names;
-  for (const BuiltRule& rule : build.hand_written)
-    if (!rule.is_shipped()) names.push_back(rule.proved.rule.name);
-  return names;
-}
-
 std::string report_text(const std::string& name, const Build& build) {
-  std::size_t basis = 0, kept = 0, left_out = 0;
-  for (const BuiltRule& rule : build.rules)
-    ++(!rule.derived ? basis : rule.is_shipped() ? kept : left_out);
+  const RuleCounts counts = build.count_rules();
   std::map<std::string, std::size_t> classes;
   for (const CandidateReport& one : build.candidates)
     if (one.outcome == CandidateOutcome::refuted || one.outcome == CandidateOutcome::conditional)
@@ -69,12 +60,12 @@ std::string report_text(const std::string& name, const Build& build) {
                {"refuted_by_class", classes},
                {"unknown", build.count(CandidateOutcome::unknown)},
                {"rules", build.rules.size()},
-               {"basis", basis},
-               {"derived_and_kept", kept},
-               {"derived_and_left_out", left_out},
-               {"one_proof", build.found_apart.size() + build.hand_written_apart.size()},
-               {"hand_written", build.hand_written.size() + build.hand_written_apart.size()},
-               {"hand_written_but_not_needed", hand_written_but_not_needed(build)}})
+               {"basis", counts.basis},
+               {"derived_and_kept", counts.derived_and_kept},
+               {"derived_and_left_out", counts.derived_and_left_out},
+               {"one_proof", counts.one_proof},
+               {"hand_written", counts.hand_written},
+               {"hand_written_but_not_needed", build.hand_written_but_not_needed()}})
              .dump(2) +
          "\n";
 }

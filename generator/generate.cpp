@@ -102,7 +102,7 @@ class Generator {
   }
 
   Result<void> interrupt(std::string_view stage, std::size_t done, std::size_t all) const {
-    if (options_.cancelled != nullptr && options_.cancelled->load())
+    if (options_.cancelled && options_.cancelled())
       return bad_input("the generation was cancelled");
     if (options_.progress)
       options_.progress(stage, static_cast<double>(done) / static_cast<double>(all));
@@ -277,6 +277,15 @@ class Generator {
 
 std::size_t limit_of_operators(const OperatorSet& set, const GenerateOptions& options) {
   return options.most_operators > 0 ? options.most_operators : set.most_operators;
+}
+
+std::string candidates_text(const OperatorSet& set, const GenerateOptions& options,
+                            const std::vector<Substitution>& rules) {
+  std::string result =
+      fmt::format("# Candidates of the operator set {}, up to {} operators: {}. Not proved.\n",
+                  set.name, limit_of_operators(set, options), rules.size());
+  for (const Substitution& rule : rules) result += "\n" + text(rule);
+  return result;
 }
 
 Result<Generated> generate(const OperatorSet& set, const GenerateOptions& options) {

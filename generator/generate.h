@@ -8,7 +8,6 @@
 //
 // The result depends on the set and the options `most_operators` and `seed` alone.
 
-#include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
@@ -28,7 +27,8 @@ struct GenerateOptions {
   /// groups of finished ranges of keys, groups that are joined. Empty: none.
   std::string work_directory;
   std::uint64_t seed = 1;
-  const std::atomic<bool>* cancelled = nullptr;
+  /// Asked between pieces of work; true ends the run with an error.
+  std::function<bool()> cancelled;
   /// Called from one thread: what is being done, and which part of it is done.
   std::function<void(std::string_view stage, double fraction)> progress;
 };
@@ -61,5 +61,9 @@ struct Generated {
 std::size_t limit_of_operators(const OperatorSet& set, const GenerateOptions& options);
 
 Result<Generated> generate(const OperatorSet& set, const GenerateOptions& options);
+
+/// The file of candidates.
+std::string candidates_text(const OperatorSet& set, const GenerateOptions& options,
+                            const std::vector<Substitution>& rules);
 
 }  // namespace lemma::generator

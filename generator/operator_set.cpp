@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "rule_language/rule_database.h"
 #include "rule_language/substitution_analysis.h"
 
 namespace lemma::generator {
@@ -267,6 +268,14 @@ class SetParser {
 
 Result<OperatorSet> parse_operator_set(std::string_view text, std::string_view file) {
   return SetParser(text, file).parse();
+}
+
+Result<OperatorSet> read_operator_set(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error))
+    return bad_input(fmt::format("{}: there is no such operator set", file.string()));
+  LEMMA_ASSIGN_OR_RETURN(const std::string text, read_text_file(file));
+  return parse_operator_set(text, file.string());
 }
 
 }  // namespace lemma::generator

@@ -17,6 +17,7 @@
 // operands say where it can be applied, and name the sizes: in a rule n and p are any sizes,
 // although only n == p is enumerated. An operator counts as one, whatever it is made of.
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,5 +56,6 @@ inline constexpr std::size_t most_inputs = 60;
 
 /// Errors are "file:line: what is wrong".
 Result<OperatorSet> parse_operator_set(std::string_view text, std::string_view file);
+Result<OperatorSet> read_operator_set(const std::filesystem::path& file);
 
 }  // namespace lemma::generator

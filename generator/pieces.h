@@ -10,7 +10,7 @@ namespace lemma::generator {
 inline constexpr std::size_t pieces_at_once = 64;
 
 inline bool is_cancelled(const TermTable::Options& options) {
-  return options.cancelled != nullptr && options.cancelled->load();
+  return options.cancelled && options.cancelled();
 }
 inline tl::unexpected<Error> cancellation() { return bad_input("the generation was cancelled"); }
 

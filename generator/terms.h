@@ -27,7 +27,6 @@
 // again for other sizes (generator/symbolic.h).
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -111,7 +110,7 @@ class TermTable {
   struct Options {
     int threads = 1;
     std::size_t memory = 4'000'000'000;  // bytes of keys of the largest terms
-    const std::atomic<bool>* cancelled = nullptr;
+    std::function<bool()> cancelled;
     std::function<void(std::string_view stage, double fraction)> progress;
   };
 

@@ -19,6 +19,8 @@ std::optional<double> byte_count(const TensorType& type) {
 }
 
 /// Walks one definition. A node is evaluated once for each value of the variables it depends on.
+/// Loop nests (lowering/) do not say as much: they turn arithmetic on i64 elements into linear forms, as that
+/// on indices, and repeat in each output what outputs share.
 /// Arithmetic on indices alone is not counted, as loops turn it into increments, nor are constants.
 class Counter {
  public:

@@ -340,10 +340,9 @@ operator relu
 }
 
 TEST(Generate, CanBeCancelled) {
-  const std::atomic<bool> cancelled = true;
   GenerateOptions options;
   options.most_operators = 3;
-  options.cancelled = &cancelled;
+  options.cancelled = [] { return true; };
   const auto generated = generate(testing::set_of(matrices), options);
   ASSERT_FALSE(generated);
   EXPECT_EQ(generated.error().message, "the generation was cancelled");

@@ -85,6 +85,8 @@ def main():
         done = run(build / "outside", prefix, ROOT / "examples" / "two_layer.onnx", scratch / "result.onnx")
         require(done.split() == ["optimized", "7", "3", "1"], f"the outside program says '{done}'")
         require((scratch / "result.onnx").is_file(), "the outside program has written nothing")
+        done = run(build / "outside", prefix, scratch / "database").split()
+        require(done[0] == "14" and int(done[1]) > 0 and int(done[2]) > 0, f"the outside program built {done}")
 
 
 if __name__ == "__main__":

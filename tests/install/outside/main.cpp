@@ -1,5 +1,5 @@
-// Without arguments: the version. With PREFIX MODEL OUTPUT: optimizes a model as a program that uses the
-// library does (docs/library.md).
+// Without arguments: the version. With PREFIX MODEL OUTPUT: optimizes a model, and with PREFIX FOLDER:
+// builds a rule database, as programs that use the library do (docs/library.md).
 
 #include <iostream>
 
@@ -22,10 +22,33 @@ int optimize(const std::filesystem::path& data, const char* model, const char* o
   return 0;
 }
 
+int build_database(const std::filesystem::path& data, const std::filesystem::path& folder) {
+  lemma::database::DatabaseOptions options;
+  options.name = "small";
+  options.folders = {.rules = data / "rules",
+                     .hand_written = {},
+                     .work = folder / "work",
+                     .output = folder / "rules"};
+  options.enumeration.sets = {data / "rules/operator_sets/small.set"};
+  options.enumeration.generation.most_operators = 1;
+  const auto report = lemma::database::build_database(options);
+  if (!report) {
+    std::cerr << report.error().message << "\n";
+    return 1;
+  }
+  const auto rules = lemma::load_rules(folder / "rules");
+  if (!rules) return 1;
+  std::cout << report->enumeration.graphs << " " << report->build.candidates.size() << " "
+            << rules->substitutions().size() << "\n";
+  return 0;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
-  if (count == 4)
-    return optimize(std::filesystem::path(words[1]) / "share/lemma", words[2], words[3]);
+  const std::filesystem::path data =
+      std::filesystem::path(count > 1 ? words[1] : "") / "share/lemma";
+  if (count == 4) return optimize(data, words[2], words[3]);
+  if (count == 3) return build_database(data, words[2]);
   std::cout << "Lemma " << lemma::version() << "\n";
 }

@@ -1,0 +1,54 @@
+#pragma once
+// Candidates of operator sets. They are kept in a folder, where a later run of the same job finds them.
+
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "generator/generate.h"
+#include "ir/result.h"
+#include "ranks/ranks.h"
+#include "rule_language/substitution.h"
+
+namespace lemma::database {
+
+/// What an enumeration has covered. Graphs are too many for an integer.
+struct EnumerationFigures {
+  double graphs = 0;
+  std::uint64_t classes = 0;
+};
+
+/// Enumerates the set of a file and writes its candidates to another.
+using EnumerateSet = std::function<Result<EnumerationFigures>(
+    const std::filesystem::path& set, const std::filesystem::path& candidates,
+    const generator::GenerateOptions& options)>;
+
+/// In this process.
+Result<EnumerationFigures> enumerate_set(const std::filesystem::path& set,
+                                         const std::filesystem::path& candidates,
+                                         const generator::GenerateOptions& options);
+
+struct EnumerationOptions {
+  std::vector<std::filesystem::path> sets;
+  /// Its folder for unfinished work is chosen by the job.
+  generator::GenerateOptions generation;
+  /// A program that wants its memory back runs this in a process of its own. Only the first of several
+  /// ranks calls it.
+  EnumerateSet enumerate = enumerate_set;
+};
+
+struct EnumeratedSets {
+  std::vector<Substitution> candidates;
+  EnumerationFigures figures;  // of all sets, on the first rank
+};
+
+/// A set that was enumerated before is read from `work`, as long as its text and the limit of operators
+/// are the same. All ranks get the candidates.
+Result<EnumeratedSets> enumerate_sets(const EnumerationOptions& options,
+                                      const std::filesystem::path& work, ranks::Ranks& ranks);
+
+/// The rules in a file that the first rank reads.
+Result<std::vector<Substitution>> read_on_first_rank(const std::filesystem::path& file,
+                                                     ranks::Ranks& ranks);
+
+}  // namespace lemma::database
