@@ -56,7 +56,6 @@ Result<EnumerationFigures> enumerate_and_keep(const EnumerationOptions& options,
   if (error) return bad_input(fmt::format("{}: {}", kept.candidates.string(), error.message()));
   const Json text = {{"graphs", figures->graphs}, {"classes", figures->classes}, {"job", kept.job}};
   LEMMA_RETURN_IF_ERROR(write_file_atomically(kept.figures, text.dump(2) + "\n"));
-  fs::remove_all(kept.unfinished, error);  // all of it is in the candidates
   return figures;
 }
 
@@ -81,6 +80,8 @@ Result<EnumeratedSets> enumerate_sets(const EnumerationOptions& options, const f
       if (!figures) {
         LEMMA_ASSIGN_OR_RETURN(figures, enumerate_and_keep(options, set, kept));
       }
+      std::error_code ignored;
+      fs::remove_all(kept.unfinished, ignored);  // all of it is in the candidates
       result.figures.graphs += figures->graphs;
       result.figures.classes += figures->classes;
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/database.md and docs/rules.md say what the database has: each rule written by hand, the candidates not proved,
+"""docs/database.md and docs/rules.md say what the database has: each hand-written rule, the candidates not proved,
 and the sizes of the files."""
 
 import json
@@ -28,7 +28,7 @@ def rules_in(file):
 def layout():
     """The table of docs/rules.md."""
     themes = sorted({f.stem.removesuffix("_found") for f in (RULES / "substitutions").glob("*.rules")})
-    lines = ["| theme | written by hand | found | certificates, kB |", "|---|---|---|---|"]
+    lines = ["| theme | hand-written | found | certificates, kB |", "|---|---|---|---|"]
     totals = [0, 0, 0]
     for theme in themes:
         files = [RULES / "substitutions" / f"{theme}{kind}.rules" for kind in ("", "_found")]
@@ -42,20 +42,20 @@ def layout():
 def main():
     text = (ROOT / "docs" / "database.md").read_text()
     wrong = []
-    listed = section(text, "Rules that stay written by hand")
+    listed = section(text, "Rules that remain hand-written")
     names = re.findall(r"`([a-z0-9_]+)`", listed)
     items = re.findall(r"^- \*.*?\* \((\d+)\)(.*?)(?=^- |^\n|\Z)", listed, re.M | re.S)
     for name in hand_written():
         if names.count(name) != 1:
-            wrong.append(f"{name}, written by hand, is listed {names.count(name)} times")
+            wrong.append(f"the hand-written rule {name} is listed {names.count(name)} times")
     for count, item in items:
         found = [name for name in re.findall(r"`(\w+)`", item) if name in hand_written()]
         if len(found) != int(count):
             wrong.append(f"{len(found)} rules are listed where it says {count}: {found[:1]}")
     if sum(int(count) for count, _ in items) != len(hand_written()):
-        wrong.append(f"the groups do not make up the {len(hand_written())} rules written by hand")
-    if f" {len(hand_written())} rules that are written by hand" not in " ".join(listed.split()):
-        wrong.append(f"it does not say that {len(hand_written())} rules are written by hand")
+        wrong.append(f"the groups do not make up the {len(hand_written())} hand-written rules")
+    if f" {len(hand_written())} hand-written rules" not in " ".join(listed.split()):
+        wrong.append(f"it does not say that there are {len(hand_written())} hand-written rules")
 
     if layout() not in (ROOT / "docs" / "rules.md").read_text():
         wrong.append(f"docs/rules.md does not have this table:\n{layout()}")
@@ -64,9 +64,9 @@ def main():
     unknown = sum(candidate["outcome"] == "unknown" for candidate in candidates)
     unproved = section(text, "What is not proved")
     rows = [int(count) for count in re.findall(r"^\| (\d+) \|", unproved, re.M)]
-    if sum(rows) != unknown or f" {unknown} are `unknown`" not in " ".join(unproved.split()):
+    if sum(rows) != unknown or f"{unknown} of the candidates for `rules/` are `unknown`" not in " ".join(unproved.split()):
         wrong.append(f"{unknown} candidates are unknown; the table has {sum(rows)}")
-    print("\n".join(wrong) or f"{len(hand_written())} rules written by hand and {unknown} unknown candidates are listed")
+    print("\n".join(wrong) or f"{len(hand_written())} hand-written rules and {unknown} unknown candidates are listed")
     return 1 if wrong else 0
 
 
