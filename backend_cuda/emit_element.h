@@ -1,6 +1,6 @@
 #pragma once
-// The body of a loop nest: source that computes one element of an output, where the variables of its axes
-// are in scope. What surrounds it - loops, or the threads of a grid - is the business of the caller.
+// The body of a loop nest: source that computes one element of an output, where the variables of
+// its axes are in scope. The caller provides what surrounds it: loops, or the threads of a grid.
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #pragma once
-// How elements and index arithmetic are written in emitted source. What an operation does stands in
-// lowering/scalar_operations.h, which the source includes; here are only names.
+// The types of elements and indices in generated source. Operations are defined in
+// lowering/scalar_operations.h, which the source includes; this file only has their names.
 
 #include <string>
 

@@ -345,15 +345,16 @@ ExitCode run_audit(const AuditArguments& arguments) {
 void add_audit_command(CLI::App& application, ExitCode& exit_code) {
   auto* command = application.add_subcommand("audit", "replay proofs and show them step by step");
   auto arguments = std::make_shared<AuditArguments>();
-  command->add_option("rule", arguments->rules, "rules to show; none: a table of all");
+  command->add_option("rule", arguments->rules, "rules to show (default: a table of all rules)");
   command->add_option("--rules", arguments->directory, "folder of axioms, rules and certificates");
-  command->add_option("--axiom", arguments->axiom, "which proofs rest on this axiom");
-  command->add_option("--counterexample", arguments->counterexamples,
-                      "files of `lemma rules verify --counterexamples`: evaluate both sides again");
+  command->add_option("--axiom", arguments->axiom, "list the proofs that depend on this axiom");
+  command->add_option(
+      "--counterexample", arguments->counterexamples,
+      "evaluate counterexamples written by `lemma rules verify --counterexamples` again");
   command->add_option("--html", arguments->pages,
-                      "folder for a page about each rule and axiom, with an index");
+                      "write a page for each rule and axiom, with an index, to this folder");
   auto* chosen = command->add_option("--case", arguments->chosen,
-                                     "the case to show: its number, or its values (A=[A.0])");
+                                     "case to show: its number or its values (A=[A.0])");
   command->add_flag("--all-cases", arguments->all_cases, "show all cases")->excludes(chosen);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run_audit(*arguments); });

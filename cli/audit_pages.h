@@ -1,5 +1,5 @@
 #pragma once
-// `lemma audit --html`: pages about every rule and axiom, each of which needs nothing else.
+// `lemma audit --html`: self-contained pages about every rule and axiom.
 
 #include <filesystem>
 #include <map>

@@ -1,7 +1,7 @@
 #pragma once
-// One model is optimized in a process of its own, so that a crash, a runaway or a memory limit of
-// one never harms another. The parent talks to its children by lines of text: the request goes to
-// the child's standard input, and lines come back on its standard output.
+// Each model is optimized in its own process, so that a crash, an endless loop or a memory limit of
+// one does not affect the others. Parent and child exchange lines of text: the request goes to the
+// child's standard input, and answers come from its standard output.
 
 #include <functional>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// How an error is told: one line on standard error and an exit code.
+// Reporting of errors: one line on standard error and an exit code.
 
 #include <string>
 #include <string_view>

@@ -2,7 +2,7 @@
 
 namespace lemma {
 
-// What the program tells its caller; documented in docs/exit_codes.md.
+// Exit codes of the program (docs/exit_codes.md).
 enum class ExitCode : int {
   done = 0,
   internal_fault = 1,

@@ -131,7 +131,8 @@ ExitCode run_extract(const ExtractArguments& arguments) {
 
 void add_extract_command(CLI::App& application, ExitCode& exit_code) {
   auto* command = application.add_subcommand(
-      "extract", "cheapest selection from an e-graph in JSON, proved optimal or with a bound");
+      "extract",
+      "extract the cheapest graph from an e-graph in JSON, with a proof of optimality or a bound");
   auto arguments = std::make_shared<ExtractArguments>();
   command->add_option("egraph", arguments->file, "e-graph in the format of egraph-serialize")
       ->required();
@@ -140,7 +141,7 @@ void add_extract_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command->add_option("-o,--output", arguments->output, "write the chosen nodes, as JSON");
   command->add_flag("--no-programs", arguments->no_programs,
-                    "do without the programs clasp and cbc");
+                    "do not use the programs clasp and cbc");
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run_extract(*arguments); });
 }

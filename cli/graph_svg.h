@@ -1,5 +1,5 @@
 #pragma once
-// A small graph as a picture that stands in a page by itself.
+// A small graph as a self-contained SVG picture.
 
 #include <string>
 

@@ -1,5 +1,5 @@
 #pragma once
-// The report of `lemma optimize` as a page for people: one file that needs nothing else.
+// The report of `lemma optimize` as a self-contained HTML page.
 
 #include <string>
 #include <vector>

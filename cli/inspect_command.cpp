@@ -227,7 +227,7 @@ void add_inspect_command(CLI::App& application, ExitCode& exit_code) {
   command->add_flag("--text", arguments->text, "print the graph in its textual form")
       ->excludes(json);
   command->add_option("--dot", arguments->picture,
-                      "write the source of a Graphviz picture, and the picture beside it (.svg)");
+                      "write a Graphviz picture to this file, and an SVG file next to it");
   command->callback([arguments, &exit_code] { exit_code = run_inspect(*arguments); });
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 int run(int argument_count, char** arguments) {
   using lemma::ExitCode;
-  CLI::App application("Lemma: makes tensor programs cheaper by substitutions that are proved");
+  CLI::App application("Lemma optimizes tensor programs with proved substitutions");
   application.name("lemma");
   application.set_version_flag("--version", "lemma " + std::string(lemma::version()));
   application.require_subcommand(1);

@@ -1,5 +1,5 @@
 #pragma once
-// Keeping the memory of this process within a limit that the user has set.
+// Keeps the memory of this process within a limit set by the user.
 
 #include <cstddef>
 #include <optional>

@@ -1,6 +1,6 @@
 #pragma once
-// Running one model on tensors from files or on random ones, and comparing what comes out with
-// files of expected tensors.
+// Running one model on tensors from files or on random ones, and comparing its outputs with files
+// of expected tensors.
 
 #include <cstdint>
 #include <filesystem>

@@ -1,5 +1,5 @@
 #pragma once
-// One case of a proof for people: both graphs, the inputs, and what each step makes of the terms.
+// One case of a proof as readable text: both graphs, the inputs, and the terms after each step.
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-// Commands whose work is shared by the ranks that mpirun has started (ranks/ranks.h).
+// Commands whose work is distributed over the ranks that mpirun started (ranks/ranks.h).
 
 #include <functional>
 #include <string>

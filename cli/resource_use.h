@@ -1,5 +1,5 @@
 #pragma once
-// What this process has used of the machine so far.
+// Processor time and memory that this process has used.
 
 #include <cstdint>
 

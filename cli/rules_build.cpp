@@ -319,21 +319,24 @@ ExitCode run_minimize(const MinimizeArguments& arguments) {
 void add_minimize(CLI::App& rules_command, ExitCode& exit_code) {
   auto arguments = std::make_shared<MinimizeArguments>();
   auto* minimize = rules_command.add_subcommand(
-      "minimize", "which rules follow from others, by bounded saturation");
-  minimize->add_option("RULES", arguments->rules, "file of rules, or folder like rules/")
+      "minimize", "show which rules follow from others, by bounded saturation");
+  minimize
+      ->add_option("RULES", arguments->rules,
+                   "file of rules, or a folder with the structure of rules/")
       ->required();
   minimize->add_option("--basis", arguments->basis,
-                       "rules to derive from, instead of the others among RULES");
+                       "rules to derive from (default: the other RULES)");
   minimize
       ->add_option("--start", arguments->start,
-                   "both: put both sides into the e-graph; left: find the right one")
+                   "both: start with both sides in the e-graph; left: start with the left side")
       ->check(CLI::IsMember({"both", "left"}));
-  minimize->add_option("--nodes", arguments->limits.nodes, "limit of the e-graph");
-  minimize->add_option("--iterations", arguments->limits.iterations, "limit of the saturation");
-  minimize->add_option("--cases", arguments->limits.cases, "cases of a rule that are tried");
-  minimize->add_option("--threads", arguments->threads, "0: all processors")
+  minimize->add_option("--nodes", arguments->limits.nodes, "node limit of the e-graph");
+  minimize->add_option("--iterations", arguments->limits.iterations,
+                       "iteration limit of the saturation");
+  minimize->add_option("--cases", arguments->limits.cases, "number of cases of a rule to try");
+  minimize->add_option("--threads", arguments->threads, "number of threads (0: all processors)")
       ->check(CLI::NonNegativeNumber);
-  minimize->add_option("-o,--output", arguments->output, "write the lines to a file");
+  minimize->add_option("-o,--output", arguments->output, "write the list to this file");
   minimize->add_flag("--json", arguments->json, "print one JSON object");
   minimize->callback([arguments, &exit_code] { exit_code = run_minimize(*arguments); });
 }
@@ -343,33 +346,34 @@ void add_minimize(CLI::App& rules_command, ExitCode& exit_code) {
 void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
   auto arguments = std::make_shared<BuildArguments>();
   auto* build = rules_command.add_subcommand(
-      "build", "enumerate, prune, verify, generalize and minimize: makes a rule database");
+      "build", "build a rule database: enumerate, prune, generalize, prove and minimize");
   build->add_option("--set", arguments->sets,
-                    "operator set to enumerate; more than one may be given");
+                    "operator set to enumerate: a shipped name or a file (may be repeated)");
   build
       ->add_option("--max-ops", arguments->options.enumeration.generation.most_operators,
                    "largest number of operators in a term, instead of the sets' limits")
       ->check(CLI::PositiveNumber);
   build->add_option("--candidates", arguments->options.candidates,
-                    "file of candidates, instead of enumerating or beside it");
+                    "file of candidates, instead of or in addition to --set (may be repeated)");
   build->add_option("--name", arguments->options.name,
                     "name of the files of found rules (default: the names of the sets)");
   build->add_option("-o,--output", arguments->options.folders.output, "folder for the database")
       ->required();
-  build->add_option(
-      "--work", arguments->options.folders.work,
-      "folder for the journal, from which an interrupted job resumes (default: OUTPUT.work)");
+  build->add_option("--work", arguments->options.folders.work,
+                    "folder for the journal of a resumable job (default: OUTPUT.work)");
   build
       ->add_option("--hand-written", arguments->options.folders.hand_written,
-                   "folder with rules written by hand, which become part of the database")
+                   "folder of hand-written rules that become part of the database")
       ->check(CLI::ExistingDirectory);
   build->add_option("--rules", arguments->options.folders.rules,
-                    "folder with the axioms to prove from");
-  build->add_option("--threads", arguments->options.build.threads, "0: all processors")
+                    "folder with the axioms (default: the shipped ones)");
+  build
+      ->add_option("--threads", arguments->options.build.threads,
+                   "number of threads (0: all processors)")
       ->check(CLI::NonNegativeNumber);
   build
       ->add_option("--memory", arguments->options.enumeration.generation.memory,
-                   "bytes that the enumeration may use")
+                   "memory limit of the enumeration, such as 1G")
       ->transform(CLI::AsSizeValue(false));
   build->add_flag("--json", arguments->json, "print one JSON object with the totals");
   build->callback([arguments, &exit_code] { exit_code = run_build(*arguments); });

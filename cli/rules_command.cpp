@@ -292,32 +292,32 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
 
   auto* verify = command->add_subcommand("verify", "prove rules from the axioms");
   verify->add_option("--rules", arguments->directory, "folder of axioms and rules");
-  verify->add_option(
-      "FILE", arguments->file,
-      "prove the rules of this file instead; side conditions are inferred where a rule needs them");
+  verify->add_option("FILE", arguments->file,
+                     "prove the rules of this file instead, and infer missing side conditions");
   verify->add_option("--certificates", arguments->certificates,
-                     "folder for the certificates, and the rules with their conditions");
+                     "folder for certificates and for the rules with their conditions");
   verify->add_option("--counterexamples", arguments->counterexamples,
-                     "folder for counterexamples, which `lemma audit --counterexample` replays");
+                     "folder for counterexamples; `lemma audit --counterexample` replays them");
   verify->add_flag("--write", arguments->write,
-                   "record the proofs; a rule without a record is not loaded");
+                   "write records of the proofs; rules without a record are not loaded");
   verify->add_flag("--axioms", arguments->options.reprove_axioms,
-                   "prove all axioms anew from the operators' definitions, and list the proofs");
+                   "prove all axioms again from the operators' definitions, and list the proofs");
   verify->add_option("--verdicts", arguments->verdicts, "write one JSON line for each rule");
-  verify->add_option("--threads", arguments->options.threads, "0: all processors")
+  verify
+      ->add_option("--threads", arguments->options.threads, "number of threads (0: all processors)")
       ->check(CLI::NonNegativeNumber);
   verify->add_flag("--json", arguments->json, "print one JSON object with the totals");
   verify->callback([arguments, &exit_code] { exit_code = run_verify(*arguments); });
 
-  auto* list = command->add_subcommand("list", "print the rules that load");
+  auto* list = command->add_subcommand("list", "list the loaded rules");
   list->add_option("--rules", arguments->directory, "folder of axioms and rules");
   list->add_flag("--one-proof", arguments->one_proof,
-                 "those with one proof only, which are not used, and why the other is missing");
+                 "list rules with only one proof, which are not used, with the reason");
   list->add_flag("--json", arguments->json, "print one JSON object");
   list->callback([arguments, &exit_code] { exit_code = run_list(*arguments); });
 
   auto* rounding = command->add_subcommand(
-      "rounding", "the rounding class of each rule, with measured floating-point errors");
+      "rounding", "list the rounding class of each rule, with measured floating-point errors");
   rounding->add_option("--rules", arguments->directory, "folder of axioms and rules");
   rounding->add_flag("--json", arguments->json, "print one JSON object");
   rounding->callback([arguments, &exit_code] { exit_code = run_rounding(*arguments); });

@@ -159,18 +159,19 @@ ExitCode done_or_report(const Result<void>& result) {
 
 void add_rules_exchange(CLI::App& rules_command, ExitCode& exit_code) {
   auto arguments = std::make_shared<ExchangeArguments>();
-  auto* in = rules_command.add_subcommand("import", "read rules of TASO's format");
-  in->add_option("FILE", arguments->input, "a file of TASO's rules (.pb)")->required();
-  in->add_option("-o,--output", arguments->output, "file of rules to write; else printed");
+  auto* in = rules_command.add_subcommand("import", "import rules from TASO's format");
+  in->add_option("FILE", arguments->input, "file of TASO's rules (.pb)")->required();
+  in->add_option("-o,--output", arguments->output, "file to write (default: standard output)");
   in->callback([arguments, &exit_code] { exit_code = done_or_report(import_file(*arguments)); });
 
-  auto* out = rules_command.add_subcommand("export", "write rules in the formats of others");
-  out->add_option("FILE", arguments->input, "a file of rules; else those that are shipped");
-  out->add_option("--format", arguments->format, "taso, or the goals of certificates: smtlib, tptp")
+  auto* out = rules_command.add_subcommand("export", "export rules to formats of other systems");
+  out->add_option("FILE", arguments->input, "file of rules (default: the shipped rules)");
+  out->add_option("--format", arguments->format,
+                  "taso: rules; smtlib or tptp: the goals of certificates")
       ->check(CLI::IsMember({"taso", "smtlib", "tptp"}));
   out->add_option("--certificates", arguments->certificates,
-                  "folder of certificates; else those that are shipped");
-  out->add_option("-o,--output", arguments->output, "file to write; folder of the goals")
+                  "folder of certificates (default: the shipped ones)");
+  out->add_option("-o,--output", arguments->output, "file to write, or folder for the goals")
       ->required();
   out->callback([arguments, &exit_code] { exit_code = done_or_report(export_rules(*arguments)); });
 }

@@ -88,27 +88,27 @@ Result<std::string> run(GenerateArguments arguments) {
 
 void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
   auto* command = rules_command.add_subcommand(
-      "generate", "enumerate the terms of an operator set; equal ones become candidate rules");
+      "generate", "enumerate the terms of an operator set and write equal ones as candidate rules");
   auto arguments = std::make_shared<GenerateArguments>();
   command->add_option("--set", arguments->set, "name of a shipped operator set, or a file")
       ->required();
   command
       ->add_option("--max-ops", arguments->options.most_operators,
-                   "operators of a term, instead of the set's limit")
+                   "largest number of operators in a term (default: the limit of the set)")
       ->check(CLI::Range(1, 4));
   command->add_option("-o,--output", arguments->output, "file for the candidates")->required();
   command->add_option("--refuted", arguments->refuted,
-                      "write candidates that hold for the enumerated sizes only to this file");
-  command->add_option("--threads", arguments->options.threads, "threads to use")
+                      "write examples of candidates that hold only for the enumerated sizes");
+  command->add_option("--threads", arguments->options.threads, "number of threads")
       ->check(CLI::Range(1, 1024));
   command->add_option("--work", arguments->options.work_directory,
-                      "folder for a journal, with which a run that was interrupted is resumed");
+                      "folder for the journal of a resumable run");
   command
       ->add_option(
           "--memory", arguments->options.memory,
-          "bytes of keys to hold at once, such as 1G; if there are more, terms are evaluated again")
+          "memory limit for keys, such as 1G; with more keys, terms are evaluated several times")
       ->transform(CLI::AsSizeValue(false));
-  command->add_option("--seed", arguments->options.seed, "seed of the inputs' contents");
+  command->add_option("--seed", arguments->options.seed, "seed for the contents of inputs");
   command->add_flag("--json", arguments->json, "print one JSON object with the figures");
   command->add_flag("--ends-with-parent", arguments->ends_with_parent)->group("");
   command->callback([arguments, &exit_code] {

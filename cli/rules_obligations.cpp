@@ -82,11 +82,12 @@ ExitCode run_obligations(const ObligationsArguments& arguments) {
 void add_rules_obligations(CLI::App& rules, ExitCode& exit_code) {
   auto arguments = std::make_shared<ObligationsArguments>();
   auto* command = rules.add_subcommand(
-      "obligations", "which side of each rule refines the other, and which inputs must be defined");
+      "obligations",
+      "show which side of each rule refines the other, and which inputs must be defined");
   command->add_option("--rules", arguments->directory, "folder of axioms and rules");
-  command->add_option("FILE", arguments->file, "file of rules or axioms to examine instead");
-  command->add_flag("--axioms", arguments->axioms, "the axioms instead of the rules");
-  command->add_option("--threads", arguments->threads, "0: all processors")
+  command->add_option("FILE", arguments->file, "examine the rules or axioms of this file instead");
+  command->add_flag("--axioms", arguments->axioms, "examine the axioms instead of the rules");
+  command->add_option("--threads", arguments->threads, "number of threads (0: all processors)")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run_obligations(*arguments); });

@@ -275,15 +275,17 @@ void add_run_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command->add_option("--shape", arguments->shapes,
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
-  command->add_option("--engine", arguments->engine, "what computes")
+  command->add_option("--engine", arguments->engine, "evaluation engine")
       ->check(CLI::IsMember({"interpreter"}))
       ->capture_default_str();
   command->add_option("--outputs", arguments->outputs, "folder to write output_0.pb, ... to");
-  command->add_option("--batch", arguments->batch,
-                      "file of jobs, a line each: MODEL<tab>FOLDER of inputs and expected outputs");
-  command->add_option("--threads", arguments->threads, "0: all processors")
+  command->add_option(
+      "--batch", arguments->batch,
+      "file of jobs, one per line: MODEL<tab>FOLDER of inputs and expected outputs");
+  command->add_option("--threads", arguments->threads, "number of threads (0: all processors)")
       ->check(CLI::NonNegativeNumber);
-  command->add_flag("--json", arguments->json, "print one JSON object (a line each with --batch)");
+  command->add_flag("--json", arguments->json,
+                    "print one JSON object (with --batch, one line for each job)");
   command->callback([arguments, &exit_code] { exit_code = run_run(*arguments); });
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Tables of aligned columns for people.
+// Tables with aligned columns.
 
 #include <string>
 #include <vector>

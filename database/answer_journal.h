@@ -1,10 +1,9 @@
 #pragma once
-// What the queries of a job were answered with so far, kept in a file so that the job goes on where it
-// was ended.
+// The memo table of a job: answers to queries, kept in a file so that an interrupted job can be
+// resumed.
 //
 // A query is the text of everything that an answer depends on. A job asks the same queries in every
-// run, so one that was killed asks them again and has the answers at once; nothing else of it has to be
-// kept.
+// run, so a resumed job finds the answers in the journal. No other state has to be saved.
 
 #include <filesystem>
 #include <mutex>

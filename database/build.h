@@ -1,8 +1,8 @@
 #pragma once
 // From candidates to a rule database: prune, verify, generalize, minimize.
 //
-// The result is a function of the candidates, the axioms and the limits. The number of threads and of
-// ranks does not change it; nor does being ended and started again with the same journal.
+// The result is a function of the candidates, the axioms and the limits. It does not depend on the
+// number of threads and ranks, nor on interruptions.
 
 #include <functional>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// Rules that need not be enumerated because they follow from the shape of others.
+// Rules that need not be enumerated because they are composed from others.
 
 #include <optional>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
-// What is found out about one candidate by itself: a counterexample, or the most general rule that
-// covers it and is proved. A function of the candidate and the axioms alone, so that it may be
-// computed anywhere, in any order, and kept in a journal.
+// The decision about one candidate: a counterexample, or the most general rule that covers it and
+// is proved. It depends only on the candidate and the axioms, so that it can be computed on any
+// rank, in any order, and kept in a journal.
 
 #include <string>
 #include <vector>

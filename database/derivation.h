@@ -1,7 +1,7 @@
 #pragma once
-// Whether a rule follows from others: both sides of each of its cases are put into an e-graph, which
-// is saturated with the others until the sides meet or a limit is reached. There are no limits of
-// time, so that the answer is the same everywhere.
+// Whether a rule follows from others: both sides of each of its cases are added to an e-graph,
+// which is saturated with the others until the sides are in one class or a limit is reached. There
+// are no time limits, so that the answer is the same on every machine.
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-// Small things that are done to the expressions of a rule.
+// Helpers for the expressions of a rule.
 
 #include <cstdint>
 #include <functional>

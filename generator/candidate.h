@@ -1,5 +1,5 @@
 #pragma once
-// An equality between two terms of a table, as a graph of its own.
+// An equality between two terms of a table, as a separate graph.
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 #pragma once
-// What the rules found so far say about terms of the table: one step with a rule at the top of a
-// term, below which equal classes stand for each other. What follows in this way from smaller rules
-// is not written again.
+// Derivations of terms of the table from the rules found so far: one step with a rule at the top of
+// a term, modulo equal classes below it. Equalities that follow in this way from smaller rules are
+// not written.
 
 #include <atomic>
 #include <functional>

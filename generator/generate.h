@@ -1,10 +1,10 @@
 #pragma once
 // Candidate substitutions of an operator set.
 //
-// Terms are enumerated level by level (generator/terms.h); each group of equal terms is joined by
-// rules, the smallest first, and what follows from a rule found before in one step is left out
-// (generator/derivation.h). Rules with several outputs are composed: where the outputs of one
-// operator (a split) each equal a term that does without it, those terms together are the left side.
+// Terms are enumerated level by level (generator/terms.h). Rules connect the terms of each group of
+// equal terms, the smallest first; an equality that follows in one step from an earlier rule is
+// left out (generator/derivation.h). Rules with several outputs are composed: if each output of one
+// operator (a split) equals a term without that operator, these terms together form the left side.
 //
 // The result depends on the set and the options `most_operators` and `seed` alone.
 

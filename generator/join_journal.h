@@ -1,7 +1,7 @@
 #pragma once
-// Which groups are joined, and what was tried for that: so that a run that was interrupted repeats the
-// attempts, whose outcome is in another journal (generator/rule_cache.h), without asking what rules
-// say about all terms. A fraction of a second of work is lost.
+// A journal of joined groups and of the attempts to join them. A resumed run repeats the attempts,
+// whose outcomes are in another journal (generator/rule_cache.h), without matching rules against
+// all terms. An interruption loses a fraction of a second of work.
 
 #include <chrono>
 #include <filesystem>

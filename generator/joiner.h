@@ -1,5 +1,5 @@
 #pragma once
-// Joins the terms of groups by rules.
+// Connects the terms of each group by rules.
 
 #include <functional>
 #include <optional>

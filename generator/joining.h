@@ -1,5 +1,5 @@
 #pragma once
-// Terms of one value, and which of them rules have joined.
+// A group of equal terms, and which of them are connected by rules.
 
 #include <array>
 #include <optional>

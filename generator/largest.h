@@ -7,7 +7,7 @@
 // 3. A term whose key lies close to another bucket has two entries; the groups in which they are
 //    found are one.
 //
-// What comes out does not depend on how pieces and ranges were divided.
+// The result does not depend on how pieces and ranges were divided.
 
 #include "generator/packing.h"
 #include "generator/pieces.h"

@@ -1,5 +1,5 @@
 #pragma once
-// Operator sets: what the generator enumerates over, as text (rules/operator_sets/*.set).
+// Operator sets, which the generator enumerates, as text (rules/operator_sets/*.set).
 //
 //   set small
 //   input x y : [2, 3]              tensors of one shape, which terms start from

@@ -1,5 +1,5 @@
 #pragma once
-// Working off the pieces of a level.
+// Processing the pieces of a level.
 
 #include "generator/applications.h"
 #include "generator/evaluation.h"

@@ -1,5 +1,5 @@
 #pragma once
-// The groups of a range of keys as bytes: to be kept in a file, or sent to another process.
+// Serialization of the groups of a range of keys, for a file or another process.
 
 #include <filesystem>
 #include <optional>

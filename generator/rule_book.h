@@ -1,5 +1,5 @@
 #pragma once
-// The rules that were written so far, and what became of candidates that are none.
+// The rules written so far, and the outcomes of rejected candidates.
 
 #include <functional>
 #include <optional>

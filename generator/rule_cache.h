@@ -1,7 +1,7 @@
 #pragma once
-// What candidates became, remembered: in memory, and in a journal that a later run reads again. A
-// rule depends on its candidate alone, so that a run that was interrupted and one that was not have
-// the same result.
+// A cache of the outcomes of candidates, in memory and in a journal that a resumed run reads. A
+// rule depends only on its candidate, so that a resumed run has the same result as an uninterrupted
+// one.
 
 #include <condition_variable>
 #include <functional>

@@ -1,10 +1,10 @@
 #pragma once
 // A term of operators with fixed shapes as a straight-line program over scalars.
 //
-// A tape is what the definitions in the operators' records say, with all index variables unrolled:
-// guards are decided, padding is gone, a sum of products is one instruction. It is run on several
-// terms at once, one in each lane, so that the tape is walked once for all of them and every
-// instruction is a vector operation whatever the indices are.
+// A tape is the definition from the operators' records with all index variables unrolled: guards
+// are decided, padding is removed, and a sum of products is one instruction. It evaluates several
+// terms at once, one in each lane, so that every instruction is a vector operation whatever the
+// indices are.
 //
 // Arithmetic is that of `Real`. A double holds integers up to 2^53 exactly, so that sums, products,
 // maxima and comparisons of small integers are exact and relu and max mean what they say.

@@ -1,5 +1,5 @@
 #pragma once
-// The interpreter evaluates lowered definitions: their words are its own.
+// The interpreter evaluates lowered definitions and uses the names of lowering/.
 
 #include "lowering/lanes.h"
 

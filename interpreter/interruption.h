@@ -1,5 +1,5 @@
 #pragma once
-// The end of an evaluation before it is finished.
+// Interruption of an evaluation.
 
 #include "interpreter/evaluate.h"
 

@@ -4,8 +4,8 @@
 //
 // A strip is a run of consecutive elements along the lane axes (the last axes of an output,
 // flattened); every instruction works on all lanes of the strip. A register whose value is the same
-// for all lanes is uniform and holds one element. What does not depend on the variable of a loop
-// is computed in front of it.
+// for all lanes is uniform and holds one element. Terms that do not depend on the variable of a
+// loop are computed before it.
 //
 // Where few elements are computed by long reductions there are no lane axes; instead the last
 // variable of a reduction runs along the lanes, and the lanes are added up (in pairs) at its end.

@@ -1,6 +1,6 @@
 #pragma once
-// Random tensors that are the same for a seed everywhere and for ever: a counter-based generator
-// (element i depends on seed, stream and i alone) and conversions of our own.
+// Random tensors that depend only on a seed, on every machine and in every version: a counter-based
+// generator (element i depends on seed, stream and i) and our own conversions.
 
 #include <cstdint>
 #include <string_view>

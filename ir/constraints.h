@@ -1,10 +1,10 @@
 #pragma once
-// What one application of an operator demands of sizes, as data. The operator's shape rule states each demand once
-// (`Instance` in ir/operator.h); all who ask when the application is well typed read what it states: run-time
-// conditions, the index prover, the conditions that are looked for under which a rule holds.
+// The constraints of one application of an operator on sizes, as data. The operator's shape rule
+// states each constraint once (`Instance` in ir/operator.h). Run-time conditions, the index prover
+// and the inference of side conditions are derived from these statements.
 //
-// Element types, ranks and attributes that are not sizes are no constraints: they are known when a node is made,
-// and the shape rule refuses what does not fit.
+// Requirements on element types, ranks and other attributes are not constraints: these are known
+// when a node is built, and the shape rule checks them.
 
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
 #pragma once
-// A graph without its opaque nodes, so that the rest can be computed: what an opaque node gives
-// becomes an input, what it takes becomes an output.
+// A graph without its opaque nodes, so that the rest can be evaluated: outputs of an opaque node
+// become inputs of the graph, and its inputs become outputs.
 
 #include <string>
 

@@ -1,7 +1,7 @@
 #pragma once
 // Element types. The enumerators have the values of ONNX TensorProto.DataType, so that the front
-// end needs no table of its own. Lemma computes with the types of the classes `real`, `integer`
-// and `boolean`; values of the others only travel, between opaque nodes.
+// end needs no table of its own. Lemma computes with the types of the classes `real`, `integer` and
+// `boolean`. Values of other types only pass between opaque nodes.
 
 #include <cstddef>
 #include <cstdint>

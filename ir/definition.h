@@ -10,9 +10,9 @@
 // they are computed in 64 bits and wrapped when an element is stored. `divide` on integers
 // truncates toward zero, as ONNX has it; floor_divide and floor_modulo round toward minus infinity.
 //
-// Partiality. A read outside its tensor is undefined, and so is what depends on it, except behind
-// a guard: select(c, a, b) does not depend on a where c is false, nor on b where c is true; and
-// logical_and(c, d) does not depend on d where c is false.
+// Partiality. A read outside its tensor is undefined, and so is every expression that depends on
+// it, except behind a guard: select(c, a, b) does not depend on a where c is false, nor on b where
+// c is true; and logical_and(c, d) does not depend on d where c is false.
 //
 // NaN and infinity follow IEEE 754 where the domain has them. minimum and maximum, also as
 // reductions, return NaN if an operand is NaN. A reduction over an empty range gives its neutral

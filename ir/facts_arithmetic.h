@@ -1,6 +1,6 @@
 #pragma once
 // Facts of sums, products and functions of elements. `integer`: both are integers, computed in 64
-// bits (ir/definition.h); what may leave them is not known.
+// bits (ir/definition.h); nothing is known of a result that may overflow.
 
 #include "ir/definition.h"
 #include "ir/value_facts.h"

@@ -1,6 +1,6 @@
 #pragma once
-// How an operator stands in ONNX files, as data of its record, without protobuf: the front end
-// converts between these neutral structures and the messages.
+// The representation of an operator in ONNX files, as data of its record. It does not use protobuf:
+// the front end converts between these structures and the messages.
 //
 // ONNX has moved many parameters from attributes to inputs over its versions (axes, pads, shapes).
 // In Lemma a parameter is always an attribute; OnnxParameter says where each operator set carries

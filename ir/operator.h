@@ -1,7 +1,7 @@
 #pragma once
 // The operator record: everything Lemma knows about one operator, in one place. Interpreter,
-// generator, verifier, cost model, code generation and the ONNX front end all read it, so that
-// they cannot disagree.
+// generator, verifier, cost model, code generation and the ONNX front end read the same record, so
+// that they agree.
 //
 // To add an operator, add one record to a file of operators/ (see CONTRIBUTING.md).
 //

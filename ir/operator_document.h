@@ -11,8 +11,8 @@ namespace lemma {
 /// Markdown: an overview, then for each operator its attributes, its ONNX forms and its meaning for
 /// an example.
 std::string operators_document();
-/// The part of it about one operator, from its heading to its last line: certificates hold its
-/// digest, so that they do not outlive the definition that they were made with.
+/// The part of it about one operator, from its heading to its last line: certificates contain its
+/// digest, so that they are valid only for this definition.
 std::string operator_section(OperatorId op);
 
 /// A graph with inputs and one application of the operator, found by trying small shapes, types and

@@ -1,6 +1,6 @@
 #pragma once
-// A systematic family of applications of one operator: what its meaning is read from
-// (rule_language/operator_meaning.h). It is the same for the same record, everywhere.
+// A systematic family of applications of one operator, which represents its meaning
+// (rule_language/operator_meaning.h). It depends only on the record.
 
 #include <cstddef>
 #include <functional>

@@ -1,5 +1,5 @@
 #pragma once
-// Where operators are undefined over the reals (docs/semantics.md, "Values"), read off their
+// Where operators are undefined over the reals (docs/semantics.md, "Values"), derived from their
 // definitions.
 
 #include "ir/graph.h"

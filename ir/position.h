@@ -1,7 +1,7 @@
 #pragma once
-// Places in terms. A tuple of values is read as terms; a position names an output of the tuple
-// first and then, from users to operands, the numbers of operands: {0, 1} is the second operand of
-// what computes the first output.
+// Positions in terms. A tuple of values is a tuple of terms. A position is the number of an output
+// of the tuple, followed by operand numbers from users to operands: {0, 1} is the second operand of
+// the operation that computes the first output.
 
 #include <cstdint>
 #include <span>

@@ -1,7 +1,7 @@
 #pragma once
-// What shape inference takes for granted of the demands that an operator states (ir/constraints.h). Where a
-// fixed size stands beside a symbolic one, or sizes cannot be compared, inference assumes that they fit
-// at run time. A proof may use such an operation only where the claim already assumes the same.
+// The constraints (ir/constraints.h) that shape inference assumes. Where a fixed size meets a
+// symbolic one, or sizes cannot be compared, inference assumes that they fit at run time. A proof
+// may use such an operation only where the claim already makes the same assumption.
 
 #include <vector>
 
@@ -15,7 +15,7 @@ struct RunTimeConditions {
   std::vector<Dimension> sizes;  // of outputs, where it is not seen that they are at least 0
 };
 
-/// What a node takes for granted.
+/// The assumptions of one node.
 RunTimeConditions run_time_conditions(const Graph& graph, const Node& node);
 /// The same of all nodes that the values are computed from.
 RunTimeConditions conditions_below(const Graph& graph, const std::vector<ValueId>& roots);

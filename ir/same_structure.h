@@ -1,5 +1,5 @@
 #pragma once
-// Whether two graphs are the same program, node by node, whatever the numbers and names of values.
+// Whether two graphs are the same program, node by node, up to the numbers and names of values.
 
 #include "ir/graph.h"
 #include "ir/result.h"

@@ -10,7 +10,7 @@
 namespace lemma {
 
 /// Rebuilds the graph with the symbols substituted in input types and attributes; types of all
-/// other values are inferred anew. Where `input_types` is given (one for each input, in order) it
+/// other values are inferred again. Where `input_types` is given (one for each input, in order) it
 /// replaces the types of the inputs. Nodes that no output depends on are dropped.
 Result<Graph> specialize(const Graph& graph, const DimensionBindings& bindings,
                          std::span<const TensorType> input_types = {});

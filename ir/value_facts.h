@@ -1,9 +1,9 @@
 #pragma once
-// What is known of the elements of a value before run time (docs/semantics.md, "Values" and
-// "Infinities that the model puts there on purpose"): whether all are defined, whether one may be an
-// infinity, and between which bounds they lie. The facts of an operator's results follow from its
-// definition by abstract interpretation (ir/expression_facts.h), those of a composite operator from
-// its composition. Facts are true of every run; what is not known is left open.
+// Facts about the elements of a value that are known before run time (docs/semantics.md, "Values"
+// and "Intentional infinities"): whether all are defined, whether one may be an infinity, and their
+// bounds. The facts of an operator's results are derived from its definition by abstract
+// interpretation (ir/expression_facts.h), those of a composite operator from its composition. Facts
+// hold in every run.
 
 #include <cmath>
 #include <cstdint>

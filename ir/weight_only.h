@@ -1,5 +1,5 @@
 #pragma once
-// What is computed when a model is built, not when it runs.
+// Nodes that are computed when a model is built, not when it runs.
 
 #include <vector>
 

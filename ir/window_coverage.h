@@ -1,6 +1,6 @@
 #pragma once
-// Whether a guarded reduction has anything to reduce: for sliding windows with padding, whether each
-// window has a position that is not padding.
+// Whether the domain of a guarded reduction is never empty: for sliding windows with padding,
+// whether each window has a position that is not padding.
 
 #include "ir/definition.h"
 

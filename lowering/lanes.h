@@ -1,6 +1,6 @@
 #pragma once
-// What elements are while they are computed with: the number domain of real types, and the form in which
-// an element of a type is held there.
+// The representation of elements during evaluation: the number domain of real types, and the format
+// of an element of each type in it.
 
 #include <cstddef>
 #include <cstdint>

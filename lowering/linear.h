@@ -2,8 +2,8 @@
 // Integer expressions as constant + sum of coefficient * atom, so that most index arithmetic is
 // done when a definition is compiled and not for every element.
 //
-// Arithmetic on constants and coefficients wraps at 64 bits, as that on index values does: a form
-// stands for its expression whatever overflows.
+// Arithmetic on constants and coefficients wraps at 64 bits, like that on index values, so that a
+// form equals its expression also on overflow.
 
 #include <cstdint>
 #include <utility>

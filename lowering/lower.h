@@ -1,7 +1,8 @@
 #pragma once
-// A definition as loop nests: for each output a loop over every axis, and in it an expression whose
-// accesses are affine where they can be, whose reductions are loops of their own (lowering/regions.h says
-// where each is computed), and whose reads are known to lie inside or have to be checked.
+// Lowers a definition to loop nests. Each output has a loop for every axis, around an expression.
+// Accesses are affine where possible, and reductions are inner loops (lowering/regions.h decides
+// where each term is computed). For each read it is known whether it is inside its tensor or has to
+// be checked.
 
 #include "lowering/terms.h"
 

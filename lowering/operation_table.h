@@ -1,6 +1,7 @@
 #pragma once
-// Which operation of lowering/scalar_operations.h a kind of expression is, for each kind of element. The
-// interpreter makes its kernels from these lists, and emitted source takes its names from them.
+// The operation of lowering/scalar_operations.h for each kind of expression and each kind of
+// element. The interpreter generates its kernels from these lists, and generated source uses their
+// names.
 //
 // PLAIN(kind, Operation) cannot fail; CHECKED(kind, Operation) is undefined for a divisor of zero.
 

@@ -1,6 +1,6 @@
 #pragma once
-// What the operations of definitions do with single elements. The interpreter's kernels are made of them,
-// and emitted source includes this file: it needs the standard library only.
+// The operations of definitions on single elements. The interpreter's kernels are instances of
+// them, and generated source includes this file, which needs only the standard library.
 
 #include <cmath>
 #include <cstdint>

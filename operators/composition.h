@@ -1,5 +1,5 @@
 #pragma once
-// What composite operators are built with.
+// Helpers for the definition of composite operators.
 
 #include <optional>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Short forms for the many records that differ in a name and a formula only.
+// Short forms for records that differ only in name and formula.
 
 #include <algorithm>
 #include <array>

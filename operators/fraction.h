@@ -1,6 +1,7 @@
 #pragma once
-// Scale factors as fractions. Files store them rounded to f32; the simplest fraction that rounds to
-// the stored number is what was meant (2/3 for 0.6666667), and makes sizes and positions exact.
+// Scale factors as fractions. Files store them rounded to f32. The simplest fraction that rounds to
+// the stored number is taken as the intended value (2/3 for 0.6666667), so that sizes and positions
+// are exact.
 
 #include <cstdint>
 #include <optional>

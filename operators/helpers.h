@@ -1,5 +1,5 @@
 #pragma once
-// What the files of operators/ share: broadcasting, type checks, elementwise definitions.
+// Shared helpers: broadcasting, type checks, elementwise definitions.
 
 #include <functional>
 #include <string>

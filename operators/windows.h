@@ -1,5 +1,5 @@
 #pragma once
-// Sliding windows, as convolutions and pools have them: sizes, indices, guards, automatic padding.
+// Sliding windows of convolutions and pools: sizes, indices, guards, automatic padding.
 
 #include <vector>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Who asks first has a piece of work: kept by the first rank.
+// Assignment of pieces of work to ranks, first come, first served. The first rank keeps it.
 
 #include <mutex>
 #include <string>

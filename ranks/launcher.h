@@ -1,5 +1,5 @@
 #pragma once
-// Whether mpirun has started this process as one of several, and how they are joined.
+// Detects whether mpirun started this process as one of several ranks, and connects them.
 
 #include <filesystem>
 #include <memory>

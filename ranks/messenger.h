@@ -1,9 +1,9 @@
 #pragma once
 // Ranks over any transport.
 //
-// A thread of its own sends and receives, so that others are served while this process computes. It
-// looks for messages some thousand times a second and sleeps in between, so that on a machine with as
-// many ranks as processors it does not take the time of those that compute.
+// A separate thread sends and receives, so that other ranks are served while this process computes.
+// It polls for messages about a thousand times a second and sleeps in between, so that it does not
+// take processor time from ranks that compute on the same machine.
 
 #include <functional>
 #include <memory>

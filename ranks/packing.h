@@ -1,5 +1,6 @@
 #pragma once
-// Numbers and texts as bytes, for messages between processes of one program on like machines.
+// Serialization of numbers and texts, for messages between processes of one program on machines of
+// the same kind.
 
 #include <cstdint>
 #include <cstring>

@@ -1,9 +1,9 @@
 #pragma once
 // Processes that work on one job together, on one machine or on many.
 //
-// All ranks run the same program on the same input, and each has all results: what differs is who
-// finds out what. So the result of a job does not depend on their number, as long as what a rank
-// does with answers does not depend on who gave them, or on when they came.
+// All ranks run the same program on the same input, and each of them gets all answers. They differ
+// only in which answers they compute. So the result of a job does not depend on the number of
+// ranks, as long as the use of an answer does not depend on who computed it, or when.
 
 #include <cstddef>
 #include <functional>

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes from process to process: what ranks are made of (ranks/messenger.h). The module for MPI is one
+// Transport of bytes between processes, used by ranks/messenger.h. The module for MPI implements it
 // (ranks/mpi/transport.cpp).
 
 #include <cstddef>

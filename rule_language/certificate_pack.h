@@ -1,7 +1,7 @@
 #pragma once
-// Certificates in files: NAME.certificates holds those of the rules in NAME.rules, in their order, one after the
-// other. Here they are only told apart, so that damage to one leaves the others as they are; what they say is for
-// the checkers (docs/certificates.md).
+// Certificates in files: NAME.certificates holds those of the rules in NAME.rules, in their order,
+// one after the other. This file only separates them, so that damage to one does not affect the
+// others. Checkers interpret their contents (docs/certificates.md).
 
 #include <cstddef>
 #include <string>

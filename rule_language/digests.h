@@ -1,6 +1,6 @@
 #pragma once
-// Digests of what a proof rests on. They are of texts that a reader can see: the canonical text of
-// an axiom, and the section of docs/operators.md about an operator.
+// Digests of what a proof depends on. They are digests of visible texts: the canonical text of an
+// axiom, and the section of docs/operators.md about an operator.
 
 #include <map>
 #include <span>

@@ -1,10 +1,10 @@
 #pragma once
-// What an operator means, as a digest: its definition and constraints, not its documentation.
+// A digest of the meaning of an operator: its definition and constraints, not its documentation.
 //
-// It is the SHA-256 of what the record says of each instance of a systematic family
-// (ir/operator_instances.h): completed attributes, types of the outputs or that they are refused,
-// and the definition. For a composition it is the composed graph, and the meanings of its operators.
-// Proof records hold these digests: what was proved about another meaning does not count.
+// It is a SHA-256 over a systematic family of instances (ir/operator_instances.h): for each of them
+// the completed attributes, the types of the outputs or the fact that the instance is rejected, and
+// the definition. For a composition it covers the composed graph and the meanings of its operators.
+// Proof records contain these digests, so that a proof is valid only for the same meaning.
 //
 // Definitions and graphs are read from their outputs on, so that the order in which they were built
 // does not matter.

@@ -1,7 +1,7 @@
 #pragma once
-// Records of proofs: what loading compares, so that nothing is believed that was proved about something
-// else. A record is no signature: whoever writes rules can write records. It guards against what
-// changes by mistake or by damage. `lemma rules verify --axioms` proves all anew.
+// Records of proofs. Loading compares them, so that a proof is accepted only for exactly what was
+// proved. A record is not a signature: anyone who can write rules can write records. It protects
+// against accidental changes and damage. `lemma rules verify --axioms` proves everything again.
 //
 //   rules/axioms.proofs          one line for each axiom with an index proof
 //   rules/substitutions.proofs   one line for each rule with a certificate and an index proof

@@ -1,7 +1,8 @@
 #pragma once
-// Parameters `real` of rules. They cannot be symbols as sizes are: a case gives each a number, one choice
-// for each order of the parameters and 0. That stands for all numbers as long as nothing does more
-// with them than compare (docs/certificates.md, "Real parameters"), which is checked here.
+// Parameters `real` of rules. Unlike sizes they cannot be symbols. A case gives each of them a
+// number, and there is one choice of numbers for each order of the parameters and 0. This covers
+// all numbers if the numbers are only compared (docs/certificates.md, "Real parameters"), which is
+// checked here.
 
 #include <cstddef>
 #include <string>

@@ -2,7 +2,7 @@
 // The cases of a rule that are proved one by one: a number of axes for each group, each permutation
 // and integer parameter, and symbols for everything else, so that a case covers all sizes.
 //
-// Which cases a proof must have is part of what a rule claims, so that prover and checker share it.
+// The list of cases is part of the claim of a rule, so that prover and checker share it.
 
 #include <functional>
 #include <map>

@@ -1,5 +1,5 @@
 #pragma once
-// What the files that implement rule_language/substitution.h share.
+// Shared by the files that implement rule_language/substitution.h.
 
 #include <functional>
 #include <optional>

@@ -1,7 +1,7 @@
 #pragma once
-// Records that a job has written so far, in a file from which a later run of the same job goes on. A
-// process may be ended at any byte: each record has a digest, and what follows one that is torn or
-// damaged is not believed and cut off.
+// A journal of records, from which a job that was interrupted is resumed. A process may be killed
+// while it writes: each record has a digest, and a damaged record is removed together with
+// everything after it.
 
 #include <chrono>
 #include <filesystem>

@@ -1,10 +1,11 @@
 #pragma once
-// Work divided among threads, so that no result depends on how many there are: each piece has a number
-// and a place of its own for what it finds, and of several errors the one of the least number counts.
+// Parallel loops whose results do not depend on the number of threads: each piece of work has a
+// number and its own place for its result, and of several errors the one with the least number is
+// returned.
 //
-// `threads` is 0 for as many as the surroundings allow: those of the loop that this one is called from,
-// or of with_threads(), else a thread for each processor. While a thread waits for the end of a loop it
-// takes no other work than that loop's, so a piece is never begun within another.
+// With `threads` 0, a loop uses the threads of the enclosing loop or of with_threads(), or one
+// thread for each processor. A thread that waits for the end of a loop works only on that loop, so
+// a piece of work is never started within another one.
 
 #include <cstddef>
 #include <cstdint>

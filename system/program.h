@@ -1,6 +1,6 @@
 #pragma once
-// Other programs, run as children of this one: no shell, a process group of their own, and an end that
-// is certain. What a child started ends with it.
+// Child processes, without a shell. A child has its own process group, which ends with it, so that
+// no process outlives this one.
 
 #include <sys/types.h>
 

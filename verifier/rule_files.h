@@ -1,5 +1,5 @@
 #pragma once
-// Moving rules between files as people wrote them: layout and comments stay.
+// Moving rules between hand-written files without changing layout and comments.
 
 #include <filesystem>
 #include <set>

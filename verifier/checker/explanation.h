@@ -1,7 +1,7 @@
 #pragma once
-// Replaying why an optimized graph refines its original (docs/semantics.md). Nothing in the
-// explanation is believed: each step is an instance of a proved rule, with types and conditions
-// checked anew. Whether it is an equation there has to follow from its terms and the steps before it,
+// Replays the explanation why an optimized graph refines its original (docs/semantics.md). Nothing
+// in it is trusted: each step is an instance of a proved rule, and its types and conditions are
+// checked. Whether it is an equation there has to follow from its terms and the steps before it,
 // and that the outputs refine those of the original, from the steps by congruence.
 
 #include <filesystem>

@@ -29,13 +29,13 @@ enum Code { done = 0, internal_fault = 1, bad_usage = 2, check_failed = 4 };
 constexpr std::string_view usage =
     "usage: lemma-check [--axioms DIR] [--no-axiom-records] [--rules DIR] CERTIFICATE...\n"
     "                   [EXPLANATION...]\n"
-    "A file holds any number of certificates; a folder stands for the files *.certificates in it.\n"
+    "A file has any number of certificates; a folder stands for the files *.certificates in it.\n"
     "Explanations are files *.explanation.\n"
-    "  --axioms DIR  otherwise the folder `axioms` beside that of the first file of certificates\n"
-    "  --no-axiom-records  do not ask whether axioms are proved. Otherwise the file axioms.proofs\n"
-    "                beside the folder of axioms must have a record of each that is used, which\n"
-    "                lemma rules verify --axioms --write makes\n"
-    "  --rules DIR   also demand a certificate for each rule in the files *.rules there\n";
+    "  --axioms DIR  default: the folder `axioms` next to that of the first file of certificates\n"
+    "  --no-axiom-records  do not check that axioms are proved. By default each axiom that is\n"
+    "                used must have a record in the file axioms.proofs next to the folder of\n"
+    "                axioms; lemma rules verify --axioms --write writes the records\n"
+    "  --rules DIR   also require a certificate for each rule in the files *.rules of DIR\n";
 
 struct Arguments {
   files::path axioms, rules;

@@ -1,6 +1,6 @@
 #pragma once
-// Replaying the proof of a certificate. Nothing in it is believed: every axiom is instantiated and
-// asked for its guards, every term gets its type anew from shape inference.
+// Replays the proof of a certificate. Nothing in it is trusted: every axiom is instantiated and its
+// guards are checked, and the type of every term is inferred.
 //
 // Each step is an equation or a refinement from left to right (docs/semantics.md, "Relations"), so that
 // the chain proves what the rule claims of undefined elements as well.

@@ -1,5 +1,5 @@
 #pragma once
-// Equations between symbolic sizes, solved as far as a symbol can be had by itself.
+// Equations between symbolic sizes, solved for symbols where possible.
 
 #include <string>
 #include <vector>

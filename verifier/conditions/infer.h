@@ -1,6 +1,6 @@
 #pragma once
-// Side conditions: where a rule is not true, or not defined on its right, for all that its left
-// side admits, the weakest condition is looked for under which it is.
+// Side conditions: if a rule is not true, or its right side is not always defined, the weakest
+// condition is searched under which it is.
 //
 //   1. What the right side needs to be defined: the equations between sizes of its operators, and of
 //      the outputs of both sides, solved. Nothing weaker would do.

@@ -1,7 +1,7 @@
 #pragma once
-// What sizes one side of a rule needs to be equal, for any symbols that its variables stand for: the demands that
-// the records state. Unlike shape inference it goes on where sizes differ, and says where. Nothing is broadcast:
-// sizes that meet must be equal.
+// The equations between sizes that one side of a rule needs, for arbitrary symbols: the constraints
+// of the records. Unlike shape inference it continues where sizes differ, and reports the equation.
+// There is no broadcasting: sizes that meet must be equal.
 
 #include <optional>
 #include <vector>

@@ -1,9 +1,9 @@
 #pragma once
 // Our rules in TASO's format.
 //
-// TASO reads a rule for shapes of its own: without broadcasting, with the ranks of its Concats, and
-// without conditions. So an exported rule is imported again. If that is another rule than the one
-// that was written, more than names being different, it has to be proved on its own.
+// TASO interprets a rule without broadcasting, with the ranks of its Concats, and without
+// conditions. Therefore an exported rule is imported again. If the result differs from the original
+// in more than names, it has to be proved separately.
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
 // TASO's rules in our language.
 //
-// What TASO leaves open is made explicit, and covers all that it can mean:
+// What TASO leaves unspecified is made explicit, and covers every possible meaning:
 //   - Sizes are symbols, equal where the left side needs it. Tensors have the rank that the left
 //     side gives them. Where only the right side does (a Concat of tensors of two axes), leading
 //     axes are a group that a condition says to be empty. Where nothing does, the rank is open.

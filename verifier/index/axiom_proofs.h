@@ -1,6 +1,7 @@
 #pragma once
-// The index proofs of all axioms. A record in rules/axioms.proofs (rule_language/proof_records.h) spares the proof
-// as long as the axiom, the meaning of its operators and the verifier are the same.
+// The index proofs of all axioms. No new proof is needed if a record in rules/axioms.proofs
+// (rule_language/proof_records.h) matches the axiom, the meaning of its operators and the version
+// of the verifier.
 
 #include <span>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// Rules that treat every axis by itself.
+// Rules that treat each axis independently.
 
 #include "rule_language/substitution.h"
 

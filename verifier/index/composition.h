@@ -1,6 +1,6 @@
 #pragma once
-// A side of an axiom as expressions over elements of its inputs: the operators' definitions, put
-// into one another.
+// A side of an axiom as expressions over elements of its inputs: the operators' definitions,
+// substituted into each other.
 
 #include <functional>
 #include <set>

@@ -1,8 +1,7 @@
 #pragma once
-// Definedness (docs/semantics.md, "What is read"): the right side of an axiom may read an element only
-// where the left side reads it, apply a function that is not defined everywhere only where the left
-// side does or where it is surely defined, and be the greatest element of a set only if that is not
-// empty.
+// Definedness (docs/semantics.md, "What is read"): the right side of an axiom may read an element
+// only where the left side reads it, apply a partial function only where the left side does or
+// where it is always defined, and be the maximum of a set only if that is not empty.
 
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,5 @@
 #pragma once
-// What is given in a proof, and what follows from it.
+// The hypotheses of a proof, and their consequences.
 
 #include <set>
 #include <string>

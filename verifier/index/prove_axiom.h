@@ -1,6 +1,6 @@
 #pragma once
 // Index proofs: an axiom follows, for all sizes, from the definitions of its operators.
-// docs/index_proofs.md says what is claimed, how it is proved and what is trusted.
+// docs/index_proofs.md describes the claim, the proof and what is trusted.
 
 #include <cstdint>
 #include <set>

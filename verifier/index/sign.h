@@ -1,5 +1,5 @@
 #pragma once
-// What is seen of an element by its form alone: that it is not negative, wherever it is defined.
+// Whether an expression is never negative where it is defined, judged by its form.
 
 #include "verifier/index/expression.h"
 

@@ -1,6 +1,6 @@
 #pragma once
-// Queries to Z3. Every query is a text in SMT-LIB, asked in a context of its own under Z3's own
-// resource count, so that its answer depends on nothing else; answers are kept by text.
+// Queries to Z3. Every query is an SMT-LIB text, solved in its own context under Z3's own resource
+// count, so that its answer depends only on the text. Answers are cached by text.
 
 #include <string>
 #include <vector>

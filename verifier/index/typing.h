@@ -1,6 +1,7 @@
 #pragma once
-// When an operation on symbolic sizes is well typed: the demands that its record states (ir/constraints.h), as
-// formulas. Shape inference decides them for concrete sizes and trusts symbolic ones.
+// When an operation on symbolic sizes is well typed: the constraints of its record
+// (ir/constraints.h), as formulas. Shape inference decides them for concrete sizes and assumes them
+// for symbolic ones.
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 #pragma once
 // From "these values are equal" to a chain of rewriting steps: an explanation of an equality in a
-// closure, each step at one position of a term. Equations are used in both directions, refinements that
-// were not seen to be equations from left to right only.
+// closure, each step at one position of a term. Equations are used in both directions. Refinements
+// that are not known to be equations are used from left to right only.
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 #pragma once
-// The check of a proof. Nothing that the search believed is used: every step is instantiated anew
-// from the text of its axiom, its guards are asked again, and Z3 must refute that the goals' sides
-// differ, given the steps' equations as ground formulas over uninterpreted functions.
+// The check of a proof. It uses no results of the search: every step is instantiated from the text
+// of its axiom, its guards are checked again, and Z3 must refute that the goals' sides differ,
+// given the steps' equations as ground formulas over uninterpreted functions.
 
 #include "ir/result.h"
 #include "verifier/prover/saturate.h"

@@ -1,6 +1,6 @@
 #pragma once
-// Exact evaluation of both sides on small concrete instances: what refutes a false claim, and
-// checks every axiom and every proved rule independently of the prover.
+// Exact evaluation of both sides on small concrete instances. It refutes false claims, and checks
+// every axiom and every proved rule independently of the prover.
 
 #include <cstdint>
 #include <optional>

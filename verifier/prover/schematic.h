@@ -1,6 +1,6 @@
 #pragma once
-// Values of one case of a rule, written as expressions over the rule's variables, so that what was
-// found for one case says something about others as well.
+// Values of one case of a rule, written as expressions over the rule's variables, so that the proof
+// of one case can be tried in others.
 
 #include <string>
 #include <vector>
