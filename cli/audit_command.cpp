@@ -69,7 +69,7 @@ Result<void> audit(const Substitution& rule, const Database& database, Digests& 
                          checker::parse_certificate(section->second.text, database.table, digests,
                                                     section->second.line));
   if (text(result.certificate.rule) != text(rule))
-    return bad_input("the certificate is that of another text");
+    return bad_input("the certificate is for another text");
   for (std::size_t i = 0; i < result.certificate.case_count; ++i)
     for (const checker::Step& step : result.certificate.chains[result.certificate.chain_of(i)]) {
       ++result.steps;
@@ -158,7 +158,7 @@ ExitCode audit_axiom(const AuditArguments& arguments, const std::vector<Audit>& 
     return ExitCode::done;
   }
   std::cout << text(*axiom->second) << "\n" << table.text();
-  std::cout << fmt::format("{} of {} proofs fall with it\n", list.size(), audits.size());
+  std::cout << fmt::format("{} of {} proofs depend on it\n", list.size(), audits.size());
   return ExitCode::done;
 }
 

@@ -55,8 +55,8 @@ std::string index_page(const std::vector<AuditedRule>& rules) {
   }
   return page("Rules and their proofs",
               fmt::format("<p>{} of {} certificates hold, replayed when this page was written. "
-                          "Equality is over the real numbers; the class says what a rule may "
-                          "change beyond it.</p>\n<table><tr><th>rule</th>"
+                          "Equality is over the real numbers; the class says how a rule may "
+                          "change floating-point results.</p>\n<table><tr><th>rule</th>"
                           "<th class=\"word\">verdict</th><th>cases</th><th>steps</th>"
                           "<th>replayed, ms</th><th class=\"word\">class</th>"
                           "<th class=\"word\">axioms (steps)</th></tr>\n{}</table>\n",
@@ -122,7 +122,7 @@ std::string axiom_page(const Substitution& axiom, const std::vector<AuditedRule>
     rows += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n",
                         link("rule", one->rule->name), one->axioms.at(axiom.name), one->steps);
   return page(axiom.name,
-              fmt::format("<pre>{}</pre>\n<p>Class: {}.</p>\n<h2>What falls if it falls</h2>\n"
+              fmt::format("<pre>{}</pre>\n<p>Class: {}.</p>\n<h2>Dependent proofs</h2>\n"
                           "<p>{} of {} proofs.</p>\n<table><tr><th>rule</th><th>steps with it</th>"
                           "<th>of</th></tr>\n{}</table>\n",
                           html_escaped(text(axiom)), class_of(axiom.name, rounding), uses.size(),
@@ -139,7 +139,7 @@ std::string axioms_page(const std::vector<Substitution>& axioms,
   return page("Axioms", fmt::format("<p>{} axioms; each is proved from the operators' definitions "
                                     "for all sizes (lemma rules verify --axioms).</p>\n"
                                     "<table><tr><th>axiom</th><th class=\"word\">class</th>"
-                                    "<th>proofs that fall with it</th></tr>\n{}</table>\n",
+                                    "<th>dependent proofs</th></tr>\n{}</table>\n",
                                     axioms.size(), rows));
 }
 

@@ -142,7 +142,7 @@ std::string rule_texts(const std::vector<OptimizeAnswer>& answers, const RuleDat
         escaped(rule.name), used->second, name(rules.rounding()[i]), escaped(text(rule)));
   }
   if (out.empty()) return "";
-  return "<h2>What the rules say</h2>\n<p>Each is proved over the real numbers; "
+  return "<h2>Rules</h2>\n<p>Each is proved over the real numbers; "
          "<code>lemma audit NAME</code> shows the proof, and <code>lemma-check</code> replays it."
          "</p>\n" +
          out;

@@ -26,7 +26,7 @@ std::filesystem::path mpi_module() {
 ExitCode report_end(const Error& error, bool is_first) {
   const bool interrupted = error.message.ends_with(database::interrupted);
   if (is_first && interrupted)
-    std::cerr << "lemma: interrupted; the same command goes on from here" << std::endl;
+    std::cerr << "lemma: interrupted; run the same command again to resume" << std::endl;
   if (is_first && !interrupted) report_error(error);
   return interrupted ? ExitCode::some_models_failed : exit_code_of(error.kind);
 }

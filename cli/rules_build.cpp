@@ -190,7 +190,7 @@ database::DatabaseOptions complete_options(const BuildArguments& arguments, Prog
     std::cerr << fmt::format("lemma: axiom {} is refused: {}\n", axiom, reason);
   };
   options.on_resumed = [](std::size_t answers) {
-    std::cerr << fmt::format("going on: {} answers are in the journal\n", answers);
+    std::cerr << fmt::format("resuming: {} answers are in the journal\n", answers);
   };
   return options;
 }

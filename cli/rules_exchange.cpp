@@ -100,12 +100,12 @@ Result<void> export_taso(const ExchangeArguments& arguments) {
   LEMMA_ASSIGN_OR_RETURN(const std::size_t other, keep_what_is_true(exported));
   for (const std::string& one : exported.left_out)
     std::cerr << "lemma: left out: " << printable(one) << "\n";
-  if (exported.rules.empty()) return bad_input("no rule can be said in TASO's format");
+  if (exported.rules.empty()) return bad_input("no rule can be expressed in TASO's format");
   std::vector<exchange::TasoRule> written;
   for (const exchange::ExportedRule& rule : exported.rules) written.push_back(rule.rule);
   LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.output, exchange::write_taso(written)));
   std::cout << fmt::format(
-      "{} rules exported, {} of them for the shapes that TASO reads them for; {} left out\n",
+      "{} rules exported, {} of them only for the shapes that TASO assumes; {} left out\n",
       written.size(), other, exported.left_out.size());
   return {};
 }
@@ -147,7 +147,7 @@ Result<void> export_formulas(const ExchangeArguments& arguments) {
 Result<void> export_rules(const ExchangeArguments& arguments) {
   if (arguments.format == "taso") return export_taso(arguments);
   if (!arguments.input.empty())
-    return bad_input("formulas are made of certificates (--certificates), not of rules");
+    return bad_input("formulas are written from certificates (--certificates), not from rules");
   return export_formulas(arguments);
 }
 

@@ -65,7 +65,7 @@ class Audit(unittest.TestCase):
         self.assertTrue(wanted)
         found = json.loads(audit("--axiom", "conv_concat_batch", "--json").stdout)
         self.assertEqual([one["rule"] for one in found["rules"]], wanted)
-        self.assertIn(f"{len(wanted)} of {len(table)} proofs fall with it",
+        self.assertIn(f"{len(wanted)} of {len(table)} proofs depend on it",
                       audit("--axiom", "conv_concat_batch").stdout)
 
     def test_pages_stand_by_themselves(self):

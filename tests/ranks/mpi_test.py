@@ -99,7 +99,7 @@ def process_of_rank(launcher, rank):
 
 
 def check_kill(lemma, scratch, expected):
-    """A rank that is killed ends the job; it goes on from the answers that were there, also alone."""
+    """A rank that is killed ends the job; it is resumed from the answers in the journal, also with one rank."""
     command = build(lemma, scratch, "killed")
     journal = scratch / "killed.work" / "test.journal"
     for victim in (1, 0):
@@ -121,7 +121,7 @@ def check_kill(lemma, scratch, expected):
         assert not (scratch / "killed").exists(), "a job that was ended has written"
     done = run(on_ranks(2, command))
     assert done.returncode == 0, done.stderr
-    assert "going on: " in done.stderr, done.stderr
+    assert "resuming: " in done.stderr, done.stderr
     assert contents(scratch / "killed") == expected, "other bytes after a rank was killed"
 
 
