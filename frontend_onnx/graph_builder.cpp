@@ -221,7 +221,8 @@ Result<void> GraphBuilder::add_operation(const NodeMessage& node, const Operands
   if (cached->second.empty())
     return unsupported(fmt::format("operator '{}{}{}' of operator set {} has no record", domain,
                                    domain.empty() ? "" : ".", node.op_type(), set));
-  LEMMA_ASSIGN_OR_RETURN(const OnnxCall call, call_of(node, set, cached->second, operands));
+  LEMMA_ASSIGN_OR_RETURN(OnnxCall call, call_of(node, set, cached->second, operands));
+  const std::size_t used = call.output_count;
   const auto has_outputs = [&node](const OnnxMatch& match) {
     return match.record->outputs.maximum < 0 || node.output_size() <= match.record->outputs.maximum;
   };
@@ -230,6 +231,10 @@ Result<void> GraphBuilder::add_operation(const NodeMessage& node, const Operands
         fmt::format("{} outputs are named, but {} has fewer", node.output_size(), node.op_type()));
   std::optional<Error> reason;
   for (const OnnxMatch& match : cached->second) {
+    // The operator has its least number of outputs whether or not somebody uses them.
+    const auto least = static_cast<std::size_t>(std::max(match.record->outputs.minimum, 0));
+    call.output_count =
+        std::max(used, std::min(least, static_cast<std::size_t>(node.output_size())));
     auto id = apply(match, call, operands);
     if (id) {
       known_.update(graph_, *id);
