@@ -15,12 +15,17 @@ struct ModelEnvelope::Data {
   std::string header;  // ModelProto: no functions; the graph has only documentation and metadata
   std::int64_t ir_version = 0;
   frontend::OperatorSets operator_sets;
-  std::map<std::string, std::string> declarations;       // ValueInfoProto by name
-  std::map<std::string, std::string> overridable;        // TensorProto by name of the input
-  std::set<std::string> initializers;                    // names
-  std::map<std::string, std::string> node_names;         // by the node's first output
+  std::map<std::string, std::string> declarations;  // ValueInfoProto by name
+  std::map<std::string, std::string> overridable;   // TensorProto by name of the input
+  std::set<std::string> initializers;               // names
+  /// NodeProto without what it computes (name, documentation, metadata), by the node's first output.
+  std::map<std::string, std::string> node_remarks;
+  /// TensorProto of an initializer without name and contents (documentation, metadata), by name.
+  std::map<std::string, std::string> tensor_remarks;
+  std::map<std::string, Constant> small_initializers;    // by name, those of integers
   std::map<std::string, std::string> functions;          // FunctionProto by function_key
   std::vector<std::string> quantization_annotations;     // TensorAnnotation
+  std::vector<std::string> training;                     // TrainingInfoProto
   std::map<std::string, std::string> size_parameters;    // dim_param by symbol
   std::shared_ptr<const frontend::TensorSource> source;  // of tensors in serialized messages
   bool external_data = false;

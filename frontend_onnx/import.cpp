@@ -1,6 +1,7 @@
 #include "frontend_onnx/import.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 #include <onnx/onnx_pb.h>
@@ -18,6 +19,9 @@ namespace frontend {
 namespace {
 
 using ValueInfo = ::onnx::ValueInfoProto;
+
+/// Larger initializers are no parameters of operators (shapes, axes, bounds).
+constexpr std::size_t largest_parameter = 1024;
 
 Result<void> parse(const SharedBytes& file, ::onnx::ModelProto& model) {
   LEMMA_ASSIGN_OR_RETURN(const std::string stripped,
@@ -56,7 +60,8 @@ class Importer {
     LEMMA_ASSIGN_OR_RETURN(const auto order, order_nodes(nodes, given_));
     for (const std::size_t i : order) LEMMA_RETURN_IF_ERROR(builder_.add_node(nodes.nodes[i]));
     LEMMA_RETURN_IF_ERROR(add_outputs());
-    fill_envelope(nodes);
+    LEMMA_RETURN_IF_ERROR(keep_remarks(nodes));
+    fill_envelope();
     return OnnxModel{std::move(builder_.graph()), ModelEnvelope(data_)};
   }
 
@@ -206,6 +211,9 @@ class Importer {
         continue;
       }
       LEMMA_RETURN_IF_ERROR(builder_.add_tensor(tensor.name(), tensor));
+      const Constant* contents = builder_.graph().constant_of(*builder_.find(tensor.name()));
+      if (contents != nullptr && contents->bytes().size() <= largest_parameter)
+        data_->small_initializers.emplace(tensor.name(), *contents);
     }
     for (const auto& tensor : graph().sparse_initializer())
       LEMMA_RETURN_IF_ERROR(add_sparse_initializer(tensor));
@@ -280,23 +288,45 @@ class Importer {
     data_->declarations.emplace(value.name(), value.SerializeAsString());
   }
 
-  void fill_envelope(const FlatNodes& nodes) {
+  /// Names, documentation and metadata of nodes and initializers.
+  Result<void> keep_remarks(const FlatNodes& nodes) {
+    using Node = ::onnx::NodeProto;
+    using Tensor = ::onnx::TensorProto;
+    constexpr std::uint32_t node_metadata = 9, tensor_metadata = 16;  // newer than these messages
+    constexpr std::array<std::uint32_t, 3> of_node = {Node::kNameFieldNumber,
+                                                      Node::kDocStringFieldNumber, node_metadata};
+    constexpr std::array<std::uint32_t, 2> of_tensor = {Tensor::kDocStringFieldNumber,
+                                                        tensor_metadata};
+    for (const FlatNode& flat : nodes.nodes) {
+      if (flat.node->output_size() == 0) continue;
+      LEMMA_ASSIGN_OR_RETURN(std::string remarks,
+                             only_fields(flat.node->SerializeAsString(), of_node));
+      if (!remarks.empty()) data_->node_remarks.emplace(flat.node->output(0), std::move(remarks));
+    }
+    for (const Tensor& tensor : graph().initializer()) {
+      LEMMA_ASSIGN_OR_RETURN(std::string remarks,
+                             only_fields(tensor.SerializeAsString(), of_tensor));
+      if (!remarks.empty()) data_->tensor_remarks.emplace(tensor.name(), std::move(remarks));
+    }
+    return {};
+  }
+
+  void fill_envelope() {
     auto& graph = *model_.mutable_graph();
     builder_.graph().set_name(graph.name());
     for (const ValueInfo& value : graph.input()) keep_declaration(value, true);
     for (const ValueInfo& value : graph.output()) keep_declaration(value, false);
     for (const ValueInfo& value : graph.value_info()) keep_declaration(value, false);
-    for (const FlatNode& flat : nodes.nodes)
-      if (!flat.node->name().empty() && flat.node->output_size() != 0)
-        data_->node_names.emplace(flat.node->output(0), flat.node->name());
     for (const auto& function : model_.functions())
       data_->functions.emplace(function_key(function), function.SerializeAsString());
     for (const auto& annotation : graph.quantization_annotation())
       data_->quantization_annotations.push_back(annotation.SerializeAsString());
     data_->size_parameters = symbols_.parameters();
     data_->external_data = source_->opened_external_files();
+    for (const auto& training : model_.training_info())
+      data_->training.push_back(training.SerializeAsString());
     if (model_.training_info_size() != 0)
-      data_->notes.push_back("training information is left out: it refers to nodes by name");
+      data_->notes.push_back("training information is left out where a weight is changed");
     model_.clear_training_info();
     model_.clear_functions();
     graph.clear_node();

@@ -172,8 +172,11 @@ class ModelWriter {
 
   void write_constant(const std::string& name, const Constant& constant) {
     if (is_initializer(name)) {
-      initializers_.append_message_field(GraphMessage::kInitializerFieldNumber,
-                                         tensors_.tensor(name, constant));
+      Rope content = tensors_.tensor(name, constant);
+      if (const auto remarks = envelope_.tensor_remarks.find(name);
+          remarks != envelope_.tensor_remarks.end())
+        content.append(remarks->second);
+      initializers_.append_message_field(GraphMessage::kInitializerFieldNumber, std::move(content));
       if (envelope_.ir_version < 4) declare(name, constant.type(), *rest_.add_input());
       return;
     }
@@ -195,10 +198,17 @@ class ModelWriter {
     auto& bucket = parameters_[constant.digest()];
     for (const auto& [known, name] : bucket)
       if (known == constant) return name;
-    std::string name = names_->unique(std::string(base));
+    std::string name = names_->unique(name_of_parameter(constant, base));
     write_constant(name, constant);
     bucket.emplace_back(constant, name);
     return name;
+  }
+
+  /// That of an initializer with the same contents, if the name is free: most likely it is that one.
+  std::string name_of_parameter(const Constant& constant, std::string_view otherwise) const {
+    for (const auto& [name, contents] : envelope_.small_initializers)
+      if (contents == constant && !names_->is_taken(name)) return name;
+    return std::string(otherwise);
   }
 
   std::string integers(const std::vector<std::int64_t>& elements, bool scalar) {
@@ -259,6 +269,7 @@ class ModelWriter {
     const Node& node = graph_.node(id);
     const ExportedCall& call = calls_.at(id);
     NodeMessage message;
+    if (const std::string* remarks = remarks_of(node)) message.ParseFromString(*remarks);
     message.set_op_type(call.name);
     if (const std::string domain = canonical_domain(call.domain); !domain.empty()) {
       message.set_domain(domain);
@@ -297,8 +308,16 @@ class ModelWriter {
 
   /// The name that it had in the file; empty if it had none.
   std::string given_name(const Node& node) const {
-    const auto found = envelope_.node_names.find(graph_.suggested_name(node.output()));
-    return found != envelope_.node_names.end() ? found->second : "";
+    const std::string* remarks = remarks_of(node);
+    NodeMessage message;
+    if (remarks != nullptr) message.ParseFromString(*remarks);
+    return message.name();
+  }
+
+  /// Name, documentation and metadata of the node in the file that made this value; null if it has none.
+  const std::string* remarks_of(const Node& node) const {
+    const auto found = envelope_.node_remarks.find(graph_.suggested_name(node.output()));
+    return found != envelope_.node_remarks.end() ? &found->second : nullptr;
   }
 
   /// ONNX Runtime refuses a graph in which two nodes have one name. The nodes of a local function have the
@@ -371,6 +390,15 @@ class ModelWriter {
     return {};
   }
 
+  /// Outputs stay as they are declared, if they are. What is inferred may be called otherwise.
+  void declare_output(const GraphOutput& output, ::onnx::ValueInfoProto& out) {
+    const auto found = envelope_.declarations.find(output.name);
+    const bool is_declared = found != envelope_.declarations.end() &&
+                             out.ParseFromString(found->second) &&
+                             out.type().tensor_type().has_shape();
+    if (!is_declared) declare(output.name, graph_.type(output.value), out);
+  }
+
   void declare(const std::string& name, const TensorType& type, ::onnx::ValueInfoProto& out) {
     if (const auto found = envelope_.declarations.find(name); found != envelope_.declarations.end())
       out.ParseFromString(found->second);
@@ -409,6 +437,28 @@ class ModelWriter {
     }
   }
 
+  /// It is of use only as long as the weights that it changes are all that the model computes with.
+  bool keeps_training() const {
+    const bool has_all_weights = std::all_of(live_.begin(), live_.end(), [this](NodeId id) {
+      const Node& node = graph_.node(id);
+      return node.kind != NodeKind::constant || !is_real(graph_.type(node.output()).data_type) ||
+             envelope_.initializers.contains(names_->of(node.output()));
+    });
+    if (!has_all_weights) return false;
+    for (const std::string& serialized : envelope_.training) {
+      ::onnx::TrainingInfoProto training;
+      if (!training.ParseFromString(serialized)) return false;
+      for (const auto* bindings : {&training.initialization_binding(), &training.update_binding()})
+        for (const auto& binding : *bindings)
+          if (!names_->is_taken(binding.key())) return false;
+      NodeMessage algorithm;  // captures what the algorithm takes from the model
+      *algorithm.add_attribute()->mutable_g() = training.algorithm();
+      for (const std::string& name : captured_names(algorithm))
+        if (!names_->is_taken(name)) return false;
+    }
+    return true;
+  }
+
   Result<Rope> finish() {
     ::onnx::ModelProto header;
     header.ParseFromString(envelope_.header);
@@ -421,8 +471,7 @@ class ModelWriter {
     }
     for (auto& input : *rest_.mutable_input()) inputs.add_input()->Swap(&input);
     rest_.mutable_input()->Swap(inputs.mutable_input());
-    for (const GraphOutput& output : graph_.outputs())
-      declare(output.name, graph_.type(output.value), *rest_.add_output());
+    for (const GraphOutput& output : graph_.outputs()) declare_output(output, *rest_.add_output());
     declare_values();
     keep_annotations();
 
@@ -446,6 +495,9 @@ class ModelWriter {
     out.append(header.SerializeAsString());
     out.append_message_field(::onnx::ModelProto::kGraphFieldNumber, std::move(graph));
     out.append(std::move(functions_rope));
+    if (keeps_training())
+      for (const std::string& training : envelope_.training)
+        out.append_bytes_field(::onnx::ModelProto::kTrainingInfoFieldNumber, training);
     return out;
   }
 

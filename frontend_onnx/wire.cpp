@@ -1,5 +1,7 @@
 #include "frontend_onnx/wire.h"
 
+#include <algorithm>
+
 #include <vector>
 
 #include <fmt/format.h>
@@ -188,6 +190,16 @@ Result<WireField> WireReader::item() {
   field.content = rest_.substr(0, length);
   rest_.remove_prefix(length);
   return field;
+}
+
+Result<std::string> only_fields(std::string_view bytes, std::span<const std::uint32_t> numbers) {
+  std::string result;
+  for (WireReader reader(bytes); !reader.done();) {
+    LEMMA_ASSIGN_OR_RETURN(const WireField field, reader.next());
+    if (std::find(numbers.begin(), numbers.end(), field.number) != numbers.end())
+      result += field.whole;
+  }
+  return result;
 }
 
 Result<std::string> strip(std::string_view file, std::string_view bytes, MessageKind kind) {

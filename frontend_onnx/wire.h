@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -50,6 +51,9 @@ Result<std::string> strip(std::string_view file, std::string_view bytes, Message
 /// The key, among the external_data entries of a stripped tensor, of "FIELD:OFFSET:LENGTH": the data
 /// field that was taken out, and its content's place in the model file.
 inline constexpr std::string_view stripped_key = "lemma.stripped";
+
+/// The fields of a message that have one of these numbers.
+Result<std::string> only_fields(std::string_view bytes, std::span<const std::uint32_t> numbers);
 
 /// The message with every tensor in it replaced by what `rewrite` makes of its content.
 using TensorRewrite = std::function<Result<Rope>(std::string_view tensor)>;

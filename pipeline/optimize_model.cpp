@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "frontend_onnx/copy.h"
 #include "ir/check.h"
 #include "ir/files.h"
 #include "pipeline/staged_model.h"
@@ -348,8 +349,18 @@ class Pipeline {
     return write_original();
   }
 
+  /// Whether the original may be written as the file that it is: nothing else was asked for.
+  bool is_copy_enough() const {
+    return options_.searches && options_.reading.shapes.empty() &&
+           options_.writing.external_data == ExternalData::as_imported;
+  }
+
   Result<void> write_original() {
     stage("writing");
+    if (is_copy_enough()) {
+      LEMMA_ASSIGN_OR_RETURN(const bool copied, copy_model(file_, output_));
+      if (copied) return write_explanation(explanation_of_original_);
+    }
     LEMMA_ASSIGN_OR_RETURN(StagedModel staged,
                            StagedModel::write(model_, output_, options_.writing));
     if (auto read = staged.read_back(model_.graph, options_.reading); !read)
@@ -360,6 +371,10 @@ class Pipeline {
 
   Result<void> publish(StagedModel& staged, const std::string& explanation) {
     LEMMA_RETURN_IF_ERROR(staged.publish());
+    return write_explanation(explanation);
+  }
+
+  Result<void> write_explanation(const std::string& explanation) const {
     if (options_.explanation.empty()) return {};
     if (!explanation.empty()) return write_file_atomically(options_.explanation, explanation);
     // One that is there from before would speak of another model.

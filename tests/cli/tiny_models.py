@@ -46,15 +46,27 @@ def node(op_type, inputs, outputs, domain=""):
     return b"".join(fields) + content(4, op_type) + (content(7, domain) if domain else b"")
 
 
-def model(nodes, inputs, outputs, domains=()):
+def model(nodes, inputs, outputs, domains=(), initializers=()):
     """The bytes of a model file; inputs and outputs are (name, type) pairs."""
     graph = b"".join(content(1, each) for each in nodes) + content(2, "tiny")
+    graph += b"".join(content(5, each) for each in initializers)
     graph += b"".join(content(11, value_info(*each)) for each in inputs)
     graph += b"".join(content(12, value_info(*each)) for each in outputs)
     operator_sets = content(8, content(1, "") + number(2, 17))
     for domain in domains:
         operator_sets += content(8, content(1, domain) + number(2, 1))
     return number(1, 8) + content(7, graph) + operator_sets
+
+
+def floats(values):
+    return struct.pack(f"<{len(values)}f", *values)
+
+
+def external_tensor(name, sizes, location):
+    """A TensorProto whose data is in a file."""
+    dimensions = b"".join(number(1, size) for size in sizes)
+    place = content(13, content(1, "location") + content(2, location))
+    return dimensions + number(2, F32) + content(8, name) + place + number(14, 1)
 
 
 def tensor(name, sizes, values, data_type=F32):
