@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/graph_cost.h"
 #include "ir/graph.h"
 #include "search/derivation.h"
 
@@ -14,7 +15,7 @@ namespace lemma {
 /// A graph that refines the original, and why.
 struct Candidate {
   Graph graph;  // constants are not folded
-  double cost = 0;
+  GraphCost cost;
   Derivation derivation;
   std::map<std::string, std::size_t> rules_used;
   /// Graphs on the way, before and after each use of a rule that is no equation there.

@@ -47,6 +47,13 @@ std::vector<OperationCost> typical_situations(const OperatorCosts& costs) {
   return result;
 }
 
+/// By more than rounding; of two that cost the same, the one with fewer operators.
+bool is_better(const GraphCost& cost, const GraphCost& than) {
+  constexpr double rounding = 1e-9;
+  if (cost.seconds < (1 - rounding) * than.seconds) return true;
+  return cost.seconds <= (1 + rounding) * than.seconds && cost.operators < than.operators;
+}
+
 class Search {
  public:
   Search(const Graph& graph, const OperatorCosts& costs, const SearchOptions& options)
@@ -121,7 +128,7 @@ class Search {
     return std::max<std::size_t>(1, static_cast<std::size_t>(scale_ * static_cast<double>(limit)));
   }
 
-  Candidate original() const { return {graph_, result_.before.seconds, {}, {}, {}}; }
+  Candidate original() const { return {graph_, result_.before, {}, {}, {}}; }
 
   RoundLimits round_limits() const {
     RoundLimits limits;
@@ -153,7 +160,7 @@ class Search {
     LEMMA_RETURN_IF_ERROR(saturate_from(second, saving_));
     LEMMA_RETURN_IF_ERROR(saturate_from(second, all_));
     fitted_ = false;
-    if (second.cost < (1 - 1e-9) * best_.cost) best_ = std::move(second);
+    if (is_better(second.cost, best_.cost)) best_ = std::move(second);
     return {};
   }
 
@@ -185,8 +192,9 @@ class Search {
   Result<bool> replace(Candidate& candidate, Graph graph, std::optional<Derivation>& derivation,
                        const std::map<std::string, std::size_t>& rules_used,
                        std::vector<Graph> stages = {}) {
-    const double cost = cost_of(graph, costs_).seconds;
-    if (cost >= (1 - 1e-9) * candidate.cost) return false;
+    const GraphCost cost = cost_of(graph, costs_);
+    if (!is_better(cost, candidate.cost)) return false;
+    std::map<std::string, std::size_t> merging;  // uses of rules
     if (derivation) {
       std::set<std::uint32_t> reasons;
       stages.push_back(graph);
@@ -197,6 +205,8 @@ class Search {
         reasons.insert(some.begin(), some.end());
       }
       stages.pop_back();
+      for (const std::uint32_t reason : reasons)
+        ++merging[derivation->uses()[reason].use.substitution->name];
       LEMMA_RETURN_IF_ERROR(candidate.derivation.adopt(*derivation, reasons, {}));
     }
     // Where the next saturation begins is a stage too, if this was no equation.
@@ -209,6 +219,8 @@ class Search {
     if (options_.on_graph) options_.on_graph(step_, candidate.graph);
     candidate.cost = cost;
     for (const auto& [rule, count] : rules_used) candidate.rules_used[rule] += count;
+    for (const auto& [rule, count] : merging)
+      if (!rules_used.contains(rule)) candidate.rules_used[rule] += count;
     if (options_.evaluator != nullptr) found_.add(candidate);
     return true;
   }
@@ -351,7 +363,7 @@ class Search {
       result_.after = cost_of(result_.graph, costs_);
       result_.improved = options_.evaluator != nullptr
                              ? evaluator_prefers_other_
-                             : result_.after.seconds < result_.before.seconds;
+                             : is_better(result_.after, result_.before);
     }
     if (!result_.improved) {
       best_ = original();

@@ -59,7 +59,8 @@ struct SearchOptions {
 struct UsedRule {
   std::string name;
   /// Nodes that it made in the graphs that were chosen on the way, or places where it was applied
-  /// (backtracking).
+  /// (backtracking). Of a rule that made none there, but told that what is there is equal: its uses in the
+  /// explanation, if one is wanted.
   std::size_t count = 0;
 };
 

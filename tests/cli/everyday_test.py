@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 import tiny_models
-from tiny_models import F32, node, tensor_type
+from tiny_models import F32, integer_attribute, integers_attribute, node, tensor_type
 
 LEMMA = None
 VECTOR = tensor_type(F32, [2])
@@ -26,7 +26,7 @@ class Everyday(unittest.TestCase):
         return subprocess.run([LEMMA, *map(str, words)], capture_output=True, text=True, timeout=120)
 
     def optimize(self, model, *words):
-        done = self.run_it("optimize", model, *words, "--json", "--no-second-judge")
+        done = self.run_it("optimize", model, *words, "--json", "--no-second-judge", "--no-measure")
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)["models"][0]
 
@@ -72,6 +72,26 @@ class Everyday(unittest.TestCase):
         self.assertEqual((out / "data" / "weights.bin").read_bytes(), tiny_models.floats((1, 2)))
         self.assertIn(tiny_models.floats((3, 4)), b"".join(
             file.read_bytes() for file in out.iterdir() if file.name.startswith("two")))
+
+    def test_what_only_merges_is_an_improvement_and_is_explained(self):
+        matrix = tensor_type(F32, [2, 3])
+        turned = [integers_attribute("perm", [1, 0])]
+        middles = {
+            "negations": [node("Neg", ["a"], ["m"]), node("Neg", ["m"], ["b"])],
+            "transposes": [node("Transpose", ["a"], ["m"], attributes=turned),
+                           node("Transpose", ["m"], ["b"], attributes=turned)],
+            "relus": [node("Relu", ["a"], ["m"]), node("Relu", ["m"], ["b"])],
+            "parts": [node("Split", ["a"], ["m", "n"], attributes=[integer_attribute("axis", 0)]),
+                      node("Concat", ["m", "n"], ["b"], attributes=[integer_attribute("axis", 0)])],
+        }
+        for name, middle in middles.items():
+            nodes = [node("Tanh", ["x"], ["a"]), *middle, node("Sigmoid", ["b"], ["y"])]
+            model = self.write(f"{name}.onnx", nodes, [("x", matrix)], [("y", matrix)])
+            for strategy in ("auto", "saturation", "combined", "backtracking"):
+                figures = self.optimize(model, "-o", self.folder / "out.onnx", "--strategy", strategy)
+                self.assertEqual(figures["status"], "optimized", (name, strategy))
+                self.assertEqual(figures["after"]["operators"], 3 if name == "relus" else 2, (name, strategy))
+                self.assertTrue(figures["rules_used"], (name, strategy))
 
 
 if __name__ == "__main__":

@@ -41,9 +41,25 @@ def value_info(name, type_message):
     return content(1, name) + content(2, type_message)
 
 
-def node(op_type, inputs, outputs, domain=""):
+def integer_attribute(name, value):
+    return content(1, name) + number(3, value) + number(20, 2)
+
+
+def integers_attribute(name, values):
+    return content(1, name) + b"".join(number(8, value) for value in values) + number(20, 7)
+
+
+def graph_attribute(name, nodes, outputs):
+    """A subgraph without inputs; outputs are (name, type) pairs."""
+    graph = b"".join(content(1, each) for each in nodes) + content(2, name)
+    graph += b"".join(content(12, value_info(*each)) for each in outputs)
+    return content(1, name) + content(6, graph) + number(20, 5)
+
+
+def node(op_type, inputs, outputs, domain="", attributes=()):
     fields = [content(1, name) for name in inputs] + [content(2, name) for name in outputs]
-    return b"".join(fields) + content(4, op_type) + (content(7, domain) if domain else b"")
+    fields += [content(4, op_type), *(content(5, each) for each in attributes)]
+    return b"".join(fields) + (content(7, domain) if domain else b"")
 
 
 def model(nodes, inputs, outputs, domains=(), initializers=()):
