@@ -63,7 +63,13 @@ bool attend(const ChildRequest& request, Child& child, const LineHandler& on_lin
     on_line(child.index, *line);
   }
   const auto end = child.program.is_output_closed() ? child.program.wait(0.001) : std::nullopt;
-  if (end) static_cast<ProgramEnd&>(child.outcome) = *end;
+  if (end) {
+    static_cast<ProgramEnd&>(child.outcome) = *end;
+    // A terminal sends its signal to the child too, which may be first.
+    child.outcome.interrupted =
+        interrupted != 0 &&
+        (end->signal == SIGTERM || end->signal == SIGINT || end->signal == SIGHUP);
+  }
   return !end;
 }
 

@@ -14,6 +14,7 @@ namespace lemma {
 struct ChildOutcome : ProgramEnd {
   std::vector<std::string> lines;  // of standard output
   bool timed_out = false;          // it was killed at its deadline
+  bool interrupted = false;        // it ended as this process was asked to end
 };
 
 struct ChildRequest {

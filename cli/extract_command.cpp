@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/error_line.h"
+#include "cli/number_check.h"
 #include "egraph/exact/egraph_json.h"
 #include "egraph/exact/extract.h"
 #include "egraph/exact/validate.h"
@@ -137,7 +138,7 @@ void add_extract_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("egraph", arguments->file, "e-graph in the format of egraph-serialize")
       ->required();
   command->add_option("--time-limit", arguments->time_limit, "seconds")
-      ->check(CLI::NonNegativeNumber)
+      ->check(check_non_negative)
       ->capture_default_str();
   command->add_option("-o,--output", arguments->output, "write the chosen nodes, as JSON");
   command->add_flag("--no-programs", arguments->no_programs,

@@ -12,6 +12,34 @@
 
 namespace {
 
+/// The names of the commands below this one that people see.
+std::string names_of_commands(const CLI::App& command) {
+  std::string names;
+  const auto is_shown = [](const CLI::App* each) { return !each->get_group().empty(); };
+  for (const CLI::App* each : command.get_subcommands(is_shown))
+    names += (names.empty() ? "" : ", ") + each->get_name();
+  return names;
+}
+
+/// Where the words should name a command and do not, which commands there are; else empty.
+std::string missing_command(const CLI::App& application, int argument_count, char** arguments) {
+  const CLI::App* command = &application;
+  std::string path = application.get_name();
+  for (int i = 1; command->get_require_subcommand_min() > 0; ++i) {
+    const std::string word = i < argument_count ? arguments[i] : "";
+    if (word.starts_with('-')) return "";
+    const auto named = command->get_subcommands(
+        [&word](const CLI::App* each) { return each->get_name() == word; });
+    if (named.empty())
+      return (word.empty() ? path + " needs a command"
+                           : "there is no command '" + path + " " + word + "'") +
+             "; the commands are " + names_of_commands(*command);
+    path += " " + word;
+    command = named.front();
+  }
+  return "";
+}
+
 int run(int argument_count, char** arguments) {
   using lemma::ExitCode;
   CLI::App application("Lemma optimizes tensor programs with proved substitutions");
@@ -36,8 +64,13 @@ int run(int argument_count, char** arguments) {
     application.parse(argument_count, arguments);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return application.exit(error);  // help or version
+    const std::string missing = missing_command(application, argument_count, arguments);
     if (lemma::speaks_for_all())
-      std::cerr << "lemma: " << error.what() << " (lemma --help lists the commands)\n";
+      std::cerr << lemma::printable("lemma: " + (missing.empty()
+                                                     ? std::string(error.what()) +
+                                                           " (lemma --help lists the commands)"
+                                                     : missing))
+                << "\n";
     exit_code = ExitCode::bad_input;
   }
   // What was printed may not have arrived: a full disk, a closed pipe.

@@ -16,8 +16,10 @@
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/html_report.h"
+#include "cli/number_check.h"
 #include "cli/optimize_request.h"
 #include "cli/table.h"
+#include "frontend_onnx/copy.h"
 #include "ir/files.h"
 #include "rule_language/rounding.h"
 
@@ -141,6 +143,9 @@ OptimizeAnswer answer_of(const OptimizeRequest& request, const ChildOutcome& out
   if (outcome.timed_out) {
     answer.status = "timed out";
     answer.message = fmt::format("no result within {:.0f} s", outcome.seconds);
+  } else if (outcome.interrupted) {
+    answer.status = "interrupted";
+    answer.message = "it was being worked on";
   } else if (outcome.signal != 0) {
     answer.status = "crashed";
     answer.message = outcome.signal == SIGKILL ? "the process was killed (out of memory?)"
@@ -156,6 +161,17 @@ OptimizeAnswer answer_of(const OptimizeRequest& request, const ChildOutcome& out
 bool is_written(const OptimizeAnswer& answer) {
   return answer.status == "optimized" || answer.status == "unchanged" ||
          answer.status == "mismatch";
+}
+
+/// What could not be optimized is handed on as it is, so that no model is missing. What is no model at all is
+/// not, nor what the caller did not wait for.
+void hand_on(OptimizeAnswer& answer) {
+  const bool is_bad =
+      answer.status == "failed" && answer.error_kind == static_cast<int>(ErrorKind::bad_input);
+  if (is_written(answer) || is_bad || answer.status == "interrupted") return;
+  const auto copied = copy_model(answer.model, answer.output);
+  answer.copied = copied && *copied;
+  if (answer.copied) answer.message += "; the model is written as it was";
 }
 
 std::string failure_line(const OptimizeAnswer& answer) {
@@ -232,45 +248,46 @@ Json report_json(const std::vector<OptimizeAnswer>& answers) {
     for (const UsedRule& use : search.rules_used) rules[use.name] = use.count;
     const auto& proof = search.extraction;
     const auto [latency_before, latency_after] = latencies(answer);
-    models.push_back({{"model", answer.model},
-                      {"output", is_written(answer) ? Json(answer.output) : Json(nullptr)},
-                      {"status", answer.status},
-                      {"message", answer.message},
-                      {"cost_before", report.before.seconds},
-                      {"cost_after", report.after.seconds},
-                      {"cost_provenance", name(report.after.provenance)},
-                      {"predicted_before_ms", report.before.seconds * 1e3},
-                      {"predicted_after_ms", report.after.seconds * 1e3},
-                      {"latency_before_ms", latency_before},
-                      {"latency_after_ms", latency_after},
-                      {"timing", Json::parse(to_json(report.timing))},
-                      {"max_error", check.comparison.max_error},
-                      {"smallest_passing_tolerance_scale", check.comparison.smallest_passing_scale},
-                      {"samples_compared", check.comparison.samples},
-                      {"adversarial_compared", check.comparison.adversarial},
-                      {"check_seconds", check.seconds},
-                      {"second_judge", check.second_judge},
-                      {"second_judge_message", check.second.message},
-                      {"second_judge_sets", check.second.sets},
-                      {"warning", report.warning},
-                      {"rules_used", rules},
-                      {"seconds", answer.seconds},
-                      {"before", figures_json(report.before)},
-                      {"after", figures_json(report.after)},
-                      {"opaque_operators", report.opaque_operators},
-                      {"strategy", strategy_text(answer)},
-                      {"search_seconds", search.seconds},
-                      {"rules_considered", search.rules_considered},
-                      {"rounds", search.rounds},
-                      {"passes", search.passes},
-                      {"parts", search.parts},
-                      {"graphs", search.graphs},
-                      {"egraph_nodes", search.egraph_nodes},
-                      {"extraction_cost", proof ? Json(proof->cost) : Json()},
-                      {"extraction_lower_bound", proof ? Json(proof->lower_bound) : Json()},
-                      {"extraction_optimal", proof && proof->optimal},
-                      {"stop_reason", search.stop_reason},
-                      {"peak_memory_bytes", answer.peak_memory_bytes}});
+    models.push_back(
+        {{"model", answer.model},
+         {"output", is_written(answer) || answer.copied ? Json(answer.output) : Json(nullptr)},
+         {"status", answer.status},
+         {"message", answer.message},
+         {"cost_before", report.before.seconds},
+         {"cost_after", report.after.seconds},
+         {"cost_provenance", name(report.after.provenance)},
+         {"predicted_before_ms", report.before.seconds * 1e3},
+         {"predicted_after_ms", report.after.seconds * 1e3},
+         {"latency_before_ms", latency_before},
+         {"latency_after_ms", latency_after},
+         {"timing", Json::parse(to_json(report.timing))},
+         {"max_error", check.comparison.max_error},
+         {"smallest_passing_tolerance_scale", check.comparison.smallest_passing_scale},
+         {"samples_compared", check.comparison.samples},
+         {"adversarial_compared", check.comparison.adversarial},
+         {"check_seconds", check.seconds},
+         {"second_judge", check.second_judge},
+         {"second_judge_message", check.second.message},
+         {"second_judge_sets", check.second.sets},
+         {"warning", report.warning},
+         {"rules_used", rules},
+         {"seconds", answer.seconds},
+         {"before", figures_json(report.before)},
+         {"after", figures_json(report.after)},
+         {"opaque_operators", report.opaque_operators},
+         {"strategy", strategy_text(answer)},
+         {"search_seconds", search.seconds},
+         {"rules_considered", search.rules_considered},
+         {"rounds", search.rounds},
+         {"passes", search.passes},
+         {"parts", search.parts},
+         {"graphs", search.graphs},
+         {"egraph_nodes", search.egraph_nodes},
+         {"extraction_cost", proof ? Json(proof->cost) : Json()},
+         {"extraction_lower_bound", proof ? Json(proof->lower_bound) : Json()},
+         {"extraction_optimal", proof && proof->optimal},
+         {"stop_reason", search.stop_reason},
+         {"peak_memory_bytes", answer.peak_memory_bytes}});
   }
   return {{"models", models}};
 }
@@ -391,6 +408,7 @@ ExitCode run_optimize(const OptimizeArguments& arguments) {
       },
       [&](std::size_t i, const ChildOutcome& outcome) {
         answers[i] = answer_of((*requests)[i], outcome);
+        hand_on(answers[i]);
         progress.ended(answers[i]);
       });
   for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -480,7 +498,7 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
           "--time-limit", options.time_limit_seconds,
           "seconds for each model, from reading to writing; then the best graph found so far is "
           "written")
-      ->check(CLI::PositiveNumber)
+      ->check(check_positive)
       ->capture_default_str();
   command
       ->add_option(
@@ -495,44 +513,44 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command
       ->add_option("--budget", options.search.budget, "number of graphs that backtracking expands")
-      ->check(CLI::PositiveNumber)
+      ->check(check_positive)
       ->capture_default_str();
   command
       ->add_option("--model-time-limit", arguments->model_time_limit,
                    "seconds after which a model is given up; 0: never")
-      ->check(CLI::NonNegativeNumber)
+      ->check(check_non_negative)
       ->capture_default_str();
   command
       ->add_option("--node-limit", options.search.node_limit,
                    "nodes of the e-graph; 0: by the number of operators")
-      ->check(CLI::NonNegativeNumber);
+      ->check(check_non_negative);
   command
       ->add_option("--exact-extraction", options.search.exact_extraction_seconds,
                    "time for exact extraction in seconds: finds a cheaper graph in the e-graph, or "
                    "proves that there "
                    "is none")
-      ->check(CLI::NonNegativeNumber)
+      ->check(check_non_negative)
       ->capture_default_str();
   command->add_option("--jobs", arguments->jobs, "models at a time")
-      ->check(CLI::PositiveNumber)
+      ->check(check_positive)
       ->capture_default_str();
   command->add_option("--threads", options.threads, "threads for each model; 0: all processors")
-      ->check(CLI::NonNegativeNumber);
+      ->check(check_non_negative);
   command
       ->add_option("--check", options.check.samples,
                    "number of random inputs on which the result is compared with the original "
                    "before writing")
-      ->check(CLI::PositiveNumber)
+      ->check(check_positive)
       ->capture_default_str();
   command
       ->add_option("--rtol", options.check.relative_tolerance,
                    "relative tolerance of the check; otherwise by the model's types")
-      ->check(CLI::NonNegativeNumber)
+      ->check(check_non_negative)
       ->default_str("");
   command
       ->add_option("--atol", options.check.absolute_tolerance,
                    "absolute tolerance of the check; otherwise by the model's types")
-      ->check(CLI::NonNegativeNumber)
+      ->check(check_non_negative)
       ->default_str("");
   command->add_flag("!--no-second-judge", options.second_judge,
                     "do not compare with ONNX Runtime, where Python has it, before writing");

@@ -61,16 +61,50 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeAnswer, model, output, status, messag
 
 namespace {
 
-/// File names may be any bytes; JSON is UTF-8, so the others are replaced in what is shown.
+/// Each byte as the character of that number, in UTF-8: a file name may be any bytes, JSON only UTF-8.
+std::string widened(const std::string& bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80) text += static_cast<char>(0xc0U | byte >> 6U);
+    text += static_cast<char>(byte < 0x80 ? byte : 0x80U | (byte & 0x3fU));
+  }
+  return text;
+}
+
+std::string narrowed(const std::string& text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < 0x80 || i + 1 == text.size())
+      bytes += text[i];
+    else
+      bytes +=
+          static_cast<char>((byte & 3U) << 6U | (static_cast<unsigned char>(text[++i]) & 0x3fU));
+  }
+  return bytes;
+}
+
+template <typename Change>
+void change_strings(Json& json, Change change) {
+  if (json.is_string()) json = change(json.get_ref<const std::string&>());
+  if (json.is_structured())
+    for (Json& element : json) change_strings(element, change);
+}
+
 template <typename T>
 std::string one_line(const T& value) {
-  return Json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
+  Json json = value;
+  change_strings(json, widened);
+  return json.dump();
 }
 
 template <typename T>
 Result<T> parse_line(const std::string& text) {
   try {
-    return Json::parse(text).get<T>();
+    Json json = Json::parse(text);
+    change_strings(json, narrowed);
+    return json.get<T>();
   } catch (const Json::exception& error) {
     return internal_error(std::string("malformed message between processes: ") + error.what());
   }
@@ -78,9 +112,15 @@ Result<T> parse_line(const std::string& text) {
 
 }  // namespace
 
-std::string to_json(const TimingReport& report) { return one_line(report); }
+std::string to_json(const TimingReport& report) {
+  return Json(report).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 Result<TimingReport> parse_timing(const std::string& text) {
-  return parse_line<TimingReport>(text);
+  try {
+    return Json::parse(text).get<TimingReport>();
+  } catch (const Json::exception& error) {
+    return bad_input(error.what());
+  }
 }
 std::string to_json(const OptimizeRequest& request) { return one_line(request); }
 std::string to_json(const OptimizeAnswer& answer) { return one_line(answer); }

@@ -22,9 +22,10 @@ struct OptimizeRequest {
 
 struct OptimizeAnswer {
   std::string model, output;
-  /// name(report.status), or "failed" (bad input), "crashed", "timed out" or "interrupted": nothing was
+  /// name(report.status), or "failed" (bad input), "crashed", "timed out" or "interrupted": no result was
   /// written.
   std::string status;
+  bool copied = false;  // the model itself was, in place of a result
   std::string message;
   int error_kind = 0;  // an ErrorKind, for "failed"
   OptimizeReport report;
@@ -32,7 +33,7 @@ struct OptimizeAnswer {
   std::int64_t peak_memory_bytes = 0;
 };
 
-/// One line of JSON.
+/// One line of JSON. Between processes, strings may be any bytes.
 std::string to_json(const TimingReport& report);
 Result<TimingReport> parse_timing(const std::string& text);
 

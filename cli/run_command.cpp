@@ -11,6 +11,7 @@
 
 #include "cli/error_line.h"
 #include "cli/model_run.h"
+#include "cli/number_check.h"
 #include "cli/table.h"
 #include "frontend_onnx/tensor_file.h"
 #include "ir/files.h"
@@ -268,10 +269,10 @@ void add_run_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--compare", arguments->compare,
                       "folder of the expected output_0.pb, output_1.pb, ...");
   command->add_option("--rtol", arguments->tolerance.relative, "relative tolerance")
-      ->check(CLI::NonNegativeNumber)
+      ->check(check_non_negative)
       ->capture_default_str();
   command->add_option("--atol", arguments->tolerance.absolute, "absolute tolerance")
-      ->check(CLI::NonNegativeNumber)
+      ->check(check_non_negative)
       ->capture_default_str();
   command->add_option("--shape", arguments->shapes,
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
@@ -283,7 +284,7 @@ void add_run_command(CLI::App& application, ExitCode& exit_code) {
       "--batch", arguments->batch,
       "file of jobs, one per line: MODEL<tab>FOLDER of inputs and expected outputs");
   command->add_option("--threads", arguments->threads, "number of threads (0: all processors)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(check_non_negative);
   command->add_flag("--json", arguments->json,
                     "print one JSON object (with --batch, one line for each job)");
   command->callback([arguments, &exit_code] { exit_code = run_run(*arguments); });

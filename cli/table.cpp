@@ -75,8 +75,10 @@ std::string duration_text(double seconds) {
 std::string change_text(double before, double after) {
   if (before <= 0) return "";
   const double change = (after - before) / before * 100;
-  if (std::abs(change) < 0.05) return "0.0%";
-  return fmt::format("{:+.1f}%", change);
+  if (before == after) return "same";
+  // A small change is not shown as none.
+  return std::abs(change) < 0.05 ? fmt::format("{:+.1g}%", change)
+                                 : fmt::format("{:+.1f}%", change);
 }
 
 }  // namespace lemma

@@ -25,7 +25,7 @@ class Table {
 std::string with_prefix(double value);
 /// "1.23 ms", "45 us".
 std::string duration_text(double seconds);
-/// "-12.3%", "0.0%", "+1.0%".
+/// "-12.3%", "+1.0%", "-0.003%", "same".
 std::string change_text(double before, double after);
 
 }  // namespace lemma

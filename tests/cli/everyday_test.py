@@ -4,9 +4,12 @@ early. Models are encoded by hand."""
 
 import argparse
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import tiny_models
@@ -92,6 +95,73 @@ class Everyday(unittest.TestCase):
                 self.assertEqual(figures["status"], "optimized", (name, strategy))
                 self.assertEqual(figures["after"]["operators"], 3 if name == "relus" else 2, (name, strategy))
                 self.assertTrue(figures["rules_used"], (name, strategy))
+
+    # ---- What is said, and what is written, when something does not go well
+
+    def test_a_model_that_cannot_be_optimized_is_in_the_folder_all_the_same(self):
+        newer = tiny_models.number(1, 1000) + self.one_relu().read_bytes()[2:]  # its IR version
+        strange = self.folder / "newer.onnx"
+        strange.write_bytes(newer)
+        damaged = self.folder / "damaged.onnx"
+        damaged.write_bytes(b"no model")
+        out = self.folder / "out"
+        done = self.run_it("optimize", strange, damaged, self.one_relu(), "--out-dir", out, "--json")
+        self.assertEqual(done.returncode, 3)
+        answers = {pathlib.Path(each["model"]).stem: each for each in json.loads(done.stdout)["models"]}
+        self.assertEqual((out / "newer.onnx").read_bytes(), newer)
+        self.assertEqual(answers["newer"]["status"], "failed")
+        self.assertEqual(answers["newer"]["output"], str(out / "newer.onnx"))
+        self.assertIn("written as it was", done.stderr)
+        self.assertTrue((out / "relu.onnx").exists())
+        self.assertFalse((out / "damaged.onnx").exists())
+        self.assertIsNone(answers["damaged"]["output"])
+
+    def test_a_model_whose_time_is_up_is_written_as_it_was(self):
+        model = self.one_relu()
+        done = self.run_it("optimize", model, "-o", self.folder / "out.onnx", "--model-time-limit", "0.001")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("timed out", done.stderr)
+        self.assertEqual((self.folder / "out.onnx").read_bytes(), model.read_bytes())
+
+    def test_what_is_interrupted_has_not_crashed(self):
+        models = [self.one_relu(f"{i}.onnx") for i in range(3)]
+        call = [LEMMA, "optimize", *models, "--out-dir", self.folder / "out", "--json"]
+        running = subprocess.Popen(list(map(str, call)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   start_new_session=True)
+        children = pathlib.Path(f"/proc/{running.pid}/task/{running.pid}/children")
+        while not children.read_text():  # a child reads the rules for longer than it takes to see it
+            time.sleep(0.001)
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+        output, said = running.communicate(timeout=60)
+        self.assertEqual(running.returncode, 3)
+        self.assertNotIn("crashed", said)
+        statuses = [each["status"] for each in json.loads(output)["models"]]
+        self.assertEqual(statuses, ["interrupted"] * 3, said)
+
+    def test_a_path_may_be_any_bytes(self):
+        folder = os.fsencode(self.folder)
+        odd = folder + b"/mod\xe8le \xff.onnx"
+        with open(odd, "wb") as file:
+            file.write(self.one_relu().read_bytes())
+        done = subprocess.run([LEMMA, "optimize", odd, "-o", folder + b"/out\xfe.onnx"], capture_output=True,
+                              timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(os.path.exists(folder + b"/out\xfe.onnx"))
+
+    def test_mistakes_are_answered_in_short_lines(self):
+        model = self.one_relu()
+        for words, answer in (
+                ("frobnicate", "optimize, inspect, run, extract, rules, audit"),
+                ("", "optimize, inspect, run, extract, rules, audit"),
+                ("rules frobnicate", "there is no command 'lemma rules frobnicate'"),
+                (f"optimize {model} -o out.onnx --budget 0", "'0' is no number above 0"),
+                (f"optimize {model} -o out.onnx --check x", "'x' is no number above 0"),
+                (f"optimize {model} -o out.onnx --threads -1", "'-1' is no number from 0 on")):
+            done = self.run_it(*words.split())
+            self.assertEqual(done.returncode, 2, words)
+            self.assertIn(answer, done.stderr)
+            self.assertNotIn("optimize-worker", done.stderr)
+            self.assertLess(len(done.stderr), 200)
 
 
 if __name__ == "__main__":

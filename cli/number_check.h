@@ -1,0 +1,12 @@
+#pragma once
+// What a number on the command line has to be, said in words.
+
+#include <string>
+
+namespace lemma {
+
+/// For CLI::Option::check(): empty if the word is a number above 0, or from 0 on; else what is wrong with it.
+std::string check_positive(const std::string& word);
+std::string check_non_negative(const std::string& word);
+
+}  // namespace lemma
