@@ -11,9 +11,9 @@ void CandidateList::add(const Candidate& candidate) {
     return check_same_structure(candidate.graph, other.graph).has_value();
   };
   if (std::any_of(candidates_.begin(), candidates_.end(), is_same)) return;
-  const auto place =
-      std::upper_bound(candidates_.begin(), candidates_.end(), candidate.cost.seconds,
-                       [](double cost, const Candidate& other) { return cost < other.cost.seconds; });
+  const auto place = std::upper_bound(
+      candidates_.begin(), candidates_.end(), candidate.cost.seconds,
+      [](double cost, const Candidate& other) { return cost < other.cost.seconds; });
   candidates_.insert(place, candidate);
   if (candidates_.size() > most_) candidates_.pop_back();
 }

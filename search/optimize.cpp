@@ -138,6 +138,7 @@ class Search {
     limits.memory_limit_bytes = scaled(options_.memory_limit_bytes / 2);
     limits.saturation_seconds = std::max(0.02, 0.5 * deadline_.remaining());
     limits.extraction_seconds = std::max(0.02, 0.25 * deadline_.remaining());
+    if (options_.evaluator != nullptr) limits.alternative_overhead = options_.alternative_overhead;
     return limits;
   }
 
@@ -184,6 +185,12 @@ class Search {
     result_.egraph_nodes = std::max(result_.egraph_nodes, round.nodes);
     if (result_.stop_reason.empty()) result_.stop_reason = name(round.stop);
     fitted_ = round.stop == StopReason::saturated || round.stop == StopReason::iterations;
+    if (round.alternative) {
+      Candidate other = candidate;
+      LEMMA_RETURN_IF_ERROR(extend(other, std::move(round.alternative->graph), round.derivation,
+                                   round.alternative->rules_used, {}));
+      found_.add(other);
+    }
     if (!round.is_cheaper()) return false;
     return replace(candidate, std::move(round.graph), round.derivation, round.rules_used);
   }
@@ -192,8 +199,18 @@ class Search {
   Result<bool> replace(Candidate& candidate, Graph graph, std::optional<Derivation>& derivation,
                        const std::map<std::string, std::size_t>& rules_used,
                        std::vector<Graph> stages = {}) {
-    const GraphCost cost = cost_of(graph, costs_);
-    if (!is_better(cost, candidate.cost)) return false;
+    if (!is_better(cost_of(graph, costs_), candidate.cost)) return false;
+    LEMMA_RETURN_IF_ERROR(
+        extend(candidate, std::move(graph), derivation, rules_used, std::move(stages)));
+    if (options_.on_graph) options_.on_graph(step_, candidate.graph);
+    if (options_.evaluator != nullptr) found_.add(candidate);
+    return true;
+  }
+
+  /// Goes on from a candidate to another graph that equals it.
+  Result<void> extend(Candidate& candidate, Graph graph, std::optional<Derivation>& derivation,
+                      const std::map<std::string, std::size_t>& rules_used,
+                      std::vector<Graph> stages) const {
     std::map<std::string, std::size_t> merging;  // uses of rules
     if (derivation) {
       std::set<std::uint32_t> reasons;
@@ -216,13 +233,11 @@ class Search {
       candidate.stages.push_back(graph);
     }
     candidate.graph = std::move(graph);
-    if (options_.on_graph) options_.on_graph(step_, candidate.graph);
-    candidate.cost = cost;
+    candidate.cost = cost_of(candidate.graph, costs_);
     for (const auto& [rule, count] : rules_used) candidate.rules_used[rule] += count;
     for (const auto& [rule, count] : merging)
       if (!rules_used.contains(rule)) candidate.rules_used[rule] += count;
-    if (options_.evaluator != nullptr) found_.add(candidate);
-    return true;
+    return {};
   }
 
   // ---- The evaluator's part
@@ -361,9 +376,8 @@ class Search {
       result_.graph = std::move(*folded);
       if (options_.on_graph) options_.on_graph(step_, result_.graph);
       result_.after = cost_of(result_.graph, costs_);
-      result_.improved = options_.evaluator != nullptr
-                             ? evaluator_prefers_other_
-                             : is_better(result_.after, result_.before);
+      result_.improved = options_.evaluator != nullptr ? evaluator_prefers_other_
+                                                       : is_better(result_.after, result_.before);
     }
     if (!result_.improved) {
       best_ = original();

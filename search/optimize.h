@@ -45,6 +45,9 @@ struct SearchOptions {
   /// Decides among the graphs that are the cheapest as sums of their operators; otherwise the sum does.
   const GraphEvaluator* evaluator = nullptr;
   std::size_t candidates = 4;  // distinct graphs that it is handed, beside the original
+  /// For it each e-graph is asked for a second graph, as if starting an operator took so many seconds longer:
+  /// one with fewer operators, which the runtime may like better than the costs say.
+  double alternative_overhead = 4e-6;
   /// Of the rules those that keep every bit: they may change what carries infinities on purpose, and
   /// what IsNaN or IsInf looks at.
   RuleNames bitwise_rules;

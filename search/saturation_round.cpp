@@ -52,7 +52,7 @@ class Rounder {
     round.nodes = egraph_.node_count();
     roots_ = output_classes(egraph_);
     const Selection original = original_selection(egraph_, roots_, cost_);
-    LEMMA_ASSIGN_OR_RETURN(Selection selection, extract_cheapest(original));
+    LEMMA_ASSIGN_OR_RETURN(Selection selection, extract_cheapest(original, cost_));
     if (limits_.proof_seconds > 0) {
       LEMMA_ASSIGN_OR_RETURN(round.extraction, prove_cheapest(selection));
     }
@@ -60,7 +60,10 @@ class Rounder {
     round.cost = selection.cost;
     round.rules_used = count_rules(egraph_, selection, rules_.compiled, report.log);
     LEMMA_ASSIGN_OR_RETURN(round.graph, to_graph(egraph_, selection));
-    if (explain && round.is_cheaper()) {
+    if (limits_.alternative_overhead > 0) {
+      LEMMA_ASSIGN_OR_RETURN(round.alternative, extract_alternative(report.log));
+    }
+    if (explain && (round.is_cheaper() || round.alternative)) {
       Derivation start;
       for (std::size_t i = 0; i < surroundings.inputs.size(); ++i)
         start.give_facts(egraph_.input_name(egraph_.node(egraph_.inputs()[i])),
@@ -88,11 +91,22 @@ class Rounder {
     return limits;
   }
 
-  Result<Selection> extract_cheapest(const Selection& original) const {
+  Result<Alternative> extract_alternative(const std::vector<Application>& log) const {
+    const NodeCost cost = [this](const EGraph& egraph, ENodeId node) {
+      const double seconds = cost_(egraph, node);
+      return seconds > 0 ? seconds + limits_.alternative_overhead : seconds;
+    };
+    LEMMA_ASSIGN_OR_RETURN(const Selection selection,
+                           extract_cheapest(original_selection(egraph_, roots_, cost), cost));
+    LEMMA_ASSIGN_OR_RETURN(Graph graph, to_graph(egraph_, selection));
+    return Alternative{std::move(graph), count_rules(egraph_, selection, rules_.compiled, log)};
+  }
+
+  Result<Selection> extract_cheapest(const Selection& original, const NodeCost& cost) const {
     ExtractionOptions options;
     options.time_limit_seconds = limits_.extraction_seconds;
-    LEMMA_ASSIGN_OR_RETURN(Selection selection, extract(egraph_, roots_, cost_, original, options));
-    LEMMA_RETURN_IF_ERROR(validate(egraph_, roots_, cost_, selection));
+    LEMMA_ASSIGN_OR_RETURN(Selection selection, extract(egraph_, roots_, cost, original, options));
+    LEMMA_RETURN_IF_ERROR(validate(egraph_, roots_, cost, selection));
     return selection;
   }
 

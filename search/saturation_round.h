@@ -24,12 +24,20 @@ struct RoundLimits {
   /// Time to prove that the extracted graph is the cheapest in the e-graph, or to find a cheaper one; none is
   /// tried if 0. What is found may depend on the machine's speed unless a proof ends it.
   double proof_seconds = 0;
+  /// The e-graph is asked once more, as if starting an operator took so many seconds longer; 0: it is not.
+  double alternative_overhead = 0;
 };
 
 /// How good the chosen nodes are among all that the e-graph holds, in seconds at run time.
 struct ExtractionProof {
   double cost = 0, lower_bound = 0;
   bool optimal = false;
+};
+
+/// Another graph that an e-graph holds.
+struct Alternative {
+  Graph graph;
+  std::map<std::string, std::size_t> rules_used;
 };
 
 struct Round {
@@ -39,7 +47,9 @@ struct Round {
   std::size_t nodes = 0;
   std::optional<ExtractionProof> extraction;
   std::map<std::string, std::size_t> rules_used;  // nodes of the result that each has made
-  std::optional<Derivation> derivation;           // if wanted and cheaper
+  std::optional<Alternative> alternative;         // if wanted
+  std::optional<Derivation> derivation;           // of both; if wanted, and the graph is cheaper or
+                                                  // there is an alternative
 
   /// By more than rounding.
   bool is_cheaper() const { return cost < (1 - 1e-9) * cost_before; }
