@@ -151,8 +151,8 @@ class Everyday(unittest.TestCase):
     def test_mistakes_are_answered_in_short_lines(self):
         model = self.one_relu()
         for words, answer in (
-                ("frobnicate", "optimize, inspect, run, extract, rules, audit"),
-                ("", "optimize, inspect, run, extract, rules, audit"),
+                ("frobnicate", "optimize, inspect, profile, run, extract, rules, audit"),
+                ("", "optimize, inspect, profile, run, extract, rules, audit"),
                 ("rules frobnicate", "there is no command 'lemma rules frobnicate'"),
                 (f"optimize {model} -o out.onnx --budget 0", "'0' is no number above 0"),
                 (f"optimize {model} -o out.onnx --check x", "'x' is no number above 0"),
