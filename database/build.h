@@ -25,7 +25,7 @@ enum class CandidateOutcome {
   unknown
 };
 
-/// What became of one candidate.
+/// The outcome of one candidate.
 struct CandidateReport {
   Substitution candidate;  // in normal form
   CandidateOutcome outcome = CandidateOutcome::unknown;
@@ -38,15 +38,15 @@ std::string_view name(CandidateOutcome outcome);
 
 struct BuiltRule {
   DecidedRule proved;
-  /// It follows from these: found by saturation, none of them can be done without. Empty for the
-  /// rules of the basis.
+  /// Rules from which it follows by saturation; none of them can be omitted. Empty for rules of the
+  /// basis.
   std::vector<std::string> derived_from;
   bool derived = false;
-  /// Why a derived rule is kept: the search, starting from its left side, does not find it. Derived
-  /// rules without a reason are not shipped.
+  /// Why a derived rule is kept: the search does not find it from its left side. Derived rules
+  /// without a reason are not shipped.
   std::string kept_because;
 
-  /// In the basis, or kept beside it.
+  /// In the basis, or derived and kept.
   bool is_shipped() const { return !derived || !kept_because.empty(); }
 };
 
@@ -57,14 +57,14 @@ struct Progress {
 
 struct BuildOptions {
   int threads = 0;  // 0: as many as there are processors
-  /// Nothing: this process alone. All ranks get the same candidates, axioms and limits.
+  /// Null: this process only. All ranks must have the same candidates, axioms and limits.
   ranks::Ranks* ranks = nullptr;
   DerivationLimits limits;
-  /// Rules written by hand, that are part of the database whatever is found. They must be provable.
+  /// Hand-written rules, which are always part of the database. They must be provable.
   std::vector<Substitution> hand_written;
   /// Called by one thread.
   std::function<void(const Progress&)> progress;
-  /// Asked between pieces of work; true ends the job with an error.
+  /// Called between pieces of work, on any thread; true ends the job with an error.
   std::function<bool()> cancelled;
 };
 
@@ -80,10 +80,11 @@ struct Build {
   std::size_t repeated = 0;                 // the same up to names as another
   std::vector<CandidateReport> candidates;  // the others, in the order of consideration
   std::vector<BuiltRule> rules;             // by name; basis and derived
-  /// As they were given. Not shipped: it follows from what was found and from other such ones, and
-  /// the search finds it without.
+  /// In the given order. One that is not shipped follows from the others, and the search finds it
+  /// without the rule.
   std::vector<BuiltRule> hand_written;
-  /// With one proof only: found, by name; and written by hand. Nothing is derived from them.
+  /// Rules with only one proof: found ones, by name, and hand-written ones. Nothing is derived from
+  /// them.
   std::vector<DecidedRule> found_apart, hand_written_apart;
 
   std::size_t count(CandidateOutcome outcome) const;
@@ -91,13 +92,13 @@ struct Build {
   std::vector<std::string> hand_written_but_not_needed() const;
 };
 
-/// The kind `bad_input` with the message `interrupted` if cancelled() said so, on one of the ranks.
-/// The journal of the first rank counts; those of others begin empty.
+/// The error has the kind `bad_input` and the message `interrupted` if cancelled() returned true on
+/// one of the ranks. Only the journal of the first rank is used; those of the others are empty.
 inline constexpr std::string_view interrupted = "interrupted";
 Result<Build> build(const std::vector<Substitution>& candidates, const verifier::AxiomSet& axioms,
                     AnswerJournal& journal, const BuildOptions& options);
 
-/// What answers in the journal depend on, beside the queries.
+/// What all answers in the journal depend on, in addition to the queries.
 std::string job_text(const verifier::AxiomSet& axioms, const DerivationLimits& limits);
 
 }  // namespace lemma::database

@@ -24,11 +24,11 @@ struct DatabaseOptions {
   /// Its number of threads and cancelled() are those of `build`.
   EnumerationOptions enumeration;
   std::vector<std::filesystem::path> candidates;  // files of them, beside the sets
-  /// Its rules written by hand are read from their folder.
+  /// Its hand-written rules are read from the folder above.
   BuildOptions build;
-  /// On the first rank: an axiom without a proof is not used.
+  /// Called on the first rank for an axiom that is not used because it has no proof.
   std::function<void(const std::string& axiom, const std::string& reason)> on_refused_axiom;
-  /// On the first rank: so many answers are known from an earlier run.
+  /// Called on the first rank of a resumed job, with the number of known answers.
   std::function<void(std::size_t answers)> on_resumed;
 };
 
@@ -37,11 +37,11 @@ struct DatabaseReport {
   Build build;
 };
 
-/// Enumerates, proves and minimizes, and writes the result. With several ranks, all of them call it and the
-/// first one reads and writes. A job that was ended anywhere, or whose cancelled() said so, resumes
-/// when it is called again with the same options.
+/// Enumerates, proves, minimizes and writes the result. With several ranks, all of them call it,
+/// and the first one reads and writes files. A job that was interrupted is resumed when the
+/// function is called again with the same options.
 ///
-/// An error: the output folder is as it was, or, if writing failed, does not load.
+/// On an error the output folder is unchanged, or, if writing failed, cannot be loaded.
 Result<DatabaseReport> build_database(const DatabaseOptions& options);
 
 }  // namespace lemma::database

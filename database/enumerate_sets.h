@@ -1,5 +1,6 @@
 #pragma once
-// Candidates of operator sets. They are kept in a folder, where a later run of the same job finds them.
+// Candidates of operator sets. They are kept in a folder, from which a later run of the same job
+// reads them.
 
 #include <filesystem>
 #include <functional>
@@ -12,7 +13,7 @@
 
 namespace lemma::database {
 
-/// What an enumeration has covered. Graphs are too many for an integer.
+/// What an enumeration has covered. The number of graphs may exceed 64 bits.
 struct EnumerationFigures {
   double graphs = 0;
   std::uint64_t classes = 0;
@@ -23,17 +24,17 @@ using EnumerateSet = std::function<Result<EnumerationFigures>(
     const std::filesystem::path& set, const std::filesystem::path& candidates,
     const generator::GenerateOptions& options)>;
 
-/// In this process.
+/// Does this in the calling process.
 Result<EnumerationFigures> enumerate_set(const std::filesystem::path& set,
                                          const std::filesystem::path& candidates,
                                          const generator::GenerateOptions& options);
 
 struct EnumerationOptions {
   std::vector<std::filesystem::path> sets;
-  /// Its folder for unfinished work is chosen by the job.
+  /// The job sets its work folder, threads and cancelled().
   generator::GenerateOptions generation;
-  /// A program that wants its memory back runs this in a process of its own. Only the first of several
-  /// ranks calls it.
+  /// A program may replace it by a function that uses a child process, whose memory is released at
+  /// its end. Only the first of several ranks calls it.
   EnumerateSet enumerate = enumerate_set;
 };
 
