@@ -156,7 +156,36 @@ std::set<std::string> symbols_of(const Graph& graph) {
   return names;
 }
 
+/// Symbols of first axes.
+std::set<std::string> batch_symbols_of(const Graph& graph) {
+  std::set<std::string> names;
+  for (const NodeId id : graph.inputs()) {
+    const TensorType& type = graph.type(graph.node(id).output());
+    if (!type.shape || type.shape->empty()) continue;
+    if (const auto symbol = type.shape->front().as_symbol()) names.insert(*symbol);
+  }
+  return names;
+}
+
 }  // namespace
+
+std::vector<SymbolSizes> sizes_to_try(const Graph& graph) {
+  constexpr std::array<std::int64_t, 6> small = {2, 3, 4, 1, 8, 16};
+  constexpr std::array<std::int64_t, 14> larger = {5,  6,  7,  9,  10, 12,  20,
+                                                   24, 32, 48, 64, 100, 128, 224};
+  const std::set<std::string> symbols = symbols_of(graph), batch = batch_symbols_of(graph);
+  std::vector<SymbolSizes> result;
+  for (const std::int64_t size : small) result.push_back({size, {}});
+  if (symbols.empty()) return {result.front()};
+  if (!batch.empty() && batch.size() < symbols.size()) {
+    SymbolSizes mixed;
+    for (const std::string& symbol : batch) mixed.sizes.emplace(symbol, 1);
+    for (const std::int64_t size : small) result.push_back({size, mixed.sizes});
+    for (const std::int64_t size : larger) result.push_back({size, mixed.sizes});
+  }
+  for (const std::int64_t size : larger) result.push_back({size, {}});
+  return result;
+}
 
 std::string_view name(InputContents contents) {
   constexpr std::array<std::string_view, 11> names = {

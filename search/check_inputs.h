@@ -34,6 +34,17 @@ std::string_view name(InputContents contents);
 /// at the ends of their type's range.
 enum class IntegerContents : std::uint8_t { indices, small, wide };
 
+/// Sizes for the symbols of a graph.
+struct SymbolSizes {
+  std::int64_t size = 2;                                   // of every symbol
+  std::map<std::string, std::int64_t, std::less<>> sizes;  // of symbols that have another
+};
+
+/// What to try, in order, until the graph can be computed. Sizes that a model relates to each other are
+/// often equal, so one value for all comes first; then 1 where an input's first axis is meant, as a batch
+/// often is, and larger ones, with many divisors among them, for the others; then larger ones for all.
+std::vector<SymbolSizes> sizes_to_try(const Graph& graph);
+
 struct InputPlan {
   InputContents contents = InputContents::random;
   IntegerContents integers = IntegerContents::indices;

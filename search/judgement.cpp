@@ -18,6 +18,7 @@ using interpreter::Tensor;
 namespace {
 
 constexpr std::uint64_t border_runs = 3;
+constexpr double border_change = 1e-6;  // the 20th bit or so
 
 double largest_of(const std::vector<double>& values) {
   double largest = 0;
@@ -26,8 +27,10 @@ double largest_of(const std::vector<double>& values) {
   return largest;
 }
 
-/// Every real element changed in its 20th bit or so; 0 stays.
-std::vector<NamedTensor> disturbed(std::span<const NamedTensor> inputs, std::uint64_t seed) {
+}  // namespace
+
+std::vector<NamedTensor> disturbed(std::span<const NamedTensor> inputs, std::uint64_t seed,
+                                   double change) {
   std::vector<NamedTensor> result(inputs.begin(), inputs.end());
   for (std::size_t k = 0; k < result.size(); ++k) {
     Tensor& tensor = result[k].value;
@@ -35,7 +38,8 @@ std::vector<NamedTensor> disturbed(std::span<const NamedTensor> inputs, std::uin
     std::vector<double> elements = tensor.reals();
     for (std::size_t i = 0; i < elements.size(); ++i) {
       const std::uint64_t word = interpreter::random_word(seed, 77 + k, i);
-      elements[i] *= 1 + static_cast<double>(static_cast<std::int64_t>(word % 2001) - 1000) * 1e-9;
+      elements[i] *=
+          1 + static_cast<double>(static_cast<std::int64_t>(word % 2001) - 1000) * 1e-3 * change;
     }
     // In f64, so that the change is not rounded away.
     Tensor same = Tensor::uninitialized(tensor.data_type(), tensor.sizes(), Domain::f64);
@@ -44,8 +48,6 @@ std::vector<NamedTensor> disturbed(std::span<const NamedTensor> inputs, std::uin
   }
   return result;
 }
-
-}  // namespace
 
 double unit_roundoff(DataType type) {
   switch (type) {
@@ -142,7 +144,7 @@ Result<void> Judgement::drop_borders(std::span<const NamedTensor> inputs,
   if (!original && !changed) return {};
   std::vector<bool> stays(suspects_at.size(), false);
   for (std::uint64_t seed = 0; seed < border_runs; ++seed) {
-    const std::vector<NamedTensor> near = disturbed(inputs, seed);
+    const std::vector<NamedTensor> near = disturbed(inputs, seed, border_change);
     LEMMA_ASSIGN_OR_RETURN(const TracedRun expected, trace(sides_.original, near, trace_options()));
     LEMMA_ASSIGN_OR_RETURN(const std::vector<Tensor> actual, outputs_of_changed(near));
     const std::vector<Suspect> found = suspects(expected.outputs, actual);

@@ -1,5 +1,8 @@
 #include "search/sampled_check.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "ir/graph_text.h"
@@ -34,6 +37,54 @@ TEST(SampledCheck, EqualGraphsPass) {
   ASSERT_TRUE(check.has_value()) << check.error().message;
   EXPECT_TRUE(check->passed);
   EXPECT_EQ(check->samples, 3);
+}
+
+/// The largest number in the inputs for another judge of a Softmax in this type.
+double largest_input_for_second_judge(const std::string& type) {
+  const Graph original = parsed("graph \"g\"\n  input %0 \"x\" : " + type +
+                                "[3, 8]\n  %1 = Softmax{axis=1}(%0)\n  output \"y\" = %1\n");
+  const auto reference = SampledReference::compute(original, {.adversarial_seconds = 10});
+  EXPECT_TRUE(reference.has_value());
+  double largest = 0;
+  const auto sets = reference->inputs_for_second_judge(100, {});
+  EXPECT_FALSE(sets.empty());
+  for (const auto& inputs : sets)
+    for (const double element : inputs.front().value.reals())
+      largest = std::max(largest, std::abs(element));
+  return largest;
+}
+
+TEST(SampledCheck, SecondJudgeIsNotAskedWhereOneRoundingDecides) {
+  EXPECT_GT(largest_input_for_second_judge("f32"), 100);
+  EXPECT_LT(largest_input_for_second_judge("f16"), 100);
+  EXPECT_GE(largest_input_for_second_judge("f16"), 0.5);
+}
+
+/// Of each symbol alone in an axis of the only input.
+interpreter::Sizes sizes_found_for(const std::string& text) {
+  const Graph original = parsed(text);
+  const auto reference = SampledReference::compute(original, {});
+  EXPECT_TRUE(reference.has_value()) << reference.error().message;
+  if (!reference) return {};
+  return reference->inputs_for_second_judge(1, {}).front().front().value.sizes();
+}
+
+TEST(SampledCheck, SizesAreLookedForUntilTheModelCanBeComputed) {
+  EXPECT_EQ(sizes_found_for(R"(graph "g"
+  input %0 "x" : f32[N]
+  %1 = Reshape{shape=[5, floordiv(N, 5)]}(%0)
+  output "y" = %1
+)"),
+            (interpreter::Sizes{5}));
+  // A batch of one image, which has to be at least 33 pixels wide.
+  EXPECT_EQ(sizes_found_for(R"(graph "g"
+  input %0 "x" : f32[N, 1, H, H]
+  %1 = Reshape{shape=[1, H, H]}(%0)
+  %2 = Slice{axes=[1, 2], starts=[0, 0], ends=[33, 33]}(%1)
+  %3 = Reshape{shape=[1089]}(%2)
+  output "y" = %3
+)"),
+            (interpreter::Sizes{1, 1, 48, 48}));
 }
 
 TEST(SampledCheck, ADifferenceIsShown) {
