@@ -38,7 +38,7 @@ Result<void> GraphBuilder::add_node(const FlatNode& flat) {
     LEMMA_ASSIGN_OR_RETURN(const Operands operands, operands_of(node));
     if (!flat.opaque_reason.empty()) return add_opaque(node, operands, flat.opaque_reason);
     LEMMA_ASSIGN_OR_RETURN(const bool constant, add_constant_node(node));
-    if (constant) return {};
+    if (constant || add_taken_branch(node, operands)) return {};
     auto operation = add_operation(node, operands);
     if (operation) return {};
     if (operation.error().kind == ErrorKind::bad_input) return operation;
@@ -114,6 +114,66 @@ Result<bool> GraphBuilder::add_constant_node(const NodeMessage& node) {
   const ValueId value = graph_.add_constant(std::move(*constant));
   known_.update(graph_, graph_.producer(value));
   name_value(node.output(0), value);
+  return true;
+}
+
+// ---- Branches -----------------------------------------------------------------------------------
+
+namespace {
+
+/// Null if the node is no If, or its condition is no constant.
+const ::onnx::GraphProto* taken_branch(const NodeMessage& node, const Constant* condition) {
+  if (node.op_type() != "If" || !canonical_domain(node.domain()).empty()) return nullptr;
+  if (condition == nullptr || condition->type().data_type != DataType::boolean ||
+      condition->bytes().size() != 1)
+    return nullptr;
+  const std::string wanted =
+      condition->bytes().front() != std::byte{0} ? "then_branch" : "else_branch";
+  for (const auto& attribute : node.attribute())
+    if (attribute.name() == wanted && attribute.has_g()) return &attribute.g();
+  return nullptr;
+}
+
+}  // namespace
+
+/// Adds the branch in place of the node. False, and the node is to be opaque, if it is no such node, or
+/// something in the branch is not understood.
+bool GraphBuilder::add_taken_branch(const NodeMessage& node, const Operands& operands) {
+  const Constant* condition = operands.values.empty() || operands.values.front().is_none()
+                                  ? nullptr
+                                  : graph_.constant_of(operands.values.front());
+  const ::onnx::GraphProto* branch = taken_branch(node, condition);
+  if (branch == nullptr || branch->output_size() != node.output_size() ||
+      branch->sparse_initializer_size() != 0)
+    return false;
+  // Two branches may define one name.
+  NameMap names;
+  const auto define = [&](const std::string& name) {
+    if (!name.empty()) names[name] = fmt::format("{}/{}", node.output(0), name);
+  };
+  const auto renamed = [&names](const std::string& name) {
+    const auto found = names.find(name);
+    return found != names.end() ? found->second : name;
+  };
+  for (const auto& tensor : branch->initializer()) define(tensor.name());
+  for (const NodeMessage& inner : branch->node())
+    for (const std::string& output : inner.output()) define(output);
+  for (const auto& tensor : branch->initializer())
+    if (!add_tensor(renamed(tensor.name()), tensor)) return false;
+  std::vector<NodeMessage> nodes(branch->node().begin(), branch->node().end());
+  for (NodeMessage& inner : nodes) {
+    rename_captures(inner, names);
+    for (std::string& input : *inner.mutable_input()) mark_used(input = renamed(input));
+    for (std::string& output : *inner.mutable_output()) output = renamed(output);
+    for (const std::string& name : captured_names(inner)) mark_used(name);
+  }
+  for (const auto& output : branch->output()) mark_used(renamed(output.name()));
+  for (const NodeMessage& inner : nodes)
+    if (!add_node({&inner, 0, ""})) return false;
+  for (const auto& output : branch->output())
+    if (find(renamed(output.name())) == nullptr) return false;
+  for (int i = 0; i < node.output_size(); ++i)
+    name_value(node.output(i), *find(renamed(branch->output(i).name())));
   return true;
 }
 

@@ -17,6 +17,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::UnorderedElementsAre;
 
 constexpr const char* with_if = R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
   g (float[2] x, bool c) => (float[2] y) <float[2] w = {1, 2}> {
@@ -130,6 +131,40 @@ TEST(Subgraphs, NewNamesKeepAwayFromInnerOnes) {
   collect_inner_names(message.graph().node(1), inner);
   EXPECT_THAT(inner, Contains("u"));
   EXPECT_THAT(inner, Contains("q"));
+}
+
+// ---- Branches that a constant decides -----------------------------------------------------------
+
+/// A model with an If; its name of the condition is that of an initializer or of an input.
+std::string branching(const std::string& condition, bool value) {
+  return R"(<ir_version: 8, opset_import: ["" : 13]>
+    g (float[2] x, bool given) => (float[2] y) <bool fixed = {)" +
+         std::string(value ? "1" : "0") + R"(}> {
+      a = Tanh(x)
+      b = If ()" +
+         condition + R"() <
+        then_branch = one () => (float[2] r) <float[2] k = {1, 2}> { t = Mul(a, k) r = Exp(t) },
+        else_branch = two () => (float[2] s) { t = Neg(x) s = Relu(t) }>
+      y = Sigmoid(b)
+    })";
+}
+
+TEST(Branches, ThatAConstantTakesAreInTheGraph) {
+  const auto taken = import_text(branching("fixed", true));
+  ASSERT_TRUE(taken) << error_of(taken);
+  EXPECT_THAT(kinds_of(taken->graph),
+              UnorderedElementsAre("input", "input", "constant", "Tanh", "Mul", "Exp", "Sigmoid"));
+  const auto other = import_text(branching("fixed", false));
+  ASSERT_TRUE(other) << error_of(other);
+  EXPECT_THAT(kinds_of(other->graph),
+              UnorderedElementsAre("input", "input", "Neg", "Relu", "Sigmoid"));
+  EXPECT_EQ(exported(*other).graph().node_size(), 3);
+}
+
+TEST(Branches, ThatAnInputTakesStay) {
+  const auto model = import_text(branching("given", true));
+  ASSERT_TRUE(model) << error_of(model);
+  EXPECT_THAT(kinds_of(model->graph), Contains("opaque If"));
 }
 
 // ---- Functions ----------------------------------------------------------------------------------
