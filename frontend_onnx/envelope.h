@@ -28,6 +28,7 @@ struct ModelEnvelope::Data {
   std::vector<std::string> training;                     // TrainingInfoProto
   std::map<std::string, std::string> size_parameters;    // dim_param by symbol
   std::shared_ptr<const frontend::TensorSource> source;  // of tensors in serialized messages
+  std::set<std::string> runtimes;                        // whose own operators the file has
   bool external_data = false;
   std::vector<std::string> notes;
 };

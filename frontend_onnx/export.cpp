@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "frontend_onnx/envelope.h"
 #include "frontend_onnx/model_writer.h"
+#include "frontend_onnx/spelling.h"
 #include "ir/files.h"
 
 namespace lemma {
@@ -34,14 +36,23 @@ Result<AtomicFile> write_data(const DataFile& content, const std::filesystem::pa
   return file;
 }
 
-Result<void> export_to(const OnnxModel& model, const std::filesystem::path& path,
+/// Whose own operators may be written.
+std::string runtime_of(const OnnxModel& model, const ExportOptions& options) {
+  const auto& given = model.envelope.data().runtimes;
+  if (options.runtime_operators) return *options.runtime_operators;
+  return given.empty() ? std::string() : *given.begin();
+}
+
+Result<void> export_to(const OnnxModel& original, const std::filesystem::path& path,
                        const ExportOptions& options) {
+  const std::string runtime = runtime_of(original, options);
+  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, spelled(original, runtime));
   bool external =
       options.external_data == ExternalData::always ||
       (options.external_data == ExternalData::as_imported && model.envelope.used_external_data());
   bool all_external = options.external_data == ExternalData::always;
   if (!external) {
-    LEMMA_ASSIGN_OR_RETURN(const Rope content, lay_out(model, {}));
+    LEMMA_ASSIGN_OR_RETURN(const Rope content, lay_out(model, {.runtime = runtime}));
     if (content.size() <= options.inline_limit) {
       LEMMA_ASSIGN_OR_RETURN(AtomicFile file, write_model(content, path));
       return file.publish();
@@ -55,8 +66,8 @@ Result<void> export_to(const OnnxModel& model, const std::filesystem::path& path
   data_path.replace_extension(".data");
   if (data_path == path) data_path += ".data";
   DataFile data(data_path.filename().string());
-  LEMMA_ASSIGN_OR_RETURN(const Rope content,
-                         lay_out(model, {&data, options.external_threshold, all_external}));
+  LEMMA_ASSIGN_OR_RETURN(const Rope content, lay_out(model, {&data, options.external_threshold,
+                                                             all_external, runtime}));
   if (content.size() > options.inline_limit)
     return unsupported(
         fmt::format("the model has {} bytes besides its external data", content.size()));
@@ -79,7 +90,10 @@ Result<void> export_model(const OnnxModel& model, const std::filesystem::path& p
 }
 
 Result<std::string> serialize_model(const OnnxModel& model) {
-  LEMMA_ASSIGN_OR_RETURN(const frontend::Rope content, frontend::lay_out(model, {}));
+  const std::string runtime = frontend::runtime_of(model, {});
+  LEMMA_ASSIGN_OR_RETURN(const OnnxModel written, frontend::spelled(model, runtime));
+  LEMMA_ASSIGN_OR_RETURN(const frontend::Rope content,
+                         frontend::lay_out(written, {.runtime = runtime}));
   return content.flatten();
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "frontend_onnx/model.h"
@@ -22,6 +23,9 @@ struct ExportOptions {
   std::size_t external_threshold = 1024;
   /// Protobuf readers refuse messages from 2 GiB on; some room is left below.
   std::uint64_t inline_limit = 0x7fff0000;
+  /// The runtime whose own operators may be written ("onnxruntime"), or an empty name: they are spelled in standard
+  /// operators then, as the runtime recognises them. Nothing: that of the file that came in, if it has such operators.
+  std::optional<std::string> runtime_operators = std::nullopt;
 };
 
 /// Writes `path`, and `<stem>.data` beside it where external data is used. Each file appears

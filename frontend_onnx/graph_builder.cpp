@@ -1,6 +1,7 @@
 #include "frontend_onnx/graph_builder.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <onnx/onnx_pb.h>
@@ -215,6 +216,8 @@ Result<OnnxCall> GraphBuilder::call_of(const NodeMessage& node, int set,
   });
   call.output_count =
       any_number ? static_cast<std::size_t>(node.output_size()) : used_outputs(node);
+  for (int i = 0; i < node.output_size(); ++i)
+    call.used_outputs.push_back(!node.output(i).empty() && used_.contains(node.output(i)));
   LEMMA_RETURN_IF_ERROR(read_attributes(node, source_, call));
   for (std::size_t i = 0; i < operands.values.size(); ++i) {
     const ValueId value = operands.values[i];
@@ -231,8 +234,8 @@ Result<OnnxCall> GraphBuilder::call_of(const NodeMessage& node, int set,
   return call;
 }
 
-Result<NodeId> GraphBuilder::apply(const OnnxMatch& match, const OnnxCall& call,
-                                   const Operands& operands) {
+Result<GraphBuilder::Applied> GraphBuilder::apply(const OnnxMatch& match, const OnnxCall& call,
+                                                  const Operands& operands) {
   LEMMA_ASSIGN_OR_RETURN(ImportedCall imported, import_call(*match.record, *match.mapping, call));
   std::vector<ValueId> inputs;
   for (const int position : imported.inputs) {
@@ -241,8 +244,17 @@ Result<NodeId> GraphBuilder::apply(const OnnxMatch& match, const OnnxCall& call,
     inputs.push_back(position < 0 ? ValueId::none()
                                   : operands.values[static_cast<std::size_t>(position)]);
   }
-  return graph_.add_operation(operator_named(match.record->name), std::move(inputs),
-                              std::move(imported.attributes), call.output_count);
+  Applied applied;
+  if (imported.outputs) {
+    applied.outputs = std::move(*imported.outputs);
+  } else {
+    applied.outputs.resize(call.output_count);
+    std::iota(applied.outputs.begin(), applied.outputs.end(), 0);
+  }
+  LEMMA_ASSIGN_OR_RETURN(
+      applied.node, graph_.add_operation(operator_named(match.record->name), std::move(inputs),
+                                         std::move(imported.attributes), applied.outputs.size()));
+  return applied;
 }
 
 /// With sizes that are not known, shapes that cannot be shown to agree may still do at run time.
@@ -284,7 +296,9 @@ Result<void> GraphBuilder::add_operation(const NodeMessage& node, const Operands
   LEMMA_ASSIGN_OR_RETURN(OnnxCall call, call_of(node, set, cached->second, operands));
   const std::size_t used = call.output_count;
   const auto has_outputs = [&node](const OnnxMatch& match) {
-    return match.record->outputs.maximum < 0 || node.output_size() <= match.record->outputs.maximum;
+    const int most =
+        match.mapping->outputs != 0 ? match.mapping->outputs : match.record->outputs.maximum;
+    return most < 0 || node.output_size() <= most;
   };
   if (std::none_of(cached->second.begin(), cached->second.end(), has_outputs))
     return bad_input(
@@ -295,19 +309,21 @@ Result<void> GraphBuilder::add_operation(const NodeMessage& node, const Operands
     const auto least = static_cast<std::size_t>(std::max(match.record->outputs.minimum, 0));
     call.output_count =
         std::max(used, std::min(least, static_cast<std::size_t>(node.output_size())));
-    auto id = apply(match, call, operands);
-    if (id) {
-      known_.update(graph_, *id);
-      const lemma::Node operation = graph_.node(*id);  // a copy: folding adds nodes
-      for (std::size_t i = 0; i < call.output_count; ++i)
-        name_value(node.output(static_cast<int>(i)),
+    auto applied = apply(match, call, operands);
+    if (applied) {
+      known_.update(graph_, applied->node);
+      if (!match.mapping->runtime.empty()) runtimes_.insert(std::string(match.mapping->runtime));
+      const lemma::Node operation = graph_.node(applied->node);  // a copy: folding adds nodes
+      for (std::size_t i = 0; i < applied->outputs.size(); ++i)
+        name_value(node.output(static_cast<int>(applied->outputs[i])),
                    folded(operation.output(static_cast<std::uint32_t>(i))));
       return {};
     }
-    if (id.error().kind == ErrorKind::bad_input && !is_wrong_for_all_sizes(match, call, operands))
-      id.error().kind = ErrorKind::unsupported;
+    Error& error = applied.error();
+    if (error.kind == ErrorKind::bad_input && !is_wrong_for_all_sizes(match, call, operands))
+      error.kind = ErrorKind::unsupported;
     // What one candidate finds wrong, another may still express.
-    if (!reason || id.error().kind == ErrorKind::bad_input) reason = std::move(id.error());
+    if (!reason || error.kind == ErrorKind::bad_input) reason = std::move(error);
   }
   if (reason->kind == ErrorKind::internal) reason->message.insert(0, "internal error: ");
   return tl::unexpected<Error>(std::move(*reason));

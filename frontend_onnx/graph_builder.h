@@ -2,6 +2,7 @@
 // Builds the graph node by node: an operation where a record expresses the node, else an opaque one.
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ class GraphBuilder {
   /// States that something uses the value of that name; outputs nobody uses may be left out.
   void mark_used(const std::string& name) { used_.insert(name); }
 
+  /// Whose own operators the file has.
+  const std::set<std::string>& runtimes() const { return runtimes_; }
+
   const ValueId* find(const std::string& name) const;
   Result<void> add_node(const FlatNode& node);
   /// A tensor of the file under its name: a constant, or an opaque node for types that a Constant
@@ -52,7 +56,11 @@ class GraphBuilder {
   std::size_t used_outputs(const ::onnx::NodeProto& node) const;
   Result<OnnxCall> call_of(const ::onnx::NodeProto& node, int set,
                            std::span<const OnnxMatch> candidates, const Operands& operands) const;
-  Result<NodeId> apply(const OnnxMatch& match, const OnnxCall& call, const Operands& operands);
+  struct Applied {
+    NodeId node;
+    std::vector<std::size_t> outputs;  // at which outputs of the file's node those of `node` stand
+  };
+  Result<Applied> apply(const OnnxMatch& match, const OnnxCall& call, const Operands& operands);
   ValueId folded(ValueId value);
   bool has_fixed_types(const Operands& operands) const;
   Result<void> check_control_types(const ::onnx::NodeProto& node, const Operands& operands) const;
@@ -67,6 +75,7 @@ class GraphBuilder {
   std::map<ValueId, Constant> bound_;
   absl::flat_hash_map<std::string, TensorType> declared_;
   absl::flat_hash_set<std::string> used_;
+  std::set<std::string> runtimes_;
   absl::flat_hash_map<std::string, std::vector<OnnxMatch>> candidates_;  // by domain and name
 };
 

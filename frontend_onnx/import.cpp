@@ -322,6 +322,7 @@ class Importer {
     for (const auto& annotation : graph.quantization_annotation())
       data_->quantization_annotations.push_back(annotation.SerializeAsString());
     data_->size_parameters = symbols_.parameters();
+    data_->runtimes = builder_.runtimes();
     data_->external_data = source_->opened_external_files();
     for (const auto& training : model_.training_info())
       data_->training.push_back(training.SerializeAsString());

@@ -30,6 +30,7 @@ class ModelWriter {
         tensors_(*envelope_.source, options.data_file, options.external_threshold,
                  options.all_external),
         sets_(envelope_.operator_sets),
+        runtime_(options.runtime),
         live_(model.graph.live_nodes()) {
     set_ = sets_.try_emplace("", fallback_operator_set).first->second;
   }
@@ -96,7 +97,8 @@ class ModelWriter {
       const Node& node = graph_.node(id);
       if (node.kind != NodeKind::operation) continue;
       const std::vector<TensorType> types = graph_.input_types(node);
-      auto call = export_call(graph_.op(node), {types, node.attributes, node.output_count}, set_);
+      auto call =
+          export_call(graph_.op(node), {types, node.attributes, node.output_count}, set_, runtime_);
       if (!call) return with_context(label(id), std::move(call.error()));
       calls_.emplace(id, std::move(*call));
     }
@@ -280,8 +282,11 @@ class ModelWriter {
       LEMMA_ASSIGN_OR_RETURN(const std::string name, input_name(node, input));
       message.add_input(name);
     }
-    for (std::uint32_t i = 0; i < node.output_count; ++i)
+    for (std::uint32_t i = 0; i < node.output_count; ++i) {
+      const std::size_t position = call.outputs.empty() ? i : call.outputs.at(i);
+      while (message.output_size() < static_cast<int>(position)) message.add_output("");
       message.add_output(names_->of(node.output(i)));
+    }
     for (const auto& [name, value] : call.attributes)
       LEMMA_RETURN_IF_ERROR(write_attribute(name, value, message));
     Rope content;
@@ -514,6 +519,7 @@ class ModelWriter {
   const ModelEnvelope::Data& envelope_;
   TensorWriter tensors_;
   OperatorSets sets_;
+  std::string_view runtime_;
   int set_ = 0;
   std::vector<NodeId> live_;
   OpaqueNodes opaque_;

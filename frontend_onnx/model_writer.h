@@ -1,6 +1,8 @@
 #pragma once
 // Lays out a model as the bytes of an ONNX file.
 
+#include <string_view>
+
 #include "frontend_onnx/model.h"
 #include "frontend_onnx/tensor_writer.h"
 
@@ -9,7 +11,8 @@ namespace lemma::frontend {
 struct LayoutOptions {
   DataFile* data_file = nullptr;  // none: all data stands in the model
   std::size_t external_threshold = 0;
-  bool all_external = false;  // see TensorWriter
+  bool all_external = false;      // see TensorWriter
+  std::string_view runtime = "";  // whose own operators may be written
 };
 
 /// The ModelProto. Tensor data is referred to, so the result must not outlive the model.

@@ -160,10 +160,18 @@ Result<ImportedCall> import_call(const OperatorRecord& record, const OnnxMapping
 
 namespace {
 
-const OnnxMapping* mapping_for_export(const OperatorRecord& record, int opset) {
-  for (const OnnxMapping& mapping : record.onnx)
-    if (!mapping.import_only && opset >= mapping.since && opset <= mapping.until) return &mapping;
-  return nullptr;
+/// The first that is standard, or else the first of the runtime. A domain other than that of ONNX is written as of its
+/// operator set 1.
+const OnnxMapping* mapping_for_export(const OperatorRecord& record, int opset,
+                                      std::string_view runtime) {
+  const OnnxMapping* own = nullptr;
+  for (const OnnxMapping& mapping : record.onnx) {
+    const int set = mapping.domain.empty() ? opset : 1;
+    if (mapping.import_only || set < mapping.since || set > mapping.until) continue;
+    if (mapping.runtime.empty()) return &mapping;
+    if (own == nullptr && mapping.runtime == runtime) own = &mapping;
+  }
+  return own;
 }
 
 Result<OnnxInput> parameter_input(const AttributeValue& value) {
@@ -213,9 +221,9 @@ Result<void> export_attributes(const OnnxMapping& mapping, const Instance& insta
 
 }  // namespace
 
-Result<ExportedCall> export_call(const OperatorRecord& record, const Instance& instance,
-                                 int opset) {
-  const OnnxMapping* mapping = mapping_for_export(record, opset);
+Result<ExportedCall> export_call(const OperatorRecord& record, const Instance& instance, int opset,
+                                 std::string_view runtime) {
+  const OnnxMapping* mapping = mapping_for_export(record, opset, runtime);
   if (mapping == nullptr)
     return unsupported(fmt::format("{} has no form in operator set {}", record.name, opset));
   ExportedCall exported;

@@ -50,6 +50,10 @@ struct OnnxCall {
   std::vector<std::pair<std::string, std::string_view>> others =
       {};  // graphs, ...: name, "a graph"
   std::size_t output_count = 1;
+  std::vector<bool> used_outputs = {};  // of those that the node names; empty: all are
+  bool uses(std::size_t output) const {
+    return output < output_count && (used_outputs.empty() || used_outputs[output]);
+  }
 };
 
 /// How the record expresses the call: attributes, and which ONNX inputs are its operands
@@ -57,6 +61,8 @@ struct OnnxCall {
 struct ImportedCall {
   Attributes attributes;
   std::vector<int> inputs;
+  /// Which ONNX outputs are those of the record; nothing: the same ones.
+  std::optional<std::vector<std::size_t>> outputs = std::nullopt;
 };
 
 /// An input of an exported node: operand i of the Lemma node, a constant, integers that may be
@@ -77,6 +83,8 @@ struct ExportedCall {
   Attributes attributes;
   std::vector<std::pair<std::string, Constant>> tensors;
   std::vector<OnnxInput> inputs;
+  /// At which ONNX outputs those of the record stand; empty: at the same ones.
+  std::vector<std::size_t> outputs = {};
 };
 
 struct OnnxMapping;
@@ -97,6 +105,9 @@ struct OnnxMapping {
   OnnxExportHook export_hook = nullptr;
   bool import_only = false;  // other spellings (Sum for Add, ...) that export never chooses
   std::string_view domain = "";
+  /// The runtime that alone has this form; empty: it is standard. `since` and `until` count operator sets of `domain`.
+  std::string_view runtime = "";
+  int outputs = 0;  // how many a node may name, where it is not as many as the record has
 };
 
 /// The record and mapping for an ONNX operator at an operator set; nothing if there is none.
@@ -112,7 +123,9 @@ std::vector<OnnxMatch> onnx_candidates(std::string_view domain, std::string_view
 Result<ImportedCall> import_call(const OperatorRecord& record, const OnnxMapping& mapping,
                                  const OnnxCall& call);
 
-/// The ONNX form of one application in a model of operator set `opset`.
-Result<ExportedCall> export_call(const OperatorRecord& record, const Instance& instance, int opset);
+/// The ONNX form of one application in a model of operator set `opset`: a standard one, or else one of `runtime`, if
+/// one is named.
+Result<ExportedCall> export_call(const OperatorRecord& record, const Instance& instance, int opset,
+                                 std::string_view runtime = "");
 
 }  // namespace lemma

@@ -122,6 +122,21 @@ Result<AttributeValue> default_of(const AttributeSpecification& specification) {
 
 }  // namespace
 
+namespace {
+
+Result<void> check_choice(const AttributeSpecification& specification,
+                          const AttributeValue& value) {
+  const auto* given = std::get_if<std::string>(&value);
+  const auto choices = specification.choices;
+  if (given == nullptr || choices.empty() ||
+      std::find(choices.begin(), choices.end(), *given) != choices.end())
+    return {};
+  return unsupported(
+      fmt::format("{} '{}' is none of: {}", specification.name, *given, fmt::join(choices, ", ")));
+}
+
+}  // namespace
+
 Result<Attributes> complete_attributes(const OperatorRecord& record,
                                        std::span<const TensorType> inputs, Attributes attributes,
                                        std::size_t output_count) {
@@ -135,6 +150,7 @@ Result<Attributes> complete_attributes(const OperatorRecord& record,
       return bad_input(fmt::format("attribute '{}' has the kind {}, not {}", name,
                                    lemma::name(static_cast<AttributeKind>(value.index())),
                                    lemma::name(where->kind)));
+    LEMMA_RETURN_IF_ERROR(check_choice(*where, value));
   }
   for (const AttributeSpecification& specification : record.attributes) {
     const AttributeValue* given = attributes.find(specification.name);

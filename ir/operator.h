@@ -73,6 +73,8 @@ struct AttributeSpecification {
   /// Text of the default in the textual form; "required" and "optional" (may be absent) are special.
   std::string_view default_text = "required";
   AttributeRole role = AttributeRole::plain;
+  /// What a string may be; empty: what the record's own functions accept.
+  std::span<const std::string_view> choices = {};
 };
 
 /// Algebraic and structural properties, combined with |.
@@ -123,6 +125,12 @@ struct OperatorRecord {
   ComposeFunction compose = nullptr;
   NormalizeFunction normalize = nullptr;
   std::span<const OnnxMapping> onnx = {};
+  /// The same in operators that more files may have: how exporters spell it where there is no form for it, so that
+  /// runtimes recognise it. None: the composition.
+  ComposeFunction spelling = nullptr;
+  /// The runtime that has it beside the operators of ONNX ("onnxruntime"); empty: it is nobody's own. A search
+  /// makes such operators for a target that is this runtime only.
+  std::string_view runtime = {};
 
   bool has(OperatorFlag flag) const { return (flags & flag) != 0; }
 };

@@ -250,6 +250,12 @@ std::string_view role_text(AttributeRole role) {
   return "";
 }
 
+std::string choices_text(std::span<const std::string_view> choices) {
+  std::vector<std::string> quoted;
+  for (const std::string_view choice : choices) quoted.push_back(fmt::format("`\"{}\"`", choice));
+  return fmt::format("one of {}", fmt::join(quoted, ", "));
+}
+
 std::string attributes_text(const OperatorRecord& op) {
   if (op.attributes.empty()) return "";
   std::string result = "| Attribute | Kind | Default | |\n|---|---|---|---|\n";
@@ -259,7 +265,8 @@ std::string attributes_text(const OperatorRecord& op) {
     result += fmt::format("| `{}` | {} | {} | {} |\n", specification.name, name(specification.kind),
                           special ? std::string(specification.default_text)
                                   : fmt::format("`{}`", cell(specification.default_text)),
-                          role_text(specification.role));
+                          specification.choices.empty() ? std::string(role_text(specification.role))
+                                                        : choices_text(specification.choices));
   }
   return result + "\n";
 }
@@ -280,10 +287,27 @@ std::string onnx_text(const OnnxMapping& mapping) {
 }
 
 std::string onnx_forms(const OperatorRecord& op) {
-  if (op.onnx.empty()) return "Not an operator of ONNX.\n\n";
   std::vector<std::string> forms;
-  for (const OnnxMapping& mapping : op.onnx) forms.push_back(onnx_text(mapping));
+  for (const OnnxMapping& mapping : op.onnx)
+    if (mapping.runtime == op.runtime) forms.push_back(onnx_text(mapping));
+  if (!op.runtime.empty())
+    return fmt::format("An operator of {}, not of ONNX: {}.\n\n", op.runtime,
+                       fmt::join(forms, "; "));
+  if (forms.empty()) return "Not an operator of ONNX.\n\n";
   return fmt::format("ONNX: {}.\n\n", fmt::join(forms, "; "));
+}
+
+/// What only files of a runtime have. It stands before the sections of the operators: certificates hold the digests of
+/// these, and what an operator means does not depend on it.
+std::string runtime_forms() {
+  std::string result =
+      "\nFiles of a runtime may have forms that are not standard:\n\n"
+      "| Runtime | Form | Operator |\n|---|---|---|\n";
+  for (const OperatorRecord& op : all_operators())
+    for (const OnnxMapping& mapping : op.onnx)
+      if (!mapping.runtime.empty())
+        result += fmt::format("| {} | {} | {} |\n", mapping.runtime, onnx_text(mapping), op.name);
+  return result;
 }
 
 /// "Relu(a: f32[N]) : f32[N]", as in the textual form of graphs.
@@ -337,7 +361,7 @@ std::string operators_document() {
       "those\n"
       "of the textual form of graphs. There are {} operators.\n\n",
       table.size());
-  result += overview();
+  result += overview() + runtime_forms();
   for (std::uint16_t i = 0; i < table.size(); ++i) result += "\n" + operator_section({i});
   return result;
 }

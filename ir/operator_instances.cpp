@@ -300,6 +300,9 @@ Values values_of(const AttributeSpecification& specification, const Shapes& shap
       for (const double value : {-1.0, 0.0, 0.5, 2.0}) result.emplace_back(value);
       break;
     case AttributeKind::string:
+      for (const std::string_view choice : specification.choices)
+        result.emplace_back(std::string(choice));
+      if (!specification.choices.empty()) break;
       for (std::string& word : words()) result.emplace_back(std::move(word));
       break;
     case AttributeKind::integers:
@@ -397,30 +400,42 @@ class Family {
   }
 
   void vary_attributes(const OperatorInstance& anchor, const Shapes& shapes) {
-    std::vector<std::pair<std::string, Values>> accepted;
+    std::vector<Accepted> accepted;
     for (const AttributeSpecification& specification : record_.attributes) {
-      accepted.emplace_back(specification.name, Values());
+      accepted.push_back({&specification, {}});
       OperatorInstance instance = anchor;
       for (AttributeValue& value : values_of(specification, shapes)) {
         instance.attributes.set(std::string(specification.name), value);
-        if (visit_(instance)) accepted.back().second.push_back(std::move(value));
+        if (visit_(instance)) accepted.back().values.push_back(std::move(value));
       }
     }
-    if (anchor.inputs.empty() || anchor.inputs[0].rank() == pairs_at_rank)
+    const bool chooses =
+        std::any_of(record_.attributes.begin(), record_.attributes.end(),
+                    [](const AttributeSpecification& s) { return !s.choices.empty(); });
+    if (chooses || anchor.inputs.empty() || anchor.inputs[0].rank() == pairs_at_rank)
       vary_pairs(anchor, accepted);
   }
 
+  struct Accepted {
+    const AttributeSpecification* specification = nullptr;
+    Values values;
+    /// A few, but every choice: what another attribute means may depend on it.
+    std::size_t in_pairs() const {
+      return specification->choices.empty() ? std::min<std::size_t>(2, values.size())
+                                            : values.size();
+    }
+  };
+
   /// A few values of any two attributes at once.
-  void vary_pairs(const OperatorInstance& anchor,
-                  const std::vector<std::pair<std::string, Values>>& accepted) {
-    constexpr std::size_t few = 2;
+  void vary_pairs(const OperatorInstance& anchor, const std::vector<Accepted>& accepted) {
     for (std::size_t a = 0; a < accepted.size(); ++a)
       for (std::size_t b = a + 1; b < accepted.size(); ++b)
-        for (std::size_t i = 0; i < std::min(few, accepted[a].second.size()); ++i)
-          for (std::size_t k = 0; k < std::min(few, accepted[b].second.size()); ++k) {
+        for (std::size_t i = 0; i < accepted[a].in_pairs(); ++i)
+          for (std::size_t k = 0; k < accepted[b].in_pairs(); ++k) {
             OperatorInstance instance = anchor;
-            instance.attributes.set(accepted[a].first, accepted[a].second.rbegin()[i]);
-            instance.attributes.set(accepted[b].first, accepted[b].second.rbegin()[k]);
+            for (const auto& [one, at] : {std::pair(&accepted[a], i), std::pair(&accepted[b], k)})
+              instance.attributes.set(std::string(one->specification->name),
+                                      one->values.rbegin()[static_cast<std::ptrdiff_t>(at)]);
             visit_(instance);
           }
   }

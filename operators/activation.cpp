@@ -7,6 +7,7 @@
 #include "operators/composition.h"
 #include "operators/elementwise.h"
 #include "operators/families.h"
+#include "operators/runtime_names.h"
 
 namespace lemma::operators {
 namespace {
@@ -53,9 +54,37 @@ Expression swish(DefinitionBuilder& d, const Instance& in, Operands x) {
   return x[0] * sigmoid_of(d, attribute(d, in, "alpha") * x[0]);
 }
 
+Result<std::vector<ValueId>> spell_swish(Graph& graph, const Instance& in,
+                                         std::span<const ValueId> inputs) {
+  Composer c(graph);
+  const double alpha = in.attributes.real("alpha");
+  const ValueId slope = alpha == 1 ? inputs[0] : c.multiply(inputs[0], c.scalar(alpha, in.type(0)));
+  return c.outputs({c.multiply(inputs[0], c("Sigmoid", {slope}))});
+}
+
+Result<ImportedCall> import_quick_gelu(const OnnxCall& call, ImportedCall imported) {
+  constexpr double usual_alpha = 1.7020000219345093;
+  if (!call.attributes.has("alpha")) imported.attributes.set("alpha", usual_alpha);
+  return imported;
+}
+
+constexpr std::array swish_onnx = {OnnxMapping{.name = "Swish", .since = 24},
+                                   OnnxMapping{.name = "QuickGelu",
+                                               .import_hook = import_quick_gelu,
+                                               .domain = onnx_runtime_domain,
+                                               .runtime = onnx_runtime}};
+
 constexpr std::array swish_attributes = {
     AttributeSpecification{"alpha", AttributeKind::real, "1.0"},
 };
+
+constexpr OperatorRecord swish_record() {
+  OperatorRecord result =
+      unary_record<"Swish", TypeSet::real, swish>("x / (1 + exp(-alpha x))", swish_attributes);
+  result.onnx = swish_onnx;
+  result.spelling = spell_swish;
+  return result;
+}
 
 // ---- Rectifiers --------------------------------------------------------------------------------
 
@@ -149,9 +178,53 @@ Expression gelu(DefinitionBuilder& d, const Instance& in, Operands operands) {
   return half * x * (one + d.apply(Function::tanh, number(d, in, scale) * inner));
 }
 
+/// As exporters write it, so that runtimes make one operator of it again.
+Result<std::vector<ValueId>> spell_gelu(Graph& graph, const Instance& in,
+                                        std::span<const ValueId> inputs) {
+  Composer c(graph);
+  const ValueId x = inputs[0];
+  const auto number = [&](double value) { return c.scalar(value, in.type(0)); };
+  if (in.attributes.string("approximate") == "none") {
+    const ValueId error = c("Erf", {c.divide(x, number(std::numbers::sqrt2))});
+    return c.outputs({c.multiply(c.multiply(x, c.add(error, number(1))), number(0.5))});
+  }
+  const ValueId cube = c.multiply(c("Pow", {x, number(3)}), number(0.044715));
+  const double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+  const ValueId inner = c.multiply(c.add(x, cube), number(scale));
+  const ValueId half = c.multiply(x, number(0.5));
+  return c.outputs({c.multiply(half, c.add(c("Tanh", {inner}), number(1)))});
+}
+
+template <bool by_tanh>
+Result<ImportedCall> import_own_gelu(const OnnxCall& call, ImportedCall imported) {
+  if (call.inputs.size() > 1) return unsupported("a bias");
+  imported.attributes.set("approximate", std::string(by_tanh ? "tanh" : "none"));
+  return imported;
+}
+
+Result<ExportedCall> export_own_gelu(const Instance& in, int, ExportedCall exported) {
+  if (in.attributes.string("approximate") == "tanh") exported.name = "FastGelu";
+  exported.attributes = {};
+  return exported;
+}
+
+constexpr std::array gelu_onnx = {OnnxMapping{.name = "Gelu", .since = 20},
+                                  OnnxMapping{.name = "Gelu",
+                                              .import_hook = import_own_gelu<false>,
+                                              .export_hook = export_own_gelu,
+                                              .domain = onnx_runtime_domain,
+                                              .runtime = onnx_runtime},
+                                  OnnxMapping{.name = "FastGelu",
+                                              .import_hook = import_own_gelu<true>,
+                                              .import_only = true,
+                                              .domain = onnx_runtime_domain,
+                                              .runtime = onnx_runtime}};
+
 constexpr OperatorRecord gelu_record() {
-  OperatorRecord result = unary_record<"Gelu", TypeSet::real, gelu, 20>(
+  OperatorRecord result = unary_record<"Gelu", TypeSet::real, gelu>(
       "x times the normal distribution function of x", gelu_attributes);
+  result.onnx = gelu_onnx;
+  result.spelling = spell_gelu;
   result.infer = infer_gelu;
   return result;
 }
@@ -270,7 +343,7 @@ constexpr std::array activation_records = {
     unary_record<"Sigmoid", TypeSet::real, sigmoid>("1 / (1 + exp(-x))", monotone),
     unary_record<"Softplus", TypeSet::real, softplus>("log(1 + exp(x))", monotone),
     unary_record<"Softsign", TypeSet::real, softsign>("x / (1 + |x|)", monotone),
-    unary_record<"Swish", TypeSet::real, swish, 24>("x / (1 + exp(-alpha x))", swish_attributes),
+    swish_record(),
     unary_record<"ThresholdedRelu", TypeSet::real, thresholded_relu, 10>(
         "x where above alpha, or 0", alpha_attributes),
 };

@@ -38,6 +38,9 @@ class Composer {
   /// A vector over channels (axis 1) as a tensor to be broadcast to `rank` axes.
   ValueId channels(ValueId vector, std::size_t rank);
 
+  /// Of a value that there is; after a failure of no type.
+  TensorType type(ValueId value) const { return error_ ? TensorType{} : graph_.type(value); }
+
   Result<std::vector<ValueId>> outputs(std::vector<ValueId> values);
 
  private:

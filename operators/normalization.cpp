@@ -5,6 +5,7 @@
 #include "operators/composition.h"
 #include "operators/elementwise.h"
 #include "operators/families.h"
+#include "operators/runtime_names.h"
 
 namespace lemma::operators {
 namespace {
@@ -117,6 +118,49 @@ Compose compose_rms(Graph& graph, const Instance& in, std::span<const ValueId> i
   const ValueId root = c.sqrt(c.add(square, c.scalar(in.attributes.real("epsilon"), stash)));
   return c.outputs({c.multiply(c.cast(c.divide(x, root), in.type(0)), inputs[1])});
 }
+
+/// As exporters write it: powers where the composition multiplies, a quotient where it has a reciprocal.
+ValueId mean_square(Composer& c, ValueId x, const Attributes& over) {
+  const DataType type = c.type(x).data_type;
+  return c("ReduceMean", {c("Pow", {x, c.scalar(2, type)})}, over);
+}
+ValueId over_root(Composer& c, const Instance& in, ValueId x, ValueId square) {
+  return c.divide(
+      x, c.sqrt(c.add(square, c.scalar(in.attributes.real("epsilon"), c.type(x).data_type))));
+}
+
+Compose spell_layer(Graph& graph, const Instance& in, std::span<const ValueId> inputs) {
+  if (in.output_count > 1 || in.type(0) != in.attributes.data_type("stash_type"))
+    return compose_layer(graph, in, inputs);
+  Composer c(graph);
+  const Attributes over = {{"axes", axes_from(in)}};
+  const ValueId deviation = c.subtract(inputs[0], c("ReduceMean", {inputs[0]}, over));
+  const ValueId normal = over_root(c, in, deviation, mean_square(c, deviation, over));
+  const ValueId scaled = c.multiply(normal, inputs[1]);
+  if (in.has(2)) return c.outputs({c.add(scaled, inputs[2])});
+  // Runtimes look for a sum, be it with zeros.
+  const auto sizes = constant_sizes(in.shape(1));
+  if (!sizes || element_count(in.shape(1)).is(0)) return c.outputs({scaled});
+  const ValueId zeros =
+      c("ConstantOfShape", {}, {{"shape", in.shape(1)}, {"data_type", in.type(0)}, {"value", 0.0}});
+  return c.outputs({c.add(scaled, zeros)});
+}
+
+Compose spell_rms(Graph& graph, const Instance& in, std::span<const ValueId> inputs) {
+  if (in.type(0) != in.attributes.data_type("stash_type")) return compose_rms(graph, in, inputs);
+  Composer c(graph);
+  const ValueId square = mean_square(c, inputs[0], {{"axes", axes_from(in)}});
+  return c.outputs({c.multiply(over_root(c, in, inputs[0], square), inputs[1])});
+}
+
+/// Before operator set 17 files of ONNX Runtime have the operator in the domain of ONNX, and
+/// `SimplifiedLayerNormalization` in all.
+constexpr std::array layer_onnx = {
+    OnnxMapping{.name = "LayerNormalization", .since = 17},
+    OnnxMapping{.name = "LayerNormalization", .until = 16, .runtime = onnx_runtime}};
+constexpr std::array rms_onnx = {
+    OnnxMapping{.name = "RMSNormalization", .since = 23},
+    OnnxMapping{.name = "SimplifiedLayerNormalization", .runtime = onnx_runtime}};
 
 // ---- InstanceNormalization ---------------------------------------------------------------------
 
@@ -427,7 +471,8 @@ constexpr std::array normalization_records = {
                    .attributes = layer_attributes,
                    .infer = infer_layer,
                    .compose = compose_layer,
-                   .onnx = same_in_onnx<"LayerNormalization", 17>},
+                   .onnx = layer_onnx,
+                   .spelling = spell_layer},
     OperatorRecord{.name = "LpNormalization",
                    .summary = "divided by the norm along an axis",
                    .attributes = lp_attributes,
@@ -446,7 +491,8 @@ constexpr std::array normalization_records = {
                    .attributes = layer_attributes,
                    .infer = infer_rms,
                    .compose = compose_rms,
-                   .onnx = same_in_onnx<"RMSNormalization", 23>},
+                   .onnx = rms_onnx,
+                   .spelling = spell_rms},
 };
 static_assert(is_complete(normalization_records));
 

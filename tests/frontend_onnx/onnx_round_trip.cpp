@@ -1,5 +1,6 @@
-// onnx_round_trip INPUT.onnx OUTPUT.onnx [--opaque] [NAME:SIZE,SIZE...]...
-// Imports and exports a model, nothing else; --opaque lists what stayed opaque and why.
+// onnx_round_trip INPUT.onnx OUTPUT.onnx [--opaque] [--runtime=NAME] [NAME:SIZE,SIZE...]...
+// Imports and exports a model, nothing else; --opaque lists what stayed opaque and why, --runtime=NAME says whose own
+// operators may be written (no name: nobody's).
 
 #include <cstdio>
 #include <cstring>
@@ -37,9 +38,13 @@ int main(int count, char** arguments) {
   if (count < 3) return 2;
   bool list_opaque = false;
   ImportOptions options;
+  ExportOptions writing;
+  constexpr std::string_view runtime = "--runtime=";
   for (int i = 3; i < count; ++i) {
     if (std::strcmp(arguments[i], "--opaque") == 0) {
       list_opaque = true;
+    } else if (std::string_view(arguments[i]).starts_with(runtime)) {
+      writing.runtime_operators = arguments[i] + runtime.size();
     } else if (auto added = add_shape(arguments[i], options); !added) {
       return report(added.error());
     }
@@ -53,6 +58,6 @@ int main(int count, char** arguments) {
       const OpaqueOperator& opaque = model->graph.opaque(node);
       std::printf("%s\t%s\n", opaque.name.c_str(), opaque.reason.c_str());
     }
-  auto written = export_model(*model, arguments[2]);
+  auto written = export_model(*model, arguments[2], writing);
   return written ? 0 : report(written.error());
 }

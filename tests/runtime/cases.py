@@ -1,0 +1,129 @@
+"""Models of one operator of ONNX Runtime each."""
+
+import dataclasses
+
+import numpy
+from onnx import TensorProto, helper, numpy_helper
+
+DOMAIN = "com.microsoft"
+
+
+@dataclasses.dataclass
+class Case:
+    name: str
+    op: str
+    inputs: dict  # name: shape; "" for an absent one
+    attributes: dict = dataclasses.field(default_factory=dict)
+    outputs: tuple = ("y0",)
+    domain: str = DOMAIN
+    set: int = 17
+    tolerance: float = 1e-5
+    operands: tuple = ()
+    fused: bool = True  # ONNX Runtime makes the operator again of what Lemma spells it as
+
+    def model(self, weights=None):
+        """With contents for some of the inputs these are constants."""
+        node = helper.make_node(self.op, list(self.operands or self.inputs), list(self.outputs), domain=self.domain,
+                                **self.attributes)
+        inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in self.inputs.items()
+                  if name not in (weights or {})]
+        constants = [numpy_helper.from_array(value, name) for name, value in (weights or {}).items()]
+        outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in self.outputs if name]
+        graph = helper.make_graph([node], "g", inputs, outputs, constants)
+        sets = [helper.make_opsetid("", self.set), helper.make_opsetid(DOMAIN, 1)]
+        return helper.make_model(graph, opset_imports=sets, ir_version=8)
+
+    def free(self):
+        """Inputs that are not weights in models: what is added to the first one is computed as well."""
+        return [name for i, name in enumerate(self.inputs) if i == 0 or name in ("skip", "z") or
+                (self.op == "FusedMatMul" and name == "b")]
+
+    def values(self, generator, shape):
+        return generator.standard_normal(shape).astype(numpy.float32)
+
+
+CONV_ACTIVATIONS = {"Relu": [], "Sigmoid": [], "Tanh": [], "LeakyRelu": [0.1], "Clip": [-0.5, 0.75],
+                    "HardSigmoid": [0.3, 0.4]}
+GEMM_ACTIVATIONS = {"Relu": {}, "Sigmoid": {}, "Tanh": {}, "Softplus": {}, "Softsign": {},
+                    "LeakyRelu": {"activation_alpha": 0.1}, "Elu": {"activation_alpha": 0.7},
+                    "HardSigmoid": {"activation_alpha": 0.3, "activation_beta": 0.4},
+                    "Selu": {"activation_alpha": 1.5, "activation_gamma": 1.1},
+                    "ThresholdedRelu": {"activation_alpha": 0.2}}
+
+
+def fused_conv():
+    x, w, b, z = {"x": (2, 4, 7, 6)}, {"w": (6, 2, 3, 3)}, {"b": (6,)}, {"z": (2, 6, 4, 3)}
+    window = {"group": 2, "strides": [2, 2], "pads": [1, 1, 1, 1], "kernel_shape": [3, 3]}
+    for activation, parameters in CONV_ACTIVATIONS.items():
+        attributes = {**window, "activation": activation}
+        if parameters:
+            attributes["activation_params"] = parameters
+        yield Case(f"conv_{activation}", "FusedConv", {**x, **w, **b}, attributes)
+        yield Case(f"conv_without_bias_{activation}", "FusedConv", {**x, **w}, attributes)
+        yield Case(f"conv_with_addend_{activation}", "FusedConv", {**x, **w, **b, **z}, attributes, fused=False)
+    yield Case("conv_with_addend", "FusedConv", {**x, **w, **b, **z}, window, fused=False)
+    yield Case("conv_with_addend_without_bias", "FusedConv", {**x, **w, **z}, window, operands=("x", "w", "", "z"),
+               fused=False)
+    yield Case("conv_padded_by_itself", "FusedConv", {**x, **w, **b},
+               {"group": 2, "auto_pad": "SAME_UPPER", "strides": [2, 1], "activation": "Relu"})
+    yield Case("conv_over_one_axis", "FusedConv", {"x": (2, 4, 9), "w": (3, 4, 3), "b": (3,)}, {"activation": "Relu"})
+
+
+def fused_gemm():
+    for activation, parameters in GEMM_ACTIVATIONS.items():
+        yield Case(f"gemm_{activation}", "FusedGemm", {"a": (3, 4), "b": (4, 5), "c": (5,)},
+                   {"activation": activation, "alpha": 0.5, "beta": 1.5, **parameters})
+    yield Case("gemm_transposed", "FusedGemm", {"a": (4, 3), "b": (5, 4), "c": (3, 1)},
+               {"activation": "Relu", "transA": 1, "transB": 1})
+    yield Case("gemm_without_addend", "FusedGemm", {"a": (3, 4), "b": (4, 5)}, {"activation": "Tanh"})
+
+
+def fused_matmul():
+    yield Case("matmul_scaled", "FusedMatMul", {"a": (2, 3, 4), "b": (4, 5)}, {"alpha": 0.125})
+    yield Case("matmul_left", "FusedMatMul", {"a": (2, 4, 3), "b": (2, 4, 5)}, {"transA": 1, "alpha": -2.0})
+    yield Case("matmul_right", "FusedMatMul", {"a": (3, 2, 3, 4), "b": (2, 5, 4)}, {"transB": 1})
+    yield Case("matmul_both", "FusedMatMul", {"a": (4, 3), "b": (5, 4)}, {"transA": 1, "transB": 1, "alpha": 3.0})
+    yield Case("matmul_batch_left", "FusedMatMul", {"a": (3, 2, 4), "b": (2, 4, 5)}, {"transBatchA": 1})
+    yield Case("matmul_batch_right", "FusedMatMul", {"a": (2, 6, 3, 4), "b": (4, 2, 6, 5)}, {"transBatchB": 1})
+    yield Case("matmul_batch_both", "FusedMatMul", {"a": (3, 2, 6, 4), "b": (4, 2, 6, 5)},
+               {"transBatchA": 1, "transBatchB": 1, "alpha": 0.5})
+    yield Case("matmul_batch_left_exchanged", "FusedMatMul", {"a": (4, 2, 3), "b": (2, 4, 5)},
+               {"transBatchA": 1, "transA": 1})
+    yield Case("matmul_batch_right_exchanged", "FusedMatMul", {"a": (2, 3, 4), "b": (5, 2, 4)},
+               {"transBatchB": 1, "transB": 1})
+    yield Case("matmul_of_vector", "FusedMatMul", {"a": (4,), "b": (2, 5, 4)}, {"transB": 1, "alpha": 0.5})
+
+
+def gelu():
+    x, b = {"x": (2, 3, 8)}, {"b": (8,)}
+    yield Case("gelu", "Gelu", x)
+    yield Case("bias_gelu", "BiasGelu", {**x, **b})
+    yield Case("fast_gelu", "FastGelu", x, tolerance=1e-4, fused=False)
+    yield Case("fast_gelu_with_bias", "FastGelu", {**x, **b}, tolerance=1e-4, fused=False)
+    yield Case("quick_gelu", "QuickGelu", x)
+    yield Case("quick_gelu_with_slope", "QuickGelu", x, {"alpha": 0.5})
+
+
+def normalizations():
+    x, skip, g, b, s = {"x": (2, 3, 8)}, {"skip": (2, 3, 8)}, {"g": (8,)}, {"b": (8,)}, {"s": (8,)}
+    yield Case("simplified", "SimplifiedLayerNormalization", {**x, **g}, {"axis": -1, "epsilon": 0.01}, domain="")
+    yield Case("simplified_over_two_axes", "SimplifiedLayerNormalization", {**x, "g": (3, 8)}, {"axis": 1}, domain="",
+               fused=False)
+    yield Case("early_layer", "LayerNormalization", {**x, **g, **b}, {"epsilon": 0.01}, domain="", set=11)
+    layer, rms = "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"
+    both = ("y0", "", "", "y1")
+    yield Case("skip", layer, {**x, **skip, **g, **b, **s}, {"epsilon": 0.01})
+    yield Case("skip_without_shift", layer, {**x, **skip, **g})
+    yield Case("skip_without_bias", layer, {**x, **skip, **g, **b})
+    yield Case("skip_bias_alone", layer, {**x, **skip, **g, **s}, operands=("x", "skip", "g", "", "s"))
+    yield Case("skip_and_sum", layer, {**x, **skip, **g, **b, **s}, {"epsilon": 0.01}, both, fused=False)
+    yield Case("skip_and_sum_without_bias", layer, {**x, **skip, **g, **b}, {}, both, fused=False)
+    yield Case("skip_of_matrix", layer, {"x": (3, 8), "skip": (3, 8), **g, **b}, fused=False)
+    yield Case("skip_broadcast", layer, {**x, "skip": (1, 3, 8), **g, **b}, fused=False)
+    yield Case("skip_of_lower_rank", layer, {**x, "skip": (3, 8), **g, **b}, fused=False)
+    yield Case("skip_simplified", rms, {**x, **skip, **g}, {"epsilon": 0.01}, fused=False)
+    yield Case("skip_simplified_and_sum", rms, {**x, **skip, **g, **s}, {"epsilon": 0.01}, both, fused=False)
+
+
+def all_cases():
+    return [*fused_conv(), *fused_gemm(), *fused_matmul(), *gelu(), *normalizations()]
