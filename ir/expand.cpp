@@ -1,5 +1,7 @@
 #include "ir/expand.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "ir/rebuild.h"
@@ -12,10 +14,10 @@ bool is_composite(const Graph& graph, const Node& node) {
   return node.kind == NodeKind::operation && graph.op(node).compose != nullptr;
 }
 
+/// Those that no output depends on count too: a composition may make more than is used, which the next round drops.
 bool has_composites(const Graph& graph) {
-  for (const NodeId id : graph.live_nodes())
-    if (is_composite(graph, graph.node(id))) return true;
-  return false;
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [&graph](const Node& node) { return is_composite(graph, node); });
 }
 
 Result<std::vector<ValueId>> expand(Graph& target, const Node& node, std::vector<ValueId> inputs) {
