@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
+#include "cli/number_check.h"
 #include "cli/shape_option.h"
 #include "cli/table.h"
 #include "frontend_onnx/import.h"
@@ -34,7 +35,7 @@ struct ProfileArguments {
   std::vector<std::string> models, shapes;
   std::string database = default_profile_file().string();
   std::string export_file, import_file;
-  bool elsewhere = false, list = false, json = false;
+  bool elsewhere = false, hold_out_all = false, list = false, json = false;
   int threads = 0;
   double seconds = 60;
   std::int64_t size = 16;
@@ -59,6 +60,20 @@ std::string today() {
   return fmt::format(
       "{:%Y-%m-%d}",
       fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+}
+
+/// What a price needs of a graph, without its weights.
+RuntimeGraph sizes_of(const RuntimeGraph& graph) {
+  RuntimeGraph result;
+  result.unpriced = graph.unpriced;
+  for (const RuntimeNode& node : graph.nodes) {
+    RuntimeNode& added = result.nodes.emplace_back();
+    added.key = node.key;
+    added.kind = node.kind;
+    added.elements = node.elements;
+    added.work = node.work;
+  }
+  return result;
 }
 
 class Profiler {
@@ -121,7 +136,19 @@ class Profiler {
     if (!timed.front().failure.empty()) return bad_input(timed.front().failure);
     result.measured = median(timed.front().seconds);
     result.spread = quartile_deviation(timed.front().seconds);
+    if (arguments_.hold_out_all) {
+      held_out_.insert(keys.begin(), keys.end());
+      graphs_.push_back(sizes_of(graph));
+    }
     return result;
+  }
+
+  /// With the nodes of all models that were profiled left out of what is known.
+  void hold_out_all(std::vector<Profiled>& all) const {
+    const NodeTimes left = times_.without(held_out_);
+    auto graph = graphs_.begin();
+    for (Profiled& one : all)
+      if (one.failure.empty()) one.held_out = price_of(*graph++, left).cost.seconds;
   }
 
   const TargetIdentity& target() const { return target_; }
@@ -139,6 +166,8 @@ class Profiler {
   TargetIdentity target_;
   NodeTimes times_{{}};
   std::map<std::string, Shape, std::less<>> shapes_;
+  std::set<std::string> held_out_;
+  std::vector<RuntimeGraph> graphs_;  // to be priced once more
 };
 
 Json to_json(const Profiled& p) {
@@ -201,6 +230,7 @@ ExitCode profile_models(const ProfileArguments& arguments, ProfileDatabase& data
     all.push_back(std::move(*profiled));
   }
   if (isatty(STDERR_FILENO) == 1) std::cerr << "\33[K";
+  if (arguments.hold_out_all) profiler.hold_out_all(all);
   if (arguments.json) {
     Json models = Json::array();
     for (const Profiled& one : all) models.push_back(to_json(one));
@@ -274,15 +304,17 @@ void add_profile_command(CLI::App& application, ExitCode& exit_code) {
                    "the file that keeps what is measured; the default can be set by $LEMMA_PROFILE")
       ->capture_default_str();
   command->add_option("--threads", arguments->threads, "threads of ONNX Runtime; 0: all processors")
-      ->check(CLI::NonNegativeNumber);
+      ->check(check_non_negative);
   command->add_option("--seconds", arguments->seconds, "time for measuring, for each model")
-      ->check(CLI::NonNegativeNumber)
+      ->check(check_non_negative)
       ->capture_default_str();
   command->add_option("--shape", arguments->shapes,
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
   command->add_option("--size", arguments->size, "what a dynamic size is taken for")
-      ->check(CLI::PositiveNumber)
+      ->check(check_positive)
       ->capture_default_str();
+  command->add_flag("--hold-out-all", arguments->hold_out_all,
+                    "hold out the nodes of all models given, not of each model only");
   command->add_flag("--list", arguments->list, "say what the database holds");
   command->add_option("--export", arguments->export_file,
                       "write the database to this file as JSON");

@@ -8,7 +8,8 @@
 #include <fstream>
 #include <map>
 #include <optional>
-#include <sstream>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -41,9 +42,15 @@ Result<void> write_model(const onnx::ModelProto& model, const fs::path& file) {
   return write_file_atomically(file, bytes);
 }
 
-/// Every value that a node gives becomes an output, so that a run tells its sizes.
-void make_all_outputs(onnx::ModelProto& model) {
+/// Every value that a node gives becomes an output, so that a run tells its sizes. Old models declare their
+/// initializers as inputs too; what ONNX Runtime has folded of them would be asked for.
+void make_all_outputs(onnx::ModelProto& model, const std::vector<NamedTensor>& inputs) {
   onnx::GraphProto& graph = *model.mutable_graph();
+  std::set<std::string> given;
+  for (const NamedTensor& input : inputs) given.insert(input.name);
+  for (const onnx::TensorProto& tensor : graph.initializer()) given.insert(tensor.name());
+  for (int i = graph.input_size() - 1; i >= 0; --i)
+    if (!given.contains(graph.input(i).name())) graph.mutable_input()->DeleteSubrange(i, 1);
   graph.clear_output();
   for (const onnx::NodeProto& node : graph.node())
     for (const std::string& output : node.output())
@@ -267,7 +274,7 @@ Result<RuntimeGraph> runtime_graph(OnnxRuntimeWorker& worker, const RuntimeGraph
     return bad_input(failure);
   LEMMA_ASSIGN_OR_RETURN(const onnx::ModelProto model, read_model(saved));
   onnx::ModelProto all_outputs = model;
-  make_all_outputs(all_outputs);
+  make_all_outputs(all_outputs, request.inputs);
   LEMMA_RETURN_IF_ERROR(write_model(all_outputs, saved));
   LEMMA_ASSIGN_OR_RETURN(const Json sets, write_inputs({request.inputs}, data));
   LEMMA_ASSIGN_OR_RETURN(const Json ran, worker.ask({{"action", "values"},
