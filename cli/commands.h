@@ -15,6 +15,8 @@ void add_extract_command(CLI::App& application, ExitCode& exit_code);
 void add_inspect_command(CLI::App& application, ExitCode& exit_code);
 /// `lemma optimize MODEL...`: many models, each in a process of its own.
 void add_optimize_command(CLI::App& application, ExitCode& exit_code);
+/// `lemma simplify MODEL...`: the same without search and timing.
+void add_simplify_command(CLI::App& application, ExitCode& exit_code);
 /// The hidden subcommand that the processes of single models run.
 void add_optimize_worker_command(CLI::App& application, ExitCode& exit_code);
 /// `lemma profile MODEL...`: the times of operators in ONNX Runtime, measured and kept.

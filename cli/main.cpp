@@ -53,6 +53,7 @@ int run(int argument_count, char** arguments) {
   }
   ExitCode exit_code = ExitCode::done;
   lemma::add_optimize_command(application, exit_code);
+  lemma::add_simplify_command(application, exit_code);
   lemma::add_optimize_worker_command(application, exit_code);
   lemma::add_inspect_command(application, exit_code);
   lemma::add_profile_command(application, exit_code);

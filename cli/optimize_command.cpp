@@ -570,4 +570,30 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command->callback([arguments, &exit_code] { exit_code = run_optimize(*arguments); });
 }
 
+void add_simplify_command(CLI::App& application, ExitCode& exit_code) {
+  auto* command = application.add_subcommand(
+      "simplify",
+      "make ONNX models smaller: constants, identities and duplicates go, every bit stays");
+  auto arguments = std::make_shared<OptimizeArguments>();
+  arguments->strategy = name(Strategy::saturation);
+  arguments->rounding_class = name(RoundingClass::bitwise);
+  arguments->measures = false;
+  OptimizeOptions& options = arguments->common.options;
+  options.cleans = true;
+  command->add_option("models", arguments->models, "ONNX files")->required();
+  command->add_option("-o,--output", arguments->output, "file to write (one model)");
+  command->add_option("--out-dir", arguments->output_directory, "folder to write to");
+  command->add_option("--shape", arguments->common.shapes,
+                      "fix an input's sizes, NAME:1,3,224,224");
+  command->add_option("--time-limit", options.time_limit_seconds, "seconds for each model")
+      ->check(check_positive)
+      ->capture_default_str();
+  command->add_option("--jobs", arguments->jobs, "models at a time")
+      ->check(check_positive)
+      ->capture_default_str();
+  command->add_flag("!--no-second-judge", options.second_judge, "do not compare with ONNX Runtime");
+  command->add_flag("--json", arguments->json, "print one JSON object instead of the table");
+  command->callback([arguments, &exit_code] { exit_code = run_optimize(*arguments); });
+}
+
 }  // namespace lemma

@@ -37,9 +37,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimingReport, state, message, runtime, candid
                                    before_seconds, after_seconds, ratio, rounds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimingOptions, measures, replay)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExportOptions, external_data)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, search, check, onnx_runtime,
-                                   second_judge, timing, writing, explanation, trace, threads,
-                                   time_limit_seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, cleans, search, check,
+                                   onnx_runtime, second_judge, timing, writing, explanation, trace,
+                                   threads, time_limit_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directory,
                                    shapes, memory_limit_bytes, options)
 

@@ -175,6 +175,7 @@ bool GraphBuilder::add_taken_branch(const NodeMessage& node, const Operands& ope
     if (find(renamed(output.name())) == nullptr) return false;
   for (int i = 0; i < node.output_size(); ++i)
     name_value(node.output(i), *find(renamed(branch->output(i).name())));
+  ++taken_branches_;
   return true;
 }
 

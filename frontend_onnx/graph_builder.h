@@ -36,6 +36,8 @@ class GraphBuilder {
   const std::set<std::string>& runtimes() const { return runtimes_; }
 
   const ValueId* find(const std::string& name) const;
+  /// Nodes in whose place a branch was added.
+  int taken_branches() const { return taken_branches_; }
   Result<void> add_node(const FlatNode& node);
   /// A tensor of the file under its name: a constant, or an opaque node for types that a Constant
   /// cannot hold.
@@ -76,6 +78,7 @@ class GraphBuilder {
   absl::flat_hash_map<std::string, TensorType> declared_;
   absl::flat_hash_set<std::string> used_;
   std::set<std::string> runtimes_;
+  int taken_branches_ = 0;
   absl::flat_hash_map<std::string, std::vector<OnnxMatch>> candidates_;  // by domain and name
 };
 

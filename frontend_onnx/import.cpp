@@ -61,6 +61,10 @@ class Importer {
     for (const std::size_t i : order) LEMMA_RETURN_IF_ERROR(builder_.add_node(nodes.nodes[i]));
     LEMMA_RETURN_IF_ERROR(add_outputs());
     LEMMA_RETURN_IF_ERROR(keep_remarks(nodes));
+    data_->file_nodes =
+        std::count_if(graph().node().begin(), graph().node().end(),
+                      [](const auto& node) { return node.op_type() != "Constant"; });
+    data_->taken_branches = builder_.taken_branches();
     fill_envelope();
     return OnnxModel{std::move(builder_.graph()), ModelEnvelope(data_)};
   }

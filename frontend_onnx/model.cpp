@@ -28,6 +28,8 @@ int ModelEnvelope::operator_set() const {
 
 std::int64_t ModelEnvelope::ir_version() const { return data_->ir_version; }
 bool ModelEnvelope::used_external_data() const { return data_->external_data; }
+std::int64_t ModelEnvelope::file_nodes() const { return data_->file_nodes; }
+bool ModelEnvelope::has_taken_branches() const { return data_->taken_branches != 0; }
 const std::vector<std::string>& ModelEnvelope::notes() const { return data_->notes; }
 
 }  // namespace lemma

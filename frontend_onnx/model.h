@@ -22,6 +22,10 @@ class ModelEnvelope {
   int operator_set() const;
   std::int64_t ir_version() const;
   bool used_external_data() const;
+  /// Nodes of the file's graph; constants are none.
+  std::int64_t file_nodes() const;
+  /// Whether import resolved an If: then the graph is not what the file runs.
+  bool has_taken_branches() const;
   /// What import dropped or could not use, for people; one line each.
   const std::vector<std::string>& notes() const;
 

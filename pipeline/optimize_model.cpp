@@ -14,6 +14,7 @@
 #include "pipeline/staged_model.h"
 #include "pipeline/trace.h"
 #include "search/deadline.h"
+#include "search/rule_subset.h"
 #include "verifier/checker/explanation.h"
 
 namespace lemma {
@@ -159,7 +160,7 @@ class Pipeline {
         impossible_ = found->note;
         return Outcome::no_better;
       }
-      if (!found->improved) {
+      if (!found->improved && !model_.envelope.has_taken_branches()) {
         if (timed_) take_timing_of_candidates();
         if (checker::check_explanation(found->explanation, named_.table, named_.bitwise))
           explanation_of_original_ = std::move(found->explanation);
@@ -168,6 +169,15 @@ class Pipeline {
       malloc_trim(0);  // what the search has used is for the check
       LEMMA_ASSIGN_OR_RETURN(StagedModel staged, StagedModel::write({found->graph, model_.envelope},
                                                                     output_, options_.writing));
+      if (options_.cleans) {
+        LEMMA_ASSIGN_OR_RETURN(const OnnxModel read,
+                               staged.read_back(found->graph, options_.reading));
+        if (read.envelope.file_nodes() >= model_.envelope.file_nodes()) {
+          report_.after = report_.before;
+          report_.search.rules_used.clear();
+          return Outcome::no_better;
+        }
+      }
       LEMMA_ASSIGN_OR_RETURN(objection, objection_to(*found, reference, staged));
       if (!impossible_.empty()) return Outcome::refused;
       if (objection.empty() && !is_faster(staged)) return Outcome::refused;
@@ -236,6 +246,7 @@ class Pipeline {
 
   std::vector<Substitution> wanted_rules(RoundingClass worst) const {
     std::vector<Substitution> wanted = rules_.up_to(worst);
+    if (options_.cleans) wanted = cleaning_rules(wanted);
     if (options_.rules.names.empty()) return wanted;
     const std::regex expression(options_.rules.names);
     std::erase_if(wanted, [&expression](const Substitution& rule) {
@@ -259,6 +270,7 @@ class Pipeline {
         trace_.add(step, graph);
       };
     options.explain = true;
+    options.cleans = options_.cleans;
     options.bitwise_rules = named_.bitwise;
     if (timed_) options.evaluator = &*timed_;
     if (replayed_) options.evaluator = &*replayed_;

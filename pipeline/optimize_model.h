@@ -37,6 +37,9 @@ struct OptimizeOptions {
   /// Its limits of time and memory follow from those below. Without a search the model is only read
   /// and written.
   bool searches = true;
+  /// Only what takes operators away is done, and what has fewer nodes in the file is written though it may
+  /// cost as much.
+  bool cleans = false;
   SearchOptions search;
   SampledCheckOptions check;
   /// ONNX Runtime, for what follows; none: it is not started.

@@ -378,6 +378,7 @@ class Search {
       result_.after = cost_of(result_.graph, costs_);
       result_.improved = options_.evaluator != nullptr ? evaluator_prefers_other_
                                                        : is_better(result_.after, result_.before);
+      if (options_.cleans) result_.improved = true;
     }
     if (!result_.improved) {
       best_ = original();

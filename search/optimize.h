@@ -48,6 +48,8 @@ struct SearchOptions {
   /// For it each e-graph is asked for a second graph, as if starting an operator took so many seconds longer:
   /// one with fewer operators, which the runtime may like better than the costs say.
   double alternative_overhead = 4e-6;
+  /// The result is wanted, constants folded, though it costs no less.
+  bool cleans = false;
   /// Of the rules those that keep every bit: they may change what carries infinities on purpose, and
   /// what IsNaN or IsInf looks at.
   RuleNames bitwise_rules;

@@ -1,6 +1,55 @@
 #include "search/rule_subset.h"
 
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "egraph/pattern.h"
+
 namespace lemma {
+
+namespace {
+
+bool is_same_node(const RuleTerm& a, const RuleTerm& b) {
+  return std::tie(a.op, a.attributes, a.operands) == std::tie(b.op, b.attributes, b.operands);
+}
+
+/// How many nodes of each operator a side has; outputs of one node count once.
+std::map<OperatorId, std::size_t> count_operators(const Substitution& rule,
+                                                  std::span<const TermId> roots) {
+  const std::vector<char> needed = needed_terms(rule, roots);
+  std::vector<const RuleTerm*> nodes;
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    const RuleTerm& term = rule.terms[i];
+    const auto is_known = [&term](const RuleTerm* other) { return is_same_node(*other, term); };
+    if (needed[i] != 0 && !term.is_input && std::none_of(nodes.begin(), nodes.end(), is_known))
+      nodes.push_back(&term);
+  }
+  std::map<OperatorId, std::size_t> counts;
+  for (const RuleTerm* node : nodes) ++counts[node->op];
+  return counts;
+}
+
+bool leaves_out(const Substitution& rule, std::span<const TermId> from,
+                std::span<const TermId> to) {
+  const auto before = count_operators(rule, from), after = count_operators(rule, to);
+  const auto is_there = [&before](const auto& entry) {
+    const auto found = before.find(entry.first);
+    return found != before.end() && entry.second <= found->second;
+  };
+  return before != after && std::all_of(after.begin(), after.end(), is_there);
+}
+
+}  // namespace
+
+std::vector<Substitution> cleaning_rules(std::span<const Substitution> rules) {
+  std::vector<Substitution> result;
+  for (const Substitution& rule : rules)
+    if (leaves_out(rule, rule.left, rule.right) ||
+        (rule.bidirectional && !rule.search_forward && leaves_out(rule, rule.right, rule.left)))
+      result.push_back(rule);
+  return result;
+}
 
 std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Substitution> rules) {
   std::vector<bool> present(all_operators().size(), false);

@@ -13,4 +13,8 @@ namespace lemma {
 /// other rules chosen; in order. The others could never match.
 std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Substitution> rules);
 
+/// Rules of which one side is made of the other by leaving operators out: each has fewer operators of some
+/// kinds and more of none. They trade nothing for anything.
+std::vector<Substitution> cleaning_rules(std::span<const Substitution> rules);
+
 }  // namespace lemma
