@@ -87,9 +87,9 @@ class SampledReference {
   Result<SampledCheck> compare(const Graph& candidate, const SampledCheckOptions& options) const;
 
   /// Inputs for another judge, in the types of the model: the random ones, and those adversarial
-  /// ones on which the original is defined everywhere and finite in its own types; at most `most`. In
-  /// f16 and bf16 those are left out on which one rounding of the inputs moves its results further than
-  /// the tolerance.
+  /// ones on which the original is defined everywhere and finite in its own types; at most `most`. Left
+  /// out are those on which one rounding of the inputs moves its results further than a quarter of the
+  /// tolerance: there it is rounding that decides.
   /// For a graph with opaque nodes, which cannot be computed here, one set of random inputs.
   std::vector<std::vector<interpreter::NamedTensor>> inputs_for_second_judge(
       std::size_t most, const SampledCheckOptions& options) const;
