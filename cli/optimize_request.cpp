@@ -27,7 +27,7 @@ using Json = nlohmann::json;
 // Enumerations travel as numbers: both processes are this program.
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RuleSelection, rounding_class, names)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SearchOptions, strategy, alpha, budget, node_limit,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SearchOptions, strategy, alpha, budget, node_limit, runtime,
                                    exact_extraction_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SampledCheckOptions, samples, relative_tolerance,
                                    absolute_tolerance, seed)

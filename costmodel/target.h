@@ -13,6 +13,8 @@ struct Target {
   std::string identity;
   /// The device's description. What no provider knows is priced from it.
   Device device;
+  /// The runtime, if it has operators of its own (OperatorRecord::runtime), which a search may make then.
+  std::string runtime = {};
   int threads = 0;  // of the runtime; 0: as many as there are processors
 };
 

@@ -65,7 +65,7 @@ class Search {
 
   Result<SearchResult> run(std::span<const Substitution> rules) {
     result_.before = cost_of(graph_, costs_);
-    relevant_ = relevant_rules(graph_, rules);
+    relevant_ = relevant_rules(graph_, rules, options_.runtime);
     all_.rules = relevant_;
     result_.rules_considered = all_.rules.size();
     LEMMA_ASSIGN_OR_RETURN(CompiledUses uses, compile_uses(all_.rules, typical_situations(costs_),

@@ -42,6 +42,8 @@ struct SearchOptions {
   /// none is tried if 0.
   double exact_extraction_seconds = 0;
   FoldOptions fold;
+  /// The runtime that the target is, whose own operators may be made (OperatorRecord::runtime); empty: none.
+  std::string runtime;
   /// Decides among the graphs that are the cheapest as sums of their operators; otherwise the sum does.
   const GraphEvaluator* evaluator = nullptr;
   std::size_t candidates = 4;  // distinct graphs that it is handed, beside the original

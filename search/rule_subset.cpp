@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "egraph/pattern.h"
@@ -40,6 +41,35 @@ bool leaves_out(const Substitution& rule, std::span<const TermId> from,
   return before != after && std::all_of(after.begin(), after.end(), is_there);
 }
 
+std::set<OperatorId> operators_below(const Substitution& rule, std::vector<TermId> roots) {
+  std::set<OperatorId> result;
+  while (!roots.empty()) {
+    const RuleTerm& term = rule.terms[roots.back().v];
+    roots.pop_back();
+    if (term.is_input) continue;
+    result.insert(term.op);
+    for (const TermId operand : term.operands)
+      if (!operand.is_none()) roots.push_back(operand);
+  }
+  return result;
+}
+
+/// A runtime that has the operator in operator sets of ONNX that do not have it; empty if there is none.
+std::string_view runtime_with_forms_of(OperatorId op) {
+  for (const OnnxMapping& mapping : record(op).onnx)
+    if (!mapping.runtime.empty()) return mapping.runtime;
+  return "";
+}
+
+/// The side has no forms but standard ones for what it has beside the other one.
+bool adds_only_common_operators(const std::set<OperatorId>& side, const std::set<OperatorId>& other,
+                                std::string_view runtime) {
+  return std::all_of(side.begin(), side.end(), [&](OperatorId op) {
+    const std::string_view owner = runtime_with_forms_of(op);
+    return other.contains(op) || owner.empty() || owner == runtime;
+  });
+}
+
 }  // namespace
 
 std::vector<Substitution> cleaning_rules(std::span<const Substitution> rules) {
@@ -52,6 +82,20 @@ std::vector<Substitution> cleaning_rules(std::span<const Substitution> rules) {
 }
 
 std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Substitution> rules) {
+bool is_for_runtime(const Substitution& rule, std::string_view runtime) {
+  for (const RuleTerm& term : rule.terms) {
+    if (term.is_input) continue;
+    const std::string_view owner = record(term.op).runtime;
+    if (!owner.empty() && owner != runtime) return false;
+  }
+  const std::set<OperatorId> left = operators_below(rule, rule.left),
+                             right = operators_below(rule, rule.right);
+  return adds_only_common_operators(right, left, runtime) &&
+         (!rule.bidirectional || adds_only_common_operators(left, right, runtime));
+}
+
+std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Substitution> rules,
+                                         std::string_view runtime) {
   std::vector<bool> present(all_operators().size(), false);
   for (const NodeId id : graph.live_nodes())
     if (graph.node(id).kind == NodeKind::operation) present[graph.node(id).op.v] = true;
@@ -74,7 +118,7 @@ std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Sub
   for (bool changed = true; changed;) {
     changed = false;
     for (std::size_t i = 0; i < rules.size(); ++i) {
-      if (chosen[i]) continue;
+      if (chosen[i] || !is_for_runtime(rules[i], runtime)) continue;
       chosen[i] = side_present(rules[i], rules[i].left) ||
                   (rules[i].bidirectional && !rules[i].search_forward &&
                    side_present(rules[i], rules[i].right));

@@ -2,6 +2,7 @@
 // Which rules can have a place in a graph at all.
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
@@ -9,9 +10,15 @@
 
 namespace lemma {
 
-/// Rules of which one side's operators all occur in the graph, or can come to occur through the
+/// Whether the rule is for a target that is this runtime (empty: none). A rule is not if it has operators that another
+/// runtime alone has. Nor is one that finds a spelling of an operator, which only that runtime has in all operator
+/// sets: elsewhere nothing is gained by it.
+bool is_for_runtime(const Substitution& rule, std::string_view runtime);
+
+/// Rules for the runtime of which one side's operators all occur in the graph, or can come to occur through the
 /// other rules chosen; in order. The others could never match.
-std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Substitution> rules);
+std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Substitution> rules,
+                                         std::string_view runtime = "");
 
 /// Rules of which one side is made of the other by leaving operators out: each has fewer operators of some
 /// kinds and more of none. They trade nothing for anything.

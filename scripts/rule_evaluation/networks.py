@@ -6,6 +6,7 @@ import math
 import numpy
 
 from rule_evaluation.arithmetic import erf, stable_sigmoid, stable_softplus
+from rule_evaluation.fusions import fusions
 from rule_evaluation.operators import (
     axis_in, broadcast_shape, cast, clip, common_type, concat, constant_of_shape, dropout, expand,
     eye_like, fits, flatten, folded, function, gelu, gemm, hard_sigmoid, hard_swish, identity,
@@ -253,3 +254,4 @@ OPERATORS = {
     "Transpose": transpose,
     "Unsqueeze": unsqueeze,
 }
+OPERATORS.update(fusions(OPERATORS))

@@ -3,7 +3,7 @@
 
 import math
 
-from second_checker import shapes, windows
+from second_checker import fusions, shapes, windows
 from second_checker.reals import as_real
 from second_checker.shapes import ANY, BOOLEAN, elementwise_rule, NUMERIC, REAL
 from second_checker.sizes import ONE
@@ -89,6 +89,23 @@ OPERATORS = {
     "Unsqueeze": Operator((1, 1), shapes.infer_unsqueeze, {"axes": ("integers", REQUIRED)}),
     "Where": Operator((3, 3), shapes.infer_where),
 }
+
+
+SKIP = {"epsilon": ("real", 9.999999960041972e-13)}
+ACTIVATION = {"activation": ("string", '""'), "activation_alpha": ("real", 0.0), "activation_beta": ("real", 0.0)}
+OPERATORS.update({
+    "BiasGelu": Operator((2, 2), fusions.infer_bias_gelu, {"approximate": ("string", '"none"')}),
+    "FusedConv": Operator((2, 4), fusions.infer_fused_conv,
+                          {**OPERATORS["Conv"].attributes, **ACTIVATION, "activation_max": ("real", 0.0),
+                           "activation_min": ("real", 0.0)}),
+    "FusedGemm": Operator((2, 3), fusions.infer_fused_gemm,
+                          {**OPERATORS["Gemm"].attributes, **ACTIVATION, "activation_gamma": ("real", 0.0)}),
+    "FusedMatMul": Operator((2, 2), fusions.infer_fused_matmul,
+                            {"alpha": ("real", 1.0), "transA": ("integer", 0), "transB": ("integer", 0),
+                             "transBatchA": ("integer", 0), "transBatchB": ("integer", 0)}),
+    "SkipLayerNormalization": Operator((3, 5), fusions.infer_skip, SKIP, 2),
+    "SkipSimplifiedLayerNormalization": Operator((3, 4), fusions.infer_skip, SKIP, 2),
+})
 
 
 def add_operators(names, operands, infer, attributes=None):

@@ -1,0 +1,77 @@
+"""Types of the results of operators that a runtime has beside those of ONNX (see shapes.py)."""
+
+from second_checker.reals import as_real
+from second_checker.shapes import agree, broadcast, infer_gemm, infer_matmul, one_type, REAL
+from second_checker.sizes import demand
+from second_checker.windows import infer_conv
+
+PARAMETERS = {"Clip": ("min", "max"), "Elu": ("alpha",), "HardSigmoid": ("alpha", "beta"), "LeakyRelu": ("alpha",),
+              "Selu": ("alpha", "gamma"), "ThresholdedRelu": ("alpha",)}
+OF_CONV = ("", "Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh")
+OF_GEMM = ("", "Elu", "HardSigmoid", "LeakyRelu", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Tanh",
+           "ThresholdedRelu")
+
+
+def activation(attributes, known):
+    """What the activation has no use for is 0."""
+    name = attributes["activation"].strip('"')
+    demand(name in known, f"the activation {name}")
+    for parameter in [one for one in attributes if one.startswith("activation_")]:
+        if parameter.removeprefix("activation_") not in PARAMETERS.get(name, ()):
+            attributes[parameter] = as_real(0.0)
+
+
+def infer_fused_conv(operands, attributes, count, conditions):
+    activation(attributes, OF_CONV)
+    kind = one_type(operands, REAL)
+    convolved = [one for one in operands[:3] if one is not None]
+    (_, shape), = infer_conv(convolved, attributes, count, conditions)
+    if len(operands) == 4:
+        addend = operands[3][1]
+        demand(len(addend) == len(shape), "an addend with other axes")
+        for one, other in zip(addend, shape):
+            agree(one, other, conditions)
+    return [(kind, shape)]
+
+
+def infer_fused_gemm(operands, attributes, count, conditions):
+    activation(attributes, OF_GEMM)
+    one_type(operands, REAL)
+    return infer_gemm(operands, attributes, count, conditions)
+
+
+def exchanged(shape, attributes, side):
+    if len(shape) < 2:
+        return shape
+    if attributes[f"transBatch{side}"]:
+        shape = (*shape[1:-1], shape[0], shape[-1])
+    return (*shape[:-2], shape[-1], shape[-2]) if attributes[f"trans{side}"] else shape
+
+
+def infer_fused_matmul(operands, attributes, count, conditions):
+    kind = one_type(operands, REAL)
+    taken = [(kind, exchanged(one[1], attributes, side)) for one, side in zip(operands, "AB")]
+    return infer_matmul(taken, attributes, count, conditions)
+
+
+def vectors_fit(operands, size, conditions):
+    for one in operands:
+        if one is not None:
+            demand(len(one[1]) == 1, "no vector")
+            agree(one[1][0], size, conditions)
+
+
+def infer_bias_gelu(operands, attributes, _, conditions):
+    kind, shape = one_type(operands, REAL), operands[0][1]
+    demand(attributes["approximate"].strip('"') in ("none", "tanh"), "another approximation")
+    demand(len(shape) >= 1, "a scalar has no last axis")
+    vectors_fit(operands[1:], shape[-1], conditions)
+    return [(kind, shape)]
+
+
+def infer_skip(operands, _, count, conditions):
+    kind, shape = one_type(operands, REAL), operands[0][1]
+    demand(len(shape) in (2, 3), "neither two nor three axes")
+    demand(broadcast([shape, operands[1][1]], conditions) == shape, "what is added exceeds the input")
+    vectors_fit(operands[2:], shape[-1], conditions)
+    return [(kind, shape)] * count
