@@ -81,7 +81,6 @@ std::vector<Substitution> cleaning_rules(std::span<const Substitution> rules) {
   return result;
 }
 
-std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Substitution> rules) {
 bool is_for_runtime(const Substitution& rule, std::string_view runtime) {
   for (const RuleTerm& term : rule.terms) {
     if (term.is_input) continue;
