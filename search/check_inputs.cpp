@@ -171,7 +171,7 @@ std::set<std::string> batch_symbols_of(const Graph& graph) {
 
 std::vector<SymbolSizes> sizes_to_try(const Graph& graph) {
   constexpr std::array<std::int64_t, 6> small = {2, 3, 4, 1, 8, 16};
-  constexpr std::array<std::int64_t, 14> larger = {5,  6,  7,  9,  10, 12,  20,
+  constexpr std::array<std::int64_t, 14> larger = {5,  6,  7,  9,  10,  12,  20,
                                                    24, 32, 48, 64, 100, 128, 224};
   const std::set<std::string> symbols = symbols_of(graph), batch = batch_symbols_of(graph);
   std::vector<SymbolSizes> result;

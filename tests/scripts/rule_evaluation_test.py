@@ -24,6 +24,7 @@ import onnxruntime  # noqa: E402
 from onnx import helper, TensorProto  # noqa: E402
 
 from rule_evaluation.arithmetic import Floats, Reals  # noqa: E402
+from rule_evaluation.fusions import fusions  # noqa: E402
 from rule_evaluation.language import rules_of  # noqa: E402
 from rule_evaluation.networks import OPERATORS  # noqa: E402
 from rule_evaluation.work import evaluate_rule  # noqa: E402
@@ -71,8 +72,18 @@ SAMPLES = [
     ("Squeeze", [(1, 3, 1)], {"axes": (0, 2)}, ("axes",)),
     ("Transpose", ONE, {"perm": (2, 0, 1)}, ()),
     ("Unsqueeze", [(3, 2)], {"axes": (0, 3)}, ("axes",)),
+    ("BiasGelu", [(2, 3, 4), (4,)], {}, ()),
+    ("FusedConv", [(2, 4, 7), (6, 2, 3), (6,)], {"group": 2, "pads": (2, 1), "activation": "Relu"}, ()),
+    ("FusedConv", [(1, 3, 6, 7), (4, 3, 2, 3), (4,), (1, 4, 5, 5)], {"activation": "Tanh"}, ()),
+    ("FusedGemm", [(4, 2), (3, 4), (3,)],
+     {"transA": 1, "transB": 1, "activation": "HardSigmoid", "activation_alpha": 0.25, "activation_beta": 0.5}, ()),
+    ("FusedMatMul", [(4, 2, 3), (5, 2, 4)], {"transBatchA": 1, "transA": 1, "transBatchB": 1, "transB": 1}, ()),
+    ("FusedMatMul", [(2, 3, 4), (2, 5, 4)], {"alpha": 0.5, "transB": 1}, ()),
+    ("SkipLayerNormalization", [(2, 3, 4), (2, 3, 4), (4,), (4,), (4,)], {"epsilon": 0.5}, ()),
+    ("SkipSimplifiedLayerNormalization", [(2, 3, 4), (2, 3, 4), (4,), (4,)], {"epsilon": 0.5}, ()),
 ]
 NOT_IN_RUNTIME = {"Cast", "ConstantOfShape", "RMSNormalization", "Swish"}
+OF_THE_RUNTIME = set(fusions(OPERATORS))
 
 
 def runtime_outputs(operator, arrays, attributes, as_operands):
@@ -90,12 +101,13 @@ def runtime_outputs(operator, arrays, attributes, as_operands):
     if operator == "Slice":
         order = ["starts", "ends", "axes", "steps"]
     outputs = ["y0", "y1"] if operator == "Split" else ["y0"]
-    node = helper.make_node(operator, names + order, outputs, **kept)
+    domain = "com.microsoft" if operator in OF_THE_RUNTIME else ""
+    node = helper.make_node(operator, names + order, outputs, domain=domain, **kept)
     graph = helper.make_graph(
         [node], "one", [helper.make_tensor_value_info(n, TensorProto.FLOAT, a.shape)
                         for n, a in feeds.items()],
         [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in outputs], constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
