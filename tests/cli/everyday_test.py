@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -146,6 +147,21 @@ class Everyday(unittest.TestCase):
         self.assertIn(b"Tanh", written)
         self.assertNotIn(b"then_branch", written)
         self.assertNotIn(b"Neg", written)
+
+    def test_batch_normalization_is_folded_in_double(self):
+        f64, image = 11, tensor_type(11, [1, 2, 3, 3])
+
+        def weights(name, sizes, values):
+            dimensions = b"".join(tiny_models.number(1, size) for size in sizes)
+            return (dimensions + tiny_models.number(2, f64) + tiny_models.content(8, name) +
+                    tiny_models.content(9, struct.pack(f"<{len(values)}d", *values)))
+
+        nodes = [node("Conv", ["x", "w"], ["a"]), node("BatchNormalization", ["a", "s", "b", "m", "v"], ["y"])]
+        model = self.write("normalized.onnx", nodes, [("x", image)], [("y", image)], initializers=[
+            weights("w", [2, 2, 1, 1], (1, 2, 3, 4)),
+            *(weights(name, [2], (1.5, 2.5)) for name in "sbmv")])
+        figures = self.optimize(model, "-o", self.folder / "out.onnx")
+        self.assertEqual((figures["status"], figures["after"]["operators"]), ("optimized", 1))
 
     # ---- What is said, and what is written, when something does not go well
 
