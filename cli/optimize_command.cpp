@@ -7,7 +7,6 @@
 #include <iostream>
 #include <regex>
 #include <set>
-#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,10 +16,11 @@
 #include "cli/error_line.h"
 #include "cli/html_report.h"
 #include "cli/number_check.h"
+#include "cli/optimize_report.h"
 #include "cli/optimize_request.h"
-#include "cli/table.h"
 #include "frontend_onnx/copy.h"
 #include "ir/files.h"
+#include "operators/runtime_names.h"
 #include "rule_language/rounding.h"
 
 namespace lemma {
@@ -37,6 +37,7 @@ struct OptimizeArguments {
   std::string device;  // empty: the target's
   std::string replay;
   bool measures = true;
+  bool runtime_operators = false;
   int jobs = 1;
   bool json = false;
   double model_time_limit = 0;
@@ -51,6 +52,10 @@ OptimizeOptions options_of(const OptimizeArguments& arguments) {
   options.searches = arguments.strategy != "none";
   if (options.searches) options.search.strategy = *strategy_named(arguments.strategy);
   options.rules.rounding_class = *rounding_class_named(arguments.rounding_class);
+  if (arguments.runtime_operators) {
+    options.search.runtime = operators::onnx_runtime;
+    options.writing.runtime_operators = operators::onnx_runtime;
+  }
   options.timing.measures =
       arguments.measures && arguments.target == onnx_runtime_target && arguments.device.empty();
   if (options.second_judge || options.timing.measures)
@@ -158,11 +163,6 @@ OptimizeAnswer answer_of(const OptimizeRequest& request, const ChildOutcome& out
   return answer;
 }
 
-bool is_written(const OptimizeAnswer& answer) {
-  return answer.status == "optimized" || answer.status == "unchanged" ||
-         answer.status == "mismatch";
-}
-
 /// What could not be optimized is handed on as it is, so that no model is missing. What is no model at all is
 /// not, nor what the caller did not wait for.
 void hand_on(OptimizeAnswer& answer) {
@@ -212,126 +212,6 @@ ExitCode exit_code_of(const std::vector<OptimizeAnswer>& answers) {
     case ErrorKind::internal: return ExitCode::internal_fault;
   }
   return ExitCode::internal_fault;
-}
-
-/// Milliseconds of what was read and of what was written; null if they were not measured.
-std::pair<Json, Json> latencies(const OptimizeAnswer& answer) {
-  const TimingReport& timing = answer.report.timing;
-  double before = timing.before_seconds, after = timing.after_seconds;
-  if (before == 0 && !timing.candidate_seconds.empty()) before = timing.candidate_seconds.front();
-  if (before == 0 || timing.state == TimingReport::State::predicted) return {nullptr, nullptr};
-  if (answer.report.status != OptimizeStatus::optimized) after = before;
-  return {before * 1e3, after * 1e3};
-}
-
-Json figures_json(const GraphCost& figures) {
-  return {{"operators", figures.operators},
-          {"parameters", figures.parameters},
-          {"flops", figures.flops},
-          {"bytes", figures.bytes},
-          {"cost", figures.seconds}};
-}
-
-/// Of the search that was done, if any was.
-std::string strategy_text(const OptimizeAnswer& answer) {
-  const SearchFigures& search = answer.report.search;
-  return search.before.operators == 0 ? "none" : std::string(name(search.strategy));
-}
-
-Json report_json(const std::vector<OptimizeAnswer>& answers) {
-  Json models = Json::array();
-  for (const OptimizeAnswer& answer : answers) {
-    const OptimizeReport& report = answer.report;
-    const SearchFigures& search = report.search;
-    const CheckReport& check = report.check;
-    Json rules = Json::object();
-    for (const UsedRule& use : search.rules_used) rules[use.name] = use.count;
-    const auto& proof = search.extraction;
-    const auto [latency_before, latency_after] = latencies(answer);
-    models.push_back(
-        {{"model", answer.model},
-         {"output", is_written(answer) || answer.copied ? Json(answer.output) : Json(nullptr)},
-         {"status", answer.status},
-         {"message", answer.message},
-         {"cost_before", report.before.seconds},
-         {"cost_after", report.after.seconds},
-         {"cost_provenance", name(report.after.provenance)},
-         {"predicted_before_ms", report.before.seconds * 1e3},
-         {"predicted_after_ms", report.after.seconds * 1e3},
-         {"latency_before_ms", latency_before},
-         {"latency_after_ms", latency_after},
-         {"timing", Json::parse(to_json(report.timing))},
-         {"max_error", check.comparison.max_error},
-         {"smallest_passing_tolerance_scale", check.comparison.smallest_passing_scale},
-         {"samples_compared", check.comparison.samples},
-         {"adversarial_compared", check.comparison.adversarial},
-         {"check_seconds", check.seconds},
-         {"second_judge", check.second_judge},
-         {"second_judge_message", check.second.message},
-         {"second_judge_sets", check.second.sets},
-         {"warning", report.warning},
-         {"rules_used", rules},
-         {"seconds", answer.seconds},
-         {"before", figures_json(report.before)},
-         {"after", figures_json(report.after)},
-         {"opaque_operators", report.opaque_operators},
-         {"strategy", strategy_text(answer)},
-         {"search_seconds", search.seconds},
-         {"rules_considered", search.rules_considered},
-         {"rounds", search.rounds},
-         {"passes", search.passes},
-         {"parts", search.parts},
-         {"graphs", search.graphs},
-         {"egraph_nodes", search.egraph_nodes},
-         {"extraction_cost", proof ? Json(proof->cost) : Json()},
-         {"extraction_lower_bound", proof ? Json(proof->lower_bound) : Json()},
-         {"extraction_optimal", proof && proof->optimal},
-         {"stop_reason", search.stop_reason},
-         {"peak_memory_bytes", answer.peak_memory_bytes}});
-  }
-  return {{"models", models}};
-}
-
-std::string summary_table(const std::vector<OptimizeAnswer>& answers) {
-  using enum Table::Align;
-  Table table({"model",  "status",  "operators", "",          "parameters", "",
-               "flops",  "",        "bytes",     "",          "cost",       "",
-               "change", "latency", "",          "max error", "check s",    "second judge",
-               "search", "time"},
-              {left,  left,  right, right, right, right, right, right, right, right,
-               right, right, right, right, right, right, right, left,  left,  right});
-  for (const OptimizeAnswer& a : answers) {
-    const std::string name = fs::path(a.model).filename().string();
-    if (!is_written(a)) {
-      table.add({printable(name), a.status});
-      continue;
-    }
-    const GraphCost &before = a.report.before, &after = a.report.after;
-    const CheckReport& check = a.report.check;
-    const auto [latency_before, latency_after] = latencies(a);
-    table.add(
-        {printable(name),
-         a.status,
-         fmt::format("{}", before.operators),
-         fmt::format("> {}", after.operators),
-         with_prefix(static_cast<double>(before.parameters)),
-         "> " + with_prefix(static_cast<double>(after.parameters)),
-         with_prefix(before.flops),
-         "> " + with_prefix(after.flops),
-         with_prefix(before.bytes),
-         "> " + with_prefix(after.bytes),
-         duration_text(before.seconds),
-         "> " + duration_text(after.seconds),
-         change_text(before.seconds, after.seconds),
-         latency_before.is_null() ? "predicted" : duration_text(latency_before.get<double>() / 1e3),
-         latency_after.is_null() ? "" : "> " + duration_text(latency_after.get<double>() / 1e3),
-         check.comparison.samples > 0 ? fmt::format("{:.1e}", check.comparison.max_error) : "-",
-         fmt::format("{:.2f}", check.seconds),
-         check.second_judge,
-         strategy_text(a),
-         fmt::format("{:.1f} s", a.seconds)});
-  }
-  return table.text();
 }
 
 /// Progress on standard error: a line for every model that ends, and on a terminal what runs now.
@@ -416,7 +296,7 @@ ExitCode run_optimize(const OptimizeArguments& arguments) {
     answers[i].model = (*requests)[i].model;
     answers[i].status = "interrupted";
   }
-  const std::string json = report_json(answers).dump(2, ' ', false, Json::error_handler_t::replace);
+  const std::string json = report_json(answers);
   if (!arguments.report.empty()) {
     auto written = write_report(arguments, requests->front().rules_directory, answers, json);
     if (!written) {
@@ -451,6 +331,9 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command->add_option("--device", arguments->device,
                       "predict for this device: cpu, cuda, or the file of a device description");
+  command->add_flag("--runtime-operators", arguments->runtime_operators,
+                    "the written model may have operators of ONNX Runtime's own (domain "
+                    "com.microsoft); other runtimes will not read it");
   command->add_flag("!--no-measure", arguments->measures,
                     "do not run candidates; the cheapest by prediction is written");
   command

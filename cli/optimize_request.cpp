@@ -36,7 +36,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimeRatio, median, upper_bound)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimingReport, state, message, runtime, candidate_seconds,
                                    before_seconds, after_seconds, ratio, rounds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimingOptions, measures, replay)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExportOptions, external_data)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExportOptions, external_data, runtime_operators)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, cleans, search, check,
                                    onnx_runtime, second_judge, timing, writing, explanation, trace,
                                    threads, time_limit_seconds)

@@ -212,6 +212,7 @@ class Pipeline {
                    TimingSetup{model_.envelope,
                                std::move(inputs.front()),
                                {},
+                               options_.writing,
                                options_.threads,
                                0.4 * timing_seconds_,
                                0.6 * timing_seconds_});

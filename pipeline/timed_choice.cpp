@@ -38,7 +38,6 @@ Result<std::vector<ModelTiming>> TimedChoice::time_graphs(
     std::span<const Graph* const> graphs) const {
   TimingRequest asked = request(setup_.choosing_seconds);
   asked.rounds = 16;
-  ExportOptions writing;
   for (const Graph* graph : graphs) {
     // Each has a folder of its own, because external data has a name of its own only there.
     const fs::path folder = scratch_.path() / fmt::format("candidate_{}", asked.models.size());
@@ -49,7 +48,7 @@ Result<std::vector<ModelTiming>> TimedChoice::time_graphs(
     // As it would be written: the runtime's own folding comes after rewrites that look for weights.
     auto folded = fold_constants(*graph, setup_.fold);
     LEMMA_RETURN_IF_ERROR(export_model({folded ? std::move(*folded) : *graph, setup_.envelope},
-                                       asked.models.back(), writing));
+                                       asked.models.back(), setup_.writing));
   }
   return time_models(worker_, asked);
 }

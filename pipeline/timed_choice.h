@@ -37,6 +37,7 @@ struct TimingSetup {
   ModelEnvelope envelope;  // that graphs are written in
   std::vector<interpreter::NamedTensor> inputs;
   FoldOptions fold;
+  ExportOptions writing;
   int threads = 0;
   double choosing_seconds = 2;  // for all candidates together
   double judging_seconds = 3;

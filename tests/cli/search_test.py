@@ -54,6 +54,20 @@ class Search(unittest.TestCase):
             self.assertEqual(figures["strategy"], "saturation" if strategy == "auto" else strategy)
         self.assertLessEqual(costs["saturation"], costs["backtracking"])
 
+    def test_operators_of_the_runtime_are_written_only_if_wanted(self):
+        image, kernel = tensor_type(F32, [1, 4, 8, 8]), tensor_type(F32, [4, 4, 3, 3])
+        model = self.folder / "model.onnx"
+        model.write_bytes(tiny_models.model([node("Conv", ["x", "w"], ["y"]), node("Relu", ["y"], ["z"])],
+                                            [("x", image), ("w", kernel)], [("z", tensor_type(F32, [1, 4, 6, 6]))]))
+        written = self.folder / "out.onnx"
+        self.figures(model=model)
+        self.assertNotIn(b"com.microsoft", written.read_bytes())
+        figures = self.figures("--runtime-operators", model=model)
+        self.assertEqual(figures["status"], "optimized")
+        self.assertIn(figures["second_judge"], ("agrees", "not available"))
+        self.assertIn(b"FusedConv", written.read_bytes())
+        self.assertIn(b"com.microsoft", written.read_bytes())
+
     def test_rules_of_another_folder_are_used_if_they_are_proved(self):
         rules = self.folder / "rules"
         shutil.copytree(ROOT / "rules", rules)

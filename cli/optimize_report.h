@@ -1,0 +1,20 @@
+#pragma once
+// What `lemma optimize` tells of its models: JSON for programs, a table for people.
+
+#include <string>
+#include <vector>
+
+#include "cli/optimize_request.h"
+
+namespace lemma {
+
+/// Whether the model's output is what the search or the original gave, checked.
+bool is_written(const OptimizeAnswer& answer);
+
+/// An object with an entry for each model (docs/search.md), without a line end.
+std::string report_json(const std::vector<OptimizeAnswer>& answers);
+
+/// A line for each model.
+std::string summary_table(const std::vector<OptimizeAnswer>& answers);
+
+}  // namespace lemma
