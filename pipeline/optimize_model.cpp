@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::size_t sets_for_second_judge = 8;
 constexpr double second_judge_seconds = 10;
+constexpr double judging = 0.6;  // of the time for timing
 
 std::int64_t count_opaque(const Graph& graph) {
   std::int64_t count = 0;
@@ -197,7 +198,7 @@ class Pipeline {
   /// A quarter of the time that is left is for timing.
   void prepare_timing(const SampledReference& reference) {
     if (options_.timing.replay) {
-      if (!options_.timing.replay->candidate_seconds.empty())
+      if (options_.timing.replay->state != TimingReport::State::predicted)
         replayed_.emplace(*options_.timing.replay);
       return;
     }
@@ -214,8 +215,8 @@ class Pipeline {
                                {},
                                options_.writing,
                                options_.threads,
-                               0.4 * timing_seconds_,
-                               0.6 * timing_seconds_});
+                               (1 - judging) * timing_seconds_,
+                               judging * timing_seconds_});
   }
 
   /// Where none of them was faster than the original.
@@ -279,7 +280,9 @@ class Pipeline {
     // Each is written and read once more.
     options.candidates = static_cast<std::size_t>(
         std::clamp(0.3 * timing_seconds_ / (3 * writing_seconds_), 1.0, 4.0));
-    options.fold.deadline = end.at();
+    // The candidates are run before the best one is folded.
+    options.fold.deadline =
+        check_deadline_.earlier_by(check_seconds_ + judging * timing_seconds_).at();
     // Folding reads weights and writes others.
     const double folding = std::min(0.25 * end.remaining(), 0.5 + 4 * writing_seconds_);
     // The explanation is made after the search and replayed.

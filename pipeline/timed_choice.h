@@ -44,7 +44,7 @@ struct TimingSetup {
 };
 
 /// The search's evaluator. What cannot be timed costs infinitely much; if the original cannot be, the sums
-/// of the operators decide.
+/// of the operators decide. A single candidate is taken without timing, because is_faster() follows.
 class TimedChoice : public GraphEvaluator {
  public:
   TimedChoice(OnnxRuntimeWorker& worker, const OperatorCosts& costs, TimingSetup setup);
@@ -61,7 +61,11 @@ class TimedChoice : public GraphEvaluator {
   static constexpr double least_gain = 0.01;
 
  private:
+  void note_success() const;
   TimingRequest request(double seconds) const;
+  /// Adds the rounds of one more run to the times. False: it could not be done, which is in the report.
+  bool time_both(const TimingRequest& asked, std::vector<double>& before,
+                 std::vector<double>& after);
   Result<std::vector<ModelTiming>> time_graphs(std::span<const Graph* const> graphs) const;
 
   OnnxRuntimeWorker& worker_;

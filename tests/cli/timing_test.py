@@ -90,7 +90,7 @@ class TimingTest(unittest.TestCase):
         self.assertEqual(figures["status"], "unchanged")
         self.assertEqual(figures["rules_used"], {})
         self.assertEqual(figures["latency_before_ms"], figures["latency_after_ms"])
-        self.assertIn("as long as the original" if after < 1e-4 else "was faster when it was run", self.stderr)
+        self.assertRegex(self.stderr, "as long as the original|was faster when it was run")
 
     def test_a_runtime_that_cannot_run_the_model_leaves_the_prediction(self):
         figures = self.run_it(FAILS="yes")
