@@ -21,7 +21,9 @@ std::pair<Json, Json> latencies(const OptimizeAnswer& answer) {
   const TimingReport& timing = answer.report.timing;
   double before = timing.before_seconds, after = timing.after_seconds;
   if (before == 0 && !timing.candidate_seconds.empty()) before = timing.candidate_seconds.front();
-  if (before == 0 || timing.state == TimingReport::State::predicted) return {nullptr, nullptr};
+  if (before == 0 || timing.state == TimingReport::State::predicted ||
+      timing.state == TimingReport::State::too_late)
+    return {nullptr, nullptr};
   if (answer.report.status != OptimizeStatus::optimized) after = before;
   return {before * 1e3, after * 1e3};
 }

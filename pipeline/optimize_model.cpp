@@ -235,10 +235,14 @@ class Pipeline {
     }
     if (timed_) {
       stage("timing");
-      timed_->is_faster(file_, staged.file());
+      timed_->is_faster(file_, staged.file(), check_deadline_.remaining());
       report_.timing = timed_->report();
     }
     if (is_gain(report_.timing)) return true;
+    if (report_.timing.state == TimingReport::State::too_late) {
+      impossible_ = "there was no time to run the result; --time-limit gives more";
+      return false;
+    }
     impossible_ = fmt::format(
         "the best result takes {:.3f} times as long as the original (with 97.5% confidence at most "
         "{:.3f} times, {:.2f} asked)",
@@ -340,7 +344,8 @@ class Pipeline {
     request.tolerance = tolerance_for(model_.graph, check_options(check_deadline_));
     request.threads = options_.threads;
     request.scratch_folder = staged.folder();
-    request.time_limit_seconds = std::min(second_judge_seconds, check_deadline_.remaining());
+    request.time_limit_seconds = std::min(
+        second_judge_seconds, check_deadline_.earlier_by(judging * timing_seconds_).remaining());
     report_.check.second = ask_second_judge(*worker_, request);
     report_.check.second_judge = name(report_.check.second.verdict);
     return report_.check.second.verdict == JudgeVerdict::differs

@@ -5,16 +5,20 @@
 
 #include <fmt/format.h>
 
+#include "search/deadline.h"
+
 namespace lemma {
 
 namespace fs = std::filesystem;
 
 std::string_view name(TimingReport::State state) {
-  constexpr std::array<std::string_view, 3> names = {"predicted", "measured", "replayed"};
+  constexpr std::array<std::string_view, 4> names = {"predicted", "measured", "replayed",
+                                                     "too late"};
   return names[static_cast<std::size_t>(state)];
 }
 
 bool is_gain(const TimingReport& report) {
+  if (report.state == TimingReport::State::too_late) return false;
   return report.rounds == 0 || report.ratio.upper_bound <= 1 - TimedChoice::least_gain;
 }
 
@@ -89,16 +93,22 @@ void TimedChoice::note_success() const {
   report_.message.clear();
 }
 
-bool TimedChoice::is_faster(const fs::path& original, const fs::path& result) {
+bool TimedChoice::is_faster(const fs::path& original, const fs::path& result,
+                            double time_limit_seconds) {
+  const Deadline deadline = Deadline::after(time_limit_seconds);
   TimingRequest asked = request(setup_.judging_seconds);
   asked.models = {original, result};
   asked.sessions = 4;
   asked.rounds = 40;
+  asked.least_rounds = 8;
   std::vector<double> before, after;
   // Noise may hide a gain: a median that promises one is worth a second look.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    if (!time_both(asked, before, after)) return true;
-    if (is_gain(report_) || report_.ratio.median > 1 - least_gain) break;
+    asked.time_limit_seconds = deadline.remaining();
+    if (!time_both(asked, before, after)) break;
+    if (is_gain(report_) || report_.ratio.median > 1 - least_gain ||
+        deadline.remaining() < 2 * setup_.judging_seconds)
+      break;
   }
   return is_gain(report_);
 }
@@ -110,7 +120,8 @@ bool TimedChoice::time_both(const TimingRequest& asked, std::vector<double>& bef
   for (std::size_t i = 0; failure.empty() && i < timings->size(); ++i)
     failure = (*timings)[i].failure;
   if (!failure.empty()) {
-    report_.state = TimingReport::State::predicted;
+    report_.state = !timings && worker_.was_available() ? TimingReport::State::too_late
+                                                        : TimingReport::State::predicted;
     report_.message = failure;
     return false;
   }

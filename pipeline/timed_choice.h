@@ -20,6 +20,7 @@ struct TimingReport {
     predicted,  // nothing was timed; `message` says why
     measured,
     replayed,  // what an earlier report says
+    too_late,  // ONNX Runtime is there, but time was too short
   };
   State state = State::predicted;
   std::string message;
@@ -53,7 +54,8 @@ class TimedChoice : public GraphEvaluator {
 
   /// Times both files anew. True: the result is faster, with the confidence of time_ratio() and by at least
   /// `least_gain` of the original's time, or nothing could be timed.
-  bool is_faster(const std::filesystem::path& original, const std::filesystem::path& result);
+  bool is_faster(const std::filesystem::path& original, const std::filesystem::path& result,
+                 double time_limit_seconds);
 
   /// What was measured so far.
   const TimingReport& report() const { return report_; }
@@ -86,7 +88,7 @@ class ReplayedChoice : public GraphEvaluator {
   TimingReport report_;
 };
 
-/// What a judgement says: true where nothing was timed.
+/// What a judgement says: true where nothing can be timed.
 bool is_gain(const TimingReport& report);
 
 }  // namespace lemma

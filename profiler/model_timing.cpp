@@ -72,7 +72,8 @@ Result<std::vector<ModelTiming>> time_models(OnnxRuntimeWorker& worker,
                                   {"rounds", request.rounds},
                                   {"flushed_bytes", request.flushed_bytes},
                                   {"block_seconds", request.block_seconds},
-                                  {"seconds", request.seconds}},
+                                  {"seconds", request.seconds},
+                                  {"least_rounds", request.least_rounds}},
                                  request.time_limit_seconds);
   std::error_code ignored;
   fs::remove(data, ignored);

@@ -21,6 +21,7 @@ struct TimingRequest {
   double block_seconds = 0.002;          // short models run several times in a round
   std::size_t flushed_bytes = 0;   // read before each run, so that caches hold nothing of the model
   double seconds = 3;              // after which no new round begins
+  int least_rounds = 1;            // that are done all the same
   double time_limit_seconds = 30;  // for the answer
 };
 

@@ -33,6 +33,9 @@ class OnnxRuntimeWorker {
   /// The version of ONNX Runtime. An error says why there is none.
   Result<std::string> version(double time_limit_seconds);
 
+  /// It has answered, though it may have been given up since.
+  bool was_available() const { return !version_.empty(); }
+
   /// An error: it is not there, or gave no answer in time, or none that can be read. After that it is not
   /// asked again, because a late answer would be taken for that of the next request.
   Result<nlohmann::json> ask(const nlohmann::json& request, double time_limit_seconds);

@@ -14,13 +14,14 @@ The criterion is that of search/sampled_check.h: where the original gives a fini
 within the tolerance; integers and booleans are equal. Inputs on which the original cannot be computed say nothing.
 
   {"action": "time", "models": [FILE], "data": FILE, "sets": [[INPUT]], "threads": 0, "optimized": true,
-   "sessions": 2, "rounds": 20, "block_seconds": 0.002, "flushed_bytes": 0, "seconds": 3}
+   "sessions": 2, "rounds": 20, "block_seconds": 0.002, "flushed_bytes": 0, "seconds": 3,
+   "least_rounds": 1}
   {"seconds": [[SECONDS]], "failures": [TEXT]}
 
 Every model is run in turn, in blocks of so many runs as take `block_seconds`, in a random order in each round; the
 answer has the mean time of a run in each block. `sets` is one set for all models, or one for each. Sessions are made
 anew `sessions` times, because the place of a model in memory changes its speed. A model that cannot be run has no
-times, and its failure says why. With `flushed_bytes` so much memory is read before each run, and a block is one run.
+times, and its failure says why. After `seconds` no further round begins once there are `least_rounds`. With `flushed_bytes` so much memory is read before each run, and a block is one run.
 With one thread the clock is that of the thread, which stands while other programs run; with more it is the clock on
 the wall.
 
@@ -175,7 +176,7 @@ def time_models(request):
     feeds = [inputs_of(tensors, data) for tensors in sets]
     seconds, failures = [[] for _ in models], [""] * len(models)
     order = random.Random(0)
-    end = time.perf_counter() + request["seconds"]
+    end, done = time.perf_counter() + request["seconds"], 0
     for _ in range(request["sessions"]):
         ready = []
         for index in order.sample(range(len(models)), len(models)):
@@ -188,9 +189,10 @@ def time_models(request):
         for _ in range(max(1, request["rounds"] // request["sessions"])):
             for index, timed in order.sample(ready, len(ready)):
                 seconds[index].append(timed.run_block(timed.runs))
-            if time.perf_counter() > end:
+            done += 1
+            if time.perf_counter() > end and done >= request["least_rounds"]:
                 break
-        if time.perf_counter() > end:
+        if time.perf_counter() > end and done >= request["least_rounds"]:
             break
     return {"seconds": [[] if failure else times for times, failure in zip(seconds, failures)], "failures": failures}
 
