@@ -1,6 +1,8 @@
 #include "profiler/onnxruntime_worker.h"
 
+#include <array>
 #include <fstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,26 +14,33 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-/// As numpy calls them; nothing for types that it does not have.
-std::optional<std::string_view> numpy_name(DataType type) {
-  switch (type) {
-    case DataType::f32: return "float32";
-    case DataType::f64: return "float64";
-    case DataType::f16: return "float16";
-    case DataType::i8: return "int8";
-    case DataType::i16: return "int16";
-    case DataType::i32: return "int32";
-    case DataType::i64: return "int64";
-    case DataType::u8: return "uint8";
-    case DataType::u16: return "uint16";
-    case DataType::u32: return "uint32";
-    case DataType::u64: return "uint64";
-    case DataType::boolean: return "bool";
-    default: return std::nullopt;
-  }
-}
+constexpr std::array<std::pair<DataType, std::string_view>, 12> numpy_types = {
+    {{DataType::f32, "float32"},
+     {DataType::f64, "float64"},
+     {DataType::f16, "float16"},
+     {DataType::i8, "int8"},
+     {DataType::i16, "int16"},
+     {DataType::i32, "int32"},
+     {DataType::i64, "int64"},
+     {DataType::u8, "uint8"},
+     {DataType::u16, "uint16"},
+     {DataType::u32, "uint32"},
+     {DataType::u64, "uint64"},
+     {DataType::boolean, "bool"}}};
 
 }  // namespace
+
+std::optional<std::string_view> numpy_name(DataType type) {
+  for (const auto& [known, name] : numpy_types)
+    if (known == type) return name;
+  return std::nullopt;
+}
+
+std::optional<DataType> type_of_numpy(std::string_view name) {
+  for (const auto& [type, known] : numpy_types)
+    if (known == name) return type;
+  return std::nullopt;
+}
 
 OnnxRuntimeWorker::OnnxRuntimeWorker(const OnnxRuntimeProgram& program)
     : failure_("there is no Python") {

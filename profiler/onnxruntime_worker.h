@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -47,6 +48,10 @@ class OnnxRuntimeWorker {
   std::optional<RunningProgram> program_;
   std::string version_, failure_;
 };
+
+/// As numpy calls an element type; nothing for types that it does not have.
+std::optional<std::string_view> numpy_name(DataType type);
+std::optional<DataType> type_of_numpy(std::string_view name);
 
 /// Sets of inputs, as requests name them: their elements are in the file. An error names an input whose
 /// type numpy does not have.

@@ -57,16 +57,6 @@ void make_all_outputs(onnx::ModelProto& model, const std::vector<NamedTensor>& i
       if (!output.empty()) graph.add_output()->set_name(output);
 }
 
-std::optional<DataType> type_named(const std::string& numpy) {
-  static const std::map<std::string, DataType> types = {
-      {"float32", DataType::f32}, {"float64", DataType::f64}, {"float16", DataType::f16},
-      {"int8", DataType::i8},     {"int16", DataType::i16},   {"int32", DataType::i32},
-      {"int64", DataType::i64},   {"uint8", DataType::u8},    {"uint16", DataType::u16},
-      {"uint32", DataType::u32},  {"uint64", DataType::u64},  {"bool", DataType::boolean}};
-  const auto found = types.find(numpy);
-  return found == types.end() ? std::nullopt : std::optional(found->second);
-}
-
 /// What is known of the values of a graph.
 class Values {
  public:
@@ -86,7 +76,7 @@ class Values {
       values_.emplace(name, std::move(value));
     }
     for (const auto& [name, entry] : told.items()) {
-      const auto type = type_named(entry.at("type"));
+      const auto type = type_of_numpy(entry.at("type").get<std::string>());
       if (!type) continue;
       RuntimeTensor value{*type, entry.at("shape").get<std::vector<std::int64_t>>(), false, "", {}};
       if (entry.at("integers").is_array())
