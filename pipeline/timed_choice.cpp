@@ -42,6 +42,7 @@ Result<std::vector<ModelTiming>> TimedChoice::time_graphs(
     std::span<const Graph* const> graphs) const {
   TimingRequest asked = request(setup_.choosing_seconds);
   asked.rounds = 16;
+  if (!scratch_.good()) return bad_input("there is no folder for temporary files");
   for (const Graph* graph : graphs) {
     // Each has a folder of its own, because external data has a name of its own only there.
     const fs::path folder = scratch_.path() / fmt::format("candidate_{}", asked.models.size());

@@ -58,6 +58,7 @@ TimeRatio time_ratio(const std::vector<double>& before, const std::vector<double
 
 Result<std::vector<ModelTiming>> time_models(OnnxRuntimeWorker& worker,
                                              const TimingRequest& request) {
+  if (request.scratch_folder.empty()) return bad_input("there is no folder for temporary files");
   const fs::path data = request.scratch_folder / "timing_inputs";
   LEMMA_ASSIGN_OR_RETURN(const Json sets, write_inputs(request.inputs, data));
   Json models = Json::array();
