@@ -240,7 +240,8 @@ class Pipeline {
     }
     if (is_gain(report_.timing)) return true;
     if (report_.timing.state == TimingReport::State::too_late) {
-      impossible_ = "there was no time to run the result; --time-limit gives more";
+      impossible_ = fmt::format("the result could not be run ({}); --time-limit gives more time",
+                                report_.timing.message);
       return false;
     }
     impossible_ = fmt::format(

@@ -71,8 +71,8 @@ Result<Json> OnnxRuntimeWorker::read_answer(double time_limit_seconds) {
 }
 
 Result<std::string> OnnxRuntimeWorker::version(double time_limit_seconds) {
-  if (!version_.empty()) return version_;
   if (!program_) return bad_input(failure_);
+  if (!version_.empty()) return version_;
   LEMMA_ASSIGN_OR_RETURN(const Json greeting, read_answer(time_limit_seconds));
   if (!greeting.value("available", false))
     return give_up(greeting.value("message", "ONNX Runtime is not installed")).map([](const Json&) {

@@ -31,7 +31,7 @@ class OnnxRuntimeWorker {
   OnnxRuntimeWorker(const OnnxRuntimeWorker&) = delete;
   OnnxRuntimeWorker& operator=(const OnnxRuntimeWorker&) = delete;
 
-  /// The version of ONNX Runtime. An error says why there is none.
+  /// The version of ONNX Runtime. An error says why there is none, or why it was given up.
   Result<std::string> version(double time_limit_seconds);
 
   /// It has answered, though it may have been given up since.
