@@ -13,7 +13,7 @@ std::string word_of(std::string_view text) {
   std::string word;
   for (const char c : text) {
     const auto letter = static_cast<unsigned char>(c);
-    word += std::isalnum(letter) != 0 || c == '_' || c == '.' ? c : '_';
+    word += std::isalnum(letter) != 0 || c == '_' ? c : '_';
   }
   if (word.empty() || std::isdigit(static_cast<unsigned char>(word.front())) != 0)
     word.insert(0, "d_");

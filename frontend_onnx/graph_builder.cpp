@@ -385,9 +385,11 @@ Result<void> GraphBuilder::add_opaque(const NodeMessage& node, const Operands& o
   }
   std::vector<ValueId> inputs = operands.values;
   inputs.insert(inputs.end(), operands.captured.begin(), operands.captured.end());
-  NodeMessage unnamed =
-      node;  // names of nodes say nothing of what is computed; the envelope keeps them
+  // Its name and those of its inputs say nothing of what it computes. Names of outputs tell two apart.
+  NodeMessage unnamed = node;
   unnamed.clear_name();
+  for (std::string& input : *unnamed.mutable_input())
+    if (!input.empty()) input = "given";
   const NodeId id = graph_.add_opaque({canonical_domain(node.domain()), node.op_type(),
                                        unnamed.SerializeAsString(), std::move(reason)},
                                       std::move(inputs), std::move(types));

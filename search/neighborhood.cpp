@@ -40,6 +40,7 @@ class Explorer {
       for (const ClassId child : egraph_.children({static_cast<std::uint32_t>(i)}))
         if (!child.is_none()) ++uses_[child.v];
     }
+    find_what_stays_equal();
   }
 
   Neighborhood run() {
@@ -70,10 +71,30 @@ class Explorer {
     return stopped_;
   }
 
+  bool is_defined(ClassId id) const {
+    const std::vector<ValueFacts>& facts = egraph_.facts(id);
+    return std::all_of(facts.begin(), facts.end(), [](const ValueFacts& f) { return f.defined; });
+  }
+
+  /// An opaque operator has to be given the same, undefined elements included.
+  void find_what_stays_equal() {
+    stays_equal_.assign(size_, 0);
+    for (std::size_t i = size_; i-- > 0;) {
+      const bool is_opaque =
+          egraph_.node({static_cast<std::uint32_t>(i)}).kind == ENodeKind::opaque;
+      if (uses_[i] == 0 || (!is_opaque && stays_equal_[i] == 0)) continue;
+      for (const ClassId child : egraph_.children({static_cast<std::uint32_t>(i)}))
+        if (!child.is_none() && (!is_opaque || !is_defined(child))) stays_equal_[child.v] = 1;
+    }
+  }
+
   bool may_be_used(const CompiledRule& rule, std::span<const ClassId> match) const {
     const Obligations obligations = obligations_at(egraph_, rule, match);
-    if (options_.only_refinements && obligations.make_an_equation()) return false;
-    return obligations.make_a_refinement();
+    if (obligations.make_an_equation()) return !options_.only_refinements;
+    const auto left = match.subspan(rule.rule.inputs.size());
+    return obligations.make_a_refinement() &&
+           std::none_of(left.begin(), left.end(),
+                        [this](ClassId id) { return stays_equal_[id.v] != 0; });
   }
 
   /// Costs and hashes of nodes that are new.
@@ -257,6 +278,7 @@ class Explorer {
   EGraph egraph_;
   std::size_t size_ = 0;           // numbers below are of the graph
   std::vector<ValueId> value_of_;  // by class, of the graph
+  std::vector<char> stays_equal_;  // by class, of the graph: no refinement may take its place
   std::vector<double> costs_;
   std::vector<std::uint64_t> contents_, hashes_, changed_hash_;
   std::vector<std::uint32_t> uses_, newer_, visited_;

@@ -97,6 +97,30 @@ class Everyday(unittest.TestCase):
                 self.assertEqual(figures["after"]["operators"], 3 if name == "relus" else 2, (name, strategy))
                 self.assertTrue(figures["rules_used"], (name, strategy))
 
+    def test_names_of_sizes_may_be_of_any_letters(self):
+        for name in ("DynamicDimension.1", "batch size", "max", "len", "inf", "2nd", "a'b", "n\u00e9", "N-1"):
+            matrix = tensor_type(F32, [name, 3])
+            nodes = [node("Tanh", ["x"], ["a"]), node("Identity", ["a"], ["b"]), node("Neg", ["b"], ["c"]),
+                     node("Neg", ["c"], ["d"]), node("Sigmoid", ["d"], ["y"])]
+            model = self.write("named.onnx", nodes, [("x", matrix)], [("y", matrix)])
+            figures = self.optimize(model, "-o", self.folder / "out.onnx")
+            self.assertEqual(figures["status"], "optimized", (name, figures["message"]))
+            self.assertIn(name.encode(), (self.folder / "out.onnx").read_bytes())
+
+    def test_what_an_opaque_operator_is_given_stays_the_same_even_where_it_is_undefined(self):
+        # The mean over an image of unknown size may be 0/0.
+        image = tensor_type(F32, ["N", 3, "H", "W"])
+        pooled = tensor_type(F32, ["N", 3, 1, 1])
+        nodes = [node("GlobalAveragePool", ["x"], ["a"]), node("Identity", ["a"], ["b"]),
+                 node("Log", ["b"], ["c"]), node("Exp", ["c"], ["d"]), node("Relu", ["d"], ["e"]),
+                 node("Relu", ["e"], ["f"]),
+                 node("Unheard", ["f"], ["g"], domain="test"), node("Neg", ["f"], ["y"])]
+        model = self.write("opaque.onnx", nodes, [("x", image)], [("g", pooled), ("y", pooled)], domains=["test"])
+        for strategy in ("auto", "backtracking"):
+            figures = self.optimize(model, "-o", self.folder / "out.onnx", "--strategy", strategy)
+            self.assertNotEqual(figures["status"], "mismatch", figures["message"])
+            self.assertEqual(figures["warning"], "")
+
     def test_simplify_leaves_out_what_changes_nothing(self):
         constant = tiny_models.tensor("k", [2], (1, 2))
         nodes = [
