@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 std::pair<Json, Json> latencies(const OptimizeAnswer& answer) {
   const TimingReport& timing = answer.report.timing;
   double before = timing.before_seconds, after = timing.after_seconds;
-  if (before == 0 && !timing.candidate_seconds.empty()) before = timing.candidate_seconds.front();
+  if (before == 0 && !timing.choices.empty()) before = timing.choices.front().front();
   if (before == 0 || timing.state == TimingReport::State::predicted ||
       timing.state == TimingReport::State::too_late)
     return {nullptr, nullptr};
@@ -57,6 +57,12 @@ std::string report_json(const std::vector<OptimizeAnswer>& answers) {
     const CheckReport& check = report.check;
     Json rules = Json::object();
     for (const UsedRule& use : search.rules_used) rules[use.name] = use.count;
+    Json places = Json::array();
+    for (const RewrittenPlaces& one : search.places)
+      places.push_back({{"operators", one.text},
+                        {"count", one.count},
+                        {"predicted_saving_ms", one.predicted_saving * 1e3},
+                        {"measured_saving_ms", one.measured_saving * 1e3}});
     const auto& proof = search.extraction;
     const auto [latency_before, latency_after] = latencies(answer);
     models.push_back(
@@ -82,6 +88,7 @@ std::string report_json(const std::vector<OptimizeAnswer>& answers) {
          {"second_judge_sets", check.second.sets},
          {"warning", report.warning},
          {"rules_used", rules},
+         {"places", places},
          {"seconds", answer.seconds},
          {"before", figures_json(report.before)},
          {"after", figures_json(report.after)},

@@ -33,8 +33,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SampledCheckOptions, samples, relative_tolera
                                    absolute_tolerance, seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OnnxRuntimeProgram, python, script)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimeRatio, median, upper_bound)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimingReport, state, message, runtime, candidate_seconds,
-                                   before_seconds, after_seconds, ratio, rounds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimingReport, state, message, runtime, choices, before_seconds,
+                                   after_seconds, ratio, rounds, affordable)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimingOptions, measures, replay)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExportOptions, external_data, runtime_operators)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, cleans, search, check,
@@ -47,9 +47,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphCost, seconds, flops, bytes, operators, 
                                    parameter_bytes, provenance)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(UsedRule, name, count)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExtractionProof, cost, lower_bound, optimal)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RewrittenPlaces, text, count, predicted_saving, measured_saving)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SearchFigures, strategy, before, after, rules_used,
                                    rules_considered, stop_reason, egraph_nodes, rounds, passes,
-                                   parts, graphs, candidates, extraction, seconds)
+                                   parts, graphs, candidates, places, extraction, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SampledCheck, passed, samples, adversarial, max_error,
                                    smallest_passing_scale, difference)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JudgeAnswer, verdict, message, sets, max_error)

@@ -41,6 +41,9 @@ class GraphEvaluator {
 
   /// One cost for each graph. What depends on constants alone may not be folded in them yet.
   virtual Result<std::vector<Cost>> evaluate(std::span<const Graph* const> graphs) const = 0;
+  /// How many graphs like this one it has the time to compare with the candidates, in order to tell which
+  /// rewrites pay. None: sums say it already.
+  virtual std::size_t affordable(const GraphCost& /*original*/) const { return 0; }
 };
 
 /// The evaluator that is always there: cost_of().

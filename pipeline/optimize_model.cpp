@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t sets_for_second_judge = 8;
 constexpr double second_judge_seconds = 10;
-constexpr double judging = 0.6;  // of the time for timing
+constexpr double judging = 0.5;  // of the time for timing
 
 std::int64_t count_opaque(const Graph& graph) {
   std::int64_t count = 0;
@@ -195,7 +195,7 @@ class Pipeline {
 
   // ---- Timing
 
-  /// A quarter of the time that is left is for timing.
+  /// A third of the time that is left is for timing.
   void prepare_timing(const SampledReference& reference) {
     if (options_.timing.replay) {
       if (options_.timing.replay->state != TimingReport::State::predicted)
@@ -208,7 +208,7 @@ class Pipeline {
       report_.timing.message = "there are no inputs";
       return;
     }
-    timing_seconds_ = 0.25 * check_deadline_.remaining();
+    timing_seconds_ = check_deadline_.remaining() / 3;
     timed_.emplace(*worker_, costs_,
                    TimingSetup{model_.envelope,
                                std::move(inputs.front()),
@@ -222,9 +222,9 @@ class Pipeline {
   /// Where none of them was faster than the original.
   void take_timing_of_candidates() {
     report_.timing = timed_->report();
-    if (report_.timing.candidate_seconds.size() > 1)
-      report_.message = fmt::format("none of {} cheaper graphs was faster when it was run",
-                                    report_.timing.candidate_seconds.size() - 1);
+    if (report_.timing.choices.empty()) return;
+    report_.message = fmt::format("none of {} cheaper graphs was faster when it was run",
+                                  report_.timing.choices.front().size() - 1);
   }
 
   /// Whether the result may take the original's place; what says no is told.

@@ -1,5 +1,6 @@
 #include "pipeline/timed_choice.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -40,7 +41,8 @@ TimingRequest TimedChoice::request(double seconds) const {
 
 Result<std::vector<ModelTiming>> TimedChoice::time_graphs(
     std::span<const Graph* const> graphs) const {
-  TimingRequest asked = request(setup_.choosing_seconds);
+  // A second run may follow, of a few graphs.
+  TimingRequest asked = request(0.75 * setup_.choosing_seconds);
   asked.rounds = 16;
   if (!scratch_.good()) return bad_input("there is no folder for temporary files");
   for (const Graph* graph : graphs) {
@@ -69,7 +71,6 @@ std::vector<Cost> costs_of_lone_candidate() {
 }  // namespace
 
 Result<std::vector<Cost>> TimedChoice::evaluate(std::span<const Graph* const> graphs) const {
-  report_.candidate_seconds.clear();
   if (is_lone_candidate(graphs)) return costs_of_lone_candidate();
   const auto timings = time_graphs(graphs);
   const std::string failure = !timings ? timings.error().message : timings->front().failure;
@@ -78,14 +79,27 @@ Result<std::vector<Cost>> TimedChoice::evaluate(std::span<const Graph* const> gr
     return SumOfOperators(costs_).evaluate(graphs);
   }
   std::vector<Cost> costs;
+  std::vector<double>& choice = report_.choices.emplace_back();
   for (const ModelTiming& timing : *timings) {
     const double seconds =
         timing.seconds.empty() ? std::numeric_limits<double>::infinity() : median(timing.seconds);
     costs.push_back({seconds, quartile_deviation(timing.seconds), Provenance::measured});
-    report_.candidate_seconds.push_back(timing.seconds.empty() ? 0 : seconds);
+    choice.push_back(timing.seconds.empty() ? 0 : seconds);
   }
   note_success();
   return costs;
+}
+
+/// With fewer than eight runs of each a median tells no small gain. Each graph is also folded, written and
+/// loaded, for both sessions.
+std::size_t TimedChoice::affordable(const GraphCost& original) const {
+  constexpr std::size_t most = 12;
+  constexpr double least_runs = 8, seconds_to_load = 0.05, bytes_per_second = 150e6;
+  const double each =
+      least_runs * original.seconds + seconds_to_load + original.parameter_bytes / bytes_per_second;
+  report_.affordable =
+      static_cast<std::size_t>(std::clamp(0.75 * setup_.choosing_seconds / each, 0.0, 1.0 * most));
+  return report_.affordable;
 }
 
 void TimedChoice::note_success() const {
@@ -140,15 +154,18 @@ bool TimedChoice::time_both(const TimingRequest& asked, std::vector<double>& bef
 
 Result<std::vector<Cost>> ReplayedChoice::evaluate(std::span<const Graph* const> graphs) const {
   if (is_lone_candidate(graphs)) return costs_of_lone_candidate();
-  if (report_.candidate_seconds.size() != graphs.size())
+  const std::vector<double> seconds =
+      done_ < report_.choices.size() ? report_.choices[done_] : std::vector<double>();
+  if (seconds.size() != graphs.size())
     return bad_input(
         fmt::format("the report to replay compares {} graphs, this search found {}; "
                     "give it the same model, rules and options",
-                    report_.candidate_seconds.size(), graphs.size()));
+                    seconds.size(), graphs.size()));
+  ++done_;
   std::vector<Cost> costs;
-  for (const double seconds : report_.candidate_seconds)
+  for (const double one : seconds)
     costs.push_back(
-        {seconds > 0 ? seconds : std::numeric_limits<double>::infinity(), 0, Provenance::measured});
+        {one > 0 ? one : std::numeric_limits<double>::infinity(), 0, Provenance::measured});
   return costs;
 }
 

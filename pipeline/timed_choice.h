@@ -25,12 +25,15 @@ struct TimingReport {
   State state = State::predicted;
   std::string message;
   std::string runtime;  // "ONNX Runtime 1.31.1"
-  /// Of the graphs that the search proposed, the original first: medians of the run that chose.
-  std::vector<double> candidate_seconds;
+  /// Of the graphs that the search proposed, the original first: medians of each run that chose. A second run
+  /// has the best of the first one and the graph of all rewrites that paid there.
+  std::vector<std::vector<double>> choices;
   /// Medians of the run that judged; 0: there was none.
   double before_seconds = 0, after_seconds = 0;
   TimeRatio ratio;
   std::size_t rounds = 0;
+  std::size_t affordable =
+      0;  // graphs between the original and a candidate, that there was time for
 };
 std::string_view name(TimingReport::State state);
 
@@ -40,7 +43,7 @@ struct TimingSetup {
   FoldOptions fold;
   ExportOptions writing;
   int threads = 0;
-  double choosing_seconds = 2;  // for all candidates together
+  double choosing_seconds = 2;  // for all runs that choose together
   double judging_seconds = 3;
 };
 
@@ -51,6 +54,7 @@ class TimedChoice : public GraphEvaluator {
   TimedChoice(OnnxRuntimeWorker& worker, const OperatorCosts& costs, TimingSetup setup);
 
   Result<std::vector<Cost>> evaluate(std::span<const Graph* const> graphs) const override;
+  std::size_t affordable(const GraphCost& original) const override;
 
   /// Times both files anew. True: the result is faster, with the confidence of time_ratio() and by at least
   /// `least_gain` of the original's time, or nothing could be timed.
@@ -83,9 +87,13 @@ class ReplayedChoice : public GraphEvaluator {
   explicit ReplayedChoice(TimingReport report) : report_(std::move(report)) {}
   /// An error: the report is of another search.
   Result<std::vector<Cost>> evaluate(std::span<const Graph* const> graphs) const override;
+  std::size_t affordable(const GraphCost& /*original*/) const override {
+    return report_.affordable;
+  }
 
  private:
   TimingReport report_;
+  mutable std::size_t done_ = 0;  // of the runs that chose
 };
 
 /// What a judgement says: true where nothing can be timed.

@@ -105,6 +105,11 @@ bool Congruence::equal(ValueId a, ValueId b) {
   return find(a.v) == find(b.v);
 }
 
+std::uint32_t Congruence::class_of(ValueId value) {
+  take_in_new_nodes();
+  return find(value.v);
+}
+
 std::vector<std::uint32_t> Congruence::reasons(ValueId a, ValueId b) {
   std::set<std::uint32_t> result;
   std::set<std::pair<ValueId, ValueId>> seen;

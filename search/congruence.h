@@ -20,6 +20,8 @@ class Congruence {
   /// States an equation, by a number of the caller's.
   void merge(ValueId a, ValueId b, std::uint32_t equation);
   bool equal(ValueId a, ValueId b);
+  /// A number that equal values share, until the next equation.
+  std::uint32_t class_of(ValueId value);
   /// Numbers of equations from which the equality follows, ascending. Requires equal(a, b).
   std::vector<std::uint32_t> reasons(ValueId a, ValueId b);
 

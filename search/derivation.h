@@ -56,6 +56,8 @@ class Derivation {
   /// The uses (by number) from which it follows that the second values of the pairs refine the first
   /// ones, and those from which the obligations of these uses follow. An error if it does not.
   Result<std::set<std::uint32_t>> reasons(std::span<const Pair> pairs);
+  /// Numbers of terms by value; terms that the equations among the uses make equal have one number.
+  std::vector<std::uint32_t> classes();
   /// Some uses of the derivation of a part, of whose inputs these are the terms here.
   Result<void> adopt(const Derivation& part, const std::set<std::uint32_t>& uses,
                      const InputTerms& inputs);

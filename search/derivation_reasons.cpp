@@ -209,6 +209,14 @@ void Derivation::add_obligations(std::set<std::uint32_t>& uses) {
   }
 }
 
+std::vector<std::uint32_t> Derivation::classes() {
+  Congruence congruence(terms_);
+  merge_equations(terms_, uses_, static_cast<std::uint32_t>(uses_.size()), congruence);
+  std::vector<std::uint32_t> result(terms_.value_count());
+  for (std::uint32_t i = 0; i < result.size(); ++i) result[i] = congruence.class_of({i});
+  return result;
+}
+
 Result<std::set<std::uint32_t>> Derivation::reasons(std::span<const Pair> pairs) {
   std::set<std::uint32_t> result;
   LEMMA_RETURN_IF_ERROR(collect(pairs, result));

@@ -54,6 +54,9 @@ bool is_better(const GraphCost& cost, const GraphCost& than) {
   return cost.seconds <= (1 + rounding) * than.seconds && cost.operators < than.operators;
 }
 
+/// Of a graph's time, that places have to save together to be worth making.
+constexpr double least_saving = 0.001;
+
 class Search {
  public:
   Search(const Graph& graph, const OperatorCosts& costs, const SearchOptions& options)
@@ -243,22 +246,71 @@ class Search {
   // ---- The evaluator's part
 
   /// Makes that one of the candidates the best, the original among them, which the evaluator finds the
-  /// cheapest; of equal ones the original, then the cheapest as a sum.
+  /// cheapest; of equal ones the original, then the cheapest as a sum. If it has the time, it also compares
+  /// graphs in which only some rewrites are made, and at last the graph of those that pay.
   Result<void> let_evaluator_choose() {
     if (found_.empty()) return {};
     std::vector<Candidate> candidates = found_.take();
+    const Candidate cheapest = candidates.front();
+    LEMMA_ASSIGN_OR_RETURN(MixedCandidates mixed,
+                           MixedCandidates::of(graph_, cheapest, costs_,
+                                               options_.evaluator->affordable(result_.before)));
     candidates.insert(candidates.begin(), original());
+    const std::size_t first_mixed = candidates.size();
+    for (const Candidate& one : mixed.graphs()) candidates.push_back(one);
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<Cost> costs, evaluate(candidates));
+    result_.candidates = candidates.size();
+    const std::size_t least = index_of_least(costs);
+    bool is_mixed = least >= first_mixed;
+    evaluator_prefers_other_ = least != 0;
+    Candidate best = std::move(candidates[least]);
+    LEMMA_ASSIGN_OR_RETURN(std::optional<Candidate> paying,
+                           what_pays(mixed, std::span<const Cost>(costs).subspan(first_mixed)));
+    if (paying) {
+      std::vector<Candidate> last = {std::move(best), std::move(*paying)};
+      if (evaluator_prefers_other_) last.insert(last.begin(), original());
+      LEMMA_ASSIGN_OR_RETURN(const std::vector<Cost> again, evaluate(last));
+      const std::size_t winner = index_of_least(again);
+      is_mixed = winner + 1 == last.size() || (is_mixed && winner != 0);
+      evaluator_prefers_other_ = winner != 0;
+      best = std::move(last[winner]);
+    }
+    best_ = std::move(best);
+    if (!is_mixed) return {};
+    // Why the candidate equals the original is why what lies between them does.
+    best_.derivation = cheapest.derivation;
+    best_.stages = cheapest.stages;
+    if (!options_.explain) return {};
+    LEMMA_ASSIGN_OR_RETURN(best_.rules_used, rules_needed(graph_, best_));
+    return {};
+  }
+
+  Result<std::vector<Cost>> evaluate(const std::vector<Candidate>& candidates) {
     std::vector<const Graph*> graphs;
     for (const Candidate& candidate : candidates) graphs.push_back(&candidate.graph);
     stage(fmt::format("evaluating {} graphs", graphs.size()));
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<Cost> costs, options_.evaluator->evaluate(graphs));
+    return options_.evaluator->evaluate(graphs);
+  }
+
+  static std::size_t index_of_least(const std::vector<Cost>& costs) {
     const auto least =
         std::min_element(costs.begin(), costs.end(),
                          [](const Cost& a, const Cost& b) { return a.seconds < b.seconds; });
-    result_.candidates = graphs.size();
-    best_ = std::move(candidates[static_cast<std::size_t>(least - costs.begin())]);
-    evaluator_prefers_other_ = least != costs.begin();
-    return {};
+    return static_cast<std::size_t>(least - costs.begin());
+  }
+
+  /// The graph of all groups of places that gain by themselves. Nothing: it is one that was evaluated.
+  Result<std::optional<Candidate>> what_pays(const MixedCandidates& mixed,
+                                             std::span<const Cost> costs) {
+    if (costs.empty()) return std::nullopt;
+    std::vector<bool> pays;
+    for (std::size_t i = 1; i < costs.size(); ++i) {
+      RewrittenPlaces& places = result_.places.emplace_back(mixed.groups()[i - 1]);
+      places.measured_saving = costs[0].seconds - costs[i].seconds;
+      pays.push_back(places.measured_saving > least_saving * costs[0].seconds);
+    }
+    if (std::count(pays.begin(), pays.end(), true) < 2) return std::nullopt;
+    return mixed.with(pays);
   }
 
   /// One more round, whose e-graph holds the best so far.

@@ -12,6 +12,7 @@
 #include "ir/graph.h"
 #include "rule_language/substitution.h"
 #include "search/fold_constants.h"
+#include "search/mixed_candidates.h"
 #include "search/saturation_round.h"
 
 namespace lemma {
@@ -77,13 +78,15 @@ struct SearchFigures {
   GraphCost before, after;
   std::vector<UsedRule> rules_used;
   std::size_t rules_considered = 0;
-  std::string stop_reason;                    // of the first saturation, or of backtracking
-  std::size_t egraph_nodes = 0;               // of the largest e-graph
-  std::size_t rounds = 0;                     // of saturation of the whole
-  std::size_t passes = 0;                     // over parts
-  std::size_t parts = 0;                      // saturated each on its own
-  std::size_t graphs = 0;                     // taken up by backtracking
-  std::size_t candidates = 0;                 // handed to the evaluator, the original among them
+  std::string stop_reason;       // of the first saturation, or of backtracking
+  std::size_t egraph_nodes = 0;  // of the largest e-graph
+  std::size_t rounds = 0;        // of saturation of the whole
+  std::size_t passes = 0;        // over parts
+  std::size_t parts = 0;         // saturated each on its own
+  std::size_t graphs = 0;        // taken up by backtracking
+  std::size_t candidates = 0;    // handed to the evaluator, the original among them
+  /// Where the candidates differ from the original, if the evaluator had the time to tell which places pay.
+  std::vector<RewrittenPlaces> places;
   std::optional<ExtractionProof> extraction;  // of the last round, if one was asked for
   double seconds = 0;
 };
