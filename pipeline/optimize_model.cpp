@@ -209,13 +209,14 @@ class Pipeline {
       return;
     }
     timing_seconds_ = check_deadline_.remaining() / 3;
+    const double kept = check_seconds_ + judging * timing_seconds_ + folding_seconds();
     timed_.emplace(*worker_, costs_,
                    TimingSetup{model_.envelope,
                                std::move(inputs.front()),
                                {},
                                options_.writing,
                                options_.threads,
-                               (1 - judging) * timing_seconds_,
+                               check_deadline_.earlier_by(kept),
                                judging * timing_seconds_});
   }
 
@@ -267,6 +268,11 @@ class Pipeline {
     return optimize(model_.graph, wanted, costs_, search_options());
   }
 
+  /// Folding reads weights and writes others.
+  double folding_seconds() const {
+    return std::min(0.2 * check_deadline_.remaining(), 0.5 + 4 * writing_seconds_);
+  }
+
   /// What the caller wants, within what is left of time and memory.
   SearchOptions search_options() {
     SearchOptions options = options_.search;
@@ -288,10 +294,8 @@ class Pipeline {
     // The candidates are run before the best one is folded.
     options.fold.deadline =
         check_deadline_.earlier_by(check_seconds_ + judging * timing_seconds_).at();
-    // Folding reads weights and writes others.
-    const double folding = std::min(0.25 * end.remaining(), 0.5 + 4 * writing_seconds_);
     // The explanation is made after the search and replayed.
-    options.time_limit_seconds = 0.8 * end.earlier_by(folding).remaining();
+    options.time_limit_seconds = 0.8 * end.earlier_by(folding_seconds()).remaining();
     // Figures of e-graphs leave out what the process needs beside them.
     if (options_.available_bytes) options.memory_limit_bytes = options_.available_bytes() / 10 * 6;
     return options;

@@ -6,11 +6,15 @@
 
 #include <fmt/format.h>
 
-#include "search/deadline.h"
-
 namespace lemma {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double first_run = 0.7;  // of the time for choosing
+
+}  // namespace
 
 std::string_view name(TimingReport::State state) {
   constexpr std::array<std::string_view, 4> names = {"predicted", "measured", "replayed",
@@ -42,7 +46,8 @@ TimingRequest TimedChoice::request(double seconds) const {
 Result<std::vector<ModelTiming>> TimedChoice::time_graphs(
     std::span<const Graph* const> graphs) const {
   // A second run may follow, of a few graphs.
-  TimingRequest asked = request(0.75 * setup_.choosing_seconds);
+  TimingRequest asked =
+      request((report_.choices.empty() ? first_run : 1) * setup_.choosing_end.remaining());
   asked.rounds = 16;
   if (!scratch_.good()) return bad_input("there is no folder for temporary files");
   for (const Graph* graph : graphs) {
@@ -97,8 +102,8 @@ std::size_t TimedChoice::affordable(const GraphCost& original) const {
   constexpr double least_runs = 8, seconds_to_load = 0.05, bytes_per_second = 150e6;
   const double each =
       least_runs * original.seconds + seconds_to_load + original.parameter_bytes / bytes_per_second;
-  report_.affordable =
-      static_cast<std::size_t>(std::clamp(0.75 * setup_.choosing_seconds / each, 0.0, 1.0 * most));
+  report_.affordable = static_cast<std::size_t>(
+      std::clamp(first_run * setup_.choosing_end.remaining() / each, 0.0, 1.0 * most));
   return report_.affordable;
 }
 

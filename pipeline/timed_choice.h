@@ -11,6 +11,7 @@
 #include "costmodel/graph_cost.h"
 #include "frontend_onnx/export.h"
 #include "profiler/model_timing.h"
+#include "search/deadline.h"
 #include "search/fold_constants.h"
 
 namespace lemma {
@@ -43,7 +44,7 @@ struct TimingSetup {
   FoldOptions fold;
   ExportOptions writing;
   int threads = 0;
-  double choosing_seconds = 2;  // for all runs that choose together
+  Deadline choosing_end;  // of all runs that choose
   double judging_seconds = 3;
 };
 

@@ -3,11 +3,13 @@
 run. A package of the name onnxruntime that takes as long as the test wants stands in for the real one, so that no
 result depends on how busy the machine is."""
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -111,6 +113,15 @@ class TimingTest(unittest.TestCase):
             again = self.run_it("--replay", report, name="again.onnx", after=2e-4 - after)
             self.assertEqual(again["status"], first["status"])
             self.assertEqual((self.folder / "again.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+
+    def test_others_that_time_models_are_waited_for(self):
+        with open(self.folder / f"lemma-timing-{os.getuid()}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            begin = time.monotonic()
+            figures = self.run_it("--time-limit", "6", after=0.9e-4, TMPDIR=str(self.folder))
+            # As long as it would time itself, and no longer.
+            self.assertGreater(time.monotonic() - begin, 0.5)
+        self.assertEqual(figures["timing"]["state"], 1)  # measured
 
     def test_a_report_of_something_else_is_refused(self):
         report = self.folder / "report.json"
