@@ -9,6 +9,8 @@ namespace lemma {
 
 /// `lemma audit`: the proofs of rules for people, step by step, and what rests on which axiom.
 void add_audit_command(CLI::App& application, ExitCode& exit_code);
+/// `lemma compare A.onnx B.onnx`: whether two models compute the same, on samples.
+void add_compare_command(CLI::App& application, ExitCode& exit_code);
 /// `lemma extract EGRAPH.json`: the cheapest selection from an e-graph in the community's format.
 void add_extract_command(CLI::App& application, ExitCode& exit_code);
 /// `lemma inspect MODEL`: what a model consists of, what it costs, and what Lemma cannot see into.

@@ -45,6 +45,8 @@ std::string default_target() {
 }
 
 std::string python_program() {
+  if (const char* chosen = std::getenv("LEMMA_PYTHON"); chosen != nullptr && *chosen != 0)
+    return chosen;
   // In a checkout the data folder is BUILD/share/lemma, with BUILD two folders below the root.
   const std::filesystem::path checkout =
       std::filesystem::weakly_canonical(data_directory() / "../../../..");

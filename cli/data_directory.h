@@ -25,8 +25,8 @@ std::string default_target();
 /// The file that `--set` means: one with this name, or that of a shipped operator set.
 std::filesystem::path operator_set_file(const std::string& set);
 
-/// The Python that the checkout's scripts made (.venv), if this program was built in one, else
-/// "python3".
+/// The Python that is asked for ONNX Runtime: $LEMMA_PYTHON if set, else the one that the checkout's scripts made
+/// (.venv), if this program was built in one, else "python3".
 std::string python_program();
 
 }  // namespace lemma

@@ -58,6 +58,7 @@ int run(int argument_count, char** arguments) {
   lemma::add_inspect_command(application, exit_code);
   lemma::add_profile_command(application, exit_code);
   lemma::add_run_command(application, exit_code);
+  lemma::add_compare_command(application, exit_code);
   lemma::add_extract_command(application, exit_code);
   lemma::add_rules_command(application, exit_code);
   lemma::add_audit_command(application, exit_code);

@@ -240,8 +240,13 @@ ExitCode run_list(const RulesArguments& arguments) {
   if (!rules) return report_error(rules.error());
   if (arguments.json) {
     Json list = Json::array();
-    for (const Substitution& rule : rules->substitutions())
-      list.push_back({{"name", rule.name}, {"text", text(rule)}});
+    for (std::size_t i = 0; i < rules->substitutions().size(); ++i) {
+      const Substitution& rule = rules->substitutions()[i];
+      list.push_back({{"name", rule.name},
+                      {"text", text(rule)},
+                      {"rounding", name(rules->rounding()[i])},
+                      {"proofs", "certificate,index"}});
+    }
     std::cout << Json({{"rules", list}}).dump(2) << "\n";
     return ExitCode::done;
   }

@@ -1,5 +1,6 @@
 # What `cmake --install` writes: the program, libraries, headers and the CMake package; rules/ adds
-# its data.
+# its data. Programs and data are the component `program`. The component `bundle`, which is installed only when it
+# is named, is the shared libraries that they need (python/): with both, they run where none is installed.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -22,8 +23,30 @@ function(lemma_install_library target folder)
           FILES_MATCHING PATTERN "*.h" ${excluded})
 endfunction()
 
+# The old kind of search path (DT_RPATH) holds for libraries that bundled libraries need, too.
 function(lemma_install_program target)
-  install(TARGETS ${target} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(TARGETS ${target} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/lemma")
+  target_link_options(${target} PRIVATE "LINKER:--disable-new-dtags")
+  set_property(GLOBAL APPEND PROPERTY LEMMA_PROGRAMS ${target})
+endfunction()
+
+# Data in the folder that the program looks into: lemma_install_data(DIRECTORY | FILES ...)
+function(lemma_install_data)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "FOLDER" "DIRECTORY;FILES;MATCHING")
+  set(destination DESTINATION "${LEMMA_INSTALL_DATA}/${arg_FOLDER}" COMPONENT program)
+  if(arg_FILES)
+    install(FILES ${arg_FILES} ${destination})
+    return()
+  endif()
+  set(patterns "")
+  foreach(pattern IN LISTS arg_MATCHING)
+    list(APPEND patterns PATTERN "${pattern}")
+  endforeach()
+  if(patterns)
+    list(PREPEND patterns FILES_MATCHING)
+  endif()
+  install(DIRECTORY ${arg_DIRECTORY} ${destination} ${patterns})
 endfunction()
 
 function(lemma_install_package)

@@ -1,0 +1,85 @@
+"""Models on their way to the program and back. The program reads and writes files: models in memory stand in a
+private folder meanwhile, which is in memory as well where there is room, and is removed in any case."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, Union, cast
+
+from ._errors import Error, InputError
+from ._options import path_word
+
+if TYPE_CHECKING:
+    import onnx
+
+Model = Union[bytes, str, "os.PathLike[str]", "onnx.ModelProto"]
+"""A file, the bytes of one, or a message."""
+
+_IN_MEMORY = "/dev/shm"
+_ROOM_BESIDE = 64 * 2**20
+
+Message = TypeVar("Message")
+
+
+def _size_of(model: Model) -> int:
+    if isinstance(model, (str, os.PathLike)):
+        return os.path.getsize(model) if os.path.isfile(model) else 0
+    return len(model) if isinstance(model, bytes) else model.ByteSize() if hasattr(model, "ByteSize") else 0
+
+
+def _place_for(size: int) -> str | None:
+    """Where a folder for a model of `size` bytes, its result and what is made in between can be; none: where
+    temporary files usually are."""
+    try:
+        has_room = os.access(_IN_MEMORY, os.W_OK) and shutil.disk_usage(_IN_MEMORY).free > 6 * size + _ROOM_BESIDE
+    except OSError:
+        has_room = False
+    return _IN_MEMORY if has_room else None
+
+
+@contextmanager
+def private_folder(*models: Model) -> Iterator[Path]:
+    """For a call with these models. Errors do not name it: nobody can look into it any more."""
+    place = _place_for(max(map(_size_of, models)))
+    with tempfile.TemporaryDirectory(prefix="lemma-", dir=place, ignore_cleanup_errors=True) as folder:
+        try:
+            yield Path(folder)
+        except Error as error:
+            raise type(error)(str(error).replace(folder + os.sep, "")) from None
+
+
+def _bytes_of(model: Model) -> bytes:
+    if isinstance(model, bytes):
+        return model
+    if isinstance(model, (str, os.PathLike)) or not hasattr(model, "SerializeToString"):
+        raise InputError(f"a model is a path, bytes or an onnx.ModelProto; this is {type(model).__name__}")
+    try:
+        return cast(bytes, model.SerializeToString())
+    except Exception as error:  # protobuf has several for messages from 2 GB on
+        raise InputError(f"the model cannot be serialized ({error}); give a path") from error
+
+
+def as_file(model: Model, folder: Path, name: str = "model.onnx") -> str:
+    """The path of a model; one in memory is written to the folder."""
+    if isinstance(model, (str, os.PathLike)):
+        return path_word(model)
+    file = folder / name
+    file.write_bytes(_bytes_of(model))
+    return str(file)
+
+
+def read_as(model: Model, file: Path) -> bytes | onnx.ModelProto:
+    """What the file holds: a message if `model` is one, else bytes."""
+    if any(other != file and other.stem == file.stem for other in file.parent.iterdir()):
+        raise InputError("the result has weights in a file of their own; say where with `output`")
+    content = file.read_bytes()
+    if isinstance(model, (bytes, str, os.PathLike)):
+        return content
+    message = type(model)()
+    message.ParseFromString(content)
+    return message

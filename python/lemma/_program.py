@@ -1,0 +1,89 @@
+"""The program `lemma`, which the package holds, as a child process.
+
+A process of its own is what lets a call be interrupted at once, keeps a limit on memory for one model, lets other
+threads of Python run meanwhile, and keeps faults away from the caller's process.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ._errors import InternalError, error_of
+
+_PROGRAMS = Path(__file__).resolve().parent / "bin"
+
+
+def _environment() -> dict[str, str]:
+    """ONNX Runtime is asked for in the Python that calls, unless another one is chosen."""
+    return {"LEMMA_PYTHON": sys.executable, **os.environ}
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Ends the process and those that it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.communicate()
+
+
+def run(words: Sequence[str], accepted: Collection[int] = (0,)) -> str:
+    """The standard output of `lemma WORDS...`. Another exit code is raised as an exception; an exception in the
+    meantime (KeyboardInterrupt) ends the program."""
+    try:
+        process = subprocess.Popen(
+            [str(_PROGRAMS / "lemma"), *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            env=_environment(),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise InternalError(f"the program cannot be started: {error}") from error
+    try:
+        output, complaints = process.communicate()
+    except BaseException:
+        _end(process)
+        raise
+    if process.returncode not in accepted:
+        raise error_of(process.returncode, complaints)
+    return output
+
+
+def run_for_json(words: Sequence[str], accepted: Collection[int] = (0,)) -> Any:
+    output = run([*words, "--json"], accepted)
+    try:
+        return json.loads(output)
+    except ValueError as error:
+        raise InternalError(f"the program's answer cannot be read: {error}") from error
+
+
+@functools.lru_cache(maxsize=None)
+def version() -> str:
+    return run(["--version"]).split()[-1]
+
+
+def _become(program: str) -> NoReturn:
+    path = str(_PROGRAMS / program)
+    os.execve(path, [path, *sys.argv[1:]], _environment())
+
+
+def lemma() -> NoReturn:
+    """The command `lemma`."""
+    _become("lemma")
+
+
+def lemma_check() -> NoReturn:
+    """The command `lemma-check`."""
+    _become("lemma-check")

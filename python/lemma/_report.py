@@ -1,0 +1,61 @@
+"""What was done to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Report:
+    """The main figures; `details` has all of them under the names of `lemma optimize --json` (docs/search.md)."""
+
+    status: str
+    """"optimized"; "unchanged": nothing cheaper was found, or `message` says why it was not taken; or "mismatch":
+    every result failed its check. The last two give the model as it was."""
+    message: str
+    warning: str
+    """A result that was refused; what was written is another one."""
+    operators_before: int
+    operators_after: int
+    cost_before: float
+    """Seconds, as predicted for the target."""
+    cost_after: float
+    latency_before_ms: float | None
+    """Milliseconds in ONNX Runtime; none where nothing was measured."""
+    latency_after_ms: float | None
+    rules_used: Mapping[str, int]
+    """Rules by name, and how often."""
+    max_error: float
+    """The largest difference from the original on random inputs."""
+    samples_compared: int
+    adversarial_compared: int
+    second_judge: str
+    """What ONNX Runtime says of the result: "agrees", or why it was not asked."""
+    strategy: str
+    seconds: float
+    details: Mapping[str, Any] = field(repr=False)
+
+
+def report_of(answer: Mapping[str, Any]) -> Report:
+    """From the entry of a model in the program's answer."""
+    return Report(
+        status=answer["status"],
+        message=answer["message"],
+        warning=answer["warning"],
+        operators_before=answer["before"]["operators"],
+        operators_after=answer["after"]["operators"],
+        cost_before=answer["cost_before"],
+        cost_after=answer["cost_after"],
+        latency_before_ms=answer["latency_before_ms"],
+        latency_after_ms=answer["latency_after_ms"],
+        rules_used=answer["rules_used"],
+        max_error=answer["max_error"],
+        samples_compared=answer["samples_compared"],
+        adversarial_compared=answer["adversarial_compared"],
+        second_judge=answer["second_judge"],
+        strategy=answer["strategy"],
+        seconds=answer["seconds"],
+        details=answer,
+    )

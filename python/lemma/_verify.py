@@ -1,0 +1,60 @@
+"""Comparing two models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ._models import Model, as_file, private_folder
+from ._options import Shapes, option_words, shape_words
+from ._program import run_for_json
+
+
+@dataclass(frozen=True)
+class Comparison:
+    equal: bool
+    difference: str
+    """The first output that differs, for people."""
+    samples: int
+    """Sets of random inputs."""
+    adversarial: int
+    """Sets of inputs at the ends of the types, where roundings and overflows show."""
+    max_error: float
+
+    def __bool__(self) -> bool:
+        return self.equal
+
+
+def verify(
+    original: Model,
+    other: Model,
+    *,
+    shapes: Shapes | None = None,
+    samples: int | None = None,
+    relative_tolerance: float | None = None,
+    absolute_tolerance: float | None = None,
+    seed: int | None = None,
+    time_limit: float | None = None,
+    threads: int | None = None,
+) -> Comparison:
+    """Computes both models on the same inputs, from the definitions of their operators, and compares the outputs:
+    `lemma compare`. Where a model cannot be computed, UnsupportedError says why."""
+    words = shape_words(shapes) + option_words(
+        {
+            "--samples": samples,
+            "--rtol": relative_tolerance,
+            "--atol": absolute_tolerance,
+            "--seed": seed,
+            "--time-limit": time_limit,
+            "--threads": threads,
+        }
+    )
+    with private_folder(original, other) as folder:
+        files = [as_file(original, folder, "original.onnx"), as_file(other, folder, "other.onnx")]
+        answer = run_for_json(["compare", *files, *words], (0, 4))
+    return Comparison(
+        equal=answer["equal"],
+        difference=answer["difference"],
+        samples=answer["samples"],
+        adversarial=answer["adversarial"],
+        max_error=answer["max_error"],
+    )

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Makes a wheel from a build, installs it into an empty environment, uses it, and uninstalls it."""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PYTHON = ROOT / ".venv" / "bin" / "python"
+SKIPPED = 77
+OF_THE_C_LIBRARY = re.compile(r"^(linux-vdso|ld-linux.*|lib(c|m|dl|rt|pthread|util))\.so")
+
+
+def require(condition, message):
+    if not condition:
+        print(message)
+        sys.exit(1)
+
+
+def run(*words, environment=None, folder=None):
+    """The command's output; its failure ends the test and shows what it said."""
+    result = subprocess.run([str(word) for word in words], capture_output=True, text=True, env=environment, cwd=folder)
+    require(result.returncode == 0, f"failed: {words}\n{result.stdout}\n{result.stderr}")
+    return result.stdout
+
+
+def missing_tool():
+    if not PYTHON.exists():
+        return "there is no .venv"
+    needed = "import mypy, onnx, pip, scikit_build_core, typing_extensions"
+    result = subprocess.run([PYTHON, "-c", needed], capture_output=True, text=True)
+    return "" if result.returncode == 0 else result.stderr.splitlines()[-1]
+
+
+def make_wheel(build_folder, scratch):
+    run(PYTHON, "-m", "pip", "wheel", ROOT, "--no-deps", "--no-build-isolation", "--disable-pip-version-check",
+        "--wheel-dir", scratch, "-C", "cmake.source-dir=python/from_build", "-C", f"build-dir={scratch / 'build'}",
+        "-C", f"cmake.define.LEMMA_BUILD_FOLDER={build_folder}")
+    wheels = list(scratch.glob("*.whl"))
+    require(len(wheels) == 1, f"wheels: {wheels}")
+    return wheels[0]
+
+
+def files_of(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if "__pycache__" not in path.parts}
+
+
+def check_libraries(package):
+    """Programs and libraries find all that they need beside them, but the C library."""
+    loaders = [path for path in ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1") if os.path.exists(path)]
+    if not loaders:
+        print("which libraries are loaded is not looked at: the loader is not known here")
+        return
+    own = str((package / "lib" / "lemma").resolve())
+    for program in sorted((package / "bin").iterdir()):
+        loaded = run(loaders[0], "--list", program, environment={})
+        for line in loaded.splitlines():
+            name, _, place = line.strip().partition(" => ")
+            name = pathlib.Path(name.split(" ")[0]).name
+            inside = place and str(pathlib.Path(place.split(" (")[0]).resolve().parent) == own
+            require(inside or OF_THE_C_LIBRARY.match(name), f"{program.name} takes from elsewhere: {line.strip()}")
+
+
+def python_blocks(file):
+    return re.findall(r"^```python\n(.*?)^```", file.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def code_of_notebook(file):
+    cells = json.loads(file.read_text())["cells"]
+    return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+
+
+def check_examples(python, scratch, environment):
+    """What the README, the page and the notebooks show runs in the folder of the examples' models."""
+    sources = {"README.md": python_blocks(ROOT / "README.md"), "docs/python.md": python_blocks(ROOT / "docs/python.md")}
+    sources |= {path.name: [code_of_notebook(path)] for path in sorted((ROOT / "examples").glob("*.ipynb"))}
+    require(len(sources) > 2 and all(sources.values()), f"no examples in one of {list(sources)}")
+    folder = scratch / "examples"
+    folder.mkdir()
+    for model in (ROOT / "examples").glob("*.onnx"):
+        (folder / model.name).write_bytes(model.read_bytes())
+    for name, blocks in sources.items():
+        print(f"{name}:", run(python, "-c", "\n".join(blocks), environment=environment, folder=folder), sep="\n")
+
+
+def check_types(package, environment):
+    settings = ("--strict", "--no-incremental", "--python-executable", PYTHON, "--ignore-missing-imports")
+    require((package / "py.typed").is_file(), "type checkers will not look at the module")
+    run(PYTHON, "-m", "mypy", *settings, ROOT / "python" / "lemma", HERE / "typed_use.py",
+        environment={**environment, "MYPYPATH": str(ROOT / "python")})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build-folder", required=True, type=pathlib.Path)
+    parser.add_argument("--version", required=True)
+    arguments = parser.parse_args()
+    lacking = missing_tool()
+    if lacking:
+        print(f"skipped: {lacking} (scripts/setup --tests installs it)")
+        sys.exit(SKIPPED)
+
+    with tempfile.TemporaryDirectory(prefix="lemma-python-") as name:
+        scratch = pathlib.Path(name)
+        wheel = make_wheel(arguments.build_folder, scratch)
+        require(re.fullmatch(rf"lemma-{re.escape(arguments.version)}-py3-none-.*\.whl", wheel.name), wheel.name)
+
+        environment = {"PATH": "/usr/bin:/bin", "HOME": name, "LEMMA_TARGET": "cpu"}
+        run(PYTHON, "-m", "venv", "--without-pip", scratch / "empty")
+        before = files_of(scratch / "empty")
+        python = scratch / "empty" / "bin" / "python"
+        pip = (PYTHON, "-m", "pip", "--python", python, "--disable-pip-version-check")
+        run(*pip, "install", "--no-index", wheel, environment=environment)
+        where = "import lemma, pathlib; print(pathlib.Path(lemma.__file__).parent)"
+        package = pathlib.Path(run(python, "-c", where, environment=environment).strip())
+        require(scratch in package.parents, f"the module is elsewhere: {package}")
+        said = run(scratch / "empty" / "bin" / "lemma", "--version", environment=environment).strip()
+        require(said == f"lemma {arguments.version}", f"the program says '{said}'")
+        rules = package / "share" / "lemma" / "rules"
+        said = run(scratch / "empty" / "bin" / "lemma-check", "--rules", rules / "substitutions",
+                   rules / "substitutions", environment=environment)
+        require("0 fail" in said, f"the checker says '{said}'")
+        check_libraries(package)
+
+        check_examples(python, scratch, environment)
+        # From here on with onnx, which makes models for the tests.
+        site = run(PYTHON, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+        environment |= {"PYTHONPATH": site, "LEMMA_EXAMPLE": str(ROOT / "examples" / "two_layer.onnx")}
+        result = subprocess.run([python, HERE / "test_lemma.py"], env=environment, cwd=scratch)
+        require(result.returncode == 0, "tests of the module failed")
+        check_types(package, {**environment, "PYTHONPATH": ""})
+
+        run(*pip, "uninstall", "--yes", "lemma", environment={**environment, "PYTHONPATH": ""})
+        left = files_of(scratch / "empty") - before
+        require(not left, f"left after uninstalling: {sorted(left)[:20]}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+"""The module as a user has it: installed, without the checkout. Run by package_test.py; $LEMMA_EXAMPLE is a model."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+
+import onnx
+from onnx import TensorProto, helper
+
+import lemma
+
+MODEL = pathlib.Path(os.environ["LEMMA_EXAMPLE"])
+QUICK = {"target": "cpu", "second_judge": False, "time_limit": 20}
+
+WRONG_RULE = """rule wrongly_negated_difference
+  a : [A..]
+  b : [A..]
+  Neg(Sub(a, b)) => Sub(a, b)
+"""
+RIGHT_RULE = WRONG_RULE.replace("wrongly_", "").replace("=> Sub(a, b)", "=> Sub(b, a)")
+
+
+def double_negation():
+    """A model of which nothing need be computed but one Neg."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [3, 4]) for name in "xy")
+    nodes = [helper.make_node("Neg", [a], [b]) for a, b in ("xp", "pq", "qy")]
+    return helper.make_model(helper.make_graph(nodes, "negations", [x], [y]), ir_version=8,
+                             opset_imports=[helper.make_opsetid("", 17)])
+
+
+def long_chain(length=400):
+    """On which backtracking spends minutes."""
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [8, 8]) for name in "xz"]
+    nodes, last = [], "x"
+    for i in range(length):
+        kind = ("MatMul", "Add", "Mul", "Transpose")[i % 4]
+        nodes.append(helper.make_node(kind, [last] if kind == "Transpose" else [last, "z"], [f"v{i}"]))
+        last = f"v{i}"
+    output = helper.make_tensor_value_info(last, TensorProto.FLOAT, [8, 8])
+    return helper.make_model(helper.make_graph(nodes, "chain", inputs, [output]), ir_version=8,
+                             opset_imports=[helper.make_opsetid("", 17)])
+
+
+def private_folders():
+    places = [pathlib.Path("/dev/shm"), pathlib.Path(tempfile.gettempdir())]
+    return {str(each) for place in places if place.is_dir() for each in place.glob("lemma-*")}
+
+
+class Optimize(unittest.TestCase):
+    def check(self, model, report):
+        self.assertEqual(report.status, "optimized", report.message)
+        self.assertLess(report.cost_after, report.cost_before)
+        self.assertLess(report.operators_after, report.operators_before)
+        self.assertGreaterEqual(report.samples_compared, 1)
+        self.assertTrue(report.rules_used)
+        self.assertEqual(report.details["rules_used"], report.rules_used)
+        onnx.checker.check_model(model, full_check=True)
+        self.assertTrue(lemma.verify(MODEL, model))
+
+    def test_path(self):
+        model, report = lemma.optimize(str(MODEL), **QUICK)
+        self.assertIsInstance(model, bytes)
+        self.check(model, report)
+
+    def test_path_to_path(self):
+        with tempfile.TemporaryDirectory() as folder:
+            output = pathlib.Path(folder) / "result.onnx"
+            path, report = lemma.optimize(MODEL, output=str(output), **QUICK)
+            self.assertEqual(path, output)
+            self.check(output.read_bytes(), report)
+            self.assertEqual([each.name for each in pathlib.Path(folder).iterdir()], ["result.onnx"])
+
+    def test_bytes_and_message_give_the_same(self):
+        before = private_folders()
+        content, report = lemma.optimize(MODEL.read_bytes(), **QUICK)
+        self.check(content, report)
+        message, _ = lemma.optimize(onnx.load(MODEL), **QUICK)
+        self.assertIsInstance(message, onnx.ModelProto)
+        self.assertEqual(message.SerializeToString(), onnx.load_from_string(content).SerializeToString())
+        self.assertEqual(private_folders(), before)
+
+    def test_options_arrive(self):
+        _, report = lemma.optimize(MODEL, only_rules="no_rule_has_this_name", **QUICK)
+        self.assertEqual(report.status, "unchanged")
+        self.assertIn("no_rule_has_this_name", report.message)
+        _, report = lemma.optimize(MODEL, strategy="none", **QUICK)
+        self.assertEqual(report.strategy, "none")
+
+    def test_shapes(self):
+        dynamic = double_negation()
+        for value in (*dynamic.graph.input, *dynamic.graph.output):
+            value.type.tensor_type.shape.dim[0].dim_param = "n"
+        fixed, _ = lemma.optimize(dynamic, shapes={"x": [5, 4]}, **QUICK)
+        self.assertEqual(fixed.graph.input[0].type.tensor_type.shape.dim[0].dim_value, 5)
+
+    def test_simplify(self):
+        with_identity = double_negation()
+        with_identity.graph.node[-1].output[0] = "r"
+        with_identity.graph.node.append(helper.make_node("Identity", ["r"], ["y"]))
+        model, report = lemma.simplify(with_identity, second_judge=False)
+        self.assertLess(len(model.graph.node), len(with_identity.graph.node), report)
+        self.assertTrue(lemma.verify(with_identity, model))
+
+    def test_threads_work_at_the_same_time(self):
+        ticks = []
+        stop = threading.Event()
+
+        def tick():
+            while not stop.wait(0.01):
+                ticks.append(time.monotonic())
+
+        beside = threading.Thread(target=tick)
+        beside.start()
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(lemma.optimize, MODEL, **QUICK)
+            second = pool.submit(lemma.optimize, double_negation(), **QUICK)
+            self.check(*first.result())
+            self.assertEqual(len(second.result()[0].graph.node), 1, second.result()[1])
+        stop.set()
+        beside.join()
+        self.assertGreater(len(ticks), 3)
+
+
+class Errors(unittest.TestCase):
+    def test_text_is_that_of_the_command_line(self):
+        program = pathlib.Path(lemma.__file__).parent / "bin" / "lemma"
+        with tempfile.TemporaryDirectory() as folder:
+            bad = pathlib.Path(folder) / "bad.onnx"
+            bad.write_bytes(b"no model")
+            said = subprocess.run([program, "optimize", bad, "-o", bad.with_name("r.onnx")], capture_output=True,
+                                  text=True).stderr
+            with self.assertRaises(lemma.InputError) as raised:
+                lemma.optimize(bad)
+            self.assertEqual(f"lemma: {raised.exception}\n", said)
+            with self.assertRaises(lemma.InputError) as raised_for_bytes:
+                lemma.optimize(b"no model")
+            self.assertEqual(str(raised_for_bytes.exception),
+                             str(raised.exception).replace(str(bad), "model.onnx"))
+
+    def test_kinds(self):
+        for error in (lemma.InputError, lemma.UnsupportedError, lemma.CheckError, lemma.InternalError):
+            self.assertTrue(issubclass(error, lemma.Error))
+        self.assertTrue(issubclass(lemma.InputError, ValueError))
+
+    def test_bad_arguments(self):
+        for arguments in ({"rounding_class": "sloppy"}, {"target": "abacus"}, {"shapes": {"nobody": [1]}},
+                          {"time_limit": -1}, {"shapes": {"x": "1,2"}}):
+            with self.subTest(arguments), self.assertRaises(lemma.InputError) as raised:
+                lemma.optimize(MODEL, **arguments)
+            self.assertTrue(str(raised.exception))
+        with self.assertRaises(lemma.InputError):
+            lemma.optimize(7)
+        with self.assertRaises(lemma.InputError):
+            lemma.optimize("no_such_file.onnx")
+
+    def test_hyphen_is_no_option(self):
+        with self.assertRaises(lemma.InputError) as raised:
+            lemma.optimize("--help")
+        self.assertIn("--help", str(raised.exception))
+
+
+class Interrupt(unittest.TestCase):
+    def test_control_c_ends_all(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = pathlib.Path(folder) / "long.onnx"
+            onnx.save(long_chain(), model)
+            code = ("import lemma, sys\n"
+                    "try:\n"
+                    f"  lemma.optimize(open({str(model)!r}, 'rb').read(), strategy='backtracking', target='cpu',\n"
+                    "                 second_judge=False, time_limit=120)\n"
+                    "except KeyboardInterrupt:\n"
+                    "  print('interrupted')\n"
+                    "else:\n"
+                    "  print('done')\n")
+            before = private_folders()
+            process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+            children = self.wait_for_children(process.pid)
+            time.sleep(1)
+            begin = time.monotonic()
+            process.send_signal(2)
+            output, _ = process.communicate(timeout=30)
+            self.assertEqual(output.strip(), "interrupted")
+            self.assertLess(time.monotonic() - begin, 5)
+            for child in children:
+                self.assertTrue(self.has_ended(child), child)
+            self.assertEqual(private_folders(), before)
+
+    @staticmethod
+    def children_of(process):
+        listed = pathlib.Path(f"/proc/{process}/task/{process}/children")
+        return [int(each) for each in listed.read_text().split()]
+
+    def wait_for_children(self, process):
+        """The program and the process that it started for the model."""
+        for _ in range(200):
+            time.sleep(0.05)
+            for child in self.children_of(process):
+                if self.children_of(child):
+                    return [child, *self.children_of(child)]
+        self.fail("no program was started")
+
+    @staticmethod
+    def has_ended(process):
+        for _ in range(100):
+            try:
+                if pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
+                    return True
+            except (FileNotFoundError, ProcessLookupError):
+                return True
+            time.sleep(0.02)
+        return False
+
+
+class Verify(unittest.TestCase):
+    def test_a_difference_is_shown(self):
+        other = double_negation()
+        other.graph.node[0].op_type = "Abs"
+        comparison = lemma.verify(double_negation(), other)
+        self.assertFalse(comparison)
+        self.assertTrue(comparison.difference)
+        self.assertTrue(lemma.verify(double_negation(), double_negation()))
+
+    def test_other_interfaces_differ(self):
+        other = double_negation()
+        other.graph.output[0].name = other.graph.node[-1].output[0] = "elsewhere"
+        self.assertIn("elsewhere", lemma.verify(double_negation(), other).difference)
+
+
+class Rules(unittest.TestCase):
+    def test_shipped_rules(self):
+        rules = lemma.rules()
+        self.assertGreater(len(rules), 500)
+        self.assertEqual(len({rule.name for rule in rules}), len(rules))
+        for rule in rules:
+            self.assertIn(f"rule {rule.name}\n", rule.text)
+            self.assertIn(rule.rounding_class, ("bitwise", "reassociation", "distributive", "rounding"))
+            self.assertEqual(rule.proofs, ("certificate", "index"))
+
+    def test_rules_with_one_proof_say_why(self):
+        for rule in lemma.rules(one_proof=True):
+            self.assertEqual(len(rule.proofs), 1)
+            self.assertTrue(rule.reason)
+
+    def test_verdicts(self):
+        proved, refuted = lemma.verify_rules(RIGHT_RULE + "\n" + WRONG_RULE)
+        self.assertEqual((proved.verdict, refuted.verdict), ("proved", "refuted"))
+        self.assertIsNone(proved.counterexample)
+        self.assertTrue(refuted.counterexample["difference"])
+
+    def test_no_rule(self):
+        with self.assertRaises(lemma.InputError) as raised:
+            lemma.verify_rules("rule half_a_rule\n")
+        self.assertIn("given.rules", str(raised.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()
