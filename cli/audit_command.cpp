@@ -5,6 +5,8 @@
 #include <chrono>
 #include <iostream>
 #include <map>
+#include <set>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -15,7 +17,9 @@
 #include "cli/proof_text.h"
 #include "cli/table.h"
 #include "rule_language/rule_database.h"
+#include "system/parallel.h"
 #include "verifier/checker/replay.h"
+#include "verifier/index/prove_axiom.h"
 #include "verifier/prover/counterexample.h"
 
 namespace lemma {
@@ -293,9 +297,62 @@ Result<std::vector<const Substitution*>> chosen_rules(const AuditArguments& argu
 
 // ---- Pages ------------------------------------------------------------------------------------
 
-Result<void> write_pages(const AuditArguments& arguments,
+/// The candidates that a build of the database refuted, as *.candidates say, and the counterexamples given.
+Result<std::vector<RefutedRule>> refuted_rules(const AuditArguments& arguments,
+                                               const std::filesystem::path& directory) {
+  std::vector<RefutedRule> result;
+  LEMMA_ASSIGN_OR_RETURN(const auto files, files_with_extension(directory, ".candidates"));
+  for (const std::filesystem::path& file : files) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
+    std::istringstream lines(contents);
+    for (std::string line; std::getline(lines, line);) {
+      const Json one = Json::parse(line, nullptr, false);
+      if (!one.is_object() || one.value("outcome", "") != "refuted") continue;
+      const std::string candidate = one.value("candidate", "");
+      if (!candidate.starts_with("rule ")) continue;
+      result.push_back({candidate, one.value("reason", ""), "", {}, file.filename().string()});
+    }
+  }
+  for (const std::string& file : arguments.counterexamples) {
+    auto replayed = read_counterexample(file);
+    if (!replayed) return with_context(file, std::move(replayed.error()));
+    result.push_back({text(replayed->rule),
+                      replayed->found.empty() ? "evaluated now: both sides are equal"
+                                              : "evaluated now: " + replayed->found,
+                      replayed->values, replayed->inputs,
+                      std::filesystem::path(file).filename().string()});
+  }
+  return result;
+}
+
+/// The rules with an index proof on record.
+Result<std::set<std::string>> rules_with_index_proof(const std::filesystem::path& directory) {
+  LEMMA_ASSIGN_OR_RETURN(const auto records,
+                         read_proof_records(directory / "substitutions.proofs"));
+  std::set<std::string> result;
+  for (const ProofRecord& record : records)
+    if (!record.index.empty()) result.insert(record.rule);
+  return result;
+}
+
+/// The first case with the fewest axes that still has some.
+std::size_t simplest_case(const std::vector<RuleCase>& cases) {
+  const auto axes = [](const RuleCase& one) {
+    std::size_t count = 0;
+    for (const auto& [name, shape] : one.bindings.groups) count += shape.size();
+    return count;
+  };
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < cases.size(); ++i)
+    if (axes(cases[i]) > 0 && (axes(cases[best]) == 0 || axes(cases[i]) < axes(cases[best])))
+      best = i;
+  return best;
+}
+
+Result<void> write_pages(const AuditArguments& arguments, const std::filesystem::path& directory,
                          const std::vector<const Substitution*>& rules,
                          const std::vector<Audit>& audits, const Database& database) {
+  LEMMA_ASSIGN_OR_RETURN(const auto with_index_proof, rules_with_index_proof(directory));
   std::vector<AuditedRule> pages;
   for (std::size_t i = 0; i < audits.size(); ++i) {
     AuditedRule& one = pages.emplace_back();
@@ -303,19 +360,29 @@ Result<void> write_pages(const AuditArguments& arguments,
     one.failure = audits[i].failure;
     one.axioms = audits[i].axioms;
     one.steps = audits[i].steps;
-    one.seconds = audits[i].seconds;
     one.rounding = rounding_of(audits[i], database);
     if (!one.failure.empty()) continue;
     one.certificate = &audits[i].certificate;
     one.cases = audits[i].cases;
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(*rules[i]));
-    one.shown_case = telling_case(cases);
+    one.index_on_record = with_index_proof.contains(rules[i]->name);
   }
-  return write_audit_pages(arguments.pages, pages, database.axioms, database.rounding);
+  LEMMA_RETURN_IF_ERROR(parallel_try(pages.size(), 0, [&pages](std::size_t i) -> Result<void> {
+    if (!pages[i].failure.empty()) return {};
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(*pages[i].rule));
+    pages[i].shown_case = telling_case(cases);
+    const RuleCase& simplest = cases[simplest_case(cases)];
+    pages[i].index_case_text = simplest.text;
+    pages[i].index_case = verifier::show_index_case(*pages[i].rule, simplest);
+    return {};
+  }));
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<RefutedRule> refuted,
+                         refuted_rules(arguments, directory));
+  return write_audit_pages(arguments.pages, pages, database.axioms, refuted, database.rounding);
 }
 
 ExitCode run_audit(const AuditArguments& arguments) {
-  if (!arguments.counterexamples.empty()) return audit_counterexamples(arguments);
+  if (!arguments.counterexamples.empty() && arguments.pages.empty())
+    return audit_counterexamples(arguments);
   const std::filesystem::path directory = arguments.directory.empty()
                                               ? data_directory() / "rules"
                                               : std::filesystem::path(arguments.directory);
@@ -325,7 +392,7 @@ ExitCode run_audit(const AuditArguments& arguments) {
   if (!rules) return report_error(rules.error());
   const std::vector<Audit> audits = audit_all(*rules, *database);
   if (!arguments.pages.empty())
-    if (const auto written = write_pages(arguments, *rules, audits, *database); !written)
+    if (const auto written = write_pages(arguments, directory, *rules, audits, *database); !written)
       return report_error(written.error());
   if (!arguments.axiom.empty()) return audit_axiom(arguments, audits, *database);
   if (!arguments.rules.empty()) return audit_rules(arguments, audits, *database);
@@ -348,9 +415,10 @@ void add_audit_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("rule", arguments->rules, "rules to show (default: a table of all rules)");
   command->add_option("--rules", arguments->directory, "folder of axioms, rules and certificates");
   command->add_option("--axiom", arguments->axiom, "list the proofs that depend on this axiom");
-  command->add_option(
-      "--counterexample", arguments->counterexamples,
-      "evaluate counterexamples written by `lemma rules verify --counterexamples` again");
+  command->add_option("--counterexample", arguments->counterexamples,
+                      "evaluate counterexamples written by `lemma rules verify --counterexamples` "
+                      "again; with --html, "
+                      "on a page");
   command->add_option("--html", arguments->pages,
                       "write a page for each rule and axiom, with an index, to this folder");
   auto* chosen = command->add_option("--case", arguments->chosen,

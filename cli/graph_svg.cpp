@@ -6,25 +6,35 @@
 
 #include <fmt/format.h>
 
+#include "cli/graph_layout.h"
+#include "cli/web_page.h"
+
 namespace lemma {
 namespace {
 
-constexpr int row_height = 96, box_height = 58, gap = 24, letter_width = 7;
-constexpr std::size_t most_letters = 34;
+constexpr int title_letter_width = 8, letter_width = 7, line_height = 15, padding = 8,
+              narrowest = 60;
+constexpr std::size_t wanted_letters = 34;
 
-std::string cut(const std::string& text) {
-  return text.size() <= most_letters ? text : text.substr(0, most_letters - 3) + "...";
+/// Lines of about `wanted_letters`, broken behind a comma or a blank; what has none stays whole.
+std::vector<std::string> wrapped(std::string_view text) {
+  std::vector<std::string> lines;
+  while (text.size() > wanted_letters) {
+    std::size_t end = text.substr(0, wanted_letters).find_last_of(", ");
+    if (end == std::string_view::npos) end = text.find_first_of(", ", wanted_letters);
+    if (end == std::string_view::npos) break;
+    lines.emplace_back(text.substr(0, end + 1));
+    text.remove_prefix(std::min(text.size(), text.find_first_not_of(' ', end + 1)));
+  }
+  if (!text.empty()) lines.emplace_back(text);
+  return lines;
 }
 
 struct Box {
-  std::string title, detail, types, full;  // `full` is shown when one points at it
-  std::string fill;
-  int row = 0, x = 0, width = 0;
-  int middle() const { return x + width / 2; }
-  int top() const { return row * row_height + 8; }
+  std::string title, fill;
+  std::vector<std::string> detail, types;
 };
 
-/// Boxes in rows by their distance from the inputs; in a row in the order of what they read.
 class Drawing {
  public:
   explicit Drawing(const Graph& graph) : graph_(graph) {}
@@ -32,119 +42,93 @@ class Drawing {
   std::string run() {
     for (const NodeId id : graph_.live_nodes()) place(id);
     for (std::size_t i = 0; i < graph_.outputs().size(); ++i) place_output(i);
-    arrange();
+    arrange(layout_);
     std::string shapes;
-    for (const auto& [from, to] : edges_) shapes += line(boxes_[from], boxes_[to]);
-    for (const Box& box : boxes_) shapes += shape(box);
+    for (const LayoutLine& line : layout_.lines)
+      shapes += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#777\"/>\n", line.path);
+    for (std::size_t i = 0; i < boxes_.size(); ++i) shapes += shape(boxes_[i], layout_.boxes[i]);
     return fmt::format(
-        "<svg viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" font-size=\"12\" "
+        "<svg viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" font-size=\"13\" "
         "font-family=\"system-ui, sans-serif\" text-anchor=\"middle\" role=\"img\">\n{2}</svg>\n",
-        width_ + 2, rows_ * row_height, shapes);
+        layout_.width, layout_.height, shapes);
   }
 
  private:
   void place(NodeId id) {
     const Node& node = graph_.node(id);
     Box box;
+    box.fill = "#f4f4f0";
     if (node.kind == NodeKind::input) {
       box.title = graph_.input_name(node);
-      box.fill = "#f4f4f0";
     } else if (node.kind == NodeKind::operation) {
       box.title = std::string(graph_.op(node).name);
-      box.detail = text(node.attributes);
+      box.detail = wrapped(text(node.attributes));
       box.fill = graph_.op(node).has(data_movement) ? "#fdf3d8" : "#dde9f7";
     } else {
       box.title = "constant";
-      box.fill = "#f4f4f0";
     }
     for (const TensorType& type : graph_.output_types(node))
-      box.types += (box.types.empty() ? "" : ", ") + text(type);
+      for (std::string& line : wrapped(text(type))) box.types.push_back(std::move(line));
     const std::size_t index = add(std::move(box));
     places_[id.v] = index;
+    std::vector<std::size_t> sources;
     for (const ValueId input : node.inputs)
-      if (!input.is_none()) connect(graph_.producer(input), index);
+      if (!input.is_none()) sources.push_back(places_.at(graph_.producer(input).v));
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      layout_.lines.push_back(
+          {sources[i], index, static_cast<int>(i), static_cast<int>(sources.size()), ""});
   }
 
   void place_output(std::size_t i) {
     const GraphOutput& output = graph_.outputs()[i];
     Box box;
     box.title = output.name;
-    const std::uint32_t which = graph_.output_index(output.value);
     if (graph_.node(graph_.producer(output.value)).output_count > 1)
-      box.detail = fmt::format("part {}", which);
-    box.types = text(graph_.type(output.value));
+      box.detail = {fmt::format("part {}", graph_.output_index(output.value))};
+    box.types = wrapped(text(graph_.type(output.value)));
     box.fill = "#f7dfe6";
-    connect(graph_.producer(output.value), add(std::move(box)));
+    const std::size_t index = add(std::move(box));
+    layout_.lines.push_back({places_.at(graph_.producer(output.value).v), index, 0, 1, ""});
   }
 
   std::size_t add(Box box) {
-    box.full = fmt::format("{} {} : {}", box.title, box.detail, box.types);
-    box.detail = cut(box.detail);
-    box.types = cut(box.types);
-    const std::size_t letters =
-        std::max({box.title.size(), box.detail.size(), box.types.size(), std::size_t{6}});
-    box.width = static_cast<int>(letters) * letter_width + 16;
+    std::size_t letters = 0;
+    for (const auto* lines : {&box.detail, &box.types})
+      for (const std::string& line : *lines) letters = std::max(letters, line.size());
+    LayoutBox size;
+    size.width = 2 * padding + std::max({static_cast<int>(letters) * letter_width,
+                                         static_cast<int>(box.title.size()) * title_letter_width,
+                                         narrowest - 2 * padding});
+    size.height = static_cast<int>(1 + box.detail.size() + box.types.size()) * line_height + 10;
+    layout_.boxes.push_back(size);
     boxes_.push_back(std::move(box));
     return boxes_.size() - 1;
   }
 
-  void connect(NodeId from, std::size_t to) {
-    const std::size_t source = places_.at(from.v);
-    edges_.emplace_back(source, to);
-    boxes_[to].row = std::max(boxes_[to].row, boxes_[source].row + 1);
-  }
-
-  void arrange() {
-    for (const Box& box : boxes_) rows_ = std::max(rows_, box.row + 1);
-    std::vector<int> right(static_cast<std::size_t>(rows_), 1);
-    for (Box& box : boxes_) {  // what is read stands before
-      int& next = right[static_cast<std::size_t>(box.row)];
-      box.x = next;
-      next += box.width + gap;
-      width_ = std::max(width_, next - gap);
-    }
-    for (Box& box : boxes_)  // rows in the middle
-      box.x += (width_ - (right[static_cast<std::size_t>(box.row)] - gap)) / 2;
-  }
-
-  static std::string line(const Box& from, const Box& to) {
-    return fmt::format("<path d=\"M{} {} C{} {}, {} {}, {} {}\" fill=\"none\" stroke=\"#777\"/>\n",
-                       from.middle(), from.top() + box_height, from.middle(),
-                       from.top() + box_height + 24, to.middle(), to.top() - 24, to.middle(),
-                       to.top());
-  }
-
-  static std::string shape(const Box& box) {
+  static std::string shape(const Box& box, const LayoutBox& place) {
+    std::string lines;
+    int y = place.y + line_height + 1;
+    const auto add = [&lines, &y, &place](const std::string& text, std::string_view look) {
+      lines += fmt::format("<text x=\"{}\" y=\"{}\" {}>{}</text>", place.middle(), y, look,
+                           html_escaped(text));
+      y += line_height;
+    };
+    add(box.title, "font-weight=\"bold\"");
+    for (const std::string& line : box.detail) add(line, "font-size=\"12\"");
+    for (const std::string& line : box.types) add(line, "font-size=\"12\" fill=\"#555\"");
     return fmt::format(
-        "<g><title>{}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\" "
-        "fill=\"{}\" stroke=\"#888\"/><text x=\"{}\" y=\"{}\" font-weight=\"bold\">{}</text>"
-        "<text x=\"{}\" y=\"{}\" font-size=\"11\">{}</text>"
-        "<text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"#555\">{}</text></g>\n",
-        html_escaped(box.full), box.x, box.top(), box.width, box_height, box.fill, box.middle(),
-        box.top() + 17, html_escaped(box.title), box.middle(), box.top() + 33,
-        html_escaped(box.detail), box.middle(), box.top() + 49, html_escaped(box.types));
+        "<g><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\" fill=\"{}\" "
+        "stroke=\"#888\"/>{}</g>\n",
+        place.x, place.y, place.width, place.height, box.fill, lines);
   }
 
   const Graph& graph_;
   std::vector<Box> boxes_;
+  Layout layout_;
   std::map<std::uint32_t, std::size_t> places_;  // of nodes, in boxes_
-  std::vector<std::pair<std::size_t, std::size_t>> edges_;
-  int rows_ = 1, width_ = 0;
 };
 
 }  // namespace
-
-std::string html_escaped(std::string_view text) {
-  std::string out;
-  for (const char one : text) switch (one) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += static_cast<unsigned char>(one) < 32 && one != '\n' ? ' ' : one;
-    }
-  return out;
-}
 
 std::string graph_svg(const Graph& graph) { return Drawing(graph).run(); }
 

@@ -7,10 +7,7 @@
 
 namespace lemma {
 
-/// Text as it stands in HTML and SVG.
-std::string html_escaped(std::string_view text);
-
-/// Data flows from top to bottom; each box has the operator, its attributes and its types. For
+/// Data flows from top to bottom; each box has the operator, its attributes and its types, whole. For
 /// graphs of some dozen nodes, as the sides of rules are.
 std::string graph_svg(const Graph& graph);
 

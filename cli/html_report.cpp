@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/table.h"
+#include "cli/web_page.h"
 
 namespace lemma {
 
@@ -24,20 +25,8 @@ pre { background: #f6f6f4; padding: .6rem .8rem; overflow-x: auto; }
 <h1>Optimized models</h1>
 )";
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char letter : text) switch (letter) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += static_cast<unsigned char>(letter) < 32 && letter != '\n' ? ' ' : letter;
-    }
-  return out;
-}
-
 std::string short_name(const OptimizeAnswer& answer) {
-  return escaped(std::filesystem::path(answer.model).filename().string());
+  return html_escaped(std::filesystem::path(answer.model).filename().string());
 }
 
 bool has_costs(const OptimizeAnswer& answer) { return answer.report.before.seconds > 0; }
@@ -89,9 +78,10 @@ std::string figures(const std::vector<OptimizeAnswer>& answers) {
       "difference</th><th>strategy</th><th>seconds</th></tr>\n";
   for (const OptimizeAnswer& a : answers) {
     out += fmt::format("<tr><td>{}</td><td class=\"word{}\">{}</td>", short_name(a),
-                       has_costs(a) ? "" : " bad", escaped(a.status));
+                       has_costs(a) ? "" : " bad", html_escaped(a.status));
     if (!has_costs(a)) {
-      out += fmt::format("<td class=\"word\" colspan=\"8\">{}</td></tr>\n", escaped(a.message));
+      out +=
+          fmt::format("<td class=\"word\" colspan=\"8\">{}</td></tr>\n", html_escaped(a.message));
       continue;
     }
     const GraphCost &before = a.report.before, &after = a.report.after;
@@ -103,7 +93,7 @@ std::string figures(const std::vector<OptimizeAnswer>& answers) {
         with_prefix(before.bytes), with_prefix(after.bytes), duration_text(before.seconds),
         duration_text(after.seconds), change_text(before.seconds, after.seconds),
         comparison.samples > 0 ? fmt::format("{:.1e}", comparison.max_error) : "not compared",
-        escaped(search_text(a)), a.seconds);
+        html_escaped(search_text(a)), a.seconds);
   }
   return out + "</table>\n";
 }
@@ -124,7 +114,7 @@ std::string rules_by_model(const std::vector<OptimizeAnswer>& answers) {
     out += fmt::format("<h3>{}</h3>\n<p>", short_name(answer));
     for (std::size_t i = 0; i < used.size(); ++i)
       out += fmt::format("{0}<a href=\"#{1}\">{1}</a> × {2}", i == 0 ? "" : ", ",
-                         escaped(used[i].name), used[i].count);
+                         html_escaped(used[i].name), used[i].count);
     out += "</p>\n";
   }
   return out.empty() ? "" : "<h2>Rules used</h2>\n" + out;
@@ -139,7 +129,7 @@ std::string rule_texts(const std::vector<OptimizeAnswer>& answers, const RuleDat
     if (used == uses.end()) continue;
     out += fmt::format(
         "<h3 id=\"{0}\">{0}</h3>\n<p>used {1} times; rounding: {2}</p>\n<pre>{3}</pre>\n",
-        escaped(rule.name), used->second, name(rules.rounding()[i]), escaped(text(rule)));
+        html_escaped(rule.name), used->second, name(rules.rounding()[i]), html_escaped(text(rule)));
   }
   if (out.empty()) return "";
   return "<h2>Rules</h2>\n<p>Each is proved over the real numbers; "

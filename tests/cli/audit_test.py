@@ -77,17 +77,39 @@ class Audit(unittest.TestCase):
         self.assertLessEqual({f"rule-{name}.html" for name in rules}, set(files))
         for name, text in files.items():
             for target in re.findall(r'href="([^"]*)"', text):
-                self.assertIn(target, files, name)
-            self.assertNotRegex(text, r"src=|url\(|https?://", name)
+                self.assertIn(target.split("#")[0], files, name)
+            self.assertNotRegex(text, r"src=|url\(|https?://|@import|fetch\(", name)
             # Well formed: nothing that rules say is taken for markup.
             body = text.removeprefix("<!DOCTYPE html>").replace('<meta charset="utf-8">', "")
             xml.etree.ElementTree.fromstring(body.replace("&middot;", ""))
         page = files["rule-merge_convs_sharing_input.html"]
         self.assertEqual(page.count("<svg "), 2)
         for part in ("Left side", "Right side", "step 1: ", "axiom-conv_concat_output_channels.html",
-                     "Class: bitwise", "&amp;"):
+                     "Class: bitwise", "&amp;", "All cases are on record as proved", "index.html#operator=Split",
+                     "Element of output 1 of the left side", "The same of the right side"):
             self.assertIn(part, page)
+        self.assertNotIn("cannot be shown", "".join(files.values()))
+        index = files["index.html"]
+        self.assertEqual(index.count("<tr data-class="), len(rules))
+        row = re.search(r'<tr data-class="bitwise" data-operators="Concat Conv Split" data-text="([^"]*)">.*'
+                        r'rule-merge_convs_sharing_input', index)
+        self.assertIn("conv{dilations=d, group=1", row[1])
+        self.assertIn("conv_concat_output_channels", row[1])
+        refuted = files["refuted.html"]
+        candidates = [json.loads(line) for path in (ROOT / "rules").glob("*.candidates")
+                      for line in path.read_text().splitlines()]
+        wanted = sum(one["outcome"] == "refuted" for one in candidates)
+        self.assertEqual(refuted.count("<h2>"), wanted)
         self.assertIn("rule-merge_convs_sharing_input.html", files["axiom-conv_concat_output_channels.html"])
+
+    def test_pages_are_the_same_each_time(self):
+        with tempfile.TemporaryDirectory() as folder:
+            written = []
+            for name in ("first", "second"):
+                self.assertEqual(audit(RELU_OF_TRANSPOSE, "merge_convs_sharing_input", "--html",
+                                       pathlib.Path(folder, name)).returncode, 0)
+                written.append({one.name: one.read_bytes() for one in pathlib.Path(folder, name).iterdir()})
+            self.assertEqual(*written)
 
     def test_a_refused_rule_has_a_page_that_says_why(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -95,7 +117,7 @@ class Audit(unittest.TestCase):
             shutil.copytree(ROOT / "rules", rules)
             damage(rules)
             pages = pathlib.Path(folder, "pages")
-            done = audit("--rules", rules, "--html", pages)
+            done = audit(RELU_OF_TRANSPOSE, "--rules", rules, "--html", pages)
             self.assertEqual(done.returncode, 4)
             page = (pages / f"rule-{RELU_OF_TRANSPOSE}.html").read_text()
             self.assertIn("Refused: case 1 (A=[], p1=[])", page)
@@ -116,6 +138,11 @@ class Audit(unittest.TestCase):
             self.assertEqual((shown.returncode, shown.stderr), (0, ""))
             for part in ("at n=3, m=2", "x f32[3, 2] =", "evaluated now: output 0: element ["):
                 self.assertIn(part.replace("n=3, m=2", ""), shown.stdout)
+            done = audit(RELU_OF_TRANSPOSE, "--html", pathlib.Path(folder, "pages"), "--counterexample", file)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            page = pathlib.Path(folder, "pages", "refuted.html").read_text()
+            for part in ("<h2>wrong</h2>", "x f32[3, 2] =", "evaluated now: output 0: element ["):
+                self.assertIn(part, page)
             text = file.read_text()
             file.write_text(text.replace("Sub(y, x)", "Sub(x, y)"))
             shown = audit("--counterexample", file)

@@ -162,7 +162,33 @@ class CaseProof {
     }
   }
 
+  /// After run(): what it compared.
+  IndexCase shown() const {
+    IndexCase result;
+    const auto given = hypotheses();
+    if (!given) return result;
+    for (const Formula& fact : given->facts())
+      if (!is_always(fact)) result.hypotheses.push_back(fact->text);
+    std::sort(result.hypotheses.begin(), result.hypotheses.end());
+    try {
+      const auto [left, right] = composed(*given);
+      for (std::size_t i = 0; i < left.size(); ++i)
+        result.outputs.push_back(
+            {left[i].range->text, texts(left[i].value), texts(right[i].value)});
+    } catch (const Unsupported&) {
+      result.outputs.clear();
+    }
+    return result;
+  }
+
  private:
+  static std::vector<IndexCase::Piece> texts(const Pieces& pieces) {
+    std::vector<IndexCase::Piece> result;
+    for (const Piece& piece : pieces)
+      result.push_back({is_always(piece.guard) ? "" : piece.guard->text, piece.value.text});
+    return result;
+  }
+
   /// Composition drops what only the composite operators themselves demand.
   Objection note_composites(const Graph& left, const Graph& right) {
     auto given = composite_conditions(left), wanted = composite_conditions(right);
@@ -197,17 +223,23 @@ class CaseProof {
     return std::nullopt;
   }
 
-  Objection check() {
-    auto given = typing_conditions(left_);
-    if (!given) return given.error().message;
-    given->insert(given->end(), given_.begin(), given_.end());
+  /// What the claim supposes: the left side is well typed, and the conditions hold.
+  Result<Known> hypotheses() const {
+    LEMMA_ASSIGN_OR_RETURN(std::vector<Formula> given, typing_conditions(left_));
     const auto add = [&given](const std::vector<Formula>& more) {
-      given->insert(given->end(), more.begin(), more.end());
+      given.insert(given.end(), more.begin(), more.end());
     };
+    add(given_);
     add(conditions_of(rule_, case_));
     add(not_zero(shared_divisors_of(rule_, case_.bindings)));
     add(not_zero(divisors_of(rule_, rule_.left, case_.bindings)));
-    const Known known(std::move(*given));
+    return Known(given);
+  }
+
+  Objection check() const {
+    const auto given = hypotheses();
+    if (!given) return given.error().message;
+    const Known& known = *given;
     for (const Formula& divisor : not_zero(divisors_of(rule_, rule_.right, case_.bindings)))
       if (!known.implies(divisor))
         return fmt::format("the right side divides where {} does not hold", divisor->text);
@@ -475,6 +507,14 @@ class AxiomProof {
 };
 
 }  // namespace
+
+IndexCase show_index_case(const Substitution& rule, const RuleCase& one) {
+  CaseProof proof(rule, one, nullptr);
+  const Objection objection = proof.run();
+  IndexCase result = objection ? IndexCase{} : proof.shown();
+  if (objection) result.objection = *objection;
+  return result;
+}
 
 IndexProof prove_by_index(const Substitution& axiom, const IndexOptions& options) {
   return AxiomProof(axiom, options).run();

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "rule_language/rule_cases.h"
 #include "rule_language/substitution.h"
 
 namespace lemma::verifier {
@@ -30,5 +32,24 @@ struct IndexOptions {
 /// The claim as it is written (docs/semantics.md, "Relations"): an equation is proved in both
 /// directions, a refinement from left to right.
 IndexProof prove_by_index(const Substitution& axiom, const IndexOptions& options = {});
+
+/// One case of a proof, from left to right, for people: what is supposed, and for each output the element
+/// at the indices _i0, _i1, ... as both sides compute it, in normal form. Elements of the inputs are x0[...],
+/// x1[...], ....
+struct IndexCase {
+  struct Piece {
+    std::string where;  // empty: everywhere
+    std::string value;
+  };
+  struct Output {
+    std::string range;  // of the indices
+    std::vector<Piece> left, right;
+  };
+  std::string objection;  // not empty: the case is not proved, and nothing is shown
+  std::vector<std::string> hypotheses;
+  std::vector<Output> outputs;
+};
+/// Proves the case anew. Real parameters have the values that the case gives them.
+IndexCase show_index_case(const Substitution& rule, const RuleCase& one);
 
 }  // namespace lemma::verifier
