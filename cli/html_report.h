@@ -5,12 +5,20 @@
 #include <vector>
 
 #include "cli/optimize_request.h"
+#include "costmodel/graph_cost.h"
+#include "frontend_onnx/import.h"
 #include "rule_language/rule_database.h"
 
 namespace lemma {
 
-/// Costs before and after as bars, the figures of each model, the rules that were used, and what
-/// each of these says and does to rounding.
-std::string html_report(const std::vector<OptimizeAnswer>& answers, const RuleDatabase& rules);
+struct ReportSources {
+  const RuleDatabase& rules;
+  const OperatorCosts& costs;
+  ImportOptions reading;  // of the models and of what was written
+};
+
+/// Costs before and after as bars, of each model and of its operators, the figures of each model, the rules that
+/// were used as pictures, and what each of these says and does to rounding.
+std::string html_report(const std::vector<OptimizeAnswer>& answers, const ReportSources& sources);
 
 }  // namespace lemma

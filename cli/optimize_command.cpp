@@ -18,6 +18,7 @@
 #include "cli/number_check.h"
 #include "cli/optimize_report.h"
 #include "cli/optimize_request.h"
+#include "cli/shape_option.h"
 #include "frontend_onnx/copy.h"
 #include "ir/files.h"
 #include "operators/runtime_names.h"
@@ -252,12 +253,16 @@ class Progress {
 };
 
 /// A page for people if the file's name says so, else JSON.
-Result<void> write_report(const OptimizeArguments& arguments, const std::string& rules_directory,
+Result<void> write_report(const OptimizeArguments& arguments, const OptimizeRequest& request,
                           const std::vector<OptimizeAnswer>& answers, const std::string& json) {
   if (fs::path(arguments.report).extension() != ".html")
     return write_file_atomically(arguments.report, json + "\n");
-  LEMMA_ASSIGN_OR_RETURN(const RuleDatabase rules, load_rules(rules_directory));
-  return write_file_atomically(arguments.report, html_report(answers, rules));
+  LEMMA_ASSIGN_OR_RETURN(const RuleDatabase rules, load_rules(request.rules_directory));
+  LEMMA_ASSIGN_OR_RETURN(Device device, load_device(request.device_file));
+  const OperatorCosts costs(roofline_target(std::move(device)));
+  ReportSources sources{rules, costs, {}};
+  LEMMA_ASSIGN_OR_RETURN(sources.reading.shapes, parse_shape_options(request.shapes));
+  return write_file_atomically(arguments.report, html_report(answers, sources));
 }
 
 ExitCode run_optimize(const OptimizeArguments& arguments) {
@@ -298,7 +303,7 @@ ExitCode run_optimize(const OptimizeArguments& arguments) {
   }
   const std::string json = report_json(answers);
   if (!arguments.report.empty()) {
-    auto written = write_report(arguments, requests->front().rules_directory, answers, json);
+    auto written = write_report(arguments, requests->front(), answers, json);
     if (!written) {
       std::cerr << printable("lemma: " + written.error().message) << "\n";
       return ExitCode::bad_input;

@@ -18,7 +18,7 @@ nav b { font-weight: 600; }
 table { border-collapse: collapse; margin: 1rem 0; width: 100%; }
 th, td { padding: .3rem .9rem .3rem 0; text-align: right; vertical-align: top; border-bottom: 1px solid #ddd; }
 th.word, td.word { text-align: left; overflow-wrap: anywhere; }
-td.short { white-space: nowrap; } tbody tr:focus-within { background: #eef4fa; }
+td.short { white-space: nowrap; } td.name { min-width: 9rem; } .wide { overflow-x: auto; } tbody tr:focus-within { background: #eef4fa; }
 pre, code { font: 13px/1.45 ui-monospace, monospace; }
 pre { background: #f6f6f4; padding: .6rem .8rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 .sides { display: flex; flex-wrap: wrap; gap: 1rem 3rem; align-items: flex-start; }

@@ -20,11 +20,12 @@ UNCLOSED = {"meta", "rect", "link"}
 class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
-        self.open, self.links, self.ids, self.words = [], set(), set(), []
+        self.open, self.links, self.ids, self.words, self.pictures = [], set(), set(), [], 0
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         names = dict(attributes)
+        self.pictures += tag == "svg"
         self.links.add(names.get("href", "#")[1:])
         self.ids.add(names.get("id"))
         if tag not in UNCLOSED:
@@ -64,6 +65,10 @@ class Report(unittest.TestCase):
         used = page.links - {""}
         self.assertTrue(used)
         self.assertLessEqual(used, page.ids)
+        # Bars of the models and of the operators, and both sides of each rule.
+        self.assertEqual(page.pictures, 2 + 2 * len(used))
+        self.assertIn("Predicted cost of all operators of a kind", text)
+        self.assertIn("0.00 us", text)  # the Add is gone
 
     def test_the_page_names_the_rules_that_json_names(self):
         models = json.loads(self.optimize("report.json"))["models"]
