@@ -46,14 +46,13 @@ Dimension SizeSymbols::unnamed(const std::string& value, std::size_t axis) {
   return Dimension::symbol(unique(fmt::format("{}_{}", value, axis)));
 }
 
-void SizeSymbols::claim(const Shape& shape) {
+Shape SizeSymbols::adopted(Shape shape) {
   std::map<std::string, int> counts;
   for (const Dimension& size : shape) collect_symbols(size, counts);
-  for (const auto& [symbol, count] : counts) {
-    taken_.insert(symbol);
-    by_parameter_.emplace(symbol, symbol);
-    parameters_.emplace(symbol, symbol);
-  }
+  DimensionBindings words;
+  for (const auto& [symbol, count] : counts) words.emplace(symbol, named(symbol));
+  for (Dimension& size : shape) size = substitute(size, words);
+  return shape;
 }
 
 Result<TensorType> declared_type(const ::onnx::ValueInfoProto& value, SizeSymbols& symbols) {

@@ -11,13 +11,13 @@
 namespace lemma::frontend {
 
 /// Gives every named size (dim_param) its symbol, and every unnamed one a symbol of its own. Names in
-/// a file are free text; symbols are words.
+/// a file are free text; symbols are words that rules and explanations can hold too.
 class SizeSymbols {
  public:
   Dimension named(const std::string& parameter);
   Dimension unnamed(const std::string& value, std::size_t axis);
-  /// Claims the symbols of a shape that did not come from the file, as their own names.
-  void claim(const Shape& shape);
+  /// A shape that did not come from the file, whose symbols are names as in the file.
+  Shape adopted(Shape shape);
 
   /// The name in the file for each symbol that has one.
   const std::map<std::string, std::string>& parameters() const { return parameters_; }

@@ -8,6 +8,7 @@
 
 #include "frontend_onnx/import.h"
 #include "frontend_onnx/node_attributes.h"
+#include "frontend_onnx/node_meaning.h"
 #include "frontend_onnx/subgraphs.h"
 
 namespace lemma::frontend {
@@ -39,7 +40,7 @@ Result<void> GraphBuilder::add_node(const FlatNode& flat) {
     LEMMA_ASSIGN_OR_RETURN(const Operands operands, operands_of(node));
     if (!flat.opaque_reason.empty()) return add_opaque(node, operands, flat.opaque_reason);
     LEMMA_ASSIGN_OR_RETURN(const bool constant, add_constant_node(node));
-    if (constant || add_taken_branch(node, operands)) return {};
+    if (constant || (takes_branches_ && add_taken_branch(node, operands))) return {};
     auto operation = add_operation(node, operands);
     if (operation) return {};
     if (operation.error().kind == ErrorKind::bad_input) return operation;
@@ -385,13 +386,14 @@ Result<void> GraphBuilder::add_opaque(const NodeMessage& node, const Operands& o
   }
   std::vector<ValueId> inputs = operands.values;
   inputs.insert(inputs.end(), operands.captured.begin(), operands.captured.end());
-  // Its name and those of its inputs say nothing of what it computes. Names of outputs tell two apart.
+  // Names of nodes say nothing of what is computed; the envelope keeps them.
   NodeMessage unnamed = node;
   unnamed.clear_name();
-  for (std::string& input : *unnamed.mutable_input())
-    if (!input.empty()) input = "given";
+  LEMMA_ASSIGN_OR_RETURN(std::string meaning, meaning_of(unnamed, source_));
+  std::string label = fmt::format("{}", fmt::join(node.output(), " "));
   const NodeId id = graph_.add_opaque({canonical_domain(node.domain()), node.op_type(),
-                                       unnamed.SerializeAsString(), std::move(reason)},
+                                       unnamed.SerializeAsString(), std::move(reason),
+                                       std::move(meaning), std::move(label)},
                                       std::move(inputs), std::move(types));
   for (int i = 0; i < node.output_size(); ++i)
     name_value(node.output(i), graph_.node(id).output(static_cast<std::uint32_t>(i)));

@@ -19,8 +19,8 @@ namespace lemma::frontend {
 
 class GraphBuilder {
  public:
-  GraphBuilder(const OperatorSets& sets, const TensorSource& source)
-      : sets_(sets), source_(source) {}
+  GraphBuilder(const OperatorSets& sets, const TensorSource& source, bool takes_branches)
+      : sets_(sets), source_(source), takes_branches_(takes_branches) {}
 
   Graph& graph() { return graph_; }
   /// Gives a value its name in the file. Contents are those that may be relied upon, if it is an
@@ -71,6 +71,7 @@ class GraphBuilder {
 
   const OperatorSets& sets_;
   const TensorSource& source_;
+  bool takes_branches_;
   Graph graph_;
   SymbolicValues known_;
   absl::flat_hash_map<std::string, ValueId> values_;

@@ -43,7 +43,7 @@ class Importer {
         data_(std::make_shared<ModelEnvelope::Data>()),
         source_(std::make_shared<TensorSource>(std::move(file), std::move(folder),
                                                options.allow_external_data)),
-        builder_(data_->operator_sets, *source_) {
+        builder_(data_->operator_sets, *source_, options.takes_branches) {
     data_->source = source_;
   }
 
@@ -123,7 +123,7 @@ class Importer {
   }
 
   Result<void> add_inputs() {
-    for (const auto& [name, shape] : options_.shapes) symbols_.claim(shape);
+    for (const auto& [name, shape] : options_.shapes) shapes_.emplace(name, symbols_.adopted(shape));
     std::set<std::string> names;
     for (const ValueInfo& input : graph().input()) {
       if (input.name().empty()) return bad_input("a graph input has no name");
@@ -152,7 +152,7 @@ class Importer {
 
   /// An overridden size replaces its symbol everywhere.
   Result<void> override_shapes() {
-    for (const auto& [name, shape] : options_.shapes) {
+    for (const auto& [name, shape] : shapes_) {
       auto found = std::find_if(input_types_.begin(), input_types_.end(),
                                 [&name = name](const auto& input) { return input.first == name; });
       if (found == input_types_.end())
@@ -178,7 +178,7 @@ class Importer {
     }
     for (auto& [name, type] : input_types_) {
       if (type.shape) type.shape = substituted(*type.shape);
-      if (const auto found = options_.shapes.find(name); found != options_.shapes.end())
+      if (const auto found = shapes_.find(name); found != shapes_.end())
         type.shape = found->second;
     }
     return {};
@@ -286,7 +286,7 @@ class Importer {
   void keep_declaration(ValueInfo value, bool is_graph_input) {
     // After an override, declared sizes of other values may be wrong.
     const bool is_outdated =
-        is_graph_input ? options_.shapes.contains(value.name()) : !options_.shapes.empty();
+        is_graph_input ? shapes_.contains(value.name()) : !shapes_.empty();
     if (is_outdated && value.type().has_tensor_type())
       value.mutable_type()->mutable_tensor_type()->clear_shape();
     data_->declarations.emplace(value.name(), value.SerializeAsString());
@@ -355,6 +355,7 @@ class Importer {
   SizeSymbols symbols_;
   std::set<std::string> given_;  // names of inputs and initializers
   std::vector<std::pair<std::string, TensorType>> input_types_;
+  std::map<std::string, Shape, std::less<>> shapes_;  // that the options set
   DimensionBindings overridden_;
   bool fixed_size_overridden_ = false;
 };

@@ -58,8 +58,8 @@ class Cutter {
     return {};
   }
 
-  /// The payload tells opaque nodes apart, as it holds the names of their outputs; those that are
-  /// alike all the same are numbered.
+  /// Labels, or payloads with the names of outputs, tell opaque nodes apart; those that are alike all the same
+  /// are numbered.
   Result<void> open(const Node& node) {
     const OpaqueOperator& op = graph_.opaque(node);
     std::string name = cut_name(op);
@@ -89,7 +89,7 @@ class Cutter {
 }  // namespace
 
 std::string cut_name(const OpaqueOperator& op) {
-  return fmt::format("{} {:016x}", op.name, digest(op.payload));
+  return fmt::format("{} {:016x}", op.name, digest(op.label.empty() ? op.payload : op.label));
 }
 
 Result<Graph> cut_at_opaque_nodes(const Graph& graph) { return Cutter(graph).cut(); }

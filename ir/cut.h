@@ -9,11 +9,11 @@
 namespace lemma {
 
 /// Inputs "opaque NAME#k" stand for output k of an opaque node, outputs "into opaque NAME#i" for its
-/// input i; the names follow from the node's payload, so that they agree between a graph and its
+/// input i; the names follow from the node's label, so that they agree between a graph and its
 /// optimized form. Values of unknown type are left out: they only pass between opaque
 /// nodes. Without opaque nodes it is the same graph, less what no output needs.
 Result<Graph> cut_at_opaque_nodes(const Graph& graph);
-/// NAME of the above, unless several opaque nodes have one payload.
+/// NAME of the above, unless several opaque nodes are alike.
 std::string cut_name(const OpaqueOperator& op);
 
 }  // namespace lemma

@@ -113,6 +113,10 @@ NodeId Graph::add_opaque(OpaqueOperator op, std::vector<ValueId> inputs,
   return append(std::move(node), std::move(output_types));
 }
 
+void Graph::label_opaque(NodeId id, std::string label) {
+  opaques_[node(id).payload].label = std::move(label);
+}
+
 Result<void> Graph::add_output(std::string name, ValueId value) {
   if (!taken_output_names_.insert(name).second)
     return bad_input(fmt::format("two graph outputs are named '{}'", name));

@@ -54,6 +54,11 @@ struct OpaqueOperator {
   std::string name;
   std::string payload;
   std::string reason;  // why it is opaque, for people
+  /// What it computes: equal where payloads differ only in names of what it takes and gives and in where its
+  /// data is. The payload, if empty.
+  std::string meaning = {};
+  /// Tells it from others of one graph, also in graphs made of it. The payload, if empty.
+  std::string label = {};
 };
 
 enum class NodeKind : std::uint8_t { input, constant, operation, opaque };
@@ -90,6 +95,7 @@ class Graph {
   Result<ValueId> add(std::string_view op, std::vector<ValueId> inputs, Attributes attributes = {});
   NodeId add_opaque(OpaqueOperator op, std::vector<ValueId> inputs,
                     std::vector<TensorType> output_types);
+  void label_opaque(NodeId id, std::string label);
   Result<void> add_output(std::string name, ValueId value);
   /// A name to keep for a value where possible (export, pictures); the first one wins.
   void suggest_name(ValueId value, std::string name);

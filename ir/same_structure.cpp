@@ -1,7 +1,9 @@
 #include "ir/same_structure.h"
 
+#include <deque>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -26,6 +28,7 @@ class Numbering {
         values[node.output().v] = values[node.inputs.front().v];
         continue;
       }
+      const std::size_t known = numbers_.size();
       std::string label = node.kind == NodeKind::constant
                               ? fmt::format("constant {}", number_of(graph.constant(node)))
                               : label_of(graph, node);
@@ -33,11 +36,15 @@ class Numbering {
         label += input.is_none() ? " none" : " " + values[input.v];
       const std::size_t number =
           numbers_.try_emplace(std::move(label), numbers_.size()).first->second;
+      if (number == known && first_new_.empty()) first_new_ = shown_name(graph, node);
       for (std::uint32_t k = 0; k < node.output_count; ++k)
         values[node.output(k).v] = fmt::format("{}.{}", number, k);
     }
     return values;
   }
+
+  /// The first node since the last call that no node before equals.
+  std::string take_first_new() { return std::exchange(first_new_, {}); }
 
  private:
   static std::string label_of(const Graph& graph, const Node& node) {
@@ -46,7 +53,8 @@ class Numbering {
         return fmt::format("input {} {}", graph.input_name(node), text(graph.type(node.output())));
       case NodeKind::opaque: {
         const OpaqueOperator& op = graph.opaque(node);
-        return fmt::format("opaque {} {} {} {}", op.domain, op.name, node.output_count, op.payload);
+        return fmt::format("opaque {} {} {} {}", op.domain, op.name, node.output_count,
+                           op.meaning.empty() ? op.payload : op.meaning);
       }
       case NodeKind::constant:
       case NodeKind::operation: break;
@@ -55,6 +63,13 @@ class Numbering {
     for (const auto& [name, value] : node.attributes)
       label += fmt::format(" {}={}", name, text(value));
     return label;
+  }
+
+  /// For messages: without the payload.
+  static std::string shown_name(const Graph& graph, const Node& node) {
+    if (node.kind == NodeKind::constant) return "a constant " + text(graph.type(node.output()));
+    if (node.kind == NodeKind::opaque) return graph.opaque(node).name + " (opaque)";
+    return label_of(graph, node);
   }
 
   std::size_t number_of(const Constant& constant) {
@@ -68,6 +83,7 @@ class Numbering {
   std::map<std::string, std::size_t> numbers_;
   std::map<std::size_t, std::vector<std::pair<Constant, std::size_t>>> constants_;
   std::size_t constant_count_ = 0;
+  std::string first_new_;
 };
 
 }  // namespace
@@ -77,13 +93,34 @@ Result<void> check_same_structure(const Graph& graph, const Graph& other) {
     return internal_error(
         fmt::format("{} outputs became {}", graph.outputs().size(), other.outputs().size()));
   Numbering numbering;
-  const std::vector<std::string> left = numbering.number(graph), right = numbering.number(other);
+  const std::vector<std::string> left = numbering.number(graph);
+  numbering.take_first_new();
+  const std::vector<std::string> right = numbering.number(other);
+  const std::string only_there = numbering.take_first_new();
   for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
     const GraphOutput &a = graph.outputs()[i], &b = other.outputs()[i];
     if (a.name != b.name || left[a.value.v] != right[b.value.v])
-      return internal_error(fmt::format("the output '{}' is computed otherwise", a.name));
+      return internal_error(fmt::format("the output '{}' is computed otherwise (by {})", a.name,
+                                        only_there.empty() ? "other values" : only_there));
   }
   return {};
+}
+
+void take_labels(const Graph& from, Graph& to) {
+  Numbering numbering;
+  const std::vector<std::string> left = numbering.number(from), right = numbering.number(to);
+  std::map<std::string, std::deque<const std::string*>> labels;  // of equal nodes, in order
+  for (const NodeId id : from.live_nodes())
+    if (const Node& node = from.node(id); node.kind == NodeKind::opaque && node.output_count != 0)
+      labels[left[node.output().v]].push_back(&from.opaque(node).label);
+  for (const NodeId id : to.live_nodes()) {
+    const Node& node = to.node(id);
+    if (node.kind != NodeKind::opaque || node.output_count == 0) continue;
+    auto& equal = labels[right[node.output().v]];
+    if (equal.empty()) continue;
+    to.label_opaque(id, *equal.front());
+    equal.pop_front();
+  }
 }
 
 }  // namespace lemma

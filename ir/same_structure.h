@@ -11,4 +11,8 @@ namespace lemma {
 /// output they differ.
 Result<void> check_same_structure(const Graph& graph, const Graph& other);
 
+/// Gives opaque nodes the labels that they have in a graph of the same structure, so that both graphs are cut
+/// alike (ir/cut.h).
+void take_labels(const Graph& from, Graph& to);
+
 }  // namespace lemma

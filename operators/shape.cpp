@@ -20,6 +20,12 @@ constexpr std::array reshape_attributes = {
                            AttributeRole::output_shape},
 };
 
+/// What -1 stands for where the other sizes have `others` elements of `total`; that divides exactly at run
+/// time, or the model is wrong.
+Dimension open_size(const Dimension& total, const Dimension& others) {
+  return exact_div(total, others).value_or(floor_div(total, others));
+}
+
 Result<Attributes> normalize_reshape(const Instance& in) {
   Shape shape = in.attributes.dimensions("shape");
   Dimension* inferred = nullptr;
@@ -37,14 +43,9 @@ Result<Attributes> normalize_reshape(const Instance& in) {
   const Dimension total = element_count(in.shape(0));
   if (others.is(0))
     return bad_input(fmt::format("the open size of shape {} could be anything", text(shape)));
-  if (const auto quotient = exact_div(total, others)) {
-    *inferred = *quotient;
-  } else if (total.is_constant() && others.is_constant()) {
+  if (total.is_constant() && others.is_constant() && !exact_div(total, others))
     return bad_input(fmt::format("{} elements do not fit the shape {}", total.text(), text(shape)));
-  } else {
-    // Divides exactly at run time, or the model is wrong.
-    *inferred = floor_div(total, others);
-  }
+  *inferred = open_size(total, others);
   Attributes attributes = in.attributes;
   attributes.set("shape", std::move(shape));
   return attributes;
@@ -86,19 +87,30 @@ Result<ImportedCall> import_reshape(const OnnxCall& call, ImportedCall imported)
   return imported;
 }
 
+/// The only symbolic size, if a reader would infer it from the others.
+Dimension* inferable_size(const Shape& input, Shape& shape) {
+  Dimension* symbolic = nullptr;
+  Dimension others = 1;
+  for (Dimension& size : shape) {
+    if (size.is(0) || (!size.is_constant() && symbolic != nullptr)) return nullptr;
+    if (size.is_constant())
+      others = others * size;
+    else
+      symbolic = &size;
+  }
+  if (symbolic == nullptr || open_size(element_count(input), others) != *symbolic) return nullptr;
+  return symbolic;
+}
+
 /// One symbolic size is written as -1, which needs no computation at run time.
 Result<ExportedCall> export_reshape(const Instance& in, int opset, ExportedCall exported) {
   Shape shape = in.attributes.dimensions("shape");
-  std::size_t symbolic = 0;
   bool zero = false;
-  for (const Dimension& size : shape) {
-    symbolic += size.is_constant() ? 0 : 1;
-    zero = zero || size.is(0);
-  }
-  if (symbolic == 1 && !zero)
-    for (Dimension& size : shape)
-      if (!size.is_constant()) size = -1;
-  if (zero || symbolic > 1) {
+  for (const Dimension& size : shape) zero = zero || size.is(0);
+  if (Dimension* open = inferable_size(in.shape(0), shape)) *open = -1;
+  if (zero || std::any_of(shape.begin(), shape.end(), [](const Dimension& size) {
+        return !size.is_constant();
+      })) {
     if (opset >= 14)
       exported.attributes.set("allowzero", std::int64_t{1});
     else if (zero)

@@ -47,8 +47,11 @@ Result<StagedModel> StagedModel::write(const OnnxModel& model, const fs::path& t
 }
 
 Result<OnnxModel> StagedModel::read_back(const Graph& written, const ImportOptions& options) const {
-  LEMMA_ASSIGN_OR_RETURN(OnnxModel model, import_model(file_, options));
+  ImportOptions as_written = options;
+  as_written.takes_branches = false;  // of an If whose condition has become constant
+  LEMMA_ASSIGN_OR_RETURN(OnnxModel model, import_model(file_, as_written));
   LEMMA_RETURN_IF_ERROR(check_same_structure(written, model.graph));
+  take_labels(written, model.graph);
   return model;
 }
 

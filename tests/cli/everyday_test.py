@@ -20,6 +20,11 @@ LEMMA = None
 VECTOR = tensor_type(F32, [2])
 
 
+def with_graph_fields(model, fields):
+    """The bytes of a model with more fields in its graph; messages of one field are merged."""
+    return model + tiny_models.content(7, fields)
+
+
 class Everyday(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="lemma-everyday-")
@@ -171,6 +176,49 @@ class Everyday(unittest.TestCase):
         self.assertIn(b"Tanh", written)
         self.assertNotIn(b"then_branch", written)
         self.assertNotIn(b"Neg", written)
+
+    # ---- What was refused although it is right
+
+    def test_an_operator_without_record_may_hold_weights_and_change_names(self):
+        """Its data is elsewhere in the written file, and the names of what it takes and gives change."""
+        weights = tiny_models.content(1, "w") + tiny_models.content(
+            5, tiny_models.tensor("", [200], range(200))) + tiny_models.number(20, 4)
+        nodes = [node("Neg", ["x"], ["a"]), node("Neg", ["a"], ["b"]),
+                 node("Strange", ["b"], ["c"], "example", [weights]),
+                 node("Relu", ["c"], ["f"]), node("Neg", ["c"], ["d"]), node("Neg", ["d"], ["y"])]
+        model = self.write("strange.onnx", nodes, [("x", VECTOR)], [("y", VECTOR), ("f", VECTOR)],
+                           domains=["example"])
+        declared = tiny_models.content(13, tiny_models.value_info("c", VECTOR))
+        model.write_bytes(with_graph_fields(model.read_bytes(), declared))
+        figures = self.optimize(model, "-o", self.folder / "out.onnx")
+        self.assertEqual((figures["status"], figures["after"]["operators"]), ("optimized", 2), figures)
+        self.assertIn(tiny_models.floats(range(200)), (self.folder / "out.onnx").read_bytes())
+
+    def test_a_size_that_a_reader_would_infer_otherwise_is_written(self):
+        """As -1 the size would be that of the operand, min(1000000000, N)."""
+        rows = tensor_type(F32, ["N", 2])
+        integers = {"starts": [0], "ends": [10 ** 9], "axes": [0], "first": [0], "rest": [2, 1]}
+        nodes = [node("Slice", ["x", "starts", "ends", "axes"], ["a"]), node("Shape", ["x"], ["s"]),
+                 node("Gather", ["s", "first"], ["n"]),
+                 node("Concat", ["n", "rest"], ["shape"], attributes=[integer_attribute("axis", 0)]),
+                 node("Reshape", ["a", "shape"], ["y"])]
+        model = self.write("sizes.onnx", nodes, [("x", rows)], [("y", tensor_type(F32, ["N", 2, 1]))],
+                           initializers=[tiny_models.tensor(name, [len(values)], values, tiny_models.I64)
+                                         for name, values in integers.items()])
+        self.optimize(model, "-o", self.folder / "out.onnx", "--strategy", "none")
+
+    def test_sizes_may_be_called_anything(self):
+        rows = tensor_type(F32, ["Dynamic.0", 2])
+        nodes = [node("Transpose", ["x"], ["a"], attributes=[integers_attribute("perm", [1, 0])]),
+                 node("Tanh", ["a"], ["b"]), node("Neg", ["b"], ["c"]), node("Neg", ["c"], ["d"]),
+                 node("Reshape", ["d", "shape"], ["e"]), node("Reshape", ["e", "shape"], ["y"])]
+        model = self.write("named.onnx", nodes, [("x", rows)], [("y", tensor_type(F32, [2, "Dynamic.0"]))],
+                           initializers=[tiny_models.tensor("shape", [2], (2, -1), tiny_models.I64)])
+        figures = self.optimize(model, "-o", self.folder / "out.onnx")
+        self.assertEqual(figures["status"], "optimized")
+        self.assertIn(b"Dynamic.0", (self.folder / "out.onnx").read_bytes())
+        for name in ("Dynamic.0", "Rows.1"):
+            self.optimize(model, "-o", self.folder / "out.onnx", "--shape", f"x:{name},2")
 
     def test_batch_normalization_is_folded_in_double(self):
         f64, image = 11, tensor_type(11, [1, 2, 3, 3])
