@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/error_line.h"
 #include "cli/exit_code.h"
+#include "cli/foreign_options.h"
 #include "cli/rank_job.h"
 #include "ir/version.h"
 
@@ -40,6 +41,16 @@ std::string missing_command(const CLI::App& application, int argument_count, cha
   return "";
 }
 
+/// Of a call of `optimize` or `simplify` with an option that another program has: what it is called here.
+std::string foreign_option(int argument_count, char** arguments) {
+  const std::string command = argument_count > 1 ? arguments[1] : "";
+  if (command != "optimize" && command != "simplify") return "";
+  for (int i = 2; i < argument_count; ++i)
+    if (std::string answer = lemma::answer_to_foreign_option(arguments[i]); !answer.empty())
+      return answer;
+  return "";
+}
+
 int run(int argument_count, char** arguments) {
   using lemma::ExitCode;
   CLI::App application("Lemma optimizes tensor programs with proved substitutions");
@@ -66,13 +77,10 @@ int run(int argument_count, char** arguments) {
     application.parse(argument_count, arguments);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return application.exit(error);  // help or version
-    const std::string missing = missing_command(application, argument_count, arguments);
-    if (lemma::speaks_for_all())
-      std::cerr << lemma::printable("lemma: " + (missing.empty()
-                                                     ? std::string(error.what()) +
-                                                           " (lemma --help lists the commands)"
-                                                     : missing))
-                << "\n";
+    std::string answer = missing_command(application, argument_count, arguments);
+    if (answer.empty()) answer = foreign_option(argument_count, arguments);
+    if (answer.empty()) answer = std::string(error.what()) + " (lemma --help lists the commands)";
+    if (lemma::speaks_for_all()) std::cerr << lemma::printable("lemma: " + answer) << "\n";
     exit_code = ExitCode::bad_input;
   }
   // What was printed may not have arrived: a full disk, a closed pipe.

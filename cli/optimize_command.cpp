@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/batch_record.h"
 #include "cli/child_process.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
@@ -19,6 +20,7 @@
 #include "cli/optimize_report.h"
 #include "cli/optimize_request.h"
 #include "cli/shape_option.h"
+#include "cli/standard_streams.h"
 #include "frontend_onnx/copy.h"
 #include "ir/files.h"
 #include "operators/runtime_names.h"
@@ -31,6 +33,9 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
+/// How much is said on the way.
+enum class Talk : std::uint8_t { quiet, normal, verbose };
+
 struct OptimizeArguments {
   std::vector<std::string> models;
   std::string output, output_directory, report;
@@ -41,6 +46,9 @@ struct OptimizeArguments {
   bool runtime_operators = false;
   int jobs = 1;
   bool json = false;
+  bool resumes = false;
+  bool prints_table = true;
+  Talk talk = Talk::normal;
   double model_time_limit = 0;
   std::string strategy = "auto";
   std::string rounding_class = "rounding";
@@ -89,6 +97,8 @@ Result<TimingReport> timing_in(const Json& report, const std::string& model,
 Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
   if (arguments.output.empty() == arguments.output_directory.empty())
     return bad_input("give either -o FILE or --out-dir DIR");
+  if (arguments.resumes && arguments.output_directory.empty())
+    return bad_input("--resume is for --out-dir");
   if (!arguments.output.empty() && arguments.models.size() > 1)
     return bad_input("-o takes one model; use --out-dir DIR for several");
   if (!arguments.common.options.explanation.empty() && arguments.models.size() > 1)
@@ -218,36 +228,43 @@ ExitCode exit_code_of(const std::vector<OptimizeAnswer>& answers) {
 /// Progress on standard error: a line for every model that ends, and on a terminal what runs now.
 class Progress {
  public:
-  explicit Progress(std::size_t total) : total_(total), terminal_(isatty(STDERR_FILENO) == 1) {}
+  Progress(std::size_t total, Talk talk)
+      : total_(total), talk_(talk), terminal_(talk == Talk::normal && isatty(STDERR_FILENO) == 1) {}
 
   void stage(const std::string& model, const std::string& what) {
+    if (talk_ == Talk::verbose)
+      std::cerr << printable(fmt::format("[{:.1f} s] {}: {}", elapsed(), model, what)) << "\n";
     if (terminal_)
       std::cerr << printable(fmt::format("[{}/{}] {}: {}", done_, total_, model, what)) << "\33[K\r"
                 << std::flush;
   }
+  /// A model that an earlier run has done.
+  void skipped() { --total_; }
   void ended(const OptimizeAnswer& answer) {
     ++done_;
     if (terminal_) std::cerr << "\33[K";
     const std::string warning = warning_line(answer);
     if (!warning.empty()) std::cerr << warning << "\n";
     // Why nothing was done is no failure, but not to be hidden either.
-    if (answer.status == "unchanged" && !answer.message.empty())
+    if (answer.status == "unchanged" && !answer.message.empty() && talk_ != Talk::quiet)
       std::cerr << printable(fmt::format("lemma: {}: {}", answer.model, answer.message)) << "\n";
     if (!is_written(answer)) {
       std::cerr << failure_line(answer) << "\n";
-    } else if (total_ > 1) {
-      const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
-      std::cerr << printable(fmt::format(
-                       "[{}/{}] {}: {}, about {:.0f} s left", done_, total_, answer.model,
-                       answer.status,
-                       elapsed / static_cast<double>(done_) * static_cast<double>(total_ - done_)))
+    } else if (total_ > 1 && talk_ != Talk::quiet) {
+      std::cerr << printable(fmt::format("[{}/{}] {}: {}, about {:.0f} s left", done_, total_,
+                                         answer.model, answer.status,
+                                         elapsed() / static_cast<double>(done_) *
+                                             static_cast<double>(total_ - done_)))
                 << "\n";
     }
   }
 
  private:
   using Clock = std::chrono::steady_clock;
+  double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
   std::size_t total_, done_ = 0;
+  Talk talk_;
   bool terminal_;
   Clock::time_point start_ = Clock::now();
 };
@@ -265,7 +282,7 @@ Result<void> write_report(const OptimizeArguments& arguments, const OptimizeRequ
   return write_file_atomically(arguments.report, html_report(answers, sources));
 }
 
-ExitCode run_optimize(const OptimizeArguments& arguments) {
+ExitCode run_on_files(const OptimizeArguments& arguments) {
   auto requests = plan(arguments);
   if (!requests) {
     std::cerr << printable("lemma: " + requests.error().message) << "\n";
@@ -281,21 +298,39 @@ ExitCode run_optimize(const OptimizeArguments& arguments) {
       return ExitCode::bad_input;
     }
   }
-  std::vector<ChildRequest> children;
-  for (const OptimizeRequest& request : *requests)
-    children.push_back({{"optimize-worker"}, to_json(request) + "\n", arguments.model_time_limit});
   std::vector<OptimizeAnswer> answers(requests->size());
-  Progress progress(requests->size());
+  Progress progress(requests->size(), arguments.talk);
+  std::optional<BatchRecord> record;
+  if (!arguments.output_directory.empty())
+    record.emplace(arguments.output_directory, arguments.resumes);
+  std::vector<ChildRequest> children;
+  std::vector<std::size_t> asked;  // the models that children work on
+  for (std::size_t i = 0; i < requests->size(); ++i) {
+    const OptimizeRequest& request = (*requests)[i];
+    auto known = record ? record->answer_to(request) : std::nullopt;
+    if (known) {
+      answers[i] = std::move(*known);
+      progress.skipped();
+      continue;
+    }
+    asked.push_back(i);
+    children.push_back({{"optimize-worker"}, to_json(request) + "\n", arguments.model_time_limit});
+  }
   const bool complete = run_children(
       children, static_cast<std::size_t>(arguments.jobs),
-      [&](std::size_t i, const std::string& line) {
-        if (line.starts_with("stage ")) progress.stage((*requests)[i].model, line.substr(6));
+      [&](std::size_t child, const std::string& line) {
+        if (line.starts_with("stage "))
+          progress.stage((*requests)[asked[child]].model, line.substr(6));
       },
-      [&](std::size_t i, const ChildOutcome& outcome) {
-        answers[i] = answer_of((*requests)[i], outcome);
-        hand_on(answers[i]);
-        progress.ended(answers[i]);
+      [&](std::size_t child, const ChildOutcome& outcome) {
+        const OptimizeRequest& request = (*requests)[asked[child]];
+        OptimizeAnswer& answer = answers[asked[child]];
+        answer = answer_of(request, outcome);
+        hand_on(answer);
+        if (record && is_written(answer)) record->add(request, answer);
+        progress.ended(answer);
       });
+  if (record && complete) record->remove();
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (!answers[i].status.empty()) continue;
     answers[i].model = (*requests)[i].model;
@@ -311,10 +346,53 @@ ExitCode run_optimize(const OptimizeArguments& arguments) {
   }
   if (arguments.json)
     std::cout << json << "\n";
-  else
+  else if (arguments.talk != Talk::quiet && arguments.prints_table)
     std::cout << summary_table(answers);
   std::cout.flush();
   return complete ? exit_code_of(answers) : ExitCode::some_models_failed;
+}
+
+/// "-" for a model is standard input, for its output standard output, where nothing else is printed then.
+Result<ExitCode> run_on_streams(OptimizeArguments arguments) {
+  StandardStreams streams;
+  for (std::string& model : arguments.models)
+    if (model == StandardStreams::word) {
+      if (arguments.models.size() > 1) return bad_input("standard input holds one model");
+      LEMMA_ASSIGN_OR_RETURN(model, streams.input());
+    }
+  const bool sends = arguments.output == StandardStreams::word;
+  if (sends) {
+    if (arguments.json) return bad_input("-o - and --json both want standard output");
+    LEMMA_ASSIGN_OR_RETURN(arguments.output, streams.output());
+    arguments.prints_table = false;
+  }
+  const ExitCode code = run_on_files(arguments);
+  if (sends) LEMMA_RETURN_IF_ERROR(streams.send());
+  return code;
+}
+
+ExitCode run_optimize(const OptimizeArguments& arguments) {
+  const auto code = run_on_streams(arguments);
+  return code ? *code : report_error(code.error());
+}
+
+void add_common_options(CLI::App& command, OptimizeArguments& arguments) {
+  auto* quiet = command.add_flag_callback(
+      "-q,--quiet", [&arguments] { arguments.talk = Talk::quiet; },
+      "print what fails and warnings only, and no table");
+  command
+      .add_flag_callback(
+          "-v,--verbose", [&arguments] { arguments.talk = Talk::verbose; },
+          "print every step as it begins")
+      ->excludes(quiet);
+  command
+      .add_option("--keep-output,--outputs", arguments.common.outputs,
+                  "keep this output, and of the others only those that are named so too (may be "
+                  "repeated)")
+      ->allow_extra_args(false);
+  command.add_option("--sample-shape", arguments.common.sample_shapes,
+                     "sizes of an input on which the result is checked, NAME:1,3,224,224 or "
+                     "NAME:1x3x224x224; the model keeps its own (may be repeated)");
 }
 
 }  // namespace
@@ -324,10 +402,14 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   auto arguments = std::make_shared<OptimizeArguments>();
   OptimizeRequest& common = arguments->common;
   OptimizeOptions& options = common.options;
-  command->add_option("models", arguments->models, "ONNX files")->required();
-  command->add_option("-o,--output", arguments->output, "file to write (one model)");
+  command->add_option("models", arguments->models, "ONNX files; - is standard input")->required();
+  command->add_option("-o,--output", arguments->output,
+                      "file to write (one model); - is standard output");
   command->add_option("--out-dir", arguments->output_directory,
                       "folder to write to, under the models' own names");
+  command->add_flag("--resume", arguments->resumes,
+                    "go on with a run that was ended: models that it wrote to --out-dir with the "
+                    "same options are left as they are");
   command
       ->add_option("--target", arguments->target,
                    "what the model is to run on: onnxruntime-cpu (candidates are run, and the "
@@ -452,6 +534,7 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--explain", options.explanation,
                       "write why the result is equal to this file, NAME.explanation (one model); "
                       "lemma-check replays it");
+  add_common_options(*command, *arguments);
   command->add_option("--report", arguments->report,
                       "write a report to this file: a page if it ends in .html, else JSON");
   command->add_flag("--json", arguments->json, "print one JSON object instead of the table");
@@ -468,8 +551,9 @@ void add_simplify_command(CLI::App& application, ExitCode& exit_code) {
   arguments->measures = false;
   OptimizeOptions& options = arguments->common.options;
   options.cleans = true;
-  command->add_option("models", arguments->models, "ONNX files")->required();
-  command->add_option("-o,--output", arguments->output, "file to write (one model)");
+  command->add_option("models", arguments->models, "ONNX files; - is standard input")->required();
+  command->add_option("-o,--output", arguments->output,
+                      "file to write (one model); - is standard output");
   command->add_option("--out-dir", arguments->output_directory, "folder to write to");
   command->add_option("--shape", arguments->common.shapes,
                       "fix an input's sizes, NAME:1,3,224,224");
@@ -480,6 +564,7 @@ void add_simplify_command(CLI::App& application, ExitCode& exit_code) {
       ->check(check_positive)
       ->capture_default_str();
   command->add_flag("!--no-second-judge", options.second_judge, "do not compare with ONNX Runtime");
+  add_common_options(*command, *arguments);
   command->add_flag("--json", arguments->json, "print one JSON object instead of the table");
   command->callback([arguments, &exit_code] { exit_code = run_optimize(*arguments); });
 }

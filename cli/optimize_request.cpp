@@ -41,7 +41,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, cleans, sea
                                    onnx_runtime, second_judge, timing, writing, explanation, trace,
                                    threads, time_limit_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directory,
-                                   shapes, memory_limit_bytes, options)
+                                   shapes, sample_shapes, outputs, memory_limit_bytes, options)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphCost, seconds, flops, bytes, operators, parameters,
                                    parameter_bytes, provenance)

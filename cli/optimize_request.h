@@ -14,8 +14,10 @@ namespace lemma {
 struct OptimizeRequest {
   std::string model, output;  // files
   std::string device_file, rules_directory;
-  std::vector<std::string> shapes;      // NAME:1,3,224,224
-  std::int64_t memory_limit_bytes = 0;  // of the process; 0: no limit
+  std::vector<std::string> shapes;         // NAME:1,3,224,224
+  std::vector<std::string> sample_shapes;  // the same, for the check
+  std::vector<std::string> outputs;        // of the model, that are kept; empty: all
+  std::int64_t memory_limit_bytes = 0;     // of the process; 0: no limit
   /// What the command line says: no functions, and no shapes.
   OptimizeOptions options;
 };

@@ -24,7 +24,10 @@ Result<OptimizeReport> work(const OptimizeRequest& request) {
   OptimizeOptions options = request.options;
   options.on_stage = say_stage;
   if (memory) options.available_bytes = [&memory] { return memory->available_bytes(); };
-  LEMMA_ASSIGN_OR_RETURN(options.reading.shapes, parse_shape_options(request.shapes));
+  LEMMA_ASSIGN_OR_RETURN(options.reading.shapes, parse_shape_options(request.shapes, "--shape"));
+  options.reading.outputs = request.outputs;
+  LEMMA_ASSIGN_OR_RETURN(options.sample_shapes,
+                         parse_shape_options(request.sample_shapes, "--sample-shape"));
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(request.device_file));
   RuleDatabase rules({}, {});
   if (options.searches) {

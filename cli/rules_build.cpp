@@ -15,6 +15,7 @@
 #include "cli/child_process.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
+#include "cli/number_check.h"
 #include "cli/rank_job.h"
 #include "cli/resource_use.h"
 #include "database/build_database.h"
@@ -330,12 +331,16 @@ void add_minimize(CLI::App& rules_command, ExitCode& exit_code) {
       ->add_option("--start", arguments->start,
                    "both: start with both sides in the e-graph; left: start with the left side")
       ->check(CLI::IsMember({"both", "left"}));
-  minimize->add_option("--nodes", arguments->limits.nodes, "node limit of the e-graph");
-  minimize->add_option("--iterations", arguments->limits.iterations,
-                       "iteration limit of the saturation");
-  minimize->add_option("--cases", arguments->limits.cases, "number of cases of a rule to try");
+  minimize->add_option("--nodes", arguments->limits.nodes, "node limit of the e-graph")
+      ->check(check_positive);
+  minimize
+      ->add_option("--iterations", arguments->limits.iterations,
+                   "iteration limit of the saturation")
+      ->check(check_positive);
+  minimize->add_option("--cases", arguments->limits.cases, "number of cases of a rule to try")
+      ->check(check_positive);
   minimize->add_option("--threads", arguments->threads, "number of threads (0: all processors)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(check_non_negative);
   minimize->add_option("-o,--output", arguments->output, "write the list to this file");
   minimize->add_flag("--json", arguments->json, "print one JSON object");
   minimize->callback([arguments, &exit_code] { exit_code = run_minimize(*arguments); });
@@ -352,7 +357,7 @@ void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
   build
       ->add_option("--max-ops", arguments->options.enumeration.generation.most_operators,
                    "largest number of operators in a term, instead of the sets' limits")
-      ->check(CLI::PositiveNumber);
+      ->check(check_positive);
   build->add_option("--candidates", arguments->options.candidates,
                     "file of candidates, instead of or in addition to --set (may be repeated)");
   build->add_option("--name", arguments->options.name,
@@ -370,7 +375,7 @@ void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
   build
       ->add_option("--threads", arguments->options.build.threads,
                    "number of threads (0: all processors)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(check_non_negative);
   build
       ->add_option("--memory", arguments->options.enumeration.generation.memory,
                    "memory limit of the enumeration, such as 1G")

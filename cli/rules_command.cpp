@@ -9,6 +9,7 @@
 
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
+#include "cli/number_check.h"
 #include "cli/resource_use.h"
 #include "cli/table.h"
 #include "ir/files.h"
@@ -310,7 +311,7 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
   verify->add_option("--verdicts", arguments->verdicts, "write one JSON line for each rule");
   verify
       ->add_option("--threads", arguments->options.threads, "number of threads (0: all processors)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(check_non_negative);
   verify->add_flag("--json", arguments->json, "print one JSON object with the totals");
   verify->callback([arguments, &exit_code] { exit_code = run_verify(*arguments); });
 

@@ -9,6 +9,7 @@
 
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
+#include "cli/number_check.h"
 #include "cli/table.h"
 #include "rule_language/rule_database.h"
 #include "verifier/index/obligations.h"
@@ -88,7 +89,7 @@ void add_rules_obligations(CLI::App& rules, ExitCode& exit_code) {
   command->add_option("FILE", arguments->file, "examine the rules or axioms of this file instead");
   command->add_flag("--axioms", arguments->axioms, "examine the axioms instead of the rules");
   command->add_option("--threads", arguments->threads, "number of threads (0: all processors)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(check_non_negative);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run_obligations(*arguments); });
 }

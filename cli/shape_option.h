@@ -9,9 +9,9 @@
 
 namespace lemma {
 
-/// "NAME:1,3,224,224" for each input; a size may be a symbol ("N"). The last colon separates, since
-/// names may contain colons; "NAME:" is a scalar.
+/// "NAME:1,3,224,224" or "NAME:1x3x224x224" for each input; a size may be a symbol ("N"). The last colon
+/// separates, since names may contain colons; "NAME:" is a scalar. `option` is for messages.
 Result<std::map<std::string, Shape, std::less<>>> parse_shape_options(
-    const std::vector<std::string>& options);
+    const std::vector<std::string>& options, std::string_view option = "--shape");
 
 }  // namespace lemma

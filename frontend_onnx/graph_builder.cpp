@@ -391,10 +391,10 @@ Result<void> GraphBuilder::add_opaque(const NodeMessage& node, const Operands& o
   unnamed.clear_name();
   LEMMA_ASSIGN_OR_RETURN(std::string meaning, meaning_of(unnamed, source_));
   std::string label = fmt::format("{}", fmt::join(node.output(), " "));
-  const NodeId id = graph_.add_opaque({canonical_domain(node.domain()), node.op_type(),
-                                       unnamed.SerializeAsString(), std::move(reason),
-                                       std::move(meaning), std::move(label)},
-                                      std::move(inputs), std::move(types));
+  const NodeId id = graph_.add_opaque(
+      {canonical_domain(node.domain()), node.op_type(), unnamed.SerializeAsString(),
+       std::move(reason), std::move(meaning), std::move(label)},
+      std::move(inputs), std::move(types));
   for (int i = 0; i < node.output_size(); ++i)
     name_value(node.output(i), graph_.node(id).output(static_cast<std::uint32_t>(i)));
   return {};

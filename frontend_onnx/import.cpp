@@ -61,9 +61,10 @@ class Importer {
     for (const std::size_t i : order) LEMMA_RETURN_IF_ERROR(builder_.add_node(nodes.nodes[i]));
     LEMMA_RETURN_IF_ERROR(add_outputs());
     LEMMA_RETURN_IF_ERROR(keep_remarks(nodes));
-    data_->file_nodes =
-        std::count_if(graph().node().begin(), graph().node().end(),
-                      [](const auto& node) { return node.op_type() != "Constant"; });
+    for (const auto& node : graph().node())
+      for_each_node(node, [this](const auto& inner) {
+        data_->file_nodes += inner.op_type() != "Constant" ? 1 : 0;
+      });
     data_->taken_branches = builder_.taken_branches();
     fill_envelope();
     return OnnxModel{std::move(builder_.graph()), ModelEnvelope(data_)};
@@ -123,7 +124,8 @@ class Importer {
   }
 
   Result<void> add_inputs() {
-    for (const auto& [name, shape] : options_.shapes) shapes_.emplace(name, symbols_.adopted(shape));
+    for (const auto& [name, shape] : options_.shapes)
+      shapes_.emplace(name, symbols_.adopted(shape));
     std::set<std::string> names;
     for (const ValueInfo& input : graph().input()) {
       if (input.name().empty()) return bad_input("a graph input has no name");
@@ -178,8 +180,7 @@ class Importer {
     }
     for (auto& [name, type] : input_types_) {
       if (type.shape) type.shape = substituted(*type.shape);
-      if (const auto found = shapes_.find(name); found != shapes_.end())
-        type.shape = found->second;
+      if (const auto found = shapes_.find(name); found != shapes_.end()) type.shape = found->second;
     }
     return {};
   }
@@ -272,7 +273,14 @@ class Importer {
   }
 
   Result<void> add_outputs() {
+    for (const std::string& wanted : options_.outputs)
+      if (std::none_of(graph().output().begin(), graph().output().end(),
+                       [&wanted](const ValueInfo& output) { return output.name() == wanted; }))
+        return bad_input(fmt::format("no graph output is named '{}'", wanted));
     for (const ValueInfo& output : graph().output()) {
+      if (!options_.outputs.empty() && std::find(options_.outputs.begin(), options_.outputs.end(),
+                                                 output.name()) == options_.outputs.end())
+        continue;
       const ValueId* value = builder_.find(output.name());
       if (value == nullptr)
         return bad_input(fmt::format("graph output '{}' is not defined", output.name()));
@@ -285,8 +293,7 @@ class Importer {
 
   void keep_declaration(ValueInfo value, bool is_graph_input) {
     // After an override, declared sizes of other values may be wrong.
-    const bool is_outdated =
-        is_graph_input ? shapes_.contains(value.name()) : !shapes_.empty();
+    const bool is_outdated = is_graph_input ? shapes_.contains(value.name()) : !shapes_.empty();
     if (is_outdated && value.type().has_tensor_type())
       value.mutable_type()->mutable_tensor_type()->clear_shape();
     data_->declarations.emplace(value.name(), value.SerializeAsString());

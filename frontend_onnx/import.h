@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "frontend_onnx/model.h"
 
@@ -23,6 +24,8 @@ struct ImportOptions {
   /// Contents of graph inputs that may be relied upon where an operator takes a parameter from an
   /// input. They stay inputs of the graph.
   std::map<std::string, Constant, std::less<>> bound_inputs;
+  /// Names of the graph outputs that are kept; all of them if it is empty.
+  std::vector<std::string> outputs;
   /// Whether files beside the model may be opened for weights.
   bool allow_external_data = true;
   /// Whether initializers that callers may override (also declared as inputs, IR version 4 on) count

@@ -32,4 +32,12 @@ std::int64_t ModelEnvelope::file_nodes() const { return data_->file_nodes; }
 bool ModelEnvelope::has_taken_branches() const { return data_->taken_branches != 0; }
 const std::vector<std::string>& ModelEnvelope::notes() const { return data_->notes; }
 
+ModelEnvelope ModelEnvelope::in_place_of(const ModelEnvelope& original) const {
+  auto data = std::make_shared<Data>(*data_);
+  data->external_data = original.data_->external_data;
+  data->file_nodes = original.data_->file_nodes;
+  data->taken_branches += original.data_->taken_branches;
+  return ModelEnvelope(std::move(data));
+}
+
 }  // namespace lemma

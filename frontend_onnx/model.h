@@ -22,10 +22,13 @@ class ModelEnvelope {
   int operator_set() const;
   std::int64_t ir_version() const;
   bool used_external_data() const;
-  /// Nodes of the file's graph; constants are none.
+  /// Nodes of the file's graph and of the bodies in it; constants are none.
   std::int64_t file_nodes() const;
   /// Whether import resolved an If: then the graph is not what the file runs.
   bool has_taken_branches() const;
+  /// Of a model that was read from what the original was written as: what is said of the file is that of the
+  /// original's, and branches taken there count.
+  ModelEnvelope in_place_of(const ModelEnvelope& original) const;
   /// What import dropped or could not use, for people; one line each.
   const std::vector<std::string>& notes() const;
 

@@ -395,13 +395,14 @@ class ModelWriter {
     return {};
   }
 
-  /// Outputs stay as they are declared, if they are. What is inferred may be called otherwise.
-  void declare_output(const GraphOutput& output, ::onnx::ValueInfoProto& out) {
-    const auto found = envelope_.declarations.find(output.name);
+  /// Values stay as they are declared, if they are. What is inferred may be called otherwise.
+  void declare_unless_declared(const std::string& name, const TensorType& type,
+                               ::onnx::ValueInfoProto& out) {
+    const auto found = envelope_.declarations.find(name);
     const bool is_declared = found != envelope_.declarations.end() &&
                              out.ParseFromString(found->second) &&
                              out.type().tensor_type().has_shape();
-    if (!is_declared) declare(output.name, graph_.type(output.value), out);
+    if (!is_declared) declare(name, type, out);
   }
 
   void declare(const std::string& name, const TensorType& type, ::onnx::ValueInfoProto& out) {
@@ -424,7 +425,7 @@ class ModelWriter {
         if (outputs.contains(name)) continue;
         const bool is_declared = envelope_.declarations.contains(name);
         if (is_declared || (node.kind == NodeKind::opaque && type.data_type != DataType::undefined))
-          declare(name, type, *rest_.add_value_info());
+          declare_unless_declared(name, type, *rest_.add_value_info());
       }
     }
   }
@@ -476,7 +477,8 @@ class ModelWriter {
     }
     for (auto& input : *rest_.mutable_input()) inputs.add_input()->Swap(&input);
     rest_.mutable_input()->Swap(inputs.mutable_input());
-    for (const GraphOutput& output : graph_.outputs()) declare_output(output, *rest_.add_output());
+    for (const GraphOutput& output : graph_.outputs())
+      declare_unless_declared(output.name, graph_.type(output.value), *rest_.add_output());
     declare_values();
     keep_annotations();
 

@@ -108,9 +108,8 @@ Result<ExportedCall> export_reshape(const Instance& in, int opset, ExportedCall 
   bool zero = false;
   for (const Dimension& size : shape) zero = zero || size.is(0);
   if (Dimension* open = inferable_size(in.shape(0), shape)) *open = -1;
-  if (zero || std::any_of(shape.begin(), shape.end(), [](const Dimension& size) {
-        return !size.is_constant();
-      })) {
+  if (zero || std::any_of(shape.begin(), shape.end(),
+                          [](const Dimension& size) { return !size.is_constant(); })) {
     if (opset >= 14)
       exported.attributes.set("allowzero", std::int64_t{1});
     else if (zero)

@@ -12,7 +12,9 @@
 #include "ir/check.h"
 #include "ir/files.h"
 #include "pipeline/staged_model.h"
+#include "pipeline/taken_branches.h"
 #include "pipeline/trace.h"
+#include "search/check_inputs.h"
 #include "search/deadline.h"
 #include "search/rule_subset.h"
 #include "verifier/checker/explanation.h"
@@ -111,6 +113,7 @@ class Pipeline {
       return keep(fmt::format("no rule up to class {} has a name that contains '{}'",
                               name(options_.rules.rounding_class), options_.rules.names));
     if (options_.onnx_runtime) worker_.emplace(*options_.onnx_runtime);
+    LEMMA_ASSIGN_OR_RETURN(sample_sizes_, symbol_sizes(model_.graph, options_.sample_shapes));
     const auto reference = compute_original();
     if (!reference) return keep(reference.error().message);
     prepare_timing(*reference);
@@ -360,6 +363,7 @@ class Pipeline {
 
   SampledCheckOptions check_options(const Deadline& deadline) const {
     SampledCheckOptions options = options_.check;
+    options.sizes = sample_sizes_;
     options.threads = options_.threads;
     options.deadline = deadline.at();
     options.bitwise = options_.rules.rounding_class == RoundingClass::bitwise;
@@ -378,6 +382,7 @@ class Pipeline {
   /// Whether the original may be written as the file that it is: nothing else was asked for.
   bool is_copy_enough() const {
     return options_.searches && options_.reading.shapes.empty() &&
+           options_.reading.outputs.empty() &&
            options_.writing.external_data == ExternalData::as_imported;
   }
 
@@ -423,6 +428,7 @@ class Pipeline {
   double writing_seconds_;
   Deadline check_deadline_;
   OptimizeReport report_;
+  std::map<std::string, std::int64_t, std::less<>> sample_sizes_;  // by symbol
   std::optional<OnnxRuntimeWorker> worker_;
   std::optional<TimedChoice> timed_;
   std::optional<ReplayedChoice> replayed_;
@@ -445,7 +451,14 @@ Result<OptimizeReport> optimize_model(const std::filesystem::path& model,
                                       const OptimizeOptions& options) {
   const Deadline deadline = Deadline::after(options.time_limit_seconds);
   if (options.on_stage) options.on_stage("reading");
-  LEMMA_ASSIGN_OR_RETURN(const OnnxModel read, import_model(model, options.reading));
+  LEMMA_ASSIGN_OR_RETURN(OnnxModel read, import_model(model, options.reading));
+  if (options.searches) {
+    const auto folder = model.has_parent_path() ? model.parent_path() : std::filesystem::path(".");
+    FoldOptions folding = options.search.fold;
+    folding.threads = options.threads;
+    folding.deadline = deadline.within(0.25 * deadline.remaining()).at();
+    read = with_taken_branches(std::move(read), folder, options.reading, folding);
+  }
   return Pipeline(read, model, output, rules, costs, options, deadline).run();
 }
 

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,8 @@ struct OptimizeOptions {
   bool cleans = false;
   SearchOptions search;
   SampledCheckOptions check;
+  /// Sizes of inputs for the check alone: constants.
+  std::map<std::string, Shape, std::less<>> sample_shapes;
   /// ONNX Runtime, for what follows; none: it is not started.
   std::optional<OnnxRuntimeProgram> onnx_runtime;
   bool second_judge = true;  // compares the result with the original

@@ -167,6 +167,21 @@ std::set<std::string> batch_symbols_of(const Graph& graph) {
   return names;
 }
 
+/// Sizes of the graph's constants beyond those that are tried anyway, the least first.
+std::set<std::int64_t> large_sizes_of(const Graph& graph) {
+  constexpr std::int64_t least = 225, most = 1 << 16;
+  constexpr std::size_t most_sizes = 4;
+  std::set<std::int64_t> sizes;
+  for (const NodeId id : graph.live_nodes()) {
+    const Node& node = graph.node(id);
+    if (node.kind != NodeKind::constant) continue;
+    for (const Dimension& size : *graph.type(node.output()).shape)
+      if (size.offset() >= least && size.offset() <= most) sizes.insert(size.offset());
+  }
+  while (sizes.size() > most_sizes) sizes.erase(std::prev(sizes.end()));
+  return sizes;
+}
+
 }  // namespace
 
 std::vector<SymbolSizes> sizes_to_try(const Graph& graph) {
@@ -184,7 +199,39 @@ std::vector<SymbolSizes> sizes_to_try(const Graph& graph) {
     for (const std::int64_t size : larger) result.push_back({size, mixed.sizes});
   }
   for (const std::int64_t size : larger) result.push_back({size, {}});
+  // A window of 512 positions wants at least as many; a batch of them would only take longer.
+  SymbolSizes mixed;
+  if (batch.size() < symbols.size())
+    for (const std::string& symbol : batch) mixed.sizes.emplace(symbol, 1);
+  for (const std::int64_t size : large_sizes_of(graph))
+    for (const std::int64_t factor : {1, 2, 4}) result.push_back({factor * size, mixed.sizes});
   return result;
+}
+
+Result<std::map<std::string, std::int64_t, std::less<>>> symbol_sizes(
+    const Graph& graph, const std::map<std::string, Shape, std::less<>>& shapes) {
+  std::map<std::string, std::int64_t, std::less<>> sizes;
+  for (const auto& [name, given] : shapes) {
+    const auto input = std::find_if(
+        graph.inputs().begin(), graph.inputs().end(),
+        [&, &wanted = name](NodeId id) { return graph.input_name(graph.node(id)) == wanted; });
+    if (input == graph.inputs().end())
+      return bad_input(fmt::format("no graph input is named '{}'", name));
+    const TensorType& type = graph.type(graph.node(*input).output());
+    if (!type.shape || type.rank() != given.size())
+      return bad_input(
+          fmt::format("input '{}' is {}; {} does not fit", name, text(type), text(given)));
+    for (std::size_t axis = 0; axis < given.size(); ++axis) {
+      const Dimension& declared = (*type.shape)[axis];
+      const auto size = given[axis].constant();
+      if (!size) return bad_input(fmt::format("input '{}': sizes for the check are numbers", name));
+      if (declared == given[axis]) continue;
+      const auto symbol = declared.as_symbol();
+      if (!symbol || sizes.try_emplace(*symbol, *size).first->second != *size)
+        return bad_input(fmt::format("input '{}': {} cannot be {}", name, declared.text(), *size));
+    }
+  }
+  return sizes;
 }
 
 std::string_view name(InputContents contents) {

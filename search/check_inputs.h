@@ -45,6 +45,11 @@ struct SymbolSizes {
 /// often is, and larger ones, with many divisors among them, for the others; then larger ones for all.
 std::vector<SymbolSizes> sizes_to_try(const Graph& graph);
 
+/// What the symbols of a graph are where its inputs have these shapes. An error: an input is missing, or a
+/// shape is not its own for any symbols.
+Result<std::map<std::string, std::int64_t, std::less<>>> symbol_sizes(
+    const Graph& graph, const std::map<std::string, Shape, std::less<>>& shapes);
+
 struct InputPlan {
   InputContents contents = InputContents::random;
   IntegerContents integers = IntegerContents::indices;

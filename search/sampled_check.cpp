@@ -45,9 +45,11 @@ bool has_opaque_nodes(const Graph& graph) {
 /// Random inputs on which the original can be computed, and what it gives; `sizes` are those taken
 /// for symbols.
 Result<Sample> random_sample(const Graph& original, std::uint64_t seed,
+                             const std::map<std::string, std::int64_t, std::less<>>& given,
                              const interpreter::RunOptions& run_options, SymbolSizes& sizes) {
   std::optional<Error> first;
-  for (const SymbolSizes& tried : sizes_to_try(original)) {
+  for (SymbolSizes tried : sizes_to_try(original)) {
+    for (const auto& [symbol, size] : given) tried.sizes.insert_or_assign(symbol, size);
     InputPlan plan;
     plan.size = tried.size;
     plan.sizes = tried.sizes;
@@ -231,7 +233,7 @@ Result<SampledReference> SampledReference::compute(const Graph& original,
     LEMMA_ASSIGN_OR_RETURN(
         Sample drawn,
         random_sample(samples->reference, options.seed + static_cast<std::uint64_t>(i),
-                      options_for_run(options, Domain::native), sizes));
+                      options.sizes, options_for_run(options, Domain::native), sizes));
     samples->random.push_back(std::move(drawn));
   }
   const std::vector<double> limits = limits_of(samples->reference);
@@ -239,6 +241,7 @@ Result<SampledReference> SampledReference::compute(const Graph& original,
   for (InputPlan& plan :
        adversarial_plans(samples->reference, sizes.size, limits, options.bitwise, options.seed)) {
     if (plan.size == sizes.size && plan.sizes.empty()) plan.sizes = sizes.sizes;
+    for (const auto& [symbol, size] : options.sizes) plan.sizes.insert_or_assign(symbol, size);
     const bool first = samples->adversarial.empty();
     if (static_cast<int>(samples->adversarial.size()) >= options.adversarial) break;
     if (!first && enough.passed()) break;

@@ -28,6 +28,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,7 @@ struct SampledCheckOptions {
   int samples = 1;  // sets of random inputs
   /// By the narrowest real type of the original unless given: tolerance_for().
   std::optional<double> relative_tolerance = std::nullopt, absolute_tolerance = std::nullopt;
+  std::map<std::string, std::int64_t, std::less<>> sizes = {};  // of symbols, where they are given
   std::uint64_t seed = 0;
   int threads = 0;
   /// Computing ends with an error soon after.

@@ -207,6 +207,30 @@ class Everyday(unittest.TestCase):
                                          for name, values in integers.items()])
         self.optimize(model, "-o", self.folder / "out.onnx", "--strategy", "none")
 
+    def test_a_changed_model_keeps_what_was_declared_of_its_values(self):
+        nodes = [node("Tanh", ["x"], ["t"]), node("Neg", ["t"], ["a"]), node("Neg", ["a"], ["b"]),
+                 node("Relu", ["b"], ["y"])]
+        model = self.write("declared.onnx", nodes, [("x", tensor_type(F32, ["N", 2]))],
+                           [("y", tensor_type(F32, ["rows_out", 2]))])
+        declared = tiny_models.content(13, tiny_models.value_info("t", tensor_type(F32, ["rows_within", 2])))
+        model.write_bytes(with_graph_fields(model.read_bytes(), declared))
+        self.assertEqual(self.optimize(model, "-o", self.folder / "out.onnx")["status"], "optimized")
+        written = (self.folder / "out.onnx").read_bytes()
+        self.assertIn(b"rows_out", written)
+        self.assertIn(b"rows_within", written)
+
+    def test_a_constant_may_hold_an_infinity(self):
+        matrix = tensor_type(F32, [2, 2])
+        for values in ((float("inf"), 1, 2, 3), (float("-inf"), float("nan"), 0, 1)):
+            model = self.write("infinite.onnx", [node("MatMul", ["x", "w"], ["a"]), node("Neg", ["a"], ["b"]),
+                                                 node("Neg", ["b"], ["c"]), node("Relu", ["c"], ["y"])],
+                               [("x", matrix)], [("y", matrix)],
+                               initializers=[tiny_models.tensor("w", [2, 2], values)])
+            figures = self.optimize(model, "-o", self.folder / "out.onnx")
+            self.assertIn(figures["status"], ("optimized", "unchanged"))
+            self.assertEqual(figures["warning"], "")
+            self.assertIn(tiny_models.floats(values), (self.folder / "out.onnx").read_bytes())
+
     def test_sizes_may_be_called_anything(self):
         rows = tensor_type(F32, ["Dynamic.0", 2])
         nodes = [node("Transpose", ["x"], ["a"], attributes=[integers_attribute("perm", [1, 0])]),
@@ -219,6 +243,33 @@ class Everyday(unittest.TestCase):
         self.assertIn(b"Dynamic.0", (self.folder / "out.onnx").read_bytes())
         for name in ("Dynamic.0", "Rows.1"):
             self.optimize(model, "-o", self.folder / "out.onnx", "--shape", f"x:{name},2")
+
+    def test_a_branch_that_constants_decide_is_written_in_its_place_at_any_depth(self):
+        """The conditions are computed, the inner one from a constant of the outer branch."""
+        def boolean(name, value):
+            return tiny_models.content(8, name) + tiny_models.number(2, 9) + tiny_models.content(9, bytes([value]))
+
+        def constant(name, value):
+            tensor = tiny_models.content(1, "value") + tiny_models.content(5, boolean("", value))
+            return node("Constant", [], [name], attributes=[tensor + tiny_models.number(20, 4)])
+
+        def choice(condition, output, then_nodes, else_nodes):
+            branches = [tiny_models.graph_attribute(f"{which}_branch", nodes, [(f"{output}_{which}", VECTOR)])
+                        for which, nodes in (("then", then_nodes), ("else", else_nodes))]
+            return node("If", [condition], [output], attributes=branches)
+
+        inner = choice("n", "i", [node("Tanh", ["x"], ["i_then"])], [node("Sin", ["x"], ["i_else"])])
+        outer = choice("m", "o", [node("Cos", ["x"], ["o_then"])],
+                       [constant("k", 0), node("Not", ["k"], ["n"]), inner, node("Relu", ["i"], ["o_else"])])
+        model = self.write("nested.onnx", [node("Not", ["c"], ["m"]), outer, node("Neg", ["o"], ["y"])],
+                           [("x", VECTOR)], [("y", VECTOR)], initializers=[boolean("c", 1)])
+        for command in (("optimize", "--no-measure"), ("simplify",)):
+            done = self.run_it(*command, model, "-o", self.folder / "out.onnx", "--no-second-judge", "--json")
+            figures = json.loads(done.stdout)["models"][0]
+            self.assertEqual((figures["status"], figures["opaque_operators"]), ("optimized", 0), command)
+            written = (self.folder / "out.onnx").read_bytes()
+            for op, there in ((b"Tanh", True), (b"Relu", True), (b"Sin", False), (b"Cos", False), (b"If", False)):
+                self.assertEqual(op in written, there, (command, op))
 
     def test_batch_normalization_is_folded_in_double(self):
         f64, image = 11, tensor_type(11, [1, 2, 3, 3])
@@ -234,6 +285,95 @@ class Everyday(unittest.TestCase):
             *(weights(name, [2], (1.5, 2.5)) for name in "sbmv")])
         figures = self.optimize(model, "-o", self.folder / "out.onnx")
         self.assertEqual((figures["status"], figures["after"]["operators"]), ("optimized", 1))
+
+    # ---- How much is said
+
+    def test_quiet_says_what_fails_only_and_verbose_every_step(self):
+        models = [self.one_relu(f"{i}.onnx") for i in range(2)]
+        out = self.folder / "out"
+        quiet = self.run_it("optimize", *models, "--out-dir", out, "--quiet", "--no-measure")
+        self.assertEqual((quiet.returncode, quiet.stdout, quiet.stderr), (0, "", ""))
+        damaged = self.folder / "damaged.onnx"
+        damaged.write_bytes(b"no model")
+        self.assertIn("damaged.onnx", self.run_it("optimize", damaged, "--out-dir", out, "-q").stderr)
+        verbose = self.run_it("simplify", models[0], "-o", self.folder / "out.onnx", "--verbose")
+        self.assertIn("0.onnx: loading rules\n", verbose.stderr)
+        self.assertEqual(self.run_it("optimize", *models, "--out-dir", out, "-q", "-v").returncode, 2)
+
+    def test_a_model_may_come_and_go_on_standard_streams(self):
+        model = self.write("negations.onnx", [node("Neg", ["x"], ["a"]), node("Neg", ["a"], ["b"]),
+                                              node("Relu", ["b"], ["y"])], [("x", VECTOR)], [("y", VECTOR)])
+        self.optimize(model, "-o", self.folder / "out.onnx")
+        piped = subprocess.run([LEMMA, "simplify", "-", "-o", "-"], input=model.read_bytes(), capture_output=True,
+                               timeout=120)
+        self.assertEqual(piped.returncode, 0, piped.stderr)
+        self.assertEqual(piped.stdout, (self.folder / "out.onnx").read_bytes())
+        for words in (["-o", "-", "--json"], [str(model), "-o", "-"]):
+            self.assertEqual(self.run_it("simplify", "-", *words).returncode, 2)
+        empty = subprocess.run([LEMMA, "simplify", "-", "-o", "-"], input=b"", capture_output=True, timeout=120)
+        self.assertEqual((empty.returncode, empty.stdout), (2, b""))
+
+    def test_outputs_that_are_not_wanted_are_left_out(self):
+        nodes = [node("Neg", ["x"], ["y"]), node("Relu", ["x"], ["z"]), node("Tanh", ["x"], ["w"])]
+        model = self.write("outputs.onnx", nodes, [("x", VECTOR)], [(name, VECTOR) for name in "yzw"])
+        out = self.folder / "out.onnx"
+        self.optimize(model, "-o", out, "--keep-output", "w", "--outputs", "y")
+        for op, there in ((b"Neg", True), (b"Tanh", True), (b"Relu", False)):
+            self.assertEqual(op in out.read_bytes(), there)
+        done = self.run_it("optimize", model, "-o", out, "--keep-output", "v")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no graph output is named 'v'", done.stderr)
+
+    def test_a_batch_that_was_ended_goes_on(self):
+        models = [self.one_relu(f"{i}.onnx") for i in range(4)]
+        out = self.folder / "out"
+        call = [LEMMA, "optimize", *models, "--out-dir", out, "--json", "--no-measure", "--no-second-judge"]
+        running = subprocess.Popen(list(map(str, call)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   start_new_session=True)
+        while not (out / ".lemma-optimize").exists():
+            time.sleep(0.001)
+        os.killpg(running.pid, signal.SIGINT)
+        first = [each["status"] for each in json.loads(running.communicate(timeout=60)[0])["models"]]
+        done_before = sum(status == "unchanged" for status in first)
+        self.assertTrue(1 <= done_before < 4, first)
+        written = (out / "0.onnx").stat().st_mtime_ns
+        again = subprocess.run([*map(str, call), "--resume"], capture_output=True, text=True, timeout=120)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual([each["status"] for each in json.loads(again.stdout)["models"]], ["unchanged"] * 4)
+        self.assertEqual((out / "0.onnx").stat().st_mtime_ns, written)
+        if 4 - done_before > 1:
+            self.assertIn(f"[{4 - done_before}/{4 - done_before}]", again.stderr)
+        self.assertFalse((out / ".lemma-optimize").exists())
+
+    def test_sizes_for_the_check_leave_the_model_as_it_is(self):
+        """A window of 3,000 positions is larger than any size that is tried."""
+        signal_type = tensor_type(F32, ["batch", 1, "length"])
+        window = [integers_attribute("kernel_shape", [3000])]
+        nodes = [node("Neg", ["x"], ["a"]), node("Neg", ["a"], ["b"]),
+                 node("AveragePool", ["b"], ["y"], attributes=window)]
+        model = self.write("window.onnx", nodes, [("x", signal_type)], [("y", tensor_type(F32, ["batch", 1, "left"]))])
+        out = self.folder / "out.onnx"
+        figures = self.optimize(model, "-o", out)
+        self.assertEqual(figures["status"], "unchanged")
+        self.assertIn("the check is impossible", figures["message"])
+        for shape in ("x:2,1,3100", "x:2x1x3100"):
+            self.assertEqual(self.optimize(model, "-o", out, "--sample-shape", shape)["status"], "optimized")
+            self.assertIn(b"length", out.read_bytes())
+        for wrong, answer in (("z:1", "no graph input is named 'z'"), ("x:1,1", "does not fit"),
+                              ("x:1,2,3100", "1 cannot be 2"), ("x:N,1,3100", "are numbers")):
+            done = self.run_it("optimize", model, "-o", out, "--sample-shape", wrong)
+            self.assertEqual(done.returncode, 2, wrong)
+            self.assertIn(answer, done.stderr)
+
+    def test_a_window_tells_how_large_inputs_of_the_check_must_be(self):
+        signal_type = tensor_type(F32, ["batch", "length"])
+        nodes = [node("Neg", ["x"], ["a"]), node("Neg", ["a"], ["b"]), node("Unsqueeze", ["b", "axis"], ["c"]),
+                 node("Conv", ["c", "w"], ["y"])]
+        model = self.write("filter.onnx", nodes, [("x", signal_type)],
+                           [("y", tensor_type(F32, ["batch", 1, "left"]))],
+                           initializers=[tiny_models.tensor("w", [1, 1, 512], range(512)),
+                                         tiny_models.tensor("axis", [1], [1], tiny_models.I64)])
+        self.assertEqual(self.optimize(model, "-o", self.folder / "out.onnx")["status"], "optimized")
 
     # ---- What is said, and what is written, when something does not go well
 
@@ -295,6 +435,14 @@ class Everyday(unittest.TestCase):
                 ("rules frobnicate", "there is no command 'lemma rules frobnicate'"),
                 (f"optimize {model} -o out.onnx --budget 0", "'0' is no number above 0"),
                 (f"optimize {model} -o out.onnx --check x", "'x' is no number above 0"),
+                (f"optimize {model} -o out.onnx --overwrite-input-shape x:1,2", "is --shape NAME:1,3,224,224 here"),
+                (f"simplify {model} -o out.onnx --model_check", "--check N sets the number of inputs"),
+                ("rules verify --threads -1", "'-1' is no number from 0 on"),
+                ("rules build --set taso -o out --threads x", "'x' is no number from 0 on"),
+                ("rules build --set taso -o out --max-ops 0", "'0' is no number above 0"),
+                ("rules minimize out.rules --threads -2", "'-2' is no number from 0 on"),
+                ("rules minimize out.rules --nodes 0", "'0' is no number above 0"),
+                ("rules obligations --threads -1", "'-1' is no number from 0 on"),
                 (f"optimize {model} -o out.onnx --threads -1", "'-1' is no number from 0 on")):
             done = self.run_it(*words.split())
             self.assertEqual(done.returncode, 2, words)
