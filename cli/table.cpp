@@ -21,8 +21,9 @@ std::size_t width_of(std::string_view text) {
 }
 
 std::string three_digits(double value) {
-  if (value >= 99.95) return fmt::format("{:.0f}", value);
-  if (value >= 9.995) return fmt::format("{:.1f}", value);
+  const double size = std::abs(value);
+  if (size >= 99.95) return fmt::format("{:.0f}", value);
+  if (size >= 9.995) return fmt::format("{:.1f}", value);
   return fmt::format("{:.2f}", value);
 }
 
@@ -67,8 +68,9 @@ std::string with_prefix(double value) {
 }
 
 std::string duration_text(double seconds) {
-  if (seconds >= 0.9995) return three_digits(seconds) + " s";
-  if (seconds >= 0.9995e-3) return three_digits(seconds * 1e3) + " ms";
+  const double size = std::abs(seconds);  // a saving may be negative
+  if (size >= 0.9995) return three_digits(seconds) + " s";
+  if (size >= 0.9995e-3) return three_digits(seconds * 1e3) + " ms";
   return three_digits(seconds * 1e6) + " us";
 }
 

@@ -23,7 +23,6 @@ namespace lemma {
 
 namespace {
 
-constexpr std::size_t sets_for_second_judge = 8;
 constexpr double second_judge_seconds = 10;
 constexpr double judging = 0.5;  // of the time for timing
 
@@ -143,7 +142,7 @@ class Pipeline {
     auto reference = SampledReference::compute(model_.graph, check_options(first));
     const double taken = before - check_deadline_.remaining();
     report_.check.seconds += taken;
-    check_seconds_ = 1.3 * taken;
+    check_seconds_ = 1.3 * taken + second_judge_allowance();
     if (!reference)
       return bad_input(first.passed() ? "the time limit leaves no room for the check"
                                       : "the check is impossible: " + reference.error().message);
@@ -296,7 +295,7 @@ class Pipeline {
         std::clamp(0.3 * timing_seconds_ / (3 * writing_seconds_), 1.0, 4.0));
     // The candidates are run before the best one is folded.
     options.fold.deadline =
-        check_deadline_.earlier_by(check_seconds_ + judging * timing_seconds_).at();
+        check_deadline_.earlier_by(check_seconds_ + 0.5 * judging * timing_seconds_).at();
     // The explanation is made after the search and replayed.
     options.time_limit_seconds = 0.8 * end.earlier_by(folding_seconds()).remaining();
     // Figures of e-graphs leave out what the process needs beside them.
@@ -339,6 +338,16 @@ class Pipeline {
     return asks_second_judge() ? objection_of_second_judge(reference, staged) : "";
   }
 
+  /// A slow model is compared on fewer sets.
+  std::size_t sets_for_judge() const { return report_.before.seconds > 0.02 ? 3 : 8; }
+
+  /// Both models are loaded and run, without the runtime's optimizations.
+  double second_judge_allowance() const {
+    if (!asks_second_judge()) return 0;
+    return 0.3 + 4 * writing_seconds_ +
+           4 * static_cast<double>(sets_for_judge()) * report_.before.seconds;
+  }
+
   bool asks_second_judge() const { return options_.onnx_runtime && options_.second_judge; }
 
   std::string objection_of_second_judge(const SampledReference& reference,
@@ -347,13 +356,14 @@ class Pipeline {
     JudgeRequest request;
     request.original = std::filesystem::absolute(file_);
     request.result = std::filesystem::absolute(staged.file());
-    request.sets =
-        reference.inputs_for_second_judge(sets_for_second_judge, check_options(check_deadline_));
+    // Which adversarial inputs say something takes a while to find out.
+    const Deadline end = check_deadline_.earlier_by(judging * timing_seconds_);
+    request.sets = reference.inputs_for_second_judge(
+        sets_for_judge(), check_options(end.within(0.25 * end.remaining())));
     request.tolerance = tolerance_for(model_.graph, check_options(check_deadline_));
     request.threads = options_.threads;
     request.scratch_folder = staged.folder();
-    request.time_limit_seconds = std::min(
-        second_judge_seconds, check_deadline_.earlier_by(judging * timing_seconds_).remaining());
+    request.time_limit_seconds = std::min(second_judge_seconds, end.remaining());
     report_.check.second = ask_second_judge(*worker_, request);
     report_.check.second_judge = name(report_.check.second.verdict);
     return report_.check.second.verdict == JudgeVerdict::differs

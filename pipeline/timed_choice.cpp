@@ -99,12 +99,13 @@ Result<std::vector<Cost>> TimedChoice::evaluate(std::span<const Graph* const> gr
 /// loaded, for both sessions.
 std::size_t TimedChoice::affordable(const GraphCost& original) const {
   constexpr std::size_t most = 12;
-  constexpr double least_runs = 8, seconds_to_load = 0.05, bytes_per_second = 150e6;
+  constexpr double least_runs = 8, seconds_to_load = 0.05, bytes_per_second = 60e6;
   const double each =
       least_runs * original.seconds + seconds_to_load + original.parameter_bytes / bytes_per_second;
-  report_.affordable = static_cast<std::size_t>(
-      std::clamp(first_run * setup_.choosing_end.remaining() / each, 0.0, 1.0 * most));
-  return report_.affordable;
+  const double seconds = first_run * setup_.choosing_end.remaining();
+  report_.affordable.push_back(
+      static_cast<std::size_t>(std::clamp(seconds / each, 0.0, 1.0 * most)));
+  return report_.affordable.back();
 }
 
 void TimedChoice::note_success() const {
@@ -157,16 +158,20 @@ bool TimedChoice::time_both(const TimingRequest& asked, std::vector<double>& bef
   return true;
 }
 
+std::size_t ReplayedChoice::affordable(const GraphCost& /*original*/) const {
+  return questions_ < report_.affordable.size() ? report_.affordable[questions_++] : 0;
+}
+
 Result<std::vector<Cost>> ReplayedChoice::evaluate(std::span<const Graph* const> graphs) const {
   if (is_lone_candidate(graphs)) return costs_of_lone_candidate();
   const std::vector<double> seconds =
-      done_ < report_.choices.size() ? report_.choices[done_] : std::vector<double>();
+      runs_ < report_.choices.size() ? report_.choices[runs_] : std::vector<double>();
   if (seconds.size() != graphs.size())
     return bad_input(
         fmt::format("the report to replay compares {} graphs, this search found {}; "
                     "give it the same model, rules and options",
                     seconds.size(), graphs.size()));
-  ++done_;
+  ++runs_;
   std::vector<Cost> costs;
   for (const double one : seconds)
     costs.push_back(

@@ -33,8 +33,8 @@ struct TimingReport {
   double before_seconds = 0, after_seconds = 0;
   TimeRatio ratio;
   std::size_t rounds = 0;
-  std::size_t affordable =
-      0;  // graphs between the original and a candidate, that there was time for
+  /// How many graphs there was time for whenever the search asked.
+  std::vector<std::size_t> affordable;
 };
 std::string_view name(TimingReport::State state);
 
@@ -88,13 +88,11 @@ class ReplayedChoice : public GraphEvaluator {
   explicit ReplayedChoice(TimingReport report) : report_(std::move(report)) {}
   /// An error: the report is of another search.
   Result<std::vector<Cost>> evaluate(std::span<const Graph* const> graphs) const override;
-  std::size_t affordable(const GraphCost& /*original*/) const override {
-    return report_.affordable;
-  }
+  std::size_t affordable(const GraphCost& original) const override;
 
  private:
   TimingReport report_;
-  mutable std::size_t done_ = 0;  // of the runs that chose
+  mutable std::size_t runs_ = 0, questions_ = 0;  // that were repeated
 };
 
 /// What a judgement says: true where nothing can be timed.

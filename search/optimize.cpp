@@ -266,7 +266,10 @@ class Search {
     Candidate best = std::move(candidates[least]);
     LEMMA_ASSIGN_OR_RETURN(std::optional<Candidate> paying,
                            what_pays(mixed, std::span<const Cost>(costs).subspan(first_mixed)));
-    if (paying) {
+    if (paying && options_.evaluator->affordable(result_.before) < 2) {
+      evaluator_prefers_other_ = is_mixed = true;  // each part gained
+      best = std::move(*paying);
+    } else if (paying) {
       std::vector<Candidate> last = {std::move(best), std::move(*paying)};
       if (evaluator_prefers_other_) last.insert(last.begin(), original());
       LEMMA_ASSIGN_OR_RETURN(const std::vector<Cost> again, evaluate(last));

@@ -318,6 +318,7 @@ std::vector<std::vector<NamedTensor>> SampledReference::inputs_for_second_judge(
     if (sets.size() < most) sets.push_back(sample.inputs);
   for (const Sample& sample : samples_->adversarial) {
     if (sets.size() >= most) break;
+    if (options.deadline && std::chrono::steady_clock::now() > *options.deadline) break;
     TraceOptions traced;
     traced.domain = Domain::native;
     traced.threads = options.threads;
