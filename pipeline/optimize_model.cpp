@@ -164,7 +164,10 @@ class Pipeline {
         return Outcome::no_better;
       }
       if (!found->improved && !model_.envelope.has_taken_branches()) {
-        if (timed_) take_timing_of_candidates();
+        if (found->rounds + found->passes + found->graphs == 0)
+          report_.message = "kept as it was: the time limit leaves no room for the search";
+        else if (timed_)
+          take_timing_of_candidates();
         if (checker::check_explanation(found->explanation, named_.table, named_.bitwise))
           explanation_of_original_ = std::move(found->explanation);
         return Outcome::no_better;
@@ -197,7 +200,7 @@ class Pipeline {
 
   // ---- Timing
 
-  /// A third of the time that is left is for timing.
+  /// A third of the time that is left is for timing, less for a model so slow that few graphs can be run.
   void prepare_timing(const SampledReference& reference) {
     if (options_.timing.replay) {
       if (options_.timing.replay->state != TimingReport::State::predicted)
@@ -210,7 +213,7 @@ class Pipeline {
       report_.timing.message = "there are no inputs";
       return;
     }
-    timing_seconds_ = check_deadline_.remaining() / 3;
+    timing_seconds_ = (report_.before.seconds > 0.15 ? 0.25 : 0.33) * check_deadline_.remaining();
     const double kept = check_seconds_ + judging * timing_seconds_ + folding_seconds();
     timed_.emplace(*worker_, costs_,
                    TimingSetup{model_.envelope,
@@ -344,8 +347,8 @@ class Pipeline {
   /// Both models are loaded and run, without the runtime's optimizations.
   double second_judge_allowance() const {
     if (!asks_second_judge()) return 0;
-    return 0.3 + 4 * writing_seconds_ +
-           4 * static_cast<double>(sets_for_judge()) * report_.before.seconds;
+    return 0.3 + writing_seconds_ +
+           3 * static_cast<double>(sets_for_judge()) * report_.before.seconds;
   }
 
   bool asks_second_judge() const { return options_.onnx_runtime && options_.second_judge; }
