@@ -13,15 +13,15 @@ bool all_facts(const EGraph& egraph, ClassId id, Property property) {
   return std::all_of(facts.begin(), facts.end(), property);
 }
 
-bool is_defined(const EGraph& egraph, ClassId id) {
-  return all_facts(egraph, id, [](const ValueFacts& facts) { return facts.defined; });
-}
-
 bool is_finite(const EGraph& egraph, ClassId id) {
   return all_facts(egraph, id, [](const ValueFacts& facts) { return facts.finite(); });
 }
 
 }  // namespace
+
+bool is_defined(const EGraph& egraph, ClassId id) {
+  return all_facts(egraph, id, [](const ValueFacts& facts) { return facts.defined; });
+}
 
 Obligations obligations_at(const EGraph& egraph, const CompiledRule& rule,
                            std::span<const ClassId> match) {

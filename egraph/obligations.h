@@ -13,6 +13,9 @@
 
 namespace lemma {
 
+/// Whether all elements of a class are, of all outputs of a tuple.
+bool is_defined(const EGraph& egraph, ClassId id);
+
 /// What may be missing for an equation.
 struct Obligations {
   bool inputs_defined = false;   // those that the rule marks

@@ -24,7 +24,8 @@ namespace lemma {
 namespace {
 
 constexpr double second_judge_seconds = 10;
-constexpr double judging = 0.5;  // of the time for timing
+constexpr std::size_t least_sets = 3, most_sets = 8;  // for the second judge
+constexpr double judging = 0.5;                       // of the time for timing
 
 std::int64_t count_opaque(const Graph& graph) {
   std::int64_t count = 0;
@@ -341,14 +342,21 @@ class Pipeline {
     return asks_second_judge() ? objection_of_second_judge(reference, staged) : "";
   }
 
-  /// A slow model is compared on fewer sets.
-  std::size_t sets_for_judge() const { return report_.before.seconds > 0.02 ? 3 : 8; }
+  /// That the second judge may take for one set: both models run without the runtime's optimizations.
+  double seconds_of_a_set() const { return 3 * report_.before.seconds; }
 
-  /// Both models are loaded and run, without the runtime's optimizations.
+  /// Time for loading both models, and for all sets unless the model is slow.
   double second_judge_allowance() const {
     if (!asks_second_judge()) return 0;
-    return 0.3 + writing_seconds_ +
-           3 * static_cast<double>(sets_for_judge()) * report_.before.seconds;
+    const std::size_t sets = report_.before.seconds > 0.02 ? least_sets : most_sets;
+    return 0.3 + writing_seconds_ + static_cast<double>(sets) * seconds_of_a_set();
+  }
+
+  /// As many as there is time for.
+  std::size_t sets_within(double seconds) const {
+    return static_cast<std::size_t>(
+        std::clamp((seconds - 0.3 - writing_seconds_) / std::max(seconds_of_a_set(), 1e-6),
+                   1.0 * least_sets, 1.0 * most_sets));
   }
 
   bool asks_second_judge() const { return options_.onnx_runtime && options_.second_judge; }
@@ -362,7 +370,8 @@ class Pipeline {
     // Which adversarial inputs say something takes a while to find out.
     const Deadline end = check_deadline_.earlier_by(judging * timing_seconds_);
     request.sets = reference.inputs_for_second_judge(
-        sets_for_judge(), check_options(end.within(0.25 * end.remaining())));
+        sets_within(0.75 * std::min(second_judge_seconds, end.remaining())),
+        check_options(end.within(0.25 * end.remaining())));
     request.tolerance = tolerance_for(model_.graph, check_options(check_deadline_));
     request.threads = options_.threads;
     request.scratch_folder = staged.folder();

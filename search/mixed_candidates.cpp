@@ -19,7 +19,6 @@ Result<MixedCandidates> MixedCandidates::of(const Graph& original, const Candida
   MixedCandidates result;
   if (most < 2) return result;
   result.base_ = &base_of(original, candidate);
-  result.candidate_ = &candidate;
   result.costs_ = &costs;
   LEMMA_ASSIGN_OR_RETURN(result.mixture_,
                          Mixture::of(*result.base_, candidate.graph, candidate.derivation));

@@ -17,7 +17,7 @@ struct RewrittenPlaces {
   std::string text;  // operators before and after: "2 Mul, Conv -> Conv"
   std::size_t count = 0;
   double predicted_saving = 0;  // in seconds, for all of them
-  double measured_saving = 0;   // the same as the evaluator says; 0: it was not asked
+  double measured_saving = 0;   // the same as the evaluator says; 0: it cannot tell
 };
 
 class MixedCandidates {
@@ -38,7 +38,6 @@ class MixedCandidates {
   Result<std::optional<Candidate>> with_kinds(const std::vector<bool>& kinds) const;
 
   const Graph* base_ = nullptr;  // that the equations of the candidate begin at
-  const Candidate* candidate_ = nullptr;
   const OperatorCosts* costs_ = nullptr;
   std::optional<Mixture> mixture_;
   std::vector<RewrittenPlaces> groups_;

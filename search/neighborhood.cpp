@@ -71,11 +71,6 @@ class Explorer {
     return stopped_;
   }
 
-  bool is_defined(ClassId id) const {
-    const std::vector<ValueFacts>& facts = egraph_.facts(id);
-    return std::all_of(facts.begin(), facts.end(), [](const ValueFacts& f) { return f.defined; });
-  }
-
   /// An opaque operator has to be given the same, undefined elements included.
   void find_what_stays_equal() {
     stays_equal_.assign(size_, 0);
@@ -84,7 +79,8 @@ class Explorer {
           egraph_.node({static_cast<std::uint32_t>(i)}).kind == ENodeKind::opaque;
       if (uses_[i] == 0 || (!is_opaque && stays_equal_[i] == 0)) continue;
       for (const ClassId child : egraph_.children({static_cast<std::uint32_t>(i)}))
-        if (!child.is_none() && (!is_opaque || !is_defined(child))) stays_equal_[child.v] = 1;
+        if (!child.is_none() && (!is_opaque || !is_defined(egraph_, child)))
+          stays_equal_[child.v] = 1;
     }
   }
 

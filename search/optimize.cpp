@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <new>
 
@@ -309,8 +310,10 @@ class Search {
     std::vector<bool> pays;
     for (std::size_t i = 1; i < costs.size(); ++i) {
       RewrittenPlaces& places = result_.places.emplace_back(mixed.groups()[i - 1]);
-      places.measured_saving = costs[0].seconds - costs[i].seconds;
-      pays.push_back(places.measured_saving > least_saving * costs[0].seconds);
+      const double saving = costs[0].seconds - costs[i].seconds;
+      // Infinitely much is what a graph costs that cannot be run.
+      if (std::isfinite(saving)) places.measured_saving = saving;
+      pays.push_back(std::isfinite(saving) && saving > least_saving * costs[0].seconds);
     }
     if (std::count(pays.begin(), pays.end(), true) < 2) return std::nullopt;
     return mixed.with(pays);

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
@@ -17,7 +16,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "scripts"
 import environment
 
 LEMMA = ""
-EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "two_layer.onnx"
+ROOT = Path(__file__).resolve().parent.parent.parent
+WORKER = ROOT / "profiler" / "onnxruntime_worker.py"
+EXAMPLE = ROOT / "examples" / "two_layer.onnx"
 
 # The time of a run in microseconds stands in SECONDS, by whether the file is the original. The clock is the
 # package's own.
@@ -114,14 +115,31 @@ class TimingTest(unittest.TestCase):
             self.assertEqual(again["status"], first["status"])
             self.assertEqual((self.folder / "again.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
 
-    def test_others_that_time_models_are_waited_for(self):
-        with open(self.folder / f"lemma-timing-{os.getuid()}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            begin = time.monotonic()
-            figures = self.run_it("--time-limit", "6", after=0.9e-4, TMPDIR=str(self.folder))
-            # As long as it would time itself, and no longer.
-            self.assertGreater(time.monotonic() - begin, 0.5)
-        self.assertEqual(figures["timing"]["state"], 1)  # measured
+    def test_programs_that_time_models_wait_for_each_other(self):
+        lock = self.folder / f"lemma-timing-{os.getuid()}.lock"
+        lines = ["import fcntl, importlib.util, sys, time",
+                 f"spec = importlib.util.spec_from_file_location('worker', {str(WORKER)!r})",
+                 "worker = importlib.util.module_from_spec(spec)",
+                 "spec.loader.exec_module(worker)",
+                 "begin = time.monotonic_ns()",
+                 "with worker.alone(float(sys.argv[1])), open(sys.argv[2]) as other:",
+                 "    waited = (time.monotonic_ns() - begin) / 1e9",
+                 "    try:",
+                 "        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)",
+                 "        print('free', waited)",
+                 "    except BlockingIOError:",
+                 "        print('taken', waited)"]
+        call = [sys.executable, "-c", "\n".join(lines)]
+        variables = {**os.environ, "PYTHONPATH": str(self.folder / "packages"), "TMPDIR": str(self.folder),
+                     "BEFORE": "1", "AFTER": "1", "ORIGINAL": str(EXAMPLE)}
+        # Alone, it takes the lock at once.
+        first = subprocess.run([*call, "60", lock], capture_output=True, text=True, env=variables, timeout=50)
+        self.assertEqual(first.stdout.split()[:1], ["taken"], first.stderr)
+        # With another one at work it waits, and at last goes on.
+        with open(lock) as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            second = subprocess.run([*call, "0.5", lock], capture_output=True, text=True, env=variables, timeout=50)
+        self.assertGreaterEqual(float(second.stdout.split()[1]), 0.5, second.stderr)
 
     def test_a_report_of_something_else_is_refused(self):
         report = self.folder / "report.json"
