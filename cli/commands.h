@@ -11,6 +11,10 @@ namespace lemma {
 void add_audit_command(CLI::App& application, ExitCode& exit_code);
 /// `lemma compare A.onnx B.onnx`: whether two models compute the same, on samples.
 void add_compare_command(CLI::App& application, ExitCode& exit_code);
+/// `lemma diff A.onnx B.onnx`: what differs between two files.
+void add_diff_command(CLI::App& application, ExitCode& exit_code);
+/// `lemma emit MODEL -o DIR`: a model as source with a static schedule.
+void add_emit_command(CLI::App& application, ExitCode& exit_code);
 /// `lemma extract EGRAPH.json`: the cheapest selection from an e-graph in the community's format.
 void add_extract_command(CLI::App& application, ExitCode& exit_code);
 /// `lemma inspect MODEL`: what a model consists of, what it costs, and what Lemma cannot see into.

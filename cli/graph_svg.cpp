@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/graph_difference.h"
 #include "cli/graph_layout.h"
 #include "cli/web_page.h"
 
@@ -37,7 +38,8 @@ struct Box {
 
 class Drawing {
  public:
-  explicit Drawing(const Graph& graph) : graph_(graph) {}
+  Drawing(const Graph& graph, std::span<const char> marked, std::string_view color)
+      : graph_(graph), marked_(marked), color_(color) {}
 
   std::string run() {
     for (const NodeId id : graph_.live_nodes()) place(id);
@@ -64,9 +66,13 @@ class Drawing {
       box.title = std::string(graph_.op(node).name);
       box.detail = wrapped(text(node.attributes));
       box.fill = graph_.op(node).has(data_movement) ? "#fdf3d8" : "#dde9f7";
+    } else if (node.kind == NodeKind::opaque) {
+      box.title = operator_name(graph_, node);
+      box.fill = "#d8d8d8";
     } else {
       box.title = "constant";
     }
+    if (id.v < marked_.size() && marked_[id.v] != 0) box.fill = color_;
     for (const TensorType& type : graph_.output_types(node))
       for (std::string& line : wrapped(text(type))) box.types.push_back(std::move(line));
     const std::size_t index = add(std::move(box));
@@ -123,6 +129,8 @@ class Drawing {
   }
 
   const Graph& graph_;
+  std::span<const char> marked_;
+  std::string_view color_;
   std::vector<Box> boxes_;
   Layout layout_;
   std::map<std::uint32_t, std::size_t> places_;  // of nodes, in boxes_
@@ -130,6 +138,10 @@ class Drawing {
 
 }  // namespace
 
-std::string graph_svg(const Graph& graph) { return Drawing(graph).run(); }
+std::string graph_svg(const Graph& graph) { return Drawing(graph, {}, "").run(); }
+
+std::string graph_svg(const Graph& graph, std::span<const char> marked, std::string_view color) {
+  return Drawing(graph, marked, color).run();
+}
 
 }  // namespace lemma

@@ -1,7 +1,9 @@
 #pragma once
 // A small graph as a self-contained SVG picture.
 
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "ir/graph.h"
 
@@ -10,5 +12,8 @@ namespace lemma {
 /// Data flows from top to bottom; each box has the operator, its attributes and its types, whole. For
 /// graphs of some dozen nodes, as the sides of rules are.
 std::string graph_svg(const Graph& graph);
+
+/// The same, with some nodes in a color of their own. `marked`: by node.
+std::string graph_svg(const Graph& graph, std::span<const char> marked, std::string_view color);
 
 }  // namespace lemma

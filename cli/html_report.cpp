@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/difference_page.h"
 #include "cli/graph_svg.h"
 #include "cli/model_summary.h"
 #include "cli/table.h"
@@ -124,8 +125,9 @@ std::string rules_by_model(const std::vector<OptimizeAnswer>& answers) {
     if (used.empty()) continue;
     out += fmt::format("<h3>{}</h3>\n<p>", short_name(answer));
     for (std::size_t i = 0; i < used.size(); ++i)
-      out += fmt::format("{0}<a href=\"#{1}\">{1}</a> × {2}", i == 0 ? "" : ", ",
-                         html_escaped(used[i].name), used[i].count);
+      out += fmt::format("{}<a href=\"#{}\">{}</a> × {}", i == 0 ? "" : ", ",
+                         html_escaped(used[i].name), html_escaped(readable_rule_name(used[i].name)),
+                         used[i].count);
     out += "</p>\n";
   }
   return out.empty() ? "" : "<h2>Rules used</h2>\n" + out;
@@ -210,7 +212,44 @@ std::string operators_by_model(const std::vector<OptimizeAnswer>& answers,
          out;
 }
 
+// ---- Places that changed
+
+std::string places_by_model(const std::vector<OptimizeAnswer>& answers,
+                            const ReportSources& sources) {
+  std::string out;
+  for (const OptimizeAnswer& answer : answers) {
+    if (answer.status != "optimized") continue;
+    const auto before = import_model(answer.model, sources.reading),
+               after = import_model(answer.output, sources.reading);
+    if (!before || !after) continue;
+    const GraphDifference found = difference(before->graph, after->graph);
+    const std::string shown =
+        changed_places(before->graph, after->graph, found, {"Before", "After"});
+    if (!shown.empty()) out += fmt::format("<h3>{}</h3>\n{}", short_name(answer), shown);
+  }
+  if (out.empty()) return "";
+  return "<h2>Places that changed</h2>\n<p>What was there and what is there now, in color, with "
+         "what it reads and what reads it. <code>lemma diff --html</code> shows both graphs."
+         "</p>\n" +
+         out;
+}
+
 // ---- Rules
+
+std::string proof_html(const std::map<std::string, ReportedProof>& proofs,
+                       const std::string& rule) {
+  const auto found = proofs.find(rule);
+  if (found == proofs.end()) return "";
+  std::string axioms;
+  for (const std::string& axiom : found->second.axioms)
+    axioms += (axioms.empty() ? "" : ", ") + html_escaped(axiom);
+  return fmt::format(
+      "<details id=\"proof-{}\"><summary>Proof: {} cases, {} steps, replayed when this page was "
+      "written</summary>\n<p>Rests on {}. One case:</p>\n<pre>{}</pre></details>\n",
+      html_escaped(rule), found->second.cases, found->second.steps,
+      axioms.empty() ? "nothing: both sides are one term" : axioms,
+      html_escaped(found->second.shown));
+}
 
 /// Both sides of a rule at a typical application.
 std::string sides(const Substitution& rule) {
@@ -225,7 +264,8 @@ std::string sides(const Substitution& rule) {
       rule.bidirectional ? "The other" : "After", graph_svg(*right));
 }
 
-std::string rule_texts(const std::vector<OptimizeAnswer>& answers, const RuleDatabase& rules) {
+std::string rule_texts(const std::vector<OptimizeAnswer>& answers, const ReportSources& sources) {
+  const RuleDatabase& rules = sources.rules;
   const auto uses = uses_of(answers);
   std::string out;
   for (std::size_t i = 0; i < rules.substitutions().size(); ++i) {
@@ -233,9 +273,13 @@ std::string rule_texts(const std::vector<OptimizeAnswer>& answers, const RuleDat
     const auto used = uses.find(rule.name);
     if (used == uses.end()) continue;
     out += fmt::format(
-        "<h3 id=\"{0}\">{0}</h3>\n<p>used {1} times; rounding: {2}</p>\n<pre>{3}</pre>\n{4}",
+        "<h3 id=\"{0}\">{5}</h3>\n<p>used {1} times; rounding: {2}{6}</p>\n<pre>{3}</pre>\n{4}",
         html_escaped(rule.name), used->second, name(rules.rounding()[i]), html_escaped(text(rule)),
-        sides(rule));
+        sides(rule), html_escaped(readable_rule_name(rule.name)),
+        sources.proofs.contains(rule.name)
+            ? fmt::format("; <a href=\"#proof-{}\">proof</a>", html_escaped(rule.name))
+            : "");
+    out += proof_html(sources.proofs, rule.name);
   }
   if (out.empty()) return "";
   return "<h2>Rules</h2>\n<p>Each is proved over the real numbers; "
@@ -251,8 +295,8 @@ std::string html_report(const std::vector<OptimizeAnswer>& answers, const Report
   page.title = "Lemma: optimized models";
   page.heading = "Optimized models";
   page.body = std::string(bar_style) + bars(answers) + figures(answers) +
-              operators_by_model(answers, sources) + rules_by_model(answers) +
-              rule_texts(answers, sources.rules);
+              operators_by_model(answers, sources) + places_by_model(answers, sources) +
+              rules_by_model(answers) + rule_texts(answers, sources);
   return text(page);
 }
 

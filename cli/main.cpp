@@ -70,6 +70,8 @@ int run(int argument_count, char** arguments) {
   lemma::add_profile_command(application, exit_code);
   lemma::add_run_command(application, exit_code);
   lemma::add_compare_command(application, exit_code);
+  lemma::add_diff_command(application, exit_code);
+  lemma::add_emit_command(application, exit_code);
   lemma::add_extract_command(application, exit_code);
   lemma::add_rules_command(application, exit_code);
   lemma::add_audit_command(application, exit_code);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/task_program.h"
 #include "frontend_onnx/import.h"
 #include "frontend_onnx/tensor_file.h"
 #include "interpreter/random.h"
@@ -209,14 +210,24 @@ Result<void> compare_outputs(const RunRequest& request, RunAnswer& answer) {
   return {};
 }
 
+Result<std::vector<Tensor>> run_by_interpreter(const Graph& graph,
+                                               std::span<const NamedTensor> inputs, int threads,
+                                               double& seconds) {
+  interpreter::RunOptions options;
+  options.threads = threads;
+  const auto start = std::chrono::steady_clock::now();
+  LEMMA_ASSIGN_OR_RETURN(std::vector<Tensor> values, interpreter::run(graph, inputs, options));
+  seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return values;
+}
+
 Result<void> run_into(const RunRequest& request, RunAnswer& answer) {
   std::vector<NamedTensor> inputs;
   LEMMA_ASSIGN_OR_RETURN(const Graph graph, import_for_run(request, inputs, answer.notes));
-  interpreter::RunOptions options;
-  options.threads = request.threads;
-  const auto start = std::chrono::steady_clock::now();
-  LEMMA_ASSIGN_OR_RETURN(std::vector<Tensor> values, interpreter::run(graph, inputs, options));
-  answer.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  LEMMA_ASSIGN_OR_RETURN(std::vector<Tensor> values,
+                         request.as_task_program
+                             ? run_as_task_program(graph, inputs, request.threads, answer.seconds)
+                             : run_by_interpreter(graph, inputs, request.threads, answer.seconds));
   for (std::size_t i = 0; i < values.size(); ++i)
     answer.outputs.push_back({graph.outputs()[i].name, std::move(values[i]), std::nullopt});
   return request.expected ? compare_outputs(request, answer) : Result<void>();

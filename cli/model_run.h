@@ -22,6 +22,7 @@ struct RunRequest {
   std::map<std::string, Shape, std::less<>> shapes;
   interpreter::Tolerance tolerance;
   int threads = 0;
+  bool as_task_program = false;  // compiled, in place of the interpreter
 };
 
 enum class RunStatus { passed, wrong, unsupported, bad_input, internal_fault };

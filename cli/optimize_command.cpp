@@ -42,6 +42,8 @@ struct OptimizeArguments {
   std::string target = default_target();
   std::string device;  // empty: the target's
   std::string replay;
+  std::string costs = "analytic";
+  std::string database;  // empty: the default one
   bool measures = true;
   bool runtime_operators = false;
   int jobs = 1;
@@ -54,6 +56,18 @@ struct OptimizeArguments {
   std::string rounding_class = "rounding";
   OptimizeRequest common;
 };
+
+/// What the costs of operators are known from, beside the description of the device.
+CostOptions costs_of(const OptimizeArguments& arguments, bool measures) {
+  CostOptions costs;
+  if (arguments.costs != "measured") return costs;
+  costs.database =
+      arguments.database.empty() ? default_profile_file() : fs::path(arguments.database);
+  if (const fs::path shipped = data_directory() / "profiles" / "x86-64.json"; fs::exists(shipped))
+    costs.shipped = shipped;
+  costs.measures = measures;
+  return costs;
+}
 
 /// The words of the command line as options of the library.
 OptimizeOptions options_of(const OptimizeArguments& arguments) {
@@ -69,6 +83,8 @@ OptimizeOptions options_of(const OptimizeArguments& arguments) {
       arguments.measures && arguments.target == onnx_runtime_target && arguments.device.empty();
   if (options.second_judge || options.timing.measures)
     options.onnx_runtime = {python_program(), data_directory() / "onnxruntime_worker.py"};
+  if (arguments.target == onnx_runtime_target && arguments.device.empty())
+    options.costs = costs_of(arguments, options.timing.measures);
   return options;
 }
 
@@ -80,15 +96,20 @@ Result<Json> read_report(const std::string& file) {
   return report;
 }
 
-/// What a report says about the timing of a model.
-Result<TimingReport> timing_in(const Json& report, const std::string& model,
-                               const std::string& file) {
+/// What a report says about the timing and the costs of a model.
+Result<void> take_measured(const Json& report, const std::string& model, const std::string& file,
+                           OptimizeOptions& options) {
   for (const Json& entry : report["models"]) {
     if (!entry.is_object() || entry.value("model", "") != model || !entry.contains("timing"))
       continue;
     auto timing = parse_timing(entry["timing"].dump());
     if (!timing) return bad_input(fmt::format("{}: what it says of {} is malformed", file, model));
-    return timing;
+    options.timing.replay = std::move(*timing);
+    if (!entry.contains("costs")) return {};
+    auto costs = parse_costs(entry["costs"].dump());
+    if (!costs) return bad_input(fmt::format("{}: what it says of {} is malformed", file, model));
+    options.costs.replay = std::move(costs->recorded);
+    return {};
   }
   return bad_input(fmt::format("{}: says nothing of {}", file, model));
 }
@@ -111,6 +132,11 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
   LEMMA_ASSIGN_OR_RETURN(const fs::path device, arguments.device.empty()
                                                     ? device_file(arguments.target, "--target")
                                                     : device_file(arguments.device));
+  if (arguments.costs == "measured" &&
+      (arguments.target != onnx_runtime_target || !arguments.device.empty()))
+    return bad_input(fmt::format("--costs measured is for --target {}", onnx_runtime_target));
+  if (arguments.costs != "measured" && !arguments.database.empty())
+    return bad_input("--database is for --costs measured");
   Json replay;
   if (!arguments.replay.empty()) {
     LEMMA_ASSIGN_OR_RETURN(replay, read_report(arguments.replay));
@@ -123,8 +149,7 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
     request.model = model;
     request.options = options;
     if (!replay.is_null()) {
-      LEMMA_ASSIGN_OR_RETURN(request.options.timing.replay,
-                             timing_in(replay, model, arguments.replay));
+      LEMMA_RETURN_IF_ERROR(take_measured(replay, model, arguments.replay, request.options));
     }
     request.device_file = device.string();
     if (request.rules_directory.empty())
@@ -235,7 +260,7 @@ class Progress {
     if (talk_ == Talk::verbose)
       std::cerr << printable(fmt::format("[{:.1f} s] {}: {}", elapsed(), model, what)) << "\n";
     if (terminal_)
-      std::cerr << printable(fmt::format("[{}/{}] {}: {}", done_, total_, model, what)) << "\33[K\r"
+      std::cerr << printable(fmt::format("{} {}: {}", bar(), model, what)) << "\33[K\r"
                 << std::flush;
   }
   /// A model that an earlier run has done.
@@ -252,15 +277,26 @@ class Progress {
       std::cerr << failure_line(answer) << "\n";
     } else if (total_ > 1 && talk_ != Talk::quiet) {
       std::cerr << printable(fmt::format("[{}/{}] {}: {}, about {:.0f} s left", done_, total_,
-                                         answer.model, answer.status,
-                                         elapsed() / static_cast<double>(done_) *
-                                             static_cast<double>(total_ - done_)))
+                                         answer.model, answer.status, left()))
                 << "\n";
     }
   }
 
  private:
   using Clock = std::chrono::steady_clock;
+  /// How much of a batch is done, and how long the rest may take.
+  std::string bar() const {
+    constexpr std::size_t width = 20;
+    if (total_ < 2) return fmt::format("[{:.0f} s]", elapsed());
+    const std::size_t full = width * done_ / total_;
+    return fmt::format("[{}{}] {}/{}, {}", std::string(full, '#'), std::string(width - full, '.'),
+                       done_, total_,
+                       done_ == 0 ? fmt::format("{:.0f} s", elapsed())
+                                  : fmt::format("about {:.0f} s left", left()));
+  }
+  double left() const {
+    return elapsed() / static_cast<double>(done_) * static_cast<double>(total_ - done_);
+  }
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   std::size_t total_, done_ = 0;
@@ -278,6 +314,11 @@ Result<void> write_report(const OptimizeArguments& arguments, const OptimizeRequ
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(request.device_file));
   const OperatorCosts costs(roofline_target(std::move(device)));
   ReportSources sources{rules, costs, {}};
+  std::set<std::string> used;
+  for (const OptimizeAnswer& answer : answers)
+    for (const UsedRule& rule : answer.report.search.rules_used) used.insert(rule.name);
+  // A folder of rules may be without the axioms; the page says less then.
+  if (auto proofs = proofs_of(request.rules_directory, used)) sources.proofs = std::move(*proofs);
   LEMMA_ASSIGN_OR_RETURN(sources.reading.shapes, parse_shape_options(request.shapes));
   return write_file_atomically(arguments.report, html_report(answers, sources));
 }
@@ -390,6 +431,10 @@ void add_common_options(CLI::App& command, OptimizeArguments& arguments) {
                   "keep this output, and of the others only those that are named so too (may be "
                   "repeated)")
       ->allow_extra_args(false);
+  command
+      .add_option("--target-opset", arguments.common.options.operator_set,
+                  "version of the standard operators that the result is written for")
+      ->check(CLI::Range(oldest_operator_set, newest_operator_set));
   command.add_option("--sample-shape", arguments.common.sample_shapes,
                      "sizes of an input on which the result is checked, NAME:1,3,224,224 or "
                      "NAME:1x3x224x224; the model keeps its own (may be repeated)");
@@ -423,6 +468,15 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
                     "com.microsoft); other runtimes will not read it");
   command->add_flag("!--no-measure", arguments->measures,
                     "do not run candidates; the cheapest by prediction is written");
+  command
+      ->add_option("--costs", arguments->costs,
+                   "what operators cost while graphs are searched: analytic (from the description "
+                   "of the device), or measured (each is run in ONNX Runtime once and remembered)")
+      ->check(CLI::IsMember({"analytic", "measured"}))
+      ->capture_default_str();
+  command->add_option("--database", arguments->database,
+                      "for --costs measured, the file that keeps measured times; with --no-measure "
+                      "they are only read; the default can be set by $LEMMA_PROFILE");
   command
       ->add_option("--replay", arguments->replay,
                    "repeat the measured choices of a JSON report of the same models and options, "

@@ -36,10 +36,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimeRatio, median, upper_bound)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimingReport, state, message, runtime, choices, before_seconds,
                                    after_seconds, ratio, rounds, affordable)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimingOptions, measures, replay)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CostOptions, database, shipped, measures, replay)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExportOptions, external_data, runtime_operators)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, cleans, search, check,
-                                   onnx_runtime, second_judge, timing, writing, explanation, trace,
-                                   threads, time_limit_seconds)
+                                   onnx_runtime, second_judge, timing, costs, writing, operator_set,
+                                   explanation, trace, threads, time_limit_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directory,
                                    shapes, sample_shapes, outputs, memory_limit_bytes, options)
 
@@ -49,14 +50,15 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(UsedRule, name, count)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExtractionProof, cost, lower_bound, optimal)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RewrittenPlaces, text, count, predicted_saving, measured_saving)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SearchFigures, strategy, before, after, rules_used,
-                                   rules_considered, stop_reason, egraph_nodes, rounds, passes,
-                                   parts, graphs, candidates, places, extraction, seconds)
+                                   rules_considered, left_out, stop_reason, egraph_nodes, rounds,
+                                   passes, parts, graphs, candidates, places, extraction, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SampledCheck, passed, samples, adversarial, max_error,
                                    smallest_passing_scale, difference)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JudgeAnswer, verdict, message, sets, max_error)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheckReport, comparison, seconds, second_judge, second)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CostReport, message, measured_now, seconds, recorded)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeReport, status, message, warning, opaque_operators,
-                                   before, after, search, check, timing)
+                                   before, after, search, check, timing, costs)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeAnswer, model, output, status, message, error_kind,
                                    report, seconds, peak_memory_bytes)
 
@@ -116,13 +118,21 @@ Result<T> parse_line(const std::string& text) {
 std::string to_json(const TimingReport& report) {
   return Json(report).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
-Result<TimingReport> parse_timing(const std::string& text) {
+template <typename T>
+static Result<T> parse_part(const std::string& text) {
   try {
-    return Json::parse(text).get<TimingReport>();
+    return Json::parse(text).get<T>();
   } catch (const Json::exception& error) {
     return bad_input(error.what());
   }
 }
+Result<TimingReport> parse_timing(const std::string& text) {
+  return parse_part<TimingReport>(text);
+}
+std::string to_json(const CostReport& report) {
+  return Json(report).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+Result<CostReport> parse_costs(const std::string& text) { return parse_part<CostReport>(text); }
 std::string to_json(const OptimizeRequest& request) { return one_line(request); }
 std::string to_json(const OptimizeAnswer& answer) { return one_line(answer); }
 Result<OptimizeRequest> parse_request(const std::string& text) {

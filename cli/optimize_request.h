@@ -38,6 +38,8 @@ struct OptimizeAnswer {
 /// One line of JSON. Between processes, strings may be any bytes.
 std::string to_json(const TimingReport& report);
 Result<TimingReport> parse_timing(const std::string& text);
+std::string to_json(const CostReport& report);
+Result<CostReport> parse_costs(const std::string& text);
 
 std::string to_json(const OptimizeRequest& request);
 Result<OptimizeRequest> parse_request(const std::string& text);

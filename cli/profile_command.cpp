@@ -1,9 +1,12 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <map>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -51,6 +54,11 @@ struct Profiled {
   double predicted = 0;  // from measured nodes, seconds
   double held_out = 0;   // with all nodes of the model left out of what is known
   double measured = 0, spread = 0;
+  struct Node {
+    std::size_t count = 0;
+    std::optional<Cost> cost;  // of one
+  };
+  std::map<std::string, Node> by_key;
 };
 
 volatile std::sig_atomic_t stop_requested = 0;
@@ -103,8 +111,7 @@ class Profiler {
     plan.size = arguments_.size;
     LEMMA_ASSIGN_OR_RETURN(const auto inputs, make_inputs(model.graph, plan, {}, element_limit));
     LEMMA_ASSIGN_OR_RETURN(const RuntimeGraph graph,
-                           runtime_graph(worker_, {file, inputs, scratch_.path(), threads(),
-                                                   caches_of_this_machine(), 120}));
+                           runtime_graph(worker_, {file, inputs, scratch_.path(), threads(), 120}));
     std::set<std::string> keys;
     for (const RuntimeNode& node : graph.nodes) keys.insert(node.key);
     result.nodes = graph.nodes.size();
@@ -113,7 +120,6 @@ class Profiler {
     measuring.scratch_folder = scratch_.path();
     measuring.threads = threads();
     measuring.date = today();
-    measuring.caches = caches_of_this_machine();
     measuring.seconds = arguments_.seconds;
     measuring.is_interrupted = [] { return stop_requested != 0; };
     if (isatty(STDERR_FILENO) == 1)
@@ -126,6 +132,11 @@ class Profiler {
     const GraphPrice price = price_of(graph, times_);
     result.predicted = price.cost.seconds;
     result.unknown = price.unknown;
+    for (const RuntimeNode& node : graph.nodes) {
+      Profiled::Node& one = result.by_key[node.key];
+      ++one.count;
+      one.cost = times_.find(node);
+    }
     result.held_out = price_of(graph, times_.without(keys)).cost.seconds;
     TimingRequest timing;
     timing.models = {file};
@@ -170,10 +181,30 @@ class Profiler {
   std::vector<RuntimeGraph> graphs_;  // to be priced once more
 };
 
+/// What takes the most time first.
+Json nodes_json(const Profiled& p) {
+  std::vector<std::pair<double, const std::pair<const std::string, Profiled::Node>*>> order;
+  for (const auto& one : p.by_key)
+    order.emplace_back(
+        one.second.cost ? one.second.cost->seconds * static_cast<double>(one.second.count) : 0,
+        &one);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  Json result = Json::array();
+  for (const auto& [seconds, one] : order)
+    result.push_back({{"key", one->first},
+                      {"count", one->second.count},
+                      {"ms", one->second.cost ? Json(seconds * 1e3) : Json()},
+                      {"provenance", one->second.cost ? Json(name(one->second.cost->provenance))
+                                                      : Json("unknown")}});
+  return result;
+}
+
 Json to_json(const Profiled& p) {
   if (!p.failure.empty()) return {{"model", p.model}, {"message", p.failure}};
   return {{"model", p.model},
           {"nodes", p.nodes},
+          {"by_key", nodes_json(p)},
           {"keys", p.keys},
           {"measured_now", p.measured_now},
           {"unknown", p.unknown},

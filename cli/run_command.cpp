@@ -179,6 +179,7 @@ Result<RunRequest> request_of(const RunArguments& arguments) {
   if (!arguments.compare.empty()) request.expected = arguments.compare;
   request.tolerance = arguments.tolerance;
   request.threads = arguments.threads;
+  request.as_task_program = arguments.engine == "rtask-cpu";
   LEMMA_ASSIGN_OR_RETURN(request.shapes, parse_shape_options(arguments.shapes));
   return request;
 }
@@ -234,6 +235,7 @@ ExitCode run_batch(const RunArguments& arguments) {
     request.inputs = request.expected = line.substr(tab + 1);
     request.tolerance = arguments.tolerance;
     request.threads = arguments.threads;
+    request.as_task_program = arguments.engine == "rtask-cpu";
     const RunAnswer answer = run_model(request);
     worst = worse(worst, answer.status);
     if (arguments.json)
@@ -276,8 +278,10 @@ void add_run_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command->add_option("--shape", arguments->shapes,
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
-  command->add_option("--engine", arguments->engine, "evaluation engine")
-      ->check(CLI::IsMember({"interpreter"}))
+  command
+      ->add_option("--engine", arguments->engine,
+                   "the interpreter, or a program that is compiled for this processor")
+      ->check(CLI::IsMember({"interpreter", "rtask-cpu"}))
       ->capture_default_str();
   command->add_option("--outputs", arguments->outputs, "folder to write output_0.pb, ... to");
   command->add_option(

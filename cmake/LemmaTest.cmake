@@ -58,8 +58,8 @@ function(lemma_add_script_test name)
     string(APPEND label " quick")
   endif()
   add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-  # Results of tests must not depend on timing.
+  # Results of tests must not depend on timing, nor on what was measured before.
   set_tests_properties(${name} PROPERTIES
-    ENVIRONMENT "LEMMA_TARGET=cpu"
+    ENVIRONMENT "LEMMA_TARGET=cpu;LEMMA_PROFILE=:memory:"
     SKIP_RETURN_CODE 77 LABELS "${label}" TIMEOUT ${arg_TIMEOUT})
 endfunction()

@@ -39,6 +39,8 @@ class CostProvider {
 
   /// Nothing: the key is not known here. The same key always gets the same answer while a search runs.
   virtual std::optional<Cost> find(const CostKey& key) const = 0;
+  /// Whether it knows operators at any sizes. What does not says nothing about rules in general.
+  virtual bool covers_all_sizes() const { return true; }
 };
 
 /// Asks its providers in order and takes the first answer. Keys that the first one does not know are

@@ -32,6 +32,24 @@ Result<std::map<DataType, double>> peaks(const Json& object, const char* key) {
   return result;
 }
 
+Result<std::vector<SlowForm>> slow_forms(const Json& object) {
+  constexpr const char* key = "slow_forms";
+  std::vector<SlowForm> result;
+  const auto found = object.find(key);
+  if (found == object.end()) return result;
+  if (!found->is_array()) return bad_input(fmt::format("'{}' is no list", key));
+  for (const Json& entry : *found) {
+    const bool good = entry.is_object() && entry.contains("operator") &&
+                      entry["operator"].is_string() && entry.contains("rank") &&
+                      entry["rank"].is_number_unsigned();
+    if (!good)
+      return bad_input(fmt::format("'{}' has an entry without an operator and a rank", key));
+    LEMMA_ASSIGN_OR_RETURN(const double factor, positive_number(entry, "factor"));
+    result.push_back({entry["operator"], entry["rank"], factor});
+  }
+  return result;
+}
+
 Result<Device> from_json(const Json& json) {
   if (!json.is_object()) return bad_input("a device description is one JSON object");
   Device device;
@@ -45,6 +63,7 @@ Result<Device> from_json(const Json& json) {
   LEMMA_ASSIGN_OR_RETURN(device.view_overhead, positive_number(json, "view_overhead_seconds"));
   LEMMA_ASSIGN_OR_RETURN(device.half_peak_flops, positive_number(json, "half_peak_flops"));
   LEMMA_ASSIGN_OR_RETURN(device.half_peak_bytes, positive_number(json, "half_peak_bytes"));
+  LEMMA_ASSIGN_OR_RETURN(device.slow_forms, slow_forms(json));
   if (device.memory_bandwidth <= 0) return bad_input("'memory_bytes_per_second' is 0");
   return device;
 }
@@ -58,6 +77,11 @@ double peak_of(const std::map<DataType, double>& peaks, DataType type) {
 
 double Device::contraction(DataType type) const { return peak_of(contraction_peak, type); }
 double Device::elementwise(DataType type) const { return peak_of(elementwise_peak, type); }
+double Device::slowness(std::string_view op, std::size_t rank) const {
+  for (const SlowForm& form : slow_forms)
+    if (form.op == op && form.rank == rank) return form.factor;
+  return 1;
+}
 
 Result<Device> load_device(const std::filesystem::path& file) {
   std::ifstream stream(file);

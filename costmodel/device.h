@@ -4,11 +4,20 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "ir/data_type.h"
 #include "ir/result.h"
 
 namespace lemma {
+
+/// An operator whose arithmetic takes longer than that of others, where its first operand has so many axes.
+struct SlowForm {
+  std::string op;
+  std::size_t rank = 0;
+  double factor = 1;
+};
 
 struct Device {
   std::string name;
@@ -24,9 +33,12 @@ struct Device {
   /// bytes) runs at half the peak (or bandwidth). Models that small operators cannot fill a wide device.
   double half_peak_flops = 0;
   double half_peak_bytes = 0;
+  std::vector<SlowForm> slow_forms;
 
   double contraction(DataType type) const;
   double elementwise(DataType type) const;
+  /// 1 for most.
+  double slowness(std::string_view op, std::size_t rank) const;
 };
 
 /// Errors name the file and the missing or malformed entry.

@@ -40,7 +40,15 @@ OperatorCosts::OperatorCosts(Target target,
 }
 
 OperatorCosts OperatorCosts::with_sizes(AssumedSizes sizes) const {
-  return OperatorCosts(target_, providers_, std::move(sizes));
+  auto providers = providers_;
+  std::erase_if(providers, [](const auto& provider) { return !provider->covers_all_sizes(); });
+  return OperatorCosts(target_, std::move(providers), std::move(sizes));
+}
+
+OperatorCosts OperatorCosts::behind(
+    std::vector<std::shared_ptr<const CostProvider>> providers) const {
+  providers.insert(providers.end(), providers_.begin(), providers_.end());
+  return OperatorCosts(target_, std::move(providers), sizes_);
 }
 
 CostKey OperatorCosts::key(const OperatorRecord& record, const Instance& instance,

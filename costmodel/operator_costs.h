@@ -18,8 +18,11 @@ class OperatorCosts {
   explicit OperatorCosts(Target target,
                          std::vector<std::shared_ptr<const CostProvider>> providers = {},
                          AssumedSizes sizes = {});
-  /// The same providers, asked about other sizes; misses are collected apart.
+  /// The same providers, asked about other sizes; misses are collected apart. Those that do not cover all sizes
+  /// are left out.
   OperatorCosts with_sizes(AssumedSizes sizes) const;
+  /// The same target and sizes, with other providers that are asked first.
+  OperatorCosts behind(std::vector<std::shared_ptr<const CostProvider>> providers) const;
 
   const Target& target() const { return target_; }
   /// The key of an application; symbolic sizes are replaced by the assumed ones. `constant`: by input,

@@ -22,7 +22,10 @@ double Roofline::seconds(const CostKey& key) const {
   // t = (w + h) / peak is w / peak at large w, and reaches half the peak at w = h. Elementwise work
   // is spread like its bytes, whose ramp is counted below.
   const double ramp = work.contraction ? device_.half_peak_flops : 0;
-  const double compute = operations > 0 ? (operations + ramp) / peak : 0;
+  const bool has_shape = !key.inputs.empty() && key.inputs.front().shape.has_value();
+  const double slowness =
+      has_shape ? device_.slowness(key.op->name, key.inputs.front().shape->size()) : 1;
+  const double compute = operations > 0 ? slowness * (operations + ramp) / peak : 0;
   const double memory =
       work.bytes() > 0 ? (work.bytes() + device_.half_peak_bytes) / device_.memory_bandwidth : 0;
   return device_.launch_overhead + std::max(compute, memory);

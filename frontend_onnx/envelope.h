@@ -32,6 +32,7 @@ struct ModelEnvelope::Data {
   bool external_data = false;
   std::int64_t file_nodes = 0;  // of the file's graph and bodies, constants left out
   int taken_branches = 0;       // nodes in whose place a branch stands
+  bool rewritten_bodies = false;
   std::vector<std::string> notes;
 };
 

@@ -42,7 +42,7 @@ Result<void> GraphBuilder::add_node(const FlatNode& flat) {
     LEMMA_ASSIGN_OR_RETURN(const bool constant, add_constant_node(node));
     if (constant || (takes_branches_ && add_taken_branch(node, operands))) return {};
     auto operation = add_operation(node, operands);
-    if (operation) return {};
+    if (operation || add_alias(node, operands)) return {};
     if (operation.error().kind == ErrorKind::bad_input) return operation;
     return add_opaque(node, operands, std::move(operation.error().message));
   }();
@@ -65,6 +65,16 @@ Result<GraphBuilder::Operands> GraphBuilder::operands_of(const NodeMessage& node
     operands.captured.push_back(*value);
   }
   return operands;
+}
+
+/// What hands on a value of unknown type is that value: an opaque node would hide where it comes from.
+bool GraphBuilder::add_alias(const NodeMessage& node, const Operands& operands) {
+  if (node.op_type() != "Identity" || !canonical_domain(node.domain()).empty()) return false;
+  if (operands.values.size() != 1 || operands.values[0].is_none() || node.output_size() != 1)
+    return false;
+  if (graph_.type(operands.values[0]).is_known()) return false;
+  values_.insert_or_assign(node.output(0), operands.values[0]);
+  return true;
 }
 
 // ---- Constants ----------------------------------------------------------------------------------
@@ -316,9 +326,12 @@ Result<void> GraphBuilder::add_operation(const NodeMessage& node, const Operands
       known_.update(graph_, applied->node);
       if (!match.mapping->runtime.empty()) runtimes_.insert(std::string(match.mapping->runtime));
       const lemma::Node operation = graph_.node(applied->node);  // a copy: folding adds nodes
-      for (std::size_t i = 0; i < applied->outputs.size(); ++i)
-        name_value(node.output(static_cast<int>(applied->outputs[i])),
-                   folded(operation.output(static_cast<std::uint32_t>(i))));
+      for (std::size_t i = 0; i < applied->outputs.size(); ++i) {
+        const auto position = static_cast<int>(applied->outputs[i]);
+        if (position < node.output_size())
+          name_value(node.output(position),
+                     folded(operation.output(static_cast<std::uint32_t>(i))));
+      }
       return {};
     }
     Error& error = applied.error();

@@ -50,6 +50,7 @@ class GraphBuilder {
   };
   Result<Operands> operands_of(const ::onnx::NodeProto& node) const;
   Result<bool> add_constant_node(const ::onnx::NodeProto& node);
+  bool add_alias(const ::onnx::NodeProto& node, const Operands& operands);
   bool add_taken_branch(const ::onnx::NodeProto& node, const Operands& operands);
   Result<void> add_operation(const ::onnx::NodeProto& node, const Operands& operands);
   Result<void> add_opaque(const ::onnx::NodeProto& node, const Operands& operands,

@@ -30,13 +30,21 @@ std::int64_t ModelEnvelope::ir_version() const { return data_->ir_version; }
 bool ModelEnvelope::used_external_data() const { return data_->external_data; }
 std::int64_t ModelEnvelope::file_nodes() const { return data_->file_nodes; }
 bool ModelEnvelope::has_taken_branches() const { return data_->taken_branches != 0; }
+bool ModelEnvelope::has_rewritten_bodies() const { return data_->rewritten_bodies; }
 const std::vector<std::string>& ModelEnvelope::notes() const { return data_->notes; }
+
+ModelEnvelope ModelEnvelope::with_rewritten_bodies() const {
+  auto data = std::make_shared<Data>(*data_);
+  data->rewritten_bodies = true;
+  return ModelEnvelope(std::move(data));
+}
 
 ModelEnvelope ModelEnvelope::in_place_of(const ModelEnvelope& original) const {
   auto data = std::make_shared<Data>(*data_);
   data->external_data = original.data_->external_data;
   data->file_nodes = original.data_->file_nodes;
   data->taken_branches += original.data_->taken_branches;
+  data->rewritten_bodies = data->rewritten_bodies || original.data_->rewritten_bodies;
   return ModelEnvelope(std::move(data));
 }
 

@@ -26,8 +26,12 @@ class ModelEnvelope {
   std::int64_t file_nodes() const;
   /// Whether import resolved an If: then the graph is not what the file runs.
   bool has_taken_branches() const;
+  /// Whether bodies of nodes are others than the file's.
+  bool has_rewritten_bodies() const;
+  ModelEnvelope with_rewritten_bodies() const;
   /// Of a model that was read from what the original was written as: what is said of the file is that of the
-  /// original's, and branches taken there count.
+  /// original's, and branches taken and bodies rewritten
+  /// there count.
   ModelEnvelope in_place_of(const ModelEnvelope& original) const;
   /// What import dropped or could not use, for people; one line each.
   const std::vector<std::string>& notes() const;

@@ -22,19 +22,6 @@ Result<void> check_inputs(std::span<const Tensor> inputs, Domain domain) {
   return {};
 }
 
-/// The input that an output is a copy of, element by element in the same order.
-std::optional<std::uint32_t> copied_input(const LoweredOutput& terms,
-                                          std::span<const Tensor> inputs) {
-  const Term& root = terms.graph.term(terms.root);
-  if (root.kind != ExpressionKind::read || root.may_be_undefined) return std::nullopt;
-  if (inputs[root.input].element_count() != element_count(terms.sizes)) return std::nullopt;
-  Linear position;
-  for (const LoopVariable v : terms.axes)
-    position = combine(scale(position, terms.graph.extent(v)), Linear::atom(v));
-  if (!(terms.graph.address(root) == position)) return std::nullopt;
-  return root.input;
-}
-
 /// Memory that holds what was computed ahead of the rest, and the bytes of all inputs.
 struct Operands {
   std::vector<const std::byte*> bytes;
@@ -94,8 +81,7 @@ Result<Tensor> evaluate_output(const Definition& definition, const DefinedOutput
   Operands operands;
   for (const Tensor& input : inputs) operands.bytes.push_back(input.bytes().data());
   if (!options.plain) {
-    if (const auto input = copied_input(terms, inputs))
-      return inputs[*input].with_sizes(terms.sizes);
+    if (const auto input = copied_input(terms)) return inputs[*input].with_sizes(terms.sizes);
   }
   Tensor result = Tensor::uninitialized(terms.type, terms.sizes, options.domain);
   std::byte* out = result.writable_bytes().data();

@@ -61,7 +61,7 @@ struct OnnxCall {
 struct ImportedCall {
   Attributes attributes;
   std::vector<int> inputs;
-  /// Which ONNX outputs are those of the record; nothing: the same ones.
+  /// Which ONNX outputs are those of the record, also such that the node does not name; nothing: the same ones.
   std::optional<std::vector<std::size_t>> outputs = std::nullopt;
 };
 

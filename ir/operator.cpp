@@ -211,6 +211,11 @@ Result<std::vector<TensorType>> infer_types(const OperatorRecord& record,
   return types;
 }
 
+bool unfolds(const Instance& instance) {
+  const auto least = lower_bound(instance.shape(0)[0]);
+  return instance.shape(0)[0].is_constant() || (least && *least >= 1);
+}
+
 Result<std::vector<Constraint>> constraints_of(const OperatorRecord& record, Instance instance) {
   Constraints stated;
   instance.constraints = &stated;

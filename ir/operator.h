@@ -96,6 +96,8 @@ enum OperatorFlag : std::uint32_t {
   reads_inside = 1U << 12,    // affine positions are inside: the output's shape follows from them
   spatial = 1U << 13,         // axes from 2 on are spatial, of any number
   sized_by_reals = 1U << 14,  // real attributes decide on sizes of the output
+  recurrent =
+      1U << 15,  // goes along axis 0 of input 0; over n + 1 steps it is composed of itself over n
 };
 
 struct Arity {
@@ -172,6 +174,10 @@ Result<Attributes> complete_attributes(const OperatorRecord& record,
 
 /// Output types of one application: arity and attributes checked, then the record's rule.
 Result<std::vector<TensorType>> infer_types(const OperatorRecord& record, const Instance& instance);
+
+/// Of a recurrent operator: the number of steps is known, or is one more than some number. Otherwise it has no
+/// composition.
+bool unfolds(const Instance& instance);
 
 /// What the shape rule demands of sizes, those of the outputs to be at least 0 left out. Together with that it is
 /// just when the application is well typed.

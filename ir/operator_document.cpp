@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "ir/graph_text.h"
+#include "ir/operator_instances.h"
 
 namespace lemma {
 
@@ -50,6 +51,19 @@ std::vector<Types> example_types(std::size_t count) {
   return result;
 }
 
+/// Sizes that only few operators relate to each other: last, so that other examples stay what they are.
+void add_related_shapes(std::size_t count, std::vector<std::vector<Shape>>& result) {
+  const auto size = [](std::string_view name) { return Dimension::symbol(std::string(name)); };
+  const Dimension n = size("N"), length = size("L");
+  if (count == 1) {
+    result.push_back({{n, 2, 3}});  // maps of the plane
+    result.push_back({{n, 8, 1}});  // one window of four elements
+  }
+  if (count == 2) result.push_back({{n, 4, size("H"), size("W")}, {n, 6, 6, 2}});  // positions
+  if (count == 2) result.push_back({{n, 4, length}, {4, 1, 3}});  // kernels of single channels
+  if (count == 3) result.push_back({{n, 4, length, 6}, {n, length, 3}, {n, length, 3}});  // angles
+}
+
 /// All the same; the first and then the others; for up to three operands, all combinations.
 std::vector<std::vector<Shape>> example_shape_lists(std::size_t count) {
   const std::vector<Shape> shapes = example_shapes();
@@ -65,10 +79,11 @@ std::vector<std::vector<Shape>> example_shape_lists(std::size_t count) {
     result.push_back({shapes[0], {}, {}, shapes[1], {}, {}, {}, {}});
     result.push_back({shapes[4], {}, {}, shapes[5], {}, {}, {}, {}});
   }
-  if (count != 3) return result;
-  for (const Shape& a : shapes)
-    for (const Shape& b : shapes)
-      for (const Shape& c : shapes) result.push_back({a, b, c});
+  if (count == 3)
+    for (const Shape& a : shapes)
+      for (const Shape& b : shapes)
+        for (const Shape& c : shapes) result.push_back({a, b, c});
+  add_related_shapes(count, result);
   return result;
 }
 
@@ -86,7 +101,8 @@ std::vector<AttributeValue> example_values(AttributeKind kind) {
               Shape{2, 2},
               Shape{0, 0, 1, 1},
               Shape{0, 0, 1, 1, 0, 0, 1, 1},
-              Shape{Dimension::symbol("N")}};
+              Shape{Dimension::symbol("N")},
+              Shape{Dimension::symbol("N"), 4, 5, 6}};
     case AttributeKind::data_type: return {DataType::f32, DataType::i64};
     case AttributeKind::dimension: return {Dimension(2), Dimension(1)};
   }
@@ -148,6 +164,16 @@ std::vector<std::vector<Shape>> shape_lists_of(const OperatorRecord& op, std::si
   return result;
 }
 
+/// One step, so that the composition shows what it does.
+std::optional<Graph> accepted_recurrence(OperatorId op, std::size_t operands) {
+  const auto outputs = static_cast<std::size_t>(record(op).outputs.maximum);
+  for (const std::int64_t gates : {1, 3, 4})
+    if (auto graph = application(op, Types(operands, DataType::f32),
+                                 recurrence_shapes(operands, gates, 1), {}, outputs))
+      return graph;
+  return std::nullopt;
+}
+
 std::optional<Graph> accepted_application(OperatorId op, std::size_t operands,
                                           const std::vector<Attributes>& attributes) {
   const Arity outputs = record(op).outputs;
@@ -169,6 +195,7 @@ std::optional<Graph> example_application(OperatorId op) {
   // Any number of operands is best shown by two.
   const auto operands = static_cast<std::size_t>(most < 0 ? std::max(fewest, 2)
                                                           : std::max(fewest, std::min(1, most)));
+  if (chosen.has(recurrent)) return accepted_recurrence(op, operands);
   if (auto graph = accepted_application(op, operands, example_attributes(chosen, nullptr)))
     return graph;
   for (const AttributeSpecification& specification : chosen.attributes)

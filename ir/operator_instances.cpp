@@ -171,6 +171,8 @@ std::vector<Shapes> shape_lists(const Ranks& ranks, bool is_elementwise) {
   return result;
 }
 
+constexpr std::array<std::int64_t, 3> gate_counts = {1, 3, 4};
+
 /// Types to try for all inputs: the same for all, then one that differs from f32.
 std::vector<Types> type_lists(std::size_t count) {
   std::vector<Types> result;
@@ -357,6 +359,10 @@ class Family {
       : record_(record), visit_(visit) {}
 
   void run() {
+    if (record_.has(recurrent)) {
+      visit_recurrences();
+      return;
+    }
     for (const std::size_t count : input_counts(record_.inputs)) {
       const auto lists = rank_lists(count, record_.has(elementwise));
       anchors_.clear();
@@ -369,6 +375,19 @@ class Family {
   }
 
  private:
+  void visit_recurrences() {
+    const Dimension n = Dimension::symbol("n");
+    for (const std::size_t count : input_counts(record_.inputs))
+      for (const std::int64_t gates : gate_counts)
+        for (const Dimension& steps : {Dimension(0), Dimension(1), Dimension(3), n, n + 1, n + 2}) {
+          OperatorInstance instance;
+          for (Shape& shape : recurrence_shapes(count, gates, steps))
+            instance.inputs.push_back({DataType::f32, std::move(shape)});
+          instance.output_count = static_cast<std::size_t>(record_.outputs.maximum);
+          if (visit_(instance)) vary(instance);
+        }
+  }
+
   void visit_ranks(const Ranks& ranks, const Types& types) {
     bool is_first = true;
     for (const Shapes& shapes : shape_lists(ranks, record_.has(elementwise)))
@@ -487,6 +506,18 @@ class Family {
 };
 
 }  // namespace
+
+std::vector<Shape> recurrence_shapes(std::size_t inputs, std::int64_t gates,
+                                     const Dimension& steps) {
+  const Dimension batch = Dimension::symbol("B"), features = Dimension::symbol("I"),
+                  size = Dimension::symbol("H");
+  std::vector<Shape> shapes = {{steps, batch, features},
+                               {1, Dimension(gates) * size, features},
+                               {1, Dimension(gates) * size, size},
+                               {1, Dimension(2 * gates) * size}};
+  shapes.resize(inputs, {1, batch, size});
+  return shapes;
+}
 
 void visit_instances(const OperatorRecord& record, const InstanceVisitor& visit) {
   Family(record, visit).run();

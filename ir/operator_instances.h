@@ -16,10 +16,15 @@ struct OperatorInstance {
   std::size_t output_count = 1;
 };
 
+/// Shapes for the inputs of a recurrent operator with so many gates over a number of steps: the sequence, the weights
+/// of gates for it and for the state, their biases, and what the state consists of.
+std::vector<Shape> recurrence_shapes(std::size_t inputs, std::int64_t gates,
+                                     const Dimension& steps);
+
 /// Whether the operator accepts the instance. The family is built around those that it accepts.
 using InstanceVisitor = std::function<bool(const OperatorInstance&)>;
 
-/// Input counts of the record (up to three for any number); each input at ranks 0 to 6, elementwise
+/// Of a recurrent operator: several numbers of steps, known and not. Of the others: input counts of the record (up to three for any number); each input at ranks 0 to 6, elementwise
 /// operators to 8; sizes that are symbols, shared or distinct, 1, 0 and constants, in the patterns of
 /// broadcasting, products and windows. Around the first accepted instance of each rank of input 0: every
 /// element type, for all inputs and for single ones; every attribute at several values of its kind, at every

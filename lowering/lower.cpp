@@ -55,6 +55,22 @@ std::vector<std::int64_t> find_parts(const LoweredOutput& terms) {
   return parts;
 }
 
+std::optional<std::uint32_t> copied_input(const LoweredOutput& output) {
+  const auto count = [](const Sizes& sizes) {
+    std::int64_t product = 1;
+    for (const std::int64_t size : sizes) product *= size;
+    return product;
+  };
+  const Term& root = output.graph.term(output.root);
+  if (root.kind != Kind::read || root.may_be_undefined) return std::nullopt;
+  if (count(output.graph.inputs()[root.input].sizes) != count(output.sizes)) return std::nullopt;
+  Linear position;
+  for (const LoopVariable v : output.axes)
+    position = combine(scale(position, output.graph.extent(v)), Linear::atom(v));
+  if (!(output.graph.address(root) == position)) return std::nullopt;
+  return root.input;
+}
+
 Kind step_of(Kind reduction) {
   switch (reduction) {
     case Kind::sum: return Kind::add;

@@ -4,6 +4,8 @@
 // where each term is computed). For each read it is known whether it is inside its tensor or has to
 // be checked.
 
+#include <optional>
+
 #include "lowering/terms.h"
 
 namespace lemma::lowering {
@@ -25,6 +27,9 @@ Result<LoweredOutput> lower(const Definition& definition, const DefinedOutput& o
 
 /// Axes that occur divided by a factor of their size (channels of a grouped convolution); empty if none.
 std::vector<std::int64_t> find_parts(const LoweredOutput& output);
+
+/// The input that the output is a copy of, element by element in the same order.
+std::optional<std::uint32_t> copied_input(const LoweredOutput& output);
 
 /// The binary operation that adds one more element to a reduction.
 ExpressionKind step_of(ExpressionKind reduction);

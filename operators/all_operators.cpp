@@ -13,31 +13,22 @@ namespace {
 
 std::vector<OperatorRecord> join_families() {
   std::vector<OperatorRecord> table;
-  for (const auto family : {operators::arithmetic(),
-                            operators::unary(),
-                            operators::activation(),
-                            operators::logic(),
-                            operators::contraction(),
-                            operators::einsum(),
-                            operators::quantization(),
-                            operators::quantized_convolution(),
-                            operators::convolution(),
-                            operators::pooling(),
-                            operators::reduction(),
-                            operators::softmax(),
-                            operators::normalization(),
-                            operators::loss(),
-                            operators::shape(),
-                            operators::generation(),
-                            operators::movement(),
-                            operators::slicing(),
-                            operators::padding(),
-                            operators::rearrangement(),
-                            operators::indexing(),
-                            operators::resampling(),
-                            operators::scattering(),
-                            operators::fusion(),
-                            operators::skip_normalization()})
+  for (const auto family : {operators::arithmetic(),    operators::unary(),
+                            operators::activation(),    operators::logic(),
+                            operators::contraction(),   operators::einsum(),
+                            operators::quantization(),  operators::quantized_convolution(),
+                            operators::convolution(),   operators::pooling(),
+                            operators::reduction(),     operators::softmax(),
+                            operators::normalization(), operators::loss(),
+                            operators::shape(),         operators::generation(),
+                            operators::movement(),      operators::slicing(),
+                            operators::padding(),       operators::rearrangement(),
+                            operators::indexing(),      operators::resampling(),
+                            operators::scattering(),    operators::recurrence(),
+                            operators::fusion(),        operators::skip_normalization(),
+                            operators::attention(),     operators::causal_convolution(),
+                            operators::cropping(),      operators::sampling(),
+                            operators::signal()})
     table.insert(table.end(), family.begin(), family.end());
   auto by_name = [](const OperatorRecord& a, const OperatorRecord& b) { return a.name < b.name; };
   std::sort(table.begin(), table.end(), by_name);

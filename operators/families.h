@@ -20,6 +20,7 @@ std::span<const OperatorRecord> pooling();                // pools, windows
 std::span<const OperatorRecord> reduction();              // sums, maxima, ... over axes
 std::span<const OperatorRecord> softmax();                // Softmax, LogSoftmax, Hardmax
 std::span<const OperatorRecord> normalization();          // layer, batch, instance, group, ...
+std::span<const OperatorRecord> recurrence();             // LSTM
 std::span<const OperatorRecord> fusion();  // what a runtime computes along with products
 std::span<const OperatorRecord> skip_normalization();  // the same of normalizations
 std::span<const OperatorRecord> loss();                // losses of classification
@@ -32,5 +33,10 @@ std::span<const OperatorRecord> rearrangement();       // Tile, DepthToSpace, Re
 std::span<const OperatorRecord> indexing();            // Gather, OneHot, TopK, ...
 std::span<const OperatorRecord> scattering();          // ScatterElements, ScatterND
 std::span<const OperatorRecord> resampling();          // Resize
+std::span<const OperatorRecord> attention();           // Attention, RotaryEmbedding
+std::span<const OperatorRecord> causal_convolution();  // CausalConvWithState
+std::span<const OperatorRecord> cropping();            // CenterCropPad, Col2Im
+std::span<const OperatorRecord> sampling();            // GridSample, AffineGrid
+std::span<const OperatorRecord> signal();              // Fourier transforms, windows
 
 }  // namespace lemma::operators

@@ -4,20 +4,20 @@
 
 #include <array>
 #include <new>
-#include <regex>
 
 #include <fmt/format.h>
 
 #include "frontend_onnx/copy.h"
+#include "frontend_onnx/operator_set.h"
 #include "ir/check.h"
 #include "ir/files.h"
+#include "pipeline/chosen_rules.h"
+#include "pipeline/optimized_bodies.h"
 #include "pipeline/staged_model.h"
 #include "pipeline/taken_branches.h"
 #include "pipeline/trace.h"
 #include "search/check_inputs.h"
 #include "search/deadline.h"
-#include "search/rule_subset.h"
-#include "verifier/checker/explanation.h"
 
 namespace lemma {
 
@@ -26,6 +26,8 @@ namespace {
 constexpr double second_judge_seconds = 10;
 constexpr std::size_t least_sets = 3, most_sets = 8;  // for the second judge
 constexpr double judging = 0.5;                       // of the time for timing
+constexpr double most_learning_seconds = 6;
+constexpr double learning = 0.2;  // of the time that is left
 
 std::int64_t count_opaque(const Graph& graph) {
   std::int64_t count = 0;
@@ -58,33 +60,22 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_;
 };
 
-/// Rules by name, for the replay of explanations.
-struct RuleNamesAndTexts {
-  checker::RuleTable table;
-  checker::RuleNames bitwise;
-
-  explicit RuleNamesAndTexts(const RuleDatabase& database) {
-    for (std::size_t i = 0; i < database.substitutions().size(); ++i) {
-      const Substitution& rule = database.substitutions()[i];
-      table.emplace(rule.name, &rule);
-      if (database.rounding()[i] == RoundingClass::bitwise) bitwise.insert(rule.name);
-    }
-  }
-};
-
 class Pipeline {
  public:
-  Pipeline(const OnnxModel& model, std::filesystem::path file, std::filesystem::path output,
-           const RuleDatabase& rules, const OperatorCosts& costs, const OptimizeOptions& options,
-           const Deadline& deadline)
+  /// `own_operator_set`: of the file.
+  Pipeline(const OnnxModel& model, int own_operator_set, std::filesystem::path file,
+           std::filesystem::path output, const RuleDatabase& rules, const OperatorCosts& costs,
+           const OptimizeOptions& options, const Deadline& deadline)
       : model_(model),
+        own_operator_set_(own_operator_set),
         file_(std::move(file)),
         output_(std::move(output)),
         rules_(rules),
         named_(rules),
+        given_costs_(costs),
         costs_(costs),
         options_(options),
-        trace_(options.trace, costs),
+        trace_(options.trace, costs_),
         writing_seconds_(writing_seconds(model.graph)),
         check_deadline_(deadline.earlier_by(writing_seconds_)) {}
 
@@ -102,6 +93,7 @@ class Pipeline {
       LEMMA_RETURN_IF_ERROR(keep("the limit on memory leaves no room for the check"));
     }
     LEMMA_RETURN_IF_ERROR(trace_.outcome());
+    if (learned_) report_.costs = learned_->report();
     return std::move(report_);
   }
 
@@ -109,13 +101,15 @@ class Pipeline {
   enum class Outcome { written, no_better, refused };
 
   Result<void> improve() {
-    if (!options_.rules.names.empty() && wanted_rules(options_.rules.rounding_class).empty())
+    if (!options_.rules.names.empty() &&
+        chosen_rules(rules_, options_, options_.rules.rounding_class).empty())
       return keep(fmt::format("no rule up to class {} has a name that contains '{}'",
                               name(options_.rules.rounding_class), options_.rules.names));
     if (options_.onnx_runtime) worker_.emplace(*options_.onnx_runtime);
     LEMMA_ASSIGN_OR_RETURN(sample_sizes_, symbol_sizes(model_.graph, options_.sample_shapes));
     const auto reference = compute_original();
     if (!reference) return keep(reference.error().message);
+    LEMMA_RETURN_IF_ERROR(prepare_costs());
     prepare_timing(*reference);
     std::vector<RoundingClass> classes = {options_.rules.rounding_class};
     if (classes.front() != RoundingClass::bitwise) classes.push_back(RoundingClass::bitwise);
@@ -164,7 +158,7 @@ class Pipeline {
         impossible_ = found->note;
         return Outcome::no_better;
       }
-      if (!found->improved && !model_.envelope.has_taken_branches()) {
+      if (!found->improved && !is_another_program()) {
         if (found->rounds + found->passes + found->graphs == 0)
           report_.message = "kept as it was: the time limit leaves no room for the search";
         else if (timed_)
@@ -197,6 +191,37 @@ class Pipeline {
     report_.warning =
         fmt::format("a result of rules up to {} was refused: {}", name(worst), objection);
     return Outcome::refused;
+  }
+
+  // ---- Costs
+
+  Result<void> prepare_costs() {
+    LEMMA_ASSIGN_OR_RETURN(learned_,
+                           LearnedCosts::open(options_.costs, worker_ ? &*worker_ : nullptr,
+                                              options_.threads, report_.before.parameter_bytes));
+    costs_ = learned_->in_front_of(given_costs_);
+    learning_left_ = std::min(most_learning_seconds, learning * check_deadline_.remaining());
+    const Graph* original = &model_.graph;
+    learn({&original, 1});
+    return {};
+  }
+
+  /// False: nothing new is known.
+  bool learn(std::span<const Graph* const> graphs) {
+    if (learning_left_ <= 0 || !learned_->can_learn()) return false;
+    stage("measuring operators");
+    const double before = learned_->seconds_spent();
+    const std::size_t measured = learned_->learn(graphs, costs_, learning_left_);
+    learning_left_ -= learned_->seconds_spent() - before;
+    if (measured == 0) return false;
+    costs_ = learned_->in_front_of(given_costs_);
+    report_.before = report_.after = cost_of(model_.graph, costs_);
+    return true;
+  }
+
+  /// Whether what was read is already not what the file runs.
+  bool is_another_program() const {
+    return model_.envelope.has_taken_branches() || model_.envelope.has_rewritten_bodies();
   }
 
   // ---- Timing
@@ -258,20 +283,9 @@ class Pipeline {
     return false;
   }
 
-  std::vector<Substitution> wanted_rules(RoundingClass worst) const {
-    std::vector<Substitution> wanted = rules_.up_to(worst);
-    if (options_.cleans) wanted = cleaning_rules(wanted);
-    if (options_.rules.names.empty()) return wanted;
-    const std::regex expression(options_.rules.names);
-    std::erase_if(wanted, [&expression](const Substitution& rule) {
-      return !std::regex_search(rule.name, expression);
-    });
-    return wanted;
-  }
-
   Result<SearchResult> search(RoundingClass worst) {
-    const std::vector<Substitution> wanted = wanted_rules(worst);
-    return optimize(model_.graph, wanted, costs_, search_options());
+    const std::vector<Substitution> wanted = chosen_rules(rules_, options_, worst);
+    return optimize(model_.graph, wanted, costs_, search_options(worst));
   }
 
   /// Folding reads weights and writes others.
@@ -280,7 +294,7 @@ class Pipeline {
   }
 
   /// What the caller wants, within what is left of time and memory.
-  SearchOptions search_options() {
+  SearchOptions search_options(RoundingClass worst) {
     SearchOptions options = options_.search;
     options.fold.threads = options_.threads;
     options.on_stage = [this](const std::string& what) { stage(what); };
@@ -291,6 +305,8 @@ class Pipeline {
     options.explain = true;
     options.cleans = options_.cleans;
     options.bitwise_rules = named_.bitwise;
+    options.learn_costs = [this](std::span<const Graph* const> graphs) { return learn(graphs); };
+    options.left_out = left_out_with(options_, worst);
     if (timed_) options.evaluator = &*timed_;
     if (replayed_) options.evaluator = &*replayed_;
     const Deadline end = check_deadline_.earlier_by(check_seconds_ + timing_seconds_);
@@ -405,7 +421,8 @@ class Pipeline {
   bool is_copy_enough() const {
     return options_.searches && options_.reading.shapes.empty() &&
            options_.reading.outputs.empty() &&
-           options_.writing.external_data == ExternalData::as_imported;
+           options_.writing.external_data == ExternalData::as_imported &&
+           model_.envelope.operator_set() == own_operator_set_;
   }
 
   Result<void> write_original() {
@@ -441,10 +458,12 @@ class Pipeline {
   }
 
   const OnnxModel& model_;
+  int own_operator_set_;
   std::filesystem::path file_, output_;
   const RuleDatabase& rules_;
   RuleNamesAndTexts named_;
-  const OperatorCosts& costs_;
+  const OperatorCosts& given_costs_;
+  OperatorCosts costs_;  // these, behind those that were measured
   const OptimizeOptions& options_;
   Trace trace_;
   double writing_seconds_;
@@ -452,6 +471,8 @@ class Pipeline {
   OptimizeReport report_;
   std::map<std::string, std::int64_t, std::less<>> sample_sizes_;  // by symbol
   std::optional<OnnxRuntimeWorker> worker_;
+  std::optional<LearnedCosts> learned_;
+  double learning_left_ = 0;  // seconds
   std::optional<TimedChoice> timed_;
   std::optional<ReplayedChoice> replayed_;
   double timing_seconds_ = 0;            // kept back for it
@@ -480,8 +501,16 @@ Result<OptimizeReport> optimize_model(const std::filesystem::path& model,
     folding.threads = options.threads;
     folding.deadline = deadline.within(0.25 * deadline.remaining()).at();
     read = with_taken_branches(std::move(read), folder, options.reading, folding);
+    read = with_optimized_bodies(std::move(read), folder, rules, costs, options,
+                                 deadline.within(0.4 * deadline.remaining()));
   }
-  return Pipeline(read, model, output, rules, costs, options, deadline).run();
+  const int own_operator_set = read.envelope.operator_set();
+  if (options.operator_set != 0) {
+    auto other = for_operator_set(std::move(read), options.operator_set);
+    if (!other) return with_context(model.string(), std::move(other.error()));
+    read = std::move(*other);
+  }
+  return Pipeline(read, own_operator_set, model, output, rules, costs, options, deadline).run();
 }
 
 }  // namespace lemma

@@ -12,6 +12,7 @@
 #include "costmodel/graph_cost.h"
 #include "frontend_onnx/export.h"
 #include "frontend_onnx/import.h"
+#include "pipeline/learned_costs.h"
 #include "pipeline/second_judge.h"
 #include "pipeline/timed_choice.h"
 #include "rule_language/rule_database.h"
@@ -49,7 +50,9 @@ struct OptimizeOptions {
   std::optional<OnnxRuntimeProgram> onnx_runtime;
   bool second_judge = true;  // compares the result with the original
   TimingOptions timing;
+  CostOptions costs;
   ExportOptions writing;
+  int operator_set = 0;               // that is written; 0: that of the model
   std::filesystem::path explanation;  // file to write why the result is equal; empty: none
   std::filesystem::path trace;        // folder for the graph after each step; empty: none
   int threads = 0;                    // 0: as many as there are processors
@@ -84,6 +87,7 @@ struct OptimizeReport {
   SearchFigures search;
   CheckReport check;
   TimingReport timing;
+  CostReport costs;
 };
 
 /// Reads `model`, searches, checks and writes `output`. The time is divided thus: the original is

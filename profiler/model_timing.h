@@ -19,10 +19,9 @@ struct TimingRequest {
   int sessions = 2;                      // made anew so many times: places in memory matter
   int rounds = 24;                       // in all; in each every model runs once, in random order
   double block_seconds = 0.002;          // short models run several times in a round
-  std::size_t flushed_bytes = 0;   // read before each run, so that caches hold nothing of the model
-  double seconds = 3;              // after which no new round begins
-  int least_rounds = 1;            // that are done all the same
-  double time_limit_seconds = 30;  // for the answer
+  double seconds = 3;                    // after which no new round begins
+  int least_rounds = 1;                  // that are done all the same
+  double time_limit_seconds = 30;        // for the answer
 };
 
 struct ModelTiming {

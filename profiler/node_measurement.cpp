@@ -19,29 +19,22 @@ namespace fs = std::filesystem;
 constexpr double least_seconds = 1e-7;  // no node takes less
 constexpr double seconds_without_slope =
     1e-3;  // what a run takes beside the node does not matter here
-constexpr double seconds_of_copies = 4e-4;
-constexpr int most_copies = 64;
-constexpr std::size_t neighbors = 4;
+constexpr double seconds_of_copies = 4e-4, most_seconds_of_copies = 0.02;
+constexpr double most_copies = 64;
+constexpr double most_weight_bytes = 256e6;
+constexpr std::size_t neighbors = 6;
 
-/// With the size of a node its time grows a little slower than its work.
-constexpr double growth = 0.9;
+/// Of a node's time, what its size does not change.
+constexpr double seconds_to_start = 2.5e-7;
+/// Weights that are far away arrive no faster: bytes a second.
+constexpr double fastest_weights = 25e9;
 
-double distance(const ProfileEntry& entry, const RuntimeNode& node) {
-  const double work = std::log((1 + entry.work) / (1 + node.work));
-  const double elements = std::log((1 + entry.elements) / (1 + node.elements));
-  // Attributes stand in front of the sizes.
-  const auto head = [](const std::string& key) { return key.substr(0, key.find('}')); };
-  const auto place = [](const std::string& key) {
-    const std::size_t found = key.rfind(", weights in");
-    return found == std::string::npos ? std::string() : key.substr(found);
-  };
-  return work * work + elements * elements + (head(entry.key) == head(node.key) ? 0 : 1) +
-         (place(entry.key) == place(node.key) ? 0 : 1);
-}
-
+/// Products and convolutions gain a little by size, everything else takes time for each element.
 double carried_over(const ProfileEntry& entry, const RuntimeNode& node) {
-  const double ratio = std::max((1 + node.work) / (1 + entry.work), 1e-9);
-  return entry.seconds * std::pow(ratio, growth);
+  const double growth = family_of(node.kind) == NodeFamily::other ? 1 : 0.95;
+  const double ratio = (1 + node.work) / (1 + entry.work);
+  const double fixed = std::min(seconds_to_start, 0.9 * entry.seconds);
+  return fixed + (entry.seconds - fixed) * std::pow(ratio, growth);
 }
 
 class Measurement {
@@ -59,9 +52,6 @@ class Measurement {
     request.sessions = 1;
     request.rounds = rounds;
     request.block_seconds = 5e-4;
-    request.flushed_bytes = node.weights == WeightPlace::memory
-                                ? static_cast<std::size_t>(2 * options_.caches.last_bytes)
-                                : 0;
     for (const int count : copies) {
       LEMMA_ASSIGN_OR_RETURN(Benchmark benchmark, benchmark_of(node, count));
       request.models.push_back(options_.scratch_folder / fmt::format("benchmark_{}.onnx", count));
@@ -86,19 +76,14 @@ class Measurement {
                        0,        0,         Provenance::measured, options_.date};
     LEMMA_ASSIGN_OR_RETURN(const auto first, time(node, {1}, 5));
     const double once = median(first.front());
-    if (once >= seconds_without_slope && node.weights != WeightPlace::last_cache) {
+    const double wanted = wanted_copies(node, once);
+    if (once >= seconds_without_slope && (node.weights.is_near() || wanted <= 1)) {
       entry.seconds = once;
       entry.spread = quartile_deviation(first.front());
       entry.repetitions = static_cast<int>(first.front().size());
       return entry;
     }
-    // Copies that are more than the second cache holds find their weights in the last one.
-    const double least = node.weights == WeightPlace::last_cache
-                             ? std::ceil(2 * options_.caches.second_bytes / node.weight_bytes)
-                             : 4;
-    const int copies =
-        static_cast<int>(std::clamp(std::ceil(seconds_of_copies / once),
-                                    std::min(least, 1.0 * most_copies), 1.0 * most_copies));
+    const int copies = static_cast<int>(wanted);
     LEMMA_ASSIGN_OR_RETURN(const auto both, time(node, {1, 1 + copies}, 12));
     std::vector<double> slopes;
     for (std::size_t i = 0; i < both[0].size(); ++i)
@@ -108,6 +93,18 @@ class Measurement {
     entry.repetitions = static_cast<int>(slopes.size());
     last_run_seconds_ = std::max(0.0, median(both[0]) - entry.seconds);
     return entry;
+  }
+
+  /// Copies with weights of their own are as many as have those of the model together, so that each finds its own
+  /// as far away as the model does; but no more than there is time for.
+  static double wanted_copies(const RuntimeNode& node, double once) {
+    const double of_time = std::ceil(seconds_of_copies / once);
+    if (node.weights.is_near()) return std::clamp(of_time, 4.0, most_copies);
+    const double of_weights =
+        std::ceil(std::min(static_cast<double>(node.weights.among_bytes), most_weight_bytes) /
+                  node.weight_bytes);
+    const double affordable = std::max(4.0, most_seconds_of_copies / once);
+    return std::min({std::max(of_time, of_weights), affordable, most_copies});
   }
 
   /// What the last run took beside its nodes; a good figure if these were fast.
@@ -125,9 +122,30 @@ NodeTimes::NodeTimes(std::vector<ProfileEntry> entries) {
   for (const ProfileEntry& entry : entries) add(entry);
 }
 
+NodeTimes::NodeTimes(const NodeTimes& other) {
+  for (const auto& [key, entry] : other.entries_) add(entry);
+}
+
+/// Attributes stand in front of the sizes in a key, the place of weights at its end.
+NodeTimes::Known NodeTimes::known(std::string_view key, double work, double elements) {
+  const std::size_t place = key.rfind(", weights among");
+  return {nullptr, std::log(1 + work), std::log(1 + elements), key.substr(0, key.find('}')),
+          place == std::string_view::npos ? std::string_view() : key.substr(place)};
+}
+
+double NodeTimes::distance(const Known& a, const Known& b) {
+  const double work = a.log_work - b.log_work, elements = a.log_elements - b.log_elements;
+  // How many other weights there are matters less than whether there are any.
+  const double place = a.place == b.place ? 0 : a.place.empty() != b.place.empty() ? 1 : 0.25;
+  return work * work + elements * elements + (a.attributes == b.attributes ? 0 : 1) + place;
+}
+
 void NodeTimes::add(const ProfileEntry& entry) {
-  if (entries_.insert_or_assign(entry.key, entry).second)
-    keys_by_kind_[entry.kind].push_back(entry.key);
+  const auto [place, is_new] = entries_.insert_or_assign(entry.key, entry);
+  if (!is_new) return;
+  Known added = known(place->first, entry.work, entry.elements);
+  added.entry = &place->second;
+  by_kind_[entry.kind].push_back(added);
 }
 
 NodeTimes NodeTimes::without(const std::set<std::string>& keys) const {
@@ -142,35 +160,49 @@ double NodeTimes::run_seconds() const {
   return found == entries_.end() ? 0 : found->second.seconds;
 }
 
-std::optional<Cost> NodeTimes::find(const RuntimeNode& node) const {
+std::vector<NodeTimes::Known> NodeTimes::similar(const RuntimeNode& node, bool only_kind) const {
+  const auto kind = by_kind_.find(node.kind);
+  if (kind != by_kind_.end()) return kind->second;
+  std::vector<Known> result;
+  if (only_kind) return result;
+  for (const auto& [other, entries] : by_kind_)
+    if (other != run_key && !other.starts_with(operator_kind) &&
+        family_of(other) == family_of(node.kind))
+      result.insert(result.end(), entries.begin(), entries.end());
+  return result;
+}
+
+std::optional<Cost> NodeTimes::find(const RuntimeNode& node, double farthest) const {
   if (const auto known = entries_.find(node.key); known != entries_.end()) {
     const ProfileEntry& entry = known->second;
     return Cost{entry.seconds, entry.spread, entry.provenance};
   }
-  const auto kind = keys_by_kind_.find(node.kind);
-  if (kind == keys_by_kind_.end()) return std::nullopt;
+  const std::vector<Known> candidates = similar(node, farthest < infinity);
+  if (candidates.empty()) return std::nullopt;
+  const Known sought = known(node.key, node.work, node.elements);
   std::vector<std::pair<double, const ProfileEntry*>> near;
-  for (const std::string& key : kind->second) {
-    const ProfileEntry& entry = entries_.at(key);
-    near.emplace_back(distance(entry, node), &entry);
-  }
+  for (const Known& one : candidates) near.emplace_back(distance(one, sought), one.entry);
   const std::size_t count = std::min(neighbors, near.size());
   std::partial_sort(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(count), near.end(),
                     [](const auto& a, const auto& b) {
                       return std::tie(a.first, a.second->key) < std::tie(b.first, b.second->key);
                     });
+  if (near.front().first > farthest) return std::nullopt;
   double weights = 0, sum = 0, squares = 0;
+  Provenance provenance = Provenance::interpolated;
   for (std::size_t i = 0; i < count; ++i) {
     const double weight = 1 / (0.01 + near[i].first);
     const double logarithm = std::log(carried_over(*near[i].second, node));
     weights += weight;
     sum += weight * logarithm;
     squares += weight * logarithm * logarithm;
+    provenance = std::max(provenance, near[i].second->provenance);
   }
   const double mean = sum / weights;
   const double variance = std::max(0.0, squares / weights - mean * mean);
-  const double seconds = std::max(least_seconds, std::exp(mean));
-  return Cost{seconds, seconds * std::sqrt(variance), Provenance::interpolated};
+  const double least = node.weights.is_near() ? 0 : node.weight_bytes / fastest_weights;
+  const double seconds = std::max({least_seconds, least, std::exp(mean)});
+  return Cost{seconds, seconds * std::sqrt(variance), provenance};
 }
 
 GraphPrice price_of(const RuntimeGraph& graph, const NodeTimes& times) {

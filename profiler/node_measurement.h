@@ -2,9 +2,11 @@
 // The time of single nodes of ONNX Runtime, measured, and the price of a graph as their sum.
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "profiler/profile_database.h"
@@ -14,16 +16,23 @@ namespace lemma {
 
 /// The key of what a run takes beside its nodes.
 inline constexpr std::string_view run_key = "run";
+/// What the kind of an operator begins with (profiler/operator_measurement.h), which is no node of the runtime.
+inline constexpr std::string_view operator_kind = "operator ";
 
 /// What is known of nodes on one target.
 class NodeTimes {
  public:
   explicit NodeTimes(std::vector<ProfileEntry> entries);
+  NodeTimes(const NodeTimes& other);
+  NodeTimes& operator=(NodeTimes&&) = default;
+  NodeTimes(NodeTimes&&) = default;
+  ~NodeTimes() = default;
 
   /// Measured, or interpolated from nodes of the same kind: a mean of their times, each carried over to
-  /// this node's size, the near ones first. Nothing if none of its kind was measured. The spread of an
-  /// interpolated time estimates its error.
-  std::optional<Cost> find(const RuntimeNode& node) const;
+  /// this node's size, the near ones first. If none of its kind was measured, those of its family take their place.
+  /// Nothing if there are none either, or the nearest is farther than `farthest` (then only the kind counts). The spread of an interpolated time estimates its error; between times that were
+  /// measured elsewhere it is known no better than these.
+  std::optional<Cost> find(const RuntimeNode& node, double farthest = infinity) const;
   bool is_measured(const std::string& key) const { return entries_.contains(key); }
   /// The same without some keys.
   NodeTimes without(const std::set<std::string>& keys) const;
@@ -33,8 +42,20 @@ class NodeTimes {
   void add(const ProfileEntry& entry);
 
  private:
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+  /// What is compared of an entry, found once.
+  struct Known {
+    const ProfileEntry* entry = nullptr;
+    double log_work = 0, log_elements = 0;  // natural logarithms
+    std::string_view attributes, place;     // parts of its key
+  };
+  static Known known(std::string_view key, double work, double elements);
+  static double distance(const Known& a, const Known& b);
+  /// What it may be interpolated from.
+  std::vector<Known> similar(const RuntimeNode& node, bool only_kind) const;
+
   std::map<std::string, ProfileEntry> entries_;
-  std::map<std::string, std::vector<std::string>> keys_by_kind_;
+  std::map<std::string, std::vector<Known>> by_kind_;
 };
 
 struct GraphPrice {
@@ -46,8 +67,7 @@ GraphPrice price_of(const RuntimeGraph& graph, const NodeTimes& times);
 struct MeasurementOptions {
   std::filesystem::path scratch_folder;
   int threads = 0;
-  std::string date;  // of the entries
-  Caches caches;
+  std::string date;     // of the entries
   double seconds = 60;  // after which no further node is begun
   std::function<void(std::size_t done, std::size_t total)> on_progress;
   std::function<bool()> is_interrupted;

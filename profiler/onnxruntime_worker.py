@@ -14,7 +14,7 @@ The criterion is that of search/sampled_check.h: where the original gives a fini
 within the tolerance; integers and booleans are equal. Inputs on which the original cannot be computed say nothing.
 
   {"action": "time", "models": [FILE], "data": FILE, "sets": [[INPUT]], "threads": 0, "optimized": true,
-   "sessions": 2, "rounds": 20, "block_seconds": 0.002, "flushed_bytes": 0, "seconds": 3,
+   "sessions": 2, "rounds": 20, "block_seconds": 0.002, "seconds": 3,
    "least_rounds": 1}
   {"seconds": [[SECONDS]], "failures": [TEXT]}
 
@@ -22,9 +22,8 @@ Every model is run in turn, in blocks of so many runs as take `block_seconds`, i
 answer has the mean time of a run in each block. Other processes that time models are waited for, at most `seconds`.
 `sets` is one set for all models, or one for each. Sessions are made anew `sessions` times, because the place of a model
 in memory changes its speed. A model that cannot be run has no times, and its failure says why. After `seconds` no
-further round begins once there are `least_rounds`. With `flushed_bytes` so much memory is read before each run, and a
-block is one run. With one thread the clock is that of the thread, which stands while other programs run; with more it is the clock on
-the wall.
+further round begins once there are `least_rounds`. With one thread the clock is that of the thread, which stands while
+other programs run; with more it is the clock on the wall.
 
   {"action": "save", "model": FILE, "to": FILE, "threads": 0}
   {"message": ""}
@@ -179,19 +178,14 @@ class Timed:
         # The first runs plan memory and pack weights. The blocks are as long as the fastest of some runs says.
         # With one thread the time in which other programs had the processor can be left out.
         self.clock = time.thread_time if request["threads"] == 1 else time.perf_counter
-        self.flushed = numpy.ones(request["flushed_bytes"] // 8)
         self.run_block(1)
         self.runs = 1
-        if self.flushed.size:
-            return
         fastest = min(self.run_block(1) for _ in range(3))
         if fastest < request["block_seconds"]:
             self.runs = max(1, round(request["block_seconds"] / min(fastest, self.run_block(10))))
 
     def run_block(self, runs):
         run, binding, clock = self.session.run_with_iobinding, self.binding, self.clock
-        if self.flushed.size:
-            self.flushed.sum()
         begin = clock()
         for _ in range(runs):
             run(binding)

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr int milliseconds_for_a_lock = 60'000;
-constexpr int schema_version = 1;
+constexpr int schema_version = 2;
 
 constexpr const char* schema = R"(
   CREATE TABLE IF NOT EXISTS costs (
@@ -204,7 +204,7 @@ Result<void> ProfileDatabase::put(const TargetIdentity& target,
 
 Result<std::string> ProfileDatabase::export_json() const {
   LEMMA_ASSIGN_OR_RETURN(const auto all, targets());
-  std::string result = "{\"format\": \"lemma profile 1\", \"targets\": [";
+  std::string result = "{\"format\": \"lemma profile 2\", \"targets\": [";
   std::string_view separator = "\n";
   for (const TargetIdentity& target : all) {
     const Json head = {
@@ -225,25 +225,33 @@ Result<std::string> ProfileDatabase::export_json() const {
 }
 
 Result<std::size_t> ProfileDatabase::import_json(std::string_view text, Provenance as) {
+  LEMMA_ASSIGN_OR_RETURN(const auto profiles, parse_profile(text, as));
   std::size_t count = 0;
+  for (const TargetProfile& profile : profiles) {
+    LEMMA_RETURN_IF_ERROR(put(profile.target, profile.entries));
+    count += profile.entries.size();
+  }
+  return count;
+}
+
+Result<std::vector<TargetProfile>> parse_profile(std::string_view text, Provenance as) {
+  std::vector<TargetProfile> result;
   try {
     const Json document = Json::parse(text);
-    if (document.at("format") != "lemma profile 1")
-      return bad_input("is no profile of format 'lemma profile 1'");
+    if (document.at("format") != "lemma profile 2")
+      return bad_input("is no profile of format 'lemma profile 2'");
     for (const Json& target : document.at("targets")) {
-      std::vector<ProfileEntry> entries;
+      TargetProfile& profile = result.emplace_back();
+      profile.target = {target.at("runtime"), target.at("processor"), target.at("threads")};
       for (const Json& entry : target.at("entries"))
-        entries.push_back({entry.at("key"), entry.at("kind"), entry.at("elements"),
-                           entry.at("work"), entry.at("seconds"), entry.at("spread"),
-                           entry.at("repetitions"), as, entry.at("date")});
-      LEMMA_RETURN_IF_ERROR(
-          put({target.at("runtime"), target.at("processor"), target.at("threads")}, entries));
-      count += entries.size();
+        profile.entries.push_back({entry.at("key"), entry.at("kind"), entry.at("elements"),
+                                   entry.at("work"), entry.at("seconds"), entry.at("spread"),
+                                   entry.at("repetitions"), as, entry.at("date")});
     }
   } catch (const Json::exception& error) {
     return bad_input(std::string("is no profile: ") + error.what());
   }
-  return count;
+  return result;
 }
 
 std::string processor_identity() {

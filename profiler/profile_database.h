@@ -41,6 +41,14 @@ struct ProfileEntry {
   std::string date;  // "2026-11-22"
 };
 
+/// What one target's entries are.
+struct TargetProfile {
+  TargetIdentity target;
+  std::vector<ProfileEntry> entries;
+};
+/// What ProfileDatabase::export_json() wrote. `as`: how the entries are known here.
+Result<std::vector<TargetProfile>> parse_profile(std::string_view text, Provenance as);
+
 class ProfileDatabase {
  public:
   /// Makes the file, and its folder, if it is not there. An error names the file.

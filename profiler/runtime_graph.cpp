@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -137,15 +138,6 @@ std::string text_of(const onnx::AttributeProto& attribute) {
   return attribute.name() + "=" + value;
 }
 
-std::string_view place_text(WeightPlace place) {
-  switch (place) {
-    case WeightPlace::near_cache: return "";
-    case WeightPlace::last_cache: return ", weights in the last cache";
-    case WeightPlace::memory: return ", weights in memory";
-  }
-  return "";
-}
-
 std::string text_of(const RuntimeNode& node, const onnx::NodeProto& proto) {
   std::vector<std::string> attributes, inputs, outputs;
   for (const onnx::AttributeProto& attribute : proto.attribute())
@@ -155,25 +147,6 @@ std::string text_of(const RuntimeNode& node, const onnx::NodeProto& proto) {
   for (const RuntimeTensor& tensor : node.outputs) outputs.push_back(text_of(tensor));
   return fmt::format("{}{{{}}} {} -> {}{}", node.kind, fmt::join(attributes, ", "),
                      fmt::join(inputs, ", "), fmt::join(outputs, ", "), place_text(node.weights));
-}
-
-void measure_size(RuntimeNode& node) {
-  double result = 0, first = 1, second = 1;
-  for (const RuntimeTensor& tensor : node.outputs) result += tensor.elements();
-  node.elements = result;
-  for (const RuntimeTensor& tensor : node.inputs) {
-    node.elements += tensor.elements();
-    const double elements = std::max(1.0, tensor.elements());
-    if (elements > first)
-      second = std::exchange(first, elements);
-    else
-      second = std::max(second, elements);
-  }
-  node.work = std::sqrt(std::max(1.0, result) * first * second);
-}
-
-bool is_weight(const RuntimeTensor& tensor) {
-  return tensor.constant && tensor.elements() >= small_weight_elements;
 }
 
 /// Nothing if a tensor is not known, or the node holds graphs.
@@ -202,22 +175,14 @@ std::optional<RuntimeNode> node_of(const onnx::NodeProto& proto, const Values& v
   return node;
 }
 
-/// Numbers between 1/2 and 3/2: nothing overflows, no denormal numbers.
-Tensor contents_for(const RuntimeTensor& tensor) {
-  const auto count = static_cast<std::size_t>(tensor.elements());
-  if (tensor.integers.size() == count && count > 0)
-    return Tensor::from_integers(tensor.type, tensor.sizes, tensor.integers);
-  std::vector<double> elements(count, 0);
-  if (tensor.type == DataType::f32 || tensor.type == DataType::f64 ||
-      tensor.type == DataType::f16) {
-    std::uint32_t state = 1;
-    for (double& element : elements) {
-      state = state * 1664525U + 1013904223U;  // Numerical Recipes
-      element = 0.5 + static_cast<double>(state >> 8U) / (1U << 24U);
-    }
-    return Tensor::from_reals(tensor.type, tensor.sizes, elements);
-  }
-  return Tensor::from_integers(tensor.type, tensor.sizes, std::vector<std::int64_t>(count, 0));
+/// ONNX Runtime keeps weights of the same contents once.
+void make_distinct(onnx::TensorProto& tensor, int copy) {
+  if (!tensor.raw_data().empty())
+    tensor.mutable_raw_data()->front() ^= static_cast<char>(copy);  // the low bits of an element
+  else if (tensor.float_data_size() > 0)
+    tensor.set_float_data(0, tensor.float_data(0) * (1 + 1e-6F * static_cast<float>(copy)));
+  else if (tensor.int32_data_size() > 0)  // of 16 bits or less
+    tensor.set_int32_data(0, tensor.int32_data(0) ^ copy);
 }
 
 void declare(onnx::ValueInfoProto& value, const std::string& name, const RuntimeTensor& tensor) {
@@ -236,12 +201,74 @@ void import_operator_sets(const onnx::ModelProto& from, onnx::ModelProto& to) {
 
 }  // namespace
 
-Caches caches_of_this_machine() {
-  Caches result;
-  const long second = sysconf(_SC_LEVEL2_CACHE_SIZE), last = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  if (second > 0) result.second_bytes = static_cast<double>(second);
-  if (last > 0) result.last_bytes = static_cast<double>(last);
-  return result;
+std::string place_text(WeightPlace place) {
+  return place.is_near() ? "" : fmt::format(", weights among {} MB", place.among_bytes >> 20U);
+}
+
+NodeFamily family_of(std::string_view kind) {
+  if (kind.find("Conv") != std::string_view::npos) return NodeFamily::convolution;
+  if (kind.find("MatMul") != std::string_view::npos || kind.find("Gemm") != std::string_view::npos)
+    return NodeFamily::product;
+  return NodeFamily::other;
+}
+
+namespace {
+
+/// Multiplications for an element of the result (of the operand, where that is what is spread out).
+double of_one_element(const RuntimeTensor& weights) {
+  return weights.elements() / std::max(1.0, static_cast<double>(weights.sizes.front()));
+}
+
+double multiplications(const RuntimeNode& node) {
+  const bool quantized = node.kind.find("QLinear") != std::string::npos;
+  const std::size_t second = quantized ? 3 : 1;
+  if (node.inputs.size() <= second || node.outputs.empty()) return 0;
+  const RuntimeTensor &left = node.inputs[0], &right = node.inputs[second];
+  if (family_of(node.kind) == NodeFamily::product)  // m k * k n * m n
+    return std::sqrt(left.elements() * right.elements() * node.outputs[0].elements());
+  if (right.sizes.empty()) return 0;
+  const bool spreads = node.kind.find("ConvTranspose") != std::string::npos;
+  return (spreads ? left : node.outputs[0]).elements() * of_one_element(right);
+}
+
+}  // namespace
+
+void measure_size(RuntimeNode& node) {
+  node.elements = 0;
+  for (const auto* tensors : {&node.inputs, &node.outputs})
+    for (const RuntimeTensor& tensor : *tensors) node.elements += tensor.elements();
+  node.work = family_of(node.kind) == NodeFamily::other ? 0 : multiplications(node);
+  if (node.work == 0) node.work = node.elements;
+}
+
+bool is_weight(const RuntimeTensor& tensor) {
+  return tensor.constant && tensor.elements() >= small_weight_elements;
+}
+
+Tensor contents_for(const RuntimeTensor& tensor) {
+  const auto count = static_cast<std::size_t>(tensor.elements());
+  if (tensor.integers.size() == count && count > 0)
+    return Tensor::from_integers(tensor.type, tensor.sizes, tensor.integers);
+  if (!is_real(tensor.type))
+    return Tensor::from_integers(tensor.type, tensor.sizes, std::vector<std::int64_t>(count, 0));
+  std::vector<double> elements(count);
+  std::uint32_t state = 1;
+  for (double& element : elements) {
+    state = state * 1664525U + 1013904223U;  // Numerical Recipes
+    element = 0.5 + static_cast<double>(state >> 8U) / (1U << 24U);
+  }
+  return Tensor::from_reals(tensor.type, tensor.sizes, elements);
+}
+
+WeightPlace weight_place(double weight_bytes, double second_cache_bytes) {
+  if (weight_bytes <= second_cache_bytes) return {};
+  return {
+      std::bit_ceil(std::max<std::uint64_t>(1U << 20U, static_cast<std::uint64_t>(weight_bytes)))};
+}
+
+double second_cache_bytes() {
+  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? static_cast<double>(bytes) : 1e6;
 }
 
 double RuntimeTensor::elements() const {
@@ -280,11 +307,8 @@ Result<RuntimeGraph> runtime_graph(OnnxRuntimeWorker& worker, const RuntimeGraph
   try {
     if (const std::string failure = ran.at("message"); !failure.empty()) return bad_input(failure);
     const Values values(model.graph(), request.inputs, ran.at("values"));
-    // Half of the last cache is for what else runs.
     const WeightPlace place =
-        values.parameter_bytes() > request.caches.last_bytes / 2 ? WeightPlace::memory
-        : values.parameter_bytes() > request.caches.second_bytes ? WeightPlace::last_cache
-                                                                 : WeightPlace::near_cache;
+        request.weights.value_or(weight_place(values.parameter_bytes(), second_cache_bytes()));
     onnx::ModelProto frame;  // what each node needs beside itself
     import_operator_sets(model, frame);
     for (const onnx::NodeProto& proto : model.graph().node()) {
@@ -317,7 +341,7 @@ Result<Benchmark> benchmark_of(const RuntimeNode& node, int copies) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const RuntimeTensor& tensor = node.inputs[i];
       if (tensor.type == DataType::undefined) continue;
-      const bool own = node.weights != WeightPlace::near_cache && is_weight(tensor);
+      const bool own = !node.weights.is_near() && is_weight(tensor);
       const std::string name = own ? fmt::format("in_{}_{}", i, copy) : fmt::format("in_{}", i);
       added.set_input(static_cast<int>(i), name);
       if (copy > 0 && !own) continue;
@@ -330,6 +354,7 @@ Result<Benchmark> benchmark_of(const RuntimeNode& node, int copies) {
       if (!initializer.ParseFromString(tensor.initializer))
         return internal_error("a constant of ONNX Runtime cannot be read back");
       initializer.set_name(name);
+      if (own) make_distinct(initializer, copy);
     }
     for (int i = 0; i < added.output_size(); ++i) {
       if (added.output(i).empty()) continue;

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "interpreter/run.h"
@@ -25,30 +27,47 @@ struct RuntimeTensor {
 };
 
 /// Where a node finds its weights. Those of a small model stay near; those of a large one are evicted by the
-/// others between two runs.
-enum class WeightPlace : std::uint8_t { near_cache, last_cache, memory };
+/// others between two runs, and how far they are then depends on how many there are.
+struct WeightPlace {
+  std::uint64_t among_bytes =
+      0;  // that all weights of the model have, as a power of two; 0: they stay near
 
-struct Caches {
-  double second_bytes = 1e6, last_bytes = 32e6;
+  bool is_near() const { return among_bytes == 0; }
+  friend bool operator==(const WeightPlace&, const WeightPlace&) = default;
 };
-/// Of this machine, as far as it tells.
-Caches caches_of_this_machine();
+
+/// Of the second-level cache of this machine, as far as it tells.
+double second_cache_bytes();
+/// Of a model whose weights have this many bytes together.
+WeightPlace weight_place(double weight_bytes, double second_cache_bytes);
 
 struct RuntimeNode {
   std::string kind;   // domain and operator: "com.microsoft.nchwc:Conv"
   std::string proto;  // the node, as the file has it
   std::string frame;  // a model without a graph: versions and operator sets
   std::vector<RuntimeTensor> inputs, outputs;
-  WeightPlace weights = WeightPlace::near_cache;
+  WeightPlace weights;
   double weight_bytes = 0;  // of its large constants
 
   /// What its time is known of, as one line: kind, attributes, types, sizes.
   std::string key;
-  /// Two measures that its time grows with: the elements that it reads and writes, and the geometric mean
-  /// of the elements of the result and of two operands, to the power of 1.5, which for a product of
-  /// matrices is the number of its multiplications.
+  /// Two measures that its time grows with: the elements that it reads and writes, and, of products and
+  /// convolutions, the number of multiplications; of everything else the elements again.
   double elements = 0, work = 0;
 };
+
+/// Products and convolutions, in any spelling of ONNX Runtime.
+enum class NodeFamily : std::uint8_t { product, convolution, other };
+NodeFamily family_of(std::string_view kind);
+/// Fills in elements and work.
+void measure_size(RuntimeNode& node);
+/// A constant so large that its place matters.
+bool is_weight(const RuntimeTensor& tensor);
+/// What a benchmark gives it: the integers that it had, else 0, and real numbers between 1/2 and 3/2, so that nothing
+/// overflows and no number is denormal.
+interpreter::Tensor contents_for(const RuntimeTensor& tensor);
+/// What a key says of it, at its end.
+std::string place_text(WeightPlace place);
 
 struct RuntimeGraph {
   std::vector<RuntimeNode> nodes;
@@ -60,8 +79,9 @@ struct RuntimeGraphRequest {
   std::vector<interpreter::NamedTensor> inputs;
   std::filesystem::path scratch_folder;
   int threads = 0;
-  Caches caches;
   double time_limit_seconds = 30;
+  /// Where the weights are found; nothing: it follows from their size.
+  std::optional<WeightPlace> weights = std::nullopt;
 };
 
 /// Saves what ONNX Runtime makes of the model and runs it once, which tells the sizes.

@@ -162,6 +162,7 @@ class OperatorMeaning {
     append(text_, record_.name);
     visit_instances(record_, [this](const OperatorInstance& instance) { return add(instance); });
     for (const OperatorId part : parts_) {
+      if (lemma::record(part).name == record_.name) continue;  // a recurrence over fewer steps
       append(text_, "\npart");
       append(text_, lemma::record(part).name);
       append(text_, meaning_digest(part));

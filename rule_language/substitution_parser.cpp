@@ -365,7 +365,8 @@ class RuleParser : private detail::ExpressionParser {
     for (const AttributeSpecification& specification : operator_record.attributes)
       if (specification.default_text == "required" && !is_written(term, specification.name))
         return bad_input(fmt::format("{} needs the attribute '{}'", name, specification.name));
-    term.output_count = listed_outputs(operator_record, term);
+    term.output_count = std::max(listed_outputs(operator_record, term),
+                                 static_cast<std::uint32_t>(operator_record.outputs.minimum));
     return intern(std::move(term));
   }
 

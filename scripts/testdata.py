@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import tempfile
+import zipfile
 from pathlib import Path
 
 USUAL = Path("/usr/share/libonnx-testdata/data")
@@ -25,6 +27,20 @@ def packaged_folders():
     except FileNotFoundError:
         return []
     return [Path(line).parent for line in listing.splitlines() if line.endswith("/node")]
+
+
+def released_folder(version):
+    """The data that a release of the onnx package carries: its wheel is fetched from PyPI once. (Newer ones than
+    1.22.0 carry none.)"""
+    folder = Path(__file__).resolve().parent.parent / "build" / "testdata" / f"onnx-{version}"
+    data = folder / "onnx" / "backend" / "test" / "data"
+    if not (data / "node").is_dir():
+        with tempfile.TemporaryDirectory(prefix="onnx-wheel-") as scratch:
+            subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:",
+                            f"onnx=={version}", "--dest", scratch], check=True)
+            with zipfile.ZipFile(next(Path(scratch).glob("*.whl"))) as wheel:
+                wheel.extractall(folder, [name for name in wheel.namelist() if "backend/test/data/" in name])
+    return data_folder(data)
 
 
 def test_folders(data, suite):

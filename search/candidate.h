@@ -29,6 +29,7 @@ class CandidateList {
 
   void add(const Candidate& candidate);
   bool empty() const { return candidates_.empty(); }
+  const std::vector<Candidate>& all() const { return candidates_; }
   /// Leaves the list empty.
   std::vector<Candidate> take() { return std::move(candidates_); }
 

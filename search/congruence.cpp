@@ -126,6 +126,7 @@ std::vector<std::uint32_t> Congruence::reasons(ValueId a, ValueId b) {
     for (const ValueId start : {x, y})
       for (ValueId at = start; at != meeting; at = next_[at.v]) {
         const Reason& reason = why_[at.v];
+        if (reason.equation == Reason::granted) continue;
         if (reason.equation != Reason::congruence) {
           result.insert(reason.equation);
           continue;

@@ -19,6 +19,8 @@ class Congruence {
 
   /// States an equation, by a number of the caller's.
   void merge(ValueId a, ValueId b, std::uint32_t equation);
+  /// The same, of what needs no reason.
+  void merge(ValueId a, ValueId b) { merge(a, b, Reason::granted); }
   bool equal(ValueId a, ValueId b);
   /// A number that equal values share, until the next equation.
   std::uint32_t class_of(ValueId value);
@@ -28,7 +30,7 @@ class Congruence {
  private:
   /// Why a value equals the next one on its path: an equation, or that their nodes are alike.
   struct Reason {
-    static constexpr std::uint32_t congruence = 0xffffffffU;
+    static constexpr std::uint32_t congruence = 0xffffffffU, granted = 0xfffffffeU;
     std::uint32_t equation = congruence;
     NodeId a, b;
   };

@@ -26,7 +26,10 @@ class Derivation {
   struct Use {
     bool backward = false;
     bool refinement = false;  // the left side need not be defined
-    SubstitutionUse use;      // of the rule as it is written, at values of terms()
+    /// Of the rule as it is written, at values of terms(). No rule: the two values that are its inputs are copies of
+    /// the same elements (ir/copied_elements.h).
+    SubstitutionUse use;
+    bool is_of_copies() const { return use.substitution == nullptr; }
   };
   using InputTerms = std::map<std::string, ValueId, std::less<>>;  // by name of a graph's input
 
@@ -40,6 +43,8 @@ class Derivation {
   Result<std::vector<ValueId>> add_graph(const Graph& graph, const InputTerms& inputs = {});
   void add_use(const Substitution& rule, bool backward, bool refinement, RuleBindings bindings,
                std::vector<ValueId> inputs);
+  /// Two terms are copies of the same elements.
+  void add_copies(ValueId a, ValueId b) { uses_.push_back({false, false, {nullptr, {a, b}, {}}}); }
   /// What is known of an input of the graph that is derived from; before its terms are added.
   void give_facts(const std::string& input, const ValueFacts& facts) { given_[input] = facts; }
   /// What is known of an input of terms(), where it is not an input of a model.

@@ -7,31 +7,43 @@
 
 #include "search/congruence.h"
 #include "search/derivation.h"
+#include "search/kept_operands.h"
 
 namespace lemma {
 namespace {
 
 using Use = Derivation::Use;
 
-/// The equations among the first `count` uses, as far as the checker would take them.
-void merge_equations(Graph& terms, const std::vector<Use>& uses, std::uint32_t count,
-                     Congruence& congruence) {
+using Inputs = std::map<ValueId, ValueFacts>;
+
+/// The equations among the first `count` uses, as far as the checker would take them, and what the terms
+/// themselves say.
+void merge_equations(Graph& terms, const Inputs& inputs, const std::vector<Use>& uses,
+                     std::uint32_t count, Congruence& congruence) {
   for (std::uint32_t i = 0; i < count; ++i) {
     if (uses[i].refinement) continue;
+    if (uses[i].is_of_copies()) {
+      congruence.merge(uses[i].use.inputs[0], uses[i].use.inputs[1], i);
+      continue;
+    }
     // A use that the checker would refuse is left out: then it is no reason for anything.
     const auto sides = sides_of(terms, uses[i].use);
     if (!sides) continue;
     for (std::size_t k = 0; k < sides->left.size(); ++k)
       congruence.merge(sides->left[k], sides->right[k], i);
   }
+  const std::vector<ValueId> kept = kept_operands(terms, inputs);
+  for (std::uint32_t i = 0; i < kept.size(); ++i)
+    if (!kept[i].is_none()) congruence.merge({i}, kept[i]);
 }
 
 /// From the first value of a pair to the second one: equations, replacements, alike operations.
 class Collector {
  public:
-  Collector(Graph& terms, const std::vector<Use>& uses, std::set<std::uint32_t>& result)
+  Collector(Graph& terms, const Inputs& inputs, const std::vector<Use>& uses,
+            std::set<std::uint32_t>& result)
       : terms_(terms), congruence_(terms), result_(result) {
-    merge_equations(terms, uses, static_cast<std::uint32_t>(uses.size()), congruence_);
+    merge_equations(terms, inputs, uses, static_cast<std::uint32_t>(uses.size()), congruence_);
     for (std::uint32_t i = 0; i < uses.size(); ++i) {
       if (!uses[i].refinement) continue;
       if (const auto sides = sides_of(terms, uses[i].use)) refinements_.push_back({i, *sides});
@@ -90,7 +102,7 @@ class Collector {
 }  // namespace
 
 Result<void> Derivation::collect(std::span<const Pair> pairs, std::set<std::uint32_t>& uses) {
-  Collector collector(terms_, uses_, uses);
+  Collector collector(terms_, input_facts_, uses_, uses);
   for (const auto& [name, before, after] : pairs)
     if (!collector.lead(before, after))
       return internal_error(fmt::format("nothing says why the output '{}' is the same", name));
@@ -110,6 +122,7 @@ struct Obligation {
 };
 
 std::vector<Obligation> obligations_of(Graph& terms, const Use& use) {
+  if (use.is_of_copies()) return {};
   const Substitution& rule = *use.use.substitution;
   std::vector<Obligation> result;
   for (std::size_t i = 0; i < rule.inputs.size(); ++i)
@@ -194,7 +207,7 @@ void Derivation::add_obligations(std::set<std::uint32_t>& uses) {
     for (const Obligation& obligation : wanted[use]) {
       if (obligation.met_by(facts.of(obligation.value))) continue;
       Congruence earlier(terms_);
-      merge_equations(terms_, uses_, use, earlier);
+      merge_equations(terms_, input_facts_, uses_, use, earlier);
       for (std::uint32_t other = 0; other < terms_.value_count(); ++other) {
         if (!earlier.equal({other}, obligation.value) || !obligation.met_by(facts.of({other})))
           continue;
@@ -211,7 +224,8 @@ void Derivation::add_obligations(std::set<std::uint32_t>& uses) {
 
 std::vector<std::uint32_t> Derivation::classes() {
   Congruence congruence(terms_);
-  merge_equations(terms_, uses_, static_cast<std::uint32_t>(uses_.size()), congruence);
+  merge_equations(terms_, input_facts_, uses_, static_cast<std::uint32_t>(uses_.size()),
+                  congruence);
   std::vector<std::uint32_t> result(terms_.value_count());
   for (std::uint32_t i = 0; i < result.size(); ++i) result[i] = congruence.class_of({i});
   return result;

@@ -104,8 +104,8 @@ class Writer {
   std::string rule_lines() const {
     std::map<std::string, const Substitution*> used;
     for (const std::uint32_t step : steps_) {
-      const Substitution* rule = derivation_.uses()[step].use.substitution;
-      used[rule->name] = rule;
+      const Derivation::Use& use = derivation_.uses()[step];
+      if (!use.is_of_copies()) used[use.use.substitution->name] = use.use.substitution;
     }
     Digests digests;
     std::string result;
@@ -115,6 +115,9 @@ class Writer {
   }
 
   std::string step_line(const Derivation::Use& step) const {
+    if (step.is_of_copies())
+      return fmt::format("copies %{} %{}\n", places_[step.use.inputs[0].v].v,
+                         places_[step.use.inputs[1].v].v);
     const Substitution& rule = *step.use.substitution;
     std::string values;
     const auto add = [&values](const std::string& name, const std::string& value) {

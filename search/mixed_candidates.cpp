@@ -96,7 +96,9 @@ Result<std::map<std::string, std::size_t>> rules_needed(const Graph& original,
   for (std::uint32_t i = 0; i < derivation.uses().size(); ++i)
     if (derivation.uses()[i].refinement) uses.insert(i);
   std::map<std::string, std::size_t> result;
-  for (const std::uint32_t use : uses) ++result[derivation.uses()[use].use.substitution->name];
+  for (const std::uint32_t use : uses)
+    if (const Derivation::Use& one = derivation.uses()[use]; !one.is_of_copies())
+      ++result[one.use.substitution->name];
   return result;
 }
 

@@ -13,8 +13,11 @@
 #include "search/candidate.h"
 #include "search/deadline.h"
 #include "search/explanation.h"
+#include "search/fold_recurrences.h"
+#include "search/kept_operands.h"
 #include "search/part_pass.h"
 #include "search/rule_subset.h"
+#include "search/simplify_copies.h"
 
 namespace lemma {
 
@@ -55,6 +58,17 @@ bool is_better(const GraphCost& cost, const GraphCost& than) {
   return cost.seconds <= (1 + rounding) * than.seconds && cost.operators < than.operators;
 }
 
+/// In an e-graph more general rules do what those do that prepare a graph for folding.
+std::vector<Substitution> without_preparing(std::span<const Substitution> rules,
+                                            const FoldingRules& folding) {
+  std::vector<Substitution> result;
+  for (const Substitution& rule : rules)
+    if (std::find(folding.preparing.begin(), folding.preparing.end(), rule) ==
+        folding.preparing.end())
+      result.push_back(rule);
+  return result;
+}
+
 /// Of a graph's time, that places have to save together to be worth making.
 constexpr double least_saving = 0.001;
 
@@ -70,7 +84,9 @@ class Search {
   Result<SearchResult> run(std::span<const Substitution> rules) {
     result_.before = cost_of(graph_, costs_);
     relevant_ = relevant_rules(graph_, rules, options_.runtime);
-    all_.rules = relevant_;
+    folding_ = folding_rules(relevant_);
+    general_ = without_preparing(relevant_, folding_rules(rules));
+    all_.rules = general_;
     result_.rules_considered = all_.rules.size();
     LEMMA_ASSIGN_OR_RETURN(CompiledUses uses, compile_uses(all_.rules, typical_situations(costs_),
                                                            options_.bitwise_rules));
@@ -81,16 +97,13 @@ class Search {
     for (std::size_t i = 0; i < uses.rules.size(); ++i)
       if (uses.saves[i]) saving_.compiled.push_back(uses.rules[i]);
     all_.compiled = std::move(uses.rules);
-    best_ = original();
     result_.strategy = options_.strategy;
-    // Whatever ends a stage, the best so far stays what it is.
-    while (scale_ > 0.01) {
-      try {
-        LEMMA_RETURN_IF_ERROR(search());
-        break;
-      } catch (const std::bad_alloc&) {
-        scale_ /= 4;
-      }
+    LEMMA_RETURN_IF_ERROR(begin());
+    constexpr int most_restarts = 2;
+    for (int i = 0; i < most_restarts && learns_costs(); ++i) {
+      result_.before = cost_of(graph_, costs_);
+      found_ = CandidateList(options_.candidates);
+      LEMMA_RETURN_IF_ERROR(begin());
     }
     LEMMA_RETURN_IF_ERROR(finish());
     result_.seconds = options_.time_limit_seconds - deadline_.remaining();
@@ -98,7 +111,49 @@ class Search {
   }
 
  private:
+  /// From the original on. Whatever ends a stage, the best so far stays what it is.
+  Result<void> begin() {
+    best_ = original();
+    LEMMA_RETURN_IF_ERROR(leave_out());
+    first_ = best_;
+    while (scale_ > 0.01) {
+      try {
+        return search();
+      } catch (const std::bad_alloc&) {
+        scale_ /= 4;
+      }
+    }
+    return {};
+  }
+
+  /// Of what was found. False: nothing new, or too late to use it.
+  bool learns_costs() {
+    if (!options_.learn_costs || deadline_.remaining() < 0.5 * options_.time_limit_seconds)
+      return false;
+    std::vector<const Graph*> graphs = {&best_.graph};
+    for (const Candidate& candidate : found_.all()) graphs.push_back(&candidate.graph);
+    return options_.learn_costs(graphs) &&
+           deadline_.remaining() > 0.5 * options_.time_limit_seconds;
+  }
+
+  /// What changes nothing, by the numbers that constants hold: no rule speaks of what a file has loaded.
+  Result<void> leave_out() {
+    if (options_.left_out == LeftOut::nothing) return {};
+    stage("leaving out what changes nothing");
+    LEMMA_ASSIGN_OR_RETURN(
+        WithoutKept without,
+        without_kept_operands(best_.graph, options_.left_out == LeftOut::bitwise));
+    if (without.left_out == 0) return {};
+    std::optional<Derivation> derivation;
+    if (options_.explain) derivation.emplace();
+    LEMMA_ASSIGN_OR_RETURN(const bool taken,
+                           replace(best_, std::move(without.graph), derivation, {}));
+    if (taken) result_.left_out = without.left_out;
+    return {};
+  }
+
   Result<void> search() {
+    LEMMA_RETURN_IF_ERROR(fold());
     switch (options_.strategy) {
       case Strategy::backtracking: return backtrack_from(best_, all_, options_.budget, false);
       case Strategy::combined:
@@ -160,7 +215,7 @@ class Search {
     if (fitted_ || deadline_.passed()) return {};
     // Where a limit is met, what comes first decides. In a second attempt rules begin that save
     // something themselves, without those that only lead to others.
-    Candidate second = original();
+    Candidate second = first_;
     LEMMA_RETURN_IF_ERROR(refine(second));
     LEMMA_RETURN_IF_ERROR(saturate_from(second, saving_));
     LEMMA_RETURN_IF_ERROR(saturate_from(second, all_));
@@ -227,7 +282,8 @@ class Search {
       }
       stages.pop_back();
       for (const std::uint32_t reason : reasons)
-        ++merging[derivation->uses()[reason].use.substitution->name];
+        if (const Derivation::Use& use = derivation->uses()[reason]; !use.is_of_copies())
+          ++merging[use.use.substitution->name];
       LEMMA_RETURN_IF_ERROR(candidate.derivation.adopt(*derivation, reasons, {}));
     }
     // Where the next saturation begins is a stage too, if this was no equation.
@@ -374,6 +430,44 @@ class Search {
     return backtrack_from(candidate, refining_, most_graphs, true);
   }
 
+  // ---- Recurrences
+
+  /// The original with recurrences that it writes out step by step as operators over all steps, and the cheapest that
+  /// is found from there: candidates whatever they cost as sums, since no single step of this saves anything.
+  Result<void> fold() {
+    if (folding_.folding.empty() || deadline_.passed()) return {};
+    stage("folding recurrences");
+    LEMMA_ASSIGN_OR_RETURN(
+        FoldedRecurrences folded,
+        fold_recurrences(graph_, folding_, costs_, [this] { return deadline_.passed(); }));
+    if (folded.path.empty()) return {};
+    LEMMA_ASSIGN_OR_RETURN(Walk walk, walked(folded.path, folded.graph, folded.rules));
+    Candidate candidate = original();
+    LEMMA_RETURN_IF_ERROR(extend(candidate, std::move(folded.graph), walk.derivation,
+                                 walk.rules_used, std::move(walk.stages)));
+    LEMMA_RETURN_IF_ERROR(simplify(candidate));
+    if (options_.on_graph) options_.on_graph(step_, candidate.graph);
+    LEMMA_RETURN_IF_ERROR(saturate_from(candidate, all_));
+    if (options_.evaluator != nullptr) found_.add(candidate);
+    if (is_better(candidate.cost, best_.cost)) best_ = std::move(candidate);
+    return {};
+  }
+
+  /// What only cuts steps out of tensors and puts them together again.
+  Result<void> simplify(Candidate& candidate) const {
+    LEMMA_ASSIGN_OR_RETURN(auto simplified, simplify_copies(candidate.graph));
+    if (!simplified) return {};
+    std::optional<Derivation> derivation;
+    if (options_.explain) {
+      derivation.emplace();
+      LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> terms,
+                             derivation->add_graph(simplified->with_both));
+      for (const auto& [before, after] : simplified->pairs)
+        derivation->add_copies(terms[before.v], terms[after.v]);
+    }
+    return extend(candidate, std::move(simplified->graph), derivation, {}, {});
+  }
+
   // ---- Backtracking
 
   Result<void> backtrack_from(Candidate& candidate, const RuleSet& rules, std::size_t budget,
@@ -391,29 +485,41 @@ class Search {
       result_.graphs += found.graphs_taken_up;
       if (result_.stop_reason.empty()) result_.stop_reason = found.stop_reason;
     }
-    std::optional<Derivation> derivation;
+    LEMMA_ASSIGN_OR_RETURN(Walk walk, walked(found.path, found.graph, rules.compiled));
+    return replace(candidate, std::move(found.graph), walk.derivation, walk.rules_used,
+                   std::move(walk.stages))
+        .map([](bool) {});
+  }
+
+  /// What led from graph to graph.
+  struct Walk {
+    std::optional<Derivation> derivation;  // if one is wanted
     std::map<std::string, std::size_t> rules_used;
     std::vector<Graph> stages;
-    for (std::size_t i = 0; i < found.path.size(); ++i) {
-      const BacktrackingResult::Step& step = found.path[i];
-      const CompiledRule& rule = rules.compiled[step.rewrite.rule];
-      ++rules_used[rule.rule.name];
+  };
+
+  Result<Walk> walked(const std::vector<BacktrackingResult::Step>& path, const Graph& end,
+                      std::span<const CompiledRule> rules) const {
+    Walk walk;
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      const BacktrackingResult::Step& step = path[i];
+      const CompiledRule& rule = rules[step.rewrite.rule];
+      ++walk.rules_used[rule.rule.name];
       if (!options_.explain) continue;
-      if (!derivation) derivation.emplace();
-      LEMMA_RETURN_IF_ERROR(add_step(step, rule, *derivation));
+      if (!walk.derivation) walk.derivation.emplace();
+      LEMMA_RETURN_IF_ERROR(add_step(step, rule, *walk.derivation));
       if (rule.rule.bidirectional) continue;
-      stages.push_back(*step.graph);
-      stages.push_back(i + 1 < found.path.size() ? *found.path[i + 1].graph : found.graph);
+      walk.stages.push_back(*step.graph);
+      walk.stages.push_back(i + 1 < path.size() ? *path[i + 1].graph : end);
     }
-    return replace(candidate, std::move(found.graph), derivation, rules_used, std::move(stages))
-        .map([](bool) {});
+    return walk;
   }
 
   Result<void> add_step(const BacktrackingResult::Step& step, const CompiledRule& rule,
                         Derivation& derivation) const {
     LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> terms, derivation.add_graph(*step.graph));
     const auto as_written =
-        std::find_if(all_.rules.begin(), all_.rules.end(),
+        std::find_if(relevant_.begin(), relevant_.end(),
                      [&](const Substitution& one) { return one.name == rule.rule.name; });
     std::vector<ValueId> inputs;
     for (const ValueId input : step.rewrite.inputs) inputs.push_back(terms[input.v]);
@@ -456,9 +562,12 @@ class Search {
   const SearchOptions& options_;
   Deadline deadline_;
   std::vector<Substitution> relevant_;
+  std::vector<Substitution> general_;  // of them those for e-graphs
+  FoldingRules folding_;               // of them those for recurrences
   RuleSet all_;
   RuleSet saving_;    // of them those that save something themselves
   RuleSet refining_;  // of them those that are no equations
+  Candidate first_;   // the original without what changes nothing
   Candidate best_;
   std::string step_;                      // what is being done
   CandidateList found_;                   // for the evaluator

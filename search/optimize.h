@@ -26,6 +26,9 @@ enum class Strategy {
 std::string_view name(Strategy strategy);
 std::optional<Strategy> strategy_named(std::string_view name);
 
+/// Which operations are left out that give an operand as it is (ir/kept_operand.h).
+enum class LeftOut { nothing, bitwise, all };
+
 struct SearchOptions {
   Strategy strategy = Strategy::automatic;
   double time_limit_seconds = 20;
@@ -43,6 +46,7 @@ struct SearchOptions {
   /// none is tried if 0.
   double exact_extraction_seconds = 0;
   FoldOptions fold;
+  LeftOut left_out = LeftOut::all;
   /// The runtime that the target is, whose own operators may be made (OperatorRecord::runtime); empty: none.
   std::string runtime;
   /// Decides among the graphs that are the cheapest as sums of their operators; otherwise the sum does.
@@ -51,6 +55,9 @@ struct SearchOptions {
   /// For it each e-graph is asked for a second graph, as if starting an operator took so many seconds longer:
   /// one with fewer operators, which the runtime may like better than the costs say.
   double alternative_overhead = 4e-6;
+  /// Called with the cheapest graphs that were found, before the evaluator chooses. It may change the costs that
+  /// the search was given; true if it did. Then the search begins anew, if it has most of its time left.
+  std::function<bool(std::span<const Graph* const>)> learn_costs;
   /// The result is wanted, constants folded, though it costs no less.
   bool cleans = false;
   /// Of the rules those that keep every bit: they may change what carries infinities on purpose, and
@@ -78,6 +85,7 @@ struct SearchFigures {
   GraphCost before, after;
   std::vector<UsedRule> rules_used;
   std::size_t rules_considered = 0;
+  std::size_t left_out = 0;      // operations that changed nothing
   std::string stop_reason;       // of the first saturation, or of backtracking
   std::size_t egraph_nodes = 0;  // of the largest e-graph
   std::size_t rounds = 0;        // of saturation of the whole

@@ -23,7 +23,7 @@ TOLERANCE = 1e-9
 SMOOTH = {"Exp", "Log", "Sigmoid", "Tanh", "Softmax", "LogSoftmax", "Softplus", "Gelu", "Swish",
           "Erf", "LayerNormalization", "InstanceNormalization", "RMSNormalization",
           "BatchNormalization", "Sqrt", "ReduceL2", "HardSwish", "HardSigmoid", "Pow", "Div",
-          "Reciprocal", "Sin", "Cos"}
+          "Reciprocal", "Sin", "Cos", "LSTM"}
 
 
 class Overflow(Exception):

@@ -12,6 +12,7 @@ from rule_evaluation.operators import (
     eye_like, fits, flatten, folded, function, gelu, gemm, hard_sigmoid, hard_swish, identity,
     log_softmax, matmul, mean, number, pad, reduction, relu, require, reshape, slice_, softmax,
     split, squeeze, swish, transpose, unary, unsqueeze)
+from rule_evaluation.recurrences import recurrences
 
 
 # ---- Windows
@@ -255,3 +256,4 @@ OPERATORS = {
     "Unsqueeze": unsqueeze,
 }
 OPERATORS.update(fusions(OPERATORS))
+OPERATORS.update(recurrences(OPERATORS))

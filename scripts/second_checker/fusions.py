@@ -2,7 +2,7 @@
 
 from second_checker.reals import as_real
 from second_checker.shapes import agree, broadcast, infer_gemm, infer_matmul, one_type, REAL
-from second_checker.sizes import demand
+from second_checker.sizes import demand, multiply, number, ONE
 from second_checker.windows import infer_conv
 
 PARAMETERS = {"Clip": ("min", "max"), "Elu": ("alpha",), "HardSigmoid": ("alpha", "beta"), "LeakyRelu": ("alpha",),
@@ -67,6 +67,20 @@ def infer_bias_gelu(operands, attributes, _, conditions):
     demand(len(shape) >= 1, "a scalar has no last axis")
     vectors_fit(operands[1:], shape[-1], conditions)
     return [(kind, shape)]
+
+
+def infer_lstm(operands, _, __, conditions):
+    kind = one_type(operands, REAL)
+    demand([len(one[1]) for one in operands] == [3, 3, 3, 2, 3, 3], "operands with other axes")
+    (steps, batch, features), size = operands[0][1], operands[2][1][2]
+    gates = multiply(number(4), size)
+    state = (ONE, batch, size)
+    wanted = [(steps, batch, features), (ONE, gates, features), (ONE, gates, size), (ONE, multiply(number(8), size)),
+              state, state]
+    for one, shape in zip(operands, wanted):
+        for given, demanded in zip(one[1], shape):
+            agree(given, demanded, conditions)
+    return [(kind, (steps, ONE, batch, size)), (kind, state), (kind, state)]
 
 
 def infer_skip(operands, _, count, conditions):

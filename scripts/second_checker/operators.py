@@ -14,11 +14,12 @@ MANY = 1000
 
 
 class Operator:
-    """`attributes`: the kind and the default (or REQUIRED, OPTIONAL) of each."""
+    """`attributes`: the kind and the default (or REQUIRED, OPTIONAL) of each. `outputs`: the most it may have,
+    `least_outputs` those that it has whether or not something uses them."""
 
-    def __init__(self, operands, infer, attributes=None, outputs=1):
+    def __init__(self, operands, infer, attributes=None, outputs=1, least_outputs=1):
         self.operands, self.attributes = operands, attributes or {}
-        self.infer, self.outputs = infer, outputs
+        self.infer, self.outputs, self.least_outputs = infer, outputs, least_outputs
         self.is_elementwise = getattr(infer, "is_elementwise", False)
 
 
@@ -103,6 +104,7 @@ OPERATORS.update({
     "FusedMatMul": Operator((2, 2), fusions.infer_fused_matmul,
                             {"alpha": ("real", 1.0), "transA": ("integer", 0), "transB": ("integer", 0),
                              "transBatchA": ("integer", 0), "transBatchB": ("integer", 0)}),
+    "LSTM": Operator((6, 6), fusions.infer_lstm, None, 3, 3),
     "SkipLayerNormalization": Operator((3, 5), fusions.infer_skip, SKIP, 2),
     "SkipSimplifiedLayerNormalization": Operator((3, 4), fusions.infer_skip, SKIP, 2),
 })

@@ -89,7 +89,8 @@ class Table:
         number_of = self.node(op, tuple(sorted(attributes.items())), tuple(operands))
         listed = attributes.get("split", ("",)) if op == "Split" else ("",)
         is_list = listed[0] == "list" and all(one[0] != "splice" for one in listed[1:])
-        self.counts.setdefault(number_of, len(listed) - 1 if is_list and len(listed) > 1 else 1)
+        fewest = OPERATORS[op].least_outputs
+        self.counts.setdefault(number_of, len(listed) - 1 if is_list and len(listed) > 1 else fewest)
         return (number_of, 0)
 
     def below(self, roots):

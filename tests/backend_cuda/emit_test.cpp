@@ -1,7 +1,7 @@
 // Emitted source is compiled, run, and compared with the interpreter, over applications of every operator
 // that has a definition.
 
-#include "backend_cuda/emit_cpp.h"
+#include "backend_cuda/emit/emit_cpp.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -14,9 +14,8 @@
 #include <fmt/format.h>
 
 #include "interpreter/evaluate.h"
-#include "interpreter/random.h"
-#include "ir/operator_instances.h"
 #include "system/program.h"
+#include "tests/backend_cuda/operator_samples.h"
 
 namespace lemma::backend {
 namespace {
@@ -29,65 +28,14 @@ struct Case {
   std::vector<Tensor> inputs, expected;
 };
 
-std::optional<lowering::Sizes> constant_sizes_of(const TensorType& type) {
-  lowering::Sizes sizes;
-  for (const Dimension& dimension : *type.shape) {
-    const auto size = dimension.constant();
-    if (!size) return std::nullopt;
-    sizes.push_back(*size);
-  }
-  return sizes;
-}
-
-/// Random inputs; nothing if the sizes are not small numbers.
-std::optional<std::vector<Tensor>> random_inputs(const std::vector<TensorType>& types) {
-  std::vector<Tensor> inputs;
-  for (std::size_t i = 0; i < types.size(); ++i) {
-    if (types[i].data_type == DataType::undefined) {
-      inputs.emplace_back();
-      continue;
-    }
-    const auto sizes = constant_sizes_of(types[i]);
-    if (!sizes || interpreter::element_count(*sizes) > 4096) return std::nullopt;
-    inputs.push_back(interpreter::random_tensor(types[i].data_type, *sizes, 7, i, {-2, 2, 0, 3}));
-  }
-  return inputs;
-}
-
-std::vector<lowering::InputView> views_of(const std::vector<Tensor>& inputs) {
-  std::vector<lowering::InputView> views;
-  for (const Tensor& input : inputs) views.push_back({input.data_type(), input.sizes(), false});
-  return views;
-}
-
-std::string text_of(const OperatorRecord& record, const std::vector<TensorType>& types) {
-  std::string result = std::string(record.name) + "(";
-  for (const TensorType& type : types)
-    result += type.data_type == DataType::undefined ? "none " : text(type) + " ";
-  return result + ")";
-}
-
 class Sample {
  public:
   /// A few applications of an operator, as unlike each other as the family has them.
   void add(const OperatorRecord& record) {
-    std::vector<OperatorInstance> accepted;
-    visit_instances(record, [&](const OperatorInstance& instance) {
-      const auto attributes =
-          complete_attributes(record, instance.inputs, instance.attributes, instance.output_count);
-      if (!attributes) return false;
-      OperatorInstance whole = {instance.inputs, *attributes, instance.output_count};
-      if (!infer_types(record, {whole.inputs, whole.attributes, whole.output_count})) return false;
-      if (random_inputs(whole.inputs)) accepted.push_back(std::move(whole));
-      return true;
-    });
     constexpr std::size_t wanted = 4;
     std::size_t taken = 0;
-    for (std::size_t k = 0; k < accepted.size() && taken < wanted; ++k) {
-      // Spread over the family by a step that shares no divisor with its size.
-      const std::size_t i = (k * 7919) % accepted.size();
-      if (add(record, accepted[i])) ++taken;
-    }
+    for (const OperatorInstance& instance : small_instances(record))
+      if (taken < wanted && add(record, instance)) ++taken;
   }
 
   /// One application of f32 inputs that the family is too small for.
@@ -103,6 +51,7 @@ class Sample {
 
   const std::vector<Case>& cases() const { return cases_; }
   const std::string& source() const { return source_; }
+  int in_blocks() const { return in_blocks_; }
   const std::map<std::string, int>& not_emitted() const { return not_emitted_; }
 
  private:
@@ -123,9 +72,13 @@ class Sample {
       ++not_emitted_[emitted.error().message];
       return false;
     }
+    // The same terms in the same order: the same bytes.
+    const auto in_blocks = emit_cpp(definition, views_of(one.inputs), one.symbol + "_blocks", true);
+    EXPECT_TRUE(in_blocks) << in_blocks.error().message;
+    if (in_blocks && in_blocks->find("lane") != std::string::npos) ++in_blocks_;
     one.what = text_of(record, instance.inputs);
     one.expected = std::move(*expected);
-    source_ += "// " + one.what + "\n" + *emitted + "\n";
+    source_ += "// " + one.what + "\n" + *emitted + "\n" + in_blocks.value_or("") + "\n";
     cases_.push_back(std::move(one));
     return true;
   }
@@ -133,6 +86,7 @@ class Sample {
   std::vector<Case> cases_;
   std::string source_ = std::string(cpp_prelude()) + "\n";
   std::map<std::string, int> not_emitted_;
+  int in_blocks_ = 0;
 };
 
 class Library {
@@ -145,9 +99,10 @@ class Library {
   }
   bool is_loaded() const { return handle_ != nullptr; }
 
-  std::vector<Tensor> run(const Case& one) const {
+  std::vector<Tensor> run(const Case& one, const std::string& variant) const {
     using Function = void(const void* const*, void* const*);
-    auto* function = reinterpret_cast<Function*>(dlsym(handle_, one.symbol.c_str()));  // NOLINT
+    auto* function =
+        reinterpret_cast<Function*>(dlsym(handle_, (one.symbol + variant).c_str()));  // NOLINT
     std::vector<const void*> inputs;
     for (const Tensor& input : one.inputs) inputs.push_back(input.bytes().data());
     std::vector<Tensor> results;
@@ -190,6 +145,13 @@ TEST(EmittedSource, computes_what_the_interpreter_does) {
   sample.add("MatMul", {Shape{20, 70}, Shape{70, 30}}, {});
   sample.add("Conv", {Shape{1, 4, 12, 11}, Shape{6, 2, 3, 3}},
              {{"group", Dimension(2)}, {"pads", Shape{1, 0, 1, 2}}});
+  sample.add("MatMul", {Shape{3, 9, 7}, Shape{7, 37}}, {});
+  sample.add("MatMul", {Shape{1, 20}, Shape{20, 100}}, {});
+  sample.add("Conv", {Shape{1, 3, 9, 35}, Shape{5, 3, 3, 3}}, {{"pads", Shape{1, 1, 1, 1}}});
+  sample.add("Conv", {Shape{2, 3, 17, 23}, Shape{5, 3, 3, 5}},
+             {{"pads", Shape{1, 2, 1, 2}}, {"strides", Shape{2, 2}}});
+  sample.add("MaxPool", {Shape{1, 2, 9, 30}},
+             {{"kernel_shape", Shape{3, 3}}, {"pads", Shape{1, 1, 1, 1}}});
   sample.add("GlobalAveragePool", {Shape{1, 2, 30, 30}}, {});
   for (const auto& [reason, count] : sample.not_emitted())
     std::cout << "not emitted: " << reason << ": " << count << "\n";
@@ -209,9 +171,12 @@ TEST(EmittedSource, computes_what_the_interpreter_does) {
 
   std::set<std::string> operators;
   for (const Case& one : sample.cases()) {
-    const std::vector<Tensor> results = library.run(one);
-    for (std::size_t i = 0; i < results.size(); ++i)
-      EXPECT_TRUE(is_same(results[i], one.expected[i])) << one.what << ", output " << i;
+    for (const char* variant : {"", "_blocks"}) {
+      const std::vector<Tensor> results = library.run(one, variant);
+      for (std::size_t i = 0; i < results.size(); ++i)
+        EXPECT_TRUE(is_same(results[i], one.expected[i]))
+            << one.what << variant << ", output " << i;
+    }
     operators.insert(one.what.substr(0, one.what.find('(')));
   }
   for (const char* name :
@@ -220,6 +185,8 @@ TEST(EmittedSource, computes_what_the_interpreter_does) {
     EXPECT_TRUE(operators.contains(name)) << name;
   std::cout << sample.cases().size() << " applications of " << operators.size() << " operators\n";
   EXPECT_GT(operators.size(), 100U);
+  std::cout << sample.in_blocks() << " in blocks\n";
+  EXPECT_GT(sample.in_blocks(), 10);
 }
 
 constexpr std::string_view product =

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import pathlib
+import pty
 import signal
 import struct
 import subprocess
@@ -145,6 +146,26 @@ class Everyday(unittest.TestCase):
         clean.write_bytes((self.folder / "out.onnx").read_bytes())
         self.assertEqual(self.nodes_after_simplify(clean), ("unchanged", 3))
         self.assertEqual((self.folder / "out.onnx").read_bytes(), clean.read_bytes())
+
+    def test_a_loaded_constant_that_changes_nothing_is_left_out(self):
+        rows = tensor_type(F32, ["N", 3])
+        large = tensor_type(F32, ["N", 300])
+        cases = (("Mul", rows, [3], 1, 2, 2), ("Mul", large, [300], 1, 2, 2), ("Div", rows, [], 1, 2, 2),
+                 ("Pow", rows, [1], 1, 2, 2), ("Add", rows, [1, 3], 0, 2, 3), ("Sub", rows, [3], 0, 2, 3),
+                 ("Mul", rows, [3], 2, 3, 3), ("Mul", rows, [1, 1, 3], 1, 3, 3))
+        for op, type_message, sizes, value, optimized, simplified in cases:
+            count = 1
+            for size in sizes:
+                count *= size
+            nodes = [node("Tanh", ["x"], ["a"]), node(op, ["a", "k"], ["b"]), node("Sigmoid", ["b"], ["y"])]
+            result = tensor_type(F32, [1, "N", 3]) if len(sizes) > 2 else type_message
+            model = self.write("loaded.onnx", nodes, [("x", type_message)], [("y", result)],
+                               initializers=[tiny_models.tensor("k", sizes, [value] * count)])
+            figures = self.optimize(model, "-o", self.folder / "out.onnx")
+            self.assertEqual((figures["after"]["operators"], figures["warning"]), (optimized, ""), (op, sizes))
+            self.assertEqual(figures["left_out"], 3 - optimized)
+            # A sum with 0 makes +0 of -0: `simplify` keeps every bit.
+            self.assertEqual(self.nodes_after_simplify(model)[1], simplified, (op, sizes))
 
     def test_simplify_does_not_trade(self):
         """Two products of one operand stay two; `optimize` makes them one."""
@@ -323,6 +344,62 @@ class Everyday(unittest.TestCase):
         done = self.run_it("optimize", model, "-o", out, "--keep-output", "v")
         self.assertEqual(done.returncode, 2)
         self.assertIn("no graph output is named 'v'", done.stderr)
+
+    def test_a_model_is_written_for_another_operator_set(self):
+        """Squeeze takes its axes from an input since 13, from an attribute before."""
+        nodes = [node("Neg", ["x"], ["a"]), node("Neg", ["a"], ["b"]), node("Unsqueeze", ["b", "axis"], ["c"]),
+                 node("Relu", ["c"], ["y"])]
+        model = self.write("newer.onnx", nodes, [("x", VECTOR)], [("y", tensor_type(F32, [1, 2]))],
+                           initializers=[tiny_models.tensor("axis", [1], [0], tiny_models.I64)])
+        out = self.folder / "out.onnx"
+        standard = tiny_models.content(1, "")
+        for version, axes in ((11, True), (13, False), (21, False)):
+            for words in ((), ("--strategy", "none")):
+                figures = self.optimize(model, "-o", out, "--target-opset", version, *words)
+                self.assertIn(figures["status"], ("optimized", "unchanged"), figures["message"])
+                written = out.read_bytes()
+                sets = [tiny_models.content(8, each + tiny_models.number(2, version)) for each in (standard, b"")]
+                self.assertTrue(any(each in written for each in sets), version)
+                self.assertEqual(b"axes" in written, axes, version)
+        # Unchanged otherwise, but not the same bytes.
+        relu = self.one_relu()
+        self.assertEqual(self.optimize(relu, "-o", out, "--target-opset", 20)["status"], "unchanged")
+        self.assertNotEqual(out.read_bytes(), relu.read_bytes())
+        self.assertEqual(self.run_it("diff", relu, out, "--json").returncode, 4)
+        self.assertEqual(self.optimize(relu, "-o", out, "--target-opset", 17)["status"], "unchanged")
+        self.assertEqual(out.read_bytes(), relu.read_bytes())
+
+    def test_what_cannot_be_written_for_another_operator_set_is_refused(self):
+        out = self.folder / "out.onnx"
+        bits = self.write("bits.onnx", [node("BitwiseNot", ["x"], ["y"])], [("x", tensor_type(tiny_models.I64, [2]))],
+                          [("y", tensor_type(tiny_models.I64, [2]))])
+        bits.write_bytes(bits.read_bytes().replace(tiny_models.number(2, 17), tiny_models.number(2, 18)))
+        body = [tiny_models.graph_attribute(f"{which}_branch", [node(op, ["x"], [which])], [(which, VECTOR)])
+                for which, op in (("then", "Tanh"), ("else", "Neg"))]
+        branch = self.write("if.onnx", [node("If", ["c"], ["y"], attributes=body)],
+                            [("x", VECTOR), ("c", tensor_type(9, []))], [("y", VECTOR)])
+        for model, answer in ((bits, "BitwiseNot"), (branch, "If is written as it was read")):
+            done = self.run_it("optimize", model, "-o", out, "--target-opset", "11", "--no-measure")
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn(answer, done.stderr)
+            self.assertEqual(out.read_bytes(), model.read_bytes())  # as it was
+        self.assertEqual(self.run_it("optimize", branch, "-o", out, "--target-opset", "6").returncode, 2)
+
+    def test_a_terminal_shows_how_far_a_batch_has_come(self):
+        models = [str(self.one_relu(f"{i}.onnx")) for i in range(3)]
+        terminal, program = pty.openpty()
+        running = subprocess.Popen([LEMMA, "simplify", *models, "--out-dir", self.folder / "out", "--jobs", "1"],
+                                   stdout=subprocess.DEVNULL, stderr=program)
+        os.close(program)
+        said = b""
+        try:
+            while piece := os.read(terminal, 4096):
+                said += piece
+        except OSError:  # the other end is closed
+            pass
+        self.assertEqual(running.wait(timeout=60), 0)
+        self.assertRegex(said, rb"\[\.{20}\] 0/3, \d+ s .*0\.onnx: loading rules")
+        self.assertRegex(said, rb"\[#{13}\.{7}\] 2/3, about \d+ s left .*2\.onnx: ")
 
     def test_a_batch_that_was_ended_goes_on(self):
         models = [self.one_relu(f"{i}.onnx") for i in range(4)]

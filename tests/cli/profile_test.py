@@ -58,6 +58,48 @@ class ProfileTest(unittest.TestCase):
         self.assertIn("run", keys)
         self.assertTrue(any(key.startswith("MatMul{} f32[4, 16], constant f32[16, 24]") for key in keys), keys)
 
+    def optimize(self, name, *options, code=0, target="onnxruntime-cpu", costs="measured"):
+        call = [LEMMA, "optimize", EXAMPLE, "-o", self.folder / name, "--target", target, "--threads", "1",
+                "--costs", costs, "--json", *options]
+        done = subprocess.run(list(map(str, call)), capture_output=True, text=True, timeout=240)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return json.loads(done.stdout)["models"][0] if code == 0 else done.stderr
+
+    def test_a_search_measures_what_is_missing_and_remembers_it(self):
+        database = self.folder / "search.sqlite"
+        first = self.optimize("first.onnx", "--database", database, "--time-limit", "60")
+        self.assertGreater(first["costs"]["measured_now"], 0)
+        self.assertEqual(first["costs"]["message"], "")
+        known = self.entries("search.sqlite")
+        self.assertTrue(any(key.startswith("operator ") for key in known), known)
+        # What is known is not measured again; rewritten graphs may need more.
+        self.optimize("again.onnx", "--database", database, "--time-limit", "60")
+        again = self.entries("search.sqlite")
+        self.assertEqual({key: again.get(key) for key in known}, known)
+
+    def entries(self, database):
+        file = self.folder / "entries.json"
+        self.run_it("--export", file, database=database)
+        return {entry["key"]: entry["seconds"] for target in json.loads(file.read_text())["targets"]
+                for entry in target["entries"]}
+
+    def test_with_a_given_database_the_bytes_are_the_same(self):
+        database = self.folder / "search.sqlite"
+        self.optimize("first.onnx", "--database", database, "--time-limit", "60")
+        runs = [self.optimize(name, "--database", database, "--no-measure") for name in ("a.onnx", "b.onnx")]
+        for run in runs:
+            self.assertEqual(run["costs"]["measured_now"], 0)
+            self.assertGreater(len(run["costs"]["recorded"]), 0)
+            self.assertIn(0, [answer[1] for answer in run["costs"]["recorded"].values()])
+        self.assertEqual(runs[0]["costs"]["recorded"], runs[1]["costs"]["recorded"])
+        self.assertEqual((self.folder / "a.onnx").read_bytes(), (self.folder / "b.onnx").read_bytes())
+
+    def test_measured_costs_are_for_the_runtime_that_was_measured(self):
+        self.assertIn("--costs measured is for --target onnxruntime-cpu",
+                      self.optimize("x.onnx", target="cpu", code=2))
+        self.assertIn("--database is for --costs measured",
+                      self.optimize("x.onnx", "--database", "x", costs="analytic", code=2))
+
     def test_bad_input_is_one_line(self):
         garbage = self.folder / "garbage"
         garbage.write_text("garbage")

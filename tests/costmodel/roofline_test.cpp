@@ -65,6 +65,20 @@ TEST(Roofline, ViewsCostWhatTheDeviceSaysAndWeightOnlyNodesNothing) {
   EXPECT_EQ(cost.operators, 1);
 }
 
+TEST(Roofline, SlowFormsTakeLonger) {
+  const std::string_view text = R"(graph "g"
+  input %0 "x" : f32[1, 16, 64]
+  input %1 "w" : f32[16, 16, 3]
+  %2 = Conv{strides=[1], pads=[1, 1], dilations=[1], group=1}(%0, %1)
+  output "y" = %2
+)";
+  Device device = simple_device();
+  const double before = cost_of(parsed(text), OperatorCosts(roofline_target(device))).seconds;
+  device.slow_forms = {{"Conv", 4, 3}, {"Conv", 3, 2}, {"MatMul", 3, 5}};
+  const double after = cost_of(parsed(text), OperatorCosts(roofline_target(device))).seconds;
+  EXPECT_NEAR(after - device.launch_overhead, 2 * (before - device.launch_overhead), 1e-12);
+}
+
 TEST(Roofline, SymbolicSizesAreAssumed) {
   const std::string_view text = R"(graph "g"
   input %0 "a" : f32[N, 10]
@@ -80,7 +94,7 @@ TEST(Roofline, SymbolicSizesAreAssumed) {
 }
 
 TEST(Device, ShippedDescriptionsLoad) {
-  for (const char* name : {"cpu", "cuda"}) {
+  for (const char* name : {"cpu", "cuda", "onnxruntime-cpu", "h100", "h200", "a100", "t4"}) {
     const auto device =
         load_device(std::filesystem::path("costmodel/devices") / (std::string(name) + ".json"));
     ASSERT_TRUE(device.has_value()) << device.error().message;
@@ -93,9 +107,16 @@ TEST(Device, AMalformedDescriptionIsRefusedWithItsEntry) {
   const auto file = std::filesystem::temp_directory_path() / "lemma_device_test.json";
   std::ofstream(file) << R"({"name": "x", "contraction_flops_per_second": {"f32": -1}})";
   const auto device = load_device(file);
-  std::filesystem::remove(file);
   ASSERT_FALSE(device.has_value());
   EXPECT_NE(device.error().message.find("contraction_flops_per_second"), std::string::npos);
+  std::ifstream shipped("costmodel/devices/onnxruntime-cpu.json");
+  std::string text(std::istreambuf_iterator<char>(shipped), {});
+  const std::string key = "\"rank\": 3";
+  std::ofstream(file) << text.replace(text.find(key), key.size(), "\"rank\": -3");
+  const auto other = load_device(file);
+  std::filesystem::remove(file);
+  ASSERT_FALSE(other.has_value());
+  EXPECT_NE(other.error().message.find("slow_forms"), std::string::npos);
 }
 
 }  // namespace

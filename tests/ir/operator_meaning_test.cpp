@@ -159,6 +159,7 @@ TEST(ShippedOperators, AreAcceptedByTheirFamily) {
       {"EyeLike", 1},
       {"FusedGemm", 1},
       {"Gemm", 1},
+      {"LSTM", 1},
       {"SkipLayerNormalization", 2},
       {"SkipSimplifiedLayerNormalization", 2}};
   for (const OperatorId op : operators_of_axioms()) {

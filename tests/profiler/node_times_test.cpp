@@ -36,9 +36,37 @@ TEST(NodeTimes, OtherSizesAreInterpolated) {
   EXPECT_GT(cost->spread, 0);
 }
 
-TEST(NodeTimes, OneKindSaysNothingOfAnother) {
-  const NodeTimes times({entry("Relu{} f32[8]", 8, 1e-6)});
-  EXPECT_FALSE(times.find(node("Tanh{} f32[8]", 8)));
+TEST(NodeTimes, AKindWithoutTimesTakesThoseOfItsFamily) {
+  const NodeTimes times({entry("Relu{} f32[8]", 8, 1e-6), entry("run", 8, 1)});
+  const auto cost = times.find(node("Tanh{} f32[8]", 8));
+  ASSERT_TRUE(cost);
+  EXPECT_DOUBLE_EQ(cost->seconds, 1e-6);
+  EXPECT_EQ(cost->provenance, Provenance::interpolated);
+  EXPECT_FALSE(times.find(node("MatMul{} f32[8]", 8)));
+  EXPECT_FALSE(times.find(node("Tanh{} f32[8]", 8), 3));  // only the kind counts
+}
+
+TEST(NodeTimes, WeightsThatAreFarAwayTakeTheirTime) {
+  const NodeTimes times({entry("MatMul{} f32[8]", 1e6, 1e-5)});
+  RuntimeNode far = node("MatMul{} f32[9]", 1e6);
+  far.weight_bytes = 4e6;
+  EXPECT_LT(times.find(far)->seconds, 2e-5);
+  far.weights = {1U << 27U};
+  EXPECT_GE(times.find(far)->seconds, 1e-4);
+}
+
+TEST(NodeTimes, WorkCountsTheMultiplicationsOfConvolutions) {
+  RuntimeNode conv;
+  conv.kind = "com.microsoft.nchwc:Conv";
+  conv.inputs = {{DataType::f32, {1, 32, 8, 8}, false, "", {}},
+                 {DataType::f32, {64, 16, 3, 3}, true, "", {}}};  // in two groups
+  conv.outputs = {{DataType::f32, {1, 64, 8, 8}, false, "", {}}};
+  measure_size(conv);
+  EXPECT_EQ(conv.work, 64 * 8 * 8 * 16 * 3 * 3);
+  EXPECT_EQ(conv.elements, 32 * 64 + 64 * 16 * 9 + 64 * 64);
+  conv.kind = "Add";
+  measure_size(conv);
+  EXPECT_EQ(conv.work, conv.elements);
 }
 
 TEST(NodeTimes, KeysAreHeldOut) {
@@ -51,7 +79,7 @@ TEST(NodeTimes, KeysAreHeldOut) {
 TEST(NodeTimes, ThePriceOfAGraphIsTheSumAndCountsWhatIsUnknown) {
   const NodeTimes times({entry("Relu{} f32[8]", 8, 1e-6), entry("run", 0, 5e-6)});
   RuntimeGraph graph;
-  graph.nodes = {node("Relu{} f32[8]", 8), node("Relu{} f32[8]", 8), node("Tanh{} f32[8]", 8)};
+  graph.nodes = {node("Relu{} f32[8]", 8), node("Relu{} f32[8]", 8), node("MatMul{} f32[8]", 8)};
   graph.unpriced = 1;
   const GraphPrice price = price_of(graph, times);
   EXPECT_DOUBLE_EQ(price.cost.seconds, 7e-6);

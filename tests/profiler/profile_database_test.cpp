@@ -91,8 +91,8 @@ TEST_F(ProfileDatabaseTest, ExportAndImportGiveTheSame) {
 
 TEST_F(ProfileDatabaseTest, GarbageIsRefused) {
   ProfileDatabase database = open();
-  for (const char* text : {"", "[]", "{}", R"({"format": "lemma profile 2", "targets": []})",
-                           R"({"format": "lemma profile 1", "targets": [{}]})"})
+  for (const char* text : {"", "[]", "{}", R"({"format": "lemma profile 1", "targets": []})",
+                           R"({"format": "lemma profile 2", "targets": [{}]})"})
     EXPECT_FALSE(database.import_json(text, Provenance::measured)) << text;
   const auto file = folder_.path() / "garbage";
   std::ofstream(file) << std::string(10000, 'x');

@@ -125,5 +125,23 @@ def normalizations():
     yield Case("skip_simplified_and_sum", rms, {**x, **skip, **g, **s}, {"epsilon": 0.01}, both, fused=False)
 
 
+def recurrences():
+    """Operators of ONNX itself along a sequence; ONNX Runtime spells them as nothing else."""
+    def lstm(name, steps, batch, inputs, hidden, outputs=("y0", "y1", "y2")):
+        shapes = {"x": (steps, batch, inputs), "w": (1, 4 * hidden, inputs), "r": (1, 4 * hidden, hidden),
+                  "b": (1, 8 * hidden), "h": (1, batch, hidden), "c": (1, batch, hidden)}
+        return Case(name, "LSTM", shapes, {"hidden_size": hidden}, outputs, domain="",
+                    operands=("x", "w", "r", "b", "", "h", "c"))
+
+    yield lstm("lstm", 5, 3, 4, 6)
+    yield lstm("lstm_of_one_step", 1, 2, 3, 4)
+    yield lstm("lstm_of_sizes_1", 1, 1, 1, 1)
+    yield lstm("lstm_of_one_unit", 4, 2, 3, 1)
+    yield lstm("lstm_of_batch_1", 7, 1, 5, 2)
+    yield lstm("lstm_all_states", 3, 2, 4, 4, ("y0",))
+    yield lstm("lstm_last_state", 3, 2, 4, 4, ("", "y0"))
+    yield lstm("lstm_last_cell", 3, 2, 4, 4, ("", "", "y0"))
+
+
 def all_cases():
     return [*fused_conv(), *fused_gemm(), *fused_matmul(), *gelu(), *normalizations()]

@@ -75,7 +75,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=2, help="random inputs for each case")
     parser.add_argument("--only", default="", help="cases whose names contain this")
     arguments = parser.parse_args()
-    chosen = [case for case in cases.all_cases() if arguments.only in case.name]
+    chosen = [case for case in [*cases.all_cases(), *cases.recurrences()] if arguments.only in case.name]
     with tempfile.TemporaryDirectory() as name:
         faults = [fault for case in chosen
                   for fault in faults_of(arguments.lemma, case, pathlib.Path(name), range(arguments.seeds))]

@@ -72,6 +72,7 @@ SAMPLES = [
     ("Squeeze", [(1, 3, 1)], {"axes": (0, 2)}, ("axes",)),
     ("Transpose", ONE, {"perm": (2, 0, 1)}, ()),
     ("Unsqueeze", [(3, 2)], {"axes": (0, 3)}, ("axes",)),
+    ("LSTM", [(3, 2, 4), (1, 20, 4), (1, 20, 5), (1, 40), (1, 2, 5), (1, 2, 5)], {"hidden_size": 5}, ()),
     ("BiasGelu", [(2, 3, 4), (4,)], {}, ()),
     ("FusedConv", [(2, 4, 7), (6, 2, 3), (6,)], {"group": 2, "pads": (2, 1), "activation": "Relu"}, ()),
     ("FusedConv", [(1, 3, 6, 7), (4, 3, 2, 3), (4,), (1, 4, 5, 5)], {"activation": "Tanh"}, ()),
@@ -83,6 +84,7 @@ SAMPLES = [
     ("SkipSimplifiedLayerNormalization", [(2, 3, 4), (2, 3, 4), (4,), (4,)], {"epsilon": 0.5}, ()),
 ]
 NOT_IN_RUNTIME = {"Cast", "ConstantOfShape", "RMSNormalization", "Swish"}
+OUTPUTS = {"Split": 2, "LSTM": 3}
 OF_THE_RUNTIME = set(fusions(OPERATORS))
 
 
@@ -100,7 +102,9 @@ def runtime_outputs(operator, arrays, attributes, as_operands):
     order = list(as_operands)
     if operator == "Slice":
         order = ["starts", "ends", "axes", "steps"]
-    outputs = ["y0", "y1"] if operator == "Split" else ["y0"]
+    if operator == "LSTM":
+        names = names[:4] + [""] + names[4:]  # without lengths of the sequences
+    outputs = [f"y{i}" for i in range(OUTPUTS.get(operator, 1))]
     domain = "com.microsoft" if operator in OF_THE_RUNTIME else ""
     node = helper.make_node(operator, names + order, outputs, domain=domain, **kept)
     graph = helper.make_graph(

@@ -145,5 +145,25 @@ TEST(Evaluator, SumOfOperatorsChangesNothing) {
   }
 }
 
+TEST(LearnedCosts, TheSearchBeginsAnewWithThem) {
+  OperatorCosts costs = costs_of({{"Exp", 10}});
+  SearchOptions options;
+  std::vector<Graph> found;
+  options.learn_costs = [&](std::span<const Graph* const> graphs) {
+    found.push_back(*graphs.front());
+    if (found.size() > 1) return false;
+    costs = costs_of({{"Add", 30}});
+    return true;
+  };
+  const auto result = optimize(parsed(product_of_exponentials), parsed_rules(), costs, options);
+  ASSERT_TRUE(result) << result.error().message;
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_TRUE(check_same_structure(found[0], parsed(exponential_of_sum)));
+  EXPECT_TRUE(check_same_structure(found[1], parsed(product_of_exponentials)));
+  EXPECT_TRUE(check_same_structure(result->graph, parsed(product_of_exponentials)));
+  EXPECT_EQ(result->before.seconds, 3);
+  EXPECT_FALSE(result->improved);
+}
+
 }  // namespace
 }  // namespace lemma

@@ -2,6 +2,7 @@
 
 #include "search/explanation.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "costmodel/graph_cost.h"
@@ -167,6 +168,30 @@ TEST_F(Explanations, GoThroughOpaqueOperators) {
   EXPECT_EQ(size->outside.size(), 4U);
   EXPECT_NE(text.find("before into opaque Widget"), std::string::npos);
   expect_no_mutant_passes(text);
+}
+
+// What changes nothing needs no rule; that it changes nothing is read off the constants again.
+TEST_F(Explanations, SayWhatAConstantHolds) {
+  const std::string ones = "constant f32[2, 3] [1, 1, 1, 1, 1, 1]";
+  const std::string text = explanation_of(fmt::format(R"(graph "product"
+  input %0 "x" : f32[2, 3]
+  %1 = {}
+  %2 = Mul(%0, %1) : f32[2, 3]
+  %3 = Relu(%2) : f32[2, 3]
+  output "p" = %3
+)",
+                                                      ones));
+  EXPECT_TRUE(checker::check_explanation(text, table_)) << text;
+  const std::size_t at = text.find("[1, 1, 1, 1, 1, 1]");
+  ASSERT_NE(at, std::string::npos) << text;
+  for (std::size_t i = at + 1; i < at + 18; i += 3) {
+    std::string mutant = text;
+    mutant[i] = '2';
+    EXPECT_FALSE(checker::check_explanation(mutant, table_)) << mutant;
+  }
+  std::string sum = text;
+  sum.replace(sum.find("Mul("), 4, "Add(");
+  EXPECT_FALSE(checker::check_explanation(sum, table_)) << sum;
 }
 
 TEST_F(Explanations, OfAnUnchangedGraphHaveNoSteps) {

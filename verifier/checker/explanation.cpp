@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/copied_elements.h"
 #include "ir/graph_text.h"
 #include "ir/quoted.h"
 #include "ir/run_time_conditions.h"
@@ -66,8 +67,9 @@ class Replayer {
     if (line.starts_with("rule ")) return take_rule(line);
     if (line.starts_with("step ") || line.starts_with("refine ")) return take_step(line);
     if (line.starts_with("given ")) return take_given(line);
+    if (line.starts_with("copies ")) return take_copies(line);
     if (!line.starts_with("outside "))
-      return bad_input("it is no rule, step, refine, given or 'outside'");
+      return bad_input("it is no rule, step, refine, copies, given or 'outside'");
     size_.outside.emplace_back(line.substr(8));
     return {};
   }
@@ -102,6 +104,22 @@ class Replayer {
     if (!sides) return with_context(rule.name, std::move(sides.error()));
     steps_.push_back({fmt::format("line {} after the graph: {}", line_, rule.name), &rule,
                       refinement, use.inputs, std::move(*sides)});
+    ++size_.steps;
+    return {};
+  }
+
+  /// copies %3 %4. Both values consist of the same elements of other values, which only moved.
+  Result<void> take_copies(std::string_view line) {
+    const auto parts = words(line);
+    if (parts.size() != 3) return bad_input("expected 'copies VALUE VALUE'");
+    LEMMA_ASSIGN_OR_RETURN(const ValueId a, parse_value(parts[1]));
+    LEMMA_ASSIGN_OR_RETURN(const ValueId b, parse_value(parts[2]));
+    constexpr std::size_t most_steps = 1'000'000'000;
+    if (!elements_) elements_.emplace(graph_, most_steps);
+    const auto first = elements_->of(a), second = elements_->of(b);
+    if (!first || graph_.type(a) != graph_.type(b) || first != second)
+      return bad_input("nothing shows that both are copies of the same elements");
+    copies_.emplace_back(a, b);
     ++size_.steps;
     return {};
   }
@@ -202,6 +220,7 @@ class Replayer {
     const std::vector<char> original = original_nodes();
     taint_opaque_outputs(original);
     TermClasses classes(graph_, given_, original);
+    for (const auto& [a, b] : copies_) classes.equate(a, b);
     for (const Step& step : steps_) {
       auto judged = judge(step, classes);
       if (!judged) {  // what follows from the last steps may not have been drawn yet
@@ -284,14 +303,18 @@ class Replayer {
     return {};
   }
 
-  /// No run may fail that did not fail before.
+  /// No run may fail that did not fail before. What reads the same as an operation of the original does not.
   Result<void> check_reads(const TermClasses& classes, const std::vector<char>& original) const {
+    std::set<std::vector<std::uint32_t>> known;
+    for (std::uint32_t i = 0; i < original.size(); ++i)
+      if (original[i] != 0) known.insert(classes.form({i}));
     for (std::size_t i = 0; i < graph_.node_count(); ++i) {
       const Node& node = graph_.nodes()[i];
       if (node.kind != NodeKind::operation || (i < original.size() && original[i] != 0)) continue;
       const std::vector<TensorType> types = graph_.input_types(node);
       const OperatorFacts facts(graph_.op(node), {types, node.attributes, node.output_count});
-      if (facts.may_read_outside() && !classes.facts(node.output()).defined)
+      if (facts.may_read_outside() && !classes.facts(node.output()).defined &&
+          !known.contains(classes.form({static_cast<std::uint32_t>(i)})))
         return bad_input(fmt::format("%{} may read outside its operand", node.output().v));
     }
     return {};
@@ -319,6 +342,8 @@ class Replayer {
   Digests digests_;
   std::set<std::string> listed_, used_;
   std::vector<Step> steps_;
+  std::vector<std::pair<ValueId, ValueId>> copies_;
+  std::optional<CopiedElements> elements_;
   std::vector<Chain> chains_;
   std::map<ValueId, ValueFacts> given_;
   std::size_t stated_values_ = 0;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/kept_operand.h"
+
 namespace lemma::checker {
 
 TermClasses::TermClasses(const Graph& graph, const std::map<ValueId, ValueFacts>& inputs,
@@ -12,6 +14,7 @@ TermClasses::TermClasses(const Graph& graph, const std::map<ValueId, ValueFacts>
   for (std::uint32_t i = 0; i < parent_.size(); ++i) parent_[i] = i;
   facts_.resize(graph.value_count());
   operators_.resize(graph.node_count());
+  numbers_seen_.resize(graph.node_count());
   original_.resize(graph.node_count(), 0);
   std::map<std::string, std::uint32_t> numbers;
   for (std::size_t i = 0; i < graph.node_count(); ++i) {
@@ -37,6 +40,13 @@ std::uint32_t TermClasses::find(ValueId value) const {
   return i;
 }
 
+std::vector<std::uint32_t> TermClasses::form(NodeId node) const {
+  std::vector<std::uint32_t> result = {labels_[node.v]};
+  for (const ValueId input : graph_.node(node).inputs)
+    result.push_back(input.is_none() ? input.v : find(input));
+  return result;
+}
+
 /// Operands come before users, so one round carries an equality all the way up; another one is
 /// needed only for what was found equal meanwhile.
 bool TermClasses::unite_alike() {
@@ -47,15 +57,38 @@ bool TermClasses::unite_alike() {
     for (std::size_t i = 0; i < graph_.node_count(); ++i) {
       const Node& node = graph_.nodes()[i];
       if (node.kind != NodeKind::operation) continue;
-      std::vector<std::uint32_t> key = {labels_[i]};
-      for (const ValueId input : node.inputs)
-        key.push_back(input.is_none() ? input.v : find(input));
-      const Node& same = *seen.try_emplace(std::move(key), &node).first->second;
+      const Node& same =
+          *seen.try_emplace(form({static_cast<std::uint32_t>(i)}), &node).first->second;
       for (std::uint32_t k = 0; k < node.output_count; ++k) {
         if (equal(node.output(k), same.output(k))) continue;
         equate(node.output(k), same.output(k));
         changed = any = true;
       }
+    }
+  }
+  return any;
+}
+
+/// Operations that give an operand as it is, by what is known of the others. Whether one does changes only
+/// with the numbers that its operands are known to be.
+bool TermClasses::unite_kept() {
+  bool any = false;
+  for (std::size_t i = 0; i < graph_.node_count(); ++i) {
+    const Node& node = graph_.nodes()[i];
+    if (node.kind != NodeKind::operation || node.inputs.empty()) continue;
+    std::vector<ValueFacts> operands;
+    std::vector<std::optional<double>> numbers;
+    for (const ValueId input : node.inputs) {
+      operands.push_back(input.is_none() ? ValueFacts() : facts(input));
+      numbers.push_back(common_number(operands.back()));
+    }
+    if (numbers == numbers_seen_[i]) continue;
+    numbers_seen_[i] = std::move(numbers);
+    for (std::uint32_t k = 0; k < node.output_count; ++k) {
+      const auto kept = kept_operand(graph_, node, k, operands);
+      if (!kept || equal(node.output(k), node.inputs[kept->operand])) continue;
+      equate(node.output(k), node.inputs[kept->operand]);
+      any = true;
     }
   }
   return any;
@@ -91,12 +124,15 @@ bool TermClasses::learn_from_terms() {
 }
 
 void TermClasses::close() {
-  const std::vector<ValueFacts> before = facts_;
-  unite_alike();
-  // A class knows what was known of each of its members.
-  for (std::uint32_t i = 0; i < parent_.size(); ++i) {
-    ValueFacts& own = facts_[find(ValueId{i})];
-    own = both(own, before[i]);
+  for (bool changed = true; changed;) {
+    const std::vector<ValueFacts> before = facts_;
+    unite_alike();
+    // A class knows what was known of each of its members.
+    for (std::uint32_t i = 0; i < parent_.size(); ++i) {
+      ValueFacts& own = facts_[find(ValueId{i})];
+      own = both(own, before[i]);
+    }
+    changed = unite_kept();
   }
   // Bounds may get narrower for ever; whatever has been found by then is true.
   constexpr int most_rounds = 8;

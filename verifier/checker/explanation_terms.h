@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -23,7 +24,7 @@ class TermClasses {
               std::vector<char> original);
 
   void equate(ValueId a, ValueId b) { parent_[find(a)] = find(b); }
-  /// Equalities by congruence, and the facts that follow.
+  /// Equalities by congruence and of operations that change nothing, and the facts that follow.
   void close();
 
   std::uint32_t find(ValueId value) const;
@@ -36,6 +37,9 @@ class TermClasses {
   /// operands that refine each other.
   bool refines(ValueId a, ValueId b);
 
+  /// What an operation does, and the classes it does it to: equal for operations that read the same.
+  std::vector<std::uint32_t> form(NodeId node) const;
+
   /// Classes that IsNaN, IsInf or an opaque operator looks at, and what they are computed from, down
   /// to what is defined and finite. By find(). `roots` are looked at from outside.
   std::set<std::uint32_t> observed(const std::vector<ValueId>& roots) const;
@@ -43,6 +47,7 @@ class TermClasses {
  private:
   std::uint32_t label_of(const Node& node);
   bool unite_alike();
+  bool unite_kept();
   bool learn_from_terms();
 
   const Graph& graph_;
@@ -51,6 +56,8 @@ class TermClasses {
   std::vector<std::uint32_t> labels_;  // by node: operator, attributes and number of outputs
   std::vector<ValueFacts> facts_;      // by find()
   std::vector<std::unique_ptr<OperatorFacts>> operators_;  // by node
+  /// By node: the numbers that its operands were known to be when unite_kept() asked.
+  std::vector<std::vector<std::optional<double>>> numbers_seen_;
   std::vector<std::pair<ValueId, ValueId>> refinements_;
   std::map<std::pair<ValueId, ValueId>, bool> known_;  // refines()
 };

@@ -17,6 +17,7 @@
 #include "verifier/index/definedness.h"
 #include "verifier/index/equality.h"
 #include "verifier/index/known.h"
+#include "verifier/index/recurrences.h"
 #include "verifier/index/solver.h"
 #include "verifier/index/typing.h"
 #include "verifier/prover/instances.h"
@@ -151,15 +152,12 @@ class CaseProof {
     if (!right) return "the right side is not well typed: " + right.error().message;
     if (Objection objection = note_composites(*left, *right)) return objection;
     if (Objection objection = check_element_types()) return objection;
-    auto a = expand_composites(*left), b = expand_composites(*right);
-    if (!a || !b) return (a ? b : a).error().message;
-    left_ = std::move(*a);
-    right_ = std::move(*b);
-    try {
-      return check();
-    } catch (const Unsupported& error) {
-      return std::string(error.what());
-    }
+    const Objection objection = run_expanded(*left, *right, false);
+    // What a step does matters where one of the sides writes it out, and so has fewer recurrences, or where each has
+    // a single step of its own.
+    const bool single = single_steps(*left) == 1 && single_steps(*right) == 1 && !unfolded_;
+    if (!objection || (recurrences_left_ == recurrences_right_ && !single)) return objection;
+    return run_expanded(*left, *right, true);
   }
 
   /// After run(): what it compared.
@@ -187,6 +185,37 @@ class CaseProof {
     for (const Piece& piece : pieces)
       result.push_back({is_always(piece.guard) ? "" : piece.guard->text, piece.value.text});
     return result;
+  }
+
+  Objection run_expanded(const Graph& left, const Graph& right, bool with_steps) {
+    auto a = expand_but_recurrences(left, with_steps),
+         b = expand_but_recurrences(right, with_steps);
+    if (!a || !b) return (a ? b : a).error().message;
+    recurrences_left_ = recurrence_count(*a);
+    recurrences_right_ = recurrence_count(*b);
+    unfolded_ = recurrences_left_ != recurrence_count(left) ||
+                recurrences_right_ != recurrence_count(right);
+    try {
+      auto sides = without_recurrences(
+          {std::move(*a), std::move(*b)},
+          [this](const Graph& one, const Graph& other) { return check_operands(one, other); });
+      if (!sides) return sides.error().message;
+      left_ = std::move(sides->left);
+      right_ = std::move(sides->right);
+      return check();
+    } catch (const Unsupported& error) {
+      return std::string(error.what());
+    }
+  }
+
+  /// What a recurrence of the right side is applied to refines what one of the left side is applied to, where both
+  /// sides as wholes are well typed as far as composites are.
+  Objection check_operands(const Graph& left, const Graph& right) const {
+    CaseProof operands(rule_, case_, reads_more_);
+    operands.left_ = left;
+    operands.right_ = right;
+    operands.given_ = given_;
+    return operands.check();
   }
 
   /// Composition drops what only the composite operators themselves demand.
@@ -357,6 +386,8 @@ class CaseProof {
 
   Objection check_reads_more(const std::set<std::uint32_t>& reads_more) const {
     for (const std::uint32_t input : reads_more) {
+      if (input >= rule_.inputs.size())
+        return "the right side reads elements of a recurrence that the left side does not read";
       if (rule_.inputs[input].defined) continue;
       if (reads_more_ == nullptr)
         return fmt::format("the right side reads elements of {} that the left side does not read",
@@ -386,7 +417,9 @@ class CaseProof {
   const Substitution& rule_;
   const Case& case_;
   std::set<std::string>* reads_more_;
-  Graph left_, right_;                   // without composite operators
+  Graph left_, right_;  // without composite operators
+  std::size_t recurrences_left_ = 0, recurrences_right_ = 0;
+  bool unfolded_ = false;                // a recurrence over n + 1 steps
   std::vector<Formula> given_, wanted_;  // what those of the left and the right side demand
 };
 

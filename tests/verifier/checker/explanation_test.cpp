@@ -67,7 +67,7 @@ class Explanation : public ::testing::Test {
     std::string text = "lemma explanation 2\ngraph \"test\"\n" + graph;
     std::set<std::string> used;
     for (const std::string& step : steps) {
-      if (step.starts_with("given")) continue;
+      if (step.starts_with("given") || step.starts_with("copies")) continue;
       const std::size_t begin = step.find(' ') + 1;
       used.insert(step.substr(begin, step.find(' ', begin) - begin));
     }
@@ -115,6 +115,40 @@ TEST_F(Explanation, ARefinementOfADefinedTermIsAnEquation) {
   holds(defined_quotient + outputs("%4", "%0"), {"step div_mul forward: x=%0, y=%2, A=[4]"});
   // Then it may be read from right to left.
   holds(defined_quotient + outputs("%0", "%4"), {"step div_mul forward: x=%0, y=%2, A=[4]"});
+}
+
+constexpr const char* no_copies = "nothing shows that both are copies";
+
+TEST_F(Explanation, CopiesOfTheSameElementsAreEqual) {
+  const std::string parts =
+      "  input %0 \"input x\" : f32[3, 2]\n"
+      "  %1, %2, %3 = Split{axis=0, split=[1, 1, 1]}(%0) : f32[1, 2], f32[1, 2], f32[1, 2]\n"
+      "  %4 = Unsqueeze{axes=[0]}(%1) : f32[1, 1, 2]\n"
+      "  %5 = Unsqueeze{axes=[0]}(%2) : f32[1, 1, 2]\n"
+      "  %6 = Unsqueeze{axes=[0]}(%3) : f32[1, 1, 2]\n"
+      "  %7 = Concat{axis=0}(%4, %5, %6) : f32[3, 1, 2]\n"
+      "  %8 = Concat{axis=0}(%5, %4, %6) : f32[3, 1, 2]\n"
+      "  %9 = Reshape{shape=[3, 1, 2]}(%0) : f32[3, 1, 2]\n"
+      "  %10 = Relu(%9) : f32[3, 1, 2]\n"
+      "  %11 = Pad{mode=\"constant\", pads=[0, 0, 0, 1, 0, 0], value=0.0}(%7) : f32[4, 1, 2]\n"
+      "  %12 = Slice{starts=[0], ends=[3], axes=[0]}(%11) : f32[3, 1, 2]\n"
+      "  %13 = Reshape{shape=[1, 3, 2]}(%0) : f32[1, 3, 2]\n";
+  holds(parts + outputs("%7", "%9"), {"copies %7 %9"});
+  refused(parts + outputs("%12", "%9"), {"copies %12 %9"}, no_copies);  // by way of other elements
+  refused(parts + outputs("%7", "%9"), {}, no_path);
+  refused(parts + outputs("%8", "%9"), {"copies %8 %9"}, no_copies);    // another order
+  refused(parts + outputs("%10", "%9"), {"copies %10 %9"}, no_copies);  // computed
+  refused(parts + outputs("%13", "%9"), {"copies %13 %9"}, no_copies);  // another shape
+  refused(parts + outputs("%7", "%9"), {"copies %7"}, "expected 'copies VALUE VALUE'");
+  refused(parts + outputs("%7", "%9"), {"copies %7 %99"}, "is no value");
+}
+
+TEST_F(Explanation, CopiesHaveSizesThatAreKnown) {
+  const std::string parts =
+      "  input %0 \"input x\" : f32[n, 2]\n"
+      "  %1 = Unsqueeze{axes=[0]}(%0) : f32[1, n, 2]\n"
+      "  %2 = Squeeze{axes=[0]}(%1) : f32[n, 2]\n";
+  refused(parts + outputs("%2", "%0"), {"copies %2 %0"}, no_copies);
 }
 
 TEST_F(Explanation, ATermThatMayBeUndefinedIsReplacedOnly) {

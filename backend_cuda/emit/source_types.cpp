@@ -1,4 +1,4 @@
-#include "backend_cuda/source_types.h"
+#include "backend_cuda/emit/source_types.h"
 
 #include <bit>
 #include <cmath>

@@ -1,0 +1,53 @@
+#pragma once
+// Writes the statements of a loop nest's body: for one element, or, by classes made of this one, for several.
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "backend_cuda/emit/emit_element.h"
+#include "lowering/regions.h"
+
+namespace lemma::backend {
+
+class ElementWriter {
+ public:
+  ElementWriter(const lowering::LoweredOutput& output, int indent);
+
+  Result<ElementSource> write(lowering::TermNumber root);
+
+ protected:
+  using TermNumber = lowering::TermNumber;
+  using RegionId = lowering::RegionId;
+
+  template <typename... Arguments>
+  void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    source_ += std::string(static_cast<std::size_t>(indent_), ' ') +
+               fmt::format(format, std::forward<Arguments>(arguments)...) + "\n";
+  }
+  Result<void> write_region(RegionId region);
+  Result<void> write_term(TermNumber id);
+  /// "for (...) {", and one level deeper.
+  void open_loop(RegionId loop);
+  void close_loops(std::size_t count);
+  static Result<std::string> step_text(const lowering::Term& term, const std::string& total,
+                                       const std::string& element);
+  Result<std::string> neutral_text(const lowering::Term& term) const;
+
+  const lowering::TermGraph& graph_;
+  lowering::Regions plan_;
+  int indent_;
+  std::string source_;
+  bool reads_are_inside_ = false;  // it is known where this is written
+
+ private:
+  Result<void> write_block(RegionId region, TermNumber target, TermNumber value);
+  Result<std::string> value_of(const lowering::Term& term) const;
+  Result<std::string> read_text(const lowering::Term& term) const;
+  Result<void> write_select(TermNumber id, const std::string& type);
+  Result<void> write_and(TermNumber id, const std::string& type);
+  Result<void> write_reduction(TermNumber id, const std::string& type);
+  Result<void> write_combination(TermNumber id, const lowering::Term& term);
+};
+
+}  // namespace lemma::backend

@@ -1,0 +1,444 @@
+#include "backend_cuda/emit/emit_block.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "backend_cuda/emit/element_writer.h"
+#include "backend_cuda/emit/source_types.h"
+
+namespace lemma::backend {
+
+namespace {
+
+using lowering::LoopVariable;
+using lowering::LoweredOutput;
+using lowering::RegionId;
+using lowering::Term;
+using lowering::TermNumber;
+
+// The totals of a block stay in registers; a single row has room for more lanes.
+constexpr std::int64_t most_lanes = 16, most_lanes_of_one_row = 64, least_lanes = 4, most_rows = 4;
+
+/// Loops over the lanes of a block, around statements for one element. Values that other groups compute are held in
+/// arrays.
+struct Group {
+  struct Statement {
+    std::string text;
+    std::string unguarded;  // of a select whose condition holds for all of the block; or empty
+    std::optional<TermNumber> term;  // that it computes
+  };
+  int indent = 0;
+  std::vector<Statement> statements;
+  std::set<TermNumber> defined, used;
+};
+
+class BlockWriter : public ElementWriter {
+ public:
+  BlockWriter(const LoweredOutput& nest, const ElementBlock& block, const std::string& store,
+              int indent)
+      : ElementWriter(nest, indent),
+        nest_(nest),
+        block_(block),
+        store_(store),
+        variables_(lowering::set_of(nest.axes[block.lane_axis]) |
+                   (block.rows > 1 ? lowering::set_of(nest.axes[block.row_axis]) : 0)) {}
+
+  Result<std::string> write_all() {
+    LEMMA_RETURN_IF_ERROR(write_parts(0));
+    group().used.insert(nest_.root);
+    group_line(fmt::format(fmt::runtime(store_), term_name(nest_.root)));
+    close_group();
+    return rendered();
+  }
+
+ private:
+  bool is_in_lanes(TermNumber id) const { return (graph_.term(id).depends & variables_) != 0; }
+
+  /// What is the same for the block comes first: nothing of it depends on the lanes.
+  Result<void> write_parts(RegionId region) {
+    for (const TermNumber id : plan_.regions[region].terms)
+      if (!is_in_lanes(id)) LEMMA_RETURN_IF_ERROR(write_term(id));
+    for (const TermNumber id : plan_.regions[region].terms) {
+      if (!is_in_lanes(id)) continue;
+      LEMMA_RETURN_IF_ERROR(is_reduction(graph_.term(id).kind) ? write_sums(id) : add_to_group(id));
+    }
+    return {};
+  }
+
+  /// A reduction of each lane, side by side.
+  Result<void> write_sums(TermNumber id) {
+    const Term& term = graph_.term(id);
+    LEMMA_ASSIGN_OR_RETURN(const std::string neutral, neutral_text(term));
+    group_line(fmt::format("{} = {};", held(id), neutral));
+    held_.insert(id);
+    declare_before_group(id);
+    close_group();
+    for (const RegionId loop : plan_.below[id]) {
+      open_loop(loop);
+      LEMMA_RETURN_IF_ERROR(write_parts(loop));
+      if (loop != plan_.below[id].back()) close_group();
+    }
+    use(term.operands[0]);
+    LEMMA_ASSIGN_OR_RETURN(const std::string step,
+                           step_text(term, held(id), term_name(term.operands[0])));
+    group_line(fmt::format("{} = {};", held(id), step));
+    close_group();
+    close_loops(plan_.below[id].size());
+    return {};
+  }
+
+  Group& group() {
+    if (!is_open_) {
+      flush_text();
+      groups_.emplace_back();
+      groups_.back().indent = indent_;
+      is_open_ = true;
+    }
+    return groups_.back();
+  }
+
+  void close_group() {
+    if (is_open_) pieces_.push_back({groups_.size() - 1, ""});
+    is_open_ = false;
+  }
+
+  void flush_text() {
+    if (!source_.empty()) pieces_.push_back({no_group, std::move(source_)});
+    source_.clear();
+  }
+
+  void group_line(const std::string& text) {
+    Group& at = group();
+    at.statements.push_back(
+        {std::string(static_cast<std::size_t>(at.indent + loop_depth()), ' ') + text + "\n",
+         "",
+         {}});
+  }
+
+  int loop_depth() const { return block_.rows > 1 ? 4 : 2; }
+
+  /// The statements that compute a term for one element, with all that lies below it.
+  Result<void> add_to_group(TermNumber id) {
+    group();
+    Group::Statement statement;
+    statement.term = id;
+    LEMMA_ASSIGN_OR_RETURN(statement.text, captured([&] { return write_term(id); }));
+    if (graph_.term(id).kind == ExpressionKind::select && has_linear_reads(plan_.below[id][0])) {
+      LEMMA_ASSIGN_OR_RETURN(statement.unguarded, captured([&] { return write_unguarded(id); }));
+    }
+    group().statements.push_back(std::move(statement));
+    collect(id);
+    return {};
+  }
+
+  /// What is written, in place of going to the end of the source.
+  template <typename Write>
+  Result<std::string> captured(const Write& write) {
+    std::string outside = std::move(source_);
+    source_.clear();
+    indent_ += loop_depth();
+    const auto done = write();
+    indent_ -= loop_depth();
+    std::string text = std::move(source_);
+    source_ = std::move(outside);
+    if (!done) return tl::unexpected(done.error());
+    return text;
+  }
+
+  /// A select whose condition holds, and whose reads are inside their tensors.
+  Result<void> write_unguarded(TermNumber id) {
+    const Term& term = graph_.term(id);
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
+    reads_are_inside_ = true;
+    const auto done = write_region(plan_.below[id][0]);
+    reads_are_inside_ = false;
+    if (!done) return done;
+    line("const {} {} = {};", type, term_name(id), term_name(term.operands[1]));
+    return {};
+  }
+
+  template <typename Visit>
+  void visit_reads(RegionId region, const Visit& visit) const {
+    for (const TermNumber id : plan_.regions[region].terms) {
+      if (graph_.term(id).kind == ExpressionKind::read) visit(graph_.term(id));
+      for (const RegionId below : plan_.below[id]) visit_reads(below, visit);
+    }
+  }
+
+  bool has_linear_reads(RegionId region) const {
+    bool result = true;
+    visit_reads(region, [&result](const Term& read) {
+      for (const lowering::Linear& index : read.indices)
+        for (const auto& [atom, factor] : index.terms)
+          result = result && atom < lowering::first_term_atom;
+    });
+    return result;
+  }
+
+  /// Whether it holds for a whole block if it holds at the block's corners, and is computed in the group.
+  bool is_decided_at_corners(TermNumber id, const Group& at) const {
+    if (!is_in_lanes(id)) return true;
+    const Term& term = graph_.term(id);
+    if (!at.defined.contains(id)) return false;
+    if (term.kind == ExpressionKind::logical_and)
+      return is_decided_at_corners(term.operands[0], at) &&
+             is_decided_at_corners(term.operands[1], at);
+    return term.kind != ExpressionKind::equal && lowering::compares_linear(graph_, term);
+  }
+
+  /// Those that compute the condition, with what it is made of.
+  void find_conditions(TermNumber id, std::set<TermNumber>& conditions) const {
+    conditions.insert(id);
+    if (graph_.term(id).kind == ExpressionKind::logical_and)
+      for (const TermNumber operand : graph_.term(id).operands)
+        find_conditions(operand, conditions);
+  }
+
+  void use(TermNumber id) {
+    if (is_in_lanes(id)) group().used.insert(id);
+  }
+
+  void use(const lowering::Linear& form) {
+    for (const auto& [atom, factor] : form.terms)
+      if (atom >= lowering::first_term_atom) use(atom - lowering::first_term_atom);
+  }
+
+  void collect(TermNumber id) {
+    const Term& term = graph_.term(id);
+    group().defined.insert(id);
+    for (const TermNumber operand : term.operands) use_with_forms(operand);
+    use(term.linear);
+    for (const lowering::Linear& index : term.indices) use(index);
+    for (const RegionId below : plan_.below[id])
+      for (const TermNumber inner : plan_.regions[below].terms) collect(inner);
+  }
+
+  /// Comparisons of index arithmetic use what its forms are made of.
+  void use_with_forms(TermNumber id) {
+    use(id);
+    use(graph_.form(id));
+  }
+
+  static std::string held(TermNumber id) { return term_name(id) + "_held[row][lane]"; }
+
+  void declare_before_group(TermNumber id) { declared_[groups_.size() - 1].push_back(id); }
+
+  std::string declaration(TermNumber id) const {
+    const auto type = computed_type(graph_.term(id).lanes);
+    return fmt::format("{} {}_held[{}][{}];\n", type ? *type : "", term_name(id), block_.rows,
+                       block_.lanes);
+  }
+
+  std::string rendered() {
+    flush_text();
+    for (std::size_t i = 0; i < groups_.size(); ++i)
+      for (const TermNumber id : groups_[i].used)
+        if (!groups_[i].defined.contains(id) && !held_.contains(id))
+          for (std::size_t j = 0; j < groups_.size(); ++j)
+            if (groups_[j].defined.contains(id) && needed_.insert({j, id}).second)
+              declared_[j].push_back(id);
+    std::string text;
+    for (const auto& [number, part] : pieces_)
+      text += number == no_group ? part : group_text(number);
+    return text;
+  }
+
+  std::string group_text(std::size_t number) {
+    const Group& one = groups_[number];
+    const std::string space(static_cast<std::size_t>(one.indent), ' ');
+    std::string text;
+    for (const TermNumber id : declared_[number]) text += space + declaration(id);
+    const std::string whole = whole_block_text(one);
+    if (!whole.empty()) {
+      text += whole + space + "if (is_whole) {\n";
+      text += loops_text(number, 1, 1, [&](const Group::Statement& statement) {
+        return statement.unguarded.empty() ? statement.text
+                                           : unused_text(one, statement) + statement.unguarded;
+      });
+      text += space + "} else {\n";
+    }
+    text +=
+        loops_text(number, 1, 1, [](const Group::Statement& statement) { return statement.text; });
+    if (!whole.empty()) text += space + "}\n";
+    return block_.rows > 1 ? text : with_row_zero(std::move(text));
+  }
+
+  /// The guard of a select that is written without it may have no other use.
+  std::string unused_text(const Group& one, const Group::Statement& statement) const {
+    return fmt::format("{}static_cast<void>({});\n",
+                       std::string(static_cast<std::size_t>(one.indent + loop_depth()), ' '),
+                       term_name(graph_.term(*statement.term).operands[0]));
+  }
+
+  /// Loops over the block with these steps.
+  template <typename Text>
+  std::string loops_text(std::size_t number, std::int64_t row_step, std::int64_t lane_step,
+                         const Text& statement_text) {
+    const Group& one = groups_[number];
+    const std::string inner(static_cast<std::size_t>(one.indent + loop_depth()), ' ');
+    std::string text = opening_text(one, row_step, lane_step);
+    for (const TermNumber id : one.used)
+      if (!one.defined.contains(id) && is_held_somewhere(id)) {
+        const auto type = computed_type(graph_.term(id).lanes);
+        text += fmt::format("{}[[maybe_unused]] const {} {} = {};\n", inner, type ? *type : "",
+                            term_name(id), held(id));
+      }
+    for (const Group::Statement& statement : one.statements) text += statement_text(statement);
+    for (const auto& [where, id] : needed_)
+      if (where == number) text += fmt::format("{}{} = {};\n", inner, held(id), term_name(id));
+    return text + closing_text(one);
+  }
+
+  std::string opening_text(const Group& one, std::int64_t row_step, std::int64_t lane_step) const {
+    const std::string space(static_cast<std::size_t>(one.indent), ' ');
+    const std::string inner(static_cast<std::size_t>(one.indent + loop_depth()), ' ');
+    std::string text = space;
+    if (block_.rows > 1)
+      text += fmt::format("for (std::int64_t row = 0; row < {}; row += {}) {{\n{}  ", block_.rows,
+                          row_step, space);
+    text += fmt::format("for (std::int64_t lane = 0; lane < {}; lane += {}) {{\n", block_.lanes,
+                        lane_step);
+    if (block_.rows > 1) text += index_text(block_.row_axis, "row", inner);
+    return text + index_text(block_.lane_axis, "lane", inner);
+  }
+
+  std::string closing_text(const Group& one) const {
+    const std::string space(static_cast<std::size_t>(one.indent), ' ');
+    return block_.rows > 1 ? space + "  }\n" + space + "}\n" : space + "}\n";
+  }
+
+  /// Declares `is_whole`: the guards of the group hold for all of the block, and what they guard is read inside.
+  /// All are bounds of linear forms, so that the corners of the block decide. Empty where that is not so, or there
+  /// is no guard.
+  std::string whole_block_text(const Group& one) const {
+    std::set<TermNumber> conditions;
+    std::vector<std::string> demands;
+    for (const Group::Statement& statement : one.statements) {
+      if (statement.unguarded.empty()) continue;
+      const TermNumber guard = graph_.term(*statement.term).operands[0];
+      if (!is_decided_at_corners(guard, one)) return "";
+      find_conditions(guard, conditions);
+      demands.push_back(term_name(guard) + " != 0");
+      visit_reads(plan_.below[*statement.term][0], [&](const Term& read) {
+        for (std::size_t axis = 0; axis < read.indices.size(); ++axis)
+          if (!graph_.is_inside(read, axis))
+            demands.push_back(fmt::format("is_inside({}, {})",
+                                          linear_text(graph_, read.indices[axis]),
+                                          graph_.inputs()[read.input].sizes[axis]));
+      });
+    }
+    if (demands.empty()) return "";
+    const std::string space(static_cast<std::size_t>(one.indent), ' ');
+    std::string text = space + "bool is_whole = true;\n";
+    text += opening_text(one, std::max<std::int64_t>(1, block_.rows - 1),
+                         std::max<std::int64_t>(1, block_.lanes - 1));
+    for (const Group::Statement& statement : one.statements)
+      if (statement.term && conditions.contains(*statement.term)) text += statement.text;
+    for (const std::string& demand : demands)
+      text += fmt::format("{}is_whole = is_whole && {};\n",
+                          std::string(static_cast<std::size_t>(one.indent + loop_depth()), ' '),
+                          demand);
+    return text + closing_text(one);
+  }
+
+  static std::string with_row_zero(std::string text) {
+    const std::string from = "[row][lane]", to = "[0][lane]";
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at))
+      text.replace(at, from.size(), to);
+    return text;
+  }
+
+  bool is_held_somewhere(TermNumber id) const {
+    return held_.contains(id) || std::any_of(needed_.begin(), needed_.end(),
+                                             [id](const auto& each) { return each.second == id; });
+  }
+
+  std::string index_text(std::size_t axis, std::string_view counter,
+                         const std::string& inner) const {
+    const std::string name = variable_name(nest_.axes[axis]);
+    return fmt::format("{}[[maybe_unused]] const std::int64_t {} = start_{} + {};\n", inner, name,
+                       name, counter);
+  }
+
+  static constexpr std::size_t no_group = static_cast<std::size_t>(-1);
+
+  const LoweredOutput& nest_;
+  const ElementBlock& block_;
+  const std::string& store_;
+  lowering::VariableSet variables_;
+  std::vector<Group> groups_;
+  bool is_open_ = false;
+  std::vector<std::pair<std::size_t, std::string>> pieces_;  // a group, or text
+  std::set<TermNumber> held_;                                // reductions
+  std::set<std::pair<std::size_t, TermNumber>> needed_;      // by other groups
+  std::map<std::size_t, std::vector<TermNumber>> declared_;  // before a group
+};
+
+/// Reads below a reduction that is computed for each element of the lanes.
+std::vector<TermNumber> reads_in_sums(const LoweredOutput& nest, lowering::VariableSet lanes) {
+  std::vector<bool> is_below(nest.graph.size(), false);
+  std::vector<bool> is_used(nest.graph.size(), false);
+  is_used[nest.root] = true;
+  std::vector<TermNumber> reads;
+  for (TermNumber id = nest.root + 1; id-- > 0;) {
+    const Term& term = nest.graph.term(id);
+    if (!is_used[id]) continue;
+    const bool is_sum = is_reduction(term.kind) && (term.depends & lanes) != 0;
+    for (const TermNumber operand : term.operands) {
+      is_used[operand] = true;
+      if (is_below[id] || is_sum) is_below[operand] = true;
+    }
+    if (term.kind == ExpressionKind::read && is_below[id]) reads.push_back(id);
+  }
+  return reads;
+}
+
+/// The axis whose rows share what is read: best of all a vector, for all lanes at once.
+void choose_rows(const LoweredOutput& nest, const std::vector<std::int64_t>& least_extents,
+                 const std::vector<TermNumber>& reads, ElementBlock& block) {
+  const lowering::VariableSet lane = lowering::set_of(nest.axes[block.lane_axis]);
+  for (const bool wants_vector : {true, false})
+    for (std::size_t axis = block.lane_axis; axis-- > 0;) {
+      const bool is_shared = std::any_of(reads.begin(), reads.end(), [&](TermNumber id) {
+        const lowering::VariableSet depends = nest.graph.term(id).depends;
+        return (depends & lowering::set_of(nest.axes[axis])) == 0 &&
+               (!wants_vector || (depends & lane) != 0);
+      });
+      if (!is_shared || least_extents[axis] < 2) continue;
+      block.row_axis = axis;
+      block.rows = std::min(most_rows, least_extents[axis]);
+      return;
+    }
+}
+
+}  // namespace
+
+std::optional<ElementBlock> find_block(const LoweredOutput& nest,
+                                       const std::vector<std::int64_t>& least_extents) {
+  if (nest.axes.empty()) return std::nullopt;
+  std::int64_t elements = 1;
+  for (const LoopVariable axis : nest.axes) elements *= nest.graph.extent(axis);
+  if (lowering::reduces_along_lanes(nest.graph, elements)) return std::nullopt;
+  ElementBlock block;
+  block.lane_axis = nest.axes.size() - 1;
+  block.lanes = std::min(most_lanes, least_extents[block.lane_axis]);
+  const LoopVariable lane = nest.axes[block.lane_axis];
+  const std::vector<TermNumber> reads = reads_in_sums(nest, lowering::set_of(lane));
+  const bool is_together = std::any_of(reads.begin(), reads.end(), [&](TermNumber id) {
+    const std::int64_t step = nest.graph.address(nest.graph.term(id)).coefficient(lane);
+    return step == 1 || step == 2;
+  });
+  if (block.lanes < least_lanes || !is_together) return std::nullopt;
+  choose_rows(nest, least_extents, reads, block);
+  if (block.rows == 1)
+    block.lanes = std::min(most_lanes_of_one_row, least_extents[block.lane_axis]);
+  return block;
+}
+
+Result<std::string> emit_block(const LoweredOutput& nest, const ElementBlock& block,
+                               const std::string& store, int indent) {
+  return BlockWriter(nest, block, store, indent).write_all();
+}
+
+}  // namespace lemma::backend

@@ -1,0 +1,31 @@
+#pragma once
+// The body of a loop nest for a block of elements at a time, so that sums of neighbouring elements run side by side:
+// the compiler makes vectors of the lanes, and each element that is loaded is used for several rows. The terms of a
+// sum are added up in the same order as for one element.
+
+#include <optional>
+#include <string>
+
+#include "lowering/lower.h"
+
+namespace lemma::backend {
+
+/// Elements along two axes, given by their positions in `axes` of the nest: `lanes` along the last one, and `rows`
+/// along another, or 1.
+struct ElementBlock {
+  std::size_t lane_axis = 0, row_axis = 0;
+  std::int64_t lanes = 1, rows = 1;
+};
+
+/// A block that pays; nothing where elements are better computed one by one. `least_extents`: the smallest extent of
+/// each axis that a block has to fit into.
+std::optional<ElementBlock> find_block(const lowering::LoweredOutput& nest,
+                                       const std::vector<std::int64_t>& least_extents);
+
+/// Statements that compute and store a block, where `start_i0` is the first index of the block along the axis that
+/// is called i0, for the axes of the block, and other axes' variables are in scope. `store` is a statement with the
+/// element's value as "{}".
+Result<std::string> emit_block(const lowering::LoweredOutput& nest, const ElementBlock& block,
+                               const std::string& store, int indent);
+
+}  // namespace lemma::backend

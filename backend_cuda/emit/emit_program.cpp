@@ -1,0 +1,187 @@
+#include "backend_cuda/emit/emit_program.h"
+
+#include <unistd.h>
+
+#include <cstring>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "backend_cuda/emit/parts.h"
+#include "backend_cuda/emit/tables_text.h"
+#include "ir/files.h"
+#include "ir/sha256.h"
+
+namespace lemma::backend {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::map<std::string, std::string>;
+
+constexpr std::size_t header_bytes = 64, digest_length = 48;
+
+std::string filled_in(std::string_view part, const Words& words) {
+  std::string result;
+  while (true) {
+    const std::size_t open = part.find("{{");
+    if (open == std::string_view::npos) return result + std::string(part);
+    const std::size_t close = part.find("}}", open);
+    result += part.substr(0, open);
+    result += words.at(std::string(part.substr(open + 2, close - open - 2)));
+    part.remove_prefix(close + 2);
+  }
+}
+
+std::string_view bytes_of(const Buffer& buffer) {
+  const std::span<const std::byte> bytes = buffer.contents->bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};  // NOLINT: bytes as text
+}
+
+std::string digest_of_weights(const TaskProgram& program) {
+  std::string all;
+  for (const Buffer& buffer : program.graph.buffers)
+    if (buffer.memory == Memory::weights)
+      all += fmt::format("{} {}\n", buffer.offset, sha256(bytes_of(buffer)));
+  return sha256(all).substr(0, digest_length);
+}
+
+std::string list_of(const TaskProgram& program, const std::vector<BufferNumber>& buffers) {
+  std::string list;
+  for (const BufferNumber number : buffers)
+    list += fmt::format("- `{}`: `{}`\n", program.graph.buffers[number].name,
+                        type_text(program.graph.buffers[number]));
+  return list;
+}
+
+Words words_of(const TaskProgram& program, const ProgramNames& names, const KernelTexts& kernels) {
+  std::uint64_t unshared = 0;
+  for (const Buffer& buffer : program.graph.buffers)
+    if (buffer.memory == Memory::arena) unshared += buffer.bytes();
+  const std::size_t units = program.units.size();
+  return {{"name", names.name},
+          {"title", names.title},
+          {"units", units == 1 ? "one thread" : fmt::format("{} threads", units)},
+          {"inputs", list_of(program, program.graph.inputs)},
+          {"outputs", list_of(program, program.graph.outputs)},
+          {"operators", fmt::format("{}", program.graph.operators.size())},
+          {"tasks", fmt::format("{}", program.task_count())},
+          {"kernels", fmt::format("{}", kernels.count)},
+          {"waits", fmt::format("{}", wait_count(program))},
+          {"arena_bytes", fmt::format("{}", program.arena_bytes)},
+          {"unshared_bytes", fmt::format("{}", unshared)},
+          {"weight_bytes", fmt::format("{}", program.weight_bytes)}};
+}
+
+std::string kernels_header(const KernelTexts& kernels) {
+  return "#pragma once\n"
+         "// One function for each distinct kernel: a part of a tensor from its operands.\n\n"
+         "#include <cstdint>\n#include <limits>\n\n#include \"scalar_operations.h\"\n\n"
+         "namespace {\n\nusing namespace lemma::lowering;\n\n"
+         "[[maybe_unused]] inline bool is_inside(std::int64_t index, std::int64_t size) {\n"
+         "  return 0 <= index && index < size;\n}\n\n" +
+         kernels.text + "}  // namespace\n";
+}
+
+Result<void> write_weights(const TaskProgram& program, const fs::path& file) {
+  LEMMA_ASSIGN_OR_RETURN(AtomicFile out, AtomicFile::create(file));
+  std::string header = "TASKPROG";
+  const std::uint64_t bytes = program.weight_bytes;
+  header.append(reinterpret_cast<const char*>(&bytes), sizeof(bytes));  // NOLINT: bytes as text
+  header += digest_of_weights(program);
+  LEMMA_RETURN_IF_ERROR(out.write(std::as_bytes(std::span(header))));
+  for (const Buffer& buffer : program.graph.buffers) {
+    if (buffer.memory != Memory::weights) continue;
+    LEMMA_RETURN_IF_ERROR(out.pad_to(header_bytes + buffer.offset));
+    LEMMA_RETURN_IF_ERROR(out.write(buffer.contents->bytes()));
+  }
+  LEMMA_RETURN_IF_ERROR(out.pad_to(header_bytes + program.weight_bytes));
+  LEMMA_RETURN_IF_ERROR(out.finish());
+  return out.publish();
+}
+
+Result<void> write_recorded(const RecordedTensors& recorded, const fs::path& file) {
+  LEMMA_ASSIGN_OR_RETURN(AtomicFile out, AtomicFile::create(file));
+  for (const std::span<const std::byte> tensor : recorded) LEMMA_RETURN_IF_ERROR(out.write(tensor));
+  LEMMA_RETURN_IF_ERROR(out.finish());
+  return out.publish();
+}
+
+/// Beside the directory, so that it can be renamed to it; removed unless that has happened.
+class PartialDirectory {
+ public:
+  explicit PartialDirectory(const fs::path& target)
+      : path_(target.string() + fmt::format(".partial-{}", getpid())) {}
+  ~PartialDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  PartialDirectory(const PartialDirectory&) = delete;
+  PartialDirectory& operator=(const PartialDirectory&) = delete;
+
+  const fs::path& path() const { return path_; }
+
+  Result<void> publish(const fs::path& target, bool replaces) const {
+    std::error_code error;
+    const fs::path old = target.string() + fmt::format(".old-{}", getpid());
+    const bool moves = replaces && fs::exists(target);
+    if (moves) fs::rename(target, old, error);
+    if (!error) fs::rename(path_, target, error);
+    if (error)
+      return bad_input(fmt::format("{}: cannot be written: {}", target.string(), error.message()));
+    if (moves) fs::remove_all(old, error);
+    return {};
+  }
+
+ private:
+  fs::path path_;
+};
+
+}  // namespace
+
+std::string identifier_of(std::string_view text) {
+  std::string result;
+  for (const char each : text) {
+    const bool is_plain = (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
+                          (each >= '0' && each <= '9');
+    result += is_plain ? each : '_';
+  }
+  if (result.empty() || (result[0] >= '0' && result[0] <= '9') || result[0] == '_')
+    result.insert(0, "model_");
+  return result;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> emit_program(const TaskProgram& program,
+                                                                      const ProgramNames& names) {
+  LEMMA_ASSIGN_OR_RETURN(const KernelTexts kernels, kernel_texts(program));
+  const Words words = words_of(program, names, kernels);
+  std::vector<std::pair<std::string, std::string>> files;
+  files.emplace_back("CMakeLists.txt", filled_in(parts::cmake, words));
+  files.emplace_back("README.md", filled_in(parts::readme, words));
+  files.emplace_back("kernels.h", kernels_header(kernels));
+  files.emplace_back(names.name + ".cpp", filled_in(parts::interface_source, words));
+  files.emplace_back(names.name + ".h", filled_in(parts::interface_header, words));
+  files.emplace_back("run_time.h", parts::run_time);
+  files.emplace_back("scalar_operations.h", parts::scalar_operations);
+  files.emplace_back("schedule.h", tables_text(program, kernels, digest_of_weights(program)));
+  files.emplace_back("selfcheck.cpp", filled_in(parts::selfcheck, words));
+  return files;
+}
+
+Result<void> write_program(const TaskProgram& program, const ProgramNames& names,
+                           const RecordedTensors& recorded, const fs::path& directory,
+                           bool replaces) {
+  const fs::path target = directory.has_filename() ? directory : fs::path(directory).parent_path();
+  std::error_code error;
+  if (!replaces && fs::exists(target, error) && !fs::is_empty(target, error))
+    return bad_input(fmt::format("{}: is there already", target.string()));
+  LEMMA_ASSIGN_OR_RETURN(const auto files, emit_program(program, names));
+  const PartialDirectory partial(target);
+  LEMMA_RETURN_IF_ERROR(make_folder(partial.path()));
+  LEMMA_RETURN_IF_ERROR(write_files_atomically(partial.path(), files));
+  LEMMA_RETURN_IF_ERROR(write_weights(program, partial.path() / "weights.bin"));
+  LEMMA_RETURN_IF_ERROR(write_recorded(recorded, partial.path() / "selfcheck.bin"));
+  return partial.publish(target, replaces);
+}
+
+}  // namespace lemma::backend

@@ -1,0 +1,108 @@
+#include "backend_cuda/emit/kernel_text.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "backend_cuda/emit/nest_text.h"
+#include "backend_cuda/emit/source_types.h"
+
+namespace lemma::backend {
+
+namespace {
+
+/// Declares the bounds of the axes that are cut into parts.
+std::vector<LoopBounds> part_bounds(const Kernel& kernel, const lowering::LoweredOutput& nest,
+                                    std::string& text) {
+  std::vector<LoopBounds> bounds = all_of(nest);
+  std::int64_t stride = 1;
+  for (std::size_t axis = kernel.extents.size(); axis-- > 0;) {
+    const std::int64_t extent = kernel.extents[axis], part = kernel.parts[axis];
+    const std::int64_t count = (extent + part - 1) / part;
+    if (count == 1) continue;
+    const std::string first = fmt::format("first{}", axis), end = fmt::format("end{}", axis);
+    std::string number = stride == 1 ? "part" : fmt::format("part / {}", stride);
+    if (stride * count < kernel.task_count()) number += fmt::format(" % {}", count);
+    text += fmt::format("  const std::int64_t {} = {} * {};\n", first, number, part);
+    if (extent % part == 0)
+      text += fmt::format("  const std::int64_t {} = {} + {};\n", end, first, part);
+    else
+      text += fmt::format("  const std::int64_t {0} = {1} + {2} < {3} ? {1} + {2} : {3};\n", end,
+                          first, part, extent);
+    bounds[axis] = {first, end, std::min(part, extent - (count - 1) * part)};
+    stride *= count;
+  }
+  return bounds;
+}
+
+/// The function without its name.
+Result<std::string> function_text_of(const TaskOperator& op, const Kernel& kernel) {
+  if (op.body.phases.size() != 1 || !op.body.shared.empty())
+    return unsupported("source for kernels of several phases");
+  const Phase& phase = op.body.phases.front();
+  std::string text = "(void* const* arguments, [[maybe_unused]] std::int64_t part) {\n";
+  const std::vector<bool> is_used = used_inputs(phase.nest);
+  for (std::uint32_t input = 0; input < is_used.size(); ++input) {
+    if (!is_used[input]) continue;
+    LEMMA_ASSIGN_OR_RETURN(const std::string type,
+                           stored_type(phase.nest.graph.inputs()[input].type));
+    text +=
+        fmt::format("  const auto* const __restrict {} = static_cast<const {}*>(arguments[{}]);\n",
+                    input_name(input), type, phase.operands[input]);
+  }
+  LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(phase.nest.type));
+  text += fmt::format("  auto* const __restrict y = static_cast<{}*>(arguments[{}]);\n", type,
+                      phase.result);
+  const std::vector<LoopBounds> bounds = part_bounds(kernel, phase.nest, text);
+  LEMMA_ASSIGN_OR_RETURN(const std::string nest, blocked_nest_text(phase.nest, bounds, "y", 2));
+  // Takes note of divisors of zero: what is divided is undefined, and may be selected away.
+  if (nest.find(", ok)") != std::string::npos) text += "  std::uint8_t ok = 1;\n";
+  return text + nest + "}\n";
+}
+
+struct Function {
+  std::uint32_t number = 0;
+  std::string comment;
+  std::size_t others = 0;
+};
+
+}  // namespace
+
+std::string kernel_name(std::uint32_t number) { return fmt::format("kernel_{}", number); }
+
+Result<KernelTexts> kernel_texts(const TaskProgram& program) {
+  KernelTexts result;
+  std::map<std::string, Function> functions;
+  std::vector<const std::pair<const std::string, Function>*> in_order;
+  for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op) {
+    const TaskOperator& one = program.graph.operators[op];
+    auto text = function_text_of(one, program.kernel(op));
+    if (!text)
+      return with_context(fmt::format("{} '{}'", one.description, one.name),
+                          std::move(text.error()));
+    const auto [at, is_new] = functions.try_emplace(std::move(*text));
+    if (is_new) {
+      at->second = {static_cast<std::uint32_t>(in_order.size()),
+                    fmt::format("{}: {} tasks, such as for {}", one.description,
+                                program.kernel(op).task_count(), one.name)};
+      in_order.push_back(&*at);
+    } else {
+      ++at->second.others;
+    }
+    result.by_operator.push_back(at->second.number);
+  }
+  for (const auto* function : in_order) {
+    std::string comment = function->second.comment;
+    if (function->second.others != 0)
+      comment += fmt::format(" and {} more", function->second.others);
+    for (char& each : comment)
+      if (static_cast<unsigned char>(each) < ' ' || each == '\\') each = '_';
+    result.text += fmt::format("// {}\nvoid {}{}\n", comment, kernel_name(function->second.number),
+                               function->first);
+  }
+  result.count = in_order.size();
+  return result;
+}
+
+}  // namespace lemma::backend

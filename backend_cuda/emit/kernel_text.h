@@ -1,0 +1,24 @@
+#pragma once
+// One function for each distinct kernel of a program.
+
+#include <string>
+#include <vector>
+
+#include "backend_cuda/program.h"
+
+namespace lemma::backend {
+
+struct KernelTexts {
+  std::string text;                        // of all functions
+  std::vector<std::uint32_t> by_operator;  // the number of its function
+  std::size_t count = 0;
+};
+
+/// "kernel_3"
+std::string kernel_name(std::uint32_t number);
+
+/// void kernel_3(void* const* arguments, std::int64_t part): arguments in the order of the operator's. Operators
+/// with equal nests, parts and arguments share a function.
+Result<KernelTexts> kernel_texts(const TaskProgram& program);
+
+}  // namespace lemma::backend

@@ -1,0 +1,117 @@
+#include "backend_cuda/emit/nest_text.h"
+
+#include <fmt/format.h>
+
+#include "backend_cuda/emit/emit_block.h"
+#include "backend_cuda/emit/emit_element.h"
+#include "backend_cuda/emit/source_types.h"
+
+namespace lemma::backend {
+
+using lowering::LoweredOutput;
+
+std::vector<LoopBounds> all_of(const LoweredOutput& nest) {
+  std::vector<LoopBounds> bounds;
+  for (const lowering::LoopVariable axis : nest.axes) {
+    const std::int64_t extent = nest.graph.extent(axis);
+    bounds.push_back({"0", fmt::format("{}", extent), extent});
+  }
+  return bounds;
+}
+
+namespace {
+
+class NestWriter {
+ public:
+  NestWriter(const LoweredOutput& nest, const std::vector<LoopBounds>& bounds,
+             std::string_view result, int indent)
+      : nest_(nest), bounds_(bounds), result_(result), indent_(indent) {}
+
+  Result<std::string> write_elements() {
+    for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis) open_loop(axis, 1);
+    LEMMA_ASSIGN_OR_RETURN(const ElementSource element, emit_element(nest_, indent_));
+    text_ += element.statements;
+    LEMMA_ASSIGN_OR_RETURN(const std::string store, store_text());
+    line(fmt::format(fmt::runtime(store), element.value));
+    return closed();
+  }
+
+  Result<std::string> write_blocks(const ElementBlock& block) {
+    for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis)
+      open_loop(axis, axis == block.lane_axis                    ? block.lanes
+                      : axis == block.row_axis && block.rows > 1 ? block.rows
+                                                                 : 1);
+    LEMMA_ASSIGN_OR_RETURN(const std::string store, store_text());
+    LEMMA_ASSIGN_OR_RETURN(const std::string body, emit_block(nest_, block, store, indent_));
+    text_ += body;
+    return closed();
+  }
+
+ private:
+  void line(std::string_view part) {
+    text_ += std::string(static_cast<std::size_t>(indent_), ' ') + std::string(part) + "\n";
+  }
+
+  void open_loop(std::size_t axis, std::int64_t step) {
+    const std::string variable = variable_name(nest_.axes[axis]);
+    const std::string name = step == 1 ? variable : "block_" + variable;
+    line(fmt::format("for (std::int64_t {0} = {1}; {0} < {2}; {3}) {{", name, bounds_[axis].first,
+                     bounds_[axis].end,
+                     step == 1 ? "++" + name : fmt::format("{} += {}", name, step)));
+    indent_ += 2;
+    if (step != 1)
+      line(fmt::format("const std::int64_t start_{0} = {1} + {2} <= {3} ? {1} : {3} - {2};",
+                       variable, name, step, bounds_[axis].end));
+  }
+
+  /// A statement for an element's value, "{}".
+  Result<std::string> store_text() const {
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(nest_.type));
+    lowering::Linear place;
+    for (const lowering::LoopVariable axis : nest_.axes)
+      place = lowering::combine(lowering::scale(place, nest_.graph.extent(axis)),
+                                lowering::Linear::atom(axis));
+    return fmt::format("{}[{}] = static_cast<{}>({{}});", result_, linear_text(nest_.graph, place),
+                       type);
+  }
+
+  std::string closed() {
+    for (std::size_t i = 0; i < nest_.axes.size(); ++i) {
+      indent_ -= 2;
+      line("}");
+    }
+    return std::move(text_);
+  }
+
+  const LoweredOutput& nest_;
+  const std::vector<LoopBounds>& bounds_;
+  std::string_view result_;
+  int indent_;
+  std::string text_;
+};
+
+}  // namespace
+
+Result<std::string> nest_text(const LoweredOutput& nest, const std::vector<LoopBounds>& bounds,
+                              std::string_view result, int indent) {
+  return NestWriter(nest, bounds, result, indent).write_elements();
+}
+
+Result<std::string> blocked_nest_text(const LoweredOutput& nest,
+                                      const std::vector<LoopBounds>& bounds,
+                                      std::string_view result, int indent) {
+  std::vector<std::int64_t> least;
+  for (const LoopBounds& each : bounds) least.push_back(each.least);
+  NestWriter writer(nest, bounds, result, indent);
+  if (const auto block = find_block(nest, least)) return writer.write_blocks(*block);
+  return writer.write_elements();
+}
+
+std::vector<bool> used_inputs(const LoweredOutput& nest) {
+  std::vector<bool> is_used(nest.graph.inputs().size(), false);
+  for (lowering::TermNumber id = 0; id < nest.graph.size(); ++id)
+    if (nest.graph.term(id).kind == ExpressionKind::read) is_used[nest.graph.term(id).input] = true;
+  return is_used;
+}
+
+}  // namespace lemma::backend

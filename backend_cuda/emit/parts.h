@@ -1,0 +1,13 @@
+#pragma once
+// The files of emitted programs that hardly depend on the program, as text in this library.
+
+#include <string_view>
+
+namespace lemma::backend::parts {
+
+extern const std::string_view scalar_operations;  // lowering/scalar_operations.h
+// Those of parts/, where "{{word}}" stands for what the program has.
+extern const std::string_view run_time, interface_header, interface_source, selfcheck, cmake,
+    readme;
+
+}  // namespace lemma::backend::parts

@@ -1,0 +1,112 @@
+#include "backend_cuda/fuse/fuse.h"
+
+#include "backend_cuda/fuse/substitute.h"
+
+namespace lemma::backend {
+
+namespace {
+
+constexpr std::size_t most_nodes = 400;  // of the definition of a fused computation
+constexpr std::size_t most_operands = 64;
+
+/// Elements are computed as they are stored; the others are wrapped or rounded when they are stored.
+bool is_stored_as_computed(DataType type) {
+  return type == DataType::f32 || type == DataType::f64 || type == DataType::i64 ||
+         type == DataType::boolean;
+}
+
+class Fusion {
+ public:
+  explicit Fusion(ComputationGraph graph)
+      : graph_(std::move(graph)),
+        producers_(graph_.buffers.size()),
+        readers_(graph_.buffers.size(), 0),
+        is_gone_(graph_.computations.size(), false) {
+    for (std::size_t i = 0; i < graph_.computations.size(); ++i) {
+      producers_[graph_.computations[i].result] = i;
+      count_readers(graph_.computations[i], 1);
+    }
+  }
+
+  ComputationGraph run() {
+    for (Computation& computation : graph_.computations)
+      while (fuse_one(computation)) {
+      }
+    return compacted();
+  }
+
+ private:
+  void count_readers(const Computation& computation, int change) {
+    for (const BufferNumber operand : computation.operands)
+      if (operand != no_buffer) readers_[operand] += change;
+  }
+
+  bool fuse_one(Computation& reader) {
+    for (std::uint32_t i = 0; i < reader.operands.size(); ++i) {
+      const BufferNumber buffer = reader.operands[i];
+      if (buffer == no_buffer || graph_.buffers[buffer].memory != Memory::arena ||
+          readers_[buffer] != 1 || !producers_[buffer])
+        continue;
+      const std::size_t number = *producers_[buffer];
+      Computation& producer = graph_.computations[number];
+      if (!can_fuse(reader, i, producer)) continue;
+      Computation fused = substitute(reader, i, producer);
+      if (fused.definition.nodes().size() > most_nodes || !nest_of(fused)) continue;
+      count_readers(reader, -1);
+      count_readers(producer, -1);
+      count_readers(fused, 1);
+      reader = std::move(fused);
+      is_gone_[number] = true;
+      return true;
+    }
+    return false;
+  }
+
+  bool can_fuse(const Computation& reader, std::uint32_t input, const Computation& producer) const {
+    const Buffer& between = graph_.buffers[producer.result];
+    if (!is_stored_as_computed(between.type) ||
+        reader.operands.size() + producer.operands.size() > most_operands ||
+        reader.definition.nodes().size() + producer.definition.nodes().size() > most_nodes)
+      return false;
+    const auto count = read_count(reader, input);
+    // What is read under the shape of a reshape has no index for each axis of what was computed.
+    return count && *count <= static_cast<double>(between.elements) &&
+           reader.views[input].sizes == between.sizes;
+  }
+
+  /// Without the computations that were fused, and without their results.
+  ComputationGraph compacted() {
+    ComputationGraph result;
+    std::vector<BufferNumber> numbers(graph_.buffers.size(), no_buffer);
+    std::vector<bool> is_removed(graph_.buffers.size(), false);
+    for (std::size_t i = 0; i < is_gone_.size(); ++i)
+      if (is_gone_[i]) is_removed[graph_.computations[i].result] = true;
+    for (BufferNumber i = 0; i < numbers.size(); ++i) {
+      if (is_removed[i]) continue;
+      numbers[i] = static_cast<BufferNumber>(result.buffers.size());
+      result.buffers.push_back(std::move(graph_.buffers[i]));
+    }
+    for (std::size_t i = 0; i < is_gone_.size(); ++i) {
+      if (is_gone_[i]) continue;
+      Computation& computation = graph_.computations[i];
+      for (BufferNumber& operand : computation.operands)
+        if (operand != no_buffer) operand = numbers[operand];
+      computation.result = numbers[computation.result];
+      result.computations.push_back(std::move(computation));
+    }
+    for (const BufferNumber input : graph_.inputs) result.inputs.push_back(numbers[input]);
+    for (const BufferNumber output : graph_.outputs) result.outputs.push_back(numbers[output]);
+    return result;
+  }
+
+  ComputationGraph graph_;
+  std::vector<std::optional<std::size_t>> producers_;  // by buffer
+  std::vector<int> readers_;                           // by buffer: operands
+  std::vector<bool> is_gone_;
+};
+
+}  // namespace
+
+ComputationGraph fuse(ComputationGraph graph) { return Fusion(std::move(graph)).run(); }
+
+}  // namespace lemma::backend

@@ -1,0 +1,61 @@
+#include "backend_cuda/program.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace lemma::backend {
+
+std::int64_t Region::last() const {
+  std::int64_t result = base;
+  for (const Axis& axis : axes) result += (axis.extent - 1) * axis.stride;
+  return result;
+}
+
+namespace {
+
+std::int64_t parts_along(const Kernel& kernel, std::size_t axis) {
+  return (kernel.extents[axis] + kernel.parts[axis] - 1) / kernel.parts[axis];
+}
+
+}  // namespace
+
+std::int64_t Kernel::task_count() const {
+  std::int64_t count = 1;
+  for (std::size_t axis = 0; axis < extents.size(); ++axis) count *= parts_along(*this, axis);
+  return count;
+}
+
+std::vector<std::pair<std::int64_t, std::int64_t>> Kernel::box(std::int64_t task) const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> result(extents.size());
+  for (std::size_t axis = extents.size(); axis-- > 0;) {
+    const std::int64_t count = parts_along(*this, axis);
+    const std::int64_t begin = task % count * parts[axis];
+    result[axis] = {begin, std::min(begin + parts[axis], extents[axis])};
+    task /= count;
+  }
+  return result;
+}
+
+std::size_t TaskProgram::task_count() const {
+  std::size_t count = 0;
+  for (const std::vector<Step>& unit : units) count += unit.size();
+  return count;
+}
+
+std::string text(const TaskProgram& program) {
+  std::string result;
+  for (UnitNumber unit = 0; unit < program.units.size(); ++unit)
+    for (const Step& step : program.units[unit]) {
+      result += fmt::format("unit {}:", unit);
+      for (const Wait& wait : step.waits)
+        result += fmt::format(" wait {} >= {};", wait.counter, wait.value);
+      result += fmt::format(" run {}.{} ({})", step.task.op, step.task.number,
+                            program.graph.operators[step.task.op].name);
+      if (step.signal) result += fmt::format("; signal {}", *step.signal);
+      result += "\n";
+    }
+  return result;
+}
+
+}  // namespace lemma::backend

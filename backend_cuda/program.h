@@ -1,0 +1,162 @@
+#pragma once
+// The task program: a graph as a static schedule of tasks on the units of a device.
+//
+// An operator (rOperator) makes one tensor. It is a group of independent tasks (rTasks) that run the same phase
+// program on different parts of the tensor; a kernel (rKernel) is one way to cut the tensor into parts. A program
+// (rProgram) says which unit runs which tasks in which order. A task begins when the one before it on its unit has
+// ended and all its waits have passed, and may signal when it has ended.
+//
+// A wait (counter, value) passes once the counter is at least `value` above where it stood when the run began.
+// Counters are never set back: their values grow from run to run.
+//
+// Memory. The arena's contents are undefined when a run begins. Inputs and weights are only read. Whether every
+// task finds what it reads, and disturbs no other, is shown by prove/check_program.h.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend_cuda/virtual_device.h"
+#include "ir/constant.h"
+#include "lowering/lower.h"
+
+namespace lemma::backend {
+
+enum class Memory : std::uint8_t {
+  arena,    // one block, of which buffers share parts
+  weights,  // one block, the same in all runs
+  input,    // given by the caller, a block for each
+  output,
+};
+
+using BufferNumber = std::uint32_t;
+using OperatorNumber = std::uint32_t;
+using UnitNumber = std::uint32_t;
+using CounterNumber = std::uint32_t;
+
+/// A tensor in memory, in row-major order. Written by at most one operator.
+struct Buffer {
+  std::string name;
+  Memory memory = Memory::arena;
+  DataType type = DataType::undefined;
+  lowering::Sizes sizes;
+  std::int64_t elements = 0;
+  std::uint64_t offset = 0;               // in bytes, in the arena or the weights
+  std::uint32_t position = 0;             // of an input or output, among those of the program
+  std::optional<Constant> contents = {};  // of weights
+
+  std::uint64_t bytes() const { return static_cast<std::uint64_t>(elements) * byte_size(type); }
+};
+
+/// Elements base + the sum of i_k * stride_k of a buffer, 0 <= i_k < extent_k.
+struct Region {
+  struct Axis {
+    std::int64_t extent = 1, stride = 1;
+    friend bool operator==(const Axis&, const Axis&) = default;
+  };
+  BufferNumber buffer = 0;
+  std::int64_t base = 0;
+  std::vector<Axis> axes;  // strides descend, extents are above 1
+
+  std::int64_t last() const;  // the greatest element
+  friend bool operator==(const Region&, const Region&) = default;
+};
+
+/// What a task reads, perhaps less than that, and what it writes, exactly that.
+struct TaskAccess {
+  std::vector<Region> reads;
+  Region write;
+};
+
+inline constexpr std::uint32_t no_argument = 0xffffffffU;
+
+/// One step of a task: the elements of a part of one result, each computed by itself.
+struct Phase {
+  lowering::LoweredOutput nest;
+  /// By input of the nest: an argument of the operator, a shared buffer counted from there on, or no_argument.
+  std::vector<std::uint32_t> operands;
+  std::uint32_t result = 0;
+};
+
+/// Memory of a task that its threads share.
+struct SharedBuffer {
+  DataType type = DataType::undefined;
+  std::int64_t elements = 0;
+};
+
+/// Phases run one after the other; a barrier stands between any two, so that a phase finds all that the ones
+/// before it have written.
+struct PhaseProgram {
+  std::vector<Phase> phases;
+  std::vector<SharedBuffer> shared;
+};
+
+/// The result's axes (those longer than 1) cut into parts of these extents; the last part may be smaller. Tasks
+/// are numbered with the last axis fastest.
+struct Kernel {
+  std::vector<std::int64_t> extents, parts;
+  double seconds_per_task = 0;  // modelled
+
+  std::int64_t task_count() const;
+  /// First element and end along each axis.
+  std::vector<std::pair<std::int64_t, std::int64_t>> box(std::int64_t task) const;
+};
+
+struct TaskOperator {
+  std::string name;                     // of the tensor
+  std::string description;              // operators of the model that it stands for
+  std::vector<BufferNumber> arguments;  // operands, then the result
+  PhaseProgram body;
+  std::vector<Kernel> kernels;  // from the fewest tasks to the most
+
+  BufferNumber result() const { return arguments.back(); }
+};
+
+struct Task {
+  OperatorNumber op = 0;
+  std::uint32_t number = 0;
+  friend auto operator<=>(const Task&, const Task&) = default;
+};
+
+struct Wait {
+  CounterNumber counter = 0;
+  std::uint32_t value = 0;
+  friend bool operator==(const Wait&, const Wait&) = default;
+};
+
+struct Step {
+  Task task;
+  std::vector<Wait> waits;
+  std::optional<CounterNumber> signal;  // that grows by 1 when the task has ended
+};
+
+/// What is scheduled: operators in an order in which each comes after those whose results it reads.
+struct OperatorGraph {
+  std::vector<Buffer> buffers;
+  std::vector<TaskOperator> operators;
+  std::vector<BufferNumber> inputs, outputs;  // of the program, in order
+};
+
+struct TaskProgram {
+  OperatorGraph graph;
+  VirtualDevice device;
+  std::vector<std::uint32_t> chosen_kernels;      // by operator
+  std::vector<std::vector<TaskAccess>> accesses;  // by operator and task
+  std::vector<std::vector<Step>> units;
+  std::uint32_t counters = 0;
+  std::uint64_t arena_bytes = 0, weight_bytes = 0;
+
+  const Kernel& kernel(OperatorNumber op) const {
+    return graph.operators[op].kernels[chosen_kernels[op]];
+  }
+  std::size_t task_count() const;
+};
+
+/// Alignment of buffers in the arena and in the weights: a cache line.
+inline constexpr std::uint64_t buffer_alignment = 64;
+
+/// "add [unit 1]: wait 0 >= 3; run 4.2; signal 1": a line for each step, for people and tests.
+std::string text(const TaskProgram& program);
+
+}  // namespace lemma::backend

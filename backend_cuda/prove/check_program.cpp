@@ -1,0 +1,275 @@
+#include "backend_cuda/prove/check_program.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "backend_cuda/prove/memory_history.h"
+
+namespace lemma::backend {
+
+namespace {
+
+/// Calls visit(first, end) for each run of elements that lie together.
+template <typename Visit>
+Result<void> visit_runs(const Region& region, const Visit& visit) {
+  const bool ends_in_run = !region.axes.empty() && region.axes.back().stride == 1;
+  const std::size_t outer = region.axes.size() - (ends_in_run ? 1 : 0);
+  const std::int64_t length = ends_in_run ? region.axes.back().extent : 1;
+  std::vector<std::int64_t> indices(outer, 0);
+  std::int64_t first = region.base;
+  while (true) {
+    LEMMA_RETURN_IF_ERROR(visit(first, first + length));
+    std::size_t axis = outer;
+    while (axis > 0 && indices[axis - 1] + 1 == region.axes[axis - 1].extent) {
+      --axis;
+      first -= indices[axis] * region.axes[axis].stride;
+      indices[axis] = 0;
+    }
+    if (axis == 0) return {};
+    ++indices[axis - 1];
+    first += region.axes[axis - 1].stride;
+  }
+}
+
+std::int64_t run_count(const Region& region) {
+  std::int64_t count = 1;
+  for (const Region::Axis& axis : region.axes)
+    if (axis.stride != 1) count *= axis.extent;
+  return count;
+}
+
+class ProgramChecker {
+ public:
+  explicit ProgramChecker(const TaskProgram& program)
+      : program_(program), buffers_(program.graph.buffers), arena_(program.arena_bytes) {}
+
+  Result<void> run() {
+    LEMMA_RETURN_IF_ERROR(check_buffers());
+    for (const BufferNumber output : program_.graph.outputs)
+      outputs_.emplace_back(buffers_[output].bytes());
+    LEMMA_RETURN_IF_ERROR(check_operators());
+    LEMMA_RETURN_IF_ERROR(check_steps());
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<OrderedStep> order, execution_order(program_));
+    for (const OrderedStep& step : order) {
+      const Task task = program_.units[step.unit][step.index].task;
+      auto done = run_step(step, program_.accesses[task.op][task.number]);
+      if (!done)
+        return with_context(
+            fmt::format("task {} of unit {}, part {} of '{}'", step.index, step.unit, task.number,
+                        program_.graph.operators[task.op].name),
+            std::move(done.error()));
+    }
+    return check_outputs();
+  }
+
+ private:
+  Result<void> check_buffers() const {
+    for (const Buffer& buffer : buffers_) {
+      const bool is_planned = buffer.memory == Memory::arena || buffer.memory == Memory::weights;
+      const std::uint64_t limit =
+          buffer.memory == Memory::arena ? program_.arena_bytes : program_.weight_bytes;
+      if (buffer.elements < 0 ||
+          (is_planned && (buffer.offset > limit || buffer.bytes() > limit - buffer.offset)))
+        return internal_error(fmt::format("'{}' lies outside its memory", buffer.name));
+      if (is_planned && buffer.offset % buffer_alignment != 0)
+        return internal_error(fmt::format("'{}' is not aligned", buffer.name));
+      if (buffer.memory == Memory::weights &&
+          (!buffer.contents || buffer.contents->bytes().size() != buffer.bytes()))
+        return internal_error(fmt::format("'{}' has no contents", buffer.name));
+    }
+    LEMMA_RETURN_IF_ERROR(check_positions(program_.graph.inputs, Memory::input));
+    LEMMA_RETURN_IF_ERROR(check_positions(program_.graph.outputs, Memory::output));
+    return check_weights();
+  }
+
+  Result<void> check_positions(const std::vector<BufferNumber>& list, Memory memory) const {
+    for (std::size_t i = 0; i < list.size(); ++i)
+      if (list[i] >= buffers_.size() || buffers_[list[i]].memory != memory ||
+          buffers_[list[i]].position != i)
+        return internal_error("an input or output has no buffer of its own");
+    for (const Buffer& buffer : buffers_)
+      if (buffer.memory == memory && buffer.position >= list.size())
+        return internal_error(fmt::format("'{}' is no input or output", buffer.name));
+    return {};
+  }
+
+  /// No two share memory: their contents differ.
+  Result<void> check_weights() const {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> places;
+    for (const Buffer& buffer : buffers_)
+      if (buffer.memory == Memory::weights && buffer.elements > 0)
+        places.emplace_back(buffer.offset, buffer.offset + buffer.bytes());
+    std::sort(places.begin(), places.end());
+    for (std::size_t i = 1; i < places.size(); ++i)
+      if (places[i].first < places[i - 1].second) return internal_error("weights share memory");
+    return {};
+  }
+
+  /// The parts of an operator are as many elements as its result; that none is written twice is found later.
+  Result<void> check_operators() const {
+    const auto& operators = program_.graph.operators;
+    if (program_.chosen_kernels.size() != operators.size() ||
+        program_.accesses.size() != operators.size())
+      return internal_error("not every operator has a kernel");
+    for (OperatorNumber op = 0; op < operators.size(); ++op) {
+      auto done = check_operator(operators[op], op);
+      if (!done)
+        return with_context(fmt::format("'{}'", operators[op].name), std::move(done.error()));
+    }
+    return {};
+  }
+
+  Result<void> check_operator(const TaskOperator& op, OperatorNumber number) const {
+    if (program_.chosen_kernels[number] >= op.kernels.size())
+      return internal_error("there is no such kernel");
+    const Kernel& kernel = program_.kernel(number);
+    const std::vector<TaskAccess>& accesses = program_.accesses[number];
+    if (static_cast<std::int64_t>(accesses.size()) != kernel.task_count())
+      return internal_error("there is not one access for each task");
+    std::int64_t written = 0;
+    for (std::size_t task = 0; task < accesses.size(); ++task) {
+      std::int64_t elements = 1;
+      for (const auto& [begin, end] : kernel.box(static_cast<std::int64_t>(task)))
+        elements *= end - begin;
+      LEMMA_RETURN_IF_ERROR(check_access(op, accesses[task], elements));
+      written += elements;
+    }
+    if (written != buffers_[op.result()].elements)
+      return internal_error("the tasks do not make all of the result");
+    return check_phases(op);
+  }
+
+  Result<void> check_access(const TaskOperator& op, const TaskAccess& access,
+                            std::int64_t elements) const {
+    LEMMA_RETURN_IF_ERROR(check_region(access.write));
+    std::int64_t written = 1;
+    for (const Region::Axis& axis : access.write.axes) written *= axis.extent;
+    if (access.write.buffer != op.result() || written != elements)
+      return internal_error("a task does not write its part of the result");
+    const Memory memory = buffers_[op.result()].memory;
+    if (memory != Memory::arena && memory != Memory::output)
+      return internal_error("the result lies where nothing may be written");
+    for (const Region& read : access.reads) {
+      LEMMA_RETURN_IF_ERROR(check_region(read));
+      const auto operands_end = op.arguments.end() - 1;
+      if (std::find(op.arguments.begin(), operands_end, read.buffer) == operands_end)
+        return internal_error("a task reads what is no operand");
+    }
+    return {};
+  }
+
+  Result<void> check_region(const Region& region) const {
+    bool is_right = region.buffer < buffers_.size() && region.base >= 0;
+    for (const Region::Axis& axis : region.axes)
+      is_right = is_right && axis.extent >= 1 && axis.stride >= 1;
+    if (!is_right || region.last() >= buffers_[region.buffer].elements)
+      return internal_error("a task touches what lies outside a buffer");
+    return {};
+  }
+
+  /// A barrier stands between phases: a phase may read what the ones before it wrote.
+  static Result<void> check_phases(const TaskOperator& op) {
+    const std::size_t result = op.arguments.size() - 1;
+    std::vector<bool> is_written(op.arguments.size() + op.body.shared.size(), false);
+    for (std::size_t i = 0; i < result; ++i) is_written[i] = true;
+    for (const Phase& phase : op.body.phases) {
+      for (const std::uint32_t operand : phase.operands)
+        if (operand != no_argument && (operand >= is_written.size() || !is_written[operand]))
+          return internal_error("a phase reads what has not been written");
+      if (phase.result < result || phase.result >= is_written.size())
+        return internal_error("a phase writes to an operand");
+      is_written[phase.result] = true;
+    }
+    if (!is_written[result]) return internal_error("no phase makes the result");
+    return {};
+  }
+
+  Result<void> check_steps() const {
+    std::vector<std::vector<bool>> is_run;
+    for (const auto& accesses : program_.accesses) is_run.emplace_back(accesses.size(), false);
+    for (const std::vector<Step>& unit : program_.units)
+      for (const Step& step : unit) {
+        const auto& [op, number] = step.task;
+        if (op >= is_run.size() || number >= is_run[op].size())
+          return internal_error("a step has no task");
+        if (is_run[op][number])
+          return internal_error(fmt::format("part {} of '{}' is run twice", number,
+                                            program_.graph.operators[op].name));
+        is_run[op][number] = true;
+        if (step.signal && *step.signal >= program_.counters)
+          return internal_error("a step signals no counter");
+        for (const Wait& wait : step.waits)
+          if (wait.counter >= program_.counters)
+            return internal_error("a step waits for no counter");
+      }
+    for (OperatorNumber op = 0; op < is_run.size(); ++op)
+      if (std::find(is_run[op].begin(), is_run[op].end(), false) != is_run[op].end())
+        return internal_error(
+            fmt::format("not all of '{}' is run", program_.graph.operators[op].name));
+    return {};
+  }
+
+  Result<void> run_step(const OrderedStep& step, const TaskAccess& access) {
+    for (const Region& read : access.reads) {
+      auto done = run_read(step, read);
+      if (!done) return name_buffer(read.buffer, std::move(done.error()));
+    }
+    const Buffer& buffer = buffers_[access.write.buffer];
+    auto done = visit_runs(access.write, [&](std::int64_t first, std::int64_t end) {
+      return memory_of(buffer)->write(step, access.write.buffer, place(buffer, first),
+                                      place(buffer, end));
+    });
+    if (!done) return name_buffer(access.write.buffer, std::move(done.error()));
+    return {};
+  }
+
+  /// Of regions in very many pieces, all from the first element to the last is taken to be read, if it may be: that
+  /// forbids more than is needed, and is quicker.
+  Result<void> run_read(const OrderedStep& step, const Region& region) {
+    constexpr std::int64_t many = 1024;
+    const Buffer& buffer = buffers_[region.buffer];
+    MemoryHistory* const memory = memory_of(buffer);
+    if (memory == nullptr) return {};
+    const std::uint64_t begin = place(buffer, region.base), end = place(buffer, region.last() + 1);
+    if (run_count(region) > many && memory->check_read(step, region.buffer, begin, end))
+      return memory->read(step, region.buffer, begin, end);
+    return visit_runs(region, [&](std::int64_t first, std::int64_t last) {
+      return memory->read(step, region.buffer, place(buffer, first), place(buffer, last));
+    });
+  }
+
+  tl::unexpected<Error> name_buffer(BufferNumber buffer, Error error) const {
+    return with_context(fmt::format("'{}'", buffers_[buffer].name), std::move(error));
+  }
+
+  static std::uint64_t place(const Buffer& buffer, std::int64_t element) {
+    const std::uint64_t start = buffer.memory == Memory::arena ? buffer.offset : 0;
+    return start + static_cast<std::uint64_t>(element) * byte_size(buffer.type);
+  }
+
+  /// Null for what is only read.
+  MemoryHistory* memory_of(const Buffer& buffer) {
+    if (buffer.memory == Memory::arena) return &arena_;
+    return buffer.memory == Memory::output ? &outputs_[buffer.position] : nullptr;
+  }
+
+  Result<void> check_outputs() const {
+    for (const BufferNumber output : program_.graph.outputs)
+      if (!outputs_[buffers_[output].position].holds(output, 0, buffers_[output].bytes()))
+        return internal_error(
+            fmt::format("not all of the output '{}' is written", buffers_[output].name));
+    return {};
+  }
+
+  const TaskProgram& program_;
+  const std::vector<Buffer>& buffers_;
+  MemoryHistory arena_;
+  std::vector<MemoryHistory> outputs_;
+};
+
+}  // namespace
+
+Result<void> check_program(const TaskProgram& program) { return ProgramChecker(program).run(); }
+
+}  // namespace lemma::backend

@@ -1,0 +1,25 @@
+#pragma once
+// From a placement to a program: which task waits for which.
+
+#include "backend_cuda/schedule/placement.h"
+
+namespace lemma::backend {
+
+/// A task waits only for tasks of other units whose results it reads, by regions, and only where no other wait
+/// says so already: at most once for each other unit. Each unit has one counter, which grows with its tasks that
+/// others wait for. Buffers are not placed in memory yet.
+TaskProgram make_program(OperatorGraph graph, const VirtualDevice& device,
+                         const Placement& placement);
+
+/// Whether two regions of a buffer may have an element in common.
+bool may_overlap(const Region& a, const Region& b);
+
+/// By unit: how many of its tasks have ended for certain.
+using Clock = std::vector<std::uint32_t>;
+/// When each step begins, by unit and position. For programs whose counters are one unit's each.
+std::vector<std::vector<Clock>> clocks_of(const TaskProgram& program);
+
+/// When each step begins and ends as the device's costs have it, by unit and position.
+std::vector<std::vector<std::pair<double, double>>> planned_times(const TaskProgram& program);
+
+}  // namespace lemma::backend

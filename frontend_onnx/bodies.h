@@ -1,0 +1,41 @@
+#pragma once
+// Bodies of a model's nodes (branches of If, bodies of Loop and Scan) as models of their own, and back.
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "frontend_onnx/import.h"
+#include "frontend_onnx/model.h"
+
+namespace lemma {
+
+/// A body. Its inputs are those of the body and what it captures from around it, of the types that are known
+/// there; captured constants that may be parameters of operators are constants here too.
+struct Body {
+  OnnxModel model;
+  std::string place;  // for people: "If 'y', then_branch"
+  /// All captured values are inputs of the model or computed from them without anything that may give NaN or
+  /// an infinity, and the body has no inputs of its own.
+  bool inputs_are_ordinary = false;
+};
+
+/// What may stand in the place of a body: the same inputs by name, or fewer, and the same outputs.
+struct BetterBody {
+  OnnxModel model;
+  bool cheaper = false;
+};
+/// Nothing: the body stays. It also stays unless it has fewer nodes then, or as many and is cheaper.
+using RewriteBody = std::function<std::optional<BetterBody>(Body body)>;
+
+bool has_bodies(const OnnxModel& model);
+
+/// The model with bodies rewritten, or nothing if none was. `folder` is that of the model's external data. What
+/// is said of the model's file is said of the original's still.
+Result<std::optional<OnnxModel>> with_rewritten_bodies(const OnnxModel& model,
+                                                       const std::filesystem::path& folder,
+                                                       const ImportOptions& reading,
+                                                       const RewriteBody& rewrite);
+
+}  // namespace lemma

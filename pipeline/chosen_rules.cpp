@@ -1,0 +1,34 @@
+#include "pipeline/chosen_rules.h"
+
+#include <regex>
+
+#include "search/rule_subset.h"
+
+namespace lemma {
+
+RuleNamesAndTexts::RuleNamesAndTexts(const RuleDatabase& database) {
+  for (std::size_t i = 0; i < database.substitutions().size(); ++i) {
+    const Substitution& rule = database.substitutions()[i];
+    table.emplace(rule.name, &rule);
+    if (database.rounding()[i] == RoundingClass::bitwise) bitwise.insert(rule.name);
+  }
+}
+
+std::vector<Substitution> chosen_rules(const RuleDatabase& database, const OptimizeOptions& options,
+                                       RoundingClass worst) {
+  std::vector<Substitution> wanted = database.up_to(worst);
+  if (options.cleans) wanted = cleaning_rules(wanted);
+  if (options.rules.names.empty()) return wanted;
+  const std::regex expression(options.rules.names);
+  std::erase_if(wanted, [&expression](const Substitution& rule) {
+    return !std::regex_search(rule.name, expression);
+  });
+  return wanted;
+}
+
+LeftOut left_out_with(const OptimizeOptions& options, RoundingClass worst) {
+  if (!options.rules.names.empty()) return LeftOut::nothing;
+  return worst == RoundingClass::bitwise ? LeftOut::bitwise : options.search.left_out;
+}
+
+}  // namespace lemma

@@ -1,0 +1,130 @@
+#include "pipeline/learned_costs.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <thread>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "ir/weight_only.h"
+#include "rule_language/rule_database.h"
+#include "system/program.h"
+
+namespace lemma {
+
+namespace {
+
+constexpr double seconds_to_start = 30;
+
+std::string today() {
+  return fmt::format(
+      "{:%Y-%m-%d}",
+      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+}
+
+/// Each key once, the most expensive first.
+std::vector<CostKey> keys_of(std::span<const Graph* const> graphs, const OperatorCosts& costs) {
+  std::map<std::string, std::pair<double, CostKey>> distinct;
+  for (const Graph* graph : graphs) {
+    const std::vector<bool> weight_only = weight_only_nodes(*graph);
+    for (const NodeId id : graph->live_nodes()) {
+      const Node& node = graph->node(id);
+      if (node.kind != NodeKind::operation || weight_only[id.v]) continue;
+      CostKey key = cost_key(*graph, node, weight_only, costs);
+      const double seconds = costs.find(key).seconds;
+      distinct.try_emplace(text(key), seconds, std::move(key));
+    }
+  }
+  std::vector<std::pair<double, CostKey>> order;
+  for (auto& [text, entry] : distinct) order.push_back(std::move(entry));
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<CostKey> result;
+  for (auto& [seconds, key] : order) result.push_back(std::move(key));
+  return result;
+}
+
+}  // namespace
+
+Result<LearnedCosts> LearnedCosts::open(const CostOptions& options, OnnxRuntimeWorker* worker,
+                                        int threads, double parameter_bytes) {
+  LearnedCosts result;
+  result.replay_ = options.replay;
+  if (options.replay || (options.database.empty() && options.shipped.empty())) return result;
+  result.weights_ = weight_place(parameter_bytes, second_cache_bytes());
+  result.target_.threads =
+      threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency());
+  result.target_.processor = processor_identity();
+  if (!options.shipped.empty()) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string text, read_text_file(options.shipped));
+    const auto profiles = parse_profile(text, Provenance::measured_elsewhere);
+    if (!profiles) return bad_input(options.shipped.string() + ": " + profiles.error().message);
+    for (const TargetProfile& profile : *profiles)
+      if (profile.target.threads == result.target_.threads)
+        for (const ProfileEntry& entry : profile.entries) result.elsewhere_.add(entry);
+  }
+  if (options.database.empty()) return result;
+  LEMMA_ASSIGN_OR_RETURN(ProfileDatabase database, ProfileDatabase::open(options.database));
+  result.database_ = std::make_unique<ProfileDatabase>(std::move(database));
+  LEMMA_RETURN_IF_ERROR(result.read_database(worker));
+  if (options.measures && worker != nullptr && result.report_.message.empty())
+    result.worker_ = worker;
+  return result;
+}
+
+/// Whose times are read: those of the runtime that is here, or of the one that was measured last.
+Result<void> LearnedCosts::read_database(OnnxRuntimeWorker* worker) {
+  const auto version = worker != nullptr ? worker->version(seconds_to_start)
+                                         : Result<std::string>(bad_input("it is not started"));
+  if (version) {
+    target_.runtime = "ONNX Runtime " + *version;
+  } else {
+    report_.message = "ONNX Runtime is not there: " + version.error().message;
+    LEMMA_ASSIGN_OR_RETURN(const auto targets, database_->targets());
+    for (const TargetIdentity& known : targets)
+      if (known.threads == target_.threads && known.processor == target_.processor)
+        target_.runtime = known.runtime;
+  }
+  LEMMA_ASSIGN_OR_RETURN(auto entries, database_->entries(target_));
+  times_ = NodeTimes(std::move(entries));
+  return {};
+}
+
+std::size_t LearnedCosts::learn(std::span<const Graph* const> graphs, const OperatorCosts& costs,
+                                double seconds) {
+  if (worker_ == nullptr) return 0;
+  const auto begin = std::chrono::steady_clock::now();
+  const TemporaryDirectory scratch;
+  if (!scratch.good()) return 0;
+  MeasurementOptions options;
+  options.scratch_folder = scratch.path();
+  options.threads = target_.threads;
+  options.date = today();
+  options.seconds = seconds;
+  const auto measured = measure_operators(*worker_, *database_, target_, keys_of(graphs, costs),
+                                          weights_, times_, options);
+  if (!measured) report_.message = measured.error().message;
+  report_.measured_now += measured.value_or(0);
+  report_.seconds +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return measured.value_or(0);
+}
+
+OperatorCosts LearnedCosts::in_front_of(const OperatorCosts& costs) {
+  if (replay_) return costs.behind({std::make_shared<const ReplayedCosts>(*replay_)});
+  asked_ = {std::make_shared<const MeasuredCosts>(times_, weights_),
+            std::make_shared<const MeasuredCosts>(elsewhere_, weights_)};
+  return costs.behind({asked_.begin(), asked_.end()});
+}
+
+CostReport LearnedCosts::report() const {
+  CostReport result = report_;
+  if (replay_) result.recorded = *replay_;
+  for (const auto& provider : asked_)
+    for (const auto& [key, answer] : provider->recorded()) result.recorded.emplace(key, answer);
+  return result;
+}
+
+}  // namespace lemma

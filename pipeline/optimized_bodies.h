@@ -1,0 +1,20 @@
+#pragma once
+// Branches of If and bodies of Loop and Scan are optimized like models, each on its own: what they capture are
+// inputs. They are checked like models too.
+
+#include <filesystem>
+
+#include "costmodel/operator_costs.h"
+#include "frontend_onnx/model.h"
+#include "pipeline/optimize_model.h"
+#include "search/deadline.h"
+
+namespace lemma {
+
+/// The model with better bodies where some were found by then; the model as it is otherwise. Rules that change
+/// more than bits are used only where all that a body is given is known to be defined and finite.
+OnnxModel with_optimized_bodies(OnnxModel model, const std::filesystem::path& folder,
+                                const RuleDatabase& rules, const OperatorCosts& costs,
+                                const OptimizeOptions& options, const Deadline& deadline);
+
+}  // namespace lemma

@@ -1,0 +1,207 @@
+#include "profiler/operator_measurement.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "frontend_onnx/export.h"
+#include "ir/files.h"
+#include "ir/sha256.h"
+
+namespace lemma {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of the squared distance of logarithms: times of nodes whose work differs by more than about five times say
+/// little of each other.
+constexpr double farthest_neighbor = 3;
+constexpr double element_limit = 1 << 28;
+constexpr double seconds_for_a_node = 5;
+
+RuntimeTensor tensor_of(const TensorType& type, bool constant) {
+  RuntimeTensor tensor;
+  tensor.type = type.data_type;
+  tensor.constant = constant;
+  if (type.shape)
+    for (const Dimension& size : *type.shape) tensor.sizes.push_back(size.offset());
+  return tensor;
+}
+
+/// Without the target, which the database has beside the key.
+std::string text_without_target(const CostKey& key) {
+  const std::string all = text(key);
+  return all.substr(0, all.rfind(" on "));
+}
+
+std::string digest(const CostKey& key) { return sha256(text_without_target(key)).substr(0, 16); }
+
+bool has_times(const CostKey& key) {
+  if (!key.sizes_fit || key.op->has(view)) return false;
+  double elements = 0;
+  for (const auto* types : {&key.inputs, &key.outputs})
+    for (const TensorType& type : *types) {
+      if (type.data_type == DataType::undefined) continue;
+      if (!type.shape || !is_constant(*type.shape)) return false;
+      elements += tensor_of(type, false).elements();
+    }
+  return elements > 0 && elements < element_limit;
+}
+
+struct SingleOperator {
+  Graph graph;
+  std::vector<interpreter::NamedTensor> inputs;
+};
+
+Result<SingleOperator> single_operator(const CostKey& key) {
+  SingleOperator result;
+  std::vector<ValueId> operands;
+  for (std::size_t i = 0; i < key.inputs.size(); ++i) {
+    if (key.inputs[i].data_type == DataType::undefined) {
+      operands.push_back(ValueId::none());
+      continue;
+    }
+    const bool constant = i < key.constant.size() && key.constant[i];
+    interpreter::Tensor contents = contents_for(tensor_of(key.inputs[i], constant));
+    if (constant) {
+      operands.push_back(result.graph.add_constant(contents.constant()));
+      continue;
+    }
+    const std::string name = fmt::format("in_{}", i);
+    LEMMA_ASSIGN_OR_RETURN(const ValueId input, result.graph.add_input(name, key.inputs[i]));
+    operands.push_back(input);
+    result.inputs.push_back({name, std::move(contents)});
+  }
+  LEMMA_ASSIGN_OR_RETURN(const NodeId node,
+                         result.graph.add_operation(operator_named(key.op->name), operands,
+                                                    key.attributes, key.outputs.size()));
+  for (std::uint32_t i = 0; i < key.outputs.size(); ++i)
+    LEMMA_RETURN_IF_ERROR(
+        result.graph.add_output(fmt::format("out_{}", i), result.graph.node(node).output(i)));
+  return result;
+}
+
+bool is_reorder(const RuntimeNode& node) {
+  return node.kind == "com.microsoft.nchwc:ReorderInput" ||
+         node.kind == "com.microsoft.nchwc:ReorderOutput";
+}
+
+class OperatorMeasurement {
+ public:
+  OperatorMeasurement(OnnxRuntimeWorker& worker, ProfileDatabase& database,
+                      const TargetIdentity& target, NodeTimes& times,
+                      const MeasurementOptions& options)
+      : worker_(worker), database_(database), target_(target), times_(times), options_(options) {}
+
+  /// False: ONNX Runtime cannot run it by itself.
+  Result<bool> measure(const CostKey& key, WeightPlace weights) {
+    auto nodes = nodes_of(key, weights);
+    if (!nodes) return false;
+    MeasurementOptions options = options_;
+    options.on_progress = nullptr;
+    options.seconds = seconds_for_a_node;
+    LEMMA_RETURN_IF_ERROR(measure_nodes(worker_, database_, target_, *nodes, times_, options));
+    const RuntimeNode whole = profiled_operator(key, weights);
+    ProfileEntry entry{whole.key, whole.kind, whole.elements,       whole.work,  0,
+                       0,         0,          Provenance::measured, options.date};
+    for (const RuntimeNode& node : *nodes) {
+      if (!times_.is_measured(node.key)) return false;
+      const Cost cost = *times_.find(node);
+      entry.seconds += cost.seconds;
+      entry.spread += cost.spread;
+    }
+    entry.repetitions = static_cast<int>(nodes->size());
+    LEMMA_RETURN_IF_ERROR(database_.put(target_, std::span(&entry, 1)));
+    times_.add(entry);
+    return true;
+  }
+
+ private:
+  /// What ONNX Runtime makes of it, but for reorders.
+  Result<std::vector<RuntimeNode>> nodes_of(const CostKey& key, WeightPlace weights) {
+    LEMMA_ASSIGN_OR_RETURN(SingleOperator single, single_operator(key));
+    const fs::path file = options_.scratch_folder / "operator.onnx";
+    ExportOptions writing;
+    writing.external_data = ExternalData::never;
+    writing.runtime_operators = "onnxruntime";
+    const auto written = export_model(
+        {std::move(single.graph), ModelEnvelope::for_operator_set(operator_set)}, file, writing);
+    if (!written) return tl::unexpected(written.error());
+    RuntimeGraphRequest request{file, single.inputs, options_.scratch_folder, options_.threads};
+    request.weights = weights;
+    auto graph = runtime_graph(worker_, request);
+    std::error_code ignored;
+    fs::remove(file, ignored);
+    if (!graph) return tl::unexpected(graph.error());
+    if (graph->unpriced != 0) return bad_input("it has no price");
+    std::erase_if(graph->nodes, is_reorder);
+    return std::move(graph->nodes);
+  }
+
+  static constexpr int operator_set = 21;
+  OnnxRuntimeWorker& worker_;
+  ProfileDatabase& database_;
+  const TargetIdentity& target_;
+  NodeTimes& times_;
+  const MeasurementOptions& options_;
+};
+
+}  // namespace
+
+RuntimeNode profiled_operator(const CostKey& key, WeightPlace weights) {
+  RuntimeNode node;
+  node.kind = std::string(operator_kind) + std::string(key.op->name);
+  for (std::size_t i = 0; i < key.inputs.size(); ++i)
+    node.inputs.push_back(tensor_of(key.inputs[i], i < key.constant.size() && key.constant[i]));
+  for (const TensorType& type : key.outputs) node.outputs.push_back(tensor_of(type, false));
+  measure_size(node);
+  for (const RuntimeTensor& tensor : node.inputs)
+    if (is_weight(tensor)) node.weight_bytes += tensor.elements() * bits(tensor.type) / 8;
+  if (std::any_of(node.inputs.begin(), node.inputs.end(), is_weight)) node.weights = weights;
+  node.key =
+      fmt::format("{}{}{}", operator_kind, text_without_target(key), place_text(node.weights));
+  return node;
+}
+
+std::optional<Cost> MeasuredCosts::find(const CostKey& key) const {
+  if (!has_times(key)) return std::nullopt;
+  const auto cost = times_.find(profiled_operator(key, weights_), farthest_neighbor);
+  if (!cost) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  recorded_.try_emplace(digest(key), cost->seconds, cost->provenance);
+  return cost;
+}
+
+RecordedCosts MeasuredCosts::recorded() const {
+  const std::lock_guard lock(mutex_);
+  return recorded_;
+}
+
+std::optional<Cost> ReplayedCosts::find(const CostKey& key) const {
+  const auto found = recorded_.find(digest(key));
+  if (found == recorded_.end()) return std::nullopt;
+  return Cost{found->second.first, 0, found->second.second};
+}
+
+Result<std::size_t> measure_operators(OnnxRuntimeWorker& worker, ProfileDatabase& database,
+                                      const TargetIdentity& target,
+                                      const std::vector<CostKey>& keys, WeightPlace weights,
+                                      NodeTimes& times, const MeasurementOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  OperatorMeasurement measurement(worker, database, target, times, options);
+  std::size_t measured = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const double taken =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (taken > options.seconds || (options.is_interrupted && options.is_interrupted())) break;
+    if (!has_times(keys[i]) || times.is_measured(profiled_operator(keys[i], weights).key)) continue;
+    if (options.on_progress) options.on_progress(i, keys.size());
+    LEMMA_ASSIGN_OR_RETURN(const bool is_new, measurement.measure(keys[i], weights));
+    measured += is_new ? 1 : 0;
+  }
+  return measured;
+}
+
+}  // namespace lemma

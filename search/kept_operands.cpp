@@ -1,0 +1,71 @@
+#include "search/kept_operands.h"
+
+#include "ir/rebuild.h"
+
+namespace lemma {
+namespace {
+
+/// What constants hold, and operations without operands. Anything else is unknown: what it would take to
+/// know more is more than what is found by it.
+std::vector<ValueFacts> facts_of_numbers(const Graph& graph,
+                                         const std::map<ValueId, ValueFacts>& inputs) {
+  std::vector<ValueFacts> facts(graph.value_count());
+  for (const Node& node : graph.nodes()) {
+    const ValueId first = node.output();
+    if (node.kind == NodeKind::constant) {
+      facts[first.v] = facts_of_constant(graph.constant(node));
+    } else if (node.kind == NodeKind::operation && node.inputs.empty()) {
+      const auto results =
+          facts_of_outputs(graph.op(node), {{}, node.attributes, node.output_count}, {});
+      for (std::uint32_t k = 0; k < node.output_count && k < results.size(); ++k)
+        facts[node.output(k).v] = results[k];
+    }
+  }
+  for (const auto& [value, known] : inputs) facts[value.v] = known;
+  return facts;
+}
+
+}  // namespace
+
+std::vector<ValueId> kept_operands(const Graph& graph, const std::map<ValueId, ValueFacts>& inputs,
+                                   bool only_bitwise) {
+  const std::vector<ValueFacts> facts = facts_of_numbers(graph, inputs);
+  std::vector<ValueId> result(graph.value_count(), ValueId::none());
+  for (const Node& node : graph.nodes()) {
+    if (node.kind != NodeKind::operation || node.inputs.empty()) continue;
+    std::vector<ValueFacts> operands;
+    for (const ValueId input : node.inputs)
+      operands.push_back(input.is_none() ? ValueFacts() : facts[input.v]);
+    for (std::uint32_t k = 0; k < node.output_count; ++k)
+      if (const auto kept = kept_operand(graph, node, k, operands);
+          kept && (kept->bitwise || !only_bitwise))
+        result[node.output(k).v] = node.inputs[kept->operand];
+  }
+  return result;
+}
+
+Result<WithoutKept> without_kept_operands(const Graph& graph, bool only_bitwise) {
+  const std::vector<ValueId> kept = kept_operands(graph, {}, only_bitwise);
+  WithoutKept result;
+  const auto type = [](const Graph& source, ValueId value) { return source.type(value); };
+  const auto copy = [&](Graph& target, const Node& node,
+                        std::vector<ValueId> inputs) -> Result<std::vector<ValueId>> {
+    const ValueId operand = node.output_count == 1 ? kept[node.output().v] : ValueId::none();
+    for (std::size_t i = 0; !operand.is_none() && i < inputs.size(); ++i) {
+      if (node.inputs[i] != operand) continue;
+      ++result.left_out;
+      return std::vector<ValueId>{inputs[i]};
+    }
+    LEMMA_ASSIGN_OR_RETURN(
+        const NodeId added,
+        target.add_operation(node.op, std::move(inputs), node.attributes, node.output_count));
+    std::vector<ValueId> outputs;
+    for (std::uint32_t k = 0; k < node.output_count; ++k)
+      outputs.push_back(target.node(added).output(k));
+    return outputs;
+  };
+  LEMMA_ASSIGN_OR_RETURN(result.graph, rebuild(graph, type, copy));
+  return result;
+}
+
+}  // namespace lemma

@@ -1,0 +1,115 @@
+// Fused computations give what the separate ones gave.
+
+#include "backend_cuda/fuse/fuse.h"
+
+#include <gtest/gtest.h>
+
+#include "interpreter/compare.h"
+#include "interpreter/evaluate.h"
+#include "interpreter/random.h"
+#include "ir/expand.h"
+#include "tests/backend_cuda/random_graph.h"
+
+namespace lemma::backend {
+namespace {
+
+using interpreter::Tensor;
+
+/// The outputs, one computation after the other.
+std::vector<Tensor> evaluated(const ComputationGraph& graph) {
+  std::vector<Tensor> values(graph.buffers.size());
+  for (std::size_t i = 0; i < graph.buffers.size(); ++i) {
+    const Buffer& buffer = graph.buffers[i];
+    if (buffer.contents) values[i] = Tensor::of(*buffer.contents);
+    if (buffer.memory == Memory::input)
+      values[i] = interpreter::random_tensor(buffer.type, buffer.sizes, 5, buffer.position);
+  }
+  interpreter::EvaluationOptions options;
+  options.threads = 1;
+  for (const Computation& computation : graph.computations) {
+    std::vector<Tensor> operands;
+    for (std::size_t i = 0; i < computation.operands.size(); ++i) {
+      const BufferNumber operand = computation.operands[i];
+      operands.push_back(
+          operand == no_buffer ? Tensor() : values[operand].with_sizes(computation.views[i].sizes));
+    }
+    auto results = interpreter::evaluate(computation.definition, operands, options);
+    EXPECT_TRUE(results) << computation.description << ": " << results.error().message;
+    if (!results) return {};
+    values[computation.result] = results->at(computation.output);
+  }
+  std::vector<Tensor> outputs;
+  for (const BufferNumber output : graph.outputs)
+    outputs.push_back(values[output].with_sizes(graph.buffers[output].sizes));
+  return outputs;
+}
+
+ComputationGraph lowered(const Graph& graph) {
+  auto result = lower_graph(*expand_composites(graph));
+  EXPECT_TRUE(result) << result.error().message;
+  return std::move(*result);
+}
+
+TEST(Fuse, keeps_what_is_computed) {
+  std::size_t before = 0, after = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const ComputationGraph separate = lowered(random_graph(seed, 25));
+    const ComputationGraph fused = fuse(separate);
+    before += separate.computations.size();
+    after += fused.computations.size();
+    const std::vector<Tensor> expected = evaluated(separate), actual = evaluated(fused);
+    ASSERT_EQ(expected.size(), actual.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const interpreter::Comparison comparison =
+          interpreter::compare(actual[i], expected[i], {1e-6, 1e-5});
+      EXPECT_TRUE(comparison.equal) << "seed " << seed << ": " << comparison.description;
+    }
+  }
+  std::cout << before << " computations, fused " << after << "\n";
+  EXPECT_LT(after, before * 9 / 10);
+}
+
+std::vector<std::string> descriptions(const Graph& graph) {
+  std::vector<std::string> result;
+  for (const Computation& computation : fuse(lowered(graph)).computations)
+    result.push_back(computation.description);
+  return result;
+}
+
+TEST(Fuse, an_epilogue_becomes_part_of_the_product) {
+  Graph graph;
+  const ValueId x = *graph.add_input("x", {DataType::f32, Shape{8, 16}});
+  const ValueId w = *graph.add_input("w", {DataType::f32, Shape{16, 4}});
+  const ValueId b = *graph.add_input("b", {DataType::f32, Shape{4}});
+  const ValueId product = *graph.add("MatMul", {x, w});
+  ASSERT_TRUE(graph.add_output("y", *graph.add("Relu", {*graph.add("Add", {product, b})})));
+  EXPECT_EQ(descriptions(graph), (std::vector<std::string>{"MatMul + Add + Relu"}));
+}
+
+/// Each element of the first operand of a product is read as often as the result has columns.
+TEST(Fuse, nothing_is_computed_more_than_once) {
+  Graph graph;
+  const ValueId x = *graph.add_input("x", {DataType::f32, Shape{8, 16}});
+  const ValueId w = *graph.add_input("w", {DataType::f32, Shape{16, 4}});
+  ASSERT_TRUE(graph.add_output("y", *graph.add("MatMul", {*graph.add("Exp", {x}), w})));
+  EXPECT_EQ(descriptions(graph), (std::vector<std::string>{"Exp", "MatMul"}));
+
+  Graph twice;
+  const ValueId z = *twice.add_input("x", {DataType::f32, Shape{8}});
+  const ValueId e = *twice.add("Exp", {z});
+  ASSERT_TRUE(twice.add_output("y", *twice.add("Neg", {e})));
+  ASSERT_TRUE(twice.add_output("z", *twice.add("Sqrt", {e})));
+  EXPECT_EQ(descriptions(twice), (std::vector<std::string>{"Exp", "Neg", "Sqrt"}));
+}
+
+/// An i8 wraps when it is stored.
+TEST(Fuse, what_is_rounded_when_it_is_stored_is_stored) {
+  Graph graph;
+  const ValueId x = *graph.add_input("x", {DataType::i8, Shape{8}});
+  const ValueId sum = *graph.add("Add", {x, x});
+  ASSERT_TRUE(graph.add_output("y", *graph.add("Cast", {sum}, {{"to", DataType::i32}})));
+  EXPECT_EQ(descriptions(graph), (std::vector<std::string>{"Add", "Cast"}));
+}
+
+}  // namespace
+}  // namespace lemma::backend

@@ -1,0 +1,242 @@
+// Programs are proved, and changed ones are refused unless an exhaustive check finds them harmless.
+
+#include "backend_cuda/prove/check_program.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "backend_cuda/compile/compile.h"
+#include "backend_cuda/memory/plan_memory.h"
+#include "tests/backend_cuda/exhaustive_check.h"
+#include "tests/backend_cuda/random_graph.h"
+
+namespace lemma::backend {
+namespace {
+
+/// Tasks as small as can be, so that small graphs have schedules with many events.
+CompileOptions fine_grained(std::uint32_t units, Policy policy) {
+  CompileOptions options;
+  options.device = cpu_device(units);
+  options.device.least_task_seconds = 0;
+  options.device.seconds_per_task = 1e-9;
+  options.device.seconds_per_event = 1e-9;
+  options.policy = policy;
+  return options;
+}
+
+TaskProgram compiled(const Graph& graph, const CompileOptions& options) {
+  auto program = compile(graph, options);
+  EXPECT_TRUE(program) << program.error().message;
+  return program ? std::move(*program) : TaskProgram();
+}
+
+struct Mutant {
+  std::string kind, what;
+  TaskProgram program;
+};
+
+/// All single changes of a program, of every kind.
+class Mutants {
+ public:
+  explicit Mutants(const TaskProgram& program) : program_(program) {
+    for (std::size_t unit = 0; unit < program.units.size(); ++unit)
+      for (std::size_t i = 0; i < program.units[unit].size(); ++i) change_step(unit, i);
+    change_memory();
+  }
+  const std::vector<Mutant>& all() const { return all_; }
+
+ private:
+  TaskProgram& add(const std::string& kind, std::size_t unit, std::size_t index) {
+    all_.push_back(
+        {kind, kind + " " + std::to_string(unit) + "." + std::to_string(index), program_});
+    return all_.back().program;
+  }
+
+  void change_step(std::size_t unit, std::size_t i) {
+    const std::vector<Step>& steps = program_.units[unit];
+    for (std::size_t w = 0; w < steps[i].waits.size(); ++w) {
+      std::vector<Wait>& dropped = add("wait dropped", unit, i).units[unit][i].waits;
+      dropped.erase(dropped.begin() + static_cast<std::ptrdiff_t>(w));
+      --add("wait reduced", unit, i).units[unit][i].waits[w].value;
+      ++add("wait increased", unit, i).units[unit][i].waits[w].value;
+      Wait& other = add("wait for another counter", unit, i).units[unit][i].waits[w];
+      other.counter = (other.counter + 1) % program_.counters;
+    }
+    if (steps[i].signal) add("signal dropped", unit, i).units[unit][i].signal.reset();
+    if (i + 1 < steps.size()) {
+      std::vector<Step>& order = add("order exchanged", unit, i).units[unit];
+      std::swap(order[i], order[i + 1]);
+      if (!steps[i + 1].waits.empty()) {
+        std::vector<Step>& late = add("wait delayed", unit, i).units[unit];
+        std::swap(late[i].waits, late[i + 1].waits);
+      }
+    }
+    if (program_.units.size() > 1) move(unit, i);
+  }
+
+  void move(std::size_t unit, std::size_t i) {
+    TaskProgram& moved = add("unit changed", unit, i);
+    std::vector<Step>& from = moved.units[unit];
+    std::vector<Step>& to = moved.units[(unit + 1) % moved.units.size()];
+    const Step step = from[i];
+    from.erase(from.begin() + static_cast<std::ptrdiff_t>(i));
+    to.insert(to.begin() + static_cast<std::ptrdiff_t>(std::min(i, to.size())), step);
+  }
+
+  void change_memory() {
+    const std::vector<Buffer>& buffers = program_.graph.buffers;
+    for (BufferNumber a = 0; a < buffers.size(); ++a)
+      for (BufferNumber b = 0; b < a; ++b) {
+        if (buffers[a].memory != Memory::arena || buffers[b].memory != Memory::arena) continue;
+        if (buffers[a].offset == buffers[b].offset) continue;
+        TaskProgram& changed = add("buffers overlapped", a, b);
+        changed.graph.buffers[a].offset = changed.graph.buffers[b].offset;
+      }
+  }
+
+  const TaskProgram& program_;
+  std::vector<Mutant> all_;
+};
+
+bool shares_counter(const TaskProgram& program) {
+  std::map<CounterNumber, std::size_t> owners;
+  for (std::size_t unit = 0; unit < program.units.size(); ++unit)
+    for (const Step& step : program.units[unit])
+      if (step.signal && owners.emplace(*step.signal, unit).first->second != unit) return true;
+  return false;
+}
+
+struct Tally {
+  int rejected = 0, harmless = 0, harmful_survivors = 0, falsely_rejected = 0;
+};
+
+TEST(Proof, agrees_with_an_exhaustive_check_on_changed_programs) {
+  std::map<std::string, Tally> tallies;
+  for (std::uint64_t seed = 0; seed < 24; ++seed) {
+    const NamedPolicy& policy = policies()[seed % policies().size()];
+    const TaskProgram program =
+        compiled(random_graph(seed, 6),
+                 fine_grained(2 + static_cast<std::uint32_t>(seed % 3), policy.policy));
+    if (program.task_count() > 60) continue;
+    ASSERT_FALSE(exhaustive_violation(program)) << "seed " << seed;
+    const Mutants mutants(program);
+    for (const Mutant& mutant : mutants.all()) {
+      const auto verdict = check_program(mutant.program);
+      const auto violation = exhaustive_violation(mutant.program);
+      Tally& tally = tallies[mutant.kind];
+      ++(violation ? (verdict ? tally.harmful_survivors : tally.rejected)
+                   : (verdict ? tally.harmless : tally.falsely_rejected));
+      // Of a counter that several units signal, the proof knows only what is certain.
+      if (!violation && shares_counter(mutant.program)) continue;
+      EXPECT_EQ(!verdict, violation.has_value())
+          << "seed " << seed << ": " << mutant.what << ": "
+          << (verdict ? "proved" : verdict.error().message) << "; "
+          << violation.value_or("nothing found") << "\n"
+          << text(mutant.program);
+    }
+  }
+  int rejected = 0;
+  for (const auto& [kind, tally] : tallies) {
+    std::cout << kind << ": " << tally.rejected << " rejected, " << tally.harmless
+              << " harmless and proved, " << tally.harmful_survivors << " harmful and proved, "
+              << tally.falsely_rejected << " harmless and rejected\n";
+    rejected += tally.rejected;
+    EXPECT_GT(tally.rejected, 0) << kind;
+  }
+  EXPECT_GE(tallies.size(), 8U);
+  EXPECT_GT(rejected, 100);
+}
+
+/// A counter that two units signal says nothing certain of either before both have ended.
+TEST(Proof, a_shared_counter_short_of_its_total_is_not_enough) {
+  Graph graph;
+  const ValueId x = *graph.add_input("x", {DataType::f32, Shape{32, 16}});
+  const ValueId a = *graph.add("Tanh", {x}), b = *graph.add("Exp", {a});
+  ASSERT_TRUE(graph.add_output("y", b));
+  TaskProgram program = compiled(graph, fine_grained(2, place_by_critical_path));
+  const std::uint32_t count = static_cast<std::uint32_t>(program.accesses[0].size());
+  ASSERT_GE(count, 2U);
+  for (std::vector<Step>& unit : program.units)
+    for (Step& step : unit) {
+      step.waits.clear();
+      step.signal.reset();
+      if (step.task.op == 0) step.signal = 0;
+      if (step.task.op == 1) step.waits = {{0, count}};
+    }
+  program.counters = 1;
+  EXPECT_TRUE(check_program(program)) << check_program(program).error().message;
+  for (Step& step : program.units[0])
+    if (!step.waits.empty()) --step.waits[0].value;
+  EXPECT_EQ(!check_program(program), exhaustive_violation(program).has_value());
+}
+
+TEST(Proof, structure_is_checked) {
+  const TaskProgram program = compiled(random_graph(3, 8), fine_grained(2, place_by_critical_path));
+  const auto refuses = [&program](const auto& change, std::string_view reason) {
+    TaskProgram changed = program;
+    change(changed);
+    const auto verdict = check_program(changed);
+    ASSERT_FALSE(verdict) << reason;
+    EXPECT_NE(verdict.error().message.find(reason), std::string::npos) << verdict.error().message;
+  };
+  refuses([](TaskProgram& p) { p.units[0].pop_back(); }, "not all of");
+  refuses([](TaskProgram& p) { p.units[0].push_back(p.units[0].back()); }, "is run twice");
+  refuses([](TaskProgram& p) { p.arena_bytes = 64; }, "outside its memory");
+  refuses([](TaskProgram& p) { p.accesses[0][0].write.base += 1000000; }, "outside a buffer");
+  refuses([](TaskProgram& p) { p.accesses[0].pop_back(); }, "one access for each task");
+  refuses([](TaskProgram& p) { p.units[0][0].waits = {{0, 1000000}}; }, "waits for ever");
+  refuses([](TaskProgram& p) { p.units[0][0].waits = {{77, 1}}; }, "waits for no counter");
+  refuses(
+      [](TaskProgram& p) {
+        for (Buffer& buffer : p.graph.buffers)
+          if (buffer.memory == Memory::weights) buffer.contents.reset();
+      },
+      "has no contents");
+}
+
+TEST(Memory, buffers_share_the_arena) {
+  Graph graph;
+  ValueId value = *graph.add_input("x", {DataType::f32, Shape{64, 64}});
+  for (int i = 0; i < 10; ++i) value = *graph.add(i % 2 == 0 ? "Tanh" : "Exp", {value});
+  ASSERT_TRUE(graph.add_output("y", value));
+  CompileOptions options;
+  options.device = cpu_device(1);
+  options.fuses = false;
+  const TaskProgram program = compiled(graph, options);
+  EXPECT_LE(program.arena_bytes, 2U * 64 * 64 * 4);
+  EXPECT_GT(unshared_bytes(program), 2U * program.arena_bytes);
+}
+
+TEST(Compile, gives_the_same_program_each_time) {
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    const CompileOptions options = fine_grained(3, place_by_critical_path);
+    const TaskProgram a = compiled(random_graph(seed, 20), options);
+    const TaskProgram b = compiled(random_graph(seed, 20), options);
+    EXPECT_EQ(text(a), text(b));
+    EXPECT_EQ(a.arena_bytes, b.arena_bytes);
+  }
+}
+
+TEST(Compile, programs_of_many_units_are_proved) {
+  for (std::uint64_t seed = 100; seed < 130; ++seed)
+    for (const NamedPolicy& policy : policies())
+      compiled(random_graph(seed, 30), fine_grained(16, policy.policy));
+}
+
+TEST(Compile, names_what_has_no_loop_nest) {
+  Graph graph;
+  const ValueId x = *graph.add_input("x", {DataType::f32, Shape{4}});
+  OpaqueOperator opaque;
+  opaque.name = "Strange";
+  opaque.reason = "nobody knows it";
+  const NodeId node = graph.add_opaque(opaque, {x}, {{DataType::f32, Shape{4}}});
+  ASSERT_TRUE(graph.add_output("y", graph.node(node).output()));
+  const auto program = compile(graph, {});
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().kind, ErrorKind::unsupported);
+  EXPECT_EQ(program.error().message, "there is no loop nest for Strange (nobody knows it)");
+}
+
+}  // namespace
+}  // namespace lemma::backend

@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""lemma emit: directories that build and check themselves with nothing of Lemma, and what they say of wrong calls."""
+
+import argparse
+import ctypes
+import json
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+from xml.etree import ElementTree
+
+import tiny_models
+from tiny_models import F32, integer_attribute, node, tensor_type
+
+LEMMA = None
+TWO_LAYER = pathlib.Path(__file__).resolve().parents[2] / "examples" / "two_layer.onnx"
+OK, BAD_ARGUMENT, WRONG_SIZE, NO_WEIGHTS, BAD_WEIGHTS = range(5)
+
+
+class Emit(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="lemma-emit-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_it(self, *words, **environment):
+        return subprocess.run([LEMMA, *map(str, words)], capture_output=True, text=True, timeout=120,
+                              env=dict(os.environ, LEMMA_CACHE=str(self.folder / "cache"), **environment))
+
+    def emit(self, model, name, *words):
+        done = self.run_it("emit", model, "-o", self.folder / name, *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.folder / name
+
+    def write(self, name, *parts, **more):
+        file = self.folder / name
+        file.write_bytes(tiny_models.model(*parts, **more))
+        return file
+
+    def softmax_model(self):
+        """Every row of x * w + x, as parts of 1."""
+        rows = tensor_type(F32, [40, 64])
+        return self.write("softmax.onnx",
+                          [node("Mul", ["x", "w"], ["m"]), node("Add", ["m", "x"], ["s"]),
+                           node("Softmax", ["s"], ["y"], attributes=[integer_attribute("axis", 1)])],
+                          [("x", rows)], [("y", rows)],
+                          initializers=[tiny_models.tensor("w", [64], [0.1 * i for i in range(64)])])
+
+    def build(self, compiler, directory, *words):
+        done = subprocess.run([compiler, *words], cwd=directory, capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_it_builds_and_checks_itself_with_each_compiler(self):
+        compilers = [name for name in ("g++", "clang++") if shutil.which(name)]
+        if not compilers:
+            self.skipTest("there is no compiler")
+        for model, threads in ((TWO_LAYER, 3), (self.softmax_model(), 2)):
+            directory = self.emit(model, model.stem, "--threads", threads)
+            for compiler in compilers:
+                self.build(compiler, directory, "-std=c++20", "-O1", "-pthread", "-Wall", "-Wextra", "-Werror",
+                           '-DPROGRAM_DIRECTORY="."', model.stem + ".cpp", "selfcheck.cpp", "-o", "check")
+                checked = subprocess.run([directory / "check", directory, "50"], capture_output=True, text=True,
+                                         timeout=60)
+                self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+                self.assertIn("passed: 50 runs", checked.stdout)
+            # A self-check that expects something else fails.
+            recorded = bytearray((directory / "selfcheck.bin").read_bytes())
+            recorded[-2] ^= 0x40
+            (directory / "selfcheck.bin").write_bytes(recorded)
+            self.assertEqual(subprocess.run([directory / "check", directory], capture_output=True).returncode, 1)
+
+    def test_it_builds_with_cmake(self):
+        if not shutil.which("cmake") or not shutil.which("c++"):
+            self.skipTest("there is no cmake or no compiler")
+        directory = self.emit(TWO_LAYER, "program")
+        for words in (["cmake", "-S", ".", "-B", "build"], ["cmake", "--build", "build"],
+                      ["ctest", "--test-dir", "build"]):
+            done = subprocess.run(words, cwd=directory, capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_threads_do_not_race(self):
+        if not shutil.which("g++"):
+            self.skipTest("there is no compiler")
+        directory = self.emit(self.softmax_model(), "program", "--threads", 4)
+        probe = subprocess.run(["g++", "-fsanitize=thread", "-x", "c++", "-", "-o", self.folder / "probe"],
+                               input="int main() {}", text=True, capture_output=True)
+        if probe.returncode != 0:
+            self.skipTest("there is no ThreadSanitizer")
+        self.build("g++", directory, "-std=c++20", "-O1", "-g", "-pthread", "-fsanitize=thread",
+                   '-DPROGRAM_DIRECTORY="."', "softmax.cpp", "selfcheck.cpp", "-o", "check")
+        words = [directory / "check", directory, "20"]
+        if shutil.which("setarch"):
+            words = ["setarch", "-R", *words]  # it needs its addresses
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_the_same_model_gives_the_same_bytes(self):
+        first = self.emit(TWO_LAYER, "first", "--threads", 2)
+        second = self.emit(TWO_LAYER, "second", "--threads", 2)
+        names = sorted(file.name for file in first.iterdir())
+        self.assertEqual(names, sorted(file.name for file in second.iterdir()))
+        for name in names:
+            self.assertEqual((first / name).read_bytes(), (second / name).read_bytes(), name)
+
+    def test_the_timeline_shows_every_task(self):
+        picture = self.folder / "timeline.svg"
+        done = self.run_it("emit", TWO_LAYER, "-o", self.folder / "program", "--threads", 2, "--timeline", picture,
+                           "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        root = ElementTree.parse(picture).getroot()
+        bars = root.findall(".//{*}rect/{*}title")
+        self.assertEqual(len(bars), json.loads(done.stdout)["tasks"])
+        self.assertTrue(any(bar.text.startswith("MatMul + Relu '") for bar in bars), [bar.text for bar in bars])
+
+    def test_fusion_stores_fewer_tensors(self):
+        counts = []
+        for words in ((), ("--no-fusion",)):
+            done = self.run_it("emit", TWO_LAYER, "-o", self.folder / "program", "--replace", "--json", *words)
+            counts.append(json.loads(done.stdout)["operators"])
+        self.assertLess(counts[0], counts[1])
+
+    def test_a_directory_is_replaced_only_if_asked(self):
+        directory = self.emit(TWO_LAYER, "program")
+        (directory / "kept").write_text("")
+        done = self.run_it("emit", TWO_LAYER, "-o", directory)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("is there already", done.stderr)
+        self.assertTrue((directory / "kept").exists())
+        self.emit(TWO_LAYER, "program", "--replace")
+        self.assertFalse((directory / "kept").exists())
+        self.assertEqual([file.name for file in self.folder.iterdir()], ["program"])
+
+    def test_what_cannot_be_emitted_is_said_in_one_line(self):
+        symbolic = self.write("symbolic.onnx", [node("Relu", ["x"], ["y"])], [("x", tensor_type(F32, ["N", 3]))],
+                              [("y", tensor_type(F32, ["N", 3]))])
+        strange = self.write("strange.onnx", [node("Strange", ["x"], ["y"])], [("x", tensor_type(F32, [2]))],
+                             [("y", tensor_type(F32, [2]))])
+        for model, code, part in ((symbolic, 2, "the sizes of input 'x', f32[N, 3], are not fixed; give --shape"),
+                                  (strange, 3, "there is no loop nest for Strange")):
+            done = self.run_it("emit", model, "-o", self.folder / "out")
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(part, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+            self.assertFalse((self.folder / "out").exists())
+        self.emit(symbolic, "out", "--shape", "x:5,3")
+
+    def library(self, name):
+        directory = self.emit(self.softmax_model(), name, "--name", name, "--threads", 2)
+        self.build("g++", directory, "-std=c++20", "-O1", "-pthread", "-shared", "-fPIC", name + ".cpp", "-o",
+                   "program.so")
+        library = ctypes.CDLL(str(directory / "program.so"))
+        message = getattr(library, name + "_message")
+        message.restype = ctypes.c_char_p
+        getattr(library, name + "_destroy").argtypes = [ctypes.c_void_p]
+        return directory, lambda function: getattr(library, name + "_" + function)
+
+    @staticmethod
+    def create(function, weights):
+        program = ctypes.c_void_p()
+        code = function("create")(str(weights).encode(), ctypes.byref(program))
+        return code, program
+
+    @staticmethod
+    def run_program(function, program, inputs, outputs, count=1, input_bytes=10240):
+        pointers = (ctypes.c_void_p * 1)(inputs), (ctypes.c_void_p * 1)(outputs)
+        sizes = (ctypes.c_size_t * 1)(input_bytes), (ctypes.c_size_t * 1)(10240)
+        return function("run")(program, pointers[0], sizes[0], ctypes.c_size_t(count), pointers[1], sizes[1],
+                               ctypes.c_size_t(1))
+
+    def test_wrong_calls_are_answered(self):
+        if not shutil.which("g++"):
+            self.skipTest("there is no compiler")
+        directory, function = self.library("first")
+        weights = (directory / "weights.bin").read_bytes()
+        broken = self.folder / "broken.bin"
+        for contents, code, part in ((weights[:-1], BAD_WEIGHTS, "ends too early"),
+                                     (weights + b"x", BAD_WEIGHTS, "has more than the weights"),
+                                     (weights[:30], BAD_WEIGHTS, "is no file of weights"),
+                                     (weights[:20] + b"!" + weights[21:], BAD_WEIGHTS, "belongs to another program")):
+            broken.write_bytes(contents)
+            self.assertEqual(self.create(function, broken)[0], code)
+            self.assertIn(part, function("message")().decode())
+        self.assertEqual(self.create(function, self.folder / "missing.bin")[0], NO_WEIGHTS)
+
+        code, program = self.create(function, directory / "weights.bin")
+        self.assertEqual(code, OK)
+        memory = ctypes.create_string_buffer(3 * 10240 + 64)
+        start = (ctypes.addressof(memory) + 63) // 64 * 64
+        call = (function, program, start, start + 10240)
+        self.assertEqual(self.run_program(*call, input_bytes=10236), WRONG_SIZE)
+        self.assertEqual(function("message")().decode(), "input 'x' (f32[40, 64]) has 10240 bytes, not 10236")
+        self.assertEqual(self.run_program(*call, count=2), BAD_ARGUMENT)
+        self.assertEqual(self.run_program(function, program, 0, start), BAD_ARGUMENT)
+        self.assertEqual(self.run_program(function, program, start + 1, start + 10240), BAD_ARGUMENT)
+        self.assertIn("is not aligned", function("message")().decode())
+        self.assertEqual(self.run_program(*call), OK)
+        function("destroy")(program)
+
+    def test_two_programs_in_one_process_and_many_runs(self):
+        if not shutil.which("g++"):
+            self.skipTest("there is no compiler")
+        programs = []
+        for name in ("first", "second"):
+            directory, function = self.library(name)
+            code, program = self.create(function, directory / "weights.bin")
+            self.assertEqual(code, OK)
+            recorded = (directory / "selfcheck.bin").read_bytes()
+            programs.append((function, program, ctypes.create_string_buffer(recorded[:10240] + bytes(64)),
+                             ctypes.create_string_buffer(10240 + 64)))
+        results = set()
+        for _ in range(300):
+            for function, program, inputs, outputs in programs:
+                code = self.run_program(function, program, ctypes.addressof(inputs), ctypes.addressof(outputs))
+                self.assertEqual(code, OK)
+                results.add(outputs.raw[:10240])
+        self.assertEqual(len(results), 1)
+        rows = struct.unpack("2560f", results.pop())
+        self.assertAlmostEqual(sum(rows[:64]), 1, places=4)
+        for function, program, _, _ in programs:
+            function("destroy")(program)
+
+    def test_run_compiles_once_and_agrees_with_the_interpreter(self):
+        if not shutil.which("c++"):
+            self.skipTest("there is no compiler")
+        model, expected = self.softmax_model(), self.folder / "expected"
+        done = self.run_it("run", model, "--random", 5, "--outputs", expected)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        words = ("run", model, "--random", 5, "--engine", "rtask-cpu", "--threads", 2, "--compare", expected, "--rtol",
+                 "1e-4", "--atol", "1e-5")
+        libraries = []
+        for _ in range(2):
+            done = self.run_it(*words)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            libraries.append([(file, file.stat().st_mtime_ns) for file in self.folder.glob("cache/*/*/program.so")])
+        self.assertEqual(len(libraries[0]), 1)
+        self.assertEqual(libraries[0], libraries[1])
+
+
+def main():
+    global LEMMA
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lemma", required=True)
+    options, rest = parser.parse_known_args()
+    LEMMA = options.lemma
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()
