@@ -17,8 +17,7 @@ using lowering::RegionId;
 using lowering::Term;
 using lowering::TermNumber;
 
-// The totals of a block stay in registers; a single row has room for more lanes.
-constexpr std::int64_t most_lanes = 16, most_lanes_of_one_row = 64, least_lanes = 4, most_rows = 4;
+constexpr std::int64_t least_lanes = 4;
 
 /// Loops over the lanes of a block, around statements for one element. Values that other groups compute are held in
 /// arrays.
@@ -33,6 +32,43 @@ struct Group {
   std::set<TermNumber> defined, used;
 };
 
+/// A sum of products of two elements, of which one is another for each lane, and the other is the same for all.
+struct SumOfProducts {
+  TermNumber across = 0, down = 0;
+  std::int64_t step = 1;  // in memory, from lane to lane
+};
+
+std::optional<SumOfProducts> find_sum_of_products(const LoweredOutput& nest,
+                                                  const ElementBlock& block, TermNumber id) {
+  const lowering::TermGraph& graph = nest.graph;
+  const Term& sum = graph.term(id);
+  const bool is_real = sum.lanes == lowering::LaneKind::f32 || sum.lanes == lowering::LaneKind::f64;
+  if (sum.kind != ExpressionKind::sum || !is_real) return std::nullopt;
+  const Term& body = graph.term(sum.operands[0]);
+  if (body.kind != ExpressionKind::multiply || body.operands[0] == body.operands[1])
+    return std::nullopt;
+  const LoopVariable lane = nest.axes[block.lane_axis];
+  SumOfProducts product{body.operands[0], body.operands[1], 1};
+  if ((graph.term(product.across).depends & lowering::set_of(lane)) == 0)
+    std::swap(product.across, product.down);
+  for (const TermNumber operand : {product.across, product.down}) {
+    const Term& read = graph.term(operand);
+    if (read.kind != ExpressionKind::read || read.type != sum.type ||
+        graph.inputs()[read.input].type != sum.type)
+      return std::nullopt;
+    for (std::size_t axis = 0; axis < read.indices.size(); ++axis)
+      if (!graph.is_inside(read, axis)) return std::nullopt;
+    for (const auto& [atom, factor] : graph.address(read).terms)
+      if (atom >= lowering::first_term_atom) return std::nullopt;
+  }
+  product.step = graph.address(graph.term(product.across)).coefficient(lane);
+  constexpr std::int64_t most_step = 4;
+  if (product.step < 1 || product.step > most_step ||
+      (graph.term(product.down).depends & lowering::set_of(lane)) != 0)
+    return std::nullopt;
+  return product;
+}
+
 class BlockWriter : public ElementWriter {
  public:
   BlockWriter(const LoweredOutput& nest, const ElementBlock& block, const std::string& store,
@@ -42,7 +78,7 @@ class BlockWriter : public ElementWriter {
         block_(block),
         store_(store),
         variables_(lowering::set_of(nest.axes[block.lane_axis]) |
-                   (block.rows > 1 ? lowering::set_of(nest.axes[block.row_axis]) : 0)) {}
+                   (block.has_rows() ? lowering::set_of(nest.axes[block.row_axis]) : 0)) {}
 
   Result<std::string> write_all() {
     LEMMA_RETURN_IF_ERROR(write_parts(0));
@@ -68,6 +104,10 @@ class BlockWriter : public ElementWriter {
 
   /// A reduction of each lane, side by side.
   Result<void> write_sums(TermNumber id) {
+    if (const auto product = find_sum_of_products(nest_, block_, id)) {
+      close_group();
+      return write_products(id, *product);
+    }
     const Term& term = graph_.term(id);
     LEMMA_ASSIGN_OR_RETURN(const std::string neutral, neutral_text(term));
     group_line(fmt::format("{} = {};", held(id), neutral));
@@ -87,6 +127,65 @@ class BlockWriter : public ElementWriter {
     close_loops(plan_.below[id].size());
     return {};
   }
+
+  /// Sums that stay in vectors until all their terms are added.
+  Result<void> write_products(TermNumber id, const SumOfProducts& product) {
+    const Term& term = graph_.term(id);
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
+    line("{} {}_held[{}][lanes];", type, term_name(id), block_.has_rows() ? "rows" : "1");
+    line("{{");
+    indent_ += 2;
+    line("constexpr std::int64_t count = vector_lanes(lanes, sizeof({}));", type);
+    line("Vector<{}, count> total[{}][lanes / count] = {{}};", type, rows_text());
+    line("[[maybe_unused]] const std::int64_t {0} = start_{0};", lane_name());
+    for (const RegionId loop : plan_.below[id]) open_loop(loop);
+    write_product(product, type);
+    close_loops(plan_.below[id].size());
+    line("for (std::int64_t row = 0; row < {}; ++row)", rows_text());
+    line("  for (std::int64_t part = 0; part < lanes / count; ++part)");
+    line("    store<count>(&{}_held[row][part * count], total[row][part]);", term_name(id));
+    indent_ -= 2;
+    line("}}");
+    held_.insert(id);
+    return {};
+  }
+
+  /// One term of the sums. What is the same for all rows is loaded before them.
+  void write_product(const SumOfProducts& product, const std::string& type) {
+    const auto address = [this](TermNumber read) {
+      return fmt::format("{}[{}]", input_name(graph_.term(read).input),
+                         linear_text(graph_, graph_.address(graph_.term(read))));
+    };
+    const auto load_lanes = [&] {
+      line("Vector<{}, count> across[lanes / count];", type);
+      line("for (std::int64_t part = 0; part < lanes / count; ++part)");
+      line("  load<count, {0}>(across[part], &{1} + part * count * {0});", product.step,
+           address(product.across));
+    };
+    const auto load_scalar = [&] { line("const {} down = {};", type, address(product.down)); };
+    const bool across_first = !depends_on_row(product.across);
+    const bool down_first = !depends_on_row(product.down);
+    if (across_first) load_lanes();
+    if (down_first) load_scalar();
+    line("for (std::int64_t row = 0; row < {}; ++row) {{", rows_text());
+    indent_ += 2;
+    if (block_.has_rows()) {
+      const std::string name = variable_name(nest_.axes[block_.row_axis]);
+      line("[[maybe_unused]] const std::int64_t {0} = start_{0} + row;", name);
+    }
+    if (!across_first) load_lanes();
+    if (!down_first) load_scalar();
+    line("for (std::int64_t part = 0; part < lanes / count; ++part)");
+    line("  total[row][part] += across[part] * down;");
+    close_loops(1);
+  }
+
+  bool depends_on_row(TermNumber id) const {
+    return block_.has_rows() &&
+           (graph_.term(id).depends & lowering::set_of(nest_.axes[block_.row_axis])) != 0;
+  }
+  std::string_view rows_text() const { return block_.has_rows() ? "rows" : "1"; }
+  std::string lane_name() const { return variable_name(nest_.axes[block_.lane_axis]); }
 
   Group& group() {
     if (!is_open_) {
@@ -116,7 +215,7 @@ class BlockWriter : public ElementWriter {
          {}});
   }
 
-  int loop_depth() const { return block_.rows > 1 ? 4 : 2; }
+  int loop_depth() const { return block_.has_rows() ? 4 : 2; }
 
   /// The statements that compute a term for one element, with all that lies below it.
   Result<void> add_to_group(TermNumber id) {
@@ -226,8 +325,8 @@ class BlockWriter : public ElementWriter {
 
   std::string declaration(TermNumber id) const {
     const auto type = computed_type(graph_.term(id).lanes);
-    return fmt::format("{} {}_held[{}][{}];\n", type ? *type : "", term_name(id), block_.rows,
-                       block_.lanes);
+    return fmt::format("{} {}_held[{}][lanes];\n", type ? *type : "", term_name(id),
+                       block_.has_rows() ? "rows" : "1");
   }
 
   std::string rendered() {
@@ -252,16 +351,15 @@ class BlockWriter : public ElementWriter {
     const std::string whole = whole_block_text(one);
     if (!whole.empty()) {
       text += whole + space + "if (is_whole) {\n";
-      text += loops_text(number, 1, 1, [&](const Group::Statement& statement) {
+      text += loops_text(number, [&](const Group::Statement& statement) {
         return statement.unguarded.empty() ? statement.text
                                            : unused_text(one, statement) + statement.unguarded;
       });
       text += space + "} else {\n";
     }
-    text +=
-        loops_text(number, 1, 1, [](const Group::Statement& statement) { return statement.text; });
+    text += loops_text(number, [](const Group::Statement& statement) { return statement.text; });
     if (!whole.empty()) text += space + "}\n";
-    return block_.rows > 1 ? text : with_row_zero(std::move(text));
+    return block_.has_rows() ? text : with_row_zero(std::move(text));
   }
 
   /// The guard of a select that is written without it may have no other use.
@@ -273,11 +371,10 @@ class BlockWriter : public ElementWriter {
 
   /// Loops over the block with these steps.
   template <typename Text>
-  std::string loops_text(std::size_t number, std::int64_t row_step, std::int64_t lane_step,
-                         const Text& statement_text) {
+  std::string loops_text(std::size_t number, const Text& statement_text) {
     const Group& one = groups_[number];
     const std::string inner(static_cast<std::size_t>(one.indent + loop_depth()), ' ');
-    std::string text = opening_text(one, row_step, lane_step);
+    std::string text = opening_text(one, "1", "1");
     for (const TermNumber id : one.used)
       if (!one.defined.contains(id) && is_held_somewhere(id)) {
         const auto type = computed_type(graph_.term(id).lanes);
@@ -290,22 +387,22 @@ class BlockWriter : public ElementWriter {
     return text + closing_text(one);
   }
 
-  std::string opening_text(const Group& one, std::int64_t row_step, std::int64_t lane_step) const {
+  std::string opening_text(const Group& one, std::string_view row_step,
+                           std::string_view lane_step) const {
     const std::string space(static_cast<std::size_t>(one.indent), ' ');
     const std::string inner(static_cast<std::size_t>(one.indent + loop_depth()), ' ');
     std::string text = space;
-    if (block_.rows > 1)
-      text += fmt::format("for (std::int64_t row = 0; row < {}; row += {}) {{\n{}  ", block_.rows,
-                          row_step, space);
-    text += fmt::format("for (std::int64_t lane = 0; lane < {}; lane += {}) {{\n", block_.lanes,
-                        lane_step);
-    if (block_.rows > 1) text += index_text(block_.row_axis, "row", inner);
+    if (block_.has_rows())
+      text += fmt::format("for (std::int64_t row = 0; row < rows; row += {}) {{\n{}  ", row_step,
+                          space);
+    text += fmt::format("for (std::int64_t lane = 0; lane < lanes; lane += {}) {{\n", lane_step);
+    if (block_.has_rows()) text += index_text(block_.row_axis, "row", inner);
     return text + index_text(block_.lane_axis, "lane", inner);
   }
 
   std::string closing_text(const Group& one) const {
     const std::string space(static_cast<std::size_t>(one.indent), ' ');
-    return block_.rows > 1 ? space + "  }\n" + space + "}\n" : space + "}\n";
+    return block_.has_rows() ? space + "  }\n" + space + "}\n" : space + "}\n";
   }
 
   /// Declares `is_whole`: the guards of the group hold for all of the block, and what they guard is read inside.
@@ -331,8 +428,7 @@ class BlockWriter : public ElementWriter {
     if (demands.empty()) return "";
     const std::string space(static_cast<std::size_t>(one.indent), ' ');
     std::string text = space + "bool is_whole = true;\n";
-    text += opening_text(one, std::max<std::int64_t>(1, block_.rows - 1),
-                         std::max<std::int64_t>(1, block_.lanes - 1));
+    text += opening_text(one, "rows > 1 ? rows - 1 : 1", "lanes > 1 ? lanes - 1 : 1");
     for (const Group::Statement& statement : one.statements)
       if (statement.term && conditions.contains(*statement.term)) text += statement.text;
     for (const std::string& demand : demands)
@@ -407,7 +503,7 @@ void choose_rows(const LoweredOutput& nest, const std::vector<std::int64_t>& lea
       });
       if (!is_shared || least_extents[axis] < 2) continue;
       block.row_axis = axis;
-      block.rows = std::min(most_rows, least_extents[axis]);
+      block.row_extent = least_extents[axis];
       return;
     }
 }
@@ -422,18 +518,26 @@ std::optional<ElementBlock> find_block(const LoweredOutput& nest,
   if (lowering::reduces_along_lanes(nest.graph, elements)) return std::nullopt;
   ElementBlock block;
   block.lane_axis = nest.axes.size() - 1;
-  block.lanes = std::min(most_lanes, least_extents[block.lane_axis]);
+  block.lane_extent = least_extents[block.lane_axis];
   const LoopVariable lane = nest.axes[block.lane_axis];
   const std::vector<TermNumber> reads = reads_in_sums(nest, lowering::set_of(lane));
   const bool is_together = std::any_of(reads.begin(), reads.end(), [&](TermNumber id) {
     const std::int64_t step = nest.graph.address(nest.graph.term(id)).coefficient(lane);
     return step == 1 || step == 2;
   });
-  if (block.lanes < least_lanes || !is_together) return std::nullopt;
+  if (block.lane_extent < least_lanes || !is_together) return std::nullopt;
   choose_rows(nest, least_extents, reads, block);
-  if (block.rows == 1)
-    block.lanes = std::min(most_lanes_of_one_row, least_extents[block.lane_axis]);
   return block;
+}
+
+Result<std::string> block_sizes_text(const LoweredOutput& nest, const ElementBlock& block) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string type,
+                         computed_type(lowering::lane_kind(nest.type, nest.graph.domain())));
+  std::string text =
+      fmt::format("constexpr std::int64_t lanes = {}({}, sizeof({}))",
+                  block.has_rows() ? "lanes_of_block" : "lanes_of_row", block.lane_extent, type);
+  if (block.has_rows()) text += fmt::format(", rows = rows_of_block({})", block.row_extent);
+  return text + ";";
 }
 
 Result<std::string> emit_block(const LoweredOutput& nest, const ElementBlock& block,

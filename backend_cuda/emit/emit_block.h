@@ -1,7 +1,8 @@
 #pragma once
 // The body of a loop nest for a block of elements at a time, so that sums of neighbouring elements run side by side:
-// the compiler makes vectors of the lanes, and each element that is loaded is used for several rows. The terms of a
-// sum are added up in the same order as for one element.
+// the compiler makes vectors of the lanes, and each element that is loaded is used for several rows. Sums of products, as of
+// matrix products and convolutions, are written with vectors that stay in registers. The terms of a sum are added up in
+// the same order as for one element.
 
 #include <optional>
 #include <string>
@@ -10,12 +11,19 @@
 
 namespace lemma::backend {
 
-/// Elements along two axes, given by their positions in `axes` of the nest: `lanes` along the last one, and `rows`
-/// along another, or 1.
+/// Elements along two axes, given by their positions in `axes` of the nest: lanes along the last one, and rows along
+/// another, if it has any. How many follows from the registers where the source is compiled (parts/vectors.h) and from
+/// the smallest extent that it has to fit into; the source calls the numbers `lanes` and `rows`.
 struct ElementBlock {
   std::size_t lane_axis = 0, row_axis = 0;
-  std::int64_t lanes = 1, rows = 1;
+  std::int64_t lane_extent = 1, row_extent = 1;
+
+  bool has_rows() const { return row_extent > 1; }
 };
+
+/// "constexpr std::int64_t lanes = ..., rows = ...;"
+Result<std::string> block_sizes_text(const lowering::LoweredOutput& nest,
+                                     const ElementBlock& block);
 
 /// A block that pays; nothing where elements are better computed one by one. `least_extents`: the smallest extent of
 /// each axis that a block has to fit into.

@@ -4,6 +4,7 @@
 
 #include "backend_cuda/emit/nest_text.h"
 #include "backend_cuda/emit/source_types.h"
+#include "lowering/merge_axes.h"
 
 namespace lemma::backend {
 
@@ -24,6 +25,7 @@ std::string_view cpp_prelude() {
   return R"(#include <cstdint>
 #include <limits>
 
+#include "backend_cuda/emit/parts/vectors.h"
 #include "lowering/scalar_operations.h"
 
 using namespace lemma::lowering;
@@ -49,9 +51,12 @@ Result<std::string> emit_cpp(const Definition& definition,
         input_name(i), type, i);
   }
   for (std::size_t i = 0; i < definition.outputs().size(); ++i) {
+    const DefinedOutput& defined = definition.outputs()[i];
     LEMMA_ASSIGN_OR_RETURN(
         const lowering::LoweredOutput output,
-        lowering::lower(definition, definition.outputs()[i], inputs, lowering::Domain::native));
+        in_blocks
+            ? lowering::lower_to_long_loops(definition, defined, inputs, lowering::Domain::native)
+            : lowering::lower(definition, defined, inputs, lowering::Domain::native));
     LEMMA_ASSIGN_OR_RETURN(const std::string block, loops_text(output, i, in_blocks));
     text += block;
   }

@@ -15,8 +15,8 @@ std::string_view cpp_prelude();
 
 /// extern "C" void NAME(const void* const* inputs, void* const* outputs): the outputs of a definition whose
 /// extents are constant, bit by bit as the interpreter has them where they are defined. Errors are
-/// `unsupported`: element types that are not emitted yet. In blocks, sums of neighbouring elements are computed side
-/// by side (emit_block.h).
+/// `unsupported`: element types that are not emitted yet. In blocks, axes are merged where they can be
+/// (lowering/merge_axes.h), and sums of neighbouring elements are computed side by side (emit_block.h).
 Result<std::string> emit_cpp(const Definition& definition,
                              const std::vector<lowering::InputView>& inputs, std::string_view name,
                              bool in_blocks = false);

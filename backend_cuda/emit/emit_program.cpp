@@ -76,7 +76,8 @@ Words words_of(const TaskProgram& program, const ProgramNames& names, const Kern
 std::string kernels_header(const KernelTexts& kernels) {
   return "#pragma once\n"
          "// One function for each distinct kernel: a part of a tensor from its operands.\n\n"
-         "#include <cstdint>\n#include <limits>\n\n#include \"scalar_operations.h\"\n\n"
+         "#include <cstdint>\n#include <limits>\n\n#include \"scalar_operations.h\"\n#include "
+         "\"vectors.h\"\n\n"
          "namespace {\n\nusing namespace lemma::lowering;\n\n"
          "[[maybe_unused]] inline bool is_inside(std::int64_t index, std::int64_t size) {\n"
          "  return 0 <= index && index < size;\n}\n\n" +
@@ -155,17 +156,17 @@ Result<std::vector<std::pair<std::string, std::string>>> emit_program(const Task
                                                                       const ProgramNames& names) {
   LEMMA_ASSIGN_OR_RETURN(const KernelTexts kernels, kernel_texts(program));
   const Words words = words_of(program, names, kernels);
-  std::vector<std::pair<std::string, std::string>> files;
-  files.emplace_back("CMakeLists.txt", filled_in(parts::cmake, words));
-  files.emplace_back("README.md", filled_in(parts::readme, words));
-  files.emplace_back("kernels.h", kernels_header(kernels));
-  files.emplace_back(names.name + ".cpp", filled_in(parts::interface_source, words));
-  files.emplace_back(names.name + ".h", filled_in(parts::interface_header, words));
-  files.emplace_back("run_time.h", parts::run_time);
-  files.emplace_back("scalar_operations.h", parts::scalar_operations);
-  files.emplace_back("schedule.h", tables_text(program, kernels, digest_of_weights(program)));
-  files.emplace_back("selfcheck.cpp", filled_in(parts::selfcheck, words));
-  return files;
+  return std::vector<std::pair<std::string, std::string>>{
+      {"CMakeLists.txt", filled_in(parts::cmake, words)},
+      {"README.md", filled_in(parts::readme, words)},
+      {"kernels.h", kernels_header(kernels)},
+      {names.name + ".cpp", filled_in(parts::interface_source, words)},
+      {names.name + ".h", filled_in(parts::interface_header, words)},
+      {"run_time.h", std::string(parts::run_time)},
+      {"scalar_operations.h", std::string(parts::scalar_operations)},
+      {"schedule.h", tables_text(program, kernels, digest_of_weights(program))},
+      {"selfcheck.cpp", filled_in(parts::selfcheck, words)},
+      {"vectors.h", std::string(parts::vectors)}};
 }
 
 Result<void> write_program(const TaskProgram& program, const ProgramNames& names,

@@ -28,7 +28,7 @@ class NestWriter {
       : nest_(nest), bounds_(bounds), result_(result), indent_(indent) {}
 
   Result<std::string> write_elements() {
-    for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis) open_loop(axis, 1);
+    for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis) open_loop(axis, "");
     LEMMA_ASSIGN_OR_RETURN(const ElementSource element, emit_element(nest_, indent_));
     text_ += element.statements;
     LEMMA_ASSIGN_OR_RETURN(const std::string store, store_text());
@@ -37,10 +37,12 @@ class NestWriter {
   }
 
   Result<std::string> write_blocks(const ElementBlock& block) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string sizes, block_sizes_text(nest_, block));
+    line(sizes);
     for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis)
-      open_loop(axis, axis == block.lane_axis                    ? block.lanes
-                      : axis == block.row_axis && block.rows > 1 ? block.rows
-                                                                 : 1);
+      open_loop(axis, axis == block.lane_axis                      ? "lanes"
+                      : axis == block.row_axis && block.has_rows() ? "rows"
+                                                                   : "");
     LEMMA_ASSIGN_OR_RETURN(const std::string store, store_text());
     LEMMA_ASSIGN_OR_RETURN(const std::string body, emit_block(nest_, block, store, indent_));
     text_ += body;
@@ -52,14 +54,15 @@ class NestWriter {
     text_ += std::string(static_cast<std::size_t>(indent_), ' ') + std::string(part) + "\n";
   }
 
-  void open_loop(std::size_t axis, std::int64_t step) {
+  /// `step`: the name of a number, or empty for one element at a time.
+  void open_loop(std::size_t axis, std::string_view step) {
     const std::string variable = variable_name(nest_.axes[axis]);
-    const std::string name = step == 1 ? variable : "block_" + variable;
+    const std::string name = step.empty() ? variable : "block_" + variable;
     line(fmt::format("for (std::int64_t {0} = {1}; {0} < {2}; {3}) {{", name, bounds_[axis].first,
                      bounds_[axis].end,
-                     step == 1 ? "++" + name : fmt::format("{} += {}", name, step)));
+                     step.empty() ? "++" + name : fmt::format("{} += {}", name, step)));
     indent_ += 2;
-    if (step != 1)
+    if (!step.empty())
       line(fmt::format("const std::int64_t start_{0} = {1} + {2} <= {3} ? {1} : {3} - {2};",
                        variable, name, step, bounds_[axis].end));
   }

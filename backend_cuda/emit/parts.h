@@ -6,6 +6,7 @@
 namespace lemma::backend::parts {
 
 extern const std::string_view scalar_operations;  // lowering/scalar_operations.h
+extern const std::string_view vectors;            // parts/vectors.h
 // Those of parts/, where "{{word}}" stands for what the program has.
 extern const std::string_view run_time, interface_header, interface_source, selfcheck, cmake,
     readme;

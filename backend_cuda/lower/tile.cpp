@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "lowering/merge_axes.h"
+
 namespace lemma::backend {
 
 namespace {
@@ -64,7 +66,9 @@ void add_kernels(TaskOperator& op, const std::vector<Buffer>& buffers,
 /// The arguments are the buffers that the nest reads, each once, and the result.
 Result<TaskOperator> operator_of(Computation computation) {
   TaskOperator op;
-  auto nest = nest_of(computation);
+  auto nest = lowering::lower_to_long_loops(computation.definition,
+                                            computation.definition.outputs()[computation.output],
+                                            computation.views, lowering::Domain::native);
   if (!nest)
     return with_context(fmt::format("{} '{}'", computation.description, computation.name),
                         std::move(nest.error()));

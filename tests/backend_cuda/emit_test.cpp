@@ -129,6 +129,29 @@ bool is_same(const Tensor& a, const Tensor& b) {
   return true;
 }
 
+bool compile_in(const std::filesystem::path& folder, const std::string& compiler,
+                const std::string& machine) {
+  Program program{{compiler, "-std=c++20", "-O1", "-ffp-contract=off", "-Wall",
+                   "-Wno-unused-variable", "-Werror", "-fPIC", "-shared", "-I",
+                   LEMMA_SOURCE_DIRECTORY, "emitted.cpp", "-o", "emitted.so"},
+                  folder};
+  if (!machine.empty()) program.words.push_back(machine);
+  program.shows_errors = true;
+  const auto compiled = run_program(program, [] { return false; });
+  return compiled && compiled->succeeded();
+}
+
+void expect_the_same(const Sample& sample, const Library& library, const std::string& machine) {
+  for (const Case& one : sample.cases()) {
+    for (const char* variant : {"", "_blocks"}) {
+      const std::vector<Tensor> results = library.run(one, variant);
+      for (std::size_t i = 0; i < results.size(); ++i)
+        EXPECT_TRUE(is_same(results[i], one.expected[i]))
+            << one.what << variant << ", output " << i << " " << machine;
+    }
+  }
+}
+
 TEST(EmittedSource, computes_what_the_interpreter_does) {
   const std::string compiler = std::filesystem::exists(LEMMA_CXX_COMPILER)
                                    ? std::string(LEMMA_CXX_COMPILER)
@@ -159,26 +182,16 @@ TEST(EmittedSource, computes_what_the_interpreter_does) {
   const TemporaryDirectory folder;
   ASSERT_TRUE(folder.good());
   std::ofstream(folder.path() / "emitted.cpp") << sample.source();
-  Program program{{compiler, "-std=c++20", "-O1", "-ffp-contract=off", "-Wall",
-                   "-Wno-unused-variable", "-Werror", "-fPIC", "-shared", "-I",
-                   LEMMA_SOURCE_DIRECTORY, "emitted.cpp", "-o", "emitted.so"},
-                  folder.path()};
-  program.shows_errors = true;
-  const auto compiled = run_program(program, [] { return false; });
-  ASSERT_TRUE(compiled && compiled->succeeded());
-  const Library library(folder.path() / "emitted.so");
-  ASSERT_TRUE(library.is_loaded());
+  // Blocks have other sizes where vectors are wider.
+  for (const char* machine : {"", "-march=native"}) {
+    ASSERT_TRUE(compile_in(folder.path(), compiler, machine));
+    const Library library(folder.path() / "emitted.so");
+    ASSERT_TRUE(library.is_loaded());
+    expect_the_same(sample, library, machine);
+  }
 
   std::set<std::string> operators;
-  for (const Case& one : sample.cases()) {
-    for (const char* variant : {"", "_blocks"}) {
-      const std::vector<Tensor> results = library.run(one, variant);
-      for (std::size_t i = 0; i < results.size(); ++i)
-        EXPECT_TRUE(is_same(results[i], one.expected[i]))
-            << one.what << variant << ", output " << i;
-    }
-    operators.insert(one.what.substr(0, one.what.find('(')));
-  }
+  for (const Case& one : sample.cases()) operators.insert(one.what.substr(0, one.what.find('(')));
   for (const char* name :
        {"Add", "Cast", "Concat", "Conv", "CumSum", "Einsum", "Exp", "Gather", "MatMul", "MaxPool",
         "Mod", "Pad", "ReduceMax", "ReduceSum", "Transpose", "Where"})

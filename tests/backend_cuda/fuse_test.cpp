@@ -5,50 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "interpreter/compare.h"
-#include "interpreter/evaluate.h"
-#include "interpreter/random.h"
-#include "ir/expand.h"
+#include "tests/backend_cuda/computations.h"
 #include "tests/backend_cuda/random_graph.h"
 
 namespace lemma::backend {
 namespace {
 
 using interpreter::Tensor;
-
-/// The outputs, one computation after the other.
-std::vector<Tensor> evaluated(const ComputationGraph& graph) {
-  std::vector<Tensor> values(graph.buffers.size());
-  for (std::size_t i = 0; i < graph.buffers.size(); ++i) {
-    const Buffer& buffer = graph.buffers[i];
-    if (buffer.contents) values[i] = Tensor::of(*buffer.contents);
-    if (buffer.memory == Memory::input)
-      values[i] = interpreter::random_tensor(buffer.type, buffer.sizes, 5, buffer.position);
-  }
-  interpreter::EvaluationOptions options;
-  options.threads = 1;
-  for (const Computation& computation : graph.computations) {
-    std::vector<Tensor> operands;
-    for (std::size_t i = 0; i < computation.operands.size(); ++i) {
-      const BufferNumber operand = computation.operands[i];
-      operands.push_back(
-          operand == no_buffer ? Tensor() : values[operand].with_sizes(computation.views[i].sizes));
-    }
-    auto results = interpreter::evaluate(computation.definition, operands, options);
-    EXPECT_TRUE(results) << computation.description << ": " << results.error().message;
-    if (!results) return {};
-    values[computation.result] = results->at(computation.output);
-  }
-  std::vector<Tensor> outputs;
-  for (const BufferNumber output : graph.outputs)
-    outputs.push_back(values[output].with_sizes(graph.buffers[output].sizes));
-  return outputs;
-}
-
-ComputationGraph lowered(const Graph& graph) {
-  auto result = lower_graph(*expand_composites(graph));
-  EXPECT_TRUE(result) << result.error().message;
-  return std::move(*result);
-}
 
 TEST(Fuse, keeps_what_is_computed) {
   std::size_t before = 0, after = 0;

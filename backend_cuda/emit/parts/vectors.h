@@ -1,0 +1,87 @@
+#pragma once
+// Vectors of elements side by side, and how many elements a block has where this is compiled: as many as there are
+// registers for.
+
+#include <cstdint>
+#include <utility>
+
+namespace {
+
+#if defined(__AVX512F__)
+constexpr std::int64_t register_bytes = 64, registers = 32;
+#elif defined(__AVX__)
+constexpr std::int64_t register_bytes = 32, registers = 16;
+#else
+constexpr std::int64_t register_bytes = 16, registers = 16;
+#endif
+
+constexpr std::int64_t at_most(std::int64_t value, std::int64_t limit) {
+  return value < limit ? value : limit;
+}
+
+/// The greatest power of two that is no more than both.
+constexpr std::int64_t fitting(std::int64_t extent, std::int64_t most) {
+  std::int64_t size = 1;
+  while (2 * size <= extent && 2 * size <= most) size *= 2;
+  return size;
+}
+
+/// Elements of a block along an axis with this extent, of so many bytes each: two registers, or, where the block is a
+/// single row, as many as keep its sums in registers.
+[[maybe_unused]] constexpr std::int64_t lanes_of_block(std::int64_t extent, std::int64_t bytes) {
+  return fitting(extent, 2 * register_bytes / bytes);
+}
+[[maybe_unused]] constexpr std::int64_t lanes_of_row(std::int64_t extent, std::int64_t bytes) {
+  return fitting(extent, registers / 4 * register_bytes / bytes);
+}
+[[maybe_unused]] constexpr std::int64_t rows_of_block(std::int64_t extent) {
+  return at_most(extent, registers / 4);
+}
+
+/// Elements that one vector has, of a block with so many side by side.
+[[maybe_unused]] constexpr std::int64_t vector_lanes(std::int64_t lanes, std::int64_t bytes) {
+  return at_most(lanes, register_bytes / bytes);
+}
+
+template <typename T, std::int64_t lanes>
+struct VectorType {
+  typedef T type __attribute__((vector_size(lanes * sizeof(T))));
+  // The same anywhere in memory.
+  typedef T loose __attribute__((vector_size(lanes * sizeof(T)), aligned(alignof(T)), may_alias));
+};
+template <typename T, std::int64_t lanes>
+using Vector = typename VectorType<T, lanes>::type;
+
+#if defined(__clang__) || __GNUC__ >= 12
+/// Every second one of the elements of two vectors, of which the second begins with the last element of the first.
+template <typename V, int... lane>
+[[gnu::always_inline]] inline void every_second(V& to, const V& a, const V& b,
+                                                std::integer_sequence<int, lane...>) {
+  constexpr int count = sizeof...(lane);
+  to = __builtin_shufflevector(a, b, (lane < count / 2 ? 2 * lane : 2 * lane + 1)...);
+}
+#endif
+
+/// The elements from `from` on, `step` apart. No others are read but those between them.
+template <std::int64_t lanes, std::int64_t step, typename T>
+[[gnu::always_inline]] inline void load(Vector<T, lanes>& to, const T* from) {
+  using Loose = typename VectorType<T, lanes>::loose;
+  if constexpr (step == 1) {
+    to = *reinterpret_cast<const Loose*>(from);
+#if defined(__clang__) || __GNUC__ >= 12
+  } else if constexpr (step == 2 && lanes > 1) {
+    const Vector<T, lanes> a = *reinterpret_cast<const Loose*>(from);
+    const Vector<T, lanes> b = *reinterpret_cast<const Loose*>(from + lanes - 1);
+    every_second(to, a, b, std::make_integer_sequence<int, lanes>());
+#endif
+  } else {
+    for (std::int64_t lane = 0; lane < lanes; ++lane) to[lane] = from[lane * step];
+  }
+}
+
+template <std::int64_t lanes, typename T>
+[[gnu::always_inline]] inline void store(T* to, const Vector<T, lanes>& from) {
+  *reinterpret_cast<typename VectorType<T, lanes>::loose*>(to) = from;
+}
+
+}  // namespace

@@ -1,0 +1,167 @@
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "backend_cuda/layout/layout.h"
+#include "backend_cuda/lower/copy_definition.h"
+
+namespace lemma::backend {
+
+namespace {
+
+using lowering::LoopVariable;
+using lowering::LoweredOutput;
+using Kind = ExpressionKind;
+
+/// The axis of an input that goes with the last axis of the result, if it is not the last of the input.
+struct Turned {
+  std::uint32_t input = 0;
+  std::size_t axis = 0;
+};
+
+/// Copies elements so that one axis becomes the last.
+Constant with_axis_last(const Constant& from, const lowering::Sizes& sizes, std::size_t axis) {
+  std::int64_t outer = 1, inner = 1;
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    (i < axis ? outer : inner) *= i == axis ? 1 : sizes[i];
+  const std::size_t size = byte_size(from.type().data_type);
+  std::vector<std::byte> bytes(from.bytes().size());
+  const std::byte* source = from.bytes().data();
+  for (std::int64_t o = 0; o < outer; ++o)
+    for (std::int64_t a = 0; a < sizes[axis]; ++a)
+      for (std::int64_t i = 0; i < inner; ++i, source += size)
+        std::memcpy(
+            bytes.data() + static_cast<std::size_t>((o * inner + i) * sizes[axis] + a) * size,
+            source, size);
+  lowering::Sizes turned = sizes;
+  std::rotate(turned.begin() + static_cast<std::ptrdiff_t>(axis),
+              turned.begin() + static_cast<std::ptrdiff_t>(axis) + 1, turned.end());
+  return detail::constant_from_copy(from.type().data_type, turned, bytes.data(), bytes.size());
+}
+
+class TurnedWeights {
+ public:
+  explicit TurnedWeights(ComputationGraph graph) : graph_(std::move(graph)) {}
+
+  ComputationGraph run() {
+    for (Computation& computation : graph_.computations)
+      while (const auto found = find(computation)) turn(computation, *found);
+    return without_unread_weights();
+  }
+
+ private:
+  /// Only where sums go over other axes of it: there each element is read many times, in steps.
+  std::optional<Turned> find(const Computation& computation) const {
+    const auto nest = nest_of(computation);
+    if (!nest || nest->axes.empty()) return std::nullopt;
+    const LoopVariable last = nest->axes.back();
+    std::map<std::uint32_t, std::optional<std::size_t>> axes;  // by input
+    for (lowering::TermNumber id = 0; id < nest->graph.size(); ++id) {
+      const lowering::Term& term = nest->graph.term(id);
+      if (term.kind != Kind::read || !is_weight(computation, term.input)) continue;
+      const auto axis = axis_of(term, last);
+      const auto [at, is_new] = axes.try_emplace(term.input, axis);
+      if (!is_new && at->second != axis) at->second = std::nullopt;
+    }
+    for (const auto& [input, axis] : axes)
+      if (axis) return Turned{input, *axis};
+    return std::nullopt;
+  }
+
+  bool is_weight(const Computation& computation, std::uint32_t input) const {
+    const BufferNumber buffer = computation.operands[input];
+    return buffer != no_buffer && graph_.buffers[buffer].memory == Memory::weights &&
+           bits(graph_.buffers[buffer].type) % 8 == 0;
+  }
+
+  /// Nothing if the variable goes with the last axis that is longer than 1, or not with a single one.
+  static std::optional<std::size_t> axis_of(const lowering::Term& read, LoopVariable variable) {
+    std::optional<std::size_t> axis;
+    bool is_followed = false;
+    for (std::size_t i = 0; i < read.indices.size(); ++i) {
+      const bool uses = read.indices[i].coefficient(variable) != 0;
+      if (uses && (axis || !(read.indices[i] == lowering::Linear::atom(variable))))
+        return std::nullopt;
+      if (uses)
+        axis = i;
+      else if (axis && !read.indices[i].is_constant())
+        is_followed = true;
+    }
+    return is_followed ? axis : std::nullopt;
+  }
+
+  void turn(Computation& computation, const Turned& turned) {
+    lowering::InputView& view = computation.views[turned.input];
+    computation.operands[turned.input] =
+        turned_buffer(computation.operands[turned.input], view.sizes, turned.axis);
+    view.sizes = graph_.buffers[computation.operands[turned.input]].sizes;
+    const Definition before = computation.definition;
+    computation.definition =
+        copied_output(before, computation.output, [&](DefinitionBuilder& builder) -> Replace {
+          return [&](ExpressionId id,
+                     const std::vector<Expression>& operands) -> std::optional<Expression> {
+            const ExpressionNode& node = before.node(id);
+            if (node.kind != Kind::read || node.input != turned.input) return std::nullopt;
+            std::vector<Expression> indices = operands;
+            std::rotate(indices.begin() + static_cast<std::ptrdiff_t>(turned.axis),
+                        indices.begin() + static_cast<std::ptrdiff_t>(turned.axis) + 1,
+                        indices.end());
+            return builder.read(node.input, node.type, std::move(indices));
+          };
+        });
+    computation.output = 0;
+  }
+
+  BufferNumber turned_buffer(BufferNumber from, const lowering::Sizes& sizes, std::size_t axis) {
+    const std::string key = fmt::format("{} {} {}", from, fmt::join(sizes, ","), axis);
+    if (const auto found = turned_.find(key); found != turned_.end()) return found->second;
+    Buffer buffer = graph_.buffers[from];
+    buffer.contents = with_axis_last(*buffer.contents, sizes, axis);
+    buffer.sizes.clear();
+    for (const Dimension& size : *buffer.contents->type().shape)
+      buffer.sizes.push_back(size.offset());
+    buffer.name += " turned";
+    graph_.buffers.push_back(std::move(buffer));
+    const auto number = static_cast<BufferNumber>(graph_.buffers.size() - 1);
+    turned_.emplace(key, number);
+    return number;
+  }
+
+  ComputationGraph without_unread_weights() {
+    std::vector<bool> is_kept;
+    for (const Buffer& buffer : graph_.buffers) is_kept.push_back(buffer.memory != Memory::weights);
+    for (const Computation& computation : graph_.computations)
+      for (const BufferNumber operand : computation.operands)
+        if (operand != no_buffer) is_kept[operand] = true;
+    std::vector<BufferNumber> numbers(is_kept.size(), no_buffer);
+    std::vector<Buffer> buffers;
+    for (BufferNumber i = 0; i < is_kept.size(); ++i) {
+      if (!is_kept[i]) continue;
+      numbers[i] = static_cast<BufferNumber>(buffers.size());
+      buffers.push_back(std::move(graph_.buffers[i]));
+    }
+    graph_.buffers = std::move(buffers);
+    for (Computation& computation : graph_.computations) {
+      for (BufferNumber& operand : computation.operands)
+        if (operand != no_buffer) operand = numbers[operand];
+      computation.result = numbers[computation.result];
+    }
+    for (auto* ends : {&graph_.inputs, &graph_.outputs})
+      for (BufferNumber& buffer : *ends) buffer = numbers[buffer];
+    return std::move(graph_);
+  }
+
+  ComputationGraph graph_;
+  std::map<std::string, BufferNumber> turned_;
+};
+
+}  // namespace
+
+ComputationGraph turn_weights(ComputationGraph graph) {
+  return TurnedWeights(std::move(graph)).run();
+}
+
+}  // namespace lemma::backend

@@ -1,0 +1,47 @@
+#pragma once
+// Copies of expressions from one definition to another, with something else in the place of some of them.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "ir/definition.h"
+
+namespace lemma::backend {
+
+/// What takes the place of an expression, given the copies of its operands; nothing if it is copied.
+using Replace =
+    std::function<std::optional<Expression>(ExpressionId, const std::vector<Expression>&)>;
+
+class DefinitionCopier {
+ public:
+  /// `variables`: what takes the place of variables; others are copied.
+  DefinitionCopier(DefinitionBuilder& builder, const Definition& definition,
+                   std::map<std::uint32_t, Expression> variables, Replace replace)
+      : builder_(builder),
+        definition_(definition),
+        variables_(std::move(variables)),
+        replace_(std::move(replace)) {}
+
+  Expression copy(ExpressionId root);
+
+ private:
+  Expression variable(VariableId id);
+  Expression copy_node(ExpressionId id, std::vector<Expression> operands);
+
+  DefinitionBuilder& builder_;
+  const Definition& definition_;
+  std::map<std::uint32_t, Expression> variables_;
+  Replace replace_;
+};
+
+/// A definition of one output, copied with replacements that `make_replace` makes for the new definition's builder.
+Definition copied_output(const Definition& definition, std::uint32_t output,
+                         const std::function<Replace(DefinitionBuilder&)>& make_replace);
+
+/// By expression: whether the root depends on it.
+std::vector<bool> reachable_expressions(const Definition& definition, ExpressionId root);
+
+}  // namespace lemma::backend
