@@ -32,41 +32,50 @@ struct Group {
   std::set<TermNumber> defined, used;
 };
 
-/// A sum of products of two elements, of which one is another for each lane, and the other is the same for all.
-struct SumOfProducts {
-  TermNumber across = 0, down = 0;
+/// A reduction over elements that are others for each lane, in sums each perhaps times one that is the same for all.
+struct VectorReduction {
+  TermNumber across = 0;
+  std::optional<TermNumber> down;
   std::int64_t step = 1;  // in memory, from lane to lane
 };
 
-std::optional<SumOfProducts> find_sum_of_products(const LoweredOutput& nest,
-                                                  const ElementBlock& block, TermNumber id) {
+/// Whether it reads an element of the type, inside its tensor, at a place that loops alone decide.
+bool is_plain_read(const lowering::TermGraph& graph, TermNumber id, DataType type) {
+  const Term& read = graph.term(id);
+  if (read.kind != ExpressionKind::read || read.type != type ||
+      graph.inputs()[read.input].type != type)
+    return false;
+  for (std::size_t axis = 0; axis < read.indices.size(); ++axis)
+    if (!graph.is_inside(read, axis)) return false;
+  const lowering::Linear address = graph.address(read);
+  return std::all_of(address.terms.begin(), address.terms.end(),
+                     [](const auto& term) { return term.first < lowering::first_term_atom; });
+}
+
+std::optional<VectorReduction> find_vector_reduction(const LoweredOutput& nest,
+                                                     const ElementBlock& block, TermNumber id) {
   const lowering::TermGraph& graph = nest.graph;
-  const Term& sum = graph.term(id);
-  const bool is_real = sum.lanes == lowering::LaneKind::f32 || sum.lanes == lowering::LaneKind::f64;
-  if (sum.kind != ExpressionKind::sum || !is_real) return std::nullopt;
-  const Term& body = graph.term(sum.operands[0]);
-  if (body.kind != ExpressionKind::multiply || body.operands[0] == body.operands[1])
-    return std::nullopt;
+  const Term& reduction = graph.term(id);
+  const bool is_real =
+      reduction.lanes == lowering::LaneKind::f32 || reduction.lanes == lowering::LaneKind::f64;
+  if (!is_real || reduction.kind == ExpressionKind::product) return std::nullopt;
   const LoopVariable lane = nest.axes[block.lane_axis];
-  SumOfProducts product{body.operands[0], body.operands[1], 1};
-  if ((graph.term(product.across).depends & lowering::set_of(lane)) == 0)
-    std::swap(product.across, product.down);
-  for (const TermNumber operand : {product.across, product.down}) {
-    const Term& read = graph.term(operand);
-    if (read.kind != ExpressionKind::read || read.type != sum.type ||
-        graph.inputs()[read.input].type != sum.type)
+  const auto is_in_lanes = [&](TermNumber operand) {
+    return (graph.term(operand).depends & lowering::set_of(lane)) != 0;
+  };
+  VectorReduction result{reduction.operands[0], std::nullopt, 1};
+  const Term& body = graph.term(result.across);
+  if (reduction.kind == ExpressionKind::sum && body.kind == ExpressionKind::multiply) {
+    result = {body.operands[0], body.operands[1], 1};
+    if (!is_in_lanes(result.across)) std::swap(result.across, *result.down);
+    if (is_in_lanes(*result.down) || !is_plain_read(graph, *result.down, reduction.type))
       return std::nullopt;
-    for (std::size_t axis = 0; axis < read.indices.size(); ++axis)
-      if (!graph.is_inside(read, axis)) return std::nullopt;
-    for (const auto& [atom, factor] : graph.address(read).terms)
-      if (atom >= lowering::first_term_atom) return std::nullopt;
   }
-  product.step = graph.address(graph.term(product.across)).coefficient(lane);
+  if (!is_plain_read(graph, result.across, reduction.type)) return std::nullopt;
+  result.step = graph.address(graph.term(result.across)).coefficient(lane);
   constexpr std::int64_t most_step = 4;
-  if (product.step < 1 || product.step > most_step ||
-      (graph.term(product.down).depends & lowering::set_of(lane)) != 0)
-    return std::nullopt;
-  return product;
+  if (result.step < 1 || result.step > most_step) return std::nullopt;
+  return result;
 }
 
 class BlockWriter : public ElementWriter {
@@ -104,9 +113,9 @@ class BlockWriter : public ElementWriter {
 
   /// A reduction of each lane, side by side.
   Result<void> write_sums(TermNumber id) {
-    if (const auto product = find_sum_of_products(nest_, block_, id)) {
+    if (const auto reduction = find_vector_reduction(nest_, block_, id)) {
       close_group();
-      return write_products(id, *product);
+      return write_vectors(id, *reduction);
     }
     const Term& term = graph_.term(id);
     LEMMA_ASSIGN_OR_RETURN(const std::string neutral, neutral_text(term));
@@ -128,30 +137,41 @@ class BlockWriter : public ElementWriter {
     return {};
   }
 
-  /// Sums that stay in vectors until all their terms are added.
-  Result<void> write_products(TermNumber id, const SumOfProducts& product) {
+  /// Results that stay in vectors until they have all their terms.
+  Result<void> write_vectors(TermNumber id, const VectorReduction& reduction) {
     const Term& term = graph_.term(id);
     LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
-    line("{} {}_held[{}][lanes];", type, term_name(id), block_.has_rows() ? "rows" : "1");
+    LEMMA_ASSIGN_OR_RETURN(const std::string neutral, neutral_text(term));
+    line("{} {}_held[{}][lanes];", type, term_name(id), rows_text());
     line("{{");
     indent_ += 2;
     line("constexpr std::int64_t count = vector_lanes(lanes, sizeof({}));", type);
-    line("Vector<{}, count> total[{}][lanes / count] = {{}};", type, rows_text());
+    line("Vector<{}, count> total[{}][lanes / count];", type, rows_text());
+    open_parts();
+    line("total[row][part] = Vector<{}, count>{{}} + {};", type, neutral);
+    close_loops(2);
     line("[[maybe_unused]] const std::int64_t {0} = start_{0};", lane_name());
     for (const RegionId loop : plan_.below[id]) open_loop(loop);
-    write_product(product, type);
+    write_step(term.kind, reduction, type);
     close_loops(plan_.below[id].size());
-    line("for (std::int64_t row = 0; row < {}; ++row)", rows_text());
-    line("  for (std::int64_t part = 0; part < lanes / count; ++part)");
-    line("    store<count>(&{}_held[row][part * count], total[row][part]);", term_name(id));
+    open_parts();
+    line("store<count>(&{}_held[row][part * count], total[row][part]);", term_name(id));
+    close_loops(2);
     indent_ -= 2;
     line("}}");
     held_.insert(id);
     return {};
   }
 
-  /// One term of the sums. What is the same for all rows is loaded before them.
-  void write_product(const SumOfProducts& product, const std::string& type) {
+  void open_parts() {
+    line("for (std::int64_t row = 0; row < {}; ++row) {{", rows_text());
+    indent_ += 2;
+    line("for (std::int64_t part = 0; part < lanes / count; ++part) {{");
+    indent_ += 2;
+  }
+
+  /// One term of each result. What is the same for all rows is loaded before them.
+  void write_step(ExpressionKind kind, const VectorReduction& reduction, const std::string& type) {
     const auto address = [this](TermNumber read) {
       return fmt::format("{}[{}]", input_name(graph_.term(read).input),
                          linear_text(graph_, graph_.address(graph_.term(read))));
@@ -159,12 +179,12 @@ class BlockWriter : public ElementWriter {
     const auto load_lanes = [&] {
       line("Vector<{}, count> across[lanes / count];", type);
       line("for (std::int64_t part = 0; part < lanes / count; ++part)");
-      line("  load<count, {0}>(across[part], &{1} + part * count * {0});", product.step,
-           address(product.across));
+      line("  load<count, {0}>(across[part], &{1} + part * count * {0});", reduction.step,
+           address(reduction.across));
     };
-    const auto load_scalar = [&] { line("const {} down = {};", type, address(product.down)); };
-    const bool across_first = !depends_on_row(product.across);
-    const bool down_first = !depends_on_row(product.down);
+    const auto load_scalar = [&] { line("const {} down = {};", type, address(*reduction.down)); };
+    const bool across_first = !depends_on_row(reduction.across);
+    const bool down_first = reduction.down && !depends_on_row(*reduction.down);
     if (across_first) load_lanes();
     if (down_first) load_scalar();
     line("for (std::int64_t row = 0; row < {}; ++row) {{", rows_text());
@@ -174,9 +194,13 @@ class BlockWriter : public ElementWriter {
       line("[[maybe_unused]] const std::int64_t {0} = start_{0} + row;", name);
     }
     if (!across_first) load_lanes();
-    if (!down_first) load_scalar();
+    if (reduction.down && !down_first) load_scalar();
     line("for (std::int64_t part = 0; part < lanes / count; ++part)");
-    line("  total[row][part] += across[part] * down;");
+    if (kind == ExpressionKind::sum)
+      line("  total[row][part] += across[part]{};", reduction.down ? " * down" : "");
+    else
+      line("  take_{}(total[row][part], across[part]);",
+           kind == ExpressionKind::minimum_over ? "minimum" : "maximum");
     close_loops(1);
   }
 
@@ -506,6 +530,42 @@ void choose_rows(const LoweredOutput& nest, const std::vector<std::int64_t>& lea
       block.row_extent = least_extents[axis];
       return;
     }
+  // Short rows one by one would wait for their own results.
+  constexpr std::int64_t long_row = 64;
+  if (block.lane_axis == 0 || block.lane_extent >= long_row ||
+      least_extents[block.lane_axis - 1] < 2)
+    return;
+  block.row_axis = block.lane_axis - 1;
+  block.row_extent = least_extents[block.row_axis];
+}
+
+double bytes_read(const LoweredOutput& nest, TermNumber read) {
+  const lowering::InputView& input = nest.graph.inputs()[nest.graph.term(read).input];
+  double bytes = static_cast<double>(byte_size(input.type));
+  for (const std::int64_t size : input.sizes) bytes *= static_cast<double>(size);
+  return bytes;
+}
+
+/// What the inner loops go through is read again for each block of the outer ones. That should be the tensor of the two
+/// that stays in the cache, or is smaller.
+bool rows_belong_inside(const LoweredOutput& nest, const std::vector<TermNumber>& reads,
+                        const ElementBlock& block) {
+  constexpr double cache_bytes = 1 << 20, beyond_cache = 4, rows = 8, lanes = 32;
+  const lowering::VariableSet row = lowering::set_of(nest.axes[block.row_axis]);
+  const lowering::VariableSet lane = lowering::set_of(nest.axes[block.lane_axis]);
+  const auto cost = [](double bytes) { return bytes * (bytes > cache_bytes ? beyond_cache : 1); };
+  double of_rows = 0, of_lanes = 0, lane_blocks = 1;
+  for (const TermNumber id : reads) {
+    const lowering::VariableSet depends = nest.graph.term(id).depends;
+    if ((depends & row) != 0 && (depends & lane) == 0) of_rows += cost(bytes_read(nest, id));
+    if ((depends & row) == 0 && (depends & lane) != 0) of_lanes += cost(bytes_read(nest, id));
+  }
+  for (const LoopVariable axis : nest.axes)
+    if (axis != nest.axes[block.row_axis])
+      lane_blocks *= static_cast<double>(nest.graph.extent(axis));
+  const double row_blocks =
+      static_cast<double>(nest.graph.extent(nest.axes[block.row_axis])) / rows;
+  return of_rows * lane_blocks / lanes < of_lanes * row_blocks;
 }
 
 }  // namespace
@@ -527,6 +587,7 @@ std::optional<ElementBlock> find_block(const LoweredOutput& nest,
   });
   if (block.lane_extent < least_lanes || !is_together) return std::nullopt;
   choose_rows(nest, least_extents, reads, block);
+  block.rows_inside = block.has_rows() && rows_belong_inside(nest, reads, block);
   return block;
 }
 

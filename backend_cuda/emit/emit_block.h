@@ -17,6 +17,7 @@ namespace lemma::backend {
 struct ElementBlock {
   std::size_t lane_axis = 0, row_axis = 0;
   std::int64_t lane_extent = 1, row_extent = 1;
+  bool rows_inside = false;  // the loop over rows is inside of all others
 
   bool has_rows() const { return row_extent > 1; }
 };

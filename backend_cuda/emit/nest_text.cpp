@@ -39,7 +39,11 @@ class NestWriter {
   Result<std::string> write_blocks(const ElementBlock& block) {
     LEMMA_ASSIGN_OR_RETURN(const std::string sizes, block_sizes_text(nest_, block));
     line(sizes);
+    std::vector<std::size_t> order;
     for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis)
+      if (!block.rows_inside || axis != block.row_axis) order.push_back(axis);
+    if (block.rows_inside) order.push_back(block.row_axis);
+    for (const std::size_t axis : order)
       open_loop(axis, axis == block.lane_axis                      ? "lanes"
                       : axis == block.row_axis && block.has_rows() ? "rows"
                                                                    : "");

@@ -1,5 +1,7 @@
 #include "backend_cuda/fuse/fuse.h"
 
+#include <algorithm>
+
 #include "backend_cuda/fuse/substitute.h"
 
 namespace lemma::backend {
@@ -13,6 +15,35 @@ constexpr std::size_t most_operands = 64;
 bool is_stored_as_computed(DataType type) {
   return type == DataType::f32 || type == DataType::f64 || type == DataType::i64 ||
          type == DataType::boolean;
+}
+
+bool has_reduction(const Definition& definition) {
+  return std::any_of(definition.nodes().begin(), definition.nodes().end(),
+                     [](const ExpressionNode& node) { return is_reduction(node.kind); });
+}
+
+/// Whether elements of the operand are terms of a reduction.
+bool is_read_in_reduction(const Definition& definition, std::uint32_t input) {
+  std::vector<bool> is_below(definition.nodes().size(), false);
+  for (std::size_t i = is_below.size(); i-- > 0;) {
+    const ExpressionNode& node = definition.nodes()[i];
+    if (is_below[i] && node.kind == ExpressionKind::read && node.input == input) return true;
+    for (const ExpressionId operand : node.operands)
+      if (is_below[i] || is_reduction(node.kind)) is_below[operand.v] = true;
+  }
+  return false;
+}
+
+/// Elements that may be computed twice rather than stored.
+bool is_cheap(const Definition& definition) {
+  constexpr std::size_t most_steps = 40;
+  return definition.nodes().size() <= most_steps &&
+         std::none_of(definition.nodes().begin(), definition.nodes().end(),
+                      [](const ExpressionNode& node) {
+                        return node.kind == ExpressionKind::function ||
+                               node.kind == ExpressionKind::power;
+                      }) &&
+         !has_reduction(definition);
 }
 
 class Fusion {
@@ -64,13 +95,18 @@ class Fusion {
 
   bool can_fuse(const Computation& reader, std::uint32_t input, const Computation& producer) const {
     const Buffer& between = graph_.buffers[producer.result];
-    if (!is_stored_as_computed(between.type) ||
+    if (producer.is_stored || !is_stored_as_computed(between.type) ||
         reader.operands.size() + producer.operands.size() > most_operands ||
         reader.definition.nodes().size() + producer.definition.nodes().size() > most_nodes)
       return false;
+    // Sums inside of a sum cannot be computed for many elements side by side.
+    if (has_reduction(producer.definition) && is_read_in_reduction(reader.definition, input))
+      return false;
     const auto count = read_count(reader, input);
     // What is read under the shape of a reshape has no index for each axis of what was computed.
-    return count && *count <= static_cast<double>(between.elements) &&
+    // A copy with padding around it reads each element once, and the padding counts as well.
+    const double margin = is_cheap(producer.definition) ? 2 : 1;
+    return count && *count <= margin * static_cast<double>(between.elements) &&
            reader.views[input].sizes == between.sizes;
   }
 

@@ -9,7 +9,12 @@ namespace lemma::backend {
 /// convolutions and pools), so that no read is guarded.
 ComputationGraph store_padding(ComputationGraph graph);
 
-/// Weights that a result's last axis goes through in steps are stored with that axis last.
+/// Results of windows along short rows are computed along rows as long as those that the windows go over, one after the
+/// other without a gap, and then copied to rows of their own length: vectors are full.
+ComputationGraph widen_rows(ComputationGraph graph);
+
+/// Weights that a result's last axis goes through in steps are stored with that axis last, in panels as wide as a
+/// block of elements where they can be.
 ComputationGraph turn_weights(ComputationGraph graph);
 
 }  // namespace lemma::backend

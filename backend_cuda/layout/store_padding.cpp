@@ -20,9 +20,10 @@ using Kind = ExpressionKind;
 
 /// A read of one element behind a guard that holds exactly where the element is inside its tensor.
 struct GuardedRead {
-  ExpressionId select, read;
-  double otherwise = 0;           // the element outside
-  std::vector<Interval> indices;  // by axis of the tensor
+  ExpressionId select;
+  std::optional<ExpressionId> read;  // nothing if the guard always holds
+  double otherwise = 0;              // the element outside
+  std::vector<Interval> indices;     // by axis of the tensor
 };
 
 class GuardedReads {
@@ -63,6 +64,10 @@ class GuardedReads {
 
   std::optional<GuardedRead> guarded_read(ExpressionId select) {
     const ExpressionNode& node = definition_.node(select);
+    std::vector<Linear> bounds;
+    const auto guard = translated(node.operands[0]);
+    if (!guard || !add_bounds(*guard, bounds)) return std::nullopt;
+    if (bounds.empty()) return GuardedRead{select, std::nullopt, 0, {}};
     const ExpressionNode& otherwise = definition_.node(node.operands[2]);
     if (otherwise.kind != Kind::real_constant && otherwise.kind != Kind::integer_constant)
       return std::nullopt;
@@ -70,12 +75,12 @@ class GuardedReads {
                              ? otherwise.real
                              : static_cast<double>(otherwise.integer);
     const ExpressionNode& then = definition_.node(node.operands[1]);
-    if (then.kind == Kind::read) return checked(select, node.operands[1], value);
+    if (then.kind == Kind::read) return checked(bounds, {select, node.operands[1], value, {}});
     // 0 * w = 0 for every w that is finite.
     if (then.kind != Kind::multiply || value != 0) return std::nullopt;
     for (const std::size_t i : {0, 1})
       if (is_finite_weight(then.operands[1 - i]))
-        if (auto found = checked(select, then.operands[i], 0)) return found;
+        if (auto found = checked(bounds, {select, then.operands[i], 0, {}})) return found;
     return std::nullopt;
   }
 
@@ -88,12 +93,11 @@ class GuardedReads {
     return std::all_of(elements.begin(), elements.end(), [](double x) { return std::isfinite(x); });
   }
 
-  /// If the guard of the select says that the read is inside, and nothing else.
-  std::optional<GuardedRead> checked(ExpressionId select, ExpressionId read, double value) {
-    const ExpressionNode& node = definition_.node(read);
+  /// If what is given says that the read is inside, and nothing else. Bounds are forms that are at most 0.
+  std::optional<GuardedRead> checked(const std::vector<Linear>& given, GuardedRead result) {
+    const ExpressionNode& node = definition_.node(*result.read);
     if (node.kind != Kind::read) return std::nullopt;
-    std::vector<Linear> allowed, demanded;  // forms that are at most 0
-    GuardedRead result{select, read, value, {}};
+    std::vector<Linear> allowed, demanded;
     for (std::size_t axis = 0; axis < node.operands.size(); ++axis) {
       const auto index = translated(node.operands[axis]);
       if (!index) return std::nullopt;
@@ -108,9 +112,6 @@ class GuardedReads {
       if (range.high >= size) demanded.push_back(above);
       result.indices.push_back(range);
     }
-    const auto guard = translated(definition_.node(select).operands[0]);
-    std::vector<Linear> given;
-    if (!guard || demanded.empty() || !add_bounds(*guard, given)) return std::nullopt;
     const auto is_in = [](const std::vector<Linear>& forms) {
       return [&forms](const Linear& one) {
         return std::find(forms.begin(), forms.end(), one) != forms.end();
@@ -155,7 +156,7 @@ class StoredPadding {
   ComputationGraph run() {
     for (Computation& computation : graph_.computations) {
       while (const auto found = GuardedReads(computation, graph_.buffers).find())
-        computation = unguarded(computation, *found, padded(computation, *found));
+        computation = found->read ? padded(computation, *found) : unguarded(computation, *found);
       result_.push_back(std::move(computation));
     }
     graph_.computations = std::move(result_);
@@ -164,8 +165,8 @@ class StoredPadding {
 
  private:
   /// A buffer of the elements from the least index that is read to the greatest.
-  BufferNumber padded(const Computation& reader, const GuardedRead& guarded) {
-    const ExpressionNode& read = reader.definition.node(guarded.read);
+  BufferNumber stored(const Computation& reader, const GuardedRead& guarded) {
+    const ExpressionNode& read = reader.definition.node(*guarded.read);
     const BufferNumber source = reader.operands[read.input];
     const lowering::InputView& view = reader.views[read.input];
     std::string key =
@@ -213,20 +214,35 @@ class StoredPadding {
     return std::move(builder).finish();
   }
 
+  /// The computation without the guard.
+  static Computation unguarded(const Computation& reader, const GuardedRead& guarded) {
+    Computation result = reader;
+    result.output = 0;
+    result.definition =
+        copied_output(reader.definition, reader.output, [&](DefinitionBuilder&) -> Replace {
+          return [&](ExpressionId id,
+                     const std::vector<Expression>& operands) -> std::optional<Expression> {
+            if (id == guarded.select) return operands[1];
+            return std::nullopt;
+          };
+        });
+    return result;
+  }
+
   /// The computation with a read of the stored padding in the place of the guard.
-  Computation unguarded(const Computation& reader, const GuardedRead& guarded,
-                        BufferNumber padded) const {
+  Computation padded(const Computation& reader, const GuardedRead& guarded) {
+    const BufferNumber buffer = stored(reader, guarded);
     Computation result = reader;
     const auto input = static_cast<std::uint32_t>(result.operands.size());
-    result.operands.push_back(padded);
-    result.views.push_back({graph_.buffers[padded].type, graph_.buffers[padded].sizes, false});
+    result.operands.push_back(buffer);
+    result.views.push_back({graph_.buffers[buffer].type, graph_.buffers[buffer].sizes, false});
     result.output = 0;
     result.definition =
         copied_output(reader.definition, reader.output, [&](DefinitionBuilder& builder) -> Replace {
           return [&](ExpressionId id,
                      const std::vector<Expression>& operands) -> std::optional<Expression> {
             if (id == guarded.select) return operands[1];
-            if (id != guarded.read) return std::nullopt;
+            if (id != *guarded.read) return std::nullopt;
             std::vector<Expression> indices;
             for (std::size_t axis = 0; axis < operands.size(); ++axis)
               indices.push_back(operands[axis] - builder.integer(guarded.indices[axis].low));

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,11 +18,17 @@ using lowering::LoopVariable;
 using lowering::LoweredOutput;
 using Kind = ExpressionKind;
 
-/// The axis of an input that goes with the last axis of the result, if it is not the last of the input.
+/// The axis of an input that goes with the last axis of the result.
 struct Turned {
   std::uint32_t input = 0;
   std::size_t axis = 0;
+  std::int64_t panel =
+      0;  // elements of that axis that are to be side by side, or 0 for all of them
 };
+
+/// Wide enough for a block of one row, and for one of several rows (emit/parts/vectors.h).
+constexpr std::array row_panels = {INT64_C(128), INT64_C(64)},
+                     block_panels = {INT64_C(32), INT64_C(16)};
 
 /// Copies elements so that one axis becomes the last.
 Constant with_axis_last(const Constant& from, const lowering::Sizes& sizes, std::size_t axis) {
@@ -42,19 +50,43 @@ Constant with_axis_last(const Constant& from, const lowering::Sizes& sizes, std:
   return detail::constant_from_copy(from.type().data_type, turned, bytes.data(), bytes.size());
 }
 
+/// Elements [..., n] as [n / panel, ..., panel].
+Constant in_panels(const Constant& from, std::int64_t panel) {
+  lowering::Sizes sizes;
+  for (const Dimension& size : *from.type().shape) sizes.push_back(size.offset());
+  const std::size_t row = static_cast<std::size_t>(sizes.back()) * byte_size(from.type().data_type);
+  const std::size_t part = static_cast<std::size_t>(panel) * byte_size(from.type().data_type);
+  const std::size_t rows = row == 0 ? 0 : from.bytes().size() / row;
+  std::vector<std::byte> bytes(from.bytes().size());
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t at = 0; at < row; at += part)
+      std::memcpy(bytes.data() + at * rows + i * part, from.bytes().data() + i * row + at, part);
+  sizes.insert(sizes.begin(), sizes.back() / panel);
+  sizes.back() = panel;
+  return detail::constant_from_copy(from.type().data_type, sizes, bytes.data(), bytes.size());
+}
+
 class TurnedWeights {
  public:
   explicit TurnedWeights(ComputationGraph graph) : graph_(std::move(graph)) {}
 
   ComputationGraph run() {
-    for (Computation& computation : graph_.computations)
-      while (const auto found = find(computation)) turn(computation, *found);
+    for (Computation& computation : graph_.computations) turn_all(computation);
     return without_unread_weights();
   }
 
  private:
-  /// Only where sums go over other axes of it: there each element is read many times, in steps.
-  std::optional<Turned> find(const Computation& computation) const {
+  void turn_all(Computation& computation) {
+    std::set<std::uint32_t> turned;
+    while (const auto found = find(computation, turned)) {
+      turn(computation, *found);
+      turned.insert(found->input);
+    }
+  }
+
+  /// The next input that was not turned yet.
+  std::optional<Turned> find(const Computation& computation,
+                             const std::set<std::uint32_t>& done) const {
     const auto nest = nest_of(computation);
     if (!nest || nest->axes.empty()) return std::nullopt;
     const LoopVariable last = nest->axes.back();
@@ -66,9 +98,32 @@ class TurnedWeights {
       const auto [at, is_new] = axes.try_emplace(term.input, axis);
       if (!is_new && at->second != axis) at->second = std::nullopt;
     }
-    for (const auto& [input, axis] : axes)
-      if (axis) return Turned{input, *axis};
+    for (const auto& [input, axis] : axes) {
+      if (!axis || done.contains(input)) continue;
+      const Turned turned{input, *axis, panel_of(*nest, computation.views[input].sizes, *axis)};
+      if (turned.panel != 0 || is_followed(computation.views[input].sizes, *axis)) return turned;
+    }
     return std::nullopt;
+  }
+
+  /// 0 if the elements are side by side then, or their number is no multiple of one.
+  static std::int64_t panel_of(const LoweredOutput& nest, const lowering::Sizes& sizes,
+                               std::size_t axis) {
+    std::int64_t results = 1, others = 1;
+    for (const LoopVariable v : nest.axes) results *= nest.graph.extent(v);
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      if (i != axis) others *= sizes[i];
+    const bool is_row = results == sizes[axis];
+    const bool is_split = !lowering::find_parts(nest).empty();
+    if (others == 1 || is_split || nest.graph.extent(nest.axes.back()) != sizes[axis]) return 0;
+    for (const std::int64_t panel : is_row ? row_panels : block_panels)
+      if (sizes[axis] > panel && sizes[axis] % panel == 0) return panel;
+    return 0;
+  }
+
+  static bool is_followed(const lowering::Sizes& sizes, std::size_t axis) {
+    return std::any_of(sizes.begin() + static_cast<std::ptrdiff_t>(axis) + 1, sizes.end(),
+                       [](std::int64_t size) { return size != 1; });
   }
 
   bool is_weight(const Computation& computation, std::uint32_t input) const {
@@ -77,26 +132,26 @@ class TurnedWeights {
            bits(graph_.buffers[buffer].type) % 8 == 0;
   }
 
-  /// Nothing if the variable goes with the last axis that is longer than 1, or not with a single one.
+  /// Nothing if the variable does not go with a single axis, or no other axis goes with a loop.
   static std::optional<std::size_t> axis_of(const lowering::Term& read, LoopVariable variable) {
     std::optional<std::size_t> axis;
-    bool is_followed = false;
+    bool has_others = false;
     for (std::size_t i = 0; i < read.indices.size(); ++i) {
       const bool uses = read.indices[i].coefficient(variable) != 0;
       if (uses && (axis || !(read.indices[i] == lowering::Linear::atom(variable))))
         return std::nullopt;
       if (uses)
         axis = i;
-      else if (axis && !read.indices[i].is_constant())
-        is_followed = true;
+      else if (!read.indices[i].is_constant())
+        has_others = true;
     }
-    return is_followed ? axis : std::nullopt;
+    return has_others ? axis : std::nullopt;
   }
 
   void turn(Computation& computation, const Turned& turned) {
     lowering::InputView& view = computation.views[turned.input];
     computation.operands[turned.input] =
-        turned_buffer(computation.operands[turned.input], view.sizes, turned.axis);
+        turned_buffer(computation.operands[turned.input], view.sizes, turned);
     view.sizes = graph_.buffers[computation.operands[turned.input]].sizes;
     const Definition before = computation.definition;
     computation.definition =
@@ -109,17 +164,25 @@ class TurnedWeights {
             std::rotate(indices.begin() + static_cast<std::ptrdiff_t>(turned.axis),
                         indices.begin() + static_cast<std::ptrdiff_t>(turned.axis) + 1,
                         indices.end());
+            if (turned.panel != 0) {
+              const Expression index = indices.back();
+              indices.insert(indices.begin(), builder.floor_div(index, turned.panel));
+              indices.back() = builder.floor_mod(index, turned.panel);
+            }
             return builder.read(node.input, node.type, std::move(indices));
           };
         });
     computation.output = 0;
   }
 
-  BufferNumber turned_buffer(BufferNumber from, const lowering::Sizes& sizes, std::size_t axis) {
-    const std::string key = fmt::format("{} {} {}", from, fmt::join(sizes, ","), axis);
+  BufferNumber turned_buffer(BufferNumber from, const lowering::Sizes& sizes,
+                             const Turned& turned) {
+    const std::string key =
+        fmt::format("{} {} {} {}", from, fmt::join(sizes, ","), turned.axis, turned.panel);
     if (const auto found = turned_.find(key); found != turned_.end()) return found->second;
     Buffer buffer = graph_.buffers[from];
-    buffer.contents = with_axis_last(*buffer.contents, sizes, axis);
+    buffer.contents = with_axis_last(*buffer.contents, sizes, turned.axis);
+    if (turned.panel != 0) buffer.contents = in_panels(*buffer.contents, turned.panel);
     buffer.sizes.clear();
     for (const Dimension& size : *buffer.contents->type().shape)
       buffer.sizes.push_back(size.offset());

@@ -15,6 +15,7 @@ struct Computation {
   std::vector<lowering::InputView> views;  // by input of the definition
   std::vector<BufferNumber> operands;      // the same; no_buffer for absent ones
   BufferNumber result = 0;
+  bool is_stored = false;  // rather than computed where it is read
 };
 
 inline constexpr BufferNumber no_buffer = 0xffffffffU;

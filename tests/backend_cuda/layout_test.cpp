@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "tests/backend_cuda/computations.h"
@@ -120,6 +121,67 @@ TEST(StorePadding, keeps_other_guards) {
   }
 }
 
+/// A guard of windows that never reach over the edge says nothing.
+TEST(StorePadding, removes_guards_that_always_hold) {
+  const ComputationGraph before = lowered(graph_of(
+      "MaxPool", {1, 2, 9, 7}, {},
+      {{"kernel_shape", Shape{3, 3}}, {"strides", Shape{2, 2}}, {"ceil_mode", INT64_C(1)}}));
+  const ComputationGraph after = store_padding(before);
+  EXPECT_GT(guards(before), 0U);
+  EXPECT_EQ(guards(after), 0U);
+  EXPECT_EQ(paddings(after), 0U);
+  expect_same_results(before, after);
+}
+
+std::vector<std::string> descriptions(const ComputationGraph& graph) {
+  std::vector<std::string> result;
+  for (const Computation& computation : graph.computations)
+    result.push_back(computation.description);
+  return result;
+}
+
+TEST(WidenRows, computes_short_rows_without_gaps) {
+  const Attributes window = {{"pads", Shape{1, 1, 1, 1}}};
+  for (const std::int64_t width : {7, 13, 14, 35}) {
+    const Shape input = {2, 3, 6, Dimension(width)};
+    for (const auto& others : std::vector<std::vector<Constant>>{
+             {weights({4, 3, 3, 3})}, {weights({4, 3, 3, 3}), weights({4})}}) {
+      const ComputationGraph before =
+          store_padding(lowered(graph_of("Conv", input, others, window)));
+      const ComputationGraph after = widen_rows(before);
+      EXPECT_EQ(descriptions(after), (std::vector<std::string>{"padding", "Conv", "narrowing"}));
+      EXPECT_EQ(guards(after), 0U);
+      expect_same_results(before, after);
+    }
+  }
+}
+
+/// Full vectors, steps of two, and rows that are one loop as they are.
+TEST(WidenRows, leaves_what_gains_nothing) {
+  const Attributes twos = {{"strides", Shape{2, 2}}};
+  for (const Graph& graph : {graph_of("Conv", {1, 3, 6, 34}, {weights({4, 3, 3, 3})}, {}),
+                             graph_of("Conv", {1, 3, 9, 15}, {weights({4, 3, 3, 3})}, twos),
+                             graph_of("Conv", {1, 12, 7, 7}, {weights({4, 12, 1, 1})}, {}),
+                             graph_of("MatMul", {14, 14}, {weights({14, 14})}, {})}) {
+    const ComputationGraph before = lowered(graph);
+    EXPECT_EQ(descriptions(widen_rows(before)), descriptions(before));
+  }
+}
+
+/// What lies between two rows has no counterpart in a tensor of rows of their own length.
+TEST(WidenRows, needs_the_same_rows_of_all_that_is_read) {
+  Graph graph;
+  const ValueId x = *graph.add_input("x", {DataType::f32, Shape{1, 3, 8, 9}});
+  const ValueId r = *graph.add_input("r", {DataType::f32, Shape{1, 4, 6, 7}});
+  const ValueId sum =
+      *graph.add("Add", {*graph.add("Conv", {x, graph.add_constant(weights({4, 3, 3, 3}))}), r});
+  ASSERT_TRUE(graph.add_output("y", *graph.add("Mul", {sum, sum})));
+  const ComputationGraph before = lowered(graph);
+  EXPECT_EQ(descriptions(widen_rows(before)),
+            (std::vector<std::string>{"Conv", "narrowing", "Add", "Mul"}));
+  expect_same_results(before, widen_rows(before));
+}
+
 /// The step in memory from element to element of the last axis, of what is read from weights.
 std::vector<std::int64_t> steps(const ComputationGraph& graph) {
   std::vector<std::int64_t> result;
@@ -143,6 +205,24 @@ TEST(TurnWeights, makes_neighbours_of_what_is_read_side_by_side) {
   EXPECT_EQ(steps(after), (std::vector<std::int64_t>{1}));
   EXPECT_EQ(after.buffers.size(), before.buffers.size()) << "the old weights are kept";
   expect_same_results(before, after);
+}
+
+/// Panels of 32 columns for several rows, and of 128 for one.
+TEST(TurnWeights, makes_panels) {
+  for (const auto& [rows, panel] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{3, 32}, {1, 128}})
+    for (const bool turns : {false, true}) {
+      const Graph graph =
+          graph_of("Gemm", {Dimension(rows), 8}, {turns ? weights({256, 8}) : weights({8, 256})},
+                   {{"transB", std::int64_t{turns}}});
+      const ComputationGraph before = lowered(graph), after = turn_weights(before);
+      const auto is_panel = [panel](const Buffer& buffer) {
+        return buffer.sizes == std::vector<std::int64_t>{256 / panel, 8, panel};
+      };
+      EXPECT_EQ(std::count_if(after.buffers.begin(), after.buffers.end(), is_panel), 1);
+      EXPECT_EQ(after.buffers.size(), before.buffers.size()) << "the old weights are kept";
+      expect_same_results(before, after);
+    }
 }
 
 TEST(TurnWeights, leaves_weights_that_are_read_in_order) {

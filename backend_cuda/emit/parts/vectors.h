@@ -79,6 +79,16 @@ template <std::int64_t lanes, std::int64_t step, typename T>
   }
 }
 
+/// The lesser or the greater element of each two; NaN if one of them is.
+template <typename V>
+[[maybe_unused, gnu::always_inline]] inline void take_minimum(V& total, const V& other) {
+  total = ((total < other) | (total != total)) ? total : other;
+}
+template <typename V>
+[[maybe_unused, gnu::always_inline]] inline void take_maximum(V& total, const V& other) {
+  total = ((total > other) | (total != total)) ? total : other;
+}
+
 template <std::int64_t lanes, typename T>
 [[gnu::always_inline]] inline void store(T* to, const Vector<T, lanes>& from) {
   *reinterpret_cast<typename VectorType<T, lanes>::loose*>(to) = from;
