@@ -514,29 +514,30 @@ std::vector<TermNumber> reads_in_sums(const LoweredOutput& nest, lowering::Varia
   return reads;
 }
 
-/// The axis whose rows share what is read: best of all a vector, for all lanes at once.
+/// The axis whose rows share vectors that are read; else one whose rows share single elements, or the one before the
+/// lanes, where the lanes alone are too few to keep the processor from waiting for its own results.
 void choose_rows(const LoweredOutput& nest, const std::vector<std::int64_t>& least_extents,
                  const std::vector<TermNumber>& reads, ElementBlock& block) {
+  constexpr std::int64_t long_row = 64;
   const lowering::VariableSet lane = lowering::set_of(nest.axes[block.lane_axis]);
-  for (const bool wants_vector : {true, false})
+  const auto take = [&](std::size_t axis) {
+    if (least_extents[axis] < 2) return false;
+    block.row_axis = axis;
+    block.row_extent = least_extents[axis];
+    return true;
+  };
+  for (const bool wants_vector : {true, false}) {
+    if (!wants_vector && block.lane_extent >= long_row) return;
     for (std::size_t axis = block.lane_axis; axis-- > 0;) {
       const bool is_shared = std::any_of(reads.begin(), reads.end(), [&](TermNumber id) {
         const lowering::VariableSet depends = nest.graph.term(id).depends;
         return (depends & lowering::set_of(nest.axes[axis])) == 0 &&
                (!wants_vector || (depends & lane) != 0);
       });
-      if (!is_shared || least_extents[axis] < 2) continue;
-      block.row_axis = axis;
-      block.row_extent = least_extents[axis];
-      return;
+      if (is_shared && take(axis)) return;
     }
-  // Short rows one by one would wait for their own results.
-  constexpr std::int64_t long_row = 64;
-  if (block.lane_axis == 0 || block.lane_extent >= long_row ||
-      least_extents[block.lane_axis - 1] < 2)
-    return;
-  block.row_axis = block.lane_axis - 1;
-  block.row_extent = least_extents[block.row_axis];
+  }
+  if (block.lane_axis > 0) take(block.lane_axis - 1);
 }
 
 double bytes_read(const LoweredOutput& nest, TermNumber read) {

@@ -114,10 +114,12 @@ class TurnedWeights {
     for (std::size_t i = 0; i < sizes.size(); ++i)
       if (i != axis) others *= sizes[i];
     const bool is_row = results == sizes[axis];
-    const bool is_split = !lowering::find_parts(nest).empty();
-    if (others == 1 || is_split || nest.graph.extent(nest.axes.back()) != sizes[axis]) return 0;
+    const std::vector<std::int64_t> parts = lowering::find_parts(nest);
+    if (others == 1 || nest.graph.extent(nest.axes.back()) != sizes[axis]) return 0;
     for (const std::int64_t panel : is_row ? row_panels : block_panels)
-      if (sizes[axis] > panel && sizes[axis] % panel == 0) return panel;
+      if (sizes[axis] > panel && sizes[axis] % panel == 0 &&
+          (parts.empty() || parts.back() == panel))
+        return panel;
     return 0;
   }
 
