@@ -25,6 +25,8 @@ std::string_view cpp_prelude() {
   return R"(#include <cstdint>
 #include <limits>
 
+#define EXACT_FUNCTIONS
+#include "backend_cuda/emit/parts/fast_functions.h"
 #include "backend_cuda/emit/parts/vectors.h"
 #include "lowering/scalar_operations.h"
 

@@ -76,7 +76,8 @@ Words words_of(const TaskProgram& program, const ProgramNames& names, const Kern
 std::string kernels_header(const KernelTexts& kernels) {
   return "#pragma once\n"
          "// One function for each distinct kernel: a part of a tensor from its operands.\n\n"
-         "#include <cstdint>\n#include <limits>\n\n#include \"scalar_operations.h\"\n#include "
+         "#include <cstdint>\n#include <limits>\n\n#include \"fast_functions.h\"\n#include "
+         "\"scalar_operations.h\"\n#include "
          "\"vectors.h\"\n\n"
          "namespace {\n\nusing namespace lemma::lowering;\n\n"
          "[[maybe_unused]] inline bool is_inside(std::int64_t index, std::int64_t size) {\n"
@@ -159,6 +160,7 @@ Result<std::vector<std::pair<std::string, std::string>>> emit_program(const Task
   return std::vector<std::pair<std::string, std::string>>{
       {"CMakeLists.txt", filled_in(parts::cmake, words)},
       {"README.md", filled_in(parts::readme, words)},
+      {"fast_functions.h", std::string(parts::fast_functions)},
       {"kernels.h", kernels_header(kernels)},
       {names.name + ".cpp", filled_in(parts::interface_source, words)},
       {names.name + ".h", filled_in(parts::interface_header, words)},

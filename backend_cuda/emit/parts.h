@@ -7,6 +7,7 @@ namespace lemma::backend::parts {
 
 extern const std::string_view scalar_operations;  // lowering/scalar_operations.h
 extern const std::string_view vectors;            // parts/vectors.h
+extern const std::string_view fast_functions;     // parts/fast_functions.h
 // Those of parts/, where "{{word}}" stands for what the program has.
 extern const std::string_view run_time, interface_header, interface_source, selfcheck, cmake,
     readme;

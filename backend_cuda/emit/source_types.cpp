@@ -183,6 +183,12 @@ Result<std::string> binary_text(Kind kind, LaneKind lanes, bool unsigned64, cons
   return operation->is_unsigned && !yields_boolean(kind) ? cast_to("std::int64_t", result) : result;
 }
 
+/// In parts/fast_functions.h.
+static bool has_fast_form(ScalarFunction function) {
+  return function == ScalarFunction::exp || function == ScalarFunction::tanh ||
+         function == ScalarFunction::erf;
+}
+
 Result<std::string> function_text(ScalarFunction function, LaneKind lanes, bool unsigned64,
                                   const std::string& a) {
   const bool is_real = lanes == LaneKind::f32 || lanes == LaneKind::f64;
@@ -192,8 +198,9 @@ Result<std::string> function_text(ScalarFunction function, LaneKind lanes, bool 
   if (!found) return unsupported(fmt::format("source for '{}' of such elements", name(function)));
   const bool differs =
       unsigned64 && (function == ScalarFunction::absolute || function == ScalarFunction::sign);
-  const std::string call =
-      fmt::format("functions::{}({})", *found, differs ? cast_to("std::uint64_t", a) : a);
+  const bool is_fast = lanes == LaneKind::f32 && has_fast_form(function);
+  const std::string call = fmt::format("{}::{}({})", is_fast ? "fast" : "functions", *found,
+                                       differs ? cast_to("std::uint64_t", a) : a);
   return differs ? cast_to("std::int64_t", call) : call;
 }
 
