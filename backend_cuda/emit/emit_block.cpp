@@ -547,26 +547,43 @@ double bytes_read(const LoweredOutput& nest, TermNumber read) {
   return bytes;
 }
 
-/// What the inner loops go through is read again for each block of the outer ones. That should be the tensor of the two
-/// that stays in the cache, or is smaller.
-bool rows_belong_inside(const LoweredOutput& nest, const std::vector<TermNumber>& reads,
-                        const ElementBlock& block) {
+/// How often bytes are read, those beyond the cache counted more, with each order of the loops; the order with the least.
+/// `reads`: below sums.
+void choose_order(const LoweredOutput& nest, const std::vector<TermNumber>& reads,
+                  ElementBlock& block) {
   constexpr double cache_bytes = 1 << 20, beyond_cache = 4, rows = 8, lanes = 32;
+  constexpr std::int64_t chunk_bytes = 1 << 19, least_chunk = 128;
   const lowering::VariableSet row = lowering::set_of(nest.axes[block.row_axis]);
   const lowering::VariableSet lane = lowering::set_of(nest.axes[block.lane_axis]);
+  lowering::VariableSet axes = 0;
+  double columns = 1;
+  for (const LoopVariable axis : nest.axes) {
+    axes |= lowering::set_of(axis);
+    if (lowering::set_of(axis) != row) columns *= static_cast<double>(nest.graph.extent(axis));
+  }
   const auto cost = [](double bytes) { return bytes * (bytes > cache_bytes ? beyond_cache : 1); };
-  double of_rows = 0, of_lanes = 0, lane_blocks = 1;
+  double of_rows = 0, of_lanes = 0, near_lanes = 0;
+  std::int64_t bytes_of_lane = 1;  // that the terms of one element take
   for (const TermNumber id : reads) {
     const lowering::VariableSet depends = nest.graph.term(id).depends;
     if ((depends & row) != 0 && (depends & lane) == 0) of_rows += cost(bytes_read(nest, id));
-    if ((depends & row) == 0 && (depends & lane) != 0) of_lanes += cost(bytes_read(nest, id));
+    if ((depends & row) != 0 || (depends & lane) == 0) continue;
+    of_lanes += cost(bytes_read(nest, id));
+    near_lanes += bytes_read(nest, id);
+    std::int64_t terms = static_cast<std::int64_t>(byte_size(nest.type));
+    for (LoopVariable v = 0; v < nest.graph.variable_count(); ++v)
+      if ((depends & ~axes & lowering::set_of(v)) != 0) terms *= nest.graph.extent(v);
+    bytes_of_lane = std::max(bytes_of_lane, terms);
   }
-  for (const LoopVariable axis : nest.axes)
-    if (axis != nest.axes[block.row_axis])
-      lane_blocks *= static_cast<double>(nest.graph.extent(axis));
+  const std::int64_t length = nest.graph.extent(nest.axes[block.lane_axis]);
+  block.chunk = std::max(least_chunk, chunk_bytes / bytes_of_lane / least_chunk * least_chunk);
+  const double chunks = columns / static_cast<double>(std::min(block.chunk, length));
   const double row_blocks =
       static_cast<double>(nest.graph.extent(nest.axes[block.row_axis])) / rows;
-  return of_rows * lane_blocks / lanes < of_lanes * row_blocks;
+  const double outside = of_lanes * row_blocks, inside = of_rows * columns / lanes,
+               chunked = of_rows * chunks + near_lanes * row_blocks;
+  if (inside < outside && inside <= chunked) block.order = LoopOrder::rows_inside;
+  if (chunked < outside && chunked < inside) block.order = LoopOrder::chunks;
 }
 
 }  // namespace
@@ -588,7 +605,7 @@ std::optional<ElementBlock> find_block(const LoweredOutput& nest,
   });
   if (block.lane_extent < least_lanes || !is_together) return std::nullopt;
   choose_rows(nest, least_extents, reads, block);
-  block.rows_inside = block.has_rows() && rows_belong_inside(nest, reads, block);
+  if (block.has_rows()) choose_order(nest, reads, block);
   return block;
 }
 

@@ -11,13 +11,22 @@
 
 namespace lemma::backend {
 
+/// Of the loops over blocks. What the inner loops go through is read again for each block of the outer ones, and should
+/// come from a cache.
+enum class LoopOrder : std::uint8_t {
+  rows_outside,  // as the axes are
+  rows_inside,   // the loop over rows inside of all others
+  chunks,  // chunks along the lanes outside of the loop over rows, which is outside of the blocks of a chunk
+};
+
 /// Elements along two axes, given by their positions in `axes` of the nest: lanes along the last one, and rows along
 /// another, if it has any. How many follows from the registers where the source is compiled (parts/vectors.h) and from
 /// the smallest extent that it has to fit into; the source calls the numbers `lanes` and `rows`.
 struct ElementBlock {
   std::size_t lane_axis = 0, row_axis = 0;
   std::int64_t lane_extent = 1, row_extent = 1;
-  bool rows_inside = false;  // the loop over rows is inside of all others
+  LoopOrder order = LoopOrder::rows_outside;
+  std::int64_t chunk = 0;  // elements along the lanes, of LoopOrder::chunks
 
   bool has_rows() const { return row_extent > 1; }
 };

@@ -39,14 +39,7 @@ class NestWriter {
   Result<std::string> write_blocks(const ElementBlock& block) {
     LEMMA_ASSIGN_OR_RETURN(const std::string sizes, block_sizes_text(nest_, block));
     line(sizes);
-    std::vector<std::size_t> order;
-    for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis)
-      if (!block.rows_inside || axis != block.row_axis) order.push_back(axis);
-    if (block.rows_inside) order.push_back(block.row_axis);
-    for (const std::size_t axis : order)
-      open_loop(axis, axis == block.lane_axis                      ? "lanes"
-                      : axis == block.row_axis && block.has_rows() ? "rows"
-                                                                   : "");
+    open_block_loops(block);
     LEMMA_ASSIGN_OR_RETURN(const std::string store, store_text());
     LEMMA_ASSIGN_OR_RETURN(const std::string body, emit_block(nest_, block, store, indent_));
     text_ += body;
@@ -56,6 +49,38 @@ class NestWriter {
  private:
   void line(std::string_view part) {
     text_ += std::string(static_cast<std::size_t>(indent_), ' ') + std::string(part) + "\n";
+  }
+
+  void open_block_loops(const ElementBlock& block) {
+    const bool is_moved = block.has_rows() && block.order != LoopOrder::rows_outside;
+    for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis) {
+      if (is_moved && (axis == block.row_axis || axis == block.lane_axis)) continue;
+      open_loop(axis, axis == block.lane_axis                      ? "lanes"
+                      : axis == block.row_axis && block.has_rows() ? "rows"
+                                                                   : "");
+    }
+    if (!is_moved) return;
+    if (block.order == LoopOrder::rows_inside) {
+      open_loop(block.lane_axis, "lanes");
+      open_loop(block.row_axis, "rows");
+      return;
+    }
+    const std::string variable = variable_name(nest_.axes[block.lane_axis]);
+    const LoopBounds& all = bounds_[block.lane_axis];
+    line(fmt::format("for (std::int64_t chunk_{0} = {1}; chunk_{0} < {2}; chunk_{0} += {3}) {{",
+                     variable, all.first, all.end, block.chunk));
+    indent_ += 2;
+    ++extra_loops_;
+    line(fmt::format("const std::int64_t end_{0} = chunk_{0} + {1} < {2} ? chunk_{0} + {1} : {2};",
+                     variable, block.chunk, all.end));
+    open_loop(block.row_axis, "rows");
+    line(fmt::format(
+        "for (std::int64_t block_{0} = chunk_{0}; block_{0} < end_{0}; block_{0} += lanes) {{",
+        variable));
+    indent_ += 2;
+    line(fmt::format(
+        "const std::int64_t start_{0} = block_{0} + lanes <= {1} ? block_{0} : {1} - lanes;",
+        variable, all.end));
   }
 
   /// `step`: the name of a number, or empty for one element at a time.
@@ -83,7 +108,7 @@ class NestWriter {
   }
 
   std::string closed() {
-    for (std::size_t i = 0; i < nest_.axes.size(); ++i) {
+    for (std::size_t i = 0; i < nest_.axes.size() + extra_loops_; ++i) {
       indent_ -= 2;
       line("}");
     }
@@ -94,6 +119,7 @@ class NestWriter {
   const std::vector<LoopBounds>& bounds_;
   std::string_view result_;
   int indent_;
+  std::size_t extra_loops_ = 0;  // beside one for each axis
   std::string text_;
 };
 

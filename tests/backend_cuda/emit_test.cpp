@@ -55,10 +55,12 @@ class Sample {
   const std::map<std::string, int>& not_emitted() const { return not_emitted_; }
 
  private:
+  static constexpr std::int64_t most_elements = 1 << 20;
+
   /// False for an application that is undefined, empty, or has a type that is not emitted.
   bool add(const OperatorRecord& record, const OperatorInstance& instance) {
     Case one;
-    one.inputs = *random_inputs(instance.inputs);
+    one.inputs = *random_inputs(instance.inputs, 7, most_elements);
     const Definition definition =
         record.define({instance.inputs, instance.attributes, instance.output_count});
     interpreter::EvaluationOptions options;
@@ -176,6 +178,10 @@ TEST(EmittedSource, computes_what_the_interpreter_does) {
   sample.add("MaxPool", {Shape{1, 2, 9, 30}},
              {{"kernel_shape", Shape{3, 3}}, {"pads", Shape{1, 1, 1, 1}}});
   sample.add("GlobalAveragePool", {Shape{1, 2, 30, 30}}, {});
+  // So large that the order of the loops over blocks matters.
+  sample.add("Conv", {Shape{1, 16, 130, 260}, Shape{16, 16, 3, 3}}, {});
+  EXPECT_NE(sample.source().find("chunk_"), std::string::npos);
+  sample.add("MatMul", {Shape{40, 400}, Shape{400, 800}}, {});
   for (const auto& [reason, count] : sample.not_emitted())
     std::cout << "not emitted: " << reason << ": " << count << "\n";
 

@@ -14,7 +14,8 @@ namespace lemma::backend {
 
 /// Random inputs; nothing if the sizes are not small numbers.
 inline std::optional<std::vector<interpreter::Tensor>> random_inputs(
-    const std::vector<TensorType>& types, std::uint64_t seed = 7) {
+    const std::vector<TensorType>& types, std::uint64_t seed = 7,
+    std::int64_t most_elements = 4096) {
   std::vector<interpreter::Tensor> inputs;
   for (std::size_t i = 0; i < types.size(); ++i) {
     if (types[i].data_type == DataType::undefined) {
@@ -22,7 +23,7 @@ inline std::optional<std::vector<interpreter::Tensor>> random_inputs(
       continue;
     }
     const auto sizes = constant_sizes(*types[i].shape);
-    if (!sizes || interpreter::element_count(*sizes) > 4096) return std::nullopt;
+    if (!sizes || interpreter::element_count(*sizes) > most_elements) return std::nullopt;
     inputs.push_back(
         interpreter::random_tensor(types[i].data_type, *sizes, seed, i, {-2, 2, 0, 3}));
   }
