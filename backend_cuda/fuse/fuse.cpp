@@ -99,8 +99,12 @@ class Fusion {
         reader.operands.size() + producer.operands.size() > most_operands ||
         reader.definition.nodes().size() + producer.definition.nodes().size() > most_nodes)
       return false;
-    // Sums inside of a sum cannot be computed for many elements side by side.
-    if (has_reduction(producer.definition) && is_read_in_reduction(reader.definition, input))
+    // Sums inside of a sum cannot be computed for many elements side by side, and two sums of many elements are computed
+    // best in different ways.
+    constexpr std::int64_t many = 16384;
+    if (has_reduction(producer.definition) &&
+        (is_read_in_reduction(reader.definition, input) ||
+         (between.elements >= many && has_reduction(reader.definition))))
       return false;
     const auto count = read_count(reader, input);
     // What is read under the shape of a reshape has no index for each axis of what was computed.
