@@ -13,7 +13,7 @@ namespace lemma::backend {
 Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(const Graph expanded, expand_composites(graph));
   LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations, lower_graph(expanded));
-  computations = widen_rows(store_padding(std::move(computations)));
+  computations = widen_rows(store_windows(store_padding(std::move(computations))));
   if (options.fuses) computations = fuse(std::move(computations));
   computations = turn_weights(std::move(computations));
   LEMMA_ASSIGN_OR_RETURN(OperatorGraph operators, tile(std::move(computations), options.device));

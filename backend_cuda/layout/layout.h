@@ -9,6 +9,10 @@ namespace lemma::backend {
 /// convolutions and pools), so that no read is guarded.
 ComputationGraph store_padding(ComputationGraph graph);
 
+/// What windows with steps read along short rows, as of strided convolutions, is stored in the order in which it is read,
+/// so that the last two axes of the result are one loop.
+ComputationGraph store_windows(ComputationGraph graph);
+
 /// Results of windows along short rows are computed along rows as long as those that the windows go over, one after the
 /// other without a gap, and then copied to rows of their own length: vectors are full.
 ComputationGraph widen_rows(ComputationGraph graph);

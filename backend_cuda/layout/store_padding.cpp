@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "backend_cuda/layout/layout.h"
+#include "backend_cuda/layout/short_rows.h"
 #include "backend_cuda/lower/copy_definition.h"
 #include "lowering/regions.h"
 
@@ -251,20 +252,6 @@ class StoredPadding {
         });
     forget_unread(result);
     return result;
-  }
-
-  static void forget_unread(Computation& computation) {
-    const Definition& definition = computation.definition;
-    const auto is_reached = reachable_expressions(definition, definition.outputs()[0].value);
-    std::vector<bool> is_read(computation.operands.size(), false);
-    for (std::size_t i = 0; i < is_reached.size(); ++i)
-      if (is_reached[i] && definition.nodes()[i].kind == Kind::read)
-        is_read[definition.nodes()[i].input] = true;
-    for (std::size_t i = 0; i < is_read.size(); ++i)
-      if (!is_read[i]) {
-        computation.operands[i] = no_buffer;
-        computation.views[i] = {};
-      }
   }
 
   ComputationGraph graph_;

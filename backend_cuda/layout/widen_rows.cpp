@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "backend_cuda/layout/layout.h"
+#include "backend_cuda/layout/short_rows.h"
 #include "backend_cuda/lower/copy_definition.h"
 
 namespace lemma::backend {
@@ -22,16 +23,6 @@ struct WideRows {
 
   std::int64_t length() const { return (height - 1) * pitch + width; }
 };
-
-/// The part of vectors of up to 32 elements that does something, where loops go over rows of this length.
-double share_used(std::int64_t length) {
-  std::int64_t lanes = 1;
-  while (2 * lanes <= length && lanes < 32) lanes *= 2;
-  const std::int64_t blocks = (length + lanes - 1) / lanes;
-  // Vectors of fewer than 16 elements leave a part of the registers empty.
-  return static_cast<double>(length) / static_cast<double>(blocks * lanes) *
-         static_cast<double>(std::min<std::int64_t>(lanes, 16)) / 16;
-}
 
 class Rows {
  public:

@@ -133,6 +133,35 @@ TEST(StorePadding, removes_guards_that_always_hold) {
   expect_same_results(before, after);
 }
 
+std::size_t count_of(const ComputationGraph& graph, std::string_view description) {
+  return static_cast<std::size_t>(std::count_if(
+      graph.computations.begin(), graph.computations.end(),
+      [description](const Computation& each) { return each.description == description; }));
+}
+
+TEST(StoreWindows, puts_what_is_read_in_steps_side_by_side) {
+  for (const std::int64_t kernel : {1, 3}) {
+    const Shape input = {2, 3, 15, Dimension(14 + kernel)};
+    const Graph graph = graph_of("Conv", input, {weights({16, 3, kernel, kernel}), weights({16})},
+                                 {{"strides", Shape{2, 2}}});
+    const ComputationGraph before = lowered(graph), after = store_windows(before);
+    EXPECT_EQ(count_of(after, "windows"), 1U);
+    expect_same_results(before, after);
+  }
+}
+
+/// Too few uses of a copy, too many copies, steps of one, full vectors.
+TEST(StoreWindows, leaves_what_gains_nothing) {
+  const Attributes twos = {{"strides", Shape{2, 2}}};
+  for (const Graph& graph : {graph_of("Conv", {1, 3, 15, 15}, {weights({15, 3, 3, 3})}, twos),
+                             graph_of("Conv", {1, 3, 33, 33}, {weights({16, 3, 7, 7})}, twos),
+                             graph_of("Conv", {1, 3, 15, 15}, {weights({16, 3, 3, 3})}, {}),
+                             graph_of("Conv", {1, 3, 15, 65}, {weights({16, 3, 3, 3})}, twos),
+                             graph_of("MaxPool", {1, 3, 15, 15}, {},
+                                      {{"kernel_shape", Shape{3, 3}}, {"strides", Shape{2, 2}}})})
+    EXPECT_EQ(count_of(store_windows(lowered(graph)), "windows"), 0U);
+}
+
 std::vector<std::string> descriptions(const ComputationGraph& graph) {
   std::vector<std::string> result;
   for (const Computation& computation : graph.computations)
