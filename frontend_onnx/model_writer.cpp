@@ -289,6 +289,7 @@ class ModelWriter {
     }
     for (const auto& [name, value] : call.attributes)
       LEMMA_RETURN_IF_ERROR(write_attribute(name, value, message));
+    for (const auto& [name, values] : call.strings) write_strings(name, values, message);
     Rope content;
     content.append(message.SerializeAsString());
     for (const auto& [name, constant] : call.tensors) {

@@ -77,7 +77,10 @@ Result<void> read_attributes(const ::onnx::NodeProto& node, const TensorSource& 
       }
       case Attribute::GRAPH: call.others.emplace_back(name, "a graph"); break;
       case Attribute::GRAPHS: call.others.emplace_back(name, "graphs"); break;
-      case Attribute::STRINGS: call.others.emplace_back(name, "strings"); break;
+      case Attribute::STRINGS:
+        call.strings.emplace_back(
+            name, std::vector<std::string>(attribute.strings().begin(), attribute.strings().end()));
+        break;
       default: call.others.emplace_back(name, "a value of an unusual kind"); break;
     }
   }
@@ -120,6 +123,14 @@ Result<void> write_attribute(const std::string& name, const AttributeValue& valu
     }
   }
   return {};
+}
+
+void write_strings(const std::string& name, const std::vector<std::string>& values,
+                   ::onnx::NodeProto& node) {
+  Attribute& out = *node.add_attribute();
+  out.set_name(name);
+  out.set_type(Attribute::STRINGS);
+  for (const std::string& value : values) out.add_strings(value);
 }
 
 }  // namespace lemma::frontend

@@ -7,12 +7,14 @@
 
 namespace lemma::frontend {
 
-/// Fills in attributes and tensors of the call. `unsupported` for kinds without a neutral form
-/// (graphs, lists of strings, ...).
+/// Fills in attributes, tensors and lists of strings of the call; of kinds without a neutral form (graphs, ...) the
+/// names.
 Result<void> read_attributes(const ::onnx::NodeProto& node, const TensorSource& source,
                              OnnxCall& call);
 
 Result<void> write_attribute(const std::string& name, const AttributeValue& value,
                              ::onnx::NodeProto& node);
+void write_strings(const std::string& name, const std::vector<std::string>& values,
+                   ::onnx::NodeProto& node);
 
 }  // namespace lemma::frontend

@@ -108,6 +108,11 @@ Result<void> check_unusual_attributes(const OperatorRecord& record, const OnnxMa
       return wrong_kind(name, kind, specification->kind);
     return unsupported(fmt::format("attribute '{}' is {}", name, kind));
   }
+  for (const auto& [name, values] : call.strings) {
+    if (const auto* specification = specification_of(record, name))
+      return wrong_kind(name, "strings", specification->kind);
+    if (!mapping.takes_strings) return unsupported(fmt::format("attribute '{}' is strings", name));
+  }
   return {};
 }
 

@@ -49,6 +49,7 @@ struct OnnxCall {
   std::vector<std::pair<std::string, Constant>> tensors;
   std::vector<std::pair<std::string, std::string_view>> others =
       {};  // graphs, ...: name, "a graph"
+  std::vector<std::pair<std::string, std::vector<std::string>>> strings = {};  // lists of strings
   std::size_t output_count = 1;
   std::vector<bool> used_outputs = {};  // of those that the node names; empty: all are
   bool uses(std::size_t output) const {
@@ -83,6 +84,7 @@ struct ExportedCall {
   Attributes attributes;
   std::vector<std::pair<std::string, Constant>> tensors;
   std::vector<OnnxInput> inputs;
+  std::vector<std::pair<std::string, std::vector<std::string>>> strings = {};  // lists of strings
   /// At which ONNX outputs those of the record stand; empty: at the same ones.
   std::vector<std::size_t> outputs = {};
 };
@@ -108,6 +110,7 @@ struct OnnxMapping {
   /// The runtime that alone has this form; empty: it is standard. `since` and `until` count operator sets of `domain`.
   std::string_view runtime = "";
   int outputs = 0;  // how many a node may name, where it is not as many as the record has
+  bool takes_strings = false;  // the hook reads attributes that are lists of strings
 };
 
 /// The record and mapping for an ONNX operator at an operator set; nothing if there is none.

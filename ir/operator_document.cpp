@@ -62,6 +62,8 @@ void add_related_shapes(std::size_t count, std::vector<std::vector<Shape>>& resu
   if (count == 2) result.push_back({{n, 4, size("H"), size("W")}, {n, 6, 6, 2}});  // positions
   if (count == 2) result.push_back({{n, 4, length}, {4, 1, 3}});  // kernels of single channels
   if (count == 3) result.push_back({{n, 4, length, 6}, {n, length, 3}, {n, length, 3}});  // angles
+  if (count == 3)
+    for (const std::int64_t gates : {1, 3, 4}) result.push_back(recurrence_shapes(3, gates, 1));
 }
 
 /// All the same; the first and then the others; for up to three operands, all combinations.

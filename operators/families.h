@@ -20,7 +20,8 @@ std::span<const OperatorRecord> pooling();                // pools, windows
 std::span<const OperatorRecord> reduction();              // sums, maxima, ... over axes
 std::span<const OperatorRecord> softmax();                // Softmax, LogSoftmax, Hardmax
 std::span<const OperatorRecord> normalization();          // layer, batch, instance, group, ...
-std::span<const OperatorRecord> recurrence();             // LSTM
+std::span<const OperatorRecord> recurrence();             // GRU, LSTM, RNN
+std::span<const OperatorRecord> recurrent_layers();       // the same as ONNX has them
 std::span<const OperatorRecord> fusion();  // what a runtime computes along with products
 std::span<const OperatorRecord> skip_normalization();  // the same of normalizations
 std::span<const OperatorRecord> loss();                // losses of classification

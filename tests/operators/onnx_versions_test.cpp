@@ -146,5 +146,60 @@ TEST(OnnxVersions, TrainingIsToldApart) {
   EXPECT_EQ(imported("Sum", 13, {"f32[2]", "f32[2]", "f32[2]"}, {}), "Sum");
 }
 
+TEST(OnnxVersions, RecurrencesAreLayersWhereSomethingIsMissing) {
+  const std::vector<std::string> given = {"f32[5, 2, 3]", "f32[1, 16, 3]", "f32[1, 16, 4]",
+                                          "f32[1, 32]",   "undefined",     "f32[1, 2, 4]",
+                                          "f32[1, 2, 4]"};
+  const auto read = [](std::vector<std::string> inputs, Attributes attributes) {
+    attributes.set("hidden_size", std::int64_t{4});
+    OnnxCall call{
+        .name = "LSTM", .opset = 14, .inputs = {}, .attributes = attributes, .tensors = {}};
+    for (const std::string& input : inputs)
+      call.inputs.push_back(
+          {input == "undefined" ? TensorType{} : *parse_tensor_type(input), nullptr, nullptr});
+    std::string result;
+    for (const auto [known, mapping] : onnx_candidates("", "LSTM", 14)) {
+      const auto imported = import_call(*known, *mapping, call);
+      if (imported) return std::string(known->name) + text(imported->attributes);
+      if (result.empty()) result = imported.error().message;
+    }
+    return result;
+  };
+  EXPECT_EQ(read(given, {}), "LSTM");
+  EXPECT_EQ(read(given, {{"direction", std::string("reverse")}}),
+            "LSTMLayer{direction=\"reverse\", layout=0}");
+  EXPECT_EQ(read(given, {{"direction", std::string("sideways")}}), "the direction 'sideways'");
+  EXPECT_EQ(read(given, {{"layout", std::int64_t{2}}}), "layout is 2");
+  EXPECT_EQ(read(given, {{"input_forget", std::int64_t{1}}}), "gates that are coupled");
+  EXPECT_EQ(read(given, {{"clip", 1.0}}), "attribute 'clip' is not supported");
+  std::vector<std::string> other = given;
+  other[4] = "i32[2]";
+  EXPECT_EQ(read(other, {}), "lengths of sequences");
+  other = given;
+  other[6] = "undefined";
+  EXPECT_EQ(read(other, {}), "LSTMLayer{direction=\"forward\", layout=0}");
+  other = given;
+  other.push_back("f32[1, 12]");
+  EXPECT_EQ(read(other, {}), "peepholes");
+  other = given;
+  other[0] = "f32[n, 2, 3]";
+  EXPECT_EQ(read(other, {}), "a number of steps that is not known before run time");
+}
+
+TEST(OnnxVersions, RecurrentLayersHaveALayoutFromSet14On) {
+  const OperatorRecord& known = record(operator_named("GRULayer"));
+  std::vector<TensorType> types;
+  for (const char* type : {"f32[2, 5, 3]", "f32[1, 12, 3]", "f32[1, 12, 4]"})
+    types.push_back(*parse_tensor_type(type));
+  const auto attributes = complete_attributes(known, types, {{"layout", std::int64_t{1}}}, 2);
+  ASSERT_TRUE(attributes) << attributes.error().message;
+  const auto text_at = [&](int opset) {
+    const auto call = export_call(known, {types, *attributes, 2}, opset);
+    return call ? call->name + text(call->attributes) : call.error().message;
+  };
+  EXPECT_EQ(text_at(13), "operator set 13 has no layout 1");
+  EXPECT_EQ(text_at(14), "GRU{hidden_size=4, layout=1}");
+}
+
 }  // namespace
 }  // namespace lemma

@@ -125,14 +125,66 @@ def normalizations():
     yield Case("skip_simplified_and_sum", rms, {**x, **skip, **g, **s}, {"epsilon": 0.01}, both, fused=False)
 
 
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+STANDARD_ACTIVATIONS = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
+
+
+def recurrence(name, op, sizes=(5, 3, 4, 6), outputs=None, absent="", **attributes):
+    """A case of sizes (steps, batch, inputs, hidden) without the operands that `absent` names."""
+    steps, batch, inputs, hidden = sizes
+    parts = 2 if attributes.get("direction") == "bidirectional" else 1
+    shapes = {"x": (steps, batch, inputs), "w": (parts, GATES[op] * hidden, inputs),
+              "r": (parts, GATES[op] * hidden, hidden), "b": (parts, 2 * GATES[op] * hidden),
+              "h": (parts, batch, hidden), "c": (parts, batch, hidden)}
+    if op != "LSTM":
+        del shapes["c"]
+    operands = [one if one in shapes and one not in absent else "" for one in ("x", "w", "r", "b", "", "h", "c")]
+    while not operands[-1]:
+        operands.pop()
+    return Case(name, op, {one: shape for one, shape in shapes.items() if one not in absent},
+                {"hidden_size": hidden, **attributes}, outputs or tuple(f"y{i}" for i in range(3 if op == "LSTM" else 2)),
+                domain="", operands=tuple(operands))
+
+
+def recurrent_layers():
+    """As ONNX has them beyond one direction with all operands."""
+    for op, kind in STANDARD_ACTIVATIONS.items():
+        for direction in ("reverse", "bidirectional"):
+            parts = 2 if direction == "bidirectional" else 1
+            yield recurrence(f"{op.lower()}_{direction}", op, direction=direction)
+            yield recurrence(f"{op.lower()}_{direction}_with_activations", op, absent="b", direction=direction,
+                             activations=parts * kind)
+            yield recurrence(f"{op.lower()}_{direction}_of_one_step", op, (1, 1, 2, 1), direction=direction)
+            yield recurrence(f"{op.lower()}_{direction}_last_state", op, outputs=("", "y0"), absent="h",
+                             direction=direction)
+        yield recurrence(f"{op.lower()}_without_bias", op, absent="b")
+        yield recurrence(f"{op.lower()}_without_state", op, absent="hc")
+        yield recurrence(f"{op.lower()}_of_the_sequence_alone", op, absent="bhc")
+    yield recurrence("lstm_without_cell", "LSTM", absent="c")
+    yield recurrence("lstm_with_cell_alone", "LSTM", absent="bh")
+
+
 def recurrences():
     """Operators of ONNX itself along a sequence; ONNX Runtime spells them as nothing else."""
     def lstm(name, steps, batch, inputs, hidden, outputs=("y0", "y1", "y2")):
-        shapes = {"x": (steps, batch, inputs), "w": (1, 4 * hidden, inputs), "r": (1, 4 * hidden, hidden),
-                  "b": (1, 8 * hidden), "h": (1, batch, hidden), "c": (1, batch, hidden)}
-        return Case(name, "LSTM", shapes, {"hidden_size": hidden}, outputs, domain="",
-                    operands=("x", "w", "r", "b", "", "h", "c"))
+        return recurrence(name, "LSTM", (steps, batch, inputs, hidden), outputs)
 
+    for op, kind in STANDARD_ACTIVATIONS.items():
+        yield recurrence(f"{op.lower()}_with_activations", op, activations=kind)
+    for op in ("GRU", "RNN"):
+        yield recurrence(op.lower(), op)
+        yield recurrence(f"{op.lower()}_of_one_step", op, (1, 2, 3, 4))
+        yield recurrence(f"{op.lower()}_of_sizes_1", op, (1, 1, 1, 1))
+        yield recurrence(f"{op.lower()}_last_state", op, (3, 2, 4, 4), ("", "y0"))
+    for linear in (0, 1):
+        yield recurrence(f"gru_linear_before_reset_{linear}", "GRU", linear_before_reset=linear)
+    yield recurrence("gru_linear_before_reset_bidirectional", "GRU", absent="h", linear_before_reset=1,
+                     direction="bidirectional")
+    for activation in ("Relu", "Sigmoid"):
+        yield recurrence(f"rnn_{activation}", "RNN", activations=[activation])
+        yield recurrence(f"rnn_{activation}_bidirectional", "RNN", direction="bidirectional",
+                         activations=[activation] * 2)
+    yield from recurrent_layers()
     yield lstm("lstm", 5, 3, 4, 6)
     yield lstm("lstm_of_one_step", 1, 2, 3, 4)
     yield lstm("lstm_of_sizes_1", 1, 1, 1, 1)
