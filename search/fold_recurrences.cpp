@@ -29,6 +29,14 @@ std::size_t recurrences(const Substitution& rule, std::span<const TermId> side) 
   return found.size();
 }
 
+/// One recurrent operator, and nothing else.
+bool is_recurrence_alone(const Substitution& rule, std::span<const TermId> side) {
+  const std::vector<char> needed = needed_terms(rule, side);
+  for (std::size_t i = 0; i < needed.size(); ++i)
+    if (needed[i] != 0 && !rule.terms[i].is_input && !is_recurrence(rule.terms[i])) return false;
+  return recurrences(rule, side) == 1;
+}
+
 /// Whether some term may be an instance of both: operators are the same where both have one.
 bool may_be_alike(const Substitution& one, TermId a, const Substitution& other, TermId b) {
   if (a.is_none() || b.is_none()) return a.is_none() && b.is_none();
@@ -40,18 +48,23 @@ bool may_be_alike(const Substitution& one, TermId a, const Substitution& other, 
   return true;
 }
 
-/// What the rule makes is a term of the left side of one that folds, by more than two operators: a smaller one may be
-/// anything.
+/// Not counting inputs; a term that is used twice counts twice.
+std::size_t operators_of(const Substitution& rule, TermId id) {
+  if (id.is_none() || rule.terms[id.v].is_input) return 0;
+  std::size_t result = 1;
+  for (const TermId operand : rule.terms[id.v].operands) result += operators_of(rule, operand);
+  return result;
+}
+
+/// What the rule makes is a term of the left side of one that folds. Both have more than two operators: a smaller one
+/// may be anything.
 bool prepares(const Substitution& rule, std::span<const Substitution> folding) {
-  const std::vector<char> needed = needed_terms(rule, rule.right);
-  std::size_t operators = 0;
-  for (std::size_t i = 0; i < needed.size(); ++i)
-    if (needed[i] != 0 && !rule.terms[i].is_input) ++operators;
-  if (operators < 3 || rule.right.size() != 1) return false;
+  constexpr std::size_t fewest = 3;
+  if (rule.right.size() != 1 || operators_of(rule, rule.right.front()) < fewest) return false;
   return std::any_of(folding.begin(), folding.end(), [&](const Substitution& other) {
     const std::vector<char> parts = needed_terms(other, other.left);
     for (std::uint32_t i = 0; i < parts.size(); ++i)
-      if (parts[i] != 0 && !other.terms[i].is_input &&
+      if (parts[i] != 0 && operators_of(other, {i}) >= fewest &&
           may_be_alike(rule, rule.right.front(), other, {i}))
         return true;
     return false;
@@ -105,7 +118,7 @@ FoldingRules folding_rules(std::span<const Substitution> rules) {
     if (!rule.search_forward || std::none_of(rule.terms.begin(), rule.terms.end(), is_recurrence))
       continue;
     const bool is_finishing =
-        recurrences(rule, rule.left) == 1 && recurrences(rule, rule.right) == 1;
+        is_recurrence_alone(rule, rule.left) && recurrences(rule, rule.right) == 1;
     (is_finishing ? result.finishing : result.folding).push_back(rule);
   }
   for (const Substitution& rule : rules)

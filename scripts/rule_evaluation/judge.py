@@ -23,7 +23,7 @@ TOLERANCE = 1e-9
 SMOOTH = {"Exp", "Log", "Sigmoid", "Tanh", "Softmax", "LogSoftmax", "Softplus", "Gelu", "Swish",
           "Erf", "LayerNormalization", "InstanceNormalization", "RMSNormalization",
           "BatchNormalization", "Sqrt", "ReduceL2", "HardSwish", "HardSigmoid", "Pow", "Div",
-          "Reciprocal", "Sin", "Cos", "LSTM"}
+          "Reciprocal", "Sin", "Cos", "GRU", "LSTM", "RNN"}
 
 
 class Overflow(Exception):

@@ -69,18 +69,26 @@ def infer_bias_gelu(operands, attributes, _, conditions):
     return [(kind, shape)]
 
 
-def infer_lstm(operands, _, __, conditions):
-    kind = one_type(operands, REAL)
-    demand([len(one[1]) for one in operands] == [3, 3, 3, 2, 3, 3], "operands with other axes")
-    (steps, batch, features), size = operands[0][1], operands[2][1][2]
-    gates = multiply(number(4), size)
-    state = (ONE, batch, size)
-    wanted = [(steps, batch, features), (ONE, gates, features), (ONE, gates, size), (ONE, multiply(number(8), size)),
-              state, state]
-    for one, shape in zip(operands, wanted):
-        for given, demanded in zip(one[1], shape):
-            agree(given, demanded, conditions)
-    return [(kind, (steps, ONE, batch, size)), (kind, state), (kind, state)]
+def recurrence_rule(count, states):
+    """With so many gates in the weights; the state consists of so many tensors."""
+    def infer(operands, _, __, conditions):
+        kind = one_type(operands, REAL)
+        demand([len(one[1]) for one in operands] == [3, 3, 3, 2] + states * [3], "operands with other axes")
+        (steps, batch, features), size = operands[0][1], operands[2][1][2]
+        gates = multiply(number(count), size)
+        state = (ONE, batch, size)
+        wanted = [(steps, batch, features), (ONE, gates, features), (ONE, gates, size),
+                  (ONE, multiply(number(2 * count), size))] + states * [state]
+        for one, shape in zip(operands, wanted):
+            for given, demanded in zip(one[1], shape):
+                agree(given, demanded, conditions)
+        return [(kind, (steps, ONE, batch, size))] + states * [(kind, state)]
+    return infer
+
+
+def infer_rnn(operands, attributes, count, conditions):
+    demand(attributes["activation"].strip('"') in ("Relu", "Sigmoid", "Tanh"), "another activation")
+    return recurrence_rule(1, 1)(operands, attributes, count, conditions)
 
 
 def infer_skip(operands, _, count, conditions):

@@ -104,7 +104,9 @@ OPERATORS.update({
     "FusedMatMul": Operator((2, 2), fusions.infer_fused_matmul,
                             {"alpha": ("real", 1.0), "transA": ("integer", 0), "transB": ("integer", 0),
                              "transBatchA": ("integer", 0), "transBatchB": ("integer", 0)}),
-    "LSTM": Operator((6, 6), fusions.infer_lstm, None, 3, 3),
+    "GRU": Operator((5, 5), fusions.recurrence_rule(3, 1), {"linear_before_reset": ("integer", 0)}, 2, 2),
+    "LSTM": Operator((6, 6), fusions.recurrence_rule(4, 2), None, 3, 3),
+    "RNN": Operator((5, 5), fusions.infer_rnn, {"activation": ("string", '"Tanh"')}, 2, 2),
     "SkipLayerNormalization": Operator((3, 5), fusions.infer_skip, SKIP, 2),
     "SkipSimplifiedLayerNormalization": Operator((3, 4), fusions.infer_skip, SKIP, 2),
 })

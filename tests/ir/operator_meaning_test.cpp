@@ -158,8 +158,10 @@ TEST(ShippedOperators, AreAcceptedByTheirFamily) {
       {"ConstantOfShape", 1},
       {"EyeLike", 1},
       {"FusedGemm", 1},
+      {"GRU", 1},
       {"Gemm", 1},
       {"LSTM", 1},
+      {"RNN", 1},
       {"SkipLayerNormalization", 2},
       {"SkipSimplifiedLayerNormalization", 2}};
   for (const OperatorId op : operators_of_axioms()) {

@@ -27,7 +27,7 @@ import onnxruntime  # noqa: E402
 import unrolled  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 
-COMPUTING = {"MatMul", "Gemm", "Sigmoid", "Tanh", "Mul", "Add"}
+COMPUTING = {"MatMul", "Gemm", "Sigmoid", "Tanh", "Relu", "Mul", "Add", "Sub"}
 
 
 def run(*command):
@@ -51,7 +51,19 @@ def check_folded(programs, case, folder):
     onnx.save(case.model(), source)
     run(programs.lemma, "optimize", source, "-o", target, "--no-measure", "--explain", explanation, "--quiet")
     nodes = collections.Counter(node.op_type for node in onnx.load(target).graph.node)
-    if nodes["LSTM"] != case.layers or any(nodes[op] for op in COMPUTING):
+    if nodes[case.operator] != case.layers or any(nodes[op] for op in COMPUTING):
+        raise ValueError(f"it becomes {dict(nodes)}")
+    for before, after in zip(results(source), results(target), strict=True):
+        numpy.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-5)
+
+
+def check_left_alone(programs, case, folder):
+    """What looks like a step is none."""
+    source, target = (folder / f"{case.name}{end}" for end in (".onnx", ".out.onnx"))
+    onnx.save(case.model(), source)
+    run(programs.lemma, "optimize", source, "-o", target, "--no-measure", "--quiet")
+    nodes = collections.Counter(node.op_type for node in onnx.load(target).graph.node)
+    if nodes[case.operator] or not nodes[getattr(case, "activation", "Sigmoid")]:
         raise ValueError(f"it becomes {dict(nodes)}")
     for before, after in zip(results(source), results(target), strict=True):
         numpy.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-5)
@@ -94,6 +106,7 @@ def main():
     parser.add_argument("--only", default="", help="cases whose names contain this")
     arguments = parser.parse_args()
     work = [(case.name, check_folded, case) for case in unrolled.all_models()]
+    work += [(case.name, check_left_alone, case) for case in unrolled.models_of_no_recurrence()]
     work += [(f"opaque_{case[0]}", check_opaque, case) for case in opaque_models()]
     work = [one for one in work if arguments.only in one[0]]
     faults = 0

@@ -59,6 +59,7 @@ class Unrolled:
     results: str = "all"
     zeros: bool = False  # the state before is a constant
     spelling: str = "plain"
+    operator: str = "LSTM"  # that it becomes
 
     def sequence(self, builder):
         if self.source == "inputs":
@@ -143,11 +144,152 @@ class Unrolled:
             builder.output(builder.node("Concat", *rows, axis=0), "states")
         else:
             builder.output(states[-1], "state")
-            builder.output(cell, "cell")
+            if cell is not None:
+                builder.output(cell, "cell")
         return builder.model()
 
 
+LINEAR = ("linear", "decomposed", "linear apart")  # transposed weights
+APART = ("gates apart", "linear apart", "gemms apart", "exchanged apart")  # weights of their own for each gate
+
+
+@dataclasses.dataclass
+class UnrolledGRU(Unrolled):
+    """Layers of gated recurrent units. `linear`: what the weights make of the state is reset, not the state."""
+    operator: str = "GRU"
+    linear: bool = True
+
+    def weights(self, builder, width):
+        rows = self.hidden if self.spelling in APART else 3 * self.hidden
+        sizes = [(width, rows), (self.hidden, rows), (rows,), (rows,)]
+        if self.spelling in LINEAR:
+            sizes[:2] = [tuple(reversed(one)) for one in sizes[:2]]
+        many = [[builder.weight(*one) for one in sizes] for _ in range(3 if self.spelling in APART else 1)]
+        return many if self.spelling in APART else many[0]
+
+    def product(self, builder, operand, weight, bias):
+        if self.spelling in (*LINEAR, "gemms", "gemms apart"):
+            return builder.node("Gemm", operand, weight, bias, **({"transB": 1} if self.spelling in LINEAR else {}))
+        return builder.node("Add", builder.node("MatMul", operand, weight), bias)
+
+    def candidate(self, builder, given, kept, reset):
+        """For the candidate of what is given and kept for it."""
+        order = [kept, reset] if self.spelling in ("decomposed", "exchanged apart") else [reset, kept]
+        return builder.node("Tanh", builder.node("Add", given, builder.node("Mul", *order)))
+
+    def of_gates_apart(self, builder, weights, value, state):
+        def gate(weight):
+            if self.linear:
+                return builder.node("Add", self.product(builder, value, weight[0], weight[2]),
+                                    self.product(builder, state, weight[1], weight[3]))
+            return self.sum_for_gate(builder, weight, value, state)
+
+        update, reset = (builder.node("Sigmoid", gate(one)) for one in weights[:2])
+        last = weights[2]
+        if self.linear:
+            return update, self.candidate(builder, self.product(builder, value, last[0], last[2]),
+                                          self.product(builder, state, last[1], last[3]), reset)
+        order = (state, reset) if self.spelling == "exchanged apart" else (reset, state)
+        return update, builder.node("Tanh", self.sum_for_gate(builder, last, value, builder.node("Mul", *order)))
+
+    def sum_for_gate(self, builder, weight, value, state):
+        products = builder.node("Add", builder.node("MatMul", value, weight[0]), builder.node("MatMul", state, weight[1]))
+        return builder.node("Add", products, weight[2])
+
+    def of_gates_together(self, builder, weights, value, state):
+        parts = [builder.node("Split", self.product(builder, one, weight, bias), outputs=3, axis=1)
+                 for one, weight, bias in zip((value, state), weights[:2], weights[2:], strict=True)]
+        gates = [builder.node("Sigmoid", builder.node("Add", parts[0][i], parts[1][i])) for i in range(2)]
+        if self.spelling in (*LINEAR, "reset first"):
+            gates.reverse()
+        return gates[0], self.candidate(builder, parts[0][2], parts[1][2], gates[1])
+
+    def step(self, builder, weights, value, state, cell):
+        of_gates = self.of_gates_apart if self.spelling in APART else self.of_gates_together
+        update, candidate = of_gates(builder, weights, value, state)
+        if self.spelling in ("blended", "kept first"):
+            one = builder.node("ConstantOfShape", builder.axes(), value=numpy_helper.from_array(numpy.ones(1, numpy.float32)))
+            terms = [builder.node("Mul", builder.node("Sub", one, update), candidate), builder.node("Mul", update, state)]
+            return builder.node("Add", *(reversed(terms) if self.spelling == "kept first" else terms)), cell
+        change = [update, builder.node("Sub", state, candidate)]
+        if self.spelling in ("decomposed", "gate second"):
+            change.reverse()
+        terms = [candidate, builder.node("Mul", *change)]
+        if self.spelling in ("decomposed", "candidate second"):
+            terms.reverse()
+        return builder.node("Add", *terms), cell
+
+    def state(self, builder, name):
+        return super().state(builder, name) if name.startswith("h") else None
+
+
+@dataclasses.dataclass
+class UnrolledRNN(Unrolled):
+    """Layers of an activation of products."""
+    operator: str = "RNN"
+    activation: str = "Tanh"
+
+    def weights(self, builder, width):
+        sizes = [(width, self.hidden), (self.hidden, self.hidden), (self.hidden,), (self.hidden,)]
+        if self.spelling == "linear":
+            sizes[:2] = [tuple(reversed(one)) for one in sizes[:2]]
+        return [builder.weight(*one) for one in sizes]
+
+    def step(self, builder, weights, value, state, cell):
+        return builder.node(self.activation, self.sums(builder, weights, value, state)), cell
+
+    def state(self, builder, name):
+        return super().state(builder, name) if name.startswith("h") else None
+
+
+def models_of_gru():
+    yield UnrolledGRU("gru")
+    yield UnrolledGRU("gru_two_layers", layers=2, features=4)
+    yield UnrolledGRU("gru_last_state", results="last", zeros=True, batch=4)
+    yield UnrolledGRU("gru_of_sizes_1", steps=2, batch=1, features=1, hidden=1)
+    for spelling in ("linear", "decomposed", "gemms", "reset first", "gates apart", "linear apart", "gemms apart",
+                     "exchanged apart", "blended", "kept first", "gate second", "candidate second"):
+        yield UnrolledGRU(f"gru_{spelling.replace(' ', '_')}", layers=2, steps=3, spelling=spelling)
+    for spelling in ("gates apart", "exchanged apart"):
+        yield UnrolledGRU(f"gru_of_reset_state_{spelling.replace(' ', '_')}", layers=2, steps=3, linear=False,
+                          spelling=spelling)
+
+
+def models_of_rnn():
+    for activation in ("Tanh", "Relu", "Sigmoid"):
+        yield UnrolledRNN(f"rnn_{activation}", activation=activation)
+        yield UnrolledRNN(f"rnn_{activation}_state_first", layers=2, features=4, activation=activation,
+                          spelling="state first")
+    yield UnrolledRNN("rnn_two_layers", layers=2, features=4)
+    yield UnrolledRNN("rnn_last_state", results="last", zeros=True, batch=4)
+    yield UnrolledRNN("rnn_of_sizes_1", steps=3, batch=1, features=1, hidden=1)
+    for spelling in ("linear", "gemms", "first biased", "second biased", "both biased", "bias first"):
+        yield UnrolledRNN(f"rnn_{spelling.replace(' ', '_')}", layers=2, steps=3, spelling=spelling)
+
+
+class Changing(UnrolledRNN):
+    """Each step has weights of its own."""
+
+    def step(self, builder, weights, value, state, cell):
+        return super().step(builder, self.weights(builder, self.features), value, state, cell)
+
+
+class Exchanging(UnrolledGRU):
+    """The gates are for each other's part."""
+
+    def candidate(self, builder, given, kept, reset):
+        return super().candidate(builder, kept, given, reset)
+
+
+def models_of_no_recurrence():
+    yield UnrolledRNN("single_step", steps=1)
+    yield Changing("weights_that_change")
+    yield Exchanging("gates_exchanged")
+
+
 def all_models():
+    yield from models_of_gru()
+    yield from models_of_rnn()
     yield Unrolled("one_layer")
     yield Unrolled("two_layers", layers=2)
     yield Unrolled("last_state", results="last")

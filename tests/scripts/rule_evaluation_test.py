@@ -73,6 +73,10 @@ SAMPLES = [
     ("Transpose", ONE, {"perm": (2, 0, 1)}, ()),
     ("Unsqueeze", [(3, 2)], {"axes": (0, 3)}, ("axes",)),
     ("LSTM", [(3, 2, 4), (1, 20, 4), (1, 20, 5), (1, 40), (1, 2, 5), (1, 2, 5)], {"hidden_size": 5}, ()),
+    *[("GRU", [(3, 2, 4), (1, 15, 4), (1, 15, 5), (1, 30), (1, 2, 5)],
+       {"hidden_size": 5, "linear_before_reset": linear}, ()) for linear in (0, 1)],
+    *[("RNN", [(3, 2, 4), (1, 5, 4), (1, 5, 5), (1, 10), (1, 2, 5)], {"hidden_size": 5, "activation": activation}, ())
+      for activation in ("Relu", "Sigmoid", "Tanh")],
     ("BiasGelu", [(2, 3, 4), (4,)], {}, ()),
     ("FusedConv", [(2, 4, 7), (6, 2, 3), (6,)], {"group": 2, "pads": (2, 1), "activation": "Relu"}, ()),
     ("FusedConv", [(1, 3, 6, 7), (4, 3, 2, 3), (4,), (1, 4, 5, 5)], {"activation": "Tanh"}, ()),
@@ -84,7 +88,7 @@ SAMPLES = [
     ("SkipSimplifiedLayerNormalization", [(2, 3, 4), (2, 3, 4), (4,), (4,)], {"epsilon": 0.5}, ()),
 ]
 NOT_IN_RUNTIME = {"Cast", "ConstantOfShape", "RMSNormalization", "Swish"}
-OUTPUTS = {"Split": 2, "LSTM": 3}
+OUTPUTS = {"Split": 2, "LSTM": 3, "GRU": 2, "RNN": 2}
 OF_THE_RUNTIME = set(fusions(OPERATORS))
 
 
@@ -102,8 +106,10 @@ def runtime_outputs(operator, arrays, attributes, as_operands):
     order = list(as_operands)
     if operator == "Slice":
         order = ["starts", "ends", "axes", "steps"]
-    if operator == "LSTM":
+    if operator in ("GRU", "LSTM", "RNN"):
         names = names[:4] + [""] + names[4:]  # without lengths of the sequences
+    if operator == "RNN":
+        kept["activations"] = [kept.pop("activation")]
     outputs = [f"y{i}" for i in range(OUTPUTS.get(operator, 1))]
     domain = "com.microsoft" if operator in OF_THE_RUNTIME else ""
     node = helper.make_node(operator, names + order, outputs, domain=domain, **kept)
