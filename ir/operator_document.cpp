@@ -64,6 +64,8 @@ void add_related_shapes(std::size_t count, std::vector<std::vector<Shape>>& resu
   if (count == 3) result.push_back({{n, 4, length, 6}, {n, length, 3}, {n, length, 3}});  // angles
   if (count == 3)
     for (const std::int64_t gates : {1, 3, 4}) result.push_back(recurrence_shapes(3, gates, 1));
+  if (count == 3)
+    result.push_back({{n, length, 4}, {n, size("M"), 4}, {n, size("M"), 4}});  // query, key, value
 }
 
 /// All the same; the first and then the others; for up to three operands, all combinations.

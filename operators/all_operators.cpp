@@ -41,6 +41,7 @@ std::vector<OperatorRecord> join_families() {
                             operators::fusion(),
                             operators::skip_normalization(),
                             operators::attention(),
+                            operators::multi_head_attention(),
                             operators::causal_convolution(),
                             operators::cropping(),
                             operators::sampling(),

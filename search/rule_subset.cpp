@@ -1,6 +1,7 @@
 #include "search/rule_subset.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -106,7 +107,8 @@ std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Sub
       stack.pop_back();
       if (term.is_input) continue;
       if (!present[term.op.v]) return false;
-      stack.insert(stack.end(), term.operands.begin(), term.operands.end());
+      std::copy_if(term.operands.begin(), term.operands.end(), std::back_inserter(stack),
+                   [](TermId operand) { return !operand.is_none(); });
     }
     return true;
   };

@@ -82,12 +82,47 @@ def skip(operators, name, bias):
     return apply
 
 
+def multi_head_attention(operators):
+    def apply(m, operands, attributes, _):
+        kind, heads = common_type([one for one in operands if one]), attributes["num_heads"]
+        values = [one[0] for one in operands[:3]]
+        bias, addend = [*operands[3:], None, None][:2]
+        require(all(one.ndim == 3 for one in values), "operands with other axes")
+        require(heads > 0 and all(one.shape[2] % heads == 0 for one in values), "heads that do not share the elements")
+        query, key, value = values
+        require(query.shape[0] == key.shape[0] == value.shape[0] and key.shape[1] == value.shape[1] and
+                query.shape[2] == key.shape[2], "operands of other sizes")
+
+        def of(name, *given, **options):
+            return operators[name](m, [(one, kind) for one in given], options, 1)[0][0]
+
+        if bias:
+            rows = [one.shape[2] for one in values]
+            require(bias[0].shape == (sum(rows),), "a bias of another size")
+            begins = (0, rows[0], rows[0] + rows[1])
+            values = [of("Add", one, bias[0][begin:begin + size]) for one, begin, size in zip(values, begins, rows)]
+        apart = [one.reshape(*one.shape[:2], heads, one.shape[2] // heads).transpose(0, 2, 1, 3) for one in values]
+        scores = of("MatMul", apart[0], apart[1].swapaxes(2, 3))
+        scale = attributes.get("scale", 0.0) or 1 / (query.shape[2] // heads) ** 0.5
+        if scale != 1:
+            scores = m.multiply(scores, number(m, scale, None))
+        if addend:
+            shape = addend[0].shape
+            require(len(shape) == 4 and shape[2:] == scores.shape[2:], "an addend of another size")
+            require(all(one in (1, size) for one, size in zip(shape, scores.shape)), "an addend of another size")
+            scores = of("Add", scores, addend[0])
+        result = of("MatMul", of("Softmax", scores, axis=3), apart[2])
+        return [(result.transpose(0, 2, 1, 3).reshape(query.shape[0], query.shape[1], value.shape[2]), kind)]
+    return apply
+
+
 def fusions(operators):
     return {
         "BiasGelu": bias_gelu(operators),
         "FusedConv": with_activation(operators, sum_with_conv),
         "FusedGemm": with_activation(operators, gemm),
         "FusedMatMul": fused_matmul,
+        "MultiHeadAttention": multi_head_attention(operators),
         "SkipLayerNormalization": skip(operators, "LayerNormalization", 4),
         "SkipSimplifiedLayerNormalization": skip(operators, "RMSNormalization", 3),
     }

@@ -23,7 +23,8 @@ TOLERANCE = 1e-9
 SMOOTH = {"Exp", "Log", "Sigmoid", "Tanh", "Softmax", "LogSoftmax", "Softplus", "Gelu", "Swish",
           "Erf", "LayerNormalization", "InstanceNormalization", "RMSNormalization",
           "BatchNormalization", "Sqrt", "ReduceL2", "HardSwish", "HardSigmoid", "Pow", "Div",
-          "Reciprocal", "Sin", "Cos", "GRU", "LSTM", "RNN"}
+          "Reciprocal", "Sin", "Cos", "GRU", "LSTM", "MultiHeadAttention",
+          "RNN"}
 
 
 class Overflow(Exception):

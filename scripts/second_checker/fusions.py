@@ -2,7 +2,7 @@
 
 from second_checker.reals import as_real
 from second_checker.shapes import agree, broadcast, infer_gemm, infer_matmul, one_type, REAL
-from second_checker.sizes import demand, multiply, number, ONE
+from second_checker.sizes import add, demand, floor_quotient, multiply, number, ONE
 from second_checker.windows import infer_conv
 
 PARAMETERS = {"Clip": ("min", "max"), "Elu": ("alpha",), "HardSigmoid": ("alpha", "beta"), "LeakyRelu": ("alpha",),
@@ -89,6 +89,29 @@ def recurrence_rule(count, states):
 def infer_rnn(operands, attributes, count, conditions):
     demand(attributes["activation"].strip('"') in ("Relu", "Sigmoid", "Tanh"), "another activation")
     return recurrence_rule(1, 1)(operands, attributes, count, conditions)
+
+
+def infer_multi_head_attention(operands, attributes, _, conditions):
+    kind, heads = one_type(operands, REAL), attributes["num_heads"]
+    query, key, value = (one[1] for one in operands[:3])
+    bias, addend = [*operands[3:], None, None][:2]
+    demand(len(query) == len(key) == len(value) == 3, "operands with other axes")
+    conditions.positive(heads)
+    for shape in (query, value):
+        conditions.equal(shape[2], multiply(heads, floor_quotient(shape[2], heads)))
+    for shape in (key, value):
+        agree(shape[0], query[0], conditions)
+    agree(key[1], value[1], conditions)
+    agree(key[2], query[2], conditions)
+    vectors_fit([bias], add(add(query[2], key[2]), value[2]), conditions)
+    if addend is not None:
+        demand(len(addend[1]) == 4, "an addend with other axes")
+        scores = (query[0], heads, query[1], key[1])
+        for one, other in zip(addend[1][2:], scores[2:]):
+            agree(one, other, conditions)
+        demand(broadcast([addend[1], scores], conditions) == scores, "an addend that exceeds the scores")
+    demand(attributes["scale"] != 0 or floor_quotient(query[2], heads).is_constant(), "a scale that is not known")
+    return [(kind, (query[0], query[1], value[2]))]
 
 
 def infer_skip(operands, _, count, conditions):

@@ -161,6 +161,7 @@ TEST(ShippedOperators, AreAcceptedByTheirFamily) {
       {"GRU", 1},
       {"Gemm", 1},
       {"LSTM", 1},
+      {"MultiHeadAttention", 1},
       {"RNN", 1},
       {"SkipLayerNormalization", 2},
       {"SkipSimplifiedLayerNormalization", 2}};

@@ -35,7 +35,7 @@ class Case:
 
     def free(self):
         """Inputs that are not weights in models: what is added to the first one is computed as well."""
-        return [name for i, name in enumerate(self.inputs) if i == 0 or name in ("skip", "z") or
+        return [name for i, name in enumerate(self.inputs) if i == 0 or name in ("skip", "z", "k", "v", "m") or
                 (self.op == "FusedMatMul" and name == "b")]
 
     def values(self, generator, shape):
@@ -141,9 +141,9 @@ def recurrence(name, op, sizes=(5, 3, 4, 6), outputs=None, absent="", **attribut
     operands = [one if one in shapes and one not in absent else "" for one in ("x", "w", "r", "b", "", "h", "c")]
     while not operands[-1]:
         operands.pop()
+    outputs = outputs or tuple(f"y{i}" for i in range(3 if op == "LSTM" else 2))
     return Case(name, op, {one: shape for one, shape in shapes.items() if one not in absent},
-                {"hidden_size": hidden, **attributes}, outputs or tuple(f"y{i}" for i in range(3 if op == "LSTM" else 2)),
-                domain="", operands=tuple(operands))
+                {"hidden_size": hidden, **attributes}, outputs, domain="", operands=tuple(operands))
 
 
 def recurrent_layers():
@@ -195,5 +195,33 @@ def recurrences():
     yield lstm("lstm_last_cell", 3, 2, 4, 4, ("", "", "y0"))
 
 
+def attention():
+    def heads(name, batch=2, queries=3, keys=5, count=2, size=4, other=4, addend=None, bias=False, **attributes):
+        shapes = {"q": (batch, queries, count * size), "k": (batch, keys, count * size),
+                  "v": (batch, keys, count * other)}
+        operands = ["q", "k", "v"]
+        if bias:
+            shapes["bias"] = (count * (2 * size + other),)
+            operands.append("bias")
+        if addend:
+            shapes["m"] = (*addend, queries, keys)
+            operands += ["" for _ in range(5 - len(operands))] + ["m"]
+        return Case(name, "MultiHeadAttention", shapes, {"num_heads": count, **attributes}, fused=False,
+                    operands=tuple(operands))
+
+    yield heads("heads")
+    yield heads("heads_scaled", scale=0.75)
+    yield heads("heads_not_scaled", scale=1.0)
+    yield heads("heads_with_bias", keys=3, bias=True)
+    yield heads("heads_with_wide_values", other=6)
+    yield heads("one_head", count=1)
+    yield heads("heads_of_one_element", size=1, other=1)
+    yield heads("heads_with_one_key", keys=1, queries=1, batch=1)
+    yield heads("heads_with_addend", addend=(2, 2))
+    yield heads("heads_with_addend_for_all_batches", addend=(1, 2), scale=0.5)
+    yield heads("heads_with_addend_for_all_heads", addend=(2, 1), keys=3, bias=True)
+    yield heads("heads_with_addend_for_all", addend=(1, 1))
+
+
 def all_cases():
-    return [*fused_conv(), *fused_gemm(), *fused_matmul(), *gelu(), *normalizations()]
+    return [*attention(), *fused_conv(), *fused_gemm(), *fused_matmul(), *gelu(), *normalizations()]

@@ -193,8 +193,8 @@ class UnrolledGRU(Unrolled):
         return update, builder.node("Tanh", self.sum_for_gate(builder, last, value, builder.node("Mul", *order)))
 
     def sum_for_gate(self, builder, weight, value, state):
-        products = builder.node("Add", builder.node("MatMul", value, weight[0]), builder.node("MatMul", state, weight[1]))
-        return builder.node("Add", products, weight[2])
+        products = [builder.node("MatMul", one, by) for one, by in zip((value, state), weight[:2], strict=True)]
+        return builder.node("Add", builder.node("Add", *products), weight[2])
 
     def of_gates_together(self, builder, weights, value, state):
         parts = [builder.node("Split", self.product(builder, one, weight, bias), outputs=3, axis=1)
@@ -208,8 +208,9 @@ class UnrolledGRU(Unrolled):
         of_gates = self.of_gates_apart if self.spelling in APART else self.of_gates_together
         update, candidate = of_gates(builder, weights, value, state)
         if self.spelling in ("blended", "kept first"):
-            one = builder.node("ConstantOfShape", builder.axes(), value=numpy_helper.from_array(numpy.ones(1, numpy.float32)))
-            terms = [builder.node("Mul", builder.node("Sub", one, update), candidate), builder.node("Mul", update, state)]
+            one = numpy_helper.from_array(numpy.ones(1, numpy.float32))
+            rest = builder.node("Sub", builder.node("ConstantOfShape", builder.axes(), value=one), update)
+            terms = [builder.node("Mul", rest, candidate), builder.node("Mul", update, state)]
             return builder.node("Add", *(reversed(terms) if self.spelling == "kept first" else terms)), cell
         change = [update, builder.node("Sub", state, candidate)]
         if self.spelling in ("decomposed", "gate second"):

@@ -84,6 +84,8 @@ SAMPLES = [
      {"transA": 1, "transB": 1, "activation": "HardSigmoid", "activation_alpha": 0.25, "activation_beta": 0.5}, ()),
     ("FusedMatMul", [(4, 2, 3), (5, 2, 4)], {"transBatchA": 1, "transA": 1, "transBatchB": 1, "transB": 1}, ()),
     ("FusedMatMul", [(2, 3, 4), (2, 5, 4)], {"alpha": 0.5, "transB": 1}, ()),
+    ("MultiHeadAttention", [(2, 3, 4), (2, 5, 4), (2, 5, 4)], {"num_heads": 2}, ()),
+    ("MultiHeadAttention", [(2, 3, 4), (2, 3, 4), (2, 3, 4), (12,)], {"num_heads": 2, "scale": 0.75}, ()),
     ("SkipLayerNormalization", [(2, 3, 4), (2, 3, 4), (4,), (4,), (4,)], {"epsilon": 0.5}, ()),
     ("SkipSimplifiedLayerNormalization", [(2, 3, 4), (2, 3, 4), (4,), (4,)], {"epsilon": 0.5}, ()),
 ]
