@@ -5,11 +5,11 @@
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <regex>
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/batch_record.h"
 #include "cli/child_process.h"
@@ -19,8 +19,10 @@
 #include "cli/number_check.h"
 #include "cli/optimize_report.h"
 #include "cli/optimize_request.h"
+#include "cli/replayed_report.h"
 #include "cli/shape_option.h"
 #include "cli/standard_streams.h"
+#include "cli/target_options.h"
 #include "frontend_onnx/copy.h"
 #include "ir/files.h"
 #include "operators/runtime_names.h"
@@ -31,7 +33,6 @@ namespace lemma {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 /// How much is said on the way.
 enum class Talk : std::uint8_t { quiet, normal, verbose };
@@ -39,12 +40,8 @@ enum class Talk : std::uint8_t { quiet, normal, verbose };
 struct OptimizeArguments {
   std::vector<std::string> models;
   std::string output, output_directory, report;
-  std::string target = default_target();
-  std::string device;  // empty: the target's
+  TargetArguments target;
   std::string replay;
-  std::string costs = "analytic";
-  std::string database;  // empty: the default one
-  bool measures = true;
   bool runtime_operators = false;
   int jobs = 1;
   bool json = false;
@@ -57,18 +54,6 @@ struct OptimizeArguments {
   OptimizeRequest common;
 };
 
-/// What the costs of operators are known from, beside the description of the device.
-CostOptions costs_of(const OptimizeArguments& arguments, bool measures) {
-  CostOptions costs;
-  if (arguments.costs != "measured") return costs;
-  costs.database =
-      arguments.database.empty() ? default_profile_file() : fs::path(arguments.database);
-  if (const fs::path shipped = data_directory() / "profiles" / "x86-64.json"; fs::exists(shipped))
-    costs.shipped = shipped;
-  costs.measures = measures;
-  return costs;
-}
-
 /// The words of the command line as options of the library.
 OptimizeOptions options_of(const OptimizeArguments& arguments) {
   OptimizeOptions options = arguments.common.options;
@@ -79,39 +64,8 @@ OptimizeOptions options_of(const OptimizeArguments& arguments) {
     options.search.runtime = operators::onnx_runtime;
     options.writing.runtime_operators = operators::onnx_runtime;
   }
-  options.timing.measures =
-      arguments.measures && arguments.target == onnx_runtime_target && arguments.device.empty();
-  if (options.second_judge || options.timing.measures)
-    options.onnx_runtime = {python_program(), data_directory() / "onnxruntime_worker.py"};
-  if (arguments.target == onnx_runtime_target && arguments.device.empty())
-    options.costs = costs_of(arguments, options.timing.measures);
+  take_target(arguments.target, options);
   return options;
-}
-
-Result<Json> read_report(const std::string& file) {
-  LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
-  Json report = Json::parse(contents, nullptr, false);
-  if (!report.is_object() || !report.contains("models") || !report["models"].is_array())
-    return bad_input(file + ": is no report of `lemma optimize --report`");
-  return report;
-}
-
-/// What a report says about the timing and the costs of a model.
-Result<void> take_measured(const Json& report, const std::string& model, const std::string& file,
-                           OptimizeOptions& options) {
-  for (const Json& entry : report["models"]) {
-    if (!entry.is_object() || entry.value("model", "") != model || !entry.contains("timing"))
-      continue;
-    auto timing = parse_timing(entry["timing"].dump());
-    if (!timing) return bad_input(fmt::format("{}: what it says of {} is malformed", file, model));
-    options.timing.replay = std::move(*timing);
-    if (!entry.contains("costs")) return {};
-    auto costs = parse_costs(entry["costs"].dump());
-    if (!costs) return bad_input(fmt::format("{}: what it says of {} is malformed", file, model));
-    options.costs.replay = std::move(costs->recorded);
-    return {};
-  }
-  return bad_input(fmt::format("{}: says nothing of {}", file, model));
 }
 
 /// Where each model goes. Two models with one file name in --out-dir would overwrite each other.
@@ -129,17 +83,10 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
   if (!arguments.common.options.explanation.empty() &&
       arguments.common.options.explanation.extension() != ".explanation")
     return bad_input("the file after --explain must be named NAME.explanation");
-  LEMMA_ASSIGN_OR_RETURN(const fs::path device, arguments.device.empty()
-                                                    ? device_file(arguments.target, "--target")
-                                                    : device_file(arguments.device));
-  if (arguments.costs == "measured" &&
-      (arguments.target != onnx_runtime_target || !arguments.device.empty()))
-    return bad_input(fmt::format("--costs measured is for --target {}", onnx_runtime_target));
-  if (arguments.costs != "measured" && !arguments.database.empty())
-    return bad_input("--database is for --costs measured");
-  Json replay;
+  LEMMA_ASSIGN_OR_RETURN(const fs::path device, device_of(arguments.target));
+  std::optional<ReplayedReport> replay;
   if (!arguments.replay.empty()) {
-    LEMMA_ASSIGN_OR_RETURN(replay, read_report(arguments.replay));
+    LEMMA_ASSIGN_OR_RETURN(replay, ReplayedReport::read(arguments.replay));
   }
   const OptimizeOptions options = options_of(arguments);
   std::vector<OptimizeRequest> requests;
@@ -148,9 +95,7 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
     OptimizeRequest request = arguments.common;
     request.model = model;
     request.options = options;
-    if (!replay.is_null()) {
-      LEMMA_RETURN_IF_ERROR(take_measured(replay, model, arguments.replay, request.options));
-    }
+    if (replay) LEMMA_RETURN_IF_ERROR(replay->take_measured(model, request.options));
     request.device_file = device.string();
     if (request.rules_directory.empty())
       request.rules_directory = (data_directory() / "rules").string();
@@ -455,28 +400,10 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command->add_flag("--resume", arguments->resumes,
                     "go on with a run that was ended: models that it wrote to --out-dir with the "
                     "same options are left as they are");
-  command
-      ->add_option("--target", arguments->target,
-                   "what the model is to run on: onnxruntime-cpu (candidates are run, and the "
-                   "original is kept unless one is faster), or cpu or cuda (predicted from a "
-                   "description); the default can be set by $LEMMA_TARGET")
-      ->capture_default_str();
-  command->add_option("--device", arguments->device,
-                      "predict for this device: cpu, cuda, or the file of a device description");
+  add_target_options(*command, arguments->target);
   command->add_flag("--runtime-operators", arguments->runtime_operators,
                     "the written model may have operators of ONNX Runtime's own (domain "
                     "com.microsoft); other runtimes will not read it");
-  command->add_flag("!--no-measure", arguments->measures,
-                    "do not run candidates; the cheapest by prediction is written");
-  command
-      ->add_option("--costs", arguments->costs,
-                   "what operators cost while graphs are searched: analytic (from the description "
-                   "of the device), or measured (each is run in ONNX Runtime once and remembered)")
-      ->check(CLI::IsMember({"analytic", "measured"}))
-      ->capture_default_str();
-  command->add_option("--database", arguments->database,
-                      "for --costs measured, the file that keeps measured times; with --no-measure "
-                      "they are only read; the default can be set by $LEMMA_PROFILE");
   command
       ->add_option("--replay", arguments->replay,
                    "repeat the measured choices of a JSON report of the same models and options, "
@@ -602,7 +529,7 @@ void add_simplify_command(CLI::App& application, ExitCode& exit_code) {
   auto arguments = std::make_shared<OptimizeArguments>();
   arguments->strategy = name(Strategy::saturation);
   arguments->rounding_class = name(RoundingClass::bitwise);
-  arguments->measures = false;
+  arguments->target.measures = false;
   OptimizeOptions& options = arguments->common.options;
   options.cleans = true;
   command->add_option("models", arguments->models, "ONNX files; - is standard input")->required();

@@ -10,7 +10,6 @@
 #include <set>
 #include <thread>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -26,6 +25,7 @@
 #include "profiler/node_measurement.h"
 #include "rule_language/rule_database.h"
 #include "search/check_inputs.h"
+#include "system/clock.h"
 
 namespace lemma {
 
@@ -63,12 +63,6 @@ struct Profiled {
 
 volatile std::sig_atomic_t stop_requested = 0;
 void stop_measuring(int /*signal*/) { stop_requested = 1; }
-
-std::string today() {
-  return fmt::format(
-      "{:%Y-%m-%d}",
-      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
-}
 
 /// What a price needs of a graph, without its weights.
 RuntimeGraph sizes_of(const RuntimeGraph& graph) {

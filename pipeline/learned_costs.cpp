@@ -5,11 +5,11 @@
 #include <map>
 #include <thread>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "ir/weight_only.h"
 #include "rule_language/rule_database.h"
+#include "system/clock.h"
 #include "system/program.h"
 
 namespace lemma {
@@ -17,12 +17,6 @@ namespace lemma {
 namespace {
 
 constexpr double seconds_to_start = 30;
-
-std::string today() {
-  return fmt::format(
-      "{:%Y-%m-%d}",
-      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
-}
 
 /// Each key once, the most expensive first.
 std::vector<CostKey> keys_of(std::span<const Graph* const> graphs, const OperatorCosts& costs) {
