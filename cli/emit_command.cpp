@@ -5,11 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "backend_cuda/emit/emit_program.h"
+#include "backend_cuda/execute/prepared_graph.h"
+#include "backend_cuda/execute/program_times.h"
 #include "cli/commands.h"
 #include "cli/error_line.h"
 #include "cli/number_check.h"
 #include "cli/shape_option.h"
-#include "cli/task_program.h"
 #include "cli/timeline_svg.h"
 #include "frontend_onnx/import.h"
 #include "interpreter/random.h"
@@ -54,7 +55,7 @@ Result<std::vector<NamedTensor>> inputs_of(const Graph& graph, std::uint64_t see
 
 Result<backend::CompileOptions> options_of(const EmitArguments& arguments) {
   backend::CompileOptions options;
-  options.device = backend::cpu_device(thread_count(arguments.threads));
+  options.device = backend::cpu_device(backend::thread_count(arguments.threads));
   options.fuses = arguments.fuses;
   for (const backend::NamedPolicy& each : backend::policies())
     if (each.name == arguments.policy) options.policy = each.policy;
@@ -73,7 +74,7 @@ Result<Emitted> emit(const EmitArguments& arguments) {
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.model, reading));
   LEMMA_ASSIGN_OR_RETURN(const std::vector<NamedTensor> inputs,
                          inputs_of(model.graph, arguments.seed));
-  LEMMA_ASSIGN_OR_RETURN(const Graph graph, prepare_for_tasks(model.graph, inputs));
+  LEMMA_ASSIGN_OR_RETURN(const Graph graph, backend::prepared_graph(model.graph, inputs));
   LEMMA_ASSIGN_OR_RETURN(const backend::CompileOptions options, options_of(arguments));
   const auto begin = std::chrono::steady_clock::now();
   LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program, backend::compile(graph, options));

@@ -16,8 +16,6 @@ namespace lemma {
 
 namespace {
 
-constexpr double seconds_to_start = 30;
-
 /// Each key once, the most expensive first.
 std::vector<CostKey> keys_of(std::span<const Graph* const> graphs, const OperatorCosts& costs) {
   std::map<std::string, std::pair<double, CostKey>> distinct;
@@ -42,7 +40,7 @@ std::vector<CostKey> keys_of(std::span<const Graph* const> graphs, const Operato
 
 }  // namespace
 
-Result<LearnedCosts> LearnedCosts::open(const CostOptions& options, OnnxRuntimeWorker* worker,
+Result<LearnedCosts> LearnedCosts::open(const CostOptions& options, OperatorTimer* timer,
                                         int threads, double parameter_bytes) {
   LearnedCosts result;
   result.replay_ = options.replay;
@@ -62,23 +60,24 @@ Result<LearnedCosts> LearnedCosts::open(const CostOptions& options, OnnxRuntimeW
   if (options.database.empty()) return result;
   LEMMA_ASSIGN_OR_RETURN(ProfileDatabase database, ProfileDatabase::open(options.database));
   result.database_ = std::make_unique<ProfileDatabase>(std::move(database));
-  LEMMA_RETURN_IF_ERROR(result.read_database(worker));
-  if (options.measures && worker != nullptr && result.report_.message.empty())
-    result.worker_ = worker;
+  LEMMA_RETURN_IF_ERROR(result.read_database(options, timer));
+  if (options.measures && timer != nullptr && result.report_.message.empty())
+    result.timer_ = timer;
   return result;
 }
 
 /// Whose times are read: those of the runtime that is here, or of the one that was measured last.
-Result<void> LearnedCosts::read_database(OnnxRuntimeWorker* worker) {
-  const auto version = worker != nullptr ? worker->version(seconds_to_start)
-                                         : Result<std::string>(bad_input("it is not started"));
-  if (version) {
-    target_.runtime = "ONNX Runtime " + *version;
+Result<void> LearnedCosts::read_database(const CostOptions& options, OperatorTimer* timer) {
+  const auto here =
+      timer != nullptr ? timer->identity() : Result<TargetIdentity>(bad_input("it is not started"));
+  if (here) {
+    target_ = *here;
   } else {
-    report_.message = "ONNX Runtime is not there: " + version.error().message;
+    report_.message = fmt::format("{}is not there: {}", options.runtime, here.error().message);
     LEMMA_ASSIGN_OR_RETURN(const auto targets, database_->targets());
     for (const TargetIdentity& known : targets)
-      if (known.threads == target_.threads && known.processor == target_.processor)
+      if (known.threads == target_.threads && known.processor == target_.processor &&
+          known.runtime.starts_with(options.runtime))
         target_.runtime = known.runtime;
   }
   LEMMA_ASSIGN_OR_RETURN(auto entries, database_->entries(target_));
@@ -88,7 +87,7 @@ Result<void> LearnedCosts::read_database(OnnxRuntimeWorker* worker) {
 
 std::size_t LearnedCosts::learn(std::span<const Graph* const> graphs, const OperatorCosts& costs,
                                 double seconds) {
-  if (worker_ == nullptr) return 0;
+  if (timer_ == nullptr) return 0;
   const auto begin = std::chrono::steady_clock::now();
   const TemporaryDirectory scratch;
   if (!scratch.good()) return 0;
@@ -97,8 +96,8 @@ std::size_t LearnedCosts::learn(std::span<const Graph* const> graphs, const Oper
   options.threads = target_.threads;
   options.date = today();
   options.seconds = seconds;
-  const auto measured = measure_operators(*worker_, *database_, target_, keys_of(graphs, costs),
-                                          weights_, times_, options);
+  const auto measured =
+      timer_->measure(*database_, keys_of(graphs, costs), weights_, times_, options);
   if (!measured) report_.message = measured.error().message;
   report_.measured_now += measured.value_or(0);
   report_.seconds +=

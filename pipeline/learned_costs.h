@@ -18,6 +18,8 @@ struct CostOptions {
   std::filesystem::path database;  // of what is measured here; empty: none
   std::filesystem::path shipped;   // a profile that was measured elsewhere, as JSON; empty: none
   bool measures = false;           // what is missing
+  /// What the runtime's name begins with. Where it is not there, its last version that was measured counts.
+  std::string runtime = "ONNX Runtime ";
   std::optional<RecordedCosts> replay;  // answers to repeat in place of all these
 };
 
@@ -31,12 +33,12 @@ struct CostReport {
 
 class LearnedCosts {
  public:
-  /// `worker`: null if nothing can be measured. `parameter_bytes`: of the model, for the place of its weights.
+  /// `timer`: null if nothing can be measured. `parameter_bytes`: of the model, for the place of its weights.
   /// An error names a file that cannot be read.
-  static Result<LearnedCosts> open(const CostOptions& options, OnnxRuntimeWorker* worker,
-                                   int threads, double parameter_bytes);
+  static Result<LearnedCosts> open(const CostOptions& options, OperatorTimer* timer, int threads,
+                                   double parameter_bytes);
 
-  bool can_learn() const { return worker_ != nullptr; }
+  bool can_learn() const { return timer_ != nullptr; }
   /// Measures operations of the graphs that were not measured, the most expensive first, for at most so many
   /// seconds. The number of those that were.
   std::size_t learn(std::span<const Graph* const> graphs, const OperatorCosts& costs,
@@ -50,9 +52,9 @@ class LearnedCosts {
 
  private:
   LearnedCosts() = default;
-  Result<void> read_database(OnnxRuntimeWorker* worker);
+  Result<void> read_database(const CostOptions& options, OperatorTimer* timer);
 
-  OnnxRuntimeWorker* worker_ = nullptr;
+  OperatorTimer* timer_ = nullptr;
   std::unique_ptr<ProfileDatabase> database_;
   TargetIdentity target_;
   NodeTimes times_{{}}, elsewhere_{{}};

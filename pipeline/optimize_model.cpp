@@ -4,6 +4,7 @@
 
 #include <array>
 #include <new>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -81,6 +82,9 @@ class Pipeline {
 
   /// The steps, in order.
   Result<OptimizeReport> run() {
+    if (options_.target && options_.target->admits)
+      if (auto fits = options_.target->admits(model_.graph); !fits)
+        return with_context(file_.string(), std::move(fits.error()));
     trace_.add("read", model_.graph);
     report_.opaque_operators = count_opaque(model_.graph);
     report_.before = report_.after = cost_of(model_.graph, costs_);
@@ -106,6 +110,7 @@ class Pipeline {
       return keep(fmt::format("no rule up to class {} has a name that contains '{}'",
                               name(options_.rules.rounding_class), options_.rules.names));
     if (options_.onnx_runtime) worker_.emplace(*options_.onnx_runtime);
+    choose_timers();
     LEMMA_ASSIGN_OR_RETURN(sample_sizes_, symbol_sizes(model_.graph, options_.sample_shapes));
     const auto reference = compute_original();
     if (!reference) return keep(reference.error().message);
@@ -193,12 +198,26 @@ class Pipeline {
     return Outcome::refused;
   }
 
+  /// What runs operators and models: that of the target, else ONNX Runtime.
+  void choose_timers() {
+    if (options_.target) {
+      operator_timer_ = options_.target->operators;
+      model_timer_ = options_.target->models;
+    } else if (worker_) {
+      const int threads = options_.threads > 0
+                              ? options_.threads
+                              : static_cast<int>(std::thread::hardware_concurrency());
+      operator_timer_ = &operators_in_runtime_.emplace(*worker_, threads);
+      model_timer_ = &models_in_runtime_.emplace(*worker_);
+    }
+  }
+
   // ---- Costs
 
   Result<void> prepare_costs() {
     LEMMA_ASSIGN_OR_RETURN(learned_,
-                           LearnedCosts::open(options_.costs, worker_ ? &*worker_ : nullptr,
-                                              options_.threads, report_.before.parameter_bytes));
+                           LearnedCosts::open(options_.costs, operator_timer_, options_.threads,
+                                              report_.before.parameter_bytes));
     costs_ = learned_->in_front_of(given_costs_);
     learning_left_ = std::min(most_learning_seconds, learning * check_deadline_.remaining());
     const Graph* original = &model_.graph;
@@ -233,7 +252,7 @@ class Pipeline {
         replayed_.emplace(*options_.timing.replay);
       return;
     }
-    if (!options_.timing.measures || !worker_) return;
+    if (!options_.timing.measures || model_timer_ == nullptr) return;
     auto inputs = reference.inputs_for_second_judge(1, check_options(check_deadline_));
     if (inputs.empty()) {
       report_.timing.message = "there are no inputs";
@@ -241,7 +260,7 @@ class Pipeline {
     }
     timing_seconds_ = (report_.before.seconds > 0.15 ? 0.25 : 0.33) * check_deadline_.remaining();
     const double kept = check_seconds_ + judging * timing_seconds_ + folding_seconds();
-    timed_.emplace(*worker_, costs_,
+    timed_.emplace(*model_timer_, costs_,
                    TimingSetup{model_.envelope,
                                std::move(inputs.front()),
                                {},
@@ -311,8 +330,10 @@ class Pipeline {
     if (replayed_) options.evaluator = &*replayed_;
     const Deadline end = check_deadline_.earlier_by(check_seconds_ + timing_seconds_);
     // Each is written and read once more.
-    options.candidates = static_cast<std::size_t>(
-        std::clamp(0.3 * timing_seconds_ / (3 * writing_seconds_), 1.0, 4.0));
+    double seconds_each = 3 * writing_seconds_;
+    if (timed_ && options_.target) seconds_each += model_timer_->seconds_to_prepare(report_.before.operators);
+    options.candidates =
+        static_cast<std::size_t>(std::clamp(0.3 * timing_seconds_ / seconds_each, 1.0, 4.0));
     // The candidates are run before the best one is folded.
     options.fold.deadline =
         check_deadline_.earlier_by(check_seconds_ + 0.5 * judging * timing_seconds_).at();
@@ -344,6 +365,9 @@ class Pipeline {
     const auto read = staged.read_back(found.graph, options_.reading);
     if (!read) return "the file does not hold it: " + read.error().message;
     trace_.add("written", read->graph);
+    if (options_.target && options_.target->admits)
+      if (const auto fits = options_.target->admits(read->graph); !fits)
+        return "the target cannot run it: " + fits.error().message;
     stage("comparing with the original");
     auto checked = reference.compare(read->graph, check_options(check_deadline_));
     if (!checked) {
@@ -471,6 +495,10 @@ class Pipeline {
   OptimizeReport report_;
   std::map<std::string, std::int64_t, std::less<>> sample_sizes_;  // by symbol
   std::optional<OnnxRuntimeWorker> worker_;
+  std::optional<OnnxRuntimeOperators> operators_in_runtime_;
+  std::optional<OnnxRuntimeModels> models_in_runtime_;
+  OperatorTimer* operator_timer_ = nullptr;
+  ModelTimer* model_timer_ = nullptr;
   std::optional<LearnedCosts> learned_;
   double learning_left_ = 0;  // seconds
   std::optional<TimedChoice> timed_;

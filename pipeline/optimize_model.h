@@ -27,10 +27,18 @@ struct RuleSelection {
 };
 
 struct TimingOptions {
-  /// The original and the cheapest graphs are run in ONNX Runtime. The original is written unless another
+  /// The original and the cheapest graphs are run on the target. The original is written unless another
   /// one is faster.
   bool measures = false;
   std::optional<TimingReport> replay;  // what to repeat in place of measuring
+};
+
+/// A target other than ONNX Runtime, as far as it can be measured.
+struct MeasuredTarget {
+  OperatorTimer* operators = nullptr;  // null: they cannot be timed
+  ModelTimer* models = nullptr;        // the same
+  /// Why it cannot run a graph. Asked of the original, and of what is to be written.
+  std::function<Result<void>(const Graph&)> admits;
 };
 
 struct OptimizeOptions {
@@ -60,6 +68,7 @@ struct OptimizeOptions {
   /// What may still be allocated when the search begins; none: SearchOptions::memory_limit_bytes.
   std::function<std::size_t()> available_bytes;
   std::function<void(const std::string&)> on_stage;  // for progress
+  std::optional<MeasuredTarget> target;              // none: ONNX Runtime
 };
 
 enum class OptimizeStatus {

@@ -27,8 +27,8 @@ bool is_gain(const TimingReport& report) {
   return report.rounds == 0 || report.ratio.upper_bound <= 1 - TimedChoice::least_gain;
 }
 
-TimedChoice::TimedChoice(OnnxRuntimeWorker& worker, const OperatorCosts& costs, TimingSetup setup)
-    : worker_(worker), costs_(costs), setup_(std::move(setup)) {
+TimedChoice::TimedChoice(ModelTimer& timer, const OperatorCosts& costs, TimingSetup setup)
+    : timer_(timer), costs_(costs), setup_(std::move(setup)) {
   report_.message = "there was nothing to compare";
 }
 
@@ -62,7 +62,7 @@ Result<std::vector<ModelTiming>> TimedChoice::time_graphs(
     LEMMA_RETURN_IF_ERROR(export_model({folded ? std::move(*folded) : *graph, setup_.envelope},
                                        asked.models.back(), setup_.writing));
   }
-  return time_models(worker_, asked);
+  return timer_.time(asked);
 }
 
 namespace {
@@ -99,9 +99,11 @@ Result<std::vector<Cost>> TimedChoice::evaluate(std::span<const Graph* const> gr
 /// loaded, for both sessions.
 std::size_t TimedChoice::affordable(const GraphCost& original) const {
   constexpr std::size_t most = 12;
-  constexpr double least_runs = 8, seconds_to_load = 0.05, bytes_per_second = 60e6;
+  constexpr double least_runs = 8, bytes_per_second = 60e6;
   const double each =
-      least_runs * original.seconds + seconds_to_load + original.parameter_bytes / bytes_per_second;
+      least_runs * original.seconds +
+                      timer_.seconds_to_prepare(original.operators) +
+                      original.parameter_bytes / bytes_per_second;
   const double seconds = first_run * setup_.choosing_end.remaining();
   report_.affordable.push_back(
       static_cast<std::size_t>(std::clamp(seconds / each, 0.0, 1.0 * most)));
@@ -110,7 +112,7 @@ std::size_t TimedChoice::affordable(const GraphCost& original) const {
 
 void TimedChoice::note_success() const {
   report_.state = TimingReport::State::measured;
-  report_.runtime = "ONNX Runtime " + worker_.version(0).value_or("");
+  report_.runtime = timer_.runtime();
   report_.message.clear();
 }
 
@@ -136,12 +138,12 @@ bool TimedChoice::is_faster(const fs::path& original, const fs::path& result,
 
 bool TimedChoice::time_both(const TimingRequest& asked, std::vector<double>& before,
                             std::vector<double>& after) {
-  const auto timings = time_models(worker_, asked);
+  const auto timings = timer_.time(asked);
   std::string failure = !timings ? timings.error().message : "";
   for (std::size_t i = 0; failure.empty() && i < timings->size(); ++i)
     failure = (*timings)[i].failure;
   if (!failure.empty()) {
-    report_.state = !timings && worker_.was_available() ? TimingReport::State::too_late
+    report_.state = !timings && timer_.was_available() ? TimingReport::State::too_late
                                                         : TimingReport::State::predicted;
     report_.message = failure;
     return false;

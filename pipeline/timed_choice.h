@@ -1,6 +1,6 @@
 #pragma once
-// Which of some graphs is the fastest in ONNX Runtime, found by running them, and whether a result is
-// faster than its original.
+// Which of some graphs is the fastest on the target, found by running them, and whether a result is faster than its
+// original.
 
 #include <filesystem>
 #include <optional>
@@ -21,7 +21,7 @@ struct TimingReport {
     predicted,  // nothing was timed; `message` says why
     measured,
     replayed,  // what an earlier report says
-    too_late,  // ONNX Runtime is there, but time was too short
+    too_late,  // the runtime is there, but time was too short
   };
   State state = State::predicted;
   std::string message;
@@ -52,7 +52,7 @@ struct TimingSetup {
 /// of the operators decide. A single candidate is taken without timing, because is_faster() follows.
 class TimedChoice : public GraphEvaluator {
  public:
-  TimedChoice(OnnxRuntimeWorker& worker, const OperatorCosts& costs, TimingSetup setup);
+  TimedChoice(ModelTimer& timer, const OperatorCosts& costs, TimingSetup setup);
 
   Result<std::vector<Cost>> evaluate(std::span<const Graph* const> graphs) const override;
   std::size_t affordable(const GraphCost& original) const override;
@@ -75,7 +75,7 @@ class TimedChoice : public GraphEvaluator {
                  std::vector<double>& after);
   Result<std::vector<ModelTiming>> time_graphs(std::span<const Graph* const> graphs) const;
 
-  OnnxRuntimeWorker& worker_;
+  ModelTimer& timer_;
   const OperatorCosts& costs_;
   TimingSetup setup_;
   TemporaryDirectory scratch_;

@@ -1,6 +1,7 @@
 #pragma once
 // How long whole models take in ONNX Runtime, and which of two is faster.
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -32,6 +33,39 @@ struct ModelTiming {
 /// Interleaved: one timing for each model. An error: there is no ONNX Runtime, or no answer.
 Result<std::vector<ModelTiming>> time_models(OnnxRuntimeWorker& worker,
                                              const TimingRequest& request);
+
+/// What runs whole models on a target.
+class ModelTimer {
+ public:
+  ModelTimer() = default;
+  ModelTimer(const ModelTimer&) = delete;
+  ModelTimer& operator=(const ModelTimer&) = delete;
+  virtual ~ModelTimer() = default;
+
+  /// "ONNX Runtime 1.31.1"; empty if it is not there.
+  virtual std::string runtime() = 0;
+  /// It has answered, though it may have been given up since.
+  virtual bool was_available() const = 0;
+  /// As time_models().
+  virtual Result<std::vector<ModelTiming>> time(const TimingRequest& request) = 0;
+  /// Estimated: before a model of so many operators can be run the first time, beside reading its weights.
+  virtual double seconds_to_prepare(std::int64_t operators) const = 0;
+};
+
+class OnnxRuntimeModels : public ModelTimer {
+ public:
+  explicit OnnxRuntimeModels(OnnxRuntimeWorker& worker) : worker_(worker) {}
+
+  std::string runtime() override { return "ONNX Runtime " + worker_.version(0).value_or(""); }
+  bool was_available() const override { return worker_.was_available(); }
+  Result<std::vector<ModelTiming>> time(const TimingRequest& request) override {
+    return time_models(worker_, request);
+  }
+  double seconds_to_prepare(std::int64_t /*operators*/) const override { return 0.05; }
+
+ private:
+  OnnxRuntimeWorker& worker_;
+};
 
 /// Of no values: 0.
 double median(std::vector<double> values);

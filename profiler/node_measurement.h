@@ -71,6 +71,8 @@ struct MeasurementOptions {
   double seconds = 60;  // after which no further node is begun
   std::function<void(std::size_t done, std::size_t total)> on_progress;
   std::function<bool()> is_interrupted;
+  /// An application of an operator that cannot be run by itself, and why.
+  std::function<void(const CostKey& key, const std::string& why)> on_refusal;
 };
 
 /// Measures the nodes that were not, those that are expected to take the longest first, and what a run

@@ -1,13 +1,13 @@
 #include "profiler/operator_measurement.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include <fmt/format.h>
 
 #include "frontend_onnx/export.h"
 #include "ir/files.h"
 #include "ir/sha256.h"
+#include "profiler/single_operator.h"
 
 namespace lemma {
 
@@ -21,15 +21,6 @@ constexpr double farthest_neighbor = 3;
 constexpr double element_limit = 1 << 28;
 constexpr double seconds_for_a_node = 5;
 
-RuntimeTensor tensor_of(const TensorType& type, bool constant) {
-  RuntimeTensor tensor;
-  tensor.type = type.data_type;
-  tensor.constant = constant;
-  if (type.shape)
-    for (const Dimension& size : *type.shape) tensor.sizes.push_back(size.offset());
-  return tensor;
-}
-
 /// Without the target, which the database has beside the key.
 std::string text_without_target(const CostKey& key) {
   const std::string all = text(key);
@@ -37,51 +28,6 @@ std::string text_without_target(const CostKey& key) {
 }
 
 std::string digest(const CostKey& key) { return sha256(text_without_target(key)).substr(0, 16); }
-
-bool has_times(const CostKey& key) {
-  if (!key.sizes_fit || key.op->has(view)) return false;
-  double elements = 0;
-  for (const auto* types : {&key.inputs, &key.outputs})
-    for (const TensorType& type : *types) {
-      if (type.data_type == DataType::undefined) continue;
-      if (!type.shape || !is_constant(*type.shape)) return false;
-      elements += tensor_of(type, false).elements();
-    }
-  return elements > 0 && elements < element_limit;
-}
-
-struct SingleOperator {
-  Graph graph;
-  std::vector<interpreter::NamedTensor> inputs;
-};
-
-Result<SingleOperator> single_operator(const CostKey& key) {
-  SingleOperator result;
-  std::vector<ValueId> operands;
-  for (std::size_t i = 0; i < key.inputs.size(); ++i) {
-    if (key.inputs[i].data_type == DataType::undefined) {
-      operands.push_back(ValueId::none());
-      continue;
-    }
-    const bool constant = i < key.constant.size() && key.constant[i];
-    interpreter::Tensor contents = contents_for(tensor_of(key.inputs[i], constant));
-    if (constant) {
-      operands.push_back(result.graph.add_constant(contents.constant()));
-      continue;
-    }
-    const std::string name = fmt::format("in_{}", i);
-    LEMMA_ASSIGN_OR_RETURN(const ValueId input, result.graph.add_input(name, key.inputs[i]));
-    operands.push_back(input);
-    result.inputs.push_back({name, std::move(contents)});
-  }
-  LEMMA_ASSIGN_OR_RETURN(const NodeId node,
-                         result.graph.add_operation(operator_named(key.op->name), operands,
-                                                    key.attributes, key.outputs.size()));
-  for (std::uint32_t i = 0; i < key.outputs.size(); ++i)
-    LEMMA_RETURN_IF_ERROR(
-        result.graph.add_output(fmt::format("out_{}", i), result.graph.node(node).output(i)));
-  return result;
-}
 
 bool is_reorder(const RuntimeNode& node) {
   return node.kind == "com.microsoft.nchwc:ReorderInput" ||
@@ -150,6 +96,18 @@ class OperatorMeasurement {
 
 }  // namespace
 
+bool has_times(const CostKey& key) {
+  if (!key.sizes_fit || key.op->has(view)) return false;
+  double elements = 0;
+  for (const auto* types : {&key.inputs, &key.outputs})
+    for (const TensorType& type : *types) {
+      if (type.data_type == DataType::undefined) continue;
+      if (!type.shape || !is_constant(*type.shape)) return false;
+      elements += tensor_of(type, false).elements();
+    }
+  return elements > 0 && elements < element_limit;
+}
+
 RuntimeNode profiled_operator(const CostKey& key, WeightPlace weights) {
   RuntimeNode node;
   node.kind = std::string(operator_kind) + std::string(key.op->name);
@@ -189,19 +147,23 @@ Result<std::size_t> measure_operators(OnnxRuntimeWorker& worker, ProfileDatabase
                                       const TargetIdentity& target,
                                       const std::vector<CostKey>& keys, WeightPlace weights,
                                       NodeTimes& times, const MeasurementOptions& options) {
-  const auto begin = std::chrono::steady_clock::now();
   OperatorMeasurement measurement(worker, database, target, times, options);
-  std::size_t measured = 0;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const double taken =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (taken > options.seconds || (options.is_interrupted && options.is_interrupted())) break;
-    if (!has_times(keys[i]) || times.is_measured(profiled_operator(keys[i], weights).key)) continue;
-    if (options.on_progress) options.on_progress(i, keys.size());
-    LEMMA_ASSIGN_OR_RETURN(const bool is_new, measurement.measure(keys[i], weights));
-    measured += is_new ? 1 : 0;
-  }
-  return measured;
+  return measure_each(keys, weights, times, options,
+                      [&](const CostKey& key) { return measurement.measure(key, weights); });
+}
+
+Result<TargetIdentity> OnnxRuntimeOperators::identity() {
+  constexpr double seconds_to_start = 30;
+  LEMMA_ASSIGN_OR_RETURN(const std::string version, worker_.version(seconds_to_start));
+  return TargetIdentity{"ONNX Runtime " + version, processor_identity(), threads_};
+}
+
+Result<std::size_t> OnnxRuntimeOperators::measure(ProfileDatabase& database,
+                                                  const std::vector<CostKey>& keys,
+                                                  WeightPlace weights, NodeTimes& times,
+                                                  const MeasurementOptions& options) {
+  LEMMA_ASSIGN_OR_RETURN(const TargetIdentity target, identity());
+  return measure_operators(worker_, database, target, keys, weights, times, options);
 }
 
 }  // namespace lemma

@@ -15,12 +15,16 @@
 
 #include "costmodel/cost_provider.h"
 #include "profiler/node_measurement.h"
+#include "profiler/operator_timer.h"
 
 namespace lemma {
 
 /// What the profile database has of an application: its key begins with "operator". It has sizes, and no
 /// contents.
 RuntimeNode profiled_operator(const CostKey& key, WeightPlace weights);
+
+/// Whether it has a time of its own: its sizes are known and not too large, and it is no view.
+bool has_times(const CostKey& key);
 
 /// Answers by a digest of the key, so that a report can repeat them.
 using RecordedCosts = std::map<std::string, std::pair<double, Provenance>>;
@@ -60,5 +64,21 @@ Result<std::size_t> measure_operators(OnnxRuntimeWorker& worker, ProfileDatabase
                                       const TargetIdentity& target,
                                       const std::vector<CostKey>& keys, WeightPlace weights,
                                       NodeTimes& times, const MeasurementOptions& options);
+
+/// ONNX Runtime as the target.
+class OnnxRuntimeOperators : public OperatorTimer {
+ public:
+  OnnxRuntimeOperators(OnnxRuntimeWorker& worker, int threads)
+      : worker_(worker), threads_(threads) {}
+
+  Result<TargetIdentity> identity() override;
+  Result<std::size_t> measure(ProfileDatabase& database, const std::vector<CostKey>& keys,
+                              WeightPlace weights, NodeTimes& times,
+                              const MeasurementOptions& options) override;
+
+ private:
+  OnnxRuntimeWorker& worker_;
+  int threads_;
+};
 
 }  // namespace lemma

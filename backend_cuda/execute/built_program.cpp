@@ -1,0 +1,181 @@
+#include "backend_cuda/execute/built_program.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "backend_cuda/emit/emit_program.h"
+#include "ir/files.h"
+#include "ir/sha256.h"
+#include "system/program.h"
+
+namespace lemma::backend {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of functions and files of the programs that are built here.
+const ProgramNames built_names = {"task_program", "task program"};
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+Result<std::string> compiler() {
+  if (const std::string given = variable("CXX"); !given.empty()) return given;
+  for (const char* name : {"c++", "g++", "clang++"})
+    if (const std::string found = find_program(name); !found.empty()) return found;
+  return unsupported("there is no C++ compiler to build the program with; set CXX");
+}
+
+const std::vector<std::string> code_options = {"-std=c++20", "-O3", "-march=native"};
+
+std::vector<std::string> compile_words(const std::string& compiler) {
+  std::vector<std::string> words = {compiler};
+  words.insert(words.end(), code_options.begin(), code_options.end());
+  words.insert(words.end(), {"-pthread", "-shared", "-fPIC", built_names.name + ".cpp"});
+  return words;
+}
+
+/// The first line that the compiler says of itself.
+Result<std::string> version_of(const std::string& compiler) {
+  const auto run = run_program({{compiler, "--version"}}, [] { return false; });
+  if (!run || !run->succeeded() || run->output.empty())
+    return unsupported(fmt::format("the C++ compiler {} cannot be run; set CXX", compiler));
+  return run->output.substr(0, run->output.find('\n'));
+}
+
+}  // namespace
+
+std::uint32_t thread_count(int threads) {
+  return threads > 0 ? static_cast<std::uint32_t>(threads)
+                     : std::max(1U, std::thread::hardware_concurrency());
+}
+
+Result<fs::path> default_cache_folder() {
+  if (const std::string given = variable("LEMMA_CACHE"); !given.empty()) return fs::path(given);
+  if (const std::string base = variable("XDG_CACHE_HOME"); !base.empty())
+    return fs::path(base) / "lemma";
+  const std::string home = variable("HOME");
+  if (home.empty()) return bad_input("there is no folder for built programs; set LEMMA_CACHE");
+  return fs::path(home) / ".cache" / "lemma";
+}
+
+Result<ProgramBuilder> ProgramBuilder::create(fs::path cache_folder) {
+  ProgramBuilder builder;
+  builder.cache_folder_ = std::move(cache_folder);
+  LEMMA_ASSIGN_OR_RETURN(builder.compiler_, compiler());
+  LEMMA_ASSIGN_OR_RETURN(const std::string version, version_of(builder.compiler_));
+  builder.identity_ = fmt::format("{}, {}", version, fmt::join(code_options, " "));
+  return builder;
+}
+
+Result<fs::path> ProgramBuilder::write(const TaskProgram& program) const {
+  LEMMA_ASSIGN_OR_RETURN(const auto files, emit_program(program, built_names));
+  std::string key = identity_ + "\n";
+  for (const std::string& word : compile_words(compiler_)) key += word + "\n";
+  for (const auto& [name, contents] : files) key += fmt::format("{} {}\n", name, sha256(contents));
+  fs::path folder = cache_folder_ / "task_programs" / sha256(key).substr(0, 32);
+  std::error_code error;
+  if (fs::exists(folder / "weights.bin", error)) return folder;
+  LEMMA_RETURN_IF_ERROR(make_folder(folder.parent_path()));
+  LEMMA_RETURN_IF_ERROR(write_program(program, built_names, {}, folder, true));
+  return folder;
+}
+
+Result<void> ProgramBuilder::build(const fs::path& folder,
+                                   const std::function<bool()>& is_over) const {
+  static std::atomic<unsigned> attempts{0};
+  const fs::path library = folder / "program.so";
+  std::error_code error;
+  if (fs::exists(library, error)) return {};
+  const std::string partial = fmt::format("program.so.{}.{}", getpid(), attempts++);
+  Program program{compile_words(compiler_), folder};
+  program.words.insert(program.words.end(), {"-o", partial});
+  program.shows_errors = true;
+  LEMMA_ASSIGN_OR_RETURN(const ProgramRun run, run_program(program, is_over));
+  if (run.was_stopped || !run.succeeded()) {
+    fs::remove(folder / partial, error);
+    return run.was_stopped
+               ? bad_input("there was no time to compile the program")
+               : internal_error(
+                     fmt::format("{}: the program cannot be compiled", folder.string()));
+  }
+  fs::rename(folder / partial, library, error);
+  if (error) return bad_input(fmt::format("{}: {}", library.string(), error.message()));
+  return {};
+}
+
+ProgramCall::ProgramCall(const TaskProgram& program, std::span<const interpreter::Tensor> inputs) {
+  for (const interpreter::Tensor& input : inputs) {
+    const std::span<const std::byte> bytes = input.bytes();
+    inputs_.emplace_back(bytes.size() / sizeof(double) + 1);
+    if (!bytes.empty()) std::memcpy(inputs_.back().data(), bytes.data(), bytes.size());
+    input_pointers_.push_back(inputs_.back().data());
+    input_bytes_.push_back(bytes.size());
+  }
+  for (const BufferNumber number : program.graph.outputs) {
+    const Buffer& buffer = program.graph.buffers[number];
+    outputs_.push_back(interpreter::Tensor::uninitialized(buffer.type, buffer.sizes));
+  }
+  for (interpreter::Tensor& output : outputs_) {
+    output_bytes_.push_back(output.bytes().size());
+    output_pointers_.push_back(output.writable_bytes().data());
+  }
+}
+
+void BuiltProgram::Close::operator()(void* library) const { dlclose(library); }
+
+template <typename Function>
+Function BuiltProgram::function(const std::string& name) const {
+  return reinterpret_cast<Function>(  // NOLINT: that is what dlsym is for
+      dlsym(library_.get(), (built_names.name + "_" + name).c_str()));
+}
+
+Result<BuiltProgram> BuiltProgram::open(const fs::path& folder) {
+  BuiltProgram program;
+  program.library_.reset(dlopen((folder / "program.so").c_str(), RTLD_NOW | RTLD_LOCAL));
+  if (!program.library_) return internal_error(fmt::format("{}", dlerror()));
+  const auto create = program.function<Create>("create");
+  program.run_ = program.function<Run>("run");
+  program.destroy_ = program.function<Destroy>("destroy");
+  program.message_ = program.function<Message>("message");
+  if (create == nullptr || program.run_ == nullptr || program.destroy_ == nullptr ||
+      program.message_ == nullptr)
+    return internal_error(fmt::format("{}: not the functions of a program", folder.string()));
+  if (create((folder / "weights.bin").c_str(), &program.state_) != 0)
+    return internal_error(program.message_());
+  return program;
+}
+
+BuiltProgram::BuiltProgram(BuiltProgram&& other) noexcept
+    : library_(std::move(other.library_)),
+      state_(std::exchange(other.state_, nullptr)),
+      run_(other.run_),
+      destroy_(other.destroy_),
+      message_(other.message_) {}
+
+BuiltProgram::~BuiltProgram() {
+  if (state_ != nullptr) destroy_(state_);
+}
+
+Result<void> BuiltProgram::run(ProgramCall& call) const {
+  if (run_(state_, call.input_pointers_.data(), call.input_bytes_.data(),
+           call.input_pointers_.size(), call.output_pointers_.data(), call.output_bytes_.data(),
+           call.output_pointers_.size()) != 0)
+    return internal_error(message_());
+  return {};
+}
+
+}  // namespace lemma::backend

@@ -1,0 +1,100 @@
+#pragma once
+// Task programs as shared libraries: compiled once, kept, and run in this process.
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend_cuda/program.h"
+#include "interpreter/tensor.h"
+#include "ir/result.h"
+
+namespace lemma::backend {
+
+/// Number of threads for 0: all processors.
+std::uint32_t thread_count(int threads);
+
+/// $LEMMA_CACHE, else lemma's folder below $XDG_CACHE_HOME or ~/.cache.
+Result<std::filesystem::path> default_cache_folder();
+
+/// The compiler of programs, and where they are kept.
+class ProgramBuilder {
+ public:
+  /// The compiler is $CXX, else c++, g++ or clang++. An error (`unsupported`): there is none.
+  static Result<ProgramBuilder> create(std::filesystem::path cache_folder);
+
+  /// What code is compiled with: "c++ 13.3.0 ..., -std=c++20 -O3 -march=native".
+  const std::string& identity() const { return identity_; }
+
+  /// Sources, written to a folder that is named by what they are and by the compiler; it follows that a program that
+  /// is there needs not be built again.
+  Result<std::filesystem::path> write(const TaskProgram& program) const;
+  /// Compiles what write() wrote, unless that was done. To be called from several threads. `is_over`: asked from time
+  /// to time, ends the compiler; then, and where the compiler fails, there is an error.
+  Result<void> build(const std::filesystem::path& folder,
+                     const std::function<bool()>& is_over) const;
+
+ private:
+  ProgramBuilder() = default;
+  std::filesystem::path cache_folder_;
+  std::string compiler_, identity_;
+};
+
+/// Inputs and outputs in memory that programs accept.
+class ProgramCall {
+ public:
+  /// Inputs by position, copied; outputs have the types of the program.
+  ProgramCall(const TaskProgram& program, std::span<const interpreter::Tensor> inputs);
+  ProgramCall(ProgramCall&&) noexcept = default;
+  ProgramCall& operator=(ProgramCall&&) noexcept = default;
+  ProgramCall(const ProgramCall&) = delete;
+  ProgramCall& operator=(const ProgramCall&) = delete;
+  ~ProgramCall() = default;
+
+  /// What the last run has computed.
+  const std::vector<interpreter::Tensor>& outputs() const { return outputs_; }
+
+ private:
+  friend class BuiltProgram;
+  std::vector<std::vector<double>> inputs_;  // for their alignment
+  std::vector<interpreter::Tensor> outputs_;
+  std::vector<const void*> input_pointers_;
+  std::vector<void*> output_pointers_;
+  std::vector<std::size_t> input_bytes_, output_bytes_;
+};
+
+/// A program that runs, with its own memory, weights and threads.
+class BuiltProgram {
+ public:
+  static Result<BuiltProgram> open(const std::filesystem::path& folder);
+  BuiltProgram(BuiltProgram&& other) noexcept;
+  BuiltProgram& operator=(BuiltProgram&&) = delete;
+  ~BuiltProgram();
+
+  Result<void> run(ProgramCall& call) const;
+
+ private:
+  using Create = int (*)(const char*, void**);
+  using Run = int (*)(void*, const void* const*, const std::size_t*, std::size_t, void* const*,
+                      const std::size_t*, std::size_t);
+  using Destroy = void (*)(void*);
+  using Message = const char* (*)();
+  struct Close {
+    void operator()(void* library) const;
+  };
+
+  BuiltProgram() = default;
+  template <typename Function>
+  Function function(const std::string& name) const;
+
+  std::unique_ptr<void, Close> library_;
+  void* state_ = nullptr;
+  Run run_ = nullptr;
+  Destroy destroy_ = nullptr;
+  Message message_ = nullptr;
+};
+
+}  // namespace lemma::backend

@@ -1,0 +1,15 @@
+#pragma once
+// Graphs as task programs are made of them: all sizes fixed, constants computed.
+
+#include <span>
+
+#include "interpreter/run.h"
+#include "ir/graph.h"
+#include "ir/result.h"
+
+namespace lemma::backend {
+
+/// The graph with the sizes of the inputs, and with what depends on constants alone computed.
+Result<Graph> prepared_graph(const Graph& graph, std::span<const interpreter::NamedTensor> inputs);
+
+}  // namespace lemma::backend

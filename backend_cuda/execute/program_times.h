@@ -1,0 +1,64 @@
+#pragma once
+// The target rtask-cpu: operators and models as task programs for this processor, built and timed in this process.
+
+#include <functional>
+#include <memory>
+
+#include "backend_cuda/compile/compile.h"
+#include "backend_cuda/execute/built_program.h"
+#include "profiler/model_timing.h"
+#include "profiler/operator_timer.h"
+
+namespace lemma::backend {
+
+/// What runtimes of this target are called in the profile database; their version follows.
+inline constexpr std::string_view task_program_runtime = "task programs ";
+
+/// With so many threads (0: all processors).
+CompileOptions compile_options(int threads);
+
+/// An application of an operator is a program of its own, which several instances run in turn if weights are not near:
+/// each has weights of its own, as far away as in a model. The time is that of a run less that of the program that
+/// copies one element, in the same round.
+class TaskProgramOperators : public DirectTimer {
+ public:
+  /// `builder`: null if there is no compiler; `why_not` says so then.
+  TaskProgramOperators(std::shared_ptr<const ProgramBuilder> builder, int threads,
+                       std::string why_not = {});
+  ~TaskProgramOperators() override;
+
+  Result<TargetIdentity> identity() override;
+
+ protected:
+  Result<OperatorTime> time(const CostKey& key, WeightPlace weights,
+                            const MeasurementOptions& options) override;
+
+ private:
+  class TimedProgram;
+  Result<TimedProgram*> empty_program(const std::function<bool()>& is_over);
+
+  std::shared_ptr<const ProgramBuilder> builder_;
+  int threads_;
+  std::string why_not_;
+  std::unique_ptr<TimedProgram> empty_;
+};
+
+/// Whole models. Programs that are not there are compiled at the same time.
+class TaskProgramModels : public ModelTimer {
+ public:
+  TaskProgramModels(std::shared_ptr<const ProgramBuilder> builder, int threads,
+                    std::function<bool()> is_interrupted = {});
+
+  std::string runtime() override;
+  bool was_available() const override { return builder_ != nullptr; }
+  /// `optimized` and `scratch_folder` of the request have no meaning here.
+  Result<std::vector<ModelTiming>> time(const TimingRequest& request) override;
+  double seconds_to_prepare(std::int64_t operators) const override;
+
+ private:
+  std::shared_ptr<const ProgramBuilder> builder_;
+  int threads_;
+  std::function<bool()> is_interrupted_;
+};
+
+}  // namespace lemma::backend

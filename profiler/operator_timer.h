@@ -1,0 +1,55 @@
+#pragma once
+// What measures operators on a target, each by itself, and keeps the times in the profile database.
+
+#include <functional>
+#include <vector>
+
+#include "costmodel/cost_key.h"
+#include "profiler/node_measurement.h"
+
+namespace lemma {
+
+/// Of one application of an operator.
+struct OperatorTime {
+  double seconds = 0;  // median
+  double spread = 0;   // quartile deviation, in seconds
+  int repetitions = 0;
+};
+
+class OperatorTimer {
+ public:
+  OperatorTimer() = default;
+  OperatorTimer(const OperatorTimer&) = delete;
+  OperatorTimer& operator=(const OperatorTimer&) = delete;
+  virtual ~OperatorTimer() = default;
+
+  /// What times are kept under. An error says why nothing can be measured here.
+  virtual Result<TargetIdentity> identity() = 0;
+  /// Measures the applications that were not, in the given order, until the time is over. Each is committed when it
+  /// is measured. The number that was measured; what cannot be run by itself is left out, and told to
+  /// `options.on_refusal`. An error: no other can be measured either.
+  virtual Result<std::size_t> measure(ProfileDatabase& database, const std::vector<CostKey>& keys,
+                                      WeightPlace weights, NodeTimes& times,
+                                      const MeasurementOptions& options) = 0;
+};
+
+/// A timer whose target gives each application one time.
+class DirectTimer : public OperatorTimer {
+ public:
+  Result<std::size_t> measure(ProfileDatabase& database, const std::vector<CostKey>& keys,
+                              WeightPlace weights, NodeTimes& times,
+                              const MeasurementOptions& options) final;
+
+ protected:
+  /// An error: it cannot be run by itself.
+  virtual Result<OperatorTime> time(const CostKey& key, WeightPlace weights,
+                                    const MeasurementOptions& options) = 0;
+};
+
+/// Calls `measure` for each application that has no time yet, until the time is over. It says whether there is one
+/// now.
+Result<std::size_t> measure_each(const std::vector<CostKey>& keys, WeightPlace weights,
+                                 const NodeTimes& times, const MeasurementOptions& options,
+                                 const std::function<Result<bool>(const CostKey&)>& measure);
+
+}  // namespace lemma
