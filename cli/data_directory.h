@@ -12,8 +12,12 @@ namespace lemma {
 // `../share/lemma` seen from the program, which holds both in a build folder and once installed.
 std::filesystem::path data_directory();
 
-/// The target that models can be timed on.
+/// ONNX Runtime on this processor.
 inline constexpr std::string_view onnx_runtime_target = "onnxruntime-cpu";
+/// Task programs on this processor (docs/rtask.md).
+inline constexpr std::string_view rtask_cpu_target = "rtask-cpu";
+/// Operators on an NVIDIA device, by calls of its libraries.
+inline constexpr std::string_view rtask_cuda_target = "rtask-cuda";
 
 /// The description that an option means: the file, or that of a shipped device. An error lists these.
 Result<std::filesystem::path> device_file(const std::string& device,

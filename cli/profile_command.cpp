@@ -1,247 +1,53 @@
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <map>
-#include <optional>
-#include <set>
 #include <thread>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/number_check.h"
-#include "cli/shape_option.h"
+#include "cli/operator_targets.h"
+#include "cli/profile_report.h"
 #include "cli/table.h"
-#include "frontend_onnx/import.h"
 #include "ir/files.h"
-#include "profiler/model_timing.h"
-#include "profiler/node_measurement.h"
-#include "rule_language/rule_database.h"
-#include "search/check_inputs.h"
 #include "system/clock.h"
 
 namespace lemma {
 
 namespace {
 
-namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
-struct ProfileArguments {
-  std::vector<std::string> models, shapes;
-  std::string database = default_profile_file().string();
-  std::string export_file, import_file;
-  bool elsewhere = false, hold_out_all = false, list = false, json = false;
-  int threads = 0;
-  double seconds = 60;
-  std::int64_t size = 16;
-};
-
-constexpr double seconds_to_start = 30;
-constexpr std::int64_t element_limit = std::int64_t{1} << 28;
-
-/// What one model told.
-struct Profiled {
-  std::string model, failure;
-  std::size_t nodes = 0, keys = 0, measured_now = 0, unknown = 0;
-  double predicted = 0;  // from measured nodes, seconds
-  double held_out = 0;   // with all nodes of the model left out of what is known
-  double measured = 0, spread = 0;
-  struct Node {
-    std::size_t count = 0;
-    std::optional<Cost> cost;  // of one
-  };
-  std::map<std::string, Node> by_key;
-};
-
 volatile std::sig_atomic_t stop_requested = 0;
 void stop_measuring(int /*signal*/) { stop_requested = 1; }
 
-/// What a price needs of a graph, without its weights.
-RuntimeGraph sizes_of(const RuntimeGraph& graph) {
-  RuntimeGraph result;
-  result.unpriced = graph.unpriced;
-  for (const RuntimeNode& node : graph.nodes) {
-    RuntimeNode& added = result.nodes.emplace_back();
-    added.key = node.key;
-    added.kind = node.kind;
-    added.elements = node.elements;
-    added.work = node.work;
-  }
-  return result;
+Result<std::unique_ptr<ModelProfiler>> profiler_for(const ProfileArguments& arguments,
+                                                    ProfileDatabase& database) {
+  if (arguments.target == onnx_runtime_target) return runtime_profiler(arguments, database);
+  LEMMA_ASSIGN_OR_RETURN(
+      OperatorTarget target,
+      operator_target(arguments.target, profiled_threads(arguments), is_stop_requested));
+  return operator_profiler(arguments, database, std::move(target));
 }
 
-class Profiler {
- public:
-  Profiler(const ProfileArguments& arguments, ProfileDatabase& database)
-      : arguments_(arguments),
-        database_(database),
-        worker_({python_program(), data_directory() / "onnxruntime_worker.py"}) {}
-
-  Result<void> begin() {
-    LEMMA_ASSIGN_OR_RETURN(const std::string version, worker_.version(seconds_to_start));
-    target_ = {"ONNX Runtime " + version, processor_identity(), threads()};
-    LEMMA_ASSIGN_OR_RETURN(auto known, database_.entries(target_));
-    times_ = NodeTimes(std::move(known));
-    LEMMA_ASSIGN_OR_RETURN(shapes_, parse_shape_options(arguments_.shapes));
-    if (!scratch_.good()) return bad_input("no temporary folder can be made");
-    return {};
-  }
-
-  Result<Profiled> profile(const std::string& file) {
-    Profiled result;
-    result.model = file;
-    ImportOptions reading;
-    reading.shapes = shapes_;
-    LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(file, reading));
-    InputPlan plan;
-    plan.size = arguments_.size;
-    LEMMA_ASSIGN_OR_RETURN(const auto inputs, make_inputs(model.graph, plan, {}, element_limit));
-    LEMMA_ASSIGN_OR_RETURN(const RuntimeGraph graph,
-                           runtime_graph(worker_, {file, inputs, scratch_.path(), threads(), 120}));
-    std::set<std::string> keys;
-    for (const RuntimeNode& node : graph.nodes) keys.insert(node.key);
-    result.nodes = graph.nodes.size();
-    result.keys = keys.size();
-    MeasurementOptions measuring;
-    measuring.scratch_folder = scratch_.path();
-    measuring.threads = threads();
-    measuring.date = today();
-    measuring.seconds = arguments_.seconds;
-    measuring.is_interrupted = [] { return stop_requested != 0; };
-    if (isatty(STDERR_FILENO) == 1)
-      measuring.on_progress = [&file](std::size_t done, std::size_t total) {
-        std::cerr << printable(fmt::format("{}: node {} of {}", file, done + 1, total)) << "\33[K\r"
-                  << std::flush;
-      };
-    LEMMA_ASSIGN_OR_RETURN(result.measured_now, measure_nodes(worker_, database_, target_,
-                                                              graph.nodes, times_, measuring));
-    const GraphPrice price = price_of(graph, times_);
-    result.predicted = price.cost.seconds;
-    result.unknown = price.unknown;
-    for (const RuntimeNode& node : graph.nodes) {
-      Profiled::Node& one = result.by_key[node.key];
-      ++one.count;
-      one.cost = times_.find(node);
-    }
-    result.held_out = price_of(graph, times_.without(keys)).cost.seconds;
-    TimingRequest timing;
-    timing.models = {file};
-    timing.inputs = {inputs};
-    timing.scratch_folder = scratch_.path();
-    timing.threads = threads();
-    LEMMA_ASSIGN_OR_RETURN(const auto timed, time_models(worker_, timing));
-    if (!timed.front().failure.empty()) return bad_input(timed.front().failure);
-    result.measured = median(timed.front().seconds);
-    result.spread = quartile_deviation(timed.front().seconds);
-    if (arguments_.hold_out_all) {
-      held_out_.insert(keys.begin(), keys.end());
-      graphs_.push_back(sizes_of(graph));
-    }
-    return result;
-  }
-
-  /// With the nodes of all models that were profiled left out of what is known.
-  void hold_out_all(std::vector<Profiled>& all) const {
-    const NodeTimes left = times_.without(held_out_);
-    auto graph = graphs_.begin();
-    for (Profiled& one : all)
-      if (one.failure.empty()) one.held_out = price_of(*graph++, left).cost.seconds;
-  }
-
-  const TargetIdentity& target() const { return target_; }
-
- private:
-  int threads() const {
-    return arguments_.threads > 0 ? arguments_.threads
-                                  : static_cast<int>(std::thread::hardware_concurrency());
-  }
-
-  const ProfileArguments& arguments_;
-  ProfileDatabase& database_;
-  OnnxRuntimeWorker worker_;
-  TemporaryDirectory scratch_;
-  TargetIdentity target_;
-  NodeTimes times_{{}};
-  std::map<std::string, Shape, std::less<>> shapes_;
-  std::set<std::string> held_out_;
-  std::vector<RuntimeGraph> graphs_;  // to be priced once more
-};
-
-/// What takes the most time first.
-Json nodes_json(const Profiled& p) {
-  std::vector<std::pair<double, const std::pair<const std::string, Profiled::Node>*>> order;
-  for (const auto& one : p.by_key)
-    order.emplace_back(
-        one.second.cost ? one.second.cost->seconds * static_cast<double>(one.second.count) : 0,
-        &one);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  Json result = Json::array();
-  for (const auto& [seconds, one] : order)
-    result.push_back({{"key", one->first},
-                      {"count", one->second.count},
-                      {"ms", one->second.cost ? Json(seconds * 1e3) : Json()},
-                      {"provenance", one->second.cost ? Json(name(one->second.cost->provenance))
-                                                      : Json("unknown")}});
-  return result;
+ExitCode nothing_measured(const ProfileArguments& arguments, const Error& why) {
+  const ExitCode code =
+      report_error({ErrorKind::unsupported, "nothing can be measured: " + why.message});
+  return arguments.target == rtask_cuda_target ? ExitCode::no_device : code;
 }
 
-Json to_json(const Profiled& p) {
-  if (!p.failure.empty()) return {{"model", p.model}, {"message", p.failure}};
-  return {{"model", p.model},
-          {"nodes", p.nodes},
-          {"by_key", nodes_json(p)},
-          {"keys", p.keys},
-          {"measured_now", p.measured_now},
-          {"unknown", p.unknown},
-          {"predicted_ms", p.predicted * 1e3},
-          {"held_out_ms", p.held_out * 1e3},
-          {"latency_ms", p.measured * 1e3},
-          {"latency_spread_ms", p.spread * 1e3}};
-}
-
-std::string table_of(const std::vector<Profiled>& all) {
-  using enum Table::Align;
-  Table table({"model", "nodes", "distinct", "measured now", "unknown", "sum of nodes", "error",
-               "held out", "error", "latency"},
-              {left, right, right, right, right, right, right, right, right, right});
-  for (const Profiled& p : all) {
-    const std::string name = printable(fs::path(p.model).filename().string());
-    if (!p.failure.empty()) {
-      table.add({name, "failed"});
-      continue;
-    }
-    table.add({name, fmt::format("{}", p.nodes), fmt::format("{}", p.keys),
-               fmt::format("{}", p.measured_now), fmt::format("{}", p.unknown),
-               duration_text(p.predicted), change_text(p.measured, p.predicted),
-               duration_text(p.held_out), change_text(p.measured, p.held_out),
-               duration_text(p.measured)});
-  }
-  return table.text();
-}
-
-ExitCode profile_models(const ProfileArguments& arguments, ProfileDatabase& database) {
-  struct sigaction action {};
-  action.sa_handler = stop_measuring;
-  action.sa_flags = SA_RESETHAND;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  Profiler profiler(arguments, database);
+Result<ExitCode> profile_models(const ProfileArguments& arguments, ProfileDatabase& database) {
+  stop_at_signals();
+  LEMMA_ASSIGN_OR_RETURN(const auto made, profiler_for(arguments, database));
+  ModelProfiler& profiler = *made;
   if (const auto begun = profiler.begin(); !begun)
-    return report_error(
-        {ErrorKind::unsupported, "nothing can be measured: " + begun.error().message});
+    return nothing_measured(arguments, begun.error());
   std::vector<Profiled> all;
   bool failed = false;
   for (const std::string& file : arguments.models) {
-    if (stop_requested != 0) break;
+    if (is_stop_requested()) break;
     auto profiled = profiler.profile(file);
     if (!profiled) {
       failed = true;
@@ -252,25 +58,20 @@ ExitCode profile_models(const ProfileArguments& arguments, ProfileDatabase& data
       all.push_back(without);
       continue;
     }
+    for (const auto& [key, why] : profiled->refused)
+      std::cerr << error_line(file, fmt::format("not measured: {}: {}", key, why)) << "\n";
+    if (!profiled->not_run.empty() && !is_stop_requested())
+      std::cerr << error_line(file, "not run: " + profiled->not_run) << "\n";
     all.push_back(std::move(*profiled));
   }
   if (isatty(STDERR_FILENO) == 1) std::cerr << "\33[K";
   if (arguments.hold_out_all) profiler.hold_out_all(all);
-  if (arguments.json) {
-    Json models = Json::array();
-    for (const Profiled& one : all) models.push_back(to_json(one));
-    const TargetIdentity& target = profiler.target();
-    std::cout << Json{{"runtime", target.runtime},
-                      {"processor", target.processor},
-                      {"threads", target.threads},
-                      {"models", models}}
-                     .dump(2, ' ', false, Json::error_handler_t::replace)
-              << "\n";
-  } else {
-    std::cout << table_of(all);
-  }
-  if (stop_requested != 0) std::cerr << "lemma: interrupted; what was measured is kept\n";
-  return failed || stop_requested != 0 ? ExitCode::some_models_failed : ExitCode::done;
+  if (arguments.json)
+    std::cout << profile_json(profiler.target(), all) << "\n";
+  else
+    std::cout << profile_table(all);
+  if (is_stop_requested()) std::cerr << "lemma: interrupted; what was measured is kept\n";
+  return failed || is_stop_requested() ? ExitCode::some_models_failed : ExitCode::done;
 }
 
 Result<std::string> listing(const ProfileDatabase& database) {
@@ -302,7 +103,9 @@ Result<ExitCode> work(const ProfileArguments& arguments) {
     std::cout << fmt::format("{} entries read\n", *count);
   }
   ExitCode code = ExitCode::done;
-  if (!arguments.models.empty()) code = profile_models(arguments, database);
+  if (!arguments.models.empty()) {
+    LEMMA_ASSIGN_OR_RETURN(code, profile_models(arguments, database));
+  }
   if (!arguments.export_file.empty()) {
     LEMMA_ASSIGN_OR_RETURN(const std::string text, database.export_json());
     LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.export_file, text));
@@ -317,18 +120,56 @@ Result<ExitCode> work(const ProfileArguments& arguments) {
 
 }  // namespace
 
+bool is_stop_requested() { return stop_requested != 0; }
+
+void stop_at_signals() {
+  struct sigaction action {};
+  action.sa_handler = stop_measuring;
+  action.sa_flags = SA_RESETHAND;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+int profiled_threads(const ProfileArguments& arguments) {
+  return arguments.threads > 0 ? arguments.threads
+                               : static_cast<int>(std::thread::hardware_concurrency());
+}
+
+MeasurementOptions measurement_options(const ProfileArguments& arguments, const std::string& file,
+                                       const std::filesystem::path& scratch_folder) {
+  MeasurementOptions measuring;
+  measuring.scratch_folder = scratch_folder;
+  measuring.threads = profiled_threads(arguments);
+  measuring.date = today();
+  measuring.seconds = arguments.seconds;
+  measuring.is_interrupted = is_stop_requested;
+  if (isatty(STDERR_FILENO) == 1)
+    measuring.on_progress = [&file](std::size_t done, std::size_t total) {
+      std::cerr << printable(fmt::format("{}: node {} of {}", file, done + 1, total)) << "\33[K\r"
+                << std::flush;
+    };
+  return measuring;
+}
+
 void add_profile_command(CLI::App& application, ExitCode& exit_code) {
   auto* command = application.add_subcommand(
-      "profile", "measure how long the operators of models take in ONNX Runtime");
+      "profile", "measure how long the operators of models take on a target");
   auto arguments = std::make_shared<ProfileArguments>();
+  command
+      ->add_option("--target", arguments->target,
+                   "what is measured: onnxruntime-cpu (the nodes that ONNX Runtime makes of models), "
+                   "rtask-cpu (operators as task programs, compiled here) or rtask-cuda (operators "
+                   "by calls of cuBLASLt and cuDNN)")
+      ->check(CLI::IsMember({onnx_runtime_target, rtask_cpu_target, rtask_cuda_target}))
+      ->capture_default_str();
   command->add_option("models", arguments->models,
-                      "ONNX files: the nodes that ONNX Runtime makes of them are measured one by "
-                      "one, and the sum is compared with the model's own time");
+                      "ONNX files: their nodes are measured one by one, and the sum is compared with "
+                      "the model's own time");
   command
       ->add_option("--database", arguments->database,
                    "the file that keeps what is measured; the default can be set by $LEMMA_PROFILE")
       ->capture_default_str();
-  command->add_option("--threads", arguments->threads, "threads of ONNX Runtime; 0: all processors")
+  command->add_option("--threads", arguments->threads, "threads of the runtime; 0: all processors")
       ->check(check_non_negative);
   command->add_option("--seconds", arguments->seconds, "time for measuring, for each model")
       ->check(check_non_negative)

@@ -1,6 +1,9 @@
 #include "costmodel/graph_cost.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "ir/weight_only.h"
 
@@ -51,6 +54,27 @@ GraphCost cost_of(const Graph& graph, const OperatorCosts& costs) {
     total.bytes += work.bytes();
   }
   return total;
+}
+
+std::vector<CostKey> distinct_keys(std::span<const Graph* const> graphs, const OperatorCosts& costs) {
+  std::map<std::string, std::pair<double, CostKey>> distinct;
+  for (const Graph* graph : graphs) {
+    const std::vector<bool> weight_only = weight_only_nodes(*graph);
+    for (const NodeId id : graph->live_nodes()) {
+      const Node& node = graph->node(id);
+      if (node.kind != NodeKind::operation || weight_only[id.v]) continue;
+      CostKey key = cost_key(*graph, node, weight_only, costs);
+      const double seconds = costs.find(key).seconds;
+      distinct.try_emplace(text(key), seconds, std::move(key));
+    }
+  }
+  std::vector<std::pair<double, CostKey>> order;
+  for (auto& [text, entry] : distinct) order.push_back(std::move(entry));
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<CostKey> result;
+  for (auto& [seconds, key] : order) result.push_back(std::move(key));
+  return result;
 }
 
 Result<std::vector<Cost>> SumOfOperators::evaluate(std::span<const Graph* const> graphs) const {

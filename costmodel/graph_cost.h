@@ -30,6 +30,10 @@ GraphCost cost_of(const Graph& graph, const OperatorCosts& costs);
 CostKey cost_key(const Graph& graph, const Node& node, const std::vector<bool>& weight_only,
                  const OperatorCosts& costs);
 
+/// Of all operations that run, each key once; the most expensive first.
+std::vector<CostKey> distinct_keys(std::span<const Graph* const> graphs,
+                                   const OperatorCosts& costs);
+
 /// Prices whole graphs, or times them. The search hands it the few graphs that it found the cheapest
 /// as sums of their operators.
 class GraphEvaluator {

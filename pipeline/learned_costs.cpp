@@ -2,43 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <thread>
 
 #include <fmt/format.h>
 
-#include "ir/weight_only.h"
 #include "rule_language/rule_database.h"
 #include "system/clock.h"
 #include "system/program.h"
 
 namespace lemma {
-
-namespace {
-
-/// Each key once, the most expensive first.
-std::vector<CostKey> keys_of(std::span<const Graph* const> graphs, const OperatorCosts& costs) {
-  std::map<std::string, std::pair<double, CostKey>> distinct;
-  for (const Graph* graph : graphs) {
-    const std::vector<bool> weight_only = weight_only_nodes(*graph);
-    for (const NodeId id : graph->live_nodes()) {
-      const Node& node = graph->node(id);
-      if (node.kind != NodeKind::operation || weight_only[id.v]) continue;
-      CostKey key = cost_key(*graph, node, weight_only, costs);
-      const double seconds = costs.find(key).seconds;
-      distinct.try_emplace(text(key), seconds, std::move(key));
-    }
-  }
-  std::vector<std::pair<double, CostKey>> order;
-  for (auto& [text, entry] : distinct) order.push_back(std::move(entry));
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::vector<CostKey> result;
-  for (auto& [seconds, key] : order) result.push_back(std::move(key));
-  return result;
-}
-
-}  // namespace
 
 Result<LearnedCosts> LearnedCosts::open(const CostOptions& options, OperatorTimer* timer,
                                         int threads, double parameter_bytes) {
@@ -97,7 +69,7 @@ std::size_t LearnedCosts::learn(std::span<const Graph* const> graphs, const Oper
   options.date = today();
   options.seconds = seconds;
   const auto measured =
-      timer_->measure(*database_, keys_of(graphs, costs), weights_, times_, options);
+      timer_->measure(*database_, distinct_keys(graphs, costs), weights_, times_, options);
   if (!measured) report_.message = measured.error().message;
   report_.measured_now += measured.value_or(0);
   report_.seconds +=

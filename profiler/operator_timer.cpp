@@ -1,6 +1,7 @@
 #include "profiler/operator_timer.h"
 
 #include <chrono>
+#include <span>
 
 #include "profiler/operator_measurement.h"
 
@@ -23,26 +24,42 @@ Result<std::size_t> measure_each(const std::vector<CostKey>& keys, WeightPlace w
   return measured;
 }
 
+namespace {
+
+ProfileEntry entry_of(const RuntimeNode& node, const OperatorTime& time, const std::string& date) {
+  return {node.key,    node.kind,        node.elements,        node.work, time.seconds,
+          time.spread, time.repetitions, Provenance::measured, date};
+}
+
+}  // namespace
+
 Result<std::size_t> DirectTimer::measure(ProfileDatabase& database,
                                          const std::vector<CostKey>& keys, WeightPlace weights,
                                          NodeTimes& times, const MeasurementOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(const TargetIdentity target, identity());
-  return measure_each(
-      keys, weights, times, options, [&](const CostKey& key) -> Result<bool> {
+  const auto keep = [&](const ProfileEntry& entry) -> Result<void> {
+    LEMMA_RETURN_IF_ERROR(database.put(target, std::span(&entry, 1)));
+    times.add(entry);
+    return {};
+  };
+  const auto measured =
+      measure_each(keys, weights, times, options, [&](const CostKey& key) -> Result<bool> {
         const auto timed = time(key, weights, options);
         if (!timed) {
           const bool is_over = options.is_interrupted && options.is_interrupted();
           if (options.on_refusal && !is_over) options.on_refusal(key, timed.error().message);
           return false;
         }
-        const RuntimeNode node = profiled_operator(key, weights);
-        const ProfileEntry entry{node.key,           node.kind,      node.elements,
-                                 node.work,          timed->seconds, timed->spread,
-                                 timed->repetitions, Provenance::measured, options.date};
-        LEMMA_RETURN_IF_ERROR(database.put(target, std::span(&entry, 1)));
-        times.add(entry);
+        LEMMA_RETURN_IF_ERROR(
+            keep(entry_of(profiled_operator(key, weights), *timed, options.date)));
         return true;
       });
+  if (const auto run = time_of_run(); run && times.run_seconds() == 0) {
+    RuntimeNode node;
+    node.key = node.kind = run_key;
+    LEMMA_RETURN_IF_ERROR(keep(entry_of(node, *run, options.date)));
+  }
+  return measured;
 }
 
 }  // namespace lemma

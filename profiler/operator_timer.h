@@ -2,6 +2,7 @@
 // What measures operators on a target, each by itself, and keeps the times in the profile database.
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "costmodel/cost_key.h"
@@ -31,6 +32,8 @@ class OperatorTimer {
   virtual Result<std::size_t> measure(ProfileDatabase& database, const std::vector<CostKey>& keys,
                                       WeightPlace weights, NodeTimes& times,
                                       const MeasurementOptions& options) = 0;
+  /// What a run takes beside its operators, once something has been timed; nothing if that is not known.
+  virtual std::optional<OperatorTime> time_of_run() const { return std::nullopt; }
 };
 
 /// A timer whose target gives each application one time.
@@ -44,6 +47,8 @@ class DirectTimer : public OperatorTimer {
   /// An error: it cannot be run by itself.
   virtual Result<OperatorTime> time(const CostKey& key, WeightPlace weights,
                                     const MeasurementOptions& options) = 0;
+  /// What a run takes beside its operators, once something has been timed; nothing if that is not known.
+  virtual std::optional<OperatorTime> time_of_run() const { return std::nullopt; }
 };
 
 /// Calls `measure` for each application that has no time yet, until the time is over. It says whether there is one

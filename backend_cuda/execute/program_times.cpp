@@ -131,6 +131,8 @@ Result<OperatorTime> TaskProgramOperators::time(const CostKey& key, WeightPlace 
   LEMMA_ASSIGN_OR_RETURN(
       const auto seconds,
       time_in_rounds({[empty] { return empty->run(); }, [&timed] { return timed.run(); }}, rounds));
+  run_ = OperatorTime{median(seconds[0]), quartile_deviation(seconds[0]),
+                      static_cast<int>(seconds[0].size())};
   std::vector<double> differences;
   for (std::size_t i = 0; i < seconds[1].size(); ++i)
     differences.push_back(seconds[1][i] - seconds[0][i]);

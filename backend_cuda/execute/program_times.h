@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "backend_cuda/compile/compile.h"
 #include "backend_cuda/execute/built_program.h"
@@ -32,6 +33,7 @@ class TaskProgramOperators : public DirectTimer {
  protected:
   Result<OperatorTime> time(const CostKey& key, WeightPlace weights,
                             const MeasurementOptions& options) override;
+  std::optional<OperatorTime> time_of_run() const override { return run_; }
 
  private:
   class TimedProgram;
@@ -41,6 +43,7 @@ class TaskProgramOperators : public DirectTimer {
   int threads_;
   std::string why_not_;
   std::unique_ptr<TimedProgram> empty_;
+  std::optional<OperatorTime> run_;
 };
 
 /// Whole models. Programs that are not there are compiled at the same time.

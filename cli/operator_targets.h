@@ -1,0 +1,16 @@
+#pragma once
+// The targets whose operators are timed by Lemma itself.
+
+#include <functional>
+#include <string_view>
+
+#include "cli/model_profiler.h"
+
+namespace lemma {
+
+/// `name`: rtask-cpu or rtask-cuda. An error: the data folder lacks its description. What cannot be measured here is
+/// said by OperatorTimer::identity().
+Result<OperatorTarget> operator_target(std::string_view name, int threads,
+                                       const std::function<bool()>& is_interrupted);
+
+}  // namespace lemma
