@@ -9,7 +9,7 @@ enum class ExitCode : int {
   bad_input = 2,  // bad usage as well
   some_models_failed = 3,
   check_failed = 4,
-  no_ranks = 5,  // started as several processes, and cannot share the work among them
+  no_ranks = 5,   // started as several processes, and cannot share the work among them
   no_device = 6,  // the target needs a device that is not here
 };
 

@@ -51,10 +51,9 @@ class OperatorProfiler : public ModelProfiler {
       result.refused.emplace(profiled_operator(key, {}).key, why);
     };
     const Graph* const one = &graph;
-    LEMMA_ASSIGN_OR_RETURN(
-        result.measured_now,
-        target_.operators->measure(database_, distinct_keys({&one, 1}, analytic), weights, times_,
-                                   measuring));
+    LEMMA_ASSIGN_OR_RETURN(result.measured_now,
+                           target_.operators->measure(database_, distinct_keys({&one, 1}, analytic),
+                                                      weights, times_, measuring));
     count_operators(graph, analytic, weights, result);
     result.predicted = sum_of(graph, times_, weights);
     std::set<std::string> keys;

@@ -6,28 +6,39 @@ namespace lemma {
 
 namespace {
 
+using SharedBuilder = std::shared_ptr<const backend::ProgramBuilder>;
+
+/// Null, with the reason, if there is no compiler.
+SharedBuilder builder_in(const Result<std::filesystem::path>& folder, std::string& why_not) {
+  auto builder = folder ? backend::ProgramBuilder::create(*folder)
+                        : Result<backend::ProgramBuilder>(tl::unexpected(folder.error()));
+  if (builder) return std::make_shared<const backend::ProgramBuilder>(std::move(*builder));
+  why_not = builder.error().message;
+  return nullptr;
+}
+
 OperatorTarget task_programs(Target target, int threads,
-                             const std::function<bool()>& is_interrupted) {
-  const auto cache = backend::default_cache_folder();
-  auto builder = cache ? backend::ProgramBuilder::create(*cache)
-                       : Result<backend::ProgramBuilder>(tl::unexpected(cache.error()));
-  std::shared_ptr<const backend::ProgramBuilder> shared;
-  const std::string why_not = builder ? "" : builder.error().message;
-  if (builder) shared = std::make_shared<const backend::ProgramBuilder>(std::move(*builder));
+                             const std::function<bool()>& is_interrupted,
+                             const std::filesystem::path& model_programs) {
+  std::string why_not;
+  const SharedBuilder builder = builder_in(backend::default_cache_folder(), why_not);
+  const SharedBuilder models =
+      model_programs.empty() ? builder : builder_in(model_programs, why_not);
   OperatorTarget result;
   result.target = std::move(target);
-  result.operators = std::make_unique<backend::TaskProgramOperators>(shared, threads, why_not);
-  result.models = std::make_unique<backend::TaskProgramModels>(shared, threads, is_interrupted);
+  result.operators = std::make_unique<backend::TaskProgramOperators>(builder, threads, why_not);
+  result.models = std::make_unique<backend::TaskProgramModels>(models, threads, is_interrupted);
   return result;
 }
 
 }  // namespace
 
 Result<OperatorTarget> operator_target(std::string_view name, int threads,
-                                       const std::function<bool()>& is_interrupted) {
+                                       const std::function<bool()>& is_interrupted,
+                                       const std::filesystem::path& model_programs) {
   LEMMA_ASSIGN_OR_RETURN(const auto file, device_file(std::string(name), "--target"));
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(file));
-  return task_programs(roofline_target(std::move(device)), threads, is_interrupted);
+  return task_programs(roofline_target(std::move(device)), threads, is_interrupted, model_programs);
 }
 
 }  // namespace lemma

@@ -1,6 +1,7 @@
 #pragma once
 // The targets whose operators are timed by Lemma itself.
 
+#include <filesystem>
 #include <functional>
 #include <string_view>
 
@@ -9,8 +10,10 @@
 namespace lemma {
 
 /// `name`: rtask-cpu or rtask-cuda. An error: the data folder lacks its description. What cannot be measured here is
-/// said by OperatorTimer::identity().
+/// said by OperatorTimer::identity(). Programs of whole models are kept in `model_programs`, else where those of
+/// operators are.
 Result<OperatorTarget> operator_target(std::string_view name, int threads,
-                                       const std::function<bool()>& is_interrupted);
+                                       const std::function<bool()>& is_interrupted,
+                                       const std::filesystem::path& model_programs = {});
 
 }  // namespace lemma

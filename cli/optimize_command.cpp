@@ -14,6 +14,7 @@
 #include "cli/batch_record.h"
 #include "cli/child_process.h"
 #include "cli/data_directory.h"
+#include "cli/emission.h"
 #include "cli/error_line.h"
 #include "cli/html_report.h"
 #include "cli/number_check.h"
@@ -97,12 +98,15 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
     request.options = options;
     if (replay) LEMMA_RETURN_IF_ERROR(replay->take_measured(model, request.options));
     request.device_file = device.string();
+    if (is_operator_target(arguments.target)) request.target = arguments.target.target;
     if (request.rules_directory.empty())
       request.rules_directory = (data_directory() / "rules").string();
     request.output =
         arguments.output.empty()
             ? (fs::path(arguments.output_directory) / fs::path(model).filename()).string()
             : arguments.output;
+    if (request.target == rtask_cpu_target)
+      LEMMA_RETURN_IF_ERROR(check_program_directory(program_directory(request.output)));
     if (!taken.insert(request.output).second)
       return bad_input(
           fmt::format("{}: two models would be written there; give their folders to "
@@ -349,6 +353,8 @@ Result<ExitCode> run_on_streams(OptimizeArguments arguments) {
   const bool sends = arguments.output == StandardStreams::word;
   if (sends) {
     if (arguments.json) return bad_input("-o - and --json both want standard output");
+    if (arguments.target.target == rtask_cpu_target && is_operator_target(arguments.target))
+      return bad_input("-o - leaves no place for a task program; give a file");
     LEMMA_ASSIGN_OR_RETURN(arguments.output, streams.output());
     arguments.prints_table = false;
   }
@@ -530,6 +536,8 @@ void add_simplify_command(CLI::App& application, ExitCode& exit_code) {
   arguments->strategy = name(Strategy::saturation);
   arguments->rounding_class = name(RoundingClass::bitwise);
   arguments->target.measures = false;
+  arguments->target.costs = "analytic";
+  if (is_operator_target(arguments->target)) arguments->target.target = "cpu";  // nothing is timed
   OptimizeOptions& options = arguments->common.options;
   options.cleans = true;
   command->add_option("models", arguments->models, "ONNX files; - is standard input")->required();

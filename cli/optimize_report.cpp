@@ -68,6 +68,7 @@ std::string report_json(const std::vector<OptimizeAnswer>& answers) {
     models.push_back(
         {{"model", answer.model},
          {"output", is_written(answer) || answer.copied ? Json(answer.output) : Json(nullptr)},
+         {"task_program", answer.task_program.empty() ? Json(nullptr) : Json(answer.task_program)},
          {"status", answer.status},
          {"message", answer.message},
          {"cost_before", report.before.seconds},

@@ -42,7 +42,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, cleans, sea
                                    onnx_runtime, second_judge, timing, costs, writing, operator_set,
                                    explanation, trace, threads, time_limit_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directory,
-                                   shapes, sample_shapes, outputs, memory_limit_bytes, options)
+                                   target, shapes, sample_shapes, outputs, memory_limit_bytes,
+                                   options)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphCost, seconds, flops, bytes, operators, parameters,
                                    parameter_bytes, provenance)
@@ -59,8 +60,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheckReport, comparison, seconds, second_judg
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CostReport, message, measured_now, seconds, recorded)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeReport, status, message, warning, opaque_operators,
                                    before, after, search, check, timing, costs)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeAnswer, model, output, status, message, error_kind,
-                                   report, seconds, peak_memory_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeAnswer, model, output, status, message, task_program,
+                                   error_kind, report, seconds, peak_memory_bytes)
 
 namespace {
 

@@ -14,6 +14,7 @@ namespace lemma {
 struct OptimizeRequest {
   std::string model, output;  // files
   std::string device_file, rules_directory;
+  std::string target;                      // if Lemma times its operators itself, else empty
   std::vector<std::string> shapes;         // NAME:1,3,224,224
   std::vector<std::string> sample_shapes;  // the same, for the check
   std::vector<std::string> outputs;        // of the model, that are kept; empty: all
@@ -29,7 +30,8 @@ struct OptimizeAnswer {
   std::string status;
   bool copied = false;  // the model itself was, in place of a result
   std::string message;
-  int error_kind = 0;  // an ErrorKind, for "failed"
+  std::string task_program;  // the directory that was written; empty: none
+  int error_kind = 0;        // an ErrorKind, for "failed"
   OptimizeReport report;
   double seconds = 0;
   std::int64_t peak_memory_bytes = 0;

@@ -5,10 +5,13 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/emission.h"
 #include "cli/memory_guard.h"
+#include "cli/operator_targets.h"
 #include "cli/optimize_request.h"
 #include "cli/shape_option.h"
 #include "search/deadline.h"
+#include "system/program.h"
 
 namespace lemma {
 
@@ -16,7 +19,36 @@ namespace {
 
 void say_stage(const std::string& what) { std::cout << "stage " << what << "\n" << std::flush; }
 
-Result<OptimizeReport> work(const OptimizeRequest& request) {
+/// The target's timers, which the search is given.
+Result<OperatorTarget> take_timers(const OptimizeRequest& request,
+                                   const std::filesystem::path& programs,
+                                   OptimizeOptions& options) {
+  LEMMA_ASSIGN_OR_RETURN(OperatorTarget target,
+                         operator_target(request.target, options.threads, {}, programs));
+  MeasuredTarget measured{target.operators.get(), target.models.get(), {}};
+  if (request.target == rtask_cpu_target)
+    measured.admits = [threads = options.threads](const Graph& graph) {
+      return check_emission(graph, threads);
+    };
+  options.target = std::move(measured);
+  return target;
+}
+
+/// The program of what was written.
+Result<std::string> emit_beside(const OptimizeRequest& request) {
+  say_stage("writing the task program");
+  EmissionRequest emission;
+  emission.model = request.output;
+  emission.directory = program_directory(request.output).string();
+  emission.threads = request.options.threads;
+  emission.replaces = true;
+  if (auto emitted = emit_model(emission); !emitted)
+    return with_context("the model is written, but not its task program",
+                        std::move(emitted.error()));
+  return emission.directory;
+}
+
+Result<OptimizeReport> work(const OptimizeRequest& request, std::string& task_program) {
   const Deadline deadline = Deadline::after(request.options.time_limit_seconds);
   std::optional<MemoryGuard> memory;
   if (request.memory_limit_bytes > 0)
@@ -34,9 +66,18 @@ Result<OptimizeReport> work(const OptimizeRequest& request) {
     say_stage("loading rules");
     LEMMA_ASSIGN_OR_RETURN(rules, load_rules(request.rules_directory));
   }
+  const TemporaryDirectory programs;  // of graphs that are timed
+  std::optional<OperatorTarget> target;
+  if (!request.target.empty()) {
+    LEMMA_ASSIGN_OR_RETURN(target, take_timers(request, programs.path(), options));
+  }
   options.time_limit_seconds = deadline.remaining();
-  return optimize_model(request.model, request.output, rules,
-                        OperatorCosts(roofline_target(std::move(device))), options);
+  auto report = optimize_model(request.model, request.output, rules,
+                               OperatorCosts(roofline_target(std::move(device))), options);
+  if (report && request.target == rtask_cpu_target) {
+    LEMMA_ASSIGN_OR_RETURN(task_program, emit_beside(request));
+  }
+  return report;
 }
 
 ExitCode run_worker() {
@@ -47,7 +88,7 @@ ExitCode run_worker() {
   if (!request) return ExitCode::internal_fault;
   OptimizeAnswer answer;
   answer.model = request->model;
-  auto done = work(*request);
+  auto done = work(*request, answer.task_program);
   if (done) {
     answer.report = std::move(*done);
     answer.status = name(answer.report.status);

@@ -156,15 +156,17 @@ void add_profile_command(CLI::App& application, ExitCode& exit_code) {
       "profile", "measure how long the operators of models take on a target");
   auto arguments = std::make_shared<ProfileArguments>();
   command
-      ->add_option("--target", arguments->target,
-                   "what is measured: onnxruntime-cpu (the nodes that ONNX Runtime makes of models), "
-                   "rtask-cpu (operators as task programs, compiled here) or rtask-cuda (operators "
-                   "by calls of cuBLASLt and cuDNN)")
+      ->add_option(
+          "--target", arguments->target,
+          "what is measured: onnxruntime-cpu (the nodes that ONNX Runtime makes of models), "
+          "rtask-cpu (operators as task programs, compiled here) or rtask-cuda (operators "
+          "by calls of cuBLASLt and cuDNN)")
       ->check(CLI::IsMember({onnx_runtime_target, rtask_cpu_target, rtask_cuda_target}))
       ->capture_default_str();
-  command->add_option("models", arguments->models,
-                      "ONNX files: their nodes are measured one by one, and the sum is compared with "
-                      "the model's own time");
+  command->add_option(
+      "models", arguments->models,
+      "ONNX files: their nodes are measured one by one, and the sum is compared with "
+      "the model's own time");
   command
       ->add_option("--database", arguments->database,
                    "the file that keeps what is measured; the default can be set by $LEMMA_PROFILE")

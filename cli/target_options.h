@@ -13,11 +13,14 @@ namespace lemma {
 
 struct TargetArguments {
   std::string target = default_target();
-  std::string device;  // empty: the target's
-  std::string costs = "analytic";
+  std::string device;    // empty: the target's
+  std::string costs;     // empty: measured for targets that Lemma times itself, else analytic
   std::string database;  // empty: the default one
   bool measures = true;
 };
+
+/// Whether its operators are timed by Lemma itself (cli/operator_targets.h).
+bool is_operator_target(const TargetArguments& arguments);
 
 /// --target, --device, --costs, --database, --no-measure.
 void add_target_options(CLI::App& command, TargetArguments& arguments);

@@ -56,7 +56,8 @@ GraphCost cost_of(const Graph& graph, const OperatorCosts& costs) {
   return total;
 }
 
-std::vector<CostKey> distinct_keys(std::span<const Graph* const> graphs, const OperatorCosts& costs) {
+std::vector<CostKey> distinct_keys(std::span<const Graph* const> graphs,
+                                   const OperatorCosts& costs) {
   std::map<std::string, std::pair<double, CostKey>> distinct;
   for (const Graph* graph : graphs) {
     const std::vector<bool> weight_only = weight_only_nodes(*graph);

@@ -33,8 +33,7 @@ Result<LearnedCosts> LearnedCosts::open(const CostOptions& options, OperatorTime
   LEMMA_ASSIGN_OR_RETURN(ProfileDatabase database, ProfileDatabase::open(options.database));
   result.database_ = std::make_unique<ProfileDatabase>(std::move(database));
   LEMMA_RETURN_IF_ERROR(result.read_database(options, timer));
-  if (options.measures && timer != nullptr && result.report_.message.empty())
-    result.timer_ = timer;
+  if (options.measures && timer != nullptr && result.report_.message.empty()) result.timer_ = timer;
   return result;
 }
 
@@ -45,7 +44,8 @@ Result<void> LearnedCosts::read_database(const CostOptions& options, OperatorTim
   if (here) {
     target_ = *here;
   } else {
-    report_.message = fmt::format("{}is not there: {}", options.runtime, here.error().message);
+    report_.message =
+        fmt::format("{}cannot be measured: {}", options.runtime, here.error().message);
     LEMMA_ASSIGN_OR_RETURN(const auto targets, database_->targets());
     for (const TargetIdentity& known : targets)
       if (known.threads == target_.threads && known.processor == target_.processor &&

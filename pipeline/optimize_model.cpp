@@ -219,6 +219,7 @@ class Pipeline {
                            LearnedCosts::open(options_.costs, operator_timer_, options_.threads,
                                               report_.before.parameter_bytes));
     costs_ = learned_->in_front_of(given_costs_);
+    report_.before = report_.after = cost_of(model_.graph, costs_);
     learning_left_ = std::min(most_learning_seconds, learning * check_deadline_.remaining());
     const Graph* original = &model_.graph;
     learn({&original, 1});
@@ -331,7 +332,8 @@ class Pipeline {
     const Deadline end = check_deadline_.earlier_by(check_seconds_ + timing_seconds_);
     // Each is written and read once more.
     double seconds_each = 3 * writing_seconds_;
-    if (timed_ && options_.target) seconds_each += model_timer_->seconds_to_prepare(report_.before.operators);
+    if (timed_ && options_.target)
+      seconds_each += model_timer_->seconds_to_prepare(report_.before.operators);
     options.candidates =
         static_cast<std::size_t>(std::clamp(0.3 * timing_seconds_ / seconds_each, 1.0, 4.0));
     // The candidates are run before the best one is folded.

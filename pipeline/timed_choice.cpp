@@ -100,8 +100,7 @@ Result<std::vector<Cost>> TimedChoice::evaluate(std::span<const Graph* const> gr
 std::size_t TimedChoice::affordable(const GraphCost& original) const {
   constexpr std::size_t most = 12;
   constexpr double least_runs = 8, bytes_per_second = 60e6;
-  const double each =
-      least_runs * original.seconds +
+  const double each = least_runs * original.seconds +
                       timer_.seconds_to_prepare(original.operators) +
                       original.parameter_bytes / bytes_per_second;
   const double seconds = first_run * setup_.choosing_end.remaining();
@@ -144,7 +143,7 @@ bool TimedChoice::time_both(const TimingRequest& asked, std::vector<double>& bef
     failure = (*timings)[i].failure;
   if (!failure.empty()) {
     report_.state = !timings && timer_.was_available() ? TimingReport::State::too_late
-                                                        : TimingReport::State::predicted;
+                                                       : TimingReport::State::predicted;
     report_.message = failure;
     return false;
   }

@@ -109,8 +109,7 @@ Result<void> ProgramBuilder::build(const fs::path& folder,
     fs::remove(folder / partial, error);
     return run.was_stopped
                ? bad_input("there was no time to compile the program")
-               : internal_error(
-                     fmt::format("{}: the program cannot be compiled", folder.string()));
+               : internal_error(fmt::format("{}: the program cannot be compiled", folder.string()));
   }
   fs::rename(folder / partial, library, error);
   if (error) return bad_input(fmt::format("{}: {}", library.string(), error.message()));

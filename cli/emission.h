@@ -1,0 +1,43 @@
+#pragma once
+// A model as a directory of source (docs/rtask.md).
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "backend_cuda/compile/compile.h"
+#include "ir/dimension.h"
+#include "ir/graph.h"
+
+namespace lemma {
+
+struct EmissionRequest {
+  std::string model;      // file
+  std::string directory;  // that is made
+  std::string name;       // of functions and files; empty: that of the model
+  std::map<std::string, Shape, std::less<>> shapes;  // of inputs
+  backend::Policy policy = backend::place_by_critical_path;
+  std::uint64_t seed = 0;  // of the inputs of the self-check
+  int threads = 0;         // that run the program; 0: all processors
+  bool replaces = false;   // a directory that is there
+  bool fuses = true;
+};
+
+struct Emission {
+  backend::TaskProgram program;
+  double planning_seconds = 0;
+};
+
+/// The directory appears complete, or not at all.
+Result<Emission> emit_model(const EmissionRequest& request);
+
+/// Why no task program can be made of a graph; nothing is written.
+Result<void> check_emission(const Graph& graph, int threads);
+
+/// Beside the file of an optimized model: "out/model.onnx" has "out/model.rtask".
+std::filesystem::path program_directory(const std::filesystem::path& model);
+/// An error: something that is no task program has this place.
+Result<void> check_program_directory(const std::filesystem::path& directory);
+
+}  // namespace lemma
