@@ -60,8 +60,7 @@ TEST(Rounds, WithoutTimeThereAreTheLeast) {
   options.rounds = 50;
   options.seconds = -1;
   options.least_rounds = 3;
-  const auto seconds =
-      time_in_rounds({[]() -> Result<void> { return {}; }}, options);
+  const auto seconds = time_in_rounds({[]() -> Result<void> { return {}; }}, options);
   ASSERT_TRUE(seconds);
   EXPECT_EQ(seconds->front().size(), 3U);
 }

@@ -95,7 +95,7 @@ class ProfileTest(unittest.TestCase):
         self.assertEqual((self.folder / "a.onnx").read_bytes(), (self.folder / "b.onnx").read_bytes())
 
     def test_measured_costs_are_for_the_runtime_that_was_measured(self):
-        self.assertIn("--costs measured is for --target onnxruntime-cpu",
+        self.assertIn("--costs measured is for --target onnxruntime-cpu, rtask-cpu and rtask-cuda",
                       self.optimize("x.onnx", target="cpu", code=2))
         self.assertIn("--database is for --costs measured",
                       self.optimize("x.onnx", "--database", "x", costs="analytic", code=2))

@@ -29,8 +29,7 @@ CostKey key_of(std::string_view op, std::vector<TensorType> inputs, TensorType o
 
 const CostKey relu = key_of("Relu", {matrix(4, 8)}, matrix(4, 8));
 const CostKey sigmoid = key_of("Sigmoid", {matrix(4, 8)}, matrix(4, 8));
-const CostKey product =
-    key_of("MatMul", {matrix(4, 8), matrix(8, 2)}, matrix(4, 2), {false, true});
+const CostKey product = key_of("MatMul", {matrix(4, 8), matrix(8, 2)}, matrix(4, 2), {false, true});
 
 /// Takes a microsecond for all but Sigmoid, which it cannot run.
 class MadeUpTimer : public DirectTimer {
