@@ -1,0 +1,139 @@
+#include "backend_cuda/libraries/nest_view.h"
+
+#include <algorithm>
+
+namespace lemma::backend {
+
+namespace {
+
+using Kind = ExpressionKind;
+using lowering::Linear;
+using lowering::LoopVariable;
+using lowering::Term;
+using lowering::TermNumber;
+
+class Viewer {
+ public:
+  explicit Viewer(NestView& view) : view_(view), graph_(view.nest.graph) {}
+
+  bool run() { return take_value(view_.nest.root) && take_body(); }
+
+ private:
+  bool is_constant(TermNumber id) const {
+    const Kind kind = graph_.term(id).kind;
+    return kind == Kind::real_constant || kind == Kind::integer_constant;
+  }
+  bool is_zero(TermNumber id) const { return is_constant(id) && graph_.term(id).bits == 0; }
+
+  bool reads(TermNumber id) const {
+    const Term& term = graph_.term(id);
+    return term.kind == Kind::read ||
+           std::any_of(term.operands.begin(), term.operands.end(),
+                       [this](TermNumber operand) { return reads(operand); });
+  }
+
+  /// Down to the reduction: one operand of each operation leads there.
+  bool take_value(TermNumber id) {
+    const Term& term = graph_.term(id);
+    if (is_reduction(term.kind)) {
+      view_.reduction = id;
+      return true;
+    }
+    if (term.operands.size() != 2) return false;
+    TermNumber value = term.operands[0], other = term.operands[1];
+    switch (term.kind) {
+      case Kind::maximum:
+        if (is_zero(value)) std::swap(value, other);
+        if (!is_zero(other) || view_.relu || !view_.addends.empty()) return false;
+        view_.relu = true;
+        return take_value(value);
+      case Kind::add: {
+        if (is_addend(value)) std::swap(value, other);
+        const auto read = addend_in(other);
+        if (!read) return false;
+        view_.addends.push_back(*read);
+        return take_value(value);
+      }
+      case Kind::multiply:  // a factor such as alpha takes no time of its own
+        if (is_constant(value)) std::swap(value, other);
+        return is_constant(other) && take_value(value);
+      case Kind::divide:
+        if (reads(other) || view_.divided || view_.relu || !view_.addends.empty()) return false;
+        view_.divided = true;
+        view_.divided_by_constant = graph_.term(other).depends == 0;
+        return take_value(value);
+      default: return false;
+    }
+  }
+
+  bool is_addend(TermNumber id) const { return addend_in(id).has_value(); }
+
+  /// A read, or a constant times one.
+  std::optional<TermNumber> addend_in(TermNumber id) const {
+    const Term& term = graph_.term(id);
+    if (term.kind == Kind::read) return id;
+    if (term.kind != Kind::multiply) return std::nullopt;
+    const TermNumber a = term.operands[0], b = term.operands[1];
+    if (is_constant(a) && graph_.term(b).kind == Kind::read) return b;
+    if (is_constant(b) && graph_.term(a).kind == Kind::read) return a;
+    return std::nullopt;
+  }
+
+  bool take_body() {
+    TermNumber body = graph_.term(view_.reduction).operands[0];
+    if (graph_.term(body).kind == Kind::select) {
+      const Term& select = graph_.term(body);
+      if (reads(select.operands[0]) || !is_constant(select.operands[2])) return false;
+      view_.guarded = true;
+      body = select.operands[1];
+    }
+    std::vector<TermNumber> pending = {body};
+    while (!pending.empty()) {
+      const TermNumber id = pending.back();
+      pending.pop_back();
+      const Term& term = graph_.term(id);
+      if (term.kind == Kind::multiply)
+        pending.insert(pending.end(), {term.operands[1], term.operands[0]});
+      else if (term.kind == Kind::read)
+        view_.factors.push_back(id);
+      else
+        return false;
+    }
+    return true;
+  }
+
+  NestView& view_;
+  const lowering::TermGraph& graph_;
+};
+
+}  // namespace
+
+bool is_affine(const Linear& form) {
+  return std::all_of(form.terms.begin(), form.terms.end(),
+                     [](const auto& term) { return term.first < lowering::first_term_atom; });
+}
+
+Linear result_address(const lowering::LoweredOutput& nest) {
+  Linear position;
+  for (const LoopVariable v : nest.axes)
+    position = lowering::combine(lowering::scale(position, nest.graph.extent(v)), Linear::atom(v));
+  return position;
+}
+
+std::optional<NestView> view_of(const Definition& definition,
+                                const std::vector<lowering::InputView>& inputs, bool grouped) {
+  const DefinedOutput& output = definition.outputs().front();
+  auto nest = lowering::lower(definition, output, inputs, lowering::Domain::native);
+  if (!nest) return std::nullopt;
+  if (grouped) {
+    const std::vector<std::int64_t> parts = lowering::find_parts(*nest);
+    if (!parts.empty())
+      nest = lowering::lower(definition, output, inputs, lowering::Domain::native, parts);
+    if (!nest) return std::nullopt;
+  }
+  NestView view(std::move(*nest));
+  if (!Viewer(view).run()) return std::nullopt;
+  return view;
+}
+
+}  // namespace lemma::backend
