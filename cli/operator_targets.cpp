@@ -1,6 +1,7 @@
 #include "cli/operator_targets.h"
 
 #include "backend_cuda/execute/program_times.h"
+#include "backend_cuda/libraries/library_operators.h"
 
 namespace lemma {
 
@@ -31,6 +32,13 @@ OperatorTarget task_programs(Target target, int threads,
   return result;
 }
 
+/// Beside the data folder, in a build folder and once installed.
+std::filesystem::path cuda_module() {
+  std::error_code ignored;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  return program.parent_path().parent_path() / "lib" / "lemma" / "lemma_cuda.so";
+}
+
 }  // namespace
 
 Result<OperatorTarget> operator_target(std::string_view name, int threads,
@@ -38,6 +46,12 @@ Result<OperatorTarget> operator_target(std::string_view name, int threads,
                                        const std::filesystem::path& model_programs) {
   LEMMA_ASSIGN_OR_RETURN(const auto file, device_file(std::string(name), "--target"));
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(file));
+  if (name == rtask_cuda_target) {
+    OperatorTarget result;
+    result.target = roofline_target(std::move(device));
+    result.operators = std::make_unique<backend::LibraryOperators>(cuda_module());
+    return result;
+  }
   return task_programs(roofline_target(std::move(device)), threads, is_interrupted, model_programs);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "backend_cuda/execute/program_times.h"
+#include "backend_cuda/libraries/library_operators.h"
 
 namespace lemma {
 
@@ -29,6 +30,7 @@ CostOptions costs_of(const TargetArguments& arguments) {
   const fs::path shipped = data_directory() / "profiles" / "x86-64.json";
   if (runs_on_onnx_runtime(arguments) && fs::exists(shipped)) costs.shipped = shipped;
   if (arguments.target == rtask_cpu_target) costs.runtime = backend::task_program_runtime;
+  if (arguments.target == rtask_cuda_target) costs.runtime = backend::library_runtime;
   return costs;
 }
 
