@@ -30,7 +30,10 @@ CostOptions costs_of(const TargetArguments& arguments) {
   const fs::path shipped = data_directory() / "profiles" / "x86-64.json";
   if (runs_on_onnx_runtime(arguments) && fs::exists(shipped)) costs.shipped = shipped;
   if (arguments.target == rtask_cpu_target) costs.runtime = backend::task_program_runtime;
-  if (arguments.target == rtask_cuda_target) costs.runtime = backend::library_runtime;
+  if (arguments.target == rtask_cuda_target) {
+    costs.runtime = backend::library_runtime;
+    costs.any_device = true;
+  }
   return costs;
 }
 

@@ -47,10 +47,11 @@ Result<void> LearnedCosts::read_database(const CostOptions& options, OperatorTim
     report_.message =
         fmt::format("{}cannot be measured: {}", options.runtime, here.error().message);
     LEMMA_ASSIGN_OR_RETURN(const auto targets, database_->targets());
-    for (const TargetIdentity& known : targets)
-      if (known.threads == target_.threads && known.processor == target_.processor &&
-          known.runtime.starts_with(options.runtime))
-        target_.runtime = known.runtime;
+    for (const TargetIdentity& known : targets) {
+      const bool is_here = known.threads == target_.threads && known.processor == target_.processor;
+      if ((is_here || options.any_device) && known.runtime.starts_with(options.runtime))
+        target_ = known;
+    }
   }
   LEMMA_ASSIGN_OR_RETURN(auto entries, database_->entries(target_));
   times_ = NodeTimes(std::move(entries));

@@ -20,6 +20,8 @@ struct CostOptions {
   bool measures = false;           // what is missing
   /// What the runtime's name begins with. Where it is not there, its last version that was measured counts.
   std::string runtime = "ONNX Runtime ";
+  /// Where it is not there, what was measured on any device counts, of which there may be none here.
+  bool any_device = false;
   std::optional<RecordedCosts> replay;  // answers to repeat in place of all these
 };
 

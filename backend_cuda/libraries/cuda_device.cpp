@@ -53,15 +53,14 @@ class Owned {
   Handle handle_ = nullptr;
 };
 
-using Tensor = Owned<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor,
-                     cudnnDestroyTensorDescriptor>;
-using Filter = Owned<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor,
-                     cudnnDestroyFilterDescriptor>;
-using ConvolutionDescriptor =
-    Owned<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor,
-          cudnnDestroyConvolutionDescriptor>;
-using PoolDescriptor = Owned<cudnnPoolingDescriptor_t, cudnnCreatePoolingDescriptor,
-                             cudnnDestroyPoolingDescriptor>;
+using Tensor =
+    Owned<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
+using Filter =
+    Owned<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>;
+using ConvolutionDescriptor = Owned<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor,
+                                    cudnnDestroyConvolutionDescriptor>;
+using PoolDescriptor =
+    Owned<cudnnPoolingDescriptor_t, cudnnCreatePoolingDescriptor, cudnnDestroyPoolingDescriptor>;
 using Activation = Owned<cudnnActivationDescriptor_t, cudnnCreateActivationDescriptor,
                          cudnnDestroyActivationDescriptor>;
 using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceCreate,
@@ -161,15 +160,14 @@ struct Factors {
 };
 
 Result<void> Layout::make(const ColumnMajorMatrix& matrix, DataType type, std::int64_t batches) {
-  LEMMA_CUDA(cublasLtMatrixLayoutCreate(
-      &layout_, cuda_type(type), static_cast<std::uint64_t>(matrix.rows),
-      static_cast<std::uint64_t>(matrix.columns), matrix.leading));
+  LEMMA_CUDA(
+      cublasLtMatrixLayoutCreate(&layout_, cuda_type(type), static_cast<std::uint64_t>(matrix.rows),
+                                 static_cast<std::uint64_t>(matrix.columns), matrix.leading));
   if (batches == 1) return {};
   const auto count = static_cast<std::int32_t>(batches);
   LEMMA_CUDA(cublasLtMatrixLayoutSetAttribute(layout_, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
                                               sizeof(count)));
-  LEMMA_CUDA(cublasLtMatrixLayoutSetAttribute(layout_,
-                                              CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+  LEMMA_CUDA(cublasLtMatrixLayoutSetAttribute(layout_, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
                                               &matrix.batch_stride, sizeof(matrix.batch_stride)));
   return {};
 }
@@ -285,8 +283,7 @@ Result<void> set_epilogue(cublasLtMatmulDesc_t description, const MatrixProduct&
 Result<void> set_transposed(cublasLtMatmulDesc_t description,
                             cublasLtMatmulDescAttributes_t attribute, bool transposed) {
   const cublasOperation_t operation = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-  LEMMA_CUDA(
-      cublasLtMatmulDescSetAttribute(description, attribute, &operation, sizeof(operation)));
+  LEMMA_CUDA(cublasLtMatmulDescSetAttribute(description, attribute, &operation, sizeof(operation)));
   return {};
 }
 
@@ -319,8 +316,7 @@ Result<OperatorTime> CudaDevice::time_of(const MatrixProduct& problem) {
   if (adds_matrix) LEMMA_RETURN_IF_ERROR(c.allocate(d.bytes()));
   LEMMA_RETURN_IF_ERROR(bias.allocate(bytes_for({problem.columns}, type)));
   ProductDescription description;
-  LEMMA_CUDA(description.make(compute_type(type),
-                              type == DataType::f64 ? CUDA_R_64F : CUDA_R_32F));
+  LEMMA_CUDA(description.make(compute_type(type), type == DataType::f64 ? CUDA_R_64F : CUDA_R_32F));
   LEMMA_RETURN_IF_ERROR(
       set_transposed(description, CUBLASLT_MATMUL_DESC_TRANSA, call.a.transposed));
   LEMMA_RETURN_IF_ERROR(
@@ -332,9 +328,9 @@ Result<OperatorTime> CudaDevice::time_of(const MatrixProduct& problem) {
   LEMMA_RETURN_IF_ERROR(of_d.make(call.d, type, call.batches));
   Preference preference;
   LEMMA_CUDA(preference.make());
-  LEMMA_CUDA(cublasLtMatmulPreferenceSetAttribute(
-      preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes,
-      sizeof(workspace_bytes)));
+  LEMMA_CUDA(cublasLtMatmulPreferenceSetAttribute(preference,
+                                                  CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                  &workspace_bytes, sizeof(workspace_bytes)));
   std::array<cublasLtMatmulHeuristicResult_t, algorithms_asked> found{};
   int count = 0;
   LEMMA_CUDA(cublasLtMatmulAlgoGetHeuristic(cublas_, description, of_a, of_b, of_d, of_d,

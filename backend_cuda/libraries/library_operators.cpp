@@ -39,8 +39,7 @@ Result<OperatorTime> LibraryOperators::time(const CostKey& key, WeightPlace /*we
                                             const MeasurementOptions& /*options*/) {
   const auto problem = library_problem(key);
   if (!problem)
-    return unsupported(
-        fmt::format("no call of cuBLASLt or cuDNN: {}", problem.error().message));
+    return unsupported(fmt::format("no call of cuBLASLt or cuDNN: {}", problem.error().message));
   return device_->time(*problem);
 }
 

@@ -52,10 +52,10 @@ std::string text_of(const MatrixProduct& p) {
 }
 
 std::string text_of(const Convolution& p) {
-  std::string result = fmt::format(
-      "convolution {} {} by {}, groups {}, strides {}, dilations {}, pads {}", name(p.type),
-      joined(p.input), joined(p.weight), p.groups, joined(p.strides), joined(p.dilations),
-      joined(p.pads));
+  std::string result =
+      fmt::format("convolution {} {} by {}, groups {}, strides {}, dilations {}, pads {}",
+                  name(p.type), joined(p.input), joined(p.weight), p.groups, joined(p.strides),
+                  joined(p.dilations), joined(p.pads));
   if (p.bias) result += ", bias";
   return result + (p.relu ? ", relu" : "");
 }

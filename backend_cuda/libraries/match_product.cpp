@@ -77,9 +77,8 @@ class ProductMatcher {
         return unsupported(not_matrices);
       inner.push_back(axis);
     }
-    std::stable_sort(inner.begin(), inner.end(), [](const Axis& a, const Axis& b) {
-      return a.strides[0] > b.strides[0];
-    });
+    std::stable_sort(inner.begin(), inner.end(),
+                     [](const Axis& a, const Axis& b) { return a.strides[0] > b.strides[0]; });
     const auto all = {std::pair(&rows_, merged(rows)), std::pair(&columns_, merged(columns)),
                       std::pair(&inner_, merged(inner)), std::pair(&batches_, merged(batches))};
     for (const auto& [target, axis] : all) {

@@ -27,8 +27,7 @@ class WindowMatcher {
   Result<LibraryProblem> run() {
     const ExpressionKind kind = graph_.term(view_.reduction).kind;
     if (view_.factors.size() == 1 && view_.addends.empty() && !view_.relu) {
-      if (kind == ExpressionKind::maximum_over && !view_.divided)
-        return pool(Pool::Kind::maximum);
+      if (kind == ExpressionKind::maximum_over && !view_.divided) return pool(Pool::Kind::maximum);
       if (kind == ExpressionKind::sum && view_.divided)
         return pool(view_.divided_by_constant ? Pool::Kind::average_with_padding
                                               : Pool::Kind::average);
@@ -135,21 +134,21 @@ class WindowMatcher {
         data.indices[0] != positions_[0] || weight.indices[0] != positions_[1] ||
         kernel[0] != output_[1] || kernel[1] == 0 || input[1] % kernel[1] != 0)
       return unsupported(no_window);
-    Convolution result{view_.nest.type, input, kernel, output_, input[1] / kernel[1],
-                       {},              {},    {},     false,   view_.relu};
+    Convolution result{
+        view_.nest.type, input,     kernel, output_, input[1] / kernel[1], {}, {}, {},
+        false,           view_.relu};
     if (!has_channels(data.indices[1], weight.indices[1], result.groups, kernel[1]))
       return unsupported(no_window);
     LEMMA_ASSIGN_OR_RETURN(const auto slides, slides_of(data));
     for (std::size_t i = 0; i < slides.size(); ++i) {
       // The place in the window is that in the weight.
       const Linear& place = weight.indices[2 + i];
-      const bool is_place = kernel[2 + i] == 1
-                                ? slides[i].window == 1
-                                : place.constant == 0 && place.terms.size() == 1 &&
-                                      place.terms[0].second == 1 &&
-                                      data.indices[2 + i].coefficient(place.terms[0].first) ==
-                                          slides[i].dilation &&
-                                      slides[i].window == kernel[2 + i];
+      const bool is_place =
+          kernel[2 + i] == 1
+              ? slides[i].window == 1
+              : place.constant == 0 && place.terms.size() == 1 && place.terms[0].second == 1 &&
+                    data.indices[2 + i].coefficient(place.terms[0].first) == slides[i].dilation &&
+                    slides[i].window == kernel[2 + i];
       if (!is_place) return unsupported(no_window);
       if (!fits(slides[i], input[2 + i], output_[2 + i]))
         return unsupported("its padding differs at the two ends");

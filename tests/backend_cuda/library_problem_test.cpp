@@ -74,8 +74,8 @@ TEST(MatrixProduct, OfTwoMatrices) {
 }
 
 TEST(MatrixProduct, BatchesHaveStrides) {
-  const MatrixProduct p =
-      product(problem("MatMul", {tensor({2, 3, 5, 7}, DataType::f16), tensor({2, 3, 7, 11}, DataType::f16)}));
+  const MatrixProduct p = product(problem(
+      "MatMul", {tensor({2, 3, 5, 7}, DataType::f16), tensor({2, 3, 7, 11}, DataType::f16)}));
   EXPECT_EQ(p.type, DataType::f16);
   EXPECT_EQ(p.batches, 6);
   EXPECT_EQ(p.left, (MatrixOperand{false, 7, 35}));
@@ -123,11 +123,10 @@ TEST(MatrixProduct, VectorsAndSizesOfOne) {
 }
 
 TEST(ConvolutionProblem, HasStridesPadsAndGaps) {
-  const Attributes window = {{"strides", list({2, 1})},
-                             {"pads", list({1, 2, 1, 2})},
-                             {"dilations", list({1, 2})}};
-  const Convolution c =
-      convolution(problem("Conv", {tensor({1, 3, 9, 10}), tensor({8, 3, 3, 3}), tensor({8})}, window));
+  const Attributes window = {
+      {"strides", list({2, 1})}, {"pads", list({1, 2, 1, 2})}, {"dilations", list({1, 2})}};
+  const Convolution c = convolution(
+      problem("Conv", {tensor({1, 3, 9, 10}), tensor({8, 3, 3, 3}), tensor({8})}, window));
   EXPECT_EQ(c.input, (Sizes{1, 3, 9, 10}));
   EXPECT_EQ(c.weight, (Sizes{8, 3, 3, 3}));
   EXPECT_EQ(c.output, (Sizes{1, 8, 5, 10}));
@@ -139,7 +138,8 @@ TEST(ConvolutionProblem, HasStridesPadsAndGaps) {
 }
 
 TEST(ConvolutionProblem, OfOneElementAndOverOneAxis) {
-  const Convolution point = convolution(problem("Conv", {tensor({2, 3, 9, 10}), tensor({8, 3, 1, 1})}));
+  const Convolution point =
+      convolution(problem("Conv", {tensor({2, 3, 9, 10}), tensor({8, 3, 1, 1})}));
   EXPECT_EQ(point.output, (Sizes{2, 8, 9, 10}));
   EXPECT_FALSE(point.bias);
   const Attributes padded = {{"pads", list({2, 2})}};
@@ -150,10 +150,16 @@ TEST(ConvolutionProblem, OfOneElementAndOverOneAxis) {
 
 TEST(ConvolutionProblem, InGroups) {
   const auto grouped = [](std::int64_t group) { return Attributes{{"group", Dimension(group)}}; };
-  EXPECT_EQ(convolution(problem("Conv", {tensor({1, 8, 6, 6}), tensor({12, 2, 3, 3})}, grouped(4))).groups, 4);
+  EXPECT_EQ(convolution(problem("Conv", {tensor({1, 8, 6, 6}), tensor({12, 2, 3, 3})}, grouped(4)))
+                .groups,
+            4);
   // One channel each, and several results for each.
-  EXPECT_EQ(convolution(problem("Conv", {tensor({1, 8, 6, 6}), tensor({8, 1, 3, 3})}, grouped(8))).groups, 8);
-  EXPECT_EQ(convolution(problem("Conv", {tensor({1, 8, 6, 6}), tensor({16, 1, 3, 3})}, grouped(8))).groups, 8);
+  EXPECT_EQ(
+      convolution(problem("Conv", {tensor({1, 8, 6, 6}), tensor({8, 1, 3, 3})}, grouped(8))).groups,
+      8);
+  EXPECT_EQ(convolution(problem("Conv", {tensor({1, 8, 6, 6}), tensor({16, 1, 3, 3})}, grouped(8)))
+                .groups,
+            8);
 }
 
 TEST(ConvolutionProblem, PaddingThatDiffersIsRefused) {
@@ -164,7 +170,8 @@ TEST(ConvolutionProblem, PaddingThatDiffersIsRefused) {
 }
 
 TEST(PoolProblem, MaximaAndAverages) {
-  const Attributes window = {{"kernel_shape", list({3, 3})}, {"strides", list({2, 2})}, {"pads", list({1, 1, 1, 1})}};
+  const Attributes window = {
+      {"kernel_shape", list({3, 3})}, {"strides", list({2, 2})}, {"pads", list({1, 1, 1, 1})}};
   const Pool maximum = pool(problem("MaxPool", {tensor({1, 4, 9, 9})}, window));
   EXPECT_EQ(maximum.kind, Pool::Kind::maximum);
   EXPECT_EQ(maximum.windows, (Sizes{3, 3}));

@@ -169,6 +169,33 @@ class Targets(unittest.TestCase):
         self.optimize(model, "b.onnx", "--time-limit", "60", "--replay", report)
         self.assertEqual((self.folder / "a.onnx").read_bytes(), (self.folder / "b.onnx").read_bytes())
 
+    def test_without_a_device_costs_are_analytic(self):
+        done = subprocess.run([LEMMA, "profile", EXAMPLE, "--target", "rtask-cuda", "--database",
+                               self.folder / "profile.sqlite"], capture_output=True, text=True, timeout=120)
+        if done.returncode == 0:
+            self.skipTest("there is a device")
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertRegex(done.stderr, "no CUDA device was found|without the CUDA toolkit|cannot be loaded")
+        words = ("--time-limit", "10", "--no-second-judge")
+        answer = json.loads(self.optimize(EXAMPLE, "a.onnx", *words, target="rtask-cuda").stdout)["models"][0]
+        self.assertEqual((answer["cost_provenance"], answer["task_program"]), ("analytic", None))
+        self.assertTrue(answer["costs"]["message"].startswith("CUDA libraries cannot be measured"), answer["costs"])
+        self.assertEqual(answer["costs"]["recorded"], {})
+        # What was measured on a device elsewhere is used.
+        entry = {"key": "operator MatMul f32[4, 16], constant f32[16, 24] -> f32[4, 24]", "kind": "operator MatMul",
+                 "elements": 1000, "work": 1536, "seconds": 5e-6, "spread": 0, "repetitions": 20, "date": "2026-11-23"}
+        profile = {"format": "lemma profile 2",
+                   "targets": [{"runtime": "CUDA libraries made up", "processor": "a device", "threads": 1,
+                                "entries": [entry]}]}
+        (self.folder / "device.json").write_text(json.dumps(profile))
+        self.profile("--import", self.folder / "device.json", "--elsewhere")
+        answer = json.loads(self.optimize(EXAMPLE, "b.onnx", *words, target="rtask-cuda").stdout)["models"][0]
+        self.assertIn([5e-6, 2], answer["costs"]["recorded"].values())
+        # It says nothing of other targets.
+        answer = json.loads(self.optimize(EXAMPLE, "c.onnx", *words, "--no-measure").stdout)["models"][0]
+        self.assertEqual(answer["costs"]["recorded"], {})
+
     def test_a_model_without_a_program_is_handed_on(self):
         model = self.write("strange.onnx", "Relu", "Strange")
         done = self.optimize(model, "out.onnx", "--no-measure", code=3)
