@@ -44,7 +44,8 @@ const std::vector<std::string> code_options = {"-std=c++20", "-O3", "-march=nati
 std::vector<std::string> compile_words(const std::string& compiler) {
   std::vector<std::string> words = {compiler};
   words.insert(words.end(), code_options.begin(), code_options.end());
-  words.insert(words.end(), {"-pthread", "-shared", "-fPIC", built_names.name + ".cpp"});
+  // A compiler that is ended leaves no files between its stages with -pipe.
+  words.insert(words.end(), {"-pipe", "-pthread", "-shared", "-fPIC", built_names.name + ".cpp"});
   return words;
 }
 

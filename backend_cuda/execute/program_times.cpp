@@ -10,6 +10,7 @@
 #include "backend_cuda/execute/code_digest.h"
 #include "backend_cuda/execute/prepared_graph.h"
 #include "backend_cuda/execute/rounds.h"
+#include "backend_cuda/execute/timing_lock.h"
 #include "frontend_onnx/import.h"
 #include "profiler/operator_measurement.h"
 #include "profiler/single_operator.h"
@@ -26,6 +27,7 @@ constexpr double least_seconds = 1e-8;  // no operator takes less
 constexpr double most_weight_bytes = 256e6;
 constexpr double most_instances = 64;
 constexpr double most_seconds_of_instances = 0.02;
+constexpr double most_seconds_of_waiting = 3;  // for other programs that time something
 
 /// What is built of a graph and what it is called with.
 struct ProgramOfGraph {
@@ -128,6 +130,7 @@ Result<OperatorTime> TaskProgramOperators::time(const CostKey& key, WeightPlace 
   }
   RoundOptions rounds;
   rounds.one_thread = thread_count(threads_) == 1;
+  const TimingLock alone(most_seconds_of_waiting);
   LEMMA_ASSIGN_OR_RETURN(
       const auto seconds,
       time_in_rounds({[empty] { return empty->run(); }, [&timed] { return timed.run(); }}, rounds));
@@ -227,6 +230,7 @@ Result<std::vector<ModelTiming>> TaskProgramModels::time(const TimingRequest& re
     timings[i].failure = built[i].error().message;
     programs[i].call = nullptr;
   }
+  const TimingLock alone(std::min(request.seconds, request.time_limit_seconds - taken()));
   const double begin_of_rounds = taken();
   for (int session = 0; session < request.sessions; ++session) {
     RoundOptions rounds;

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 
 #include "backend_cuda/execute/code_digest.h"
 #include "backend_cuda/execute/program_times.h"
 #include "backend_cuda/execute/rounds.h"
+#include "backend_cuda/execute/timing_lock.h"
 #include "costmodel/operator_costs.h"
 #include "frontend_onnx/export.h"
 #include "profiler/operator_measurement.h"
@@ -161,6 +163,16 @@ TEST_F(Built, ModelsRunInRounds) {
   request.time_limit_seconds = 0;
   std::filesystem::remove_all(folder_.path() / "task_programs");
   EXPECT_FALSE(timer.time(request));
+}
+
+TEST(TimingLock, OneAtATimeButNobodyWaitsForEver) {
+  const auto seconds_to_lock = [](double limit) {
+    const auto begin = std::chrono::steady_clock::now();
+    const TimingLock lock(limit);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  const TimingLock first(60);
+  EXPECT_GE(seconds_to_lock(0.2), 0.2);
 }
 
 TEST(WithoutACompiler, NothingIsMeasuredAndTheReasonIsSaid) {

@@ -1,0 +1,19 @@
+#pragma once
+
+namespace lemma::backend {
+
+/// While it lives, other programs of this user that time models wait: two at once would measure each other. It is the
+/// lock of profiler/onnxruntime_worker.py.
+class TimingLock {
+ public:
+  /// Waits for others, at most for so many seconds; then it goes on all the same.
+  explicit TimingLock(double seconds);
+  ~TimingLock();
+  TimingLock(const TimingLock&) = delete;
+  TimingLock& operator=(const TimingLock&) = delete;
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace lemma::backend
