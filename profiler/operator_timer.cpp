@@ -42,6 +42,11 @@ Result<std::size_t> DirectTimer::measure(ProfileDatabase& database,
     times.add(entry);
     return {};
   };
+  std::vector<CostKey> missing;
+  for (const CostKey& key : keys)
+    if (has_times(key) && !times.is_measured(profiled_operator(key, weights).key))
+      missing.push_back(key);
+  expect(std::move(missing));
   const auto measured =
       measure_each(keys, weights, times, options, [&](const CostKey& key) -> Result<bool> {
         const auto timed = time(key, weights, options);

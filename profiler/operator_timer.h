@@ -32,6 +32,8 @@ class OperatorTimer {
   virtual Result<std::size_t> measure(ProfileDatabase& database, const std::vector<CostKey>& keys,
                                       WeightPlace weights, NodeTimes& times,
                                       const MeasurementOptions& options) = 0;
+  /// The applications that time() will be asked about, in order, unless the time is over before.
+  virtual void expect(std::vector<CostKey> /*keys*/) {}
   /// What a run takes beside its operators, once something has been timed; nothing if that is not known.
   virtual std::optional<OperatorTime> time_of_run() const { return std::nullopt; }
 };
@@ -47,6 +49,8 @@ class DirectTimer : public OperatorTimer {
   /// An error: it cannot be run by itself.
   virtual Result<OperatorTime> time(const CostKey& key, WeightPlace weights,
                                     const MeasurementOptions& options) = 0;
+  /// The applications that time() will be asked about, in order, unless the time is over before.
+  virtual void expect(std::vector<CostKey> /*keys*/) {}
   /// What a run takes beside its operators, once something has been timed; nothing if that is not known.
   virtual std::optional<OperatorTime> time_of_run() const { return std::nullopt; }
 };

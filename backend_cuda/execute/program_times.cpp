@@ -48,6 +48,19 @@ Result<ProgramOfGraph> program_of(const Graph& graph, std::span<const NamedTenso
   return result;
 }
 
+/// One compiler for each program, at the same time. Empty folders are none.
+std::vector<Result<void>> build_all(const ProgramBuilder& builder,
+                                    const std::vector<fs::path>& folders,
+                                    const std::function<bool()>& is_over) {
+  std::vector<Result<void>> results(folders.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < folders.size(); ++i)
+    if (!folders[i].empty())
+      threads.emplace_back([&, i] { results[i] = builder.build(folders[i], is_over); });
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
 }  // namespace
 
 CompileOptions compile_options(int threads) {
@@ -106,6 +119,25 @@ Result<TaskProgramOperators::TimedProgram*> TaskProgramOperators::empty_program(
   return empty_.get();
 }
 
+Result<void> TaskProgramOperators::build_with_next(const CostKey& key, const fs::path& folder,
+                                                   const std::function<bool()>& is_over) {
+  std::error_code ignored;
+  std::vector<fs::path> folders = {folder};
+  auto next = std::find_if(expected_.begin(), expected_.end(),
+                           [&](const CostKey& other) { return text(other) == text(key); });
+  if (fs::exists(folder / "program.so", ignored)) return {};
+  const std::size_t wanted = std::max(1U, std::thread::hardware_concurrency());
+  while (next != expected_.end() && ++next != expected_.end() && folders.size() < wanted) {
+    // What has no program is refused when its turn comes.
+    const auto single = single_operator(*next);
+    if (!single) continue;
+    const auto program = program_of(single->graph, single->inputs, *builder_, threads_);
+    if (program && std::find(folders.begin(), folders.end(), program->folder) == folders.end())
+      folders.push_back(program->folder);
+  }
+  return build_all(*builder_, folders, is_over).front();
+}
+
 Result<OperatorTime> TaskProgramOperators::time(const CostKey& key, WeightPlace weights,
                                                 const MeasurementOptions& options) {
   const auto is_over = [&options] { return options.is_interrupted && options.is_interrupted(); };
@@ -113,7 +145,7 @@ Result<OperatorTime> TaskProgramOperators::time(const CostKey& key, WeightPlace 
   LEMMA_ASSIGN_OR_RETURN(const SingleOperator single, single_operator(key));
   LEMMA_ASSIGN_OR_RETURN(ProgramOfGraph program,
                          program_of(single.graph, single.inputs, *builder_, threads_));
-  LEMMA_RETURN_IF_ERROR(builder_->build(program.folder, is_over));
+  LEMMA_RETURN_IF_ERROR(build_with_next(key, program.folder, is_over));
   TimedProgram timed(std::move(program));
   const auto begin = std::chrono::steady_clock::now();
   LEMMA_RETURN_IF_ERROR(timed.add_instance());
@@ -169,19 +201,6 @@ Result<ProgramOfGraph> program_of_model(const TimingRequest& request, std::size_
   return program_of(graph, inputs, builder, threads);
 }
 
-/// One compiler for each program, at the same time.
-std::vector<Result<void>> build_all(const ProgramBuilder& builder,
-                                    const std::vector<ProgramOfGraph>& programs,
-                                    const std::function<bool()>& is_over) {
-  std::vector<Result<void>> results(programs.size());
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < programs.size(); ++i)
-    if (programs[i].call)
-      threads.emplace_back([&, i] { results[i] = builder.build(programs[i].folder, is_over); });
-  for (std::thread& thread : threads) thread.join();
-  return results;
-}
-
 /// Instances made anew, so that their places in memory differ, and rounds of all of them.
 Result<void> time_session(const std::vector<ProgramOfGraph>& programs, const RoundOptions& rounds,
                           std::vector<ModelTiming>& timings) {
@@ -223,7 +242,9 @@ Result<std::vector<ModelTiming>> TaskProgramModels::time(const TimingRequest& re
     else
       timings[i].failure = program.error().message;
   }
-  const auto built = build_all(*builder_, programs, is_over);
+  std::vector<fs::path> folders;
+  for (const ProgramOfGraph& program : programs) folders.push_back(program.folder);
+  const auto built = build_all(*builder_, folders, is_over);
   if (is_over()) return bad_input("there was no time to compile the programs");
   for (std::size_t i = 0; i < programs.size(); ++i) {
     if (built[i]) continue;

@@ -1,9 +1,11 @@
 #pragma once
 // The target rtask-cpu: operators and models as task programs for this processor, built and timed in this process.
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "backend_cuda/compile/compile.h"
 #include "backend_cuda/execute/built_program.h"
@@ -20,7 +22,8 @@ CompileOptions compile_options(int threads);
 
 /// An application of an operator is a program of its own, which several instances run in turn if weights are not near:
 /// each has weights of its own, as far away as in a model. The time is that of a run less that of the program that
-/// copies one element, in the same round.
+/// copies one element, in the same round. Programs of the next applications are compiled beside that of the first that is
+/// not there, as many as there are processors; nothing is compiled while something is timed.
 class TaskProgramOperators : public DirectTimer {
  public:
   /// `builder`: null if there is no compiler; `why_not` says so then.
@@ -33,15 +36,20 @@ class TaskProgramOperators : public DirectTimer {
  protected:
   Result<OperatorTime> time(const CostKey& key, WeightPlace weights,
                             const MeasurementOptions& options) override;
+  void expect(std::vector<CostKey> keys) override { expected_ = std::move(keys); }
   std::optional<OperatorTime> time_of_run() const override { return run_; }
 
  private:
   class TimedProgram;
   Result<TimedProgram*> empty_program(const std::function<bool()>& is_over);
 
+  Result<void> build_with_next(const CostKey& key, const std::filesystem::path& folder,
+                               const std::function<bool()>& is_over);
+
   std::shared_ptr<const ProgramBuilder> builder_;
   int threads_;
   std::string why_not_;
+  std::vector<CostKey> expected_;
   std::unique_ptr<TimedProgram> empty_;
   std::optional<OperatorTime> run_;
 };

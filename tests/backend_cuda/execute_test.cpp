@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "backend_cuda/execute/code_digest.h"
 #include "backend_cuda/execute/program_times.h"
@@ -88,6 +89,8 @@ class Built : public testing::Test {
     return count;
   }
 
+  const CostKey first_ = key_of("Relu", {matrix(4, 8)}, matrix(4, 8));
+  const CostKey second_ = key_of("Sigmoid", {matrix(4, 8)}, matrix(4, 8));
   TemporaryDirectory folder_;
   std::shared_ptr<const ProgramBuilder> builder_;
 };
@@ -119,6 +122,21 @@ TEST_F(Built, AnOperatorIsBuiltOnceAndTimed) {
     EXPECT_GT(times.find(profiled_operator(keys[0], far))->seconds, 0);
     EXPECT_EQ(libraries(), 2U);  // its own, and the one of the empty program
   }
+}
+
+TEST_F(Built, ProgramsOfTheNextOperatorsAreBuiltWithTheFirst) {
+  auto database = ProfileDatabase::open(":memory:");
+  ASSERT_TRUE(database);
+  TaskProgramOperators timer(builder_, 1);
+  NodeTimes times{{}};
+  MeasurementOptions options;
+  std::size_t asked = 0;
+  options.is_interrupted = [&] { return times.is_measured(profiled_operator(first_, {}).key); };
+  options.on_progress = [&asked](std::size_t, std::size_t) { ++asked; };
+  EXPECT_EQ(timer.measure(*database, {first_, second_}, {}, times, options), 1U);
+  EXPECT_EQ(asked, 1U);
+  // The empty program, that of the first operator, and with two processors that of the second.
+  EXPECT_EQ(libraries(), std::thread::hardware_concurrency() > 1 ? 3U : 2U);
 }
 
 TEST_F(Built, WhatIsInterruptedWhileItIsBuiltHasNoTime) {
