@@ -7,9 +7,11 @@
 #include "cli/commands.h"
 #include "cli/emission.h"
 #include "cli/memory_guard.h"
+#include "cli/operator_digests.h"
 #include "cli/operator_targets.h"
 #include "cli/optimize_request.h"
 #include "cli/shape_option.h"
+#include "rule_language/operator_meaning.h"
 #include "search/deadline.h"
 #include "system/program.h"
 
@@ -64,6 +66,7 @@ Result<OptimizeReport> work(const OptimizeRequest& request, std::string& task_pr
   RuleDatabase rules({}, {});
   if (options.searches) {
     say_stage("loading rules");
+    take_meaning_digests(operator_digests());
     LEMMA_ASSIGN_OR_RETURN(rules, load_rules(request.rules_directory));
   }
   const TemporaryDirectory programs;  // of graphs that are timed

@@ -228,6 +228,11 @@ class Memory {
     return digests_.emplace(key, std::move(digest)).first->second;
   }
 
+  void take(std::size_t key, std::string_view digest) {
+    const std::lock_guard lock(mutex_);
+    digests_.emplace(key, digest);
+  }
+
  private:
   std::mutex mutex_;
   std::map<std::size_t, std::string> digests_;
@@ -301,9 +306,23 @@ std::string function_digest(const AttributeFunction& function) {
 
 }  // namespace
 
-const std::string& meaning_digest(OperatorId op) {
+namespace {
+
+Memory& digests_of_operators() {
   static Memory memory;
-  return memory(op.v, [op] { return OperatorMeaning(record(op)).digest(); });
+  return memory;
+}
+
+}  // namespace
+
+const std::string& meaning_digest(OperatorId op) {
+  return digests_of_operators()(op.v, [op] { return OperatorMeaning(record(op)).digest(); });
+}
+
+bool take_meaning_digests(std::span<const std::string_view> digests) {
+  if (digests.size() != all_operators().size()) return false;
+  for (std::size_t i = 0; i < digests.size(); ++i) digests_of_operators().take(i, digests[i]);
+  return true;
 }
 
 std::string meaning_digest(const OperatorRecord& record) {

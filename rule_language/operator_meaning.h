@@ -9,7 +9,9 @@
 // Definitions and graphs are read from their outputs on, so that the order in which they were built
 // does not matter.
 
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "ir/operator.h"
 #include "rule_language/substitution.h"
@@ -18,6 +20,9 @@ namespace lemma {
 
 /// Computed once in a process, when it is asked for; from any thread.
 const std::string& meaning_digest(OperatorId op);
+/// Gives the digests of all operators by position, as the build computed them from the operators that the program
+/// is linked with. Before the first question. False if it is another number of operators: they are not taken then.
+bool take_meaning_digests(std::span<const std::string_view> digests);
 /// Of a record that need not be in the table; computed each time.
 std::string meaning_digest(const OperatorRecord& record);
 

@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "cli/operator_digests.h"
 #include "ir/operator_instances.h"
 #include "rule_language/rule_database.h"
 
@@ -209,6 +210,27 @@ TEST(ShippedOperators, HaveTheSameDigestsOnAllThreads) {
     for (std::string& digest : digests) threads.emplace_back([&] { digest = meaning_digest(op); });
   }
   for (const std::string& digest : digests) EXPECT_EQ(digest, digests[0]);
+}
+
+TEST(DigestsOfTheBuild, AreThoseOfTheOperators) {
+  ASSERT_EQ(operator_digests().size(), all_operators().size());
+  for (std::size_t i = 0; i < all_operators().size(); ++i)
+    EXPECT_EQ(operator_digests()[i], meaning_digest(all_operators()[i])) << all_operators()[i].name;
+}
+
+TEST(DigestsOfTheBuild, AreNotTakenForAnotherNumberOfOperators) {
+  EXPECT_FALSE(take_meaning_digests({}));
+  EXPECT_FALSE(take_meaning_digests(operator_digests().subspan(1)));
+}
+
+// The last one, since it fills the memory of this process.
+TEST(DigestsOfTheBuild, AreWhatIsAnsweredOnceTheyAreTaken) {
+  std::vector<std::string_view> digests(operator_digests().begin(), operator_digests().end());
+  const OperatorId op = operator_named("Einsum");
+  digests[op.v] = "taken";
+  ASSERT_TRUE(take_meaning_digests(digests));
+  EXPECT_EQ(meaning_digest(op), "taken");
+  EXPECT_NE(meaning_digest(record(op)), "taken");
 }
 
 // ---- Functions of the rule language -----------------------------------------------------------

@@ -1,0 +1,29 @@
+// Writes the source that defines operator_digests() (cli/operator_digests.h). Runs during the build.
+
+#include <cstdio>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "rule_language/operator_meaning.h"
+
+int main(int argument_count, char** arguments) {
+  if (argument_count != 2) {
+    std::fputs("usage: lemma-operator-digests FILE\n", stderr);
+    return 2;
+  }
+  std::string text =
+      "#include \"cli/operator_digests.h\"\n\n#include <array>\n\nnamespace lemma {\n\n"
+      "std::span<const std::string_view> operator_digests() {\n"
+      "  static constexpr auto digests = std::to_array<std::string_view>({\n";
+  for (std::uint16_t i = 0; i < lemma::all_operators().size(); ++i)
+    text += fmt::format("      \"{}\",  // {}\n", lemma::meaning_digest(lemma::OperatorId{i}),
+                        lemma::all_operators()[i].name);
+  text += "  });\n  return digests;\n}\n\n}  // namespace lemma\n";
+  std::ofstream file(arguments[1], std::ios::binary);
+  file << text;
+  file.close();
+  if (file) return 0;
+  fmt::print(stderr, "lemma-operator-digests: {} cannot be written\n", arguments[1]);
+  return 1;
+}
