@@ -19,14 +19,42 @@ std::vector<TensorType> operand_types(const EGraph& egraph, FormId form) {
 
 }  // namespace
 
+bool RuleMatcher::shape_fits(const EGraph& egraph, std::uint32_t input, TypeId type) {
+  std::vector<Known>& known = shapes_[input];
+  if (known.size() <= type.v) known.resize(type.v + 1, Known::nothing);
+  if (known[type.v] == Known::nothing) {
+    RuleBindings alone;
+    const TensorType& tensor = egraph.type(type);
+    const bool fits = tensor.is_known() && match_shape(rule_->rule, input, *tensor.shape, alone);
+    known[type.v] = fits ? Known::fits : Known::differs;
+  }
+  return known[type.v] == Known::fits;
+}
+
+bool RuleMatcher::attributes_fit(const EGraph& egraph, std::size_t pattern_node,
+                                 const ENode& node) {
+  std::vector<Known>& known = attributes_[pattern_node];
+  if (known.size() <= node.payload) known.resize(node.payload + 1, Known::nothing);
+  if (known[node.payload] == Known::nothing) {
+    RuleBindings alone;
+    const RuleTerm& term = rule_->rule.terms[rule_->nodes[pattern_node].term.v];
+    known[node.payload] =
+        match_attributes(term, egraph.attributes(node), alone) ? Known::fits : Known::differs;
+  }
+  return known[node.payload] == Known::fits;
+}
+
 /// Whether nodes of a form can stand for a pattern node, as far as that alone tells.
-bool RuleMatcher::fits(const EGraph& egraph, const PatternNode& pattern, FormId form) const {
+bool RuleMatcher::fits(const EGraph& egraph, std::size_t pattern_node, FormId form) {
+  const PatternNode& pattern = rule_->nodes[pattern_node];
   const ENode& node = egraph.node_of(form);
-  const auto operands = egraph.operand_types(form);
-  if (node.kind != pattern.kind || operands.size() != pattern.operands.size()) return false;
-  if (node.kind == ENodeKind::projection) return node.payload == pattern.output;
+  if (node.kind != pattern.kind) return false;
+  if (node.kind == ENodeKind::projection)
+    return node.payload == pattern.output &&
+           egraph.operand_types(form).size() == pattern.operands.size();
   if (node.op != pattern.op || node.output_count != pattern.output_count) return false;
-  const Substitution& rule = rule_->rule;
+  const auto operands = egraph.operand_types(form);
+  if (operands.size() != pattern.operands.size()) return false;
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const std::uint32_t variable = pattern.operands[k];
     const bool absent = operands[k] == EGraph::absent_type;
@@ -35,13 +63,9 @@ bool RuleMatcher::fits(const EGraph& egraph, const PatternNode& pattern, FormId 
         std::find(rule_->input_variables.begin(), rule_->input_variables.end(), variable);
     if (absent || input == rule_->input_variables.end()) continue;
     const auto position = static_cast<std::uint32_t>(input - rule_->input_variables.begin());
-    const TensorType& type = egraph.type(operands[k]);
-    RuleBindings alone;
-    if (!type.is_known() || !match_shape(rule, position, *type.shape, alone)) return false;
+    if (!shape_fits(egraph, position, operands[k])) return false;
   }
-  RuleBindings alone;
-  return match_attributes(rule.terms[pattern.term.v], egraph.attributes(node),
-                          operand_types(egraph, form), alone);
+  return attributes_fit(egraph, pattern_node, node);
 }
 
 std::uint32_t RuleMatcher::bind(EGraph& egraph, const Key& key) {

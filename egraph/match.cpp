@@ -335,7 +335,11 @@ class RuleMatcher::Search {
 // ---- Tasks ------------------------------------------------------------------------------------
 
 RuleMatcher::RuleMatcher(const CompiledRule& rule, bool refinements)
-    : rule_(&rule), refinements_(refinements), fits_(rule.nodes.size()) {
+    : rule_(&rule),
+      refinements_(refinements),
+      fits_(rule.nodes.size()),
+      shapes_(rule.input_variables.size()),
+      attributes_(rule.nodes.size()) {
   for (const std::vector<MatchStep>& plan : rule.plans)
     for (std::size_t i = 1; i < plan.size(); ++i)
       concurrent_ = concurrent_ && !plan[i].sources.empty();
@@ -347,7 +351,7 @@ std::vector<SearchTask> RuleMatcher::prepare(const EGraph& egraph) {
   for (std::size_t p = 0; p < fits_.size(); ++p) {
     fits_[p].resize(egraph.form_count());
     for (std::size_t form = forms_seen_; form < fits_[p].size(); ++form)
-      fits_[p][form] = fits(egraph, rule_->nodes[p], {static_cast<std::uint32_t>(form)}) ? 1 : 0;
+      fits_[p][form] = fits(egraph, p, {static_cast<std::uint32_t>(form)}) ? 1 : 0;
   }
   forms_seen_ = egraph.form_count();
   std::vector<SearchTask> tasks;

@@ -144,7 +144,9 @@ class RuleMatcher {
   std::size_t class_count() const {
     return rule_->input_variables.size() + rule_->left_variables.size();
   }
-  bool fits(const EGraph& egraph, const PatternNode& pattern, FormId form) const;
+  bool fits(const EGraph& egraph, std::size_t pattern_node, FormId form);
+  bool shape_fits(const EGraph& egraph, std::uint32_t input, TypeId type);
+  bool attributes_fit(const EGraph& egraph, std::size_t pattern_node, const ENode& node);
   std::uint32_t known_bound(const Key& key) const {
     const auto found = bound_by_forms_.find(key);
     return found == bound_by_forms_.end() ? unknown : found->second;
@@ -159,6 +161,10 @@ class RuleMatcher {
   bool concurrent_ = true;
   std::size_t forms_seen_ = 0;
   std::vector<std::vector<char>> fits_;  // by pattern node and form
+  /// What was asked before: many forms have the same types and attributes.
+  enum class Known : std::uint8_t { nothing, fits, differs };
+  std::vector<std::vector<Known>> shapes_;      // by input and type
+  std::vector<std::vector<Known>> attributes_;  // by pattern node and attributes
   std::vector<std::unique_ptr<BoundRule>> bound_;
   absl::flat_hash_map<Key, std::uint32_t> bound_by_forms_;
   std::size_t rejected_ = 0;

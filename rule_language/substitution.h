@@ -187,8 +187,7 @@ bool match_shape(const Substitution& rule, std::uint32_t input, const Shape& sha
                  RuleBindings& bindings);
 /// Binds or compares the attributes of a pattern node with the complete attributes of a real node.
 /// What cannot be decided yet is left out: attributes_agree asks again once all is bound.
-bool match_attributes(const RuleTerm& term, const Attributes& attributes,
-                      std::span<const TensorType> input_types, RuleBindings& bindings);
+bool match_attributes(const RuleTerm& term, const Attributes& attributes, RuleBindings& bindings);
 /// Gives `type` parameters their value, the type that inputs share; nothing if that is undefined.
 void bind_real_type(const Substitution& rule, DataType shared, RuleBindings& bindings);
 /// Compares the declared shape expressions of all inputs again, now that all is bound.

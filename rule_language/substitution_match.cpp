@@ -224,9 +224,7 @@ bool match_shape(const Substitution& rule, std::uint32_t input, const Shape& sha
   });
 }
 
-bool match_attributes(const RuleTerm& term, const Attributes& attributes,
-                      std::span<const TensorType> input_types, RuleBindings& bindings) {
-  (void)input_types;
+bool match_attributes(const RuleTerm& term, const Attributes& attributes, RuleBindings& bindings) {
   const OperatorRecord& operator_record = record(term.op);
   Solver solver(bindings, Solver::Target::parameters);
   std::size_t written = 0;
@@ -369,8 +367,7 @@ bool bind_variables(const Substitution& rule, std::span<const TensorType* const>
     for (std::uint32_t i = 0; i < shapes.size(); ++i)
       if (!match_shape(rule, i, shapes[i], bindings)) return false;
     for (const MatchedNode& node : nodes)
-      if (!match_attributes(rule.terms[node.term.v], *node.attributes, node.input_types, bindings))
-        return false;
+      if (!match_attributes(rule.terms[node.term.v], *node.attributes, bindings)) return false;
     if (bindings == before) break;
   }
   settle(rule, bindings);
