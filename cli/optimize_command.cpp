@@ -219,8 +219,9 @@ class Progress {
     if (terminal_) std::cerr << "\33[K";
     const std::string warning = warning_line(answer);
     if (!warning.empty()) std::cerr << warning << "\n";
-    // Why nothing was done is no failure, but not to be hidden either.
-    if (answer.status == "unchanged" && !answer.message.empty() && talk_ != Talk::quiet)
+    // Why nothing was done, or something else than what was asked, is no failure, but not to be hidden either.
+    if ((answer.status == "unchanged" || answer.status == "optimized") && !answer.message.empty() &&
+        talk_ != Talk::quiet)
       std::cerr << printable(fmt::format("lemma: {}: {}", answer.model, answer.message)) << "\n";
     if (!is_written(answer)) {
       std::cerr << failure_line(answer) << "\n";

@@ -22,7 +22,8 @@ std::pair<Json, Json> latencies(const OptimizeAnswer& answer) {
   double before = timing.before_seconds, after = timing.after_seconds;
   if (before == 0 && !timing.choices.empty()) before = timing.choices.front().front();
   if (before == 0 || timing.state == TimingReport::State::predicted ||
-      timing.state == TimingReport::State::too_late)
+      timing.state == TimingReport::State::too_late ||
+      timing.state == TimingReport::State::not_runnable)
     return {nullptr, nullptr};
   if (answer.report.status != OptimizeStatus::optimized) after = before;
   return {before * 1e3, after * 1e3};

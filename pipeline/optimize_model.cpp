@@ -13,7 +13,9 @@
 #include "ir/check.h"
 #include "ir/files.h"
 #include "pipeline/chosen_rules.h"
+#include "pipeline/declared_sizes.h"
 #include "pipeline/optimized_bodies.h"
+#include "pipeline/runnable_inputs.h"
 #include "pipeline/staged_model.h"
 #include "pipeline/taken_branches.h"
 #include "pipeline/trace.h"
@@ -29,6 +31,8 @@ constexpr std::size_t least_sets = 3, most_sets = 8;  // for the second judge
 constexpr double judging = 0.5;                       // of the time for timing
 constexpr double most_learning_seconds = 6;
 constexpr double learning = 0.2;  // of the time that is left
+constexpr double most_trying_seconds = 3;
+constexpr double trying = 0.1;  // of the time that is left
 
 std::int64_t count_opaque(const Graph& graph) {
   std::int64_t count = 0;
@@ -63,10 +67,10 @@ class Stopwatch {
 
 class Pipeline {
  public:
-  /// `own_operator_set`: of the file.
+  /// `own_operator_set`: of the file. `worker`: null if ONNX Runtime is not wanted.
   Pipeline(const OnnxModel& model, int own_operator_set, std::filesystem::path file,
            std::filesystem::path output, const RuleDatabase& rules, const OperatorCosts& costs,
-           const OptimizeOptions& options, const Deadline& deadline)
+           const OptimizeOptions& options, const Deadline& deadline, OnnxRuntimeWorker* worker)
       : model_(model),
         own_operator_set_(own_operator_set),
         file_(std::move(file)),
@@ -76,6 +80,7 @@ class Pipeline {
         given_costs_(costs),
         costs_(costs),
         options_(options),
+        worker_(worker),
         trace_(options.trace, costs_),
         writing_seconds_(writing_seconds(model.graph)),
         check_deadline_(deadline.earlier_by(writing_seconds_)) {}
@@ -109,13 +114,14 @@ class Pipeline {
         chosen_rules(rules_, options_, options_.rules.rounding_class).empty())
       return keep(fmt::format("no rule up to class {} has a name that contains '{}'",
                               name(options_.rules.rounding_class), options_.rules.names));
-    if (options_.onnx_runtime) worker_.emplace(*options_.onnx_runtime);
     choose_timers();
     LEMMA_ASSIGN_OR_RETURN(sample_sizes_, symbol_sizes(model_.graph, options_.sample_shapes));
     const auto reference = compute_original();
     if (!reference) return keep(reference.error().message);
+    LEMMA_ASSIGN_OR_RETURN(const bool runs, find_inputs(*reference));
+    if (!runs) return keep(report_.timing.message);
     LEMMA_RETURN_IF_ERROR(prepare_costs());
-    prepare_timing(*reference);
+    prepare_timing();
     std::vector<RoundingClass> classes = {options_.rules.rounding_class};
     if (classes.front() != RoundingClass::bitwise) classes.push_back(RoundingClass::bitwise);
     for (const RoundingClass one : classes) {
@@ -246,24 +252,55 @@ class Pipeline {
 
   // ---- Timing
 
+  /// Inputs for what is timed. False: nothing can be timed, though that is wanted and ONNX Runtime is there; the report
+  /// says why.
+  Result<bool> find_inputs(const SampledReference& reference) {
+    const std::optional<TimingReport>& replay = options_.timing.replay;
+    if (replay && replay->state == TimingReport::State::not_runnable) {
+      report_.timing = *replay;
+      return false;
+    }
+    if (worker_ == nullptr && model_timer_ == nullptr) return true;
+    const auto inputs = reference.inputs_for_second_judge(1, check_options(check_deadline_));
+    if (inputs.empty()) {
+      report_.timing.message = "there are no inputs";
+      return true;
+    }
+    inputs_ = inputs.front();
+    if (worker_ == nullptr || options_.target) return true;
+    stage("running the original in ONNX Runtime");
+    RunnableInputs found = find_runnable_inputs(
+        *worker_, model_.graph,
+        {file_, inputs.front(), sample_sizes_, options_.check.seed, options_.threads,
+         std::min(most_trying_seconds, trying * check_deadline_.remaining())});
+    runs_ = !found.inputs.empty();
+    if (runs_) inputs_ = std::move(found.inputs);
+    // Without its other outputs a model may need fewer inputs than the file.
+    if (runs_ || !found.answered || replay || !options_.timing.measures ||
+        !options_.reading.outputs.empty())
+      return true;
+    report_.timing.state = TimingReport::State::not_runnable;
+    report_.timing.message = fmt::format(
+        "ONNX Runtime cannot run it, so that no result can be timed; --sample-shape says which "
+        "sizes the inputs have, "
+        "--no-measure writes results that are not timed ({})",
+        found.failure);
+    return false;
+  }
+
   /// A third of the time that is left is for timing, less for a model so slow that few graphs can be run.
-  void prepare_timing(const SampledReference& reference) {
+  void prepare_timing() {
     if (options_.timing.replay) {
       if (options_.timing.replay->state != TimingReport::State::predicted)
         replayed_.emplace(*options_.timing.replay);
       return;
     }
-    if (!options_.timing.measures || model_timer_ == nullptr) return;
-    auto inputs = reference.inputs_for_second_judge(1, check_options(check_deadline_));
-    if (inputs.empty()) {
-      report_.timing.message = "there are no inputs";
-      return;
-    }
+    if (!options_.timing.measures || model_timer_ == nullptr || inputs_.empty()) return;
     timing_seconds_ = (report_.before.seconds > 0.15 ? 0.25 : 0.33) * check_deadline_.remaining();
     const double kept = check_seconds_ + judging * timing_seconds_ + folding_seconds();
     timed_.emplace(*model_timer_, costs_,
                    TimingSetup{model_.envelope,
-                               std::move(inputs.front()),
+                               inputs_,
                                {},
                                options_.writing,
                                options_.threads,
@@ -294,6 +331,10 @@ class Pipeline {
     if (report_.timing.state == TimingReport::State::too_late) {
       impossible_ = fmt::format("the result could not be run ({}); --time-limit gives more time",
                                 report_.timing.message);
+      return false;
+    }
+    if (report_.timing.state == TimingReport::State::not_runnable) {
+      impossible_ = fmt::format("the result could not be timed ({})", report_.timing.message);
       return false;
     }
     impossible_ = fmt::format(
@@ -414,6 +455,7 @@ class Pipeline {
     request.sets = reference.inputs_for_second_judge(
         sets_within(0.75 * std::min(second_judge_seconds, end.remaining())),
         check_options(end.within(0.25 * end.remaining())));
+    if (runs_) request.sets.push_back(inputs_);
     request.tolerance = tolerance_for(model_.graph, check_options(check_deadline_));
     request.threads = options_.threads;
     request.scratch_folder = staged.folder();
@@ -491,12 +533,14 @@ class Pipeline {
   const OperatorCosts& given_costs_;
   OperatorCosts costs_;  // these, behind those that were measured
   const OptimizeOptions& options_;
+  OnnxRuntimeWorker* worker_;
   Trace trace_;
   double writing_seconds_;
   Deadline check_deadline_;
   OptimizeReport report_;
   std::map<std::string, std::int64_t, std::less<>> sample_sizes_;  // by symbol
-  std::optional<OnnxRuntimeWorker> worker_;
+  std::vector<interpreter::NamedTensor> inputs_;                   // of models that are timed
+  bool runs_ = false;  // ONNX Runtime runs the original on them
   std::optional<OnnxRuntimeOperators> operators_in_runtime_;
   std::optional<OnnxRuntimeModels> models_in_runtime_;
   OperatorTimer* operator_timer_ = nullptr;
@@ -518,21 +562,48 @@ std::string_view name(OptimizeStatus status) {
   return names[static_cast<std::size_t>(status)];
 }
 
+namespace {
+
+/// From the model as it was read to the one that is searched.
+Result<OnnxModel> prepared(OnnxModel read, const std::filesystem::path& file,
+                           const RuleDatabase& rules, const OperatorCosts& costs,
+                           const OptimizeOptions& options, const Deadline& deadline) {
+  const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  FoldOptions folding = options.search.fold;
+  folding.threads = options.threads;
+  folding.deadline = deadline.within(0.25 * deadline.remaining()).at();
+  read = with_taken_branches(std::move(read), folder, options.reading, folding);
+  return with_optimized_bodies(std::move(read), folder, rules, costs, options,
+                               deadline.within(0.4 * deadline.remaining()));
+}
+
+}  // namespace
+
 Result<OptimizeReport> optimize_model(const std::filesystem::path& model,
                                       const std::filesystem::path& output,
                                       const RuleDatabase& rules, const OperatorCosts& costs,
-                                      const OptimizeOptions& options) {
-  const Deadline deadline = Deadline::after(options.time_limit_seconds);
-  if (options.on_stage) options.on_stage("reading");
+                                      const OptimizeOptions& given) {
+  const Deadline deadline = Deadline::after(given.time_limit_seconds);
+  if (given.on_stage) given.on_stage("reading");
+  OptimizeOptions options = given;
+  // Importing ONNX Runtime takes a while, in which the model is read.
+  std::optional<OnnxRuntimeWorker> runtime;
+  if (options.searches && options.onnx_runtime) runtime.emplace(*options.onnx_runtime);
+  OnnxRuntimeWorker* const worker = runtime ? &*runtime : nullptr;
   LEMMA_ASSIGN_OR_RETURN(OnnxModel read, import_model(model, options.reading));
+  std::string note;
+  if (const std::string objection =
+          objection_to_sizes(worker, read, model, output, options, deadline);
+      !objection.empty()) {
+    note = fmt::format(
+        "the sizes of --shape are those of the check alone: ONNX Runtime loads the model, but not "
+        "with them ({})",
+        objection);
+    options = with_open_sizes(std::move(options));
+    LEMMA_ASSIGN_OR_RETURN(read, import_model(model, options.reading));
+  }
   if (options.searches) {
-    const auto folder = model.has_parent_path() ? model.parent_path() : std::filesystem::path(".");
-    FoldOptions folding = options.search.fold;
-    folding.threads = options.threads;
-    folding.deadline = deadline.within(0.25 * deadline.remaining()).at();
-    read = with_taken_branches(std::move(read), folder, options.reading, folding);
-    read = with_optimized_bodies(std::move(read), folder, rules, costs, options,
-                                 deadline.within(0.4 * deadline.remaining()));
+    LEMMA_ASSIGN_OR_RETURN(read, prepared(std::move(read), model, rules, costs, options, deadline));
   }
   const int own_operator_set = read.envelope.operator_set();
   if (options.operator_set != 0) {
@@ -540,7 +611,11 @@ Result<OptimizeReport> optimize_model(const std::filesystem::path& model,
     if (!other) return with_context(model.string(), std::move(other.error()));
     read = std::move(*other);
   }
-  return Pipeline(read, own_operator_set, model, output, rules, costs, options, deadline).run();
+  LEMMA_ASSIGN_OR_RETURN(OptimizeReport report, Pipeline(read, own_operator_set, model, output,
+                                                         rules, costs, options, deadline, worker)
+                                                    .run());
+  if (!note.empty()) report.message = note + (report.message.empty() ? "" : "; " + report.message);
+  return report;
 }
 
 }  // namespace lemma

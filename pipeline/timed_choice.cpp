@@ -17,13 +17,15 @@ constexpr double first_run = 0.7;  // of the time for choosing
 }  // namespace
 
 std::string_view name(TimingReport::State state) {
-  constexpr std::array<std::string_view, 4> names = {"predicted", "measured", "replayed",
-                                                     "too late"};
+  constexpr std::array<std::string_view, 5> names = {"predicted", "measured", "replayed",
+                                                     "too late", "not runnable"};
   return names[static_cast<std::size_t>(state)];
 }
 
 bool is_gain(const TimingReport& report) {
-  if (report.state == TimingReport::State::too_late) return false;
+  if (report.state == TimingReport::State::too_late ||
+      report.state == TimingReport::State::not_runnable)
+    return false;
   return report.rounds == 0 || report.ratio.upper_bound <= 1 - TimedChoice::least_gain;
 }
 
@@ -142,8 +144,9 @@ bool TimedChoice::time_both(const TimingRequest& asked, std::vector<double>& bef
   for (std::size_t i = 0; failure.empty() && i < timings->size(); ++i)
     failure = (*timings)[i].failure;
   if (!failure.empty()) {
-    report_.state = !timings && timer_.was_available() ? TimingReport::State::too_late
-                                                       : TimingReport::State::predicted;
+    report_.state = timings                  ? TimingReport::State::not_runnable
+                    : timer_.was_available() ? TimingReport::State::too_late
+                                             : TimingReport::State::predicted;
     report_.message = failure;
     return false;
   }

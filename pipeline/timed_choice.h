@@ -20,8 +20,9 @@ struct TimingReport {
   enum class State {
     predicted,  // nothing was timed; `message` says why
     measured,
-    replayed,  // what an earlier report says
-    too_late,  // the runtime is there, but time was too short
+    replayed,      // what an earlier report says
+    too_late,      // the runtime is there, but time was too short
+    not_runnable,  // the runtime is there, but does not run the model, or not the result
   };
   State state = State::predicted;
   std::string message;
@@ -58,7 +59,7 @@ class TimedChoice : public GraphEvaluator {
   std::size_t affordable(const GraphCost& original) const override;
 
   /// Times both files anew. True: the result is faster, with the confidence of time_ratio() and by at least
-  /// `least_gain` of the original's time, or nothing could be timed.
+  /// `least_gain` of the original's time, or there is no ONNX Runtime.
   bool is_faster(const std::filesystem::path& original, const std::filesystem::path& result,
                  double time_limit_seconds);
 
@@ -95,7 +96,7 @@ class ReplayedChoice : public GraphEvaluator {
   mutable std::size_t runs_ = 0, questions_ = 0;  // that were repeated
 };
 
-/// What a judgement says: true where nothing can be timed.
+/// What a judgement says: true where there is no ONNX Runtime.
 bool is_gain(const TimingReport& report);
 
 }  // namespace lemma

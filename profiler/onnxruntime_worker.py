@@ -25,6 +25,17 @@ in memory changes its speed. A model that cannot be run has no times, and its fa
 further round begins once there are `least_rounds`. With one thread the clock is that of the thread, which stands while
 other programs run; with more it is the clock on the wall.
 
+  {"action": "load", "models": [FILE], "threads": 0}
+  {"failures": [TEXT]}
+
+Why each model cannot be loaded, with all optimizations; empty if it can.
+
+  {"action": "first", "model": FILE, "data": FILE, "sets": [[INPUT]], "threads": 0, "seconds": 3}
+  {"index": 2, "message": "..."}
+
+The first set that the model can be run on, -1 if there is none, and what was said of the set before. After `seconds` no
+further set is tried.
+
   {"action": "save", "model": FILE, "to": FILE, "threads": 0}
   {"message": ""}
 
@@ -138,6 +149,37 @@ def compare(request):
     if compared == 0:
         return {"verdict": "not available", "message": "it cannot run the original"}
     return {"verdict": "agrees", "message": "", "sets": compared, "max_error": largest}
+
+
+def load(request):
+    failures = []
+    for file in request["models"]:
+        try:
+            session(file, request["threads"], True)
+            failures.append("")
+        except Exception as error:  # whatever ONNX Runtime raises
+            failures.append(one_line(error) or "no reason is given")
+    return {"failures": failures}
+
+
+def first(request):
+    data = contents(request["data"])
+    end, message = time.monotonic() + request["seconds"], "there are no inputs"
+    try:
+        ran = session(request["model"], request["threads"])
+        wanted = {value.name for value in ran.get_inputs()}
+    except Exception as error:
+        return {"index": -1, "message": one_line(error) or "no reason is given"}
+    for index, tensors in enumerate(request["sets"]):
+        if index > 0 and time.monotonic() > end:
+            break
+        try:
+            feed = inputs_of(tensors, data)
+            ran.run(None, {name: array for name, array in feed.items() if name in wanted})
+            return {"index": index, "message": ""}
+        except Exception as error:
+            message = one_line(error) or "no reason is given"
+    return {"index": -1, "message": message}
 
 
 @contextlib.contextmanager
@@ -262,7 +304,7 @@ except ImportError as missing:
     sys.exit(0)
 if __name__ == "__main__":
     answer(available=True, message="", version=onnxruntime.__version__)
-    actions = {"compare": compare, "time": time_models, "save": save, "values": values}
+    actions = {"compare": compare, "first": first, "load": load, "time": time_models, "save": save, "values": values}
     for line in sys.stdin:
         asked = json.loads(line)
         answer(**actions[asked["action"]](asked))

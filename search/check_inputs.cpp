@@ -99,6 +99,8 @@ std::vector<std::int64_t> wide_integers(DataType type) {
 Tensor other_elements(const InputPlan& plan, const std::string& name, DataType type,
                       const Sizes& sizes) {
   const std::uint64_t stream = interpreter::stream_of(name);
+  if (plan.scalar && type != DataType::boolean && interpreter::element_count(sizes) == 1)
+    return Tensor::from_integers(type, sizes, std::array{*plan.scalar});
   if (type == DataType::boolean || plan.integers == IntegerContents::indices)
     return interpreter::random_tensor(type, sizes, plan.seed, stream);
   if (plan.integers == IntegerContents::small) {
@@ -167,6 +169,62 @@ std::set<std::string> batch_symbols_of(const Graph& graph) {
   return names;
 }
 
+/// Symbols of first axes; the one open size of an input, where other inputs have several (a state that goes along with a
+/// sequence); and what is called a batch.
+std::set<std::string> likely_batch_symbols_of(const Graph& graph) {
+  std::set<std::string> names = batch_symbols_of(graph), alone;
+  bool several = false;
+  for (const NodeId id : graph.inputs()) {
+    const TensorType& type = graph.type(graph.node(id).output());
+    if (!type.shape) continue;
+    std::vector<std::string> open;
+    for (const Dimension& dimension : *type.shape)
+      if (const auto symbol = dimension.as_symbol()) open.push_back(*symbol);
+    several = several || open.size() > 1;
+    if (open.size() == 1 && type.rank() > 1) alone.insert(open.front());
+    for (const std::string& symbol : open)
+      if (symbol.find("batch") != std::string::npos) names.insert(symbol);
+  }
+  if (several) names.merge(alone);
+  return names;
+}
+
+/// Second axes of images, as colors.
+std::set<std::string> channel_symbols_of(const Graph& graph) {
+  std::set<std::string> names;
+  for (const NodeId id : graph.inputs()) {
+    const TensorType& type = graph.type(graph.node(id).output());
+    if (!type.shape || type.rank() != 4) continue;
+    if (const auto symbol = (*type.shape)[1].as_symbol()) names.insert(*symbol);
+  }
+  return names;
+}
+
+bool has_single_integer_input(const Graph& graph) {
+  return std::any_of(graph.inputs().begin(), graph.inputs().end(), [&graph](NodeId id) {
+    const TensorType& type = graph.type(graph.node(id).output());
+    return type.is_known() && is_integer(type.data_type) && element_count(*type.shape).is(1);
+  });
+}
+
+/// Nothing, then integers above 1 that constants of one element hold, the least first.
+std::vector<std::optional<std::int64_t>> scalars_to_try(const Graph& graph) {
+  constexpr std::size_t most = 4;
+  std::set<std::int64_t> found;
+  for (const NodeId id : graph.live_nodes()) {
+    const Node& node = graph.node(id);
+    if (node.kind != NodeKind::constant) continue;
+    const Constant& constant = graph.constant(node);
+    if (!is_integer(constant.type().data_type) || !element_count(*constant.type().shape).is(1))
+      continue;
+    const std::int64_t value = Tensor::of(constant).integers().front();
+    if (value > 1 && found.size() < most) found.insert(value);
+  }
+  std::vector<std::optional<std::int64_t>> result = {std::nullopt};
+  if (has_single_integer_input(graph)) result.insert(result.end(), found.begin(), found.end());
+  return result;
+}
+
 /// Sizes of the graph's constants beyond those that are tried anyway, the least first.
 std::set<std::int64_t> large_sizes_of(const Graph& graph) {
   constexpr std::int64_t least = 225, most = 1 << 16;
@@ -208,6 +266,36 @@ std::vector<SymbolSizes> sizes_to_try(const Graph& graph) {
   return result;
 }
 
+std::vector<InputPlan> plans_to_run(const Graph& graph,
+                                    const std::map<std::string, std::int64_t, std::less<>>& given,
+                                    std::uint64_t seed) {
+  constexpr std::array<std::int64_t, 12> usual = {128, 224,  16,  64,   512,   576,
+                                                  640, 1024, 256, 1280, 16000, 32000};
+  std::vector<SymbolSizes> sizes;
+  SymbolSizes mixed;
+  for (const std::string& symbol : channel_symbols_of(graph)) mixed.sizes[symbol] = 3;
+  for (const std::string& symbol : likely_batch_symbols_of(graph)) mixed.sizes[symbol] = 1;
+  const std::set<std::string> symbols = symbols_of(graph);
+  if (mixed.sizes.size() == symbols.size()) mixed.sizes.clear();  // there is nothing else
+  if (!symbols.empty())
+    for (const std::int64_t size : usual) sizes.push_back({size, mixed.sizes});
+  const std::vector<SymbolSizes> others = sizes_to_try(graph);
+  sizes.insert(sizes.end(), others.begin(), others.end());
+  std::vector<InputPlan> plans;
+  const auto scalars = scalars_to_try(graph);
+  for (SymbolSizes& one : sizes) {
+    for (const auto& [symbol, size] : given) one.sizes.insert_or_assign(symbol, size);
+    for (const std::optional<std::int64_t> scalar : scalars) {
+      InputPlan& plan = plans.emplace_back();
+      plan.size = one.size;
+      plan.sizes = one.sizes;
+      plan.scalar = scalar;
+      plan.seed = seed;
+    }
+  }
+  return plans;
+}
+
 Result<std::map<std::string, std::int64_t, std::less<>>> symbol_sizes(
     const Graph& graph, const std::map<std::string, Shape, std::less<>>& shapes) {
   std::map<std::string, std::int64_t, std::less<>> sizes;
@@ -246,6 +334,7 @@ std::string describe(const InputPlan& plan) {
   if (plan.integers == IntegerContents::small) result += ", small integers";
   if (plan.integers == IntegerContents::wide) result += ", integers at the ends of their range";
   result += fmt::format(", sizes {}", plan.size);
+  if (plan.scalar) result += fmt::format(", single integers {}", *plan.scalar);
   for (const auto& [symbol, size] : plan.sizes) result += fmt::format(", {} = {}", symbol, size);
   if (!plan.zero_input.empty()) result += fmt::format(", '{}' is 0", plan.zero_input);
   return result;
@@ -291,7 +380,7 @@ std::vector<InputPlan> adversarial_plans(const Graph& graph, std::int64_t size,
   std::vector<InputPlan> plans;
   const auto add = [&](InputContents contents, std::int64_t sizes,
                        IntegerContents integers = IntegerContents::indices) -> InputPlan& {
-    InputPlan plan{contents, integers, sizes, {}, "", seed + 1000 + plans.size()};
+    InputPlan plan{contents, integers, sizes, {}, "", std::nullopt, seed + 1000 + plans.size()};
     return plans.emplace_back(std::move(plan));
   };
   const std::set<std::string> symbols = symbols_of(graph);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,9 +57,17 @@ struct InputPlan {
   std::int64_t size = 2;                                   // of every symbol
   std::map<std::string, std::int64_t, std::less<>> sizes;  // of symbols that have another
   std::string zero_input;                                  // all its elements are 0
+  std::optional<std::int64_t> scalar;  // in inputs of integers that have one element
   std::uint64_t seed = 0;
 };
 std::string describe(const InputPlan& plan);
+
+/// What to try, in order, where a runtime cannot compute the graph on other inputs: batches of one; the usual sizes of
+/// images, sequences and sound, then those of sizes_to_try(); each with integers that the graph holds in inputs that have
+/// one element, as it may compare them. `given` are sizes of symbols that are known.
+std::vector<InputPlan> plans_to_run(const Graph& graph,
+                                    const std::map<std::string, std::int64_t, std::less<>>& given,
+                                    std::uint64_t seed);
 
 /// Numbers that the graph itself holds and their neighbors: small constants and real attributes.
 std::vector<double> limits_of(const Graph& graph);

@@ -14,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "scripts"))
 import environment
+import tiny_models
 
 LEMMA = ""
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -37,7 +38,8 @@ class OrtValue:
 class Value:
     def __init__(self, name): self.name = name
 class Binding:
-    def bind_ortvalue_input(self, name, value): pass
+    def bind_ortvalue_input(self, name, value):
+        if value.size < int(os.environ.get("LEAST", 0)): raise RuntimeError("it is too small")
     def bind_output(self, name): pass
 ORIGINAL = open(os.environ["ORIGINAL"], "rb").read()
 class InferenceSession:
@@ -45,9 +47,12 @@ class InferenceSession:
     def __init__(self, file, options, providers):
         if os.environ.get("FAILS"): raise RuntimeError("no kernel\\nfor this")
         contents = open(file, "rb").read()
+        if os.environ.get("WORD", "").encode() not in contents: raise RuntimeError("a branch is wrong")
         # The first model of a choice is the original, written again.
         same = contents == ORIGINAL or file.endswith("candidate_0/model.onnx")
         self.seconds = float(os.environ["BEFORE" if same else "AFTER"])
+    def run(self, names, feed):
+        if feed["x"].size < int(os.environ.get("LEAST", 0)): raise RuntimeError("it is too small")
     def get_inputs(self): return [Value("x")]
     def get_outputs(self): return [Value("y")]
     def io_binding(self): return Binding()
@@ -64,11 +69,11 @@ class TimingTest(unittest.TestCase):
         package.mkdir(parents=True)
         (package / "__init__.py").write_text(FAKE)
 
-    def run_it(self, *options, before=1e-4, after=1e-4, name="out.onnx", **more):
-        call = [LEMMA, "optimize", EXAMPLE, "-o", self.folder / name, "--target", "onnxruntime-cpu",
+    def run_it(self, *options, before=1e-4, after=1e-4, name="out.onnx", model=EXAMPLE, **more):
+        call = [LEMMA, "optimize", model, "-o", self.folder / name, "--target", "onnxruntime-cpu",
                 "--no-second-judge", "--json", *options]
         variables = {**os.environ, "PYTHONPATH": str(self.folder / "packages"), "BEFORE": str(before),
-                     "AFTER": str(after), "ORIGINAL": str(EXAMPLE), **more}
+                     "AFTER": str(after), "ORIGINAL": str(model), **more}
         done = subprocess.run(list(map(str, call)), capture_output=True, text=True, timeout=120, env=variables)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.stderr = done.stderr
@@ -95,11 +100,60 @@ class TimingTest(unittest.TestCase):
         self.assertEqual(figures["latency_before_ms"], figures["latency_after_ms"])
         self.assertRegex(self.stderr, "as long as the original|was faster when it was run")
 
-    def test_a_runtime_that_cannot_run_the_model_leaves_the_prediction(self):
+    def test_a_runtime_that_cannot_run_the_model_leaves_the_original(self):
         figures = self.run_it(FAILS="yes")
+        self.assertEqual(figures["status"], "unchanged")
+        self.assertEqual((self.folder / "out.onnx").read_bytes(), EXAMPLE.read_bytes())
+        self.assertIsNone(figures["latency_before_ms"])
+        self.assertIn("no kernel for this", figures["message"])
+        self.assertIn("--no-measure", self.stderr)
+        # The report says so, and a replay repeats it.
+        report = self.folder / "report.json"
+        self.run_it("--report", report, FAILS="yes")
+        self.assertEqual(self.run_it("--replay", report, after=0.5e-4)["status"], "unchanged")
+
+    def test_where_it_cannot_run_it_no_measure_writes_a_result(self):
+        figures = self.run_it("--no-measure", FAILS="yes")
+        self.assertEqual((figures["status"], figures["message"]), ("optimized", ""))
+
+    def test_without_a_runtime_there_is_a_prediction(self):
+        (self.folder / "packages" / "onnxruntime" / "__init__.py").write_text("raise ImportError('there is none')")
+        figures = self.run_it()
         self.assertEqual(figures["status"], "optimized")
         self.assertIsNone(figures["latency_before_ms"])
-        self.assertEqual(figures["timing"]["message"], "no kernel for this")
+
+    def negations(self):
+        model = self.folder / "negations.onnx"
+        rows = tiny_models.tensor_type(tiny_models.F32, ["Rows", 3])
+        nodes = [tiny_models.node("Neg", ["x"], ["a"]), tiny_models.node("Neg", ["a"], ["b"]),
+                 tiny_models.node("Relu", ["b"], ["y"])]
+        model.write_bytes(tiny_models.model(nodes, [("x", rows)], [("y", rows)]))
+        return model
+
+    def test_sizes_are_tried_until_the_runtime_takes_them(self):
+        figures = self.run_it(model=self.negations(), after=0.5e-4, LEAST="1000")
+        self.assertEqual((figures["status"], figures["timing"]["runtime"]), ("optimized", "ONNX Runtime 0.0"))
+        # No sizes are large enough.
+        figures = self.run_it(model=self.negations(), after=0.5e-4, LEAST="1000000000")
+        self.assertEqual(figures["status"], "unchanged")
+        self.assertIn("it is too small", figures["message"])
+        self.assertIn("--sample-shape", figures["message"])
+
+    def test_sizes_with_which_the_model_does_not_load_are_left_open(self):
+        model = self.negations()
+        figures = self.run_it("--shape", "x:7,3", model=model, after=0.5e-4, WORD="Rows")
+        self.assertEqual(figures["status"], "optimized")
+        self.assertIn("a branch is wrong", figures["message"])
+        self.assertIn("--shape", self.stderr)
+        self.assertIn(b"Rows", (self.folder / "out.onnx").read_bytes())
+        # A runtime that loads neither says nothing against the sizes.
+        figures = self.run_it("--shape", "x:7,3", "--no-measure", model=model, WORD="Columns")
+        self.assertEqual((figures["status"], figures["message"]), ("optimized", ""))
+        self.assertNotIn(b"Rows", (self.folder / "out.onnx").read_bytes())
+        # One that loads both takes them.
+        figures = self.run_it("--shape", "x:7,3", model=model, after=0.5e-4)
+        self.assertEqual((figures["status"], figures["message"]), ("optimized", ""))
+        self.assertNotIn(b"Rows", (self.folder / "out.onnx").read_bytes())
 
     def test_no_measure_predicts(self):
         figures = self.run_it("--no-measure", after=1.1e-4)

@@ -240,5 +240,34 @@ TEST(AdversarialCheck, InputsAreTheSameEveryTime) {
   }
 }
 
+/// The inputs of a voice detector: sound, a state whose one open size is that of the batch, and a rate.
+TEST(PlansToRun, HaveABatchOfOneAndIntegersOfTheModel) {
+  const Graph graph = parsed(
+      "graph \"g\"\n  input %0 \"input\" : f32[A, B]\n  input %1 \"state\" : f32[2, C, 128]\n"
+      "  input %2 \"rate\" : i64[]\n  %3 = constant i64[] [16000]\n  %4 = Equal(%2, %3)\n"
+      "  %5 = Neg(%0)\n  %6 = Neg(%1)\n"
+      "  output \"o\" = %5\n  output \"p\" = %6\n  output \"q\" = %4\n");
+  bool there = false;
+  for (const InputPlan& plan : plans_to_run(graph, {}, 0)) {
+    const auto inputs = make_inputs(graph, plan, {}, 1 << 22);
+    if (!inputs) continue;
+    there = there || ((*inputs)[0].value.sizes() == interpreter::Sizes{1, 576} &&
+                      (*inputs)[1].value.sizes() == interpreter::Sizes{2, 1, 128} &&
+                      (*inputs)[2].value.integers().front() == 16000);
+  }
+  EXPECT_TRUE(there);
+  for (const InputPlan& plan : plans_to_run(graph, {{"B", 7}}, 0))
+    EXPECT_EQ(plan.sizes.at("B"), 7) << describe(plan);
+}
+
+TEST(PlansToRun, HaveLargerSizesWhereABatchIsAllThatIsOpen) {
+  const Graph graph =
+      parsed("graph \"g\"\n  input %0 \"x\" : f32[N, 3]\n  %1 = Neg(%0)\n  output \"o\" = %1\n");
+  const std::vector<InputPlan> plans = plans_to_run(graph, {}, 0);
+  EXPECT_TRUE(std::any_of(plans.begin(), plans.end(), [](const InputPlan& plan) {
+    return plan.size == 512 && plan.sizes.empty();
+  }));
+}
+
 }  // namespace
 }  // namespace lemma

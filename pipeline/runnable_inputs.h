@@ -1,0 +1,35 @@
+#pragma once
+// Inputs that ONNX Runtime can run a model on.
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "interpreter/run.h"
+#include "ir/graph.h"
+#include "profiler/onnxruntime_worker.h"
+
+namespace lemma {
+
+struct RunnableInputs {
+  std::vector<interpreter::NamedTensor> inputs;  // empty: none were found
+  std::string failure;                           // what ONNX Runtime said of the last ones
+  bool answered = false;                         // ONNX Runtime is there
+};
+
+struct RunnableInputsRequest {
+  std::filesystem::path model;
+  std::vector<interpreter::NamedTensor> first;             // tried before others
+  std::map<std::string, std::int64_t, std::less<>> sizes;  // of symbols that are known
+  std::uint64_t seed = 0;
+  int threads = 0;
+  double seconds = 3;
+};
+
+/// Tries the given inputs, then plans_to_run() of the graph, which is that of the model.
+RunnableInputs find_runnable_inputs(OnnxRuntimeWorker& worker, const Graph& graph,
+                                    const RunnableInputsRequest& request);
+
+}  // namespace lemma
