@@ -168,6 +168,7 @@ UnaryOperation native_cast(DataType to) {
 /// From integers or booleans.
 template <typename From>
 UnaryOperation from_integer(DataType to, Domain domain) {
+  if (is_narrow(to)) return native_cast<From>(DataType::u8);  // the code
   if (!is_real(to) || domain == Domain::native) return native_cast<From>(to);
   if (domain == Domain::f64) return native_cast<From>(DataType::f64);
   if (domain == Domain::exact_integer)
@@ -180,7 +181,9 @@ UnaryOperation from_integer(DataType to, Domain domain) {
 Result<UnaryOperation> cast_operation(DataType from, DataType to, Domain domain) {
   if (from == DataType::boolean) return from_integer<std::uint8_t>(to, domain);
   if (from == DataType::u64) return from_integer<std::uint64_t>(to, domain);
-  if (is_integer(from)) return from_integer<std::int64_t>(to, domain);
+  if (is_narrow(to) && !is_integer(from))
+    return unsupported(fmt::format("{} as the code of {}", name(from), name(to)));
+  if (is_integer(from) || is_narrow(from)) return from_integer<std::int64_t>(to, domain);
   if (is_real(to) && domain != Domain::native)
     return For<std::uint64_t>::of([](std::uint64_t x) { return x; });
   switch (lane_kind(from, domain)) {

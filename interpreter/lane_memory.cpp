@@ -115,6 +115,7 @@ ElementAccess lane_access(LaneKind kind) {
 
 ElementAccess element_access(DataType type, Domain domain) {
   if (is_real(type) && domain != Domain::native) return lane_access(lane_kind(type, domain));
+  if (is_narrow(type)) return access_with<Integer<std::uint8_t>>(false);
   switch (type) {
     case DataType::f32:
     case DataType::f64: return lane_access(lane_kind(type, domain));

@@ -23,6 +23,12 @@ std::size_t Tensor::element_size() const {
 
 Tensor Tensor::of(const Constant& constant) {
   const auto sizes = constant_sizes(*constant.type().shape);
+  if (const int width = bits(constant.type().data_type); width < 8) {
+    auto elements = std::make_shared<const std::vector<std::byte>>(
+        unpacked(constant.bytes(), width, constant.element_count()));
+    const std::span<const std::byte> view(*elements);
+    return over(constant.type().data_type, *sizes, std::move(elements), view);
+  }
   return over(constant.type().data_type, *sizes, constant.owner(), constant.bytes());
 }
 
@@ -89,6 +95,11 @@ void store_elements(DataType type, std::span<const Source> from, std::span<std::
   auto as = [&]<typename T>(T) {
     narrow<T>(from, to, [&](Source v) { return static_cast<T>(integer(v)); });
   };
+  if (is_narrow(type))
+    return narrow<std::uint8_t>(from, to, [&](Source v) {
+      return static_cast<std::uint8_t>(static_cast<std::uint64_t>(integer(v)) &
+                                       ((1U << bits(type)) - 1));
+    });
   switch (type) {
     case DataType::f32:
       return narrow<float>(from, to, [&](Source v) { return static_cast<float>(real(v)); });
@@ -137,6 +148,11 @@ Tensor Tensor::from_integers(DataType type, Sizes sizes, std::span<const std::in
 
 Constant Tensor::constant() const {
   assert(domain_ == Domain::native);
+  if (const int width = bits(type_); width < 8) {
+    auto elements = std::make_shared<const std::vector<std::byte>>(packed(bytes_, width));
+    const std::span<const std::byte> view(*elements);
+    return *Constant::create(type(), std::move(elements), view);
+  }
   auto result = Constant::create(type(), owner_, bytes_);
   assert(result.has_value());
   return std::move(*result);

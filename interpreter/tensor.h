@@ -1,6 +1,6 @@
 #pragma once
 // A tensor with contents, as the interpreter takes and returns it. Row-major, little-endian
-// elements as in ONNX raw_data, except that in the domains other than `native` a real-typed element
+// elements as in ONNX raw_data, except that elements of less than 8 bits take a byte each, and that in the domains other than `native` a real-typed element
 // takes 8 bytes: a double (f64), a signed integer (exact_integer; the two extreme values stand for
 // the infinities) or a residue (prime_field).
 //

@@ -84,8 +84,19 @@ void widen_integers(DataType type, std::span<const std::byte> bytes, std::vector
 
 }  // namespace
 
+template <typename Computed>
+void Constant::codes(std::vector<Computed>& out) const {
+  const int width = bits(type_.data_type);
+  for (const std::byte code : unpacked(bytes_, width, element_count_))
+    out.push_back(static_cast<Computed>(code));
+}
+
 std::vector<std::int64_t> Constant::integers() const {
   std::vector<std::int64_t> out;
+  if (is_narrow(type_.data_type)) {
+    codes(out);
+    return out;
+  }
   widen_integers(type_.data_type, bytes_, out);
   return out;
 }
@@ -102,7 +113,11 @@ std::vector<double> Constant::reals() const {
     case DataType::bf16:
       widen<std::uint16_t>(bytes_, out, [](auto e) { return static_cast<double>(bf16_to_f32(e)); });
       break;
-    default: widen_integers(type_.data_type, bytes_, out);
+    default:
+      if (is_narrow(type_.data_type))
+        codes(out);
+      else
+        widen_integers(type_.data_type, bytes_, out);
   }
   return out;
 }
@@ -141,6 +156,24 @@ std::uint64_t Constant::digest() const {
   for (; i < bytes_.size(); ++i) absorb(static_cast<std::uint64_t>(bytes_[i]));
   state ^= state >> 32;
   return state * 0x9e3779b97f4a7c15ULL;
+}
+
+std::vector<std::byte> unpacked(std::span<const std::byte> packed, int bits, std::size_t count) {
+  const auto width = static_cast<std::size_t>(bits), in_a_byte = 8 / width;
+  const auto mask = static_cast<std::byte>((1U << width) - 1);
+  std::vector<std::byte> result(count);
+  for (std::size_t i = 0; i < count; ++i)
+    result[i] = packed[i / in_a_byte] >> (i % in_a_byte * width) & mask;
+  return result;
+}
+
+std::vector<std::byte> packed(std::span<const std::byte> elements, int bits) {
+  const auto width = static_cast<std::size_t>(bits), in_a_byte = 8 / width;
+  const auto mask = static_cast<std::byte>((1U << width) - 1);
+  std::vector<std::byte> result((elements.size() + in_a_byte - 1) / in_a_byte);
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    result[i / in_a_byte] |= (elements[i] & mask) << (i % in_a_byte * width);
+  return result;
 }
 
 float f16_to_f32(std::uint16_t half) {

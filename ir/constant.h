@@ -34,9 +34,9 @@ class Constant {
   /// For placing a constant into another graph or a longer life.
   const std::shared_ptr<const void>& owner() const { return owner_; }
 
-  /// Elements of an integer or boolean constant, widened; nothing for other types.
+  /// Elements of an integer or boolean constant, widened; codes for narrow types; nothing for other types.
   std::vector<std::int64_t> integers() const;
-  /// Elements of a constant of any computable type, as f64 (64-bit integers may round).
+  /// Elements of a constant of any computable type, as f64 (64-bit integers may round); codes for narrow types.
   std::vector<double> reals() const;
 
   /// Equal type and bytes. Compares contents only if the bytes are not shared.
@@ -47,6 +47,9 @@ class Constant {
   std::uint64_t digest() const;
 
  private:
+  template <typename Computed>
+  void codes(std::vector<Computed>& out) const;
+
   TensorType type_;
   std::shared_ptr<const void> owner_;
   std::span<const std::byte> bytes_;
@@ -63,6 +66,11 @@ Constant Constant::of(DataType type, const std::vector<std::int64_t>& sizes,
                       const std::vector<T>& elements) {
   return detail::constant_from_copy(type, sizes, elements.data(), elements.size() * sizeof(T));
 }
+
+/// Elements of at most 8 bits, each in a byte of its own, and packed as a Constant and files have them: the first one in
+/// the lowest bits of the first byte. `bits` divides 8.
+std::vector<std::byte> unpacked(std::span<const std::byte> packed, int bits, std::size_t count);
+std::vector<std::byte> packed(std::span<const std::byte> elements, int bits);
 
 /// Conversions between stored and computed elements of the 16-bit floating-point types
 /// (round to nearest even).

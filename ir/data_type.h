@@ -1,7 +1,9 @@
 #pragma once
 // Element types. The enumerators have the values of ONNX TensorProto.DataType, so that the front
 // end needs no table of its own. Lemma computes with the types of the classes `real`, `integer` and
-// `boolean`. Values of other types only pass between opaque nodes.
+// `boolean`. Elements of the class `narrow` (of at most 8 bits, floating-point or integer) are copied and converted
+// (operators/narrow_types.h); in definitions, and while they are computed with, they are their codes: the bits that
+// stand for them, as an unsigned integer. Values of other types only pass between opaque nodes.
 
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +44,7 @@ enum class DataType : std::uint8_t {
 
 inline constexpr int data_type_count = 27;
 
-enum class DataTypeClass : std::uint8_t { real, integer, boolean, other };
+enum class DataTypeClass : std::uint8_t { real, integer, boolean, narrow, other };
 
 /// Name in the textual form: "f32", "i64", "bool", ...
 std::string_view name(DataType type);
@@ -51,12 +53,13 @@ std::optional<DataType> parse_data_type(std::string_view text);
 DataTypeClass class_of(DataType type);
 /// Bits of one element as ONNX stores it in raw data; 0 where elements have no fixed size.
 int bits(DataType type);
-/// Whole bytes of one element; 0 for types smaller than a byte or without a fixed size.
-inline std::size_t byte_size(DataType type) { return static_cast<std::size_t>(bits(type)) / 8; }
+/// Bytes of one element in memory, where elements smaller than a byte take one each; 0 for types without a fixed size.
+inline std::size_t byte_size(DataType type) { return static_cast<std::size_t>(bits(type) + 7) / 8; }
 bool is_unsigned_integer(DataType type);
 
 inline bool is_real(DataType type) { return class_of(type) == DataTypeClass::real; }
 inline bool is_integer(DataType type) { return class_of(type) == DataTypeClass::integer; }
+inline bool is_narrow(DataType type) { return class_of(type) == DataTypeClass::narrow; }
 inline bool is_computable(DataType type) { return class_of(type) != DataTypeClass::other; }
 
 }  // namespace lemma

@@ -58,8 +58,8 @@ enum class ExpressionKind : std::uint8_t {
   bit_xor,
   shift_left,
   shift_right,
-  select,    // condition, then, otherwise
-  cast,      // to the expression's type; real to integer truncates toward zero
+  select,  // condition, then, otherwise
+  cast,  // to the expression's type; real to integer truncates toward zero; a narrow type's code to and from integers
   function,  // a scalar function of one real operand
   sum,       // reductions: operand is the body, over `bound` variables
   product,

@@ -414,7 +414,7 @@ void enter_type_range(DataType type, ValueFacts& facts) {
   facts.plus_infinity = facts.minus_infinity = false;
   double low = 0, high = 1;
   if (type != DataType::boolean) {
-    const bool has_sign = !is_unsigned_integer(type);
+    const bool has_sign = !is_unsigned_integer(type) && !is_narrow(type);
     high = std::ldexp(1.0, bits(type) - (has_sign ? 1 : 0));
     low = has_sign ? -high : 0;
     if (bits(type) < 64) high -= 1;

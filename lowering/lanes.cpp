@@ -21,7 +21,7 @@ std::string_view name(Domain domain) {
 
 LaneKind lane_kind(DataType type, Domain domain) {
   if (type == DataType::boolean) return LaneKind::boolean;
-  if (is_integer(type)) return LaneKind::integer;
+  if (is_integer(type) || is_narrow(type)) return LaneKind::integer;
   switch (domain) {
     case Domain::native: return type == DataType::f64 ? LaneKind::f64 : LaneKind::f32;
     case Domain::f64: return LaneKind::f64;
@@ -57,7 +57,7 @@ std::uint64_t field_constant(double value, DataType type) {
 Result<std::uint64_t> constant_lane(double real, std::int64_t integer, DataType type,
                                     Domain domain) {
   if (type == DataType::boolean) return integer != 0 ? 1 : 0;
-  if (is_integer(type)) return static_cast<std::uint64_t>(integer);
+  if (is_integer(type) || is_narrow(type)) return static_cast<std::uint64_t>(integer);
   switch (lane_kind(type, domain)) {
     case LaneKind::f32: return std::bit_cast<std::uint32_t>(static_cast<float>(real));
     case LaneKind::f64: return std::bit_cast<std::uint64_t>(real);

@@ -30,7 +30,7 @@ inline constexpr std::uint64_t field_modulus = (std::uint64_t{1} << 61) - 1;
 /// How elements are held while they are computed with.
 enum class LaneKind : std::uint8_t {
   boolean,  // std::uint8_t, 0 or 1
-  integer,  // std::int64_t, for all integer types
+  integer,  // std::int64_t, for all integer types and codes of narrow types
   f32,      // float
   f64,      // double
   exact,    // std::int64_t; the two extreme values are the infinities

@@ -24,7 +24,8 @@ constexpr std::array constant_of_shape_attributes = {
 Result<std::vector<TensorType>> infer_constant_of_shape(const Instance& in) {
   const DataType type = in.attributes.data_type("data_type");
   const double value = in.attributes.real("value");
-  if (!is_computable(type)) return unsupported(fmt::format("elements of type {}", name(type)));
+  if (!is_computable(type) || is_narrow(type))
+    return unsupported(fmt::format("elements of type {}", name(type)));
   if (!is_real(type) && (std::trunc(value) != value || std::abs(value) > 0x1p53))
     return bad_input(fmt::format("{} is not a value of type {}", value, name(type)));
   return std::vector<TensorType>{{type, in.attributes.dimensions("shape")}};
@@ -184,7 +185,8 @@ constexpr std::array eye_like_attributes = {
 Result<std::vector<TensorType>> infer_eye_like(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_rank(in, 0, 2, 2));
   const DataType type = in.attributes.has("dtype") ? in.attributes.data_type("dtype") : in.type(0);
-  if (!is_computable(type)) return unsupported(fmt::format("elements of type {}", name(type)));
+  if (!is_computable(type) || is_narrow(type))
+    return unsupported(fmt::format("elements of type {}", name(type)));
   return std::vector<TensorType>{{type, in.shape(0)}};
 }
 

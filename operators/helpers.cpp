@@ -74,6 +74,7 @@ namespace {
 bool belongs(DataType type, TypeSet set) {
   switch (set) {
     case TypeSet::any: return is_computable(type);
+    case TypeSet::wide: return is_computable(type) && !is_narrow(type);
     case TypeSet::numeric: return is_real(type) || is_integer(type);
     case TypeSet::real: return is_real(type);
     case TypeSet::integer: return is_integer(type);
@@ -85,6 +86,7 @@ bool belongs(DataType type, TypeSet set) {
 std::string_view describe(TypeSet set) {
   switch (set) {
     case TypeSet::any: return "a computable type";
+    case TypeSet::wide: return "a type to compute with";
     case TypeSet::numeric: return "a numeric type";
     case TypeSet::real: return "a real type";
     case TypeSet::integer: return "an integer type";

@@ -21,7 +21,8 @@ Result<bool> broadcasts_to(const Instance& instance, const Shape& from, const Sh
 Result<Shape> broadcast_inputs(const Instance& instance);
 
 /// Errors unless all present inputs have one element type, of one of the classes.
-enum class TypeSet { any, numeric, real, integer, boolean };
+/// `wide`: those that are computed with, not only copied and converted.
+enum class TypeSet { any, wide, numeric, real, integer, boolean };
 Result<void> require_types(const Instance& instance, TypeSet set);
 Result<void> require_type(const Instance& instance, std::size_t input, TypeSet set);
 Result<void> require_rank(const Instance& instance, std::size_t input, std::size_t minimum,

@@ -4,6 +4,7 @@
 
 #include "operators/elementwise.h"
 #include "operators/families.h"
+#include "operators/narrow_types.h"
 
 namespace lemma::operators {
 namespace {
@@ -77,6 +78,9 @@ constexpr OperatorRecord where_record() {
 // ---- Cast -------------------------------------------------------------------------------------
 
 Expression convert(DefinitionBuilder& d, Expression x, DataType type) {
+  if (x.type() == type) return x;
+  if (is_narrow(x.type())) return convert(d, number_of_code(d, x), type);
+  if (is_narrow(type)) return code_of_number(d, x, type, true);
   if (type == DataType::boolean && x.type() != DataType::boolean)
     return !(x == d.constant(0, x.type()));
   return d.cast(x, type);
@@ -99,11 +103,23 @@ Expression cast(DefinitionBuilder& d, const Instance& in, Operands x) {
   return convert(d, x[0], in.attributes.data_type("to"));
 }
 
-/// `saturate` and `round_mode` only concern 8-bit floating-point types, which have no records.
+/// `saturate` and `round_mode` only concern floating-point types of 8 bits.
+Result<void> check_rounding(const OnnxCall& call, DataType to) {
+  if (!is_narrow(to)) return {};
+  if (call.attributes.has("saturate") && call.attributes.integer("saturate") == 0)
+    return unsupported("a cast that does not saturate");
+  if (to == DataType::f8e8m0 && call.attributes.has("round_mode") &&
+      call.attributes.string("round_mode") != "up")
+    return unsupported("a cast that rounds powers of two down, or to the nearest");
+  return {};
+}
+
 Result<ImportedCall> import_cast(const OnnxCall& call, ImportedCall imported) {
   for (const auto& [name, value] : call.attributes)
     if (name != "to" && name != "saturate" && name != "round_mode")
       return unsupported(fmt::format("attribute '{}' is not supported", name));
+  if (imported.attributes.has("to"))
+    LEMMA_RETURN_IF_ERROR(check_rounding(call, imported.attributes.data_type("to")));
   return imported;
 }
 
@@ -113,6 +129,7 @@ Result<ImportedCall> import_cast_like(const OnnxCall& call, ImportedCall importe
   if (call.inputs.size() != 2) return bad_input("two inputs are needed");
   if (!is_computable(call.inputs[1].type.data_type))
     return unsupported(fmt::format("a cast to {}", name(call.inputs[1].type.data_type)));
+  LEMMA_RETURN_IF_ERROR(check_rounding(call, call.inputs[1].type.data_type));
   imported.attributes.set("to", call.inputs[1].type.data_type);
   imported.inputs = {0};
   return imported;
@@ -142,8 +159,69 @@ Definition define_cast_like(const Instance& in) {
   return std::move(d).finish();
 }
 
+Result<ImportedCall> import_typed_like(const OnnxCall& call, ImportedCall imported) {
+  if (call.inputs.size() == 2)
+    LEMMA_RETURN_IF_ERROR(check_rounding(call, call.inputs[1].type.data_type));
+  return import_cast(call, std::move(imported));
+}
+
 constexpr std::array cast_like_onnx = {
-    OnnxMapping{.name = "CastLike", .since = 15, .import_hook = import_cast}};
+    OnnxMapping{.name = "CastLike", .since = 15, .import_hook = import_typed_like}};
+
+// ---- Cast that does not saturate --------------------------------------------------------------
+
+Result<std::vector<TensorType>> infer_unsaturated_cast(const Instance& in) {
+  const DataType to = in.attributes.data_type("to");
+  if (!has_8_bit_float_range(to))
+    return unsupported(fmt::format("a cast to {} that does not saturate", name(to)));
+  LEMMA_RETURN_IF_ERROR(require_type(in, 0, TypeSet::any));
+  return std::vector<TensorType>{{to, in.shape(0)}};
+}
+
+Expression unsaturated_cast(DefinitionBuilder& d, const Instance& in, Operands x) {
+  const Expression number = is_narrow(x[0].type()) ? number_of_code(d, x[0]) : x[0];
+  return code_of_number(d, number, in.attributes.data_type("to"), false);
+}
+
+/// From Cast or CastLike with `saturate` 0.
+Result<ImportedCall> import_unsaturated_cast(const OnnxCall& call, ImportedCall imported) {
+  if (!call.attributes.has("saturate") || call.attributes.integer("saturate") != 0)
+    return unsupported("a cast that saturates");
+  for (const auto& [name, value] : call.attributes)
+    if (name != "to" && name != "saturate" && name != "round_mode")
+      return unsupported(fmt::format("attribute '{}' is not supported", name));
+  if (call.name == "CastLike") {
+    if (call.inputs.size() != 2) return bad_input("two inputs are needed");
+    imported.attributes.set("to", call.inputs[1].type.data_type);
+    imported.inputs = {0};
+  }
+  return imported;
+}
+
+Result<ExportedCall> export_unsaturated_cast(const Instance&, int opset, ExportedCall exported) {
+  if (opset < 19)
+    return unsupported(fmt::format("operator set {} has no casts that do not saturate", opset));
+  exported.attributes.set("saturate", INT64_C(0));
+  return exported;
+}
+
+constexpr std::array unsaturated_cast_onnx = {OnnxMapping{.name = "Cast",
+                                                          .since = 19,
+                                                          .import_hook = import_unsaturated_cast,
+                                                          .export_hook = export_unsaturated_cast},
+                                              OnnxMapping{.name = "CastLike",
+                                                          .since = 19,
+                                                          .import_hook = import_unsaturated_cast,
+                                                          .import_only = true}};
+
+constexpr OperatorRecord unsaturated_cast_record() {
+  OperatorRecord result = unary_record<"UnsaturatedCast", TypeSet::any, unsaturated_cast>(
+      "x in a floating-point type of 8 bits; what is outside its range becomes an infinity, or NaN",
+      cast_attributes);
+  result.infer = infer_unsaturated_cast;
+  result.onnx = unsaturated_cast_onnx;
+  return result;
+}
 
 constexpr std::array logic_records = {
     binary_record<"And", TypeSet::boolean, both>("a and b", commutative | associative | idempotent),
@@ -161,13 +239,14 @@ constexpr std::array logic_records = {
                    .infer = infer_cast_like,
                    .define = define_cast_like,
                    .onnx = cast_like_onnx},
-    comparison_record<"Equal", TypeSet::any, equal>("a == b", commutative),
+    comparison_record<"Equal", TypeSet::wide, equal>("a == b", commutative),
     comparison_record<"Greater", TypeSet::numeric, greater>("a > b"),
     comparison_record<"GreaterOrEqual", TypeSet::numeric, greater_equal, 12>("a >= b"),
     comparison_record<"Less", TypeSet::numeric, less>("a < b"),
     comparison_record<"LessOrEqual", TypeSet::numeric, less_equal, 12>("a <= b"),
     unary_record<"Not", TypeSet::boolean, negation>("not a", involutive),
     binary_record<"Or", TypeSet::boolean, either>("a or b", commutative | associative | idempotent),
+    unsaturated_cast_record(),
     where_record(),
     binary_record<"Xor", TypeSet::boolean, one_of>("a or b, not both", commutative | associative),
 };

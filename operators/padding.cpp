@@ -71,7 +71,7 @@ Result<void> check_mode(const Instance& in) {
 }
 
 Result<std::vector<TensorType>> infer_pad(const Instance& in) {
-  LEMMA_RETURN_IF_ERROR(require_types(in, TypeSet::any));
+  LEMMA_RETURN_IF_ERROR(require_types(in, TypeSet::wide));
   LEMMA_RETURN_IF_ERROR(check_mode(in));
   Shape shape;
   for (const AxisPads& axis : axis_pads(in)) shape.push_back(axis.before + axis.size + axis.after);

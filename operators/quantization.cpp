@@ -5,6 +5,7 @@
 #include "operators/composition.h"
 #include "operators/elementwise.h"
 #include "operators/families.h"
+#include "operators/narrow_types.h"
 
 // Integers that stand for reals: x = (q - zero point) * scale. Scale and zero point are scalars, or
 // vectors along one axis.
@@ -47,7 +48,9 @@ bool same_shape(const Instance& in, const Shape& a, const Shape& b) {
 
 Result<void> check_scale(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_type(in, 1, TypeSet::real));
-  if (in.has(2) && !same_shape(in, in.shape(2), in.shape(1)))
+  const bool are_single =
+      in.has(2) && per_tensor(in) && element_count(in.shape(2)).is(1) && in.rank(2) <= 1;
+  if (in.has(2) && !are_single && !same_shape(in, in.shape(2), in.shape(1)))
     return bad_input(fmt::format("scale {} and zero point {} differ in shape", text(in.shape(1)),
                                  text(in.shape(2))));
   if (per_tensor(in)) return {};
@@ -65,13 +68,14 @@ Types infer_quantize(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_type(in, 0, TypeSet::numeric));
   LEMMA_RETURN_IF_ERROR(check_scale(in));
   const DataType type = quantized_type(in);
-  if (!is_integer(type) || bits(type) > 16)
+  const bool is_known = is_integer(type) ? bits(type) <= 16 : is_narrow(type);
+  if (!is_known || type == DataType::f8e8m0)
     return unsupported(fmt::format("quantization to {}", name(type)));
   return std::vector<TensorType>{{type, in.shape(0)}};
 }
 
 Types infer_dequantize(const Instance& in) {
-  LEMMA_RETURN_IF_ERROR(require_type(in, 0, TypeSet::integer));
+  if (!is_narrow(in.type(0))) LEMMA_RETURN_IF_ERROR(require_type(in, 0, TypeSet::integer));
   LEMMA_RETURN_IF_ERROR(check_scale(in));
   if (in.has(2) && in.type(2) != in.type(0))
     return bad_input(
@@ -90,35 +94,61 @@ Expression along_axis(DefinitionBuilder& d, const Instance& in, std::uint32_t in
   return d.read(input, in.type(input), std::move(indices));
 }
 
+bool is_narrow_float(DataType type) { return is_narrow(type) && !is_narrow_integer(type); }
+
+/// An element as a number: integers as i64, others in the type of the scale.
+Expression number_of(DefinitionBuilder& d, Expression element, DataType real) {
+  const DataType type = element.type();
+  const Expression number = is_narrow(type) ? number_of_code(d, element) : element;
+  return d.cast(number, is_narrow_float(type) ? real : DataType::i64);
+}
+
 /// Saturation is done in reals, which hold all results exactly.
 Definition define_quantize(const Instance& in) {
   DefinitionBuilder d;
   const DataType real = in.type(1), type = quantized_type(in);
   const std::vector<Expression> axes = d.variables(in.shape(0));
   const Expression x = d.cast(d.read(0, in.type(0), axes), real);
-  Expression value = d.apply(ScalarFunction::round, x / along_axis(d, in, 1, axes));
-  if (in.has(2)) value = value + d.cast(along_axis(d, in, 2, axes), real);
+  const Expression quotient = x / along_axis(d, in, 1, axes);
+  if (is_narrow_float(type)) {
+    const Expression value =
+        in.has(2) ? quotient + number_of(d, along_axis(d, in, 2, axes), real) : quotient;
+    d.output(axes, code_of_number(d, value, type, true));
+    return std::move(d).finish();
+  }
+  Expression value = d.apply(ScalarFunction::round, quotient);
+  if (in.has(2)) {
+    const Expression zero = along_axis(d, in, 2, axes);
+    value = value + d.cast(is_narrow(type) ? number_of_code(d, zero) : zero, real);
+  }
   const double span = static_cast<double>(std::int64_t{1} << bits(type));
-  const double low = is_unsigned_integer(type) ? 0 : -span / 2;
+  const double low = is_narrow(type)             ? least_number(type)
+                     : is_unsigned_integer(type) ? 0
+                                                 : -span / 2;
   value = minimum(maximum(value, d.real(low, real)), d.real(low + span - 1, real));
-  d.output(axes, d.cast(value, type));
+  d.output(axes, is_narrow(type) ? code_of_number(d, value, type, true) : d.cast(value, type));
   return std::move(d).finish();
 }
 
 Definition define_dequantize(const Instance& in) {
   DefinitionBuilder d;
   const std::vector<Expression> axes = d.variables(in.shape(0));
-  Expression value = d.cast(d.read(0, in.type(0), axes), DataType::i64);
-  if (in.has(2)) value = value - d.cast(along_axis(d, in, 2, axes), DataType::i64);
+  Expression value = number_of(d, d.read(0, in.type(0), axes), in.type(1));
+  if (in.has(2)) value = value - number_of(d, along_axis(d, in, 2, axes), in.type(1));
   d.output(axes, d.cast(value, in.type(1)) * along_axis(d, in, 1, axes));
   return std::move(d).finish();
 }
 
-/// `saturate` only concerns 8-bit floating-point types, which have no records.
+/// `saturate` only concerns floating-point types of 8 bits.
 Result<ImportedCall> import_quantization(const OnnxCall& call, ImportedCall imported) {
   for (const char* name : {"block_size", "precision"})
     if (call.attributes.has(name) && call.attributes.integer(name) != 0)
       return unsupported(fmt::format("attribute '{}' is not supported", name));
+  if (call.attributes.has("saturate") && call.attributes.integer("saturate") == 0) {
+    const bool narrow = call.inputs.size() > 2 && is_narrow(call.inputs[2].type.data_type);
+    if (narrow || call.attributes.has("output_dtype"))
+      return unsupported("a quantization that does not saturate");
+  }
   if (call.attributes.has("output_dtype") && call.attributes.integer("output_dtype") == 0)
     imported.attributes.erase("output_dtype");
   return imported;

@@ -305,10 +305,10 @@ constexpr std::array reduction_records = {
         "square root of the sum of x * x over axes"),
     reduction_record<"ReduceLogSum", TypeSet::real, log_of_sum>("log of the sum over axes"),
     log_sum_exp_record(),
-    reduction_record<"ReduceMax", TypeSet::any, reduce_by<ExpressionKind::maximum_over>>(
+    reduction_record<"ReduceMax", TypeSet::wide, reduce_by<ExpressionKind::maximum_over>>(
         "maximum over axes"),
     reduction_record<"ReduceMean", TypeSet::numeric, mean>("mean over axes", linear),
-    reduction_record<"ReduceMin", TypeSet::any, reduce_by<ExpressionKind::minimum_over>>(
+    reduction_record<"ReduceMin", TypeSet::wide, reduce_by<ExpressionKind::minimum_over>>(
         "minimum over axes"),
     reduction_record<"ReduceProd", TypeSet::numeric, reduce_by<ExpressionKind::product>>(
         "product over axes"),

@@ -134,7 +134,7 @@ Result<void> check_antialias(const Instance& in, const std::vector<ResizedAxis>&
 }
 
 Result<std::vector<TensorType>> infer_resize(const Instance& in) {
-  LEMMA_RETURN_IF_ERROR(require_types(in, TypeSet::any));
+  LEMMA_RETURN_IF_ERROR(require_types(in, TypeSet::wide));
   if (in.attributes.string("mode") != "nearest" && !is_real(in.type(0)))
     return unsupported(fmt::format("interpolation of {}", name(in.type(0))));
   LEMMA_ASSIGN_OR_RETURN(const std::vector<ResizedAxis> axes, resized_axes(in));

@@ -100,7 +100,7 @@ class RuleParser : private detail::ExpressionParser {
     LEMMA_RETURN_IF_ERROR(expect(":"));
     if (peek().kind == Token::Kind::name) {
       const auto type = parse_data_type(peek().text);
-      if (!type || !is_computable(*type))
+      if (!type || !is_computable(*type) || is_narrow(*type))
         return bad_input(fmt::format("{} is not a type to compute with", found()));
       input.data_type = *type;
       take();

@@ -134,9 +134,11 @@ TEST(DataType, names_are_unique_and_read_back) {
 TEST(DataType, classes_and_sizes) {
   EXPECT_EQ(class_of(DataType::bf16), DataTypeClass::real);
   EXPECT_EQ(class_of(DataType::boolean), DataTypeClass::boolean);
-  EXPECT_EQ(class_of(DataType::f8e5m2), DataTypeClass::other);
+  EXPECT_EQ(class_of(DataType::f8e5m2), DataTypeClass::narrow);
+  EXPECT_EQ(class_of(DataType::complex64), DataTypeClass::other);
   EXPECT_EQ(byte_size(DataType::f64), 8U);
-  EXPECT_EQ(byte_size(DataType::u4), 0U);
+  EXPECT_EQ(byte_size(DataType::u4), 1U);
+  EXPECT_EQ(byte_size(DataType::string), 0U);
   EXPECT_EQ(bits(DataType::u4), 4);
   for (int i = 0; i < data_type_count; ++i) {
     const auto type = static_cast<DataType>(i);
