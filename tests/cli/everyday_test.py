@@ -252,6 +252,20 @@ class Everyday(unittest.TestCase):
             self.assertEqual(figures["warning"], "")
             self.assertIn(tiny_models.floats(values), (self.folder / "out.onnx").read_bytes())
 
+    def test_weights_of_four_bits_are_read_and_converted(self):
+        u4, matrix = 21, tensor_type(F32, [3, 5])
+        weights = (tiny_models.number(1, 5) + tiny_models.number(1, 3) + tiny_models.number(2, u4) +
+                   tiny_models.content(8, "w") + tiny_models.content(9, bytes([0x21, 0x43, 0x65, 0x87, 0xa9, 0xcb, 0xed, 0x0f])))
+        nodes = [node("Transpose", ["w"], ["t"], attributes=[integers_attribute("perm", [1, 0])]),
+                 node("Cast", ["t"], ["c"], attributes=[integer_attribute("to", F32)]),
+                 node("Neg", ["x"], ["n"]), node("Neg", ["n"], ["m"]), node("Add", ["m", "c"], ["y"])]
+        model = self.write("packed.onnx", nodes, [("x", matrix)], [("y", matrix)], initializers=[weights])
+        run = self.run_it("run", model, "--random", "0", "--json")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        figures = self.optimize(model, "-o", self.folder / "out.onnx")
+        self.assertEqual((figures["status"], figures["opaque_operators"]), ("optimized", 0))
+        self.assertEqual((figures["after"]["operators"], figures["max_error"]), (1, 0.0))
+
     def test_sizes_may_be_called_anything(self):
         rows = tensor_type(F32, ["Dynamic.0", 2])
         nodes = [node("Transpose", ["x"], ["a"], attributes=[integers_attribute("perm", [1, 0])]),
