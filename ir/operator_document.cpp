@@ -107,7 +107,7 @@ std::vector<AttributeValue> example_values(AttributeKind kind) {
               Shape{0, 0, 1, 1, 0, 0, 1, 1},
               Shape{Dimension::symbol("N")},
               Shape{Dimension::symbol("N"), 4, 5, 6}};
-    case AttributeKind::data_type: return {DataType::f32, DataType::i64};
+    case AttributeKind::data_type: return {DataType::f32, DataType::i64, DataType::f8e5m2};
     case AttributeKind::dimension: return {Dimension(2), Dimension(1)};
   }
   return {};
