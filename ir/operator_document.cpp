@@ -375,6 +375,10 @@ std::string meaning_text(OperatorId id) {
   std::string meaning =
       op.define != nullptr ? text(op.define(instance)) : composition_text(op, instance);
   if (!meaning.empty() && meaning.back() != '\n') meaning += '\n';
+  constexpr std::size_t most_read = 8000;  // characters
+  if (meaning.size() > most_read)
+    return fmt::format("```\n{}\n```\n\nThe formula is too long to be shown.\n\n",
+                       call_text(*example, node));
   return fmt::format("```\n{}\n\n{}```\n\n", call_text(*example, node), meaning);
 }
 
