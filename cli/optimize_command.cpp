@@ -28,6 +28,7 @@
 #include "ir/files.h"
 #include "operators/runtime_names.h"
 #include "rule_language/rounding.h"
+#include "system/program.h"
 
 namespace lemma {
 
@@ -307,6 +308,8 @@ ExitCode run_on_files(const OptimizeArguments& arguments) {
     asked.push_back(i);
     children.push_back({{"optimize-worker"}, to_json(request) + "\n", arguments.model_time_limit});
   }
+  const TemporaryDirectory scratch;
+  if (scratch.good()) setenv(scratch_variable, scratch.path().c_str(), 1);
   const bool complete = run_children(
       children, static_cast<std::size_t>(arguments.jobs),
       [&](std::size_t child, const std::string& line) {

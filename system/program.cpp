@@ -228,7 +228,9 @@ std::string find_program(const std::string& name) {
 
 TemporaryDirectory::TemporaryDirectory() {
   std::error_code error;
-  std::string pattern = (fs::temp_directory_path(error) / "lemma-XXXXXX").string();
+  const char* const given = std::getenv(scratch_variable);
+  const fs::path place = given != nullptr && *given != 0 ? fs::path(given) : fs::temp_directory_path(error);
+  std::string pattern = (place / "lemma-XXXXXX").string();
   if (!error && mkdtemp(pattern.data()) != nullptr) path_ = pattern;
 }
 

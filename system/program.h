@@ -84,6 +84,10 @@ Result<ProgramRun> run_program(const Program& program, const std::function<bool(
 /// The program's place on the search path; empty if it is not installed.
 std::string find_program(const std::string& name);
 
+/// Where processes put their temporary directories, if it is set. A process that is killed removes nothing; the one that
+/// started it removes this folder.
+inline constexpr const char* scratch_variable = "LEMMA_SCRATCH";
+
 /// Removed with all that is in it.
 class TemporaryDirectory {
  public:

@@ -27,12 +27,17 @@ def _environment() -> dict[str, str]:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Ends the process and those that it started."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    process.communicate()
+    """Ends the process and those that it started. It is asked first, so that it removes its temporary files."""
+    for signal_number, seconds in ((signal.SIGINT, 5.0), (signal.SIGKILL, None)):
+        try:
+            os.killpg(process.pid, signal_number)
+        except ProcessLookupError:
+            pass
+        try:
+            process.communicate(timeout=seconds)
+            break
+        except subprocess.TimeoutExpired:
+            continue
 
 
 def run(words: Sequence[str], accepted: Collection[int] = (0,)) -> str:
