@@ -21,6 +21,7 @@ constexpr double seconds_without_slope =
     1e-3;  // what a run takes beside the node does not matter here
 constexpr double seconds_of_copies = 4e-4, most_seconds_of_copies = 0.02;
 constexpr double most_copies = 64;
+constexpr double most_model_bytes = 1.5e9;  // of a benchmark; a file of protobuf has less than 2 GiB
 constexpr double most_weight_bytes = 256e6;
 constexpr std::size_t neighbors = 6;
 
@@ -104,7 +105,8 @@ class Measurement {
         std::ceil(std::min(static_cast<double>(node.weights.among_bytes), most_weight_bytes) /
                   node.weight_bytes);
     const double affordable = std::max(4.0, most_seconds_of_copies / once);
-    return std::min({std::max(of_time, of_weights), affordable, most_copies});
+    const double room = std::max(1.0, std::floor(most_model_bytes / node.weight_bytes) - 1);
+    return std::min({std::max(of_time, of_weights), affordable, most_copies, room});
   }
 
   /// What the last run took beside its nodes; a good figure if these were fast.
