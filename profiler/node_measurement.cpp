@@ -21,7 +21,8 @@ constexpr double seconds_without_slope =
     1e-3;  // what a run takes beside the node does not matter here
 constexpr double seconds_of_copies = 4e-4, most_seconds_of_copies = 0.02;
 constexpr double most_copies = 64;
-constexpr double most_model_bytes = 1.5e9;  // of a benchmark; a file of protobuf has less than 2 GiB
+constexpr double most_model_bytes =
+    1.5e9;  // of a benchmark; a file of protobuf has less than 2 GiB
 constexpr double most_weight_bytes = 256e6;
 constexpr std::size_t neighbors = 6;
 
@@ -30,10 +31,21 @@ constexpr double seconds_to_start = 2.5e-7;
 /// Weights that are far away arrive no faster: bytes a second.
 constexpr double fastest_weights = 25e9;
 
+/// What a time grows with. A product with a vector takes as long as its elements take to arrive, one of large matrices
+/// as long as its multiplications take: the larger of both (Williams, Waterman, Patterson, CACM 2009, section 3), on a core
+/// with 110 GFLOP/s and 25 GB/s.
+double expected_seconds(NodeFamily family, double work, double elements) {
+  constexpr double multiplications_a_second = 55e9, elements_a_second = 25e9 / 4;
+  const double moving = elements / elements_a_second;
+  return family == NodeFamily::other ? moving : std::max(moving, work / multiplications_a_second);
+}
+
 /// Products and convolutions gain a little by size, everything else takes time for each element.
 double carried_over(const ProfileEntry& entry, const RuntimeNode& node) {
-  const double growth = family_of(node.kind) == NodeFamily::other ? 1 : 0.95;
-  const double ratio = (1 + node.work) / (1 + entry.work);
+  const NodeFamily family = family_of(node.kind);
+  const double growth = family == NodeFamily::other ? 1 : 0.95;
+  const double ratio = expected_seconds(family, 1 + node.work, 1 + node.elements) /
+                       expected_seconds(family, 1 + entry.work, 1 + entry.elements);
   const double fixed = std::min(seconds_to_start, 0.9 * entry.seconds);
   return fixed + (entry.seconds - fixed) * std::pow(ratio, growth);
 }
