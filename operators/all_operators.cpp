@@ -43,6 +43,7 @@ std::vector<OperatorRecord> join_families() {
                             operators::attention(),
                             operators::multi_head_attention(),
                             operators::causal_convolution(),
+                            operators::linear_attention(),
                             operators::cropping(),
                             operators::sampling(),
                             operators::signal()})

@@ -23,20 +23,21 @@ std::span<const OperatorRecord> normalization();          // layer, batch, insta
 std::span<const OperatorRecord> recurrence();             // GRU, LSTM, RNN
 std::span<const OperatorRecord> recurrent_layers();       // the same as ONNX has them
 std::span<const OperatorRecord> fusion();  // what a runtime computes along with products
-std::span<const OperatorRecord> skip_normalization();    // the same of normalizations
-std::span<const OperatorRecord> loss();                  // losses of classification
-std::span<const OperatorRecord> shape();                 // Reshape, Squeeze, Shape, Expand, ...
-std::span<const OperatorRecord> generation();            // Range, ConstantOfShape, EyeLike, Trilu
-std::span<const OperatorRecord> movement();              // Transpose, Concat, Split, Pad, ...
-std::span<const OperatorRecord> slicing();               // Slice
-std::span<const OperatorRecord> padding();               // Pad
-std::span<const OperatorRecord> rearrangement();         // Tile, DepthToSpace, ReverseSequence, ...
-std::span<const OperatorRecord> indexing();              // Gather, OneHot, TopK, ...
-std::span<const OperatorRecord> scattering();            // ScatterElements, ScatterND
-std::span<const OperatorRecord> resampling();            // Resize
-std::span<const OperatorRecord> attention();             // Attention, RotaryEmbedding
+std::span<const OperatorRecord> skip_normalization();  // the same of normalizations
+std::span<const OperatorRecord> loss();                // losses of classification
+std::span<const OperatorRecord> shape();               // Reshape, Squeeze, Shape, Expand, ...
+std::span<const OperatorRecord> generation();          // Range, ConstantOfShape, EyeLike, Trilu
+std::span<const OperatorRecord> movement();            // Transpose, Concat, Split, Pad, ...
+std::span<const OperatorRecord> slicing();             // Slice
+std::span<const OperatorRecord> padding();             // Pad
+std::span<const OperatorRecord> rearrangement();       // Tile, DepthToSpace, ReverseSequence, ...
+std::span<const OperatorRecord> indexing();            // Gather, OneHot, TopK, ...
+std::span<const OperatorRecord> scattering();          // ScatterElements, ScatterND, TensorScatter
+std::span<const OperatorRecord> resampling();          // Resize
+std::span<const OperatorRecord> attention();           // Attention, RotaryEmbedding
 std::span<const OperatorRecord> multi_head_attention();  // attention of a runtime
 std::span<const OperatorRecord> causal_convolution();    // CausalConvWithState
+std::span<const OperatorRecord> linear_attention();      // LinearAttention
 std::span<const OperatorRecord> cropping();              // CenterCropPad, Col2Im
 std::span<const OperatorRecord> sampling();              // GridSample, AffineGrid
 std::span<const OperatorRecord> signal();                // Fourier transforms, windows
