@@ -44,6 +44,7 @@ std::vector<OperatorRecord> join_families() {
                             operators::multi_head_attention(),
                             operators::causal_convolution(),
                             operators::linear_attention(),
+                            operators::deformable(),
                             operators::cropping(),
                             operators::sampling(),
                             operators::signal()})
