@@ -45,6 +45,7 @@ std::vector<OperatorRecord> join_families() {
                             operators::causal_convolution(),
                             operators::linear_attention(),
                             operators::deformable(),
+                            operators::training(),
                             operators::cropping(),
                             operators::sampling(),
                             operators::signal()})
