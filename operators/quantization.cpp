@@ -6,9 +6,10 @@
 #include "operators/elementwise.h"
 #include "operators/families.h"
 #include "operators/narrow_types.h"
+#include "operators/sizes.h"
 
-// Integers that stand for reals: x = (q - zero point) * scale. Scale and zero point are scalars, or
-// vectors along one axis.
+// Integers that stand for reals: x = (q - zero point) * scale. Scale and zero point are scalars,
+// vectors along one axis, or one for each block of elements along one axis.
 
 namespace lemma::operators {
 namespace {
@@ -18,13 +19,19 @@ using Compose = Result<std::vector<ValueId>>;
 
 constexpr std::array quantize_attributes = {
     AttributeSpecification{"axis", AttributeKind::integer, "1"},
+    AttributeSpecification{"block_size", AttributeKind::integer, "0"},
     AttributeSpecification{"output_dtype", AttributeKind::data_type, "optional"},
 };
 constexpr std::array dequantize_attributes = {
     AttributeSpecification{"axis", AttributeKind::integer, "1"},
+    AttributeSpecification{"block_size", AttributeKind::integer, "0"},
 };
 
-bool per_tensor(const Instance& in) { return in.rank(1) == 0 || element_count(in.shape(1)).is(1); }
+bool per_block(const Instance& in) { return in.attributes.integer("block_size") != 0; }
+
+bool per_tensor(const Instance& in) {
+  return !per_block(in) && (in.rank(1) == 0 || element_count(in.shape(1)).is(1));
+}
 
 /// The axis has no meaning, and may be out of range, where there is one scale.
 Result<Attributes> normalize_quantization(const Instance& in) {
@@ -46,6 +53,21 @@ bool same_shape(const Instance& in, const Shape& a, const Shape& b) {
   return same;
 }
 
+/// Of the shape of input 0, but for the axis, which has a scale for each block; the last block may be shorter.
+Result<void> check_blocks(const Instance& in) {
+  const std::int64_t size = in.attributes.integer("block_size");
+  if (size < 0) return bad_input(fmt::format("block_size is {}", size));
+  LEMMA_RETURN_IF_ERROR(require_rank(in, 1, in.rank(0), in.rank(0)));
+  const auto blocked = static_cast<std::size_t>(in.attributes.integer("axis"));
+  for (std::size_t axis = 0; axis < in.rank(0); ++axis) {
+    const Dimension& elements = in.shape(0)[axis];
+    LEMMA_RETURN_IF_ERROR(require_same_size(
+        in, in.shape(1)[axis], axis == blocked ? ceil_div(elements, Dimension(size)) : elements,
+        axis == blocked ? "scales and blocks" : "scales and elements"));
+  }
+  return {};
+}
+
 Result<void> check_scale(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_type(in, 1, TypeSet::real));
   const bool are_single =
@@ -54,7 +76,8 @@ Result<void> check_scale(const Instance& in) {
     return bad_input(fmt::format("scale {} and zero point {} differ in shape", text(in.shape(1)),
                                  text(in.shape(2))));
   if (per_tensor(in)) return {};
-  if (in.rank(1) != 1) return unsupported("a scale for each block");
+  if (per_block(in)) return check_blocks(in);
+  if (in.rank(1) != 1) return bad_input("scales for blocks without 'block_size'");
   const auto axis = static_cast<std::size_t>(in.attributes.integer("axis"));
   return require_same_size(in, in.shape(1)[0], in.shape(0)[axis], "scales and elements");
 }
@@ -86,11 +109,16 @@ Types infer_dequantize(const Instance& in) {
 /// The element of the scale or zero point that belongs to an element.
 Expression along_axis(DefinitionBuilder& d, const Instance& in, std::uint32_t input,
                       const std::vector<Expression>& axes) {
+  const auto axis = static_cast<std::size_t>(in.attributes.integer("axis"));
   std::vector<Expression> indices;
-  if (per_tensor(in))
+  if (per_tensor(in)) {
     indices.assign(in.rank(input), d.integer(0));
-  else
-    indices = {axes[static_cast<std::size_t>(in.attributes.integer("axis"))]};
+  } else if (per_block(in)) {
+    indices = axes;
+    indices[axis] = d.floor_div(axes[axis], Dimension(in.attributes.integer("block_size")));
+  } else {
+    indices = {axes[axis]};
+  }
   return d.read(input, in.type(input), std::move(indices));
 }
 
@@ -141,9 +169,8 @@ Definition define_dequantize(const Instance& in) {
 
 /// `saturate` only concerns floating-point types of 8 bits.
 Result<ImportedCall> import_quantization(const OnnxCall& call, ImportedCall imported) {
-  for (const char* name : {"block_size", "precision"})
-    if (call.attributes.has(name) && call.attributes.integer(name) != 0)
-      return unsupported(fmt::format("attribute '{}' is not supported", name));
+  if (call.attributes.has("precision") && call.attributes.integer("precision") != 0)
+    return unsupported("attribute 'precision' is not supported");
   if (call.attributes.has("saturate") && call.attributes.integer("saturate") == 0) {
     const bool narrow = call.inputs.size() > 2 && is_narrow(call.inputs[2].type.data_type);
     if (narrow || call.attributes.has("output_dtype"))
@@ -157,6 +184,9 @@ Result<ImportedCall> import_quantization(const OnnxCall& call, ImportedCall impo
 Result<ExportedCall> export_quantization(const Instance& in, int opset, ExportedCall exported) {
   if (opset < 13 && !per_tensor(in))
     return unsupported(fmt::format("operator set {} has no scale for each axis", opset));
+  if (opset < 21 && per_block(in))
+    return unsupported(fmt::format("operator set {} has no scale for each block", opset));
+  if (opset < 21) exported.attributes.erase("block_size");
   if (opset < 13) exported.attributes.erase("axis");
   if (opset < 21 && exported.attributes.has("output_dtype"))
     return unsupported(fmt::format("operator set {} has no 'output_dtype'", opset));
