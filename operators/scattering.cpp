@@ -151,6 +151,56 @@ Definition define_scatter_nd(const Instance& in) {
   return std::move(d).finish();
 }
 
+// ---- TensorScatter ------------------------------------------------------------------------------
+
+/// Inputs: a cache, updates, and optionally for each entry of the batch (axis 0) where they begin along `axis`.
+Result<std::vector<TensorType>> infer_tensor_scatter(const Instance& in) {
+  LEMMA_RETURN_IF_ERROR(require_type(in, 0, TypeSet::any));
+  LEMMA_RETURN_IF_ERROR(require_rank(in, 0, 2));
+  const auto axis = static_cast<std::size_t>(in.attributes.integer("axis"));
+  if (axis == 0) return bad_input("axis 0 is that of the batch");
+  if (in.type(1) != in.type(0))
+    return bad_input(fmt::format("updates {} for {}", name(in.type(1)), name(in.type(0))));
+  LEMMA_RETURN_IF_ERROR(require_rank(in, 1, in.rank(0), in.rank(0)));
+  for (std::size_t i = 0; i < in.rank(0); ++i)
+    if (i != axis)
+      LEMMA_RETURN_IF_ERROR(
+          require_same_size(in, in.shape(1)[i], in.shape(0)[i], "sizes of cache and updates"));
+  if (!in.is_at_most(in.shape(1)[axis], in.shape(0)[axis]))
+    return bad_input(
+        fmt::format("updates {} for a cache {}", text(in.shape(1)), text(in.shape(0))));
+  if (in.has(2)) {
+    if (in.type(2) != DataType::i64) return bad_input("the positions are no 64-bit integers");
+    LEMMA_RETURN_IF_ERROR(require_rank(in, 2, 1, 1));
+    LEMMA_RETURN_IF_ERROR(
+        require_same_size(in, in.shape(2)[0], in.shape(0)[0], "sizes of the batch"));
+  }
+  return std::vector<TensorType>{{in.type(0), in.shape(0)}};
+}
+
+/// Each element of the cache asks which update it takes.
+Definition define_tensor_scatter(const Instance& in) {
+  DefinitionBuilder d;
+  const auto axis = static_cast<std::size_t>(in.attributes.integer("axis"));
+  const std::vector<Expression> axes = d.variables(in.shape(0));
+  Expression number = axes[axis];
+  if (in.has(2)) number = number - d.read(2, DataType::i64, {axes[0]});
+  if (in.attributes.string("mode") == "circular") number = d.floor_mod(number, in.shape(0)[axis]);
+  std::vector<Expression> at = axes;
+  at[axis] = number;
+  d.output(axes, d.select(d.in_range(number, in.shape(1)[axis]), d.read(1, in.type(1), at),
+                          d.read(0, in.type(0), axes)));
+  return std::move(d).finish();
+}
+
+constexpr std::array tensor_scatter_modes = {std::string_view("circular"),
+                                             std::string_view("linear")};
+constexpr std::array tensor_scatter_attributes = {
+    AttributeSpecification{"axis", AttributeKind::integer, "-2", AttributeRole::axis},
+    AttributeSpecification{"mode", AttributeKind::string, "\"linear\"", AttributeRole::plain,
+                           tensor_scatter_modes}};
+constexpr std::array tensor_scatter_onnx = {OnnxMapping{.name = "TensorScatter", .since = 24}};
+
 // ---- records ----------------------------------------------------------------------------------
 
 Result<ExportedCall> export_scatter(const Instance& in, int opset, ExportedCall standard) {
@@ -193,6 +243,14 @@ constexpr std::array scattering_records = {
                    .infer = infer_scatter_nd,
                    .define = define_scatter_nd,
                    .onnx = scatter_nd_onnx},
+    OperatorRecord{.name = "TensorScatter",
+                   .summary = "writes updates into a cache, from a position on that each entry of "
+                              "the batch has",
+                   .inputs = {2, 3},
+                   .attributes = tensor_scatter_attributes,
+                   .infer = infer_tensor_scatter,
+                   .define = define_tensor_scatter,
+                   .onnx = tensor_scatter_onnx},
 };
 static_assert(is_complete(scattering_records));
 
