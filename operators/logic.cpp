@@ -168,6 +168,36 @@ Result<ImportedCall> import_typed_like(const OnnxCall& call, ImportedCall import
 constexpr std::array cast_like_onnx = {
     OnnxMapping{.name = "CastLike", .since = 15, .import_hook = import_typed_like}};
 
+// ---- BitCast ----------------------------------------------------------------------------------
+
+/// Integers only: definitions have no access to the bits of reals.
+Result<std::vector<TensorType>> infer_bit_cast(const Instance& in) {
+  const DataType from = in.type(0), to = in.attributes.data_type("to");
+  if (bits(from) != bits(to))
+    return bad_input(fmt::format("the bits of {} as those of {}", name(from), name(to)));
+  const bool is_known =
+      from == to || (is_integer(to) && (is_integer(from) || from == DataType::boolean));
+  if (!is_known || !is_computable(to))
+    return unsupported(fmt::format("the bits of {} as those of {}", name(from), name(to)));
+  return std::vector<TensorType>{{to, in.shape(0)}};
+}
+
+/// Integers are stored modulo the range of their type.
+Expression bit_cast(DefinitionBuilder& d, const Instance& in, Operands x) {
+  const DataType to = in.attributes.data_type("to");
+  return x[0].type() == to ? x[0] : d.cast(x[0], to);
+}
+
+constexpr std::array bit_cast_onnx = {OnnxMapping{.name = "BitCast", .since = 26}};
+
+constexpr OperatorRecord bit_cast_record() {
+  OperatorRecord result = unary_record<"BitCast", TypeSet::any, bit_cast>(
+      "the bits of an integer as another type of as many bits", cast_attributes);
+  result.infer = infer_bit_cast;
+  result.onnx = bit_cast_onnx;
+  return result;
+}
+
 // ---- Cast that does not saturate --------------------------------------------------------------
 
 Result<std::vector<TensorType>> infer_unsaturated_cast(const Instance& in) {
@@ -225,6 +255,7 @@ constexpr OperatorRecord unsaturated_cast_record() {
 
 constexpr std::array logic_records = {
     binary_record<"And", TypeSet::boolean, both>("a and b", commutative | associative | idempotent),
+    bit_cast_record(),
     binary_record<"BitwiseAnd", TypeSet::integer, bitwise<Kind::bit_and>, 18>(
         "bits set in both", commutative | associative | idempotent),
     unary_record<"BitwiseNot", TypeSet::integer, bitwise_not, 18>("bits flipped", involutive),
