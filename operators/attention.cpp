@@ -272,7 +272,30 @@ Compose compose_attention(Graph& graph, const Instance& in, std::span<const Valu
   return c.outputs(std::move(outputs));
 }
 
-constexpr std::array attention_onnx = {OnnxMapping{.name = "Attention", .since = 23}};
+/// FlexAttention without bodies: products are of the precision of the operands in Attention, so that of the softmax has
+/// to be the same.
+Result<ImportedCall> import_flex_attention(const OnnxCall& call, ImportedCall imported) {
+  if (call.inputs.size() != 3) return bad_input("three inputs are needed");
+  for (const OnnxOperand& operand : call.inputs)
+    if (operand.type.shape && operand.type.shape->size() != 4)
+      return bad_input("the operands of FlexAttention have 4 axes");
+  const DataType type = call.inputs[query].type.data_type;
+  const DataType usual = type == DataType::f64 ? type : DataType::f32;
+  const DataType precision = imported.attributes.has("softmax_precision")
+                                 ? imported.attributes.data_type("softmax_precision")
+                                 : usual;
+  if (precision != type)
+    return unsupported(fmt::format("FlexAttention of {} in {}", name(type), name(precision)));
+  imported.attributes.set("softmax_precision", precision);
+  return imported;
+}
+
+constexpr std::array attention_onnx = {OnnxMapping{.name = "Attention", .since = 23},
+                                       OnnxMapping{.name = "FlexAttention",
+                                                   .since = 1,
+                                                   .import_hook = import_flex_attention,
+                                                   .import_only = true,
+                                                   .domain = "ai.onnx.preview"}};
 
 // ---- RotaryEmbedding ---------------------------------------------------------------------------
 //
