@@ -41,6 +41,7 @@ Result<void> GraphBuilder::add_node(const FlatNode& flat) {
     if (!flat.opaque_reason.empty()) return add_opaque(node, operands, flat.opaque_reason);
     LEMMA_ASSIGN_OR_RETURN(const bool constant, add_constant_node(node));
     if (constant || (takes_branches_ && add_taken_branch(node, operands))) return {};
+    if (takes_branches_ && add_unrolled_scan(node)) return {};
     auto operation = add_operation(node, operands);
     if (operation || add_alias(node, operands)) return {};
     if (operation.error().kind == ErrorKind::bad_input) return operation;
@@ -148,6 +149,38 @@ const ::onnx::GraphProto* taken_branch(const NodeMessage& node, const Constant* 
 
 }  // namespace
 
+bool GraphBuilder::add_body(const ::onnx::GraphProto& body, const std::string& place,
+                            NameMap& names) {
+  const auto define = [&](const std::string& name) {
+    if (!name.empty()) names[name] = fmt::format("{}/{}", place, name);
+  };
+  const auto renamed = [&names](const std::string& name) {
+    const auto found = names.find(name);
+    return found != names.end() ? found->second : name;
+  };
+  for (const auto& tensor : body.initializer()) define(tensor.name());
+  for (const NodeMessage& inner : body.node())
+    for (const std::string& output : inner.output()) define(output);
+  for (const auto& tensor : body.initializer())
+    if (!add_tensor(renamed(tensor.name()), tensor)) return false;
+  std::vector<NodeMessage> nodes(body.node().begin(), body.node().end());
+  for (NodeMessage& inner : nodes) {
+    rename_captures(inner, names);
+    for (std::string& input : *inner.mutable_input()) mark_used(input = renamed(input));
+    for (std::string& output : *inner.mutable_output()) output = renamed(output);
+    for (const std::string& name : captured_names(inner)) mark_used(name);
+  }
+  for (const auto& output : body.output()) mark_used(renamed(output.name()));
+  for (const NodeMessage& inner : nodes)
+    if (!add_node({&inner, 0, ""})) return false;
+  for (const auto& output : body.output()) {
+    const std::string name = renamed(output.name());
+    if (find(name) == nullptr) return false;
+    names[output.name()] = name;
+  }
+  return true;
+}
+
 /// Adds the branch in place of the node. False, and the node is to be opaque, if it is no such node, or
 /// something in the branch is not understood.
 bool GraphBuilder::add_taken_branch(const NodeMessage& node, const Operands& operands) {
@@ -158,34 +191,10 @@ bool GraphBuilder::add_taken_branch(const NodeMessage& node, const Operands& ope
   if (branch == nullptr || branch->output_size() != node.output_size() ||
       branch->sparse_initializer_size() != 0)
     return false;
-  // Two branches may define one name.
   NameMap names;
-  const auto define = [&](const std::string& name) {
-    if (!name.empty()) names[name] = fmt::format("{}/{}", node.output(0), name);
-  };
-  const auto renamed = [&names](const std::string& name) {
-    const auto found = names.find(name);
-    return found != names.end() ? found->second : name;
-  };
-  for (const auto& tensor : branch->initializer()) define(tensor.name());
-  for (const NodeMessage& inner : branch->node())
-    for (const std::string& output : inner.output()) define(output);
-  for (const auto& tensor : branch->initializer())
-    if (!add_tensor(renamed(tensor.name()), tensor)) return false;
-  std::vector<NodeMessage> nodes(branch->node().begin(), branch->node().end());
-  for (NodeMessage& inner : nodes) {
-    rename_captures(inner, names);
-    for (std::string& input : *inner.mutable_input()) mark_used(input = renamed(input));
-    for (std::string& output : *inner.mutable_output()) output = renamed(output);
-    for (const std::string& name : captured_names(inner)) mark_used(name);
-  }
-  for (const auto& output : branch->output()) mark_used(renamed(output.name()));
-  for (const NodeMessage& inner : nodes)
-    if (!add_node({&inner, 0, ""})) return false;
-  for (const auto& output : branch->output())
-    if (find(renamed(output.name())) == nullptr) return false;
+  if (!add_body(*branch, node.output(0), names)) return false;
   for (int i = 0; i < node.output_size(); ++i)
-    name_value(node.output(i), *find(renamed(branch->output(i).name())));
+    name_value(node.output(i), *find(names.at(branch->output(i).name())));
   ++taken_branches_;
   return true;
 }

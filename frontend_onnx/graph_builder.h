@@ -10,6 +10,7 @@
 #include <absl/container/flat_hash_set.h>
 
 #include "frontend_onnx/functions.h"
+#include "frontend_onnx/subgraphs.h"
 #include "frontend_onnx/tensor_source.h"
 #include "ir/graph.h"
 #include "ir/onnx_mapping.h"
@@ -36,12 +37,16 @@ class GraphBuilder {
   const std::set<std::string>& runtimes() const { return runtimes_; }
 
   const ValueId* find(const std::string& name) const;
-  /// Nodes in whose place a branch was added.
+  /// Nodes in whose place bodies were added: a branch, or one for each step of a Scan.
   int taken_branches() const { return taken_branches_; }
   Result<void> add_node(const FlatNode& node);
   /// A tensor of the file under its name: a constant, or an opaque node for types that a Constant
   /// cannot hold.
   Result<void> add_tensor(const std::string& name, const ::onnx::TensorProto& tensor);
+  /// Adds the nodes of a body. What it defines is named anew, after `place`, since two bodies may define one name;
+  /// `names` are those of its inputs, and become those of all that it defines and of its outputs. False if something
+  /// is not understood.
+  bool add_body(const ::onnx::GraphProto& body, const std::string& place, NameMap& names);
 
  private:
   struct Operands {
@@ -52,6 +57,7 @@ class GraphBuilder {
   Result<bool> add_constant_node(const ::onnx::NodeProto& node);
   bool add_alias(const ::onnx::NodeProto& node, const Operands& operands);
   bool add_taken_branch(const ::onnx::NodeProto& node, const Operands& operands);
+  bool add_unrolled_scan(const ::onnx::NodeProto& node);
   Result<void> add_operation(const ::onnx::NodeProto& node, const Operands& operands);
   Result<void> add_opaque(const ::onnx::NodeProto& node, const Operands& operands,
                           std::string reason);
@@ -81,6 +87,7 @@ class GraphBuilder {
   absl::flat_hash_set<std::string> used_;
   std::set<std::string> runtimes_;
   int taken_branches_ = 0;
+  std::int64_t unrolled_nodes_ = 0;                                      // that Scans have become
   absl::flat_hash_map<std::string, std::vector<OnnxMatch>> candidates_;  // by domain and name
 };
 

@@ -31,7 +31,8 @@ struct ImportOptions {
   /// Whether initializers that callers may override (also declared as inputs, IR version 4 on) count
   /// as constants. In older files every initializer is declared so, and they always count.
   bool fix_overridable_initializers = false;
-  /// Whether the branch that the constant condition of an If takes stands in its place.
+  /// Whether the branch that the constant condition of an If takes stands in its place, and in that of a Scan over a
+  /// small known number of steps its body, once for each step, if all of it is understood.
   bool takes_branches = true;
   /// Limit on the nodes that inlining of local functions may produce.
   std::size_t inlined_node_limit = 1'000'000;

@@ -167,6 +167,68 @@ TEST(Branches, ThatAnInputTakesStay) {
   EXPECT_THAT(kinds_of(model->graph), Contains("opaque If"));
 }
 
+// ---- Scans --------------------------------------------------------------------------------------
+
+/// Sums of rows, from the last one to the first one.
+std::string scanning(const std::string& rows) {
+  return R"(<ir_version: 8, opset_import: ["" : 13]>
+    g (float[2] start, float[)" +
+         rows + R"(, 2] x) => (float[2] last, float[2, R] all) {
+      last, all = Scan <num_scan_inputs: int = 1, scan_input_directions: ints = [1],
+                        scan_output_axes: ints = [-1],
+                        body: graph = step (float[2] before, float[2] row)
+                                      => (float[2] after, float[2] shown) {
+                          after = Add(before, row)
+                          shown = Neg(after) }> (start, x)
+    })";
+}
+
+TEST(Scans, OfKnownStepsAreInTheGraph) {
+  const auto model = import_text(scanning("3"));
+  ASSERT_TRUE(model) << error_of(model);
+  const auto kinds = kinds_of(model->graph);
+  EXPECT_EQ(std::count(kinds.begin(), kinds.end(), "Add"), 3);
+  EXPECT_EQ(std::count(kinds.begin(), kinds.end(), "Neg"), 3);
+  EXPECT_EQ(std::count(kinds.begin(), kinds.end(), "Concat"), 1);
+  EXPECT_THAT(kinds, Not(Contains("opaque Scan")));
+  EXPECT_EQ(text(model->graph.type(model->graph.outputs()[1].value)), "f32[2, 3]");
+}
+
+TEST(Scans, OfManyOrUnknownStepsStay) {
+  for (const auto* rows : {"N", "1000", "0"}) {
+    const auto model = import_text(scanning(rows));
+    ASSERT_TRUE(model) << error_of(model);
+    EXPECT_THAT(kinds_of(model->graph), Contains("opaque Scan")) << rows;
+  }
+}
+
+TEST(Scans, OfWhatIsNotUnderstoodStay) {
+  std::string text = scanning("3");
+  text.replace(text.find("Neg(after)"), 10, "Unknown(after)");
+  const auto model = import_text(text);
+  ASSERT_TRUE(model) << error_of(model);
+  EXPECT_THAT(kinds_of(model->graph), Contains("opaque Scan"));
+  EXPECT_EQ(exported(*model).graph().node_size(), 1);
+}
+
+TEST(Scans, InsideEachOtherBecomeNoMoreThanALimit) {
+  // 16^5 nodes if all were unrolled.
+  std::string body = "o = Neg(r)";
+  std::string type = "float";
+  for (int depth = 0; depth < 5; ++depth) {
+    const std::string outer = type == "float" ? "float[16]" : "float[16, " + type.substr(6);
+    body = "o = Scan <num_scan_inputs: int = 1, body: graph = step (" + type + " r) => (" + type +
+           " o) { " + body + " }> (r)";
+    type = outer;
+  }
+  body.replace(body.rfind("(r)"), 3, "(x)");
+  body.replace(0, 1, "y");
+  const auto model = import_text(R"(<ir_version: 8, opset_import: ["" : 13]> g ()" + type +
+                                 " x) => (" + type + " y) { " + body + " }");
+  ASSERT_TRUE(model) << error_of(model);
+  EXPECT_LT(model->graph.nodes().size(), 10'000U);
+}
+
 // ---- Functions ----------------------------------------------------------------------------------
 
 constexpr const char* with_functions = R"(
