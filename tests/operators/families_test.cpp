@@ -157,6 +157,8 @@ TEST(Composition, HasTheTypesOfTheShapeRule) {
   const std::vector<std::string> group = {"f16[N, 6, M]", "f16[6]", "f16[6]"};
   const std::vector<Case> cases = {
       {"ArgMax", {"i8[N, M]"}, {{"axis", 1}, {"keepdims", 0}}},
+      {"Adagrad", {"f64[]", "i64[]", "f32[N]", "f32[N]", "f32[N]"}, {}, 2},
+      {"Adam", {"f32[]", "i64[]", "f64[N]", "f64[N]", "f64[N]", "f64[N]"}, {}, 3},
       {"ArgMin", {"f32[N, M]"}, {{"select_last_index", 1}}},
       {"BatchNormalization", batch},
       {"BatchNormalizationTraining", batch, {}, 3},
@@ -167,6 +169,11 @@ TEST(Composition, HasTheTypesOfTheShapeRule) {
       {"HardmaxFlattened", {"f32[2, N, 3]"}, {{"axis", 1}}},
       {"InstanceNormalization", {"f32[N, C, H, W]", "f32[C]", "f32[C]"}},
       {"LayerNormalization", {"f16[N, M, 4]", "f16[M, 4]", "f16[4]"}, {{"axis", 1}}, 3},
+      {"LinearAttention",
+       {"f16[N, 3, 8]", "f16[N, 3, 4]", "f16[N, 3, 10]", "f32[N, 2, 2, 5]", "f16[N, 3, 4]",
+        "f16[N, 3, 1]"},
+       {{"q_num_heads", 4}, {"kv_num_heads", 2}},
+       2},
       {"LogSoftmax", {"f32[N, M]"}, {{"axis", 0}}},
       {"LogSoftmaxFlattened", {"f32[N, M, 2]"}},
       {"LpNormalization", {"f32[N, M]"}, {{"p", 1}}},
