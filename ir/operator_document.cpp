@@ -66,6 +66,9 @@ void add_related_shapes(std::size_t count, std::vector<std::vector<Shape>>& resu
     for (const std::int64_t gates : {1, 3, 4}) result.push_back(recurrence_shapes(3, gates, 1));
   if (count == 3)
     result.push_back({{n, length, 4}, {n, size("M"), 4}, {n, size("M"), 4}});  // query, key, value
+  if (count == 3) result.push_back({{n, 2, 4}, {n, 2, 4}, {n, 2, 4}});  // the same of two positions
+  if (count == 3)
+    result.push_back({{n, 4, 6, 6}, {8, 4, 3, 3}, {n, 18, 4, 4}});  // image, kernel, distances
 }
 
 /// All the same; the first and then the others; for up to three operands, all combinations.
@@ -113,6 +116,14 @@ std::vector<AttributeValue> example_values(AttributeKind kind) {
   return {};
 }
 
+std::vector<AttributeValue> example_values(const AttributeSpecification& specification) {
+  if (specification.choices.empty()) return example_values(specification.kind);
+  std::vector<AttributeValue> result;
+  for (const std::string_view choice : specification.choices)
+    result.emplace_back(std::string(choice));
+  return result;
+}
+
 /// All combinations of values for the required attributes, and `given` if it is not null.
 std::vector<Attributes> example_attributes(const OperatorRecord& op,
                                            const AttributeSpecification* given) {
@@ -121,7 +132,7 @@ std::vector<Attributes> example_attributes(const OperatorRecord& op,
     if (specification.default_text != "required" && &specification != given) continue;
     std::vector<Attributes> longer;
     for (const Attributes& attributes : result)
-      for (AttributeValue& value : example_values(specification.kind)) {
+      for (AttributeValue& value : example_values(specification)) {
         longer.push_back(attributes);
         longer.back().set(std::string(specification.name), std::move(value));
       }
@@ -203,7 +214,7 @@ std::optional<Graph> example_application(OperatorId op) {
   if (auto graph = accepted_application(op, operands, example_attributes(chosen, nullptr)))
     return graph;
   for (const AttributeSpecification& specification : chosen.attributes)
-    if (specification.default_text == "optional")
+    if (specification.default_text == "optional" || !specification.choices.empty())
       if (auto graph =
               accepted_application(op, operands, example_attributes(chosen, &specification)))
         return graph;
