@@ -39,7 +39,7 @@ std::span<const OperatorRecord> multi_head_attention();  // attention of a runti
 std::span<const OperatorRecord> causal_convolution();    // CausalConvWithState
 std::span<const OperatorRecord> linear_attention();      // LinearAttention
 std::span<const OperatorRecord> deformable();            // DeformConv
-std::span<const OperatorRecord> training();              // Adagrad, Adam, Momentum
+std::span<const OperatorRecord> training();              // Adagrad, Momentum
 std::span<const OperatorRecord> cropping();              // CenterCropPad, Col2Im
 std::span<const OperatorRecord> sampling();              // GridSample, AffineGrid
 std::span<const OperatorRecord> signal();                // Fourier transforms, windows

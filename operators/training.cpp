@@ -64,7 +64,6 @@ class TrainingStep {
 
   ValueId number(double value) { return c_.scalar(value, type_); }
   ValueId attribute(std::string_view name) { return number(in_.attributes.real(name)); }
-  ValueId one_minus(ValueId x) { return c_.subtract(number(1), x); }
   /// a where there was an update before, b at the first one.
   ValueId after_first(ValueId count, ValueId a, ValueId b) {
     return c_("Where", {c_("Greater", {count, number(0)}), a, b});
@@ -115,25 +114,6 @@ std::vector<ValueId> train_adagrad(Composer& c, const Instance& in, const Traine
   return {c.subtract(given.tensor, c.divide(c.multiply(rate, gradient), scale)), squares};
 }
 
-/// Kingma, Ba, 2014.
-std::vector<ValueId> train_adam(Composer& c, const Instance& in, const TrainedTensor& given) {
-  TrainingStep step(c, in, given.type);
-  const ValueId alpha = step.attribute("alpha"), beta = step.attribute("beta");
-  const ValueId gradient = step.gradient(given);
-  const ValueId mean =
-      c.add(c.multiply(alpha, given.kept[0]), c.multiply(step.one_minus(alpha), gradient));
-  const ValueId squares = c.add(c.multiply(beta, given.kept[1]),
-                                c.multiply(step.one_minus(beta), c.multiply(gradient, gradient)));
-  const ValueId scale = c.add(c.sqrt(squares), step.attribute("epsilon"));
-  const ValueId later =
-      c.divide(c.multiply(given.rate, c.sqrt(step.one_minus(c("Pow", {beta, given.count})))),
-               step.one_minus(c("Pow", {alpha, given.count})));
-  const ValueId rate = step.after_first(given.count, later, given.rate);
-  const ValueId moved = c.subtract(given.tensor, c.divide(c.multiply(rate, mean), scale));
-  const ValueId shrunk = step.one_minus(step.attribute("norm_coefficient_post"));
-  return {c.multiply(shrunk, moved), mean, squares};
-}
-
 /// Gradient descent with momentum, or with that of Nesterov.
 std::vector<ValueId> train_momentum(Composer& c, const Instance& in, const TrainedTensor& given) {
   TrainingStep step(c, in, given.type);
@@ -153,13 +133,6 @@ constexpr std::array adagrad_attributes = {
     AttributeSpecification{"decay_factor", AttributeKind::real, "0.0"},
     AttributeSpecification{"epsilon", AttributeKind::real, "1e-06"},
     norm_attribute,
-};
-constexpr std::array adam_attributes = {
-    AttributeSpecification{"alpha", AttributeKind::real, "0.9"},
-    AttributeSpecification{"beta", AttributeKind::real, "0.999"},
-    AttributeSpecification{"epsilon", AttributeKind::real, "1e-06"},
-    norm_attribute,
-    AttributeSpecification{"norm_coefficient_post", AttributeKind::real, "0.0"},
 };
 constexpr std::array momentum_modes = {std::string_view("nesterov"), std::string_view("standard")};
 constexpr std::array momentum_attributes = {
@@ -200,8 +173,6 @@ constexpr OperatorRecord training_record(std::string_view summary,
 constexpr std::array training_records = {
     training_record<"Adagrad", 1, train_adagrad>(
         "a step of training whose rate falls with the squares of gradients", adagrad_attributes),
-    training_record<"Adam", 2, train_adam>(
-        "a step of training by means of gradients and of their squares", adam_attributes),
     training_record<"Momentum", 1, train_momentum>(
         "a step of training along a mean of the gradients", momentum_attributes),
 };
