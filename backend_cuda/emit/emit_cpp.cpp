@@ -42,7 +42,7 @@ Result<std::string> emit_cpp(const Definition& definition,
                              const std::vector<lowering::InputView>& inputs, std::string_view name,
                              bool in_blocks) {
   std::string text = fmt::format(
-      "extern \"C\" void {}(const void* const* inputs, void* const* outputs) {{\n"
+      "extern \"C\" GUARDED_LOADS void {}(const void* const* inputs, void* const* outputs) {{\n"
       "  [[maybe_unused]] std::uint8_t ok = 1;\n",
       name);
   for (std::uint32_t i = 0; i < inputs.size(); ++i) {

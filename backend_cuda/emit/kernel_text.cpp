@@ -61,6 +61,11 @@ Result<std::string> function_text_of(const TaskOperator& op, const Kernel& kerne
   return text + nest + "}\n";
 }
 
+/// Guards are branches, and bounds are checked where elements are loaded.
+bool has_guarded_loads(const std::string& text) {
+  return text.find("if (t") != std::string::npos || text.find("is_inside(") != std::string::npos;
+}
+
 struct Function {
   std::uint32_t number = 0;
   std::string comment;
@@ -98,8 +103,9 @@ Result<KernelTexts> kernel_texts(const TaskProgram& program) {
       comment += fmt::format(" and {} more", function->second.others);
     for (char& each : comment)
       if (static_cast<unsigned char>(each) < ' ' || each == '\\') each = '_';
-    result.text += fmt::format("// {}\nvoid {}{}\n", comment, kernel_name(function->second.number),
-                               function->first);
+    result.text += fmt::format("// {}\n{}void {}{}\n", comment,
+                               has_guarded_loads(function->first) ? "GUARDED_LOADS " : "",
+                               kernel_name(function->second.number), function->first);
   }
   result.count = in_order.size();
   return result;

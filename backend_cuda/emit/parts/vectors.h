@@ -7,6 +7,14 @@
 
 namespace {
 
+// Kernels in which a guard decides whether an element is loaded. GCC 12 with AVX2 or AVX-512 makes masked loads of such
+// loops that leave elements out (a Concat of two tensors of 2x6x2 is enough); without conversion of branches it does not.
+#if defined(__GNUC__) && !defined(__clang__)
+#define GUARDED_LOADS __attribute__((optimize("no-tree-loop-if-convert")))
+#else
+#define GUARDED_LOADS
+#endif
+
 #if defined(__AVX512F__)
 constexpr std::int64_t register_bytes = 64, registers = 32;
 #elif defined(__AVX__)
