@@ -145,7 +145,8 @@ class RandomGraph {
     const auto last = static_cast<std::int64_t>(table.size()) - 1;
     const OperatorId op{static_cast<std::uint16_t>(integer(0, last))};
     const OperatorRecord& chosen = record(op);
-    const int most = chosen.inputs.maximum < 0 ? 4 : chosen.inputs.maximum;
+    const int most =
+        chosen.inputs.maximum < 0 ? std::max(4, chosen.inputs.minimum) : chosen.inputs.maximum;
     std::vector<ValueId> inputs(static_cast<std::size_t>(integer(chosen.inputs.minimum, most)));
     // Often the same value several times: then types and shapes agree.
     const ValueId common = any_value();
@@ -156,7 +157,8 @@ class RandomGraph {
     for (const AttributeSpecification& specification : chosen.attributes)
       if (specification.default_text == "required" || integer(0, 2) == 0)
         attributes.set(std::string(specification.name), attribute(specification.kind));
-    const int outputs = chosen.outputs.maximum < 0 ? 4 : chosen.outputs.maximum;
+    const int outputs =
+        chosen.outputs.maximum < 0 ? std::max(4, chosen.outputs.minimum) : chosen.outputs.maximum;
     const auto count = static_cast<std::size_t>(integer(chosen.outputs.minimum, outputs));
     auto node = graph_.add_operation(op, std::move(inputs), std::move(attributes), count);
     if (!node) return;
