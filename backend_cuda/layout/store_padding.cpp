@@ -119,9 +119,20 @@ class GuardedReads {
       };
     };
     if (!std::all_of(demanded.begin(), demanded.end(), is_in(given)) ||
-        !std::all_of(given.begin(), given.end(), is_in(allowed)))
+        !std::all_of(given.begin(), given.end(), is_in(allowed)) || !is_affordable(result))
       return std::nullopt;
     return result;
+  }
+
+  /// Steps as large as the padding would store what nobody reads.
+  bool is_affordable(const GuardedRead& guarded) const {
+    constexpr double most_growth = 16, always = 65536;
+    double elements = 1, source = 1;
+    for (const Interval& range : guarded.indices)
+      elements *= static_cast<double>(range.high) - static_cast<double>(range.low) + 1;
+    for (const std::int64_t size : computation_.views[definition_.node(*guarded.read).input].sizes)
+      source *= static_cast<double>(size);
+    return elements <= std::max(always, most_growth * source);
   }
 
   std::optional<TermNumber> translated(ExpressionId id) {

@@ -112,6 +112,15 @@ TEST(StorePadding, needs_finite_weights) {
   EXPECT_EQ(paddings(store_padding(lowered(graph))), 0U);
 }
 
+/// Three windows a million elements apart.
+TEST(StorePadding, is_not_much_larger_than_the_tensor) {
+  const Graph graph = graph_of("Conv", {1, 1, 8}, {weights({1, 1, 3})},
+                               {{"pads", Shape{1000000, 1000000}}, {"strides", Shape{1000000}}});
+  const ComputationGraph before = lowered(graph), after = store_padding(before);
+  EXPECT_EQ(paddings(after), 0U);
+  expect_same_results(before, after);
+}
+
 /// A guard that says something else than that the read is inside.
 TEST(StorePadding, keeps_other_guards) {
   for (const auto& [name, attributes] : std::vector<std::pair<std::string, Attributes>>{
