@@ -11,30 +11,14 @@
 #include "backend_cuda/execute/program_times.h"
 #include "backend_cuda/execute/rounds.h"
 #include "backend_cuda/execute/timing_lock.h"
-#include "costmodel/operator_costs.h"
 #include "frontend_onnx/export.h"
 #include "profiler/operator_measurement.h"
 #include "profiler/single_operator.h"
 #include "system/program.h"
+#include "tests/profiler/cost_keys.h"
 
 namespace lemma::backend {
 namespace {
-
-TensorType matrix(std::int64_t rows, std::int64_t columns) {
-  return {DataType::f32, Shape{Dimension(rows), Dimension(columns)}};
-}
-
-CostKey key_of(std::string_view op, std::vector<TensorType> inputs, TensorType output,
-               std::vector<bool> constant = {}) {
-  Device device;
-  device.name = "test";
-  device.contraction_peak[DataType::f32] = device.elementwise_peak[DataType::f32] = 1e9;
-  device.memory_bandwidth = 1e9;
-  const Attributes none;
-  const std::vector<TensorType> outputs = {std::move(output)};
-  return OperatorCosts(roofline_target(device))
-      .key(record(operator_named(op)), {inputs, none, 1}, outputs, std::move(constant));
-}
 
 TEST(Rounds, EachRunsInEachRound) {
   int first = 0, second = 0;

@@ -4,28 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include "costmodel/operator_costs.h"
 #include "profiler/operator_measurement.h"
 #include "profiler/single_operator.h"
+#include "tests/profiler/cost_keys.h"
 
 namespace lemma {
 namespace {
-
-TensorType matrix(std::int64_t rows, std::int64_t columns) {
-  return {DataType::f32, Shape{Dimension(rows), Dimension(columns)}};
-}
-
-CostKey key_of(std::string_view op, std::vector<TensorType> inputs, TensorType output,
-               std::vector<bool> constant = {}) {
-  Device device;
-  device.name = "test";
-  device.contraction_peak[DataType::f32] = device.elementwise_peak[DataType::f32] = 1e9;
-  device.memory_bandwidth = 1e9;
-  const Attributes none;
-  const std::vector<TensorType> outputs = {std::move(output)};
-  return OperatorCosts(roofline_target(device))
-      .key(record(operator_named(op)), {inputs, none, 1}, outputs, std::move(constant));
-}
 
 const CostKey relu = key_of("Relu", {matrix(4, 8)}, matrix(4, 8));
 const CostKey sigmoid = key_of("Sigmoid", {matrix(4, 8)}, matrix(4, 8));
