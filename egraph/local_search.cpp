@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "egraph/extraction.h"
@@ -20,6 +22,7 @@ struct Move {
 };
 
 constexpr std::size_t largest_move = 64;
+constexpr std::size_t deepest_tree = 5;
 
 class LocalSearch {
  public:
@@ -42,7 +45,7 @@ class LocalSearch {
       count_uses();
       refresh_unused();
       rank();
-      if (!improve() || out_of_time()) break;
+      if (out_of_time() || (!improve() && !improve_trees()) || out_of_time()) break;
     }
     return std::move(chosen_);
   }
@@ -138,6 +141,92 @@ class LocalSearch {
       improved = attempt({{{id, node}}, {}}) || improved;
     }
     return improved;
+  }
+
+  /// One pass over all classes in use in which each gets the tree that is cheapest without what only its own node
+  /// needs. What that is for a class out of use depends on where it comes into use, so refresh_unused() may not have
+  /// found it.
+  bool improve_trees() {
+    bool improved = false;
+    const std::vector<ClassId> order = order_;
+    for (std::size_t i = order.size(); i-- > 0;) {
+      if (out_of_time()) break;
+      if (!in_use(order[i])) continue;
+      const std::optional<Move> move = cheapest_without(order[i]);
+      improved = (move && attempt(*move)) || improved;
+    }
+    return improved;
+  }
+
+  /// The change of a class to the node with the cheapest tree, `deepest_tree` classes deep at most. Nothing: that is
+  /// the node it has.
+  std::optional<Move> cheapest_without(ClassId id) {
+    std::vector<ClassId> left;
+    tree_ = {};
+    root_ = id;
+    release_operands(chosen_[id.v], left);
+    released_.assign(left.begin(), left.end());
+    std::sort(released_.begin(), released_.end());
+    const Tree best = cheapest_tree(id, deepest_tree);
+    for (const ClassId one : left) ++uses_[one.v];
+    if (best.node.is_none() || best.node == chosen_[id.v]) return std::nullopt;
+    Move move;
+    move.changes.emplace_back(id, best.node);
+    add_presets(best.node, move);
+    return move;
+  }
+
+  /// What a class out of use costs, and the node that this takes.
+  struct Tree {
+    double cost = std::numeric_limits<double>::infinity();
+    ENodeId node = ENodeId::none();
+    std::size_t depth = 0;  // that was allowed
+    bool open = false;      // being computed
+  };
+
+  Tree cheapest_tree(ClassId id, std::size_t depth) {
+    Tree& known = tree_[id.v];
+    if (known.open || (!known.node.is_none() && known.depth >= depth))
+      return known.open ? Tree() : known;
+    if (depth == 0) return {};
+    known = {std::numeric_limits<double>::infinity(), ENodeId::none(), depth, true};
+    Tree best;
+    const bool is_fixed = id != root_ && std::binary_search(released_.begin(), released_.end(), id);
+    for (const ENodeId node : egraph_.nodes(id)) {
+      if (is_fixed && node != chosen_[id.v]) continue;
+      double cost = node_cost_[node.v];
+      for (const ClassId child : egraph_.children(node)) {
+        if (!(cost < best.cost)) break;
+        if (!child.is_none()) cost += cost_of_operand(egraph_.find(child), depth - 1);
+      }
+      if (cost < best.cost) best = {cost, node, depth, false};
+    }
+    return tree_[id.v] = {best.cost, best.node, depth, false};
+  }
+
+  /// Nothing for what is in use anyway, if it does not depend on the class under trial.
+  double cost_of_operand(ClassId id, std::size_t depth) {
+    if (!in_use(id)) return cheapest_tree(id, depth).cost;
+    return rank_[id.v] < rank_[root_.v] ? 0 : std::numeric_limits<double>::infinity();
+  }
+
+  /// The nodes of a tree's classes that are out of use.
+  void add_presets(ENodeId root, Move& move) {
+    std::vector<ENodeId> nodes = {root};
+    while (!nodes.empty()) {
+      const ENodeId node = nodes.back();
+      nodes.pop_back();
+      for (const ClassId child : egraph_.children(node)) {
+        if (child.is_none()) continue;
+        const ClassId id = egraph_.find(child);
+        const auto found = tree_.find(id.v);
+        if (in_use(id) || is_changed(move, id) || found == tree_.end() ||
+            found->second.node.is_none())
+          continue;
+        move.presets.emplace_back(id, found->second.node);
+        nodes.push_back(found->second.node);
+      }
+    }
   }
 
   /// Merged nodes pay only when all their users change over at once: all outputs of a tuple that
@@ -276,6 +365,9 @@ class LocalSearch {
   std::vector<std::uint32_t> uses_;  // by chosen nodes in use, and as roots
   std::vector<std::uint32_t> rank_;
   std::vector<ClassId> order_;
+  ClassId root_;                                  // of the tree under trial
+  std::vector<ClassId> released_;                 // what only its node needs, sorted
+  std::unordered_map<std::uint32_t, Tree> tree_;  // by class
   std::vector<std::uint64_t> mark_;
   std::uint64_t visit_ = 0;
   Clock::time_point begin_ = Clock::now();

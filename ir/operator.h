@@ -8,6 +8,7 @@
 // The meaning is either a definition (an index expression, ir/definition.h) or a composition of
 // other operators; exactly one of the two is given.
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -113,6 +114,13 @@ using ComposeFunction = Result<std::vector<ValueId>> (*)(Graph& graph, const Ins
 /// Brings attributes into canonical form beyond defaults and axis roles (automatic padding, ...).
 using NormalizeFunction = Result<Attributes> (*)(const Instance&);
 
+/// What an operator is where its operands behind the first are constants of one element: another one, with attributes
+/// in their place.
+struct ConstantForm {
+  std::string_view op = {};                         // empty: there is none
+  std::array<std::string_view, 2> attributes = {};  // of the second and the third operand
+};
+
 struct OperatorRecord {
   std::string_view name;     // of the newest ONNX operator set, where ONNX has the operator
   std::string_view summary;  // one line for docs/operators.md
@@ -133,6 +141,7 @@ struct OperatorRecord {
   /// The runtime that has it beside the operators of ONNX ("onnxruntime"); empty: it is nobody's own. A search
   /// makes such operators for a target that is this runtime only.
   std::string_view runtime = {};
+  ConstantForm constant_form = {};
 
   bool has(OperatorFlag flag) const { return (flags & flag) != 0; }
 };

@@ -315,6 +315,22 @@ Definition define_clip_tensor(const Instance& in) {
 
 constexpr std::array clip_tensor_onnx = {OnnxMapping{.name = "Clip", .since = 11}};
 
+// ---- HardSigmoid with numbers that rules compute from constants of a model --------------------------
+
+Result<std::vector<TensorType>> infer_hard_sigmoid_tensor(const Instance& in) {
+  LEMMA_RETURN_IF_ERROR(require_types(in, TypeSet::real));
+  for (std::size_t i = 1; i < in.inputs.size(); ++i)
+    if (in.rank(i) != 0) return bad_input(fmt::format("{} is not a scalar", text(in.shape(i))));
+  return infer_same(in);
+}
+
+Result<std::vector<ValueId>> compose_hard_sigmoid_tensor(Graph& graph, const Instance&,
+                                                         std::span<const ValueId> inputs) {
+  Composer c(graph);
+  const ValueId line = c.add(c.multiply(inputs[0], inputs[1]), inputs[2]);
+  return c.outputs({c("Clip", {line}, {{"max", 1.0}, {"min", 0.0}})});
+}
+
 constexpr std::array activation_records = {
     unary_record<"Celu", TypeSet::real, celu, 12>("max(0, x) + min(0, alpha (exp(x / alpha) - 1))",
                                                   alpha_attributes),
@@ -325,12 +341,19 @@ constexpr std::array activation_records = {
                    .flags = idempotent | monotone,
                    .infer = infer_clip_tensor,
                    .define = define_clip_tensor,
-                   .onnx = clip_tensor_onnx},
+                   .onnx = clip_tensor_onnx,
+                   .constant_form = {"Clip", {"min", "max"}}},
     unary_record<"Elu", TypeSet::real, elu, 6>("x, where negative alpha (exp(x) - 1)",
                                                alpha_attributes),
     gelu_record(),
     unary_record<"HardSigmoid", TypeSet::real, hard_sigmoid, 6>("max(0, min(1, alpha x + beta))",
                                                                 hard_sigmoid_attributes),
+    OperatorRecord{.name = "HardSigmoidTensor",
+                   .summary = "max(0, min(1, a x + b)) of a tensor and two scalar operands",
+                   .inputs = {3, 3},
+                   .infer = infer_hard_sigmoid_tensor,
+                   .compose = compose_hard_sigmoid_tensor,
+                   .constant_form = {"HardSigmoid", {"alpha", "beta"}}},
     unary_record<"HardSwish", TypeSet::real, hard_swish, 14>("x max(0, min(1, x / 6 + 1 / 2))"),
     unary_record<"LeakyRelu", TypeSet::real, leaky_relu, 6>("x, where negative alpha x",
                                                             leaky_relu_attributes),

@@ -21,6 +21,7 @@
 #include "pipeline/trace.h"
 #include "search/check_inputs.h"
 #include "search/deadline.h"
+#include "search/numbers.h"
 
 namespace lemma {
 
@@ -346,7 +347,8 @@ class Pipeline {
 
   Result<SearchResult> search(RoundingClass worst) {
     const std::vector<Substitution> wanted = chosen_rules(rules_, options_, worst);
-    return optimize(model_.graph, wanted, costs_, search_options(worst));
+    LEMMA_ASSIGN_OR_RETURN(const Graph searched, with_numbers_as_operators(model_.graph));
+    return optimize(searched, wanted, costs_, search_options(worst));
   }
 
   /// Folding reads weights and writes others.

@@ -52,6 +52,32 @@ double source_bytes(const Graph& graph, ValueId value) {
   return bytes;
 }
 
+/// The number that a constant of one element holds, if an attribute in a file can hold it.
+std::optional<double> number_in(const Graph& graph, ValueId value) {
+  const Node& node = graph.node(graph.producer(value));
+  if (node.kind != NodeKind::constant || graph.constant(node).element_count() != 1)
+    return std::nullopt;
+  const std::vector<double> elements = graph.constant(node).reals();
+  if (elements.size() != 1 || static_cast<double>(static_cast<float>(elements[0])) != elements[0])
+    return std::nullopt;
+  return elements[0];
+}
+
+/// Nothing if the operator has no constant form, or an operand is not known.
+std::optional<Attributes> attributes_of_constant_form(const Graph& graph, const Node& node,
+                                                      const std::vector<ValueId>& operands) {
+  const ConstantForm& form = record(node.op).constant_form;
+  if (form.op.empty()) return std::nullopt;
+  Attributes result;
+  for (std::size_t i = 1; i < operands.size(); ++i) {
+    if (operands[i].is_none()) continue;
+    const auto number = number_in(graph, operands[i]);
+    if (!number) return std::nullopt;
+    result.set(std::string(form.attributes[i - 1]), *number);
+  }
+  return result;
+}
+
 /// Copies nodes of one graph into another, on demand and without recursion.
 class Copier {
  public:
@@ -87,13 +113,7 @@ class Copier {
       case NodeKind::constant:
         values_[node.output().v] = to_.add_constant(from_.constant(node));
         break;
-      case NodeKind::operation: {
-        LEMMA_ASSIGN_OR_RETURN(
-            const NodeId id,
-            to_.add_operation(node.op, inputs(node), node.attributes, node.output_count));
-        set_outputs(node, to_.node(id));
-        break;
-      }
+      case NodeKind::operation: LEMMA_RETURN_IF_ERROR(add_operation(node)); break;
       case NodeKind::opaque:
         set_outputs(node, to_.node(to_.add_opaque(from_.opaque(node), inputs(node),
                                                   from_.output_types(node))));
@@ -107,6 +127,18 @@ class Copier {
   const std::vector<ValueId>& values() const { return values_; }
 
  private:
+  Result<void> add_operation(const Node& node) {
+    const std::vector<ValueId> operands = inputs(node);
+    const std::optional<Attributes> form = attributes_of_constant_form(to_, node, operands);
+    LEMMA_ASSIGN_OR_RETURN(
+        const NodeId id,
+        form ? to_.add_operation(operator_named(record(node.op).constant_form.op), {operands[0]},
+                                 *form, node.output_count)
+             : to_.add_operation(node.op, operands, node.attributes, node.output_count));
+    set_outputs(node, to_.node(id));
+    return {};
+  }
+
   std::vector<ValueId> inputs(const Node& node) const {
     std::vector<ValueId> result;
     for (const ValueId input : node.inputs)

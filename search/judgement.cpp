@@ -83,8 +83,9 @@ std::vector<Judgement::Suspect> Judgement::suspects(const std::vector<Tensor>& e
     const double largest = real ? largest_of(e) : 0;
     for (std::size_t i = 0; i < e.size(); ++i) {
       if (std::isnan(e[i]) || e[i] == a[i]) continue;
-      const double share = sides_.tolerance.of_largest ? largest : 0.01 * largest;
-      const double allowed = real ? sides_.tolerance.relative * (std::abs(e[i]) + share) : 0;
+      const double share = std::max(sides_.tolerance.of_largest, 0.01 * sides_.tolerance.relative);
+      const double allowed =
+          real ? sides_.tolerance.relative * std::abs(e[i]) + share * largest : 0;
       if (std::isfinite(e[i]) && std::abs(e[i] - a[i]) <= allowed) continue;
       result.push_back({k, i, e[i], a[i], real, allowed});
     }

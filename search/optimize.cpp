@@ -69,6 +69,12 @@ std::vector<Substitution> without_preparing(std::span<const Substitution> rules,
   return result;
 }
 
+/// A rule with `=>` that takes constants into an operator, such as a scale into a convolution.
+bool folds_weights(const Substitution& rule) {
+  return rule.left.size() == 1 && std::any_of(rule.inputs.begin(), rule.inputs.end(),
+                                              [](const RuleInput& input) { return input.weight; });
+}
+
 /// Of a graph's time, that places have to save together to be worth making.
 constexpr double least_saving = 0.001;
 
@@ -91,9 +97,11 @@ class Search {
     LEMMA_ASSIGN_OR_RETURN(CompiledUses uses, compile_uses(all_.rules, typical_situations(costs_),
                                                            options_.bitwise_rules));
     saving_.rules = all_.rules;
-    refining_.rules = all_.rules;
+    refining_.rules = folding_weights_.rules = all_.rules;
     for (const CompiledRule& rule : uses.rules)
       if (!rule.rule.bidirectional) refining_.compiled.push_back(rule);
+    for (const CompiledRule& rule : refining_.compiled)
+      if (folds_weights(rule.rule)) folding_weights_.compiled.push_back(rule);
     for (std::size_t i = 0; i < uses.rules.size(); ++i)
       if (uses.saves[i]) saving_.compiled.push_back(uses.rules[i]);
     all_.compiled = std::move(uses.rules);
@@ -154,8 +162,13 @@ class Search {
 
   Result<void> search() {
     LEMMA_RETURN_IF_ERROR(fold());
+    if (options_.strategy == Strategy::backtracking) {
+      stage("backtracking");
+      return backtrack_from(best_, all_, options_.budget, false);
+    }
+    LEMMA_RETURN_IF_ERROR(fold_weights(best_));
     switch (options_.strategy) {
-      case Strategy::backtracking: return backtrack_from(best_, all_, options_.budget, false);
+      case Strategy::backtracking: break;
       case Strategy::combined:
         LEMMA_RETURN_IF_ERROR(refine(best_));
         LEMMA_RETURN_IF_ERROR(saturate_parts(best_));
@@ -430,6 +443,15 @@ class Search {
     return backtrack_from(candidate, refining_, most_graphs, true);
   }
 
+  /// Wherever it saves something, before an e-graph also holds the many other forms of what is replaced and meets its
+  /// limit.
+  Result<void> fold_weights(Candidate& candidate) {
+    constexpr std::size_t most_graphs = 300;
+    if (folding_weights_.compiled.empty() || deadline_.passed()) return {};
+    stage("folding constants into operators");
+    return backtrack_from(candidate, folding_weights_, most_graphs, false);
+  }
+
   // ---- Recurrences
 
   /// The original with recurrences that it writes out step by step as operators over all steps, and the cheapest that
@@ -472,16 +494,15 @@ class Search {
 
   Result<void> backtrack_from(Candidate& candidate, const RuleSet& rules, std::size_t budget,
                               bool only_refinements) {
-    if (!only_refinements) stage("backtracking");
     BacktrackingOptions options;
-    options.alpha = only_refinements ? 1.0 : options_.alpha;
+    options.alpha = &rules == &all_ ? options_.alpha : 1.0;
     options.only_refinements = only_refinements;
     options.budget = budget;
     options.memory_limit_bytes = scaled(options_.memory_limit_bytes / 2);
     options.interrupted = [this] { return deadline_.passed(); };
     LEMMA_ASSIGN_OR_RETURN(BacktrackingResult found,
                            backtrack(candidate.graph, rules.compiled, costs_, options));
-    if (!only_refinements) {
+    if (&rules == &all_) {
       result_.graphs += found.graphs_taken_up;
       if (result_.stop_reason.empty()) result_.stop_reason = found.stop_reason;
     }
@@ -565,9 +586,10 @@ class Search {
   std::vector<Substitution> general_;  // of them those for e-graphs
   FoldingRules folding_;               // of them those for recurrences
   RuleSet all_;
-  RuleSet saving_;    // of them those that save something themselves
-  RuleSet refining_;  // of them those that are no equations
-  Candidate first_;   // the original without what changes nothing
+  RuleSet saving_;           // of them those that save something themselves
+  RuleSet refining_;         // of them those that are no equations
+  RuleSet folding_weights_;  // of these those that take constants into an operator
+  Candidate first_;          // the original without what changes nothing
   Candidate best_;
   std::string step_;                      // what is being done
   CandidateList found_;                   // for the evaluator

@@ -91,8 +91,9 @@ void compare_outputs(const Graph& model, const Graph& original, const Sample& sa
                      SampledCheck& check) {
   for (std::size_t i = 0; i < sample.expected.size(); ++i) {
     interpreter::Tolerance allowed{tolerance.absolute, tolerance.relative};
-    if (tolerance.of_largest || !has_output(model, original.outputs()[i].name))
-      allowed.absolute += tolerance.relative * largest_magnitude(sample.expected[i]);
+    const bool is_inside = !has_output(model, original.outputs()[i].name);
+    allowed.absolute += (is_inside ? tolerance.relative : tolerance.of_largest) *
+                        largest_magnitude(sample.expected[i]);
     const auto comparison = interpreter::compare(where_finite(actual[i], sample.expected[i]),
                                                  sample.expected[i], allowed);
     check.max_error = std::max(check.max_error, comparison.max_absolute_error);
@@ -178,14 +179,20 @@ DataType narrowest_real_type(const Graph& graph) {
 
 SampledTolerance tolerance_for(const Graph& original, const SampledCheckOptions& options) {
   const DataType type = narrowest_real_type(original);
-  SampledTolerance result{1e-4, 1e-5, false};
-  if (type == DataType::f64) result = {1e-9, 1e-10, false};
+  constexpr double least_units = 32;  // of roundoff
+  const double rounding = least_units * unit_roundoff(type);
+  SampledTolerance result{1e-4, 1e-5, rounding};
+  if (type == DataType::f64) result = {1e-9, 1e-10, rounding};
   if (type == DataType::f16 || type == DataType::bf16) {
-    const double factor = std::max(32.0, 8 * std::sqrt(depth_of(original)));
-    result = {std::min(0.25, factor * unit_roundoff(type)), 1e-5, true};
+    const double factor = std::max(least_units, 8 * std::sqrt(depth_of(original)));
+    const double relative = std::min(0.25, factor * unit_roundoff(type));
+    result = {relative, 1e-5, relative};
   }
-  if (options.relative_tolerance) result = {*options.relative_tolerance, result.absolute, false};
-  if (options.absolute_tolerance) result.absolute = *options.absolute_tolerance;
+  if (options.relative_tolerance) result = {*options.relative_tolerance, result.absolute, 0};
+  if (options.absolute_tolerance) {
+    result.absolute = *options.absolute_tolerance;
+    result.of_largest = 0;
+  }
   return result;
 }
 
@@ -206,7 +213,7 @@ bool is_well_conditioned(const Graph& graph, const Sample& sample,
     for (std::size_t k = 0; k < outputs->size(); ++k) {
       const Tensor& expected = sample.expected[k];
       interpreter::Tolerance allowed{tolerance.absolute, tolerance.relative / 4};
-      if (tolerance.of_largest) allowed.absolute += allowed.relative * largest_magnitude(expected);
+      allowed.absolute += tolerance.of_largest / 4 * largest_magnitude(expected);
       if (!interpreter::compare((*outputs)[k], expected, allowed).equal) return false;
     }
   }

@@ -57,10 +57,10 @@ struct SampledCheckOptions {
 
 struct SampledTolerance {
   double relative = 0, absolute = 0;
-  bool of_largest = false;  // the relative one is of the largest element of an output
+  double of_largest = 0;  // times the largest element of an output: added to the absolute one
 };
-/// f64: 1e-9 and 1e-10, f32: 1e-4 and 1e-5. In f16 and bf16 a rounding is no longer small beside an
-/// element that cancels: 32 units of roundoff of the largest element, and more for a deep graph.
+/// f64: 1e-9 and 1e-10, f32: 1e-4 and 1e-5, each with 32 units of roundoff of the largest element, because elements
+/// may cancel. f16 and bf16: that alone, and more for a deep graph.
 SampledTolerance tolerance_for(const Graph& original, const SampledCheckOptions& options);
 
 struct SampledCheck {

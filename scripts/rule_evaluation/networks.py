@@ -9,7 +9,8 @@ from rule_evaluation.arithmetic import erf, stable_sigmoid, stable_softplus
 from rule_evaluation.fusions import fusions
 from rule_evaluation.operators import (
     axis_in, broadcast_shape, cast, clip, common_type, concat, constant_of_shape, dropout, expand,
-    eye_like, fits, flatten, folded, function, gelu, gemm, hard_sigmoid, hard_swish, identity,
+    eye_like, fits, flatten, folded, function, gelu, gemm, hard_sigmoid,
+    hard_sigmoid_tensor, hard_swish, identity,
     log_softmax, matmul, mean, number, pad, reduction, relu, require, reshape, slice_, softmax,
     split, squeeze, swish, transpose, unary, unsqueeze)
 from rule_evaluation.recurrences import recurrences
@@ -215,6 +216,7 @@ OPERATORS = {
     "GlobalAveragePool": global_pool(mean),
     "GlobalMaxPool": global_pool(lambda m, x, axes: m.extremum(x, axes, "max")),
     "HardSigmoid": hard_sigmoid,
+    "HardSigmoidTensor": hard_sigmoid_tensor,
     "HardSwish": unary(hard_swish),
     "Identity": identity,
     "InstanceNormalization": instance_normalization,

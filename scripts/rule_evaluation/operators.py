@@ -104,7 +104,10 @@ def clip(m, operands, attributes, _):
 
 
 def hard_sigmoid_of(m, x, alpha, beta):
-    inner = m.add(m.multiply(x, number(m, alpha, None)), number(m, beta, None))
+    return between_zero_and_one(m, m.add(m.multiply(x, number(m, alpha, None)), number(m, beta, None)))
+
+
+def between_zero_and_one(m, inner):
     return m.maximum(m.minimum(inner, number(m, 1, None)), number(m, 0, None))
 
 
@@ -112,6 +115,13 @@ def hard_sigmoid(m, operands, attributes, _):
     kind = common_type(operands)
     alpha, beta = attributes.get("alpha", 0.20000000298023224), attributes.get("beta", 0.5)
     return [(hard_sigmoid_of(m, operands[0][0], alpha, beta), kind)]
+
+
+def hard_sigmoid_tensor(m, operands, _, __):
+    kind = common_type(operands)
+    (x, _), (alpha, _), (beta, _) = operands
+    require(alpha.shape == beta.shape == (), "an operand that is not a scalar")
+    return [(between_zero_and_one(m, m.add(m.multiply(x, alpha), beta)), kind)]
 
 
 def hard_swish(m, x):

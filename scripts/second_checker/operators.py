@@ -63,6 +63,7 @@ OPERATORS = {
                       "transA": ("integer", 0), "transB": ("integer", 0)}),
     "HardSigmoid": Operator((1, 1), elementwise_rule(REAL),
                             {"alpha": ("real", 0.20000000298023224), "beta": ("real", 0.5)}),
+    "HardSigmoidTensor": Operator((3, 3), shapes.infer_hard_sigmoid_tensor),
     "Identity": Operator((1, 1), elementwise_rule(ANY)),
     "InstanceNormalization": Operator((3, 3), windows.infer_channel_normalization,
                                       {"epsilon": EPSILON}),

@@ -90,6 +90,13 @@ def infer_prelu(operands, _, __, conditions):
     return [(kind, operands[0][1])]
 
 
+def infer_hard_sigmoid_tensor(operands, *_):
+    kind = one_type(operands, REAL)
+    for _, shape in operands[1:]:
+        demand(len(shape) == 0, "an operand that is not a scalar")
+    return [(kind, operands[0][1])]
+
+
 def infer_cast(operands, attributes, *_):
     return [(attributes["to"], operands[0][1])]
 

@@ -361,5 +361,29 @@ TEST(ToGraph, DeepGraphsComeBack) {
   EXPECT_EQ(to_graph(egraph, *selection)->node_count(), 100'001U);
 }
 
+TEST(Extraction, ATreeIsChosenWithoutWhatOnlyItsFormerNodeNeeds) {
+  // Tanh(Exp(x)) is in use, so that a class that is out of use has Abs of it as its cheapest tree. In the place of
+  // Neg(Tanh(Exp(x))) all of it falls out of use, and Erf(x) is cheaper than both.
+  const Graph graph = graph_of(R"(graph "g"
+  input %0 "x" : f32[2]
+  %1 = Exp(%0)
+  %2 = Tanh(%1)
+  %3 = Neg(%2)
+  output "y" = %3
+)");
+  constexpr std::string_view rules = R"(
+rule other_form
+  x : [A..]
+  Neg(Tanh(Exp(x))) = Relu(Abs(Tanh(Exp(x))))
+
+rule short_form
+  x : [A..]
+  Abs(Tanh(Exp(x))) = Erf(x)
+)";
+  const Optimized optimized =
+      optimize(graph, rules, costs({{"Erf", 2.5}, {"Exp", 1}, {"Relu", 0.25}, {"Abs", 0.5}}));
+  EXPECT_EQ(optimized.after, 2.75);
+}
+
 }  // namespace
 }  // namespace lemma

@@ -1,7 +1,9 @@
 #include "search/fold_constants.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "interpreter/run.h"
 #include "ir/check.h"
 #include "ir/graph_text.h"
 
@@ -68,6 +70,67 @@ TEST(FoldConstants, WhatDependsOnOpaqueNodesStays) {
   const auto folded = fold_constants(graph, {});
   ASSERT_TRUE(folded.has_value());
   EXPECT_EQ(print_graph(*folded), print_graph(graph));
+}
+
+TEST(FoldConstants, OperandsThatAreConstantsBecomeAttributes) {
+  const Graph graph = parsed(R"(graph "g"
+  input %0 "x" : f32[2]
+  %1 = constant f32[] [8]
+  %2 = constant f32[] [2]
+  %3 = Div(%2, %1)
+  %4 = HardSigmoidTensor(%0, %3, %2)
+  %5 = ClipTensor(%4, %2, %1)
+  output "y" = %5
+)");
+  const auto folded = fold_constants(graph, {});
+  ASSERT_TRUE(folded.has_value()) << folded.error().message;
+  EXPECT_EQ(print_graph(*folded), R"(graph "g"
+  input %0 "x" : f32[2]
+  %1 = HardSigmoid{alpha=0.25, beta=2.0}(%0) : f32[2]
+  %2 = Clip{max=8.0, min=2.0}(%1) : f32[2]
+  output "y" = %2
+)");
+}
+
+TEST(FoldConstants, NumbersThatNoFileHoldsAsAttributesStayOperands) {
+  // In f64, 0.1 is not the value of any f32.
+  const Graph graph = parsed(R"(graph "g"
+  input %0 "x" : f64[2]
+  input %1 "a" : f64[]
+  %2 = constant f64[] [0.1]
+  %3 = HardSigmoidTensor(%0, %2, %2)
+  %4 = HardSigmoidTensor(%0, %2, %1)
+  output "y" = %3
+  output "z" = %4
+)");
+  const auto folded = fold_constants(graph, {});
+  ASSERT_TRUE(folded.has_value()) << folded.error().message;
+  EXPECT_EQ(print_graph(*folded).find("HardSigmoid{"), std::string::npos);
+}
+
+TEST(FoldConstants, ConstantFormsComputeTheSame) {
+  for (const OperatorRecord& one : all_operators()) {
+    if (one.constant_form.op.empty()) continue;
+    SCOPED_TRACE(one.name);
+    const Graph graph = parsed(fmt::format(R"(graph "g"
+  input %0 "x" : f32[5]
+  %1 = constant f32[] [-0.5]
+  %2 = constant f32[] [0.75]
+  %3 = {}(%0, %1, %2)
+  output "y" = %3
+)",
+                                           one.name));
+    const auto folded = fold_constants(graph, {});
+    ASSERT_TRUE(folded.has_value()) << folded.error().message;
+    ASSERT_EQ(print_graph(*folded).find(std::string(one.name) + "("), std::string::npos);
+    const std::vector<double> values = {-3, -0.5, 0, 0.75, 2};
+    const std::vector<interpreter::NamedTensor> inputs = {
+        {"x", interpreter::Tensor::from_reals(DataType::f32, {5}, values)}};
+    const auto before = interpreter::run(graph, inputs, {}),
+               after = interpreter::run(*folded, inputs, {});
+    ASSERT_TRUE(before && after);
+    EXPECT_EQ(before->front().reals(), after->front().reals());
+  }
 }
 
 }  // namespace

@@ -459,6 +459,7 @@ Polynomial apply(ScalarFunction function, const Polynomial& a) {
   if (function == ScalarFunction::negate) return scale(a, -1);
   if (function == ScalarFunction::reciprocal) return inverse(a);
   if (function == ScalarFunction::exp && a.terms.empty()) return number(1);
+  if (function == ScalarFunction::sqrt && a.text == number(1).text) return a;
   if (function == ScalarFunction::log)
     if (const Factor* factor = only_factor(a); factor != nullptr) {
       if (is_exponential(*factor)) return factor->arguments[0];
