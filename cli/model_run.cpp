@@ -6,10 +6,13 @@
 #include <fmt/format.h>
 
 #include "cli/task_program.h"
+#include "cli/value_comparison.h"
 #include "frontend_onnx/import.h"
 #include "frontend_onnx/tensor_file.h"
+#include "frontend_onnx/value_file.h"
 #include "interpreter/random.h"
 #include "interpreter/run.h"
+#include "runner/run_graph.h"
 
 namespace lemma {
 
@@ -18,6 +21,11 @@ namespace {
 namespace fs = std::filesystem;
 using interpreter::NamedTensor;
 using interpreter::Tensor;
+
+struct NamedValue {
+  std::string name;
+  RunTimeValue value;
+};
 
 /// Contents of inputs up to this size may turn into parameters of operators (shapes, axes, scales).
 constexpr std::size_t largest_bound_input = 4096;
@@ -67,23 +75,35 @@ Result<Tensor> read_tensor(const fs::path& file, DataType declared) {
   return Tensor::of(same_bits);
 }
 
-Result<std::vector<NamedTensor>> read_inputs(const Graph& graph, const fs::path& folder) {
+/// The value of an input or output, by the type that the model declares for it.
+Result<RunTimeValue> read_value(const fs::path& file, const OnnxModel& model,
+                                const std::string& name, DataType declared) {
+  if (!is_computable(declared)) return read_value_file(file, model.envelope, name);
+  LEMMA_ASSIGN_OR_RETURN(const Tensor tensor, read_tensor(file, declared));
+  return RunTimeValue(tensor.constant());
+}
+
+Result<std::vector<NamedValue>> read_inputs(const OnnxModel& model, const fs::path& folder) {
+  const Graph& graph = model.graph;
   LEMMA_RETURN_IF_ERROR(check_number_of_files(folder, "input", graph.inputs().size()));
-  std::vector<NamedTensor> inputs;
+  std::vector<NamedValue> inputs;
   for (const NodeId id : graph.inputs()) {
     const Node& node = graph.node(id);
-    LEMMA_ASSIGN_OR_RETURN(Tensor tensor, read_tensor(numbered(folder, "input", inputs.size()),
-                                                      graph.type(node.output()).data_type));
-    inputs.push_back({graph.input_name(node), std::move(tensor)});
+    const std::string& name = graph.input_name(node);
+    LEMMA_ASSIGN_OR_RETURN(RunTimeValue value,
+                           read_value(numbered(folder, "input", inputs.size()), model, name,
+                                      graph.type(node.output()).data_type));
+    inputs.push_back({name, std::move(value)});
   }
   return inputs;
 }
 
 /// Sizes that stay symbolic are taken to be 1.
-Result<std::vector<NamedTensor>> random_inputs(const Graph& graph, std::uint64_t seed,
-                                               std::vector<std::string>& notes) {
+Result<std::vector<NamedValue>> random_inputs(const Graph& graph, std::uint64_t seed,
+                                              std::vector<std::string>& notes) {
+  LEMMA_RETURN_IF_ERROR(require_tensors(graph));
   DimensionBindings ones;
-  std::vector<NamedTensor> inputs;
+  std::vector<NamedValue> inputs;
   for (const NodeId id : graph.inputs()) {
     const Node& node = graph.node(id);
     const std::string& name = graph.input_name(node);
@@ -103,21 +123,22 @@ Result<std::vector<NamedTensor>> random_inputs(const Graph& graph, std::uint64_t
         return bad_input(fmt::format("input '{}' has the type {}; give --shape", name, text(type)));
       sizes.push_back(*size);
     }
-    inputs.push_back({name, interpreter::random_tensor(type.data_type, std::move(sizes), seed,
-                                                       interpreter::stream_of(name))});
+    const Tensor tensor = interpreter::random_tensor(type.data_type, std::move(sizes), seed,
+                                                     interpreter::stream_of(name));
+    inputs.push_back({name, tensor.constant()});
   }
   return inputs;
 }
 
-std::vector<TensorType> types_of(const std::vector<NamedTensor>& tensors) {
+std::vector<TensorType> types_of(const std::vector<NamedValue>& inputs) {
   std::vector<TensorType> types;
-  for (const NamedTensor& tensor : tensors) types.push_back(tensor.value.type());
+  for (const NamedValue& input : inputs) types.push_back(type_of(input.value));
   return types;
 }
 
 /// Sizes of an input that no output depends on say nothing: where they contradict the declared ones,
 /// a tensor of the declared sizes takes its place.
-void conform_unused_inputs(const Graph& graph, std::vector<NamedTensor>& inputs) {
+void conform_unused_inputs(const Graph& graph, std::vector<NamedValue>& inputs) {
   std::vector<bool> used(graph.value_count(), false);
   for (const NodeId id : graph.live_nodes())
     for (const ValueId operand : graph.node(id).inputs)
@@ -126,22 +147,27 @@ void conform_unused_inputs(const Graph& graph, std::vector<NamedTensor>& inputs)
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ValueId input = graph.node(graph.inputs()[i]).output();
     const TensorType& declared = graph.type(input);
-    const TensorType given = inputs[i].value.type();
-    if (used[input.v] || !declared.shape || given.data_type != declared.data_type) continue;
+    const TensorType given = type_of(inputs[i].value);
+    if (used[input.v] || !declared.is_known() || given.data_type != declared.data_type) continue;
     const auto sizes = constant_sizes(*declared.shape);
     if (sizes && given.shape != declared.shape)
-      inputs[i].value = interpreter::random_tensor(given.data_type, *sizes, 0);
+      inputs[i].value = interpreter::random_tensor(given.data_type, *sizes, 0).constant();
   }
 }
 
-/// The import that knows the sizes of all inputs and the contents of the small ones.
-ImportOptions options_for(const std::vector<NamedTensor>& inputs) {
+/// The import that knows the sizes of all inputs and the contents of the small ones. What the file declares of the
+/// types of other values may hold for other sizes only.
+ImportOptions options_for(const OnnxModel& declared, const std::vector<NamedValue>& inputs) {
   ImportOptions options;
   options.fix_overridable_initializers = true;
-  for (const NamedTensor& input : inputs) {
-    options.shapes.emplace(input.name, *input.value.type().shape);
-    if (input.value.bytes().size() <= largest_bound_input)
-      options.bound_inputs.emplace(input.name, input.value.constant());
+  options.trusts_declarations = false;
+  for (const NamedValue& input : inputs) {
+    if (is_declared_as_container(declared.envelope, input.name)) continue;
+    const TensorType type = type_of(input.value);
+    if (type.shape) options.shapes.emplace(input.name, *type.shape);
+    const Constant* tensor = input.value.tensor();
+    if (tensor != nullptr && tensor->bytes().size() <= largest_bound_input)
+      options.bound_inputs.emplace(input.name, *tensor);
   }
   return options;
 }
@@ -161,16 +187,20 @@ Result<void> require_no_opaque_nodes(const Graph& graph) {
   return unsupported(fmt::format("{}", fmt::join(lines, "; ")));
 }
 
-Result<Graph> import_for_run(const RunRequest& request, std::vector<NamedTensor>& inputs,
-                             std::vector<std::string>& notes) {
+struct Prepared {
+  OnnxModel model;
+  std::vector<NamedValue> inputs;  // in the order of the graph's
+};
+
+Result<Prepared> prepare(const RunRequest& request, std::vector<std::string>& notes) {
   ImportOptions options;
   options.shapes = request.shapes;
   options.fix_overridable_initializers = true;
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel declared, import_model(request.model, options));
   const Graph& graph = declared.graph;
-  LEMMA_RETURN_IF_ERROR(require_tensors(graph));
+  std::vector<NamedValue> inputs;
   if (request.inputs) {
-    LEMMA_ASSIGN_OR_RETURN(inputs, read_inputs(graph, *request.inputs));
+    LEMMA_ASSIGN_OR_RETURN(inputs, read_inputs(declared, *request.inputs));
   } else if (request.seed) {
     LEMMA_ASSIGN_OR_RETURN(inputs, random_inputs(graph, *request.seed, notes));
   } else if (!graph.inputs().empty()) {
@@ -181,28 +211,75 @@ Result<Graph> import_for_run(const RunRequest& request, std::vector<NamedTensor>
   auto bindings = interpreter::bind_symbols(graph, types_of(inputs));
   if (!bindings && bindings.error().kind == ErrorKind::bad_input)
     return tl::unexpected(std::move(bindings.error()));
-  LEMMA_ASSIGN_OR_RETURN(OnnxModel bound, import_model(request.model, options_for(inputs)));
-  LEMMA_RETURN_IF_ERROR(require_no_opaque_nodes(bound.graph));
-  return std::move(bound.graph);
+  LEMMA_ASSIGN_OR_RETURN(OnnxModel bound,
+                         import_model(request.model, options_for(declared, inputs)));
+  return Prepared{std::move(bound), std::move(inputs)};
 }
 
-/// bfloat16 has steps of 2^-7 at most, relatively: a tolerance below one step would forbid every
-/// other way of rounding. An exact comparison stays exact.
-interpreter::Tolerance tolerance_for(DataType type, interpreter::Tolerance tolerance) {
-  if (type == DataType::bf16 && tolerance.relative > 0)
-    tolerance.relative = std::max(tolerance.relative, 0x1p-7);
-  return tolerance;
+std::vector<RunTimeValue> values_of(const std::vector<Tensor>& tensors) {
+  std::vector<RunTimeValue> values;
+  for (const Tensor& tensor : tensors) values.emplace_back(tensor.constant());
+  return values;
 }
 
-Result<void> compare_outputs(const RunRequest& request, RunAnswer& answer) {
+bool has_opaque_nodes(const Graph& graph) {
+  const std::vector<NodeId> live = graph.live_nodes();
+  return std::any_of(live.begin(), live.end(),
+                     [&graph](NodeId id) { return graph.node(id).kind == NodeKind::opaque; });
+}
+
+Result<std::vector<NamedTensor>> tensors_of(const Graph& graph,
+                                            const std::vector<NamedValue>& inputs) {
+  LEMMA_RETURN_IF_ERROR(require_tensors(graph));
+  std::vector<NamedTensor> tensors;
+  for (const NamedValue& input : inputs)
+    tensors.push_back({input.name, Tensor::of(*input.value.tensor())});
+  return tensors;
+}
+
+Result<std::vector<RunTimeValue>> run_by_interpreter(const Prepared& prepared, int threads) {
+  const Graph& graph = prepared.model.graph;
+  // All at once where everything is understood, else node by node.
+  if (!has_opaque_nodes(graph) && require_tensors(graph)) {
+    LEMMA_ASSIGN_OR_RETURN(const auto inputs, tensors_of(graph, prepared.inputs));
+    interpreter::RunOptions options;
+    options.threads = threads;
+    LEMMA_ASSIGN_OR_RETURN(const auto outputs, interpreter::run(graph, inputs, options));
+    return values_of(outputs);
+  }
+  runner::RunOptions options;
+  options.threads = threads;
+  std::vector<RunTimeValue> inputs;
+  for (const NamedValue& input : prepared.inputs) inputs.push_back(input.value);
+  return runner::run_graph(graph, prepared.model.envelope, inputs, options);
+}
+
+Result<std::vector<RunTimeValue>> run_prepared(const RunRequest& request, const Prepared& prepared,
+                                               double& seconds) {
+  if (request.as_task_program) {
+    LEMMA_RETURN_IF_ERROR(require_no_opaque_nodes(prepared.model.graph));
+    LEMMA_ASSIGN_OR_RETURN(const auto inputs, tensors_of(prepared.model.graph, prepared.inputs));
+    LEMMA_ASSIGN_OR_RETURN(const auto outputs, run_as_task_program(prepared.model.graph, inputs,
+                                                                   request.threads, seconds));
+    return values_of(outputs);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  LEMMA_ASSIGN_OR_RETURN(std::vector<RunTimeValue> values,
+                         run_by_interpreter(prepared, request.threads));
+  seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return values;
+}
+
+Result<void> compare_outputs(const RunRequest& request, const OnnxModel& model, RunAnswer& answer) {
   LEMMA_RETURN_IF_ERROR(check_number_of_files(*request.expected, "output", answer.outputs.size()));
   for (std::size_t i = 0; i < answer.outputs.size(); ++i) {
     RunOutput& output = answer.outputs[i];
-    LEMMA_ASSIGN_OR_RETURN(
-        const Tensor expected,
-        read_tensor(numbered(*request.expected, "output", i), output.value.data_type()));
-    output.comparison = interpreter::compare(
-        output.value, expected, tolerance_for(output.value.data_type(), request.tolerance));
+    LEMMA_ASSIGN_OR_RETURN(const RunTimeValue expected,
+                           read_value(numbered(*request.expected, "output", i), model, output.name,
+                                      is_declared_as_container(model.envelope, output.name)
+                                          ? DataType::undefined
+                                          : type_of(output.value).data_type));
+    output.comparison = compare_values(output.value, expected, request.tolerance);
     if (output.comparison->equal || answer.status == RunStatus::wrong) continue;
     answer.status = RunStatus::wrong;
     answer.reason = fmt::format("output '{}': {}", output.name, output.comparison->description);
@@ -210,27 +287,14 @@ Result<void> compare_outputs(const RunRequest& request, RunAnswer& answer) {
   return {};
 }
 
-Result<std::vector<Tensor>> run_by_interpreter(const Graph& graph,
-                                               std::span<const NamedTensor> inputs, int threads,
-                                               double& seconds) {
-  interpreter::RunOptions options;
-  options.threads = threads;
-  const auto start = std::chrono::steady_clock::now();
-  LEMMA_ASSIGN_OR_RETURN(std::vector<Tensor> values, interpreter::run(graph, inputs, options));
-  seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return values;
-}
-
 Result<void> run_into(const RunRequest& request, RunAnswer& answer) {
-  std::vector<NamedTensor> inputs;
-  LEMMA_ASSIGN_OR_RETURN(const Graph graph, import_for_run(request, inputs, answer.notes));
-  LEMMA_ASSIGN_OR_RETURN(std::vector<Tensor> values,
-                         request.as_task_program
-                             ? run_as_task_program(graph, inputs, request.threads, answer.seconds)
-                             : run_by_interpreter(graph, inputs, request.threads, answer.seconds));
+  LEMMA_ASSIGN_OR_RETURN(const Prepared prepared, prepare(request, answer.notes));
+  LEMMA_ASSIGN_OR_RETURN(std::vector<RunTimeValue> values,
+                         run_prepared(request, prepared, answer.seconds));
   for (std::size_t i = 0; i < values.size(); ++i)
-    answer.outputs.push_back({graph.outputs()[i].name, std::move(values[i]), std::nullopt});
-  return request.expected ? compare_outputs(request, answer) : Result<void>();
+    answer.outputs.push_back(
+        {prepared.model.graph.outputs()[i].name, std::move(values[i]), std::nullopt});
+  return request.expected ? compare_outputs(request, prepared.model, answer) : Result<void>();
 }
 
 RunStatus status_of(ErrorKind kind) {

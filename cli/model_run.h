@@ -10,7 +10,7 @@
 
 #include "cli/shape_option.h"
 #include "interpreter/compare.h"
-#include "interpreter/tensor.h"
+#include "ir/run_time_value.h"
 
 namespace lemma {
 
@@ -30,7 +30,7 @@ std::string_view name(RunStatus status);
 
 struct RunOutput {
   std::string name;
-  interpreter::Tensor value;
+  RunTimeValue value;
   std::optional<interpreter::Comparison> comparison;
 };
 

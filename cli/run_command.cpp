@@ -13,7 +13,7 @@
 #include "cli/model_run.h"
 #include "cli/number_check.h"
 #include "cli/table.h"
-#include "frontend_onnx/tensor_file.h"
+#include "frontend_onnx/value_file.h"
 #include "ir/files.h"
 
 namespace lemma {
@@ -52,7 +52,30 @@ Statistics statistics_of(const std::vector<double>& elements) {
   return {*least, sum / static_cast<double>(elements.size()), *greatest};
 }
 
-std::string first_elements(const Tensor& tensor) {
+Statistics statistics_of(const RunTimeValue& value) {
+  const Constant* tensor = value.tensor();
+  return tensor != nullptr ? statistics_of(Tensor::of(*tensor).reals()) : Statistics();
+}
+
+/// The first elements of strings and of sequences.
+std::string first_parts(const RunTimeValue& value) {
+  std::vector<std::string> shown;
+  std::size_t count = 0;
+  if (const Strings* strings = value.strings()) {
+    count = strings->elements.size();
+    for (std::size_t i = 0; i < std::min(count, shown_elements); ++i)
+      shown.push_back(printable(strings->elements[i]));
+  } else if (const auto* sequence = value.sequence()) {
+    count = sequence->size();
+    for (std::size_t i = 0; i < std::min(count, shown_elements); ++i)
+      shown.push_back(text((*sequence)[i]));
+  }
+  return fmt::format("{}{}", fmt::join(shown, " "), count > shown_elements ? " ..." : "");
+}
+
+std::string first_elements(const RunTimeValue& value) {
+  if (value.tensor() == nullptr) return first_parts(value);
+  const Tensor tensor = Tensor::of(*value.tensor());
   std::vector<std::string> shown;
   if (is_real(tensor.data_type())) {
     const std::vector<double> elements = tensor.reals();
@@ -81,9 +104,9 @@ Json comparison_json(const Comparison& comparison) {
 }
 
 Json output_json(const RunOutput& output) {
-  const Statistics statistics = statistics_of(output.value.reals());
+  const Statistics statistics = statistics_of(output.value);
   Json json = {{"name", output.name},
-               {"type", text(output.value.type())},
+               {"type", text(output.value)},
                {"min", statistics.minimum},
                {"mean", statistics.mean},
                {"max", statistics.maximum}};
@@ -110,8 +133,8 @@ std::string output_table(const RunAnswer& answer) {
   Table table({"output", "type", "min", "mean", "max", "elements"},
               {left, left, right, right, right, left});
   for (const RunOutput& output : answer.outputs) {
-    const Statistics statistics = statistics_of(output.value.reals());
-    table.add({printable(output.name), text(output.value.type()),
+    const Statistics statistics = statistics_of(output.value);
+    table.add({printable(output.name), text(output.value),
                fmt::format("{:.5g}", statistics.minimum), fmt::format("{:.5g}", statistics.mean),
                fmt::format("{:.5g}", statistics.maximum), first_elements(output.value)});
   }
@@ -131,7 +154,7 @@ std::string comparison_table(const RunAnswer& answer) {
   for (const RunOutput& output : answer.outputs) {
     if (!output.comparison) continue;
     const Comparison& comparison = *output.comparison;
-    table.add({printable(output.name), text(output.value.type()), comparison.equal ? "yes" : "NO",
+    table.add({printable(output.name), text(output.value), comparison.equal ? "yes" : "NO",
                fmt::format("{:.3g}", comparison.max_absolute_error),
                fmt::format("{:.3g}", comparison.max_relative_error),
                fmt::format("{}", comparison.failures),
@@ -148,9 +171,8 @@ Result<void> write_outputs(const fs::path& folder, const RunAnswer& answer) {
     return bad_input(fmt::format("{}: cannot be created: {}", folder.string(), error.message()));
   for (std::size_t i = 0; i < answer.outputs.size(); ++i) {
     const RunOutput& output = answer.outputs[i];
-    LEMMA_RETURN_IF_ERROR(
-        write_file_atomically(folder / fmt::format("output_{}.pb", i),
-                              serialize_tensor(output.name, output.value.constant())));
+    LEMMA_ASSIGN_OR_RETURN(const std::string bytes, serialize_value(output.name, output.value));
+    LEMMA_RETURN_IF_ERROR(write_file_atomically(folder / fmt::format("output_{}.pb", i), bytes));
   }
   return {};
 }

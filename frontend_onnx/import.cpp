@@ -254,6 +254,7 @@ class Importer {
 
   /// What the file says about values that come from nodes; of use for outputs of opaque nodes.
   Result<void> declare_types() {
+    if (!options_.trusts_declarations) return {};
     auto declare = [this](const ValueInfo& value) -> Result<void> {
       if (given_.contains(value.name())) return {};
       auto type = declared_type(value, symbols_);

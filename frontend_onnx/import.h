@@ -34,6 +34,9 @@ struct ImportOptions {
   /// Whether the branch that the constant condition of an If takes stands in its place, and in that of a Scan over a
   /// small known number of steps its body, once for each step, if all of it is understood.
   bool takes_branches = true;
+  /// Whether the types that the file declares for outputs of opaque nodes are theirs. If not, these types are not known,
+  /// and what depends on them is opaque as well.
+  bool trusts_declarations = true;
   /// Limit on the nodes that inlining of local functions may produce.
   std::size_t inlined_node_limit = 1'000'000;
 };

@@ -92,6 +92,11 @@ Result<NamedConstant> read_tensor_file(const std::filesystem::path& file) {
   return tensor;
 }
 
+Result<Constant> parse_tensor(const std::string& contents) {
+  LEMMA_ASSIGN_OR_RETURN(NamedConstant tensor, decode(contents));
+  return std::move(tensor.value);
+}
+
 std::string serialize_tensor(std::string_view name, const Constant& value) {
   onnx::TensorProto tensor;
   tensor.set_name(std::string(name));

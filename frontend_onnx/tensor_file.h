@@ -19,6 +19,9 @@ struct NamedConstant {
 /// Errors name the file. Strings are unsupported, as is data that lies in another file.
 Result<NamedConstant> read_tensor_file(const std::filesystem::path& file);
 
+/// The tensor in the contents of such a file.
+Result<Constant> parse_tensor(const std::string& contents);
+
 /// The contents of such a file.
 std::string serialize_tensor(std::string_view name, const Constant& value);
 

@@ -43,7 +43,7 @@ constexpr std::array tile_onnx = {
 
 // ---- DepthToSpace and SpaceToDepth ------------------------------------------------------------
 
-Result<void> check_blocks(const Instance& in) {
+Result<void> check_block_size(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_types(in, TypeSet::any));
   LEMMA_RETURN_IF_ERROR(require_rank(in, 0, 4, 4));
   const Dimension& block = in.attributes.dimension("blocksize");
@@ -64,7 +64,7 @@ Result<Dimension> divided(const Instance& in, const Dimension& size, const Dimen
 }
 
 Result<std::vector<TensorType>> infer_depth_to_space(const Instance& in) {
-  LEMMA_RETURN_IF_ERROR(check_blocks(in));
+  LEMMA_RETURN_IF_ERROR(check_block_size(in));
   const Dimension& block = in.attributes.dimension("blocksize");
   const Shape& x = in.shape(0);
   LEMMA_ASSIGN_OR_RETURN(Dimension depth,
@@ -89,7 +89,7 @@ Definition define_depth_to_space(const Instance& in) {
 }
 
 Result<std::vector<TensorType>> infer_space_to_depth(const Instance& in) {
-  LEMMA_RETURN_IF_ERROR(check_blocks(in));
+  LEMMA_RETURN_IF_ERROR(check_block_size(in));
   const Dimension& block = in.attributes.dimension("blocksize");
   const Shape& x = in.shape(0);
   LEMMA_ASSIGN_OR_RETURN(Dimension height, divided(in, x[2], block, "the height"));

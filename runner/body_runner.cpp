@@ -1,0 +1,45 @@
+#include "runner/body_runner.h"
+
+#include <fmt/format.h>
+
+namespace lemma::runner {
+
+namespace {
+
+/// Larger contents are no parameters of operators (shapes, axes, bounds).
+constexpr std::size_t largest_captured_parameter = 4096;
+
+}  // namespace
+
+Result<BodyRunner> BodyRunner::create(const ControlFlowCall& call, std::string_view attribute) {
+  const KeptBody* body = call.node.body(attribute);
+  if (body == nullptr) return bad_input(fmt::format("{} has no {}", call.node.name(), attribute));
+  return BodyRunner(call, *body);
+}
+
+/// Only captured values keep their contents from step to step.
+Result<void> BodyRunner::import(std::vector<TensorType> types) {
+  std::vector<KnownInput> own, captured;
+  for (const TensorType& type : types) own.push_back({type, std::nullopt});
+  for (const RunTimeValue& value : call_->captured) {
+    KnownInput& input = captured.emplace_back(type_of(value), std::nullopt);
+    const Constant* tensor = value.tensor();
+    if (tensor != nullptr && tensor->bytes().size() <= largest_captured_parameter)
+      input.contents = *tensor;
+  }
+  LEMMA_ASSIGN_OR_RETURN(graph_, call_->node.graph_of(*body_, own, captured));
+  types_ = std::move(types);
+  return {};
+}
+
+Result<std::vector<RunTimeValue>> BodyRunner::run(std::vector<RunTimeValue> own) {
+  std::vector<TensorType> types;
+  for (const RunTimeValue& value : own) types.push_back(type_of(value));
+  if (!graph_ || types != types_) LEMMA_RETURN_IF_ERROR(import(std::move(types)));
+  own.insert(own.end(), call_->captured.begin(), call_->captured.end());
+  auto outputs = run_graph(*graph_, call_->envelope, own, call_->options);
+  if (!outputs) return with_context(body_->attribute, std::move(outputs.error()));
+  return outputs;
+}
+
+}  // namespace lemma::runner

@@ -1,0 +1,32 @@
+#pragma once
+// One body of a node, run any number of times.
+
+#include <optional>
+#include <vector>
+
+#include "runner/control_flow.h"
+
+namespace lemma::runner {
+
+class BodyRunner {
+ public:
+  /// `call` outlives the runner.
+  static Result<BodyRunner> create(const ControlFlowCall& call, std::string_view attribute);
+
+  /// The body's outputs.
+  Result<std::vector<RunTimeValue>> run(std::vector<RunTimeValue> own);
+  std::size_t output_count() const { return body_->outputs.size(); }
+  std::size_t input_count() const { return body_->inputs.size(); }
+  const TensorType& declared_output(std::size_t i) const { return body_->outputs[i]; }
+
+ private:
+  BodyRunner(const ControlFlowCall& call, const KeptBody& body) : call_(&call), body_(&body) {}
+  Result<void> import(std::vector<TensorType> types);
+
+  const ControlFlowCall* call_;
+  const KeptBody* body_;
+  std::vector<TensorType> types_;  // of the body's own inputs, for which the graph was made
+  std::optional<Graph> graph_;
+};
+
+}  // namespace lemma::runner

@@ -1,0 +1,166 @@
+#include "runner/run_graph.h"
+
+#include <fmt/format.h>
+
+#include "frontend_onnx/kept_node.h"
+#include "interpreter/interruption.h"
+#include "runner/control_flow.h"
+
+namespace lemma::runner {
+
+namespace {
+
+using interpreter::Tensor;
+using Values = std::vector<RunTimeValue>;
+
+/// Larger contents are no parameters of operators (shapes, axes, bounds).
+constexpr std::size_t largest_parameter = 4096;
+
+std::string qualified(const KeptNode& node) {
+  return node.domain().empty() ? node.name() : fmt::format("{}.{}", node.domain(), node.name());
+}
+
+class GraphRunner {
+ public:
+  GraphRunner(const Graph& graph, const ModelEnvelope& envelope, const RunOptions& options)
+      : graph_(graph),
+        envelope_(envelope),
+        options_(options),
+        values_(graph.value_count()),
+        uses_(graph.value_count(), 0) {}
+
+  Result<Values> run(std::span<const RunTimeValue> inputs) {
+    const std::vector<NodeId> live = graph_.live_nodes();
+    count_uses(live);
+    for (const NodeId id : live) {
+      const Node& node = graph_.node(id);
+      if (interpreter::is_interrupted(options_)) return interpreter::interruption();
+      auto outputs = compute(node, inputs);
+      if (!outputs) return with_context(describe(node, id), std::move(outputs.error()));
+      if (outputs->size() < node.output_count)
+        return internal_error(fmt::format("{} gives too few results", describe(node, id)));
+      for (std::uint32_t i = 0; i < node.output_count; ++i)
+        if (uses_[node.output(i).v] != 0) values_[node.output(i).v] = std::move((*outputs)[i]);
+      release_operands(node);
+    }
+    Values results;
+    for (const GraphOutput& output : graph_.outputs()) results.push_back(values_[output.value.v]);
+    return results;
+  }
+
+ private:
+  void count_uses(const std::vector<NodeId>& live) {
+    for (const NodeId id : live)
+      for (const ValueId input : graph_.node(id).inputs)
+        if (!input.is_none()) ++uses_[input.v];
+    for (const GraphOutput& output : graph_.outputs()) ++uses_[output.value.v];
+  }
+
+  /// Memory goes back as soon as the last user has run.
+  void release_operands(const Node& node) {
+    for (const ValueId input : node.inputs)
+      if (!input.is_none() && --uses_[input.v] == 0) values_[input.v] = RunTimeValue();
+  }
+
+  std::string describe(const Node& node, NodeId id) const {
+    std::string text = fmt::format("node {}", id.v);
+    if (node.kind == NodeKind::operation) text += fmt::format(" ({})", graph_.op(node).name);
+    if (node.kind == NodeKind::opaque) text += fmt::format(" ({})", graph_.opaque(node).name);
+    const std::string& name = graph_.suggested_name(node.output());
+    return name.empty() ? text : text + fmt::format(" '{}'", name);
+  }
+
+  Result<Values> compute(const Node& node, std::span<const RunTimeValue> inputs) {
+    switch (node.kind) {
+      case NodeKind::input: return Values{inputs[node.payload]};
+      case NodeKind::constant: return Values{graph_.constant(node)};
+      case NodeKind::operation: return compute_operation(node);
+      case NodeKind::opaque: break;
+    }
+    Values operands;
+    for (const ValueId input : node.inputs)
+      operands.push_back(input.is_none() ? RunTimeValue() : values_[input.v]);
+    LEMMA_ASSIGN_OR_RETURN(const KeptNode kept, KeptNode::read(graph_.opaque(node), envelope_));
+    return compute_opaque(kept, operands, graph_.opaque(node).reason);
+  }
+
+  Result<Values> compute_operation(const Node& node) {
+    std::vector<TensorType> types;
+    std::vector<Tensor> operands;
+    for (const ValueId input : node.inputs) {
+      if (input.is_none()) {
+        types.emplace_back();
+        operands.emplace_back();
+        continue;
+      }
+      const Constant* operand = values_[input.v].tensor();
+      if (operand == nullptr || operand->type() != graph_.type(input))
+        return bad_input(fmt::format("an operand is {}, not {}", text(values_[input.v]),
+                                     text(graph_.type(input))));
+      types.push_back(operand->type());
+      operands.push_back(Tensor::of(*operand));
+    }
+    LEMMA_ASSIGN_OR_RETURN(
+        const std::vector<Tensor> results,
+        interpreter::evaluate(graph_.op(node), {types, node.attributes, node.output_count},
+                              operands, options_));
+    Values values;
+    for (const Tensor& result : results) values.emplace_back(result.constant());
+    return values;
+  }
+
+  Result<Values> compute_opaque(const KeptNode& node, const Values& operands,
+                                const std::string& why_opaque) {
+    const std::size_t own = std::min(node.input_count(), operands.size());
+    const std::span<const RunTimeValue> all(operands);
+    if (!node.bodies().empty())
+      return run_control_flow({node, all.first(own), all.subspan(own), envelope_, options_});
+    LEMMA_ASSIGN_OR_RETURN(auto computed, compute_alone(node, operands));
+    if (computed) return std::move(*computed);
+    const ProcedureRecord* procedure =
+        find_procedure(node.domain(), node.name(), node.operator_set());
+    if (procedure == nullptr)
+      return unsupported(fmt::format("{} cannot be run: {}", qualified(node), why_opaque));
+    return procedure->run({operands, node.attributes(), node.operator_set(), node.output_count()});
+  }
+
+  /// The node as an operation on operands of known types and contents; nothing if it is opaque still.
+  Result<std::optional<Values>> compute_alone(const KeptNode& node, const Values& operands) {
+    std::vector<KnownInput> known;
+    Values present;
+    for (const RunTimeValue& operand : operands) {
+      if (!operand.is_nothing() && operand.tensor() == nullptr) return std::nullopt;
+      KnownInput& input = known.emplace_back(type_of(operand), std::nullopt);
+      if (operand.is_nothing()) continue;
+      if (operand.tensor()->bytes().size() <= largest_parameter) input.contents = *operand.tensor();
+      present.push_back(operand);
+    }
+    LEMMA_ASSIGN_OR_RETURN(const Graph graph, node.alone(known));
+    for (const NodeId id : graph.live_nodes())
+      if (graph.node(id).kind == NodeKind::opaque) return std::nullopt;
+    LEMMA_ASSIGN_OR_RETURN(Values results, run_graph(graph, envelope_, present, options_));
+    // Outputs that the node does not name are none of the graph's.
+    Values all(node.output_count());
+    for (std::size_t i = 0; i < results.size(); ++i)
+      all[static_cast<std::size_t>(std::stoul(graph.outputs()[i].name))] = std::move(results[i]);
+    return all;
+  }
+
+  const Graph& graph_;
+  const ModelEnvelope& envelope_;
+  const RunOptions& options_;
+  Values values_;
+  std::vector<std::uint32_t> uses_;  // uses that have not run yet
+};
+
+}  // namespace
+
+Result<Values> run_graph(const Graph& graph, const ModelEnvelope& envelope,
+                         std::span<const RunTimeValue> inputs, const RunOptions& options) {
+  if (inputs.size() != graph.inputs().size())
+    return bad_input(
+        fmt::format("{} inputs for a graph of {}", inputs.size(), graph.inputs().size()));
+  return GraphRunner(graph, envelope, options).run(inputs);
+}
+
+}  // namespace lemma::runner
