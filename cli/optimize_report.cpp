@@ -89,6 +89,8 @@ std::string report_json(const std::vector<OptimizeAnswer>& answers) {
          {"second_judge", check.second_judge},
          {"second_judge_message", check.second.message},
          {"second_judge_sets", check.second.sets},
+         {"whole_run", check.whole_run},
+         {"whole_run_message", check.whole_run_message},
          {"warning", report.warning},
          {"rules_used", rules},
          {"places", places},

@@ -57,7 +57,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SearchFigures, strategy, before, after, rules
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SampledCheck, passed, samples, adversarial, max_error,
                                    smallest_passing_scale, difference)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JudgeAnswer, verdict, message, sets, max_error)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheckReport, comparison, seconds, second_judge, second)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheckReport, comparison, seconds, second_judge, second,
+                                   whole_run, whole_run_message)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CostReport, message, measured_now, seconds, recorded)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeReport, status, message, warning, opaque_operators,
                                    before, after, search, check, timing, costs)

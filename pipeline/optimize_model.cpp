@@ -19,6 +19,7 @@
 #include "pipeline/staged_model.h"
 #include "pipeline/taken_branches.h"
 #include "pipeline/trace.h"
+#include "pipeline/whole_run.h"
 #include "search/check_inputs.h"
 #include "search/deadline.h"
 #include "search/numbers.h"
@@ -424,7 +425,36 @@ class Pipeline {
     report_.check.comparison = std::move(*checked);
     if (!report_.check.comparison.passed)
       return "it differs from its original: " + report_.check.comparison.difference;
+    if (std::string objection = objection_of_whole_run(reference, staged); !objection.empty())
+      return objection;
     return asks_second_judge() ? objection_of_second_judge(reference, staged) : "";
+  }
+
+  /// Opaque nodes are computed here; the comparison above cuts the graphs at them.
+  std::string objection_of_whole_run(const SampledReference& reference, const StagedModel& staged) {
+    if (report_.opaque_operators == 0) return "";
+    stage("running both whole");
+    const Deadline end = check_deadline_.within(0.25 * check_deadline_.remaining());
+    const auto sets = reference.inputs_for_second_judge(1, check_options(end));
+    if (sets.empty() && !model_.graph.inputs().empty()) {
+      report_.check.whole_run = name(WholeRunVerdict::not_available);
+      report_.check.whole_run_message = "there are no inputs";
+      return "";
+    }
+    WholeRunRequest request;
+    request.original = file_;
+    request.result = staged.file();
+    if (!sets.empty()) request.inputs = sets.front();
+    request.reading = options_.reading;
+    request.tolerance = tolerance_for(model_.graph, check_options(check_deadline_));
+    request.threads = options_.threads;
+    request.deadline = end.at();
+    const WholeRunAnswer answer = run_whole(request);
+    report_.check.whole_run = name(answer.verdict);
+    report_.check.whole_run_message = answer.message;
+    return answer.verdict == WholeRunVerdict::differs
+               ? "run whole it gives something else: " + answer.message
+               : "";
   }
 
   /// That the second judge may take for one set: both models run without the runtime's optimizations.

@@ -1,5 +1,6 @@
 #pragma once
-// An If whose condition depends on constants alone stands for one of its branches.
+// Nodes that are understood once constants are computed: an If whose condition depends on constants alone stands for one
+// of its branches, and an operator takes a parameter from a constant that import has not computed.
 
 #include <filesystem>
 
@@ -10,7 +11,8 @@
 namespace lemma {
 
 /// The model with such branches in place of their nodes, also of those that only show in a branch that was
-/// taken. Constants are folded then. The model as it is where that cannot be done.
+/// taken, and with such operators in place of opaque nodes. Constants are folded then. The model as it is where that
+/// cannot be done.
 OnnxModel with_taken_branches(OnnxModel model, const std::filesystem::path& folder,
                               const ImportOptions& reading, const FoldOptions& folding);
 
