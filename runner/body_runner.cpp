@@ -18,7 +18,10 @@ Result<BodyRunner> BodyRunner::create(const ControlFlowCall& call, std::string_v
 }
 
 /// Only captured values keep their contents from step to step.
-Result<void> BodyRunner::import(std::vector<TensorType> types) {
+Result<void> BodyRunner::import_for(std::span<const RunTimeValue> values) {
+  std::vector<TensorType> types;
+  for (const RunTimeValue& value : values) types.push_back(type_of(value));
+  if (graph_ && types == types_) return {};
   std::vector<KnownInput> own, captured;
   for (const TensorType& type : types) own.push_back({type, std::nullopt});
   for (const RunTimeValue& value : call_->captured) {
@@ -32,10 +35,14 @@ Result<void> BodyRunner::import(std::vector<TensorType> types) {
   return {};
 }
 
+Result<TensorType> BodyRunner::output_type(std::size_t i, std::span<const RunTimeValue> own) {
+  LEMMA_RETURN_IF_ERROR(import_for(own));
+  const TensorType& type = graph_->type(graph_->outputs()[i].value);
+  return type.is_known() ? type : body_->outputs[i];
+}
+
 Result<std::vector<RunTimeValue>> BodyRunner::run(std::vector<RunTimeValue> own) {
-  std::vector<TensorType> types;
-  for (const RunTimeValue& value : own) types.push_back(type_of(value));
-  if (!graph_ || types != types_) LEMMA_RETURN_IF_ERROR(import(std::move(types)));
+  LEMMA_RETURN_IF_ERROR(import_for(own));
   own.insert(own.end(), call_->captured.begin(), call_->captured.end());
   auto outputs = run_graph(*graph_, call_->envelope, own, call_->options);
   if (!outputs) return with_context(body_->attribute, std::move(outputs.error()));

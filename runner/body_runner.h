@@ -17,11 +17,13 @@ class BodyRunner {
   Result<std::vector<RunTimeValue>> run(std::vector<RunTimeValue> own);
   std::size_t output_count() const { return body_->outputs.size(); }
   std::size_t input_count() const { return body_->inputs.size(); }
-  const TensorType& declared_output(std::size_t i) const { return body_->outputs[i]; }
+  /// The type of an output for such inputs, as far as it is known without running the body: by its operators, else as the
+  /// file declares it.
+  Result<TensorType> output_type(std::size_t i, std::span<const RunTimeValue> own);
 
  private:
   BodyRunner(const ControlFlowCall& call, const KeptBody& body) : call_(&call), body_(&body) {}
-  Result<void> import(std::vector<TensorType> types);
+  Result<void> import_for(std::span<const RunTimeValue> own);
 
   const ControlFlowCall* call_;
   const KeptBody* body_;

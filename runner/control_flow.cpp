@@ -35,10 +35,10 @@ Result<Values> run_if(const ControlFlowCall& call) {
 
 // ---- Results of many steps ----------------------------------------------------------------------
 
-/// Puts the results of the steps one beside the other along a new axis. Without steps it is the type that the body
-/// declares that says how the result looks.
+/// Puts the results of the steps one beside the other along a new axis. Without steps `type`, that of one of
+/// them, says how the result looks.
 Result<Constant> stacked(std::span<const Constant> steps, std::size_t axis,
-                         const TensorType& declared) {
+                         const TensorType& type) {
   std::vector<Constant> parts;
   for (const Constant& step : steps) {
     std::vector<std::int64_t> sizes = sizes_of(step);
@@ -48,12 +48,12 @@ Result<Constant> stacked(std::span<const Constant> steps, std::size_t axis,
     parts.push_back(std::move(part));
   }
   if (!parts.empty()) return joined(parts, axis);
-  const auto known = declared.is_known() ? constant_sizes(*declared.shape) : std::nullopt;
+  const auto known = type.is_known() ? constant_sizes(*type.shape) : std::nullopt;
   if (!known || axis > known->size())
-    return unsupported("no step was run, and the sizes of what a step gives are not declared");
+    return unsupported("no step was run, and the sizes of what a step gives are not known");
   std::vector<std::int64_t> sizes = *known;
   sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(axis), 0);
-  return Constant::create({declared.data_type, Shape(sizes.begin(), sizes.end())}, nullptr, {});
+  return Constant::create({type.data_type, Shape(sizes.begin(), sizes.end())}, nullptr, {});
 }
 
 /// What each step has given for each of the scanned outputs.
@@ -84,6 +84,13 @@ Result<std::optional<std::int64_t>> trip_count(const RunTimeValue& value) {
   return tensor->integers().front();
 }
 
+Values inputs_of_step(std::int64_t i, const Values& states) {
+  Values own = {Constant::of(DataType::i64, {}, std::vector<std::int64_t>{i}),
+                Constant::of(DataType::boolean, {}, std::vector<std::uint8_t>{1})};
+  own.insert(own.end(), states.begin(), states.end());
+  return own;
+}
+
 Result<Values> run_loop(const ControlFlowCall& call) {
   if (call.inputs.size() < 2) return bad_input("Loop has two inputs or more");
   LEMMA_ASSIGN_OR_RETURN(const auto count, trip_count(call.inputs[0]));
@@ -97,22 +104,24 @@ Result<Values> run_loop(const ControlFlowCall& call) {
   for (std::int64_t i = 0; goes_on && (!count || i < *count); ++i) {
     if (i == call.options.step_limit)
       return unsupported(fmt::format("the loop did not end within {} steps", i));
-    Values own = {Constant::of(DataType::i64, {}, std::vector<std::int64_t>{i}),
-                  Constant::of(DataType::boolean, {}, std::vector<std::uint8_t>{1})};
-    own.insert(own.end(), states.begin(), states.end());
-    LEMMA_ASSIGN_OR_RETURN(Values outputs, body.run(std::move(own)));
+    LEMMA_ASSIGN_OR_RETURN(Values outputs, body.run(inputs_of_step(i, states)));
     // Without a condition what the body says of it is ignored.
     if (is_conditional) {
       LEMMA_ASSIGN_OR_RETURN(goes_on, condition(outputs[0], true));
     }
     LEMMA_RETURN_IF_ERROR(take_step(std::move(outputs), 1, states, steps));
   }
+  Values results = states;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    LEMMA_ASSIGN_OR_RETURN(Constant result,
-                           stacked(steps[i], 0, body.declared_output(call.inputs.size() - 1 + i)));
-    states.emplace_back(std::move(result));
+    TensorType type;
+    if (steps[i].empty()) {
+      LEMMA_ASSIGN_OR_RETURN(type,
+                             body.output_type(states.size() + 1 + i, inputs_of_step(0, states)));
+    }
+    LEMMA_ASSIGN_OR_RETURN(Constant result, stacked(steps[i], 0, type));
+    results.emplace_back(std::move(result));
   }
-  return states;
+  return results;
 }
 
 // ---- Scan ---------------------------------------------------------------------------------------
@@ -154,7 +163,6 @@ class Scanning {
   Result<Values> run(Values states, std::span<const Constant> inputs) {
     LEMMA_ASSIGN_OR_RETURN(const std::int64_t length, find_axes(inputs));
     Steps steps(body_.output_count() - states.size());
-    const std::size_t state_count = states.size();
     for (std::int64_t i = 0; i < length; ++i) {
       Values own = states;
       for (std::size_t k = 0; k < inputs.size(); ++k) {
@@ -166,13 +174,11 @@ class Scanning {
       LEMMA_RETURN_IF_ERROR(take_step(std::move(outputs), 0, states, steps));
     }
     for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i].empty()) return unsupported("Scan without steps");
       if (path_.output_directions[i] != 0) std::reverse(steps[i].begin(), steps[i].end());
-      const TensorType& declared = body_.declared_output(state_count + i);
-      const std::size_t rank =
-          1 + (!steps[i].empty() ? steps[i][0].type().rank()
-                                 : (declared.shape ? declared.shape->size() : 0));
-      LEMMA_ASSIGN_OR_RETURN(const std::size_t axis, axis_of(path_.output_axes[i], rank));
-      LEMMA_ASSIGN_OR_RETURN(Constant result, stacked(steps[i], axis, declared));
+      LEMMA_ASSIGN_OR_RETURN(const std::size_t axis,
+                             axis_of(path_.output_axes[i], 1 + steps[i].front().type().rank()));
+      LEMMA_ASSIGN_OR_RETURN(Constant result, stacked(steps[i], axis, {}));
       states.emplace_back(std::move(result));
     }
     return states;
