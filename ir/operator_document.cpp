@@ -8,6 +8,7 @@
 
 #include "ir/graph_text.h"
 #include "ir/operator_instances.h"
+#include "ir/procedure.h"
 
 namespace lemma {
 
@@ -393,6 +394,24 @@ std::string meaning_text(OperatorId id) {
   return fmt::format("```\n{}\n\n{}```\n\n", call_text(*example, node), meaning);
 }
 
+/// Operators that are no operations of graphs.
+std::string procedures_text() {
+  std::string result =
+      "\n## Operators that are run only\n\n"
+      "The sizes of these operators' results depend on values, or their operands or results are\n"
+      "sequences, optional values or strings. They are opaque nodes of graphs. `lemma run` and "
+      "the\n"
+      "check of whole models compute them by procedures (`ir/procedure.h`). If, Loop, Scan and\n"
+      "SequenceMap run their bodies (`runner/`).\n\n"
+      "| Operator | Meaning | ONNX |\n|---|---|---|\n";
+  for (const ProcedureRecord& record : all_procedures())
+    result += fmt::format(
+        "| {} | {} | {}{} |\n", record.name, record.summary,
+        record.domain.empty() ? "since operator set " : fmt::format("{}, since ", record.domain),
+        record.since);
+  return result;
+}
+
 }  // namespace
 
 std::string operators_document() {
@@ -407,7 +426,7 @@ std::string operators_document() {
       "those\n"
       "of the textual form of graphs. There are {} operators.\n\n",
       table.size());
-  result += overview() + runtime_forms();
+  result += overview() + runtime_forms() + procedures_text();
   for (std::uint16_t i = 0; i < table.size(); ++i) result += "\n" + operator_section({i});
   return result;
 }

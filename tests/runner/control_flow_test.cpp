@@ -63,8 +63,9 @@ TEST(Runner, ALoopWithoutEndIsAnError) {
           next = Identity(goes_on)
         }>
     })";
-  EXPECT_THAT(shown(run_text(model, {integers({}, {INT64_MAX}), boolean(true), floats({}, {1})}, options)),
-              HasSubstr("the loop did not end within 5 steps"));
+  EXPECT_THAT(
+      shown(run_text(model, {integers({}, {INT64_MAX}), boolean(true), floats({}, {1})}, options)),
+      HasSubstr("the loop did not end within 5 steps"));
 }
 
 TEST(Runner, AStateMayGrow) {
