@@ -172,7 +172,10 @@ Result<Graph> KeptNode::graph_of(const KeptBody& body, std::span<const KnownInpu
     if (attribute.name() != body.attribute || !attribute.has_g()) continue;
     LEMMA_RETURN_IF_ERROR(add_contents(builder, attribute.g()));
     std::vector<std::string> outputs;
-    for (const auto& output : attribute.g().output()) outputs.push_back(output.name());
+    for (const auto& output : attribute.g().output()) {
+      if (output.name().empty()) return bad_input("an output of a body has no name");
+      outputs.push_back(output.name());
+    }
     LEMMA_RETURN_IF_ERROR(add_outputs(builder, outputs));
   }
   return std::move(builder.graph());

@@ -70,6 +70,9 @@ Result<Vocabulary> vocabulary_of(const NodeAttributes& attributes, const Numbers
   words.skips = attributes.integer("max_skip_count", 0);
   if (words.shortest < 1 || words.longest < words.shortest || words.skips < 0)
     return bad_input("the lengths of n-grams are wrong");
+  // The pool has no longer ones, and a longer distance than any row says nothing.
+  words.longest = std::min(words.longest, static_cast<std::int64_t>(pool.size()));
+  words.skips = std::min(words.skips, std::int64_t{1} << 40);
   const std::string mode = attributes.string("mode", "TF");
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF")
     return bad_input(fmt::format("mode is '{}', not TF, IDF or TFIDF", mode));

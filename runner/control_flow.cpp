@@ -26,7 +26,8 @@ Result<bool> condition(const RunTimeValue& value, bool otherwise) {
 // ---- If -----------------------------------------------------------------------------------------
 
 Result<Values> run_if(const ControlFlowCall& call) {
-  if (call.inputs.size() != 1) return bad_input("If has one input");
+  if (call.inputs.size() != 1 || call.inputs[0].is_nothing())
+    return bad_input("If has one input, its condition");
   LEMMA_ASSIGN_OR_RETURN(const bool holds, condition(call.inputs[0], false));
   LEMMA_ASSIGN_OR_RETURN(BodyRunner body,
                          BodyRunner::create(call, holds ? "then_branch" : "else_branch"));

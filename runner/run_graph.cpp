@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "frontend_onnx/import.h"
 #include "frontend_onnx/kept_node.h"
 #include "interpreter/interruption.h"
 #include "runner/control_flow.h"
@@ -18,6 +19,14 @@ constexpr std::size_t largest_parameter = 4096;
 
 std::string qualified(const KeptNode& node) {
   return node.domain().empty() ? node.name() : fmt::format("{}.{}", node.domain(), node.name());
+}
+
+/// What an operator means in a set that did not exist when its procedure was written is not known.
+bool is_newer_than_known(const KeptNode& node) {
+  constexpr int newest_set_of_classical_models = 5;  // domain ai.onnx.ml
+  return node.domain().empty() ? node.operator_set() > newest_operator_set
+                               : node.domain() == "ai.onnx.ml" &&
+                                     node.operator_set() > newest_set_of_classical_models;
 }
 
 class GraphRunner {
@@ -38,7 +47,7 @@ class GraphRunner {
       auto outputs = compute(node, inputs);
       if (!outputs) return with_context(describe(node, id), std::move(outputs.error()));
       if (outputs->size() < node.output_count)
-        return internal_error(fmt::format("{} gives too few results", describe(node, id)));
+        return bad_input(fmt::format("{} has more outputs than results", describe(node, id)));
       for (std::uint32_t i = 0; i < node.output_count; ++i)
         if (uses_[node.output(i).v] != 0) values_[node.output(i).v] = std::move((*outputs)[i]);
       release_operands(node);
@@ -111,6 +120,8 @@ class GraphRunner {
 
   Result<Values> compute_opaque(const KeptNode& node, const Values& operands,
                                 const std::string& why_opaque) {
+    if (is_newer_than_known(node))
+      return unsupported(fmt::format("{} cannot be run: {}", qualified(node), why_opaque));
     const std::size_t own = std::min(node.input_count(), operands.size());
     const std::span<const RunTimeValue> all(operands);
     if (!node.bodies().empty())

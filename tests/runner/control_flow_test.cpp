@@ -119,6 +119,13 @@ TEST(Runner, ASequenceIsMapped) {
   EXPECT_EQ(shown(run_text(model, {floats({2}, {2, 3}), floats({1}, {10})})), "f32[4] 4 9 20 30");
 }
 
+TEST(Runner, AnOperatorOfAnUnknownSetIsNotRun) {
+  const std::string model = R"(<ir_version: 8, opset_import: ["" : 29]>
+    g (float[N] x) => (int64[1, K] y) { y = NonZero(x) })";
+  EXPECT_THAT(shown(run_text(model, {floats({1}, {1})})),
+              HasSubstr("operator set 29 is newer than 28"));
+}
+
 TEST(Runner, WhatCannotBeRunIsNamed) {
   const std::string model = R"(<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
     g (float[2] x) => (float[2] y) { y = custom.Mystery(x) })";
