@@ -395,6 +395,18 @@ void add_common_options(CLI::App& command, OptimizeArguments& arguments) {
                      "NAME:1x3x224x224; the model keeps its own (may be repeated)");
 }
 
+void add_rounding_class(CLI::App& command, OptimizeArguments& arguments) {
+  command
+      .add_option("--rounding-class,--fp-class", arguments.rounding_class,
+                  "which rules may be used, by their effect on floating-point results: bitwise "
+                  "(no bit, for any input), reassociation, distributive or rounding (rounding "
+                  "errors only, where nothing overflows)")
+      ->check([](const std::string& word) {
+        return rounding_class_named(word) ? std::string() : unknown_rounding_class(word);
+      })
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
@@ -427,15 +439,7 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
           "where its limits were met), or none: only read and write")
       ->check(CLI::IsMember({"auto", "saturation", "backtracking", "combined", "none"}))
       ->capture_default_str();
-  command
-      ->add_option("--rounding-class,--fp-class", arguments->rounding_class,
-                   "which rules may be used, by their effect on floating-point results: bitwise "
-                   "(no bit, for any input), reassociation, distributive or rounding (rounding "
-                   "errors only, where nothing overflows)")
-      ->check([](const std::string& word) {
-        return rounding_class_named(word) ? std::string() : unknown_rounding_class(word);
-      })
-      ->capture_default_str();
+  add_rounding_class(*command, *arguments);
   command
       ->add_option("--rules", common.rules_directory,
                    "folder of proved rules, as `rules build` makes it; otherwise those of Lemma")
@@ -535,7 +539,8 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
 void add_simplify_command(CLI::App& application, ExitCode& exit_code) {
   auto* command = application.add_subcommand(
       "simplify",
-      "make ONNX models smaller: constants, identities and duplicates go, every bit stays");
+      "make ONNX models smaller: constants, identities and duplicates go; every bit stays unless "
+      "--rounding-class allows more");
   auto arguments = std::make_shared<OptimizeArguments>();
   arguments->strategy = name(Strategy::saturation);
   arguments->rounding_class = name(RoundingClass::bitwise);
@@ -550,6 +555,7 @@ void add_simplify_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--out-dir", arguments->output_directory, "folder to write to");
   command->add_option("--shape", arguments->common.shapes,
                       "fix an input's sizes, NAME:1,3,224,224");
+  add_rounding_class(*command, *arguments);
   command->add_option("--time-limit", options.time_limit_seconds, "seconds for each model")
       ->check(check_positive)
       ->capture_default_str();

@@ -52,12 +52,12 @@ std::set<std::string> names_of(const GraphMessage& graph) {
   return names;
 }
 
-/// At any depth; constants are none.
-int node_count(const GraphMessage& graph) {
+/// At any depth.
+int node_count(const GraphMessage& graph, bool counts_constants) {
   int count = 0;
   for (const NodeMessage& node : graph.node())
-    for_each_node(node, [&count](const NodeMessage& inner) {
-      count += inner.op_type() != "Constant" ? 1 : 0;
+    for_each_node(node, [&](const NodeMessage& inner) {
+      count += counts_constants || inner.op_type() != "Constant" ? 1 : 0;
     });
   return count;
 }
@@ -139,7 +139,8 @@ class Rewriter {
     LEMMA_ASSIGN_OR_RETURN(auto written, parsed<::onnx::ModelProto>(text));
     // Operator sets are imported for the whole model.
     if (written.opset_import_size() != model_.opset_import_size()) return {};
-    const int before = node_count(body), after = node_count(written.graph());
+    const int before = node_count(body, result->counts_constants),
+              after = node_count(written.graph(), result->counts_constants);
     if (after > before || (after == before && !result->cheaper)) return {};
     put_back(std::move(*written.mutable_graph()), body);
     ++rewritten_;

@@ -25,6 +25,7 @@ struct Body {
 struct BetterBody {
   OnnxModel model;
   bool cheaper = false;
+  bool counts_constants = false;  // a Constant node is a node like any other
 };
 /// Nothing: the body stays. It also stays unless it has fewer nodes then, or as many and is cheaper.
 using RewriteBody = std::function<std::optional<BetterBody>(Body body)>;

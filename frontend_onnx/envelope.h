@@ -30,7 +30,7 @@ struct ModelEnvelope::Data {
   std::shared_ptr<const frontend::TensorSource> source;  // of tensors in serialized messages
   std::set<std::string> runtimes;                        // whose own operators the file has
   bool external_data = false;
-  std::int64_t file_nodes = 0;  // of the file's graph and bodies, constants left out
+  std::int64_t file_nodes = 0;  // of the file's graph and bodies
   int taken_branches = 0;       // nodes in whose place a branch stands
   bool rewritten_bodies = false;
   std::vector<std::string> notes;

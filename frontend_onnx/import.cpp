@@ -62,9 +62,7 @@ class Importer {
     LEMMA_RETURN_IF_ERROR(add_outputs());
     LEMMA_RETURN_IF_ERROR(keep_remarks(nodes));
     for (const auto& node : graph().node())
-      for_each_node(node, [this](const auto& inner) {
-        data_->file_nodes += inner.op_type() != "Constant" ? 1 : 0;
-      });
+      for_each_node(node, [this](const auto&) { ++data_->file_nodes; });
     data_->taken_branches = builder_.taken_branches();
     fill_envelope();
     return OnnxModel{std::move(builder_.graph()), ModelEnvelope(data_)};

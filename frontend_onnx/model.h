@@ -22,7 +22,7 @@ class ModelEnvelope {
   int operator_set() const;
   std::int64_t ir_version() const;
   bool used_external_data() const;
-  /// Nodes of the file's graph and of the bodies in it; constants are none.
+  /// Nodes of the file's graph and of the bodies in it, Constant nodes among them.
   std::int64_t file_nodes() const;
   /// Whether import resolved an If: then the graph is not what the file runs.
   bool has_taken_branches() const;

@@ -66,4 +66,16 @@ Result<OnnxModel> for_operator_set(OnnxModel model, int version) {
   return OnnxModel{std::move(model.graph), ModelEnvelope(std::move(data))};
 }
 
+Result<OnnxModel> with_initializers(OnnxModel model) {
+  constexpr std::int64_t first_with_initializers = 4;
+  if (model.envelope.ir_version() >= first_with_initializers) return model;
+  auto data = std::make_shared<ModelEnvelope::Data>(model.envelope.data());
+  data->ir_version = first_with_initializers;
+  ::onnx::ModelProto header;
+  if (!header.ParseFromString(data->header)) return internal_error("the header cannot be read");
+  header.set_ir_version(data->ir_version);
+  data->header = header.SerializeAsString();
+  return OnnxModel{std::move(model.graph), ModelEnvelope(std::move(data))};
+}
+
 }  // namespace lemma

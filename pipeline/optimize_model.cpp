@@ -643,6 +643,9 @@ Result<OptimizeReport> optimize_model(const std::filesystem::path& model,
     if (!other) return with_context(model.string(), std::move(other.error()));
     read = std::move(*other);
   }
+  if (options.cleans) {
+    LEMMA_ASSIGN_OR_RETURN(read, with_initializers(std::move(read)));
+  }
   LEMMA_ASSIGN_OR_RETURN(OptimizeReport report, Pipeline(read, own_operator_set, model, output,
                                                          rules, costs, options, deadline, worker)
                                                     .run());

@@ -51,9 +51,9 @@ class BodyOptimizer {
     const std::vector<Substitution> wanted = chosen_rules(rules_, options_, worst);
     auto found = optimize(model.graph, wanted, costs_, search_options(worst));
     if (!found || !found->improved || !holds(model.graph, *found, worst))
-      return BetterBody{std::move(model), false};
+      return BetterBody{std::move(model), false, options_.cleans};
     const bool cheaper = !options_.cleans && found->after.seconds < found->before.seconds;
-    return BetterBody{{std::move(found->graph), model.envelope}, cheaper};
+    return BetterBody{{std::move(found->graph), model.envelope}, cheaper, options_.cleans};
   }
 
   SearchOptions search_options(RoundingClass worst) const {

@@ -4,10 +4,12 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <memory>
 #include <new>
 
 #include <fmt/format.h>
 
+#include "costmodel/operator_count.h"
 #include "egraph/rule_use.h"
 #include "search/backtracking.h"
 #include "search/candidate.h"
@@ -437,8 +439,12 @@ class Search {
   /// Where a rule with `=>` is no equation, since its left side may be undefined, the graph is
   /// rewritten instead: the original, what is made of it and the result are a chain of refinements.
   Result<void> refine(Candidate& candidate) {
-    constexpr std::size_t most_graphs = 30;
     if (refining_.compiled.empty() || deadline_.passed()) return {};
+    // Cleaning takes every place there is, one graph for each.
+    constexpr std::size_t least_graphs = 30;
+    const std::size_t most_graphs =
+        options_.cleans ? std::max(least_graphs, 2 * candidate.graph.live_nodes().size())
+                        : least_graphs;
     stage("replacing what a rule refines");
     return backtrack_from(candidate, refining_, most_graphs, true);
   }
@@ -615,7 +621,12 @@ std::optional<Strategy> strategy_named(std::string_view name) {
 
 Result<SearchResult> optimize(const Graph& graph, std::span<const Substitution> rules,
                               const OperatorCosts& costs, const SearchOptions& options) {
-  return Search(graph, costs, options).run(rules);
+  if (!options.cleans) return Search(graph, costs, options).run(rules);
+  const OperatorCosts counts = costs.behind({std::make_shared<const OperatorCount>()});
+  LEMMA_ASSIGN_OR_RETURN(SearchResult result, Search(graph, counts, options).run(rules));
+  result.before = cost_of(graph, costs);
+  result.after = cost_of(result.graph, costs);
+  return result;
 }
 
 }  // namespace lemma

@@ -16,15 +16,33 @@ bool is_same_node(const RuleTerm& a, const RuleTerm& b) {
   return std::tie(a.op, a.attributes, a.operands) == std::tie(b.op, b.attributes, b.operands);
 }
 
-/// How many nodes of each operator a side has; outputs of one node count once.
-std::map<OperatorId, std::size_t> count_operators(const Substitution& rule,
-                                                  std::span<const TermId> roots) {
-  const std::vector<char> needed = needed_terms(rule, roots);
+using OperatorCounts = std::map<OperatorId, std::size_t>;
+
+/// Terms that are computed from weights alone, when a model is built.
+std::vector<char> weight_only_terms(const Substitution& rule) {
+  std::vector<char> result(rule.terms.size(), 0);
+  for (std::size_t i = 0; i < rule.terms.size(); ++i) {
+    const RuleTerm& term = rule.terms[i];
+    const auto is_weight_only = [&result](TermId operand) {
+      return operand.is_none() || result[operand.v] != 0;
+    };
+    result[i] = term.is_input
+                    ? rule.inputs[term.input].weight
+                    : std::all_of(term.operands.begin(), term.operands.end(), is_weight_only);
+  }
+  return result;
+}
+
+/// How many nodes of each operator a side has; outputs of one node count once, and what is computed from weights
+/// alone not at all.
+OperatorCounts count_operators(const Substitution& rule, std::span<const TermId> roots) {
+  const std::vector<char> needed = needed_terms(rule, roots), weights = weight_only_terms(rule);
   std::vector<const RuleTerm*> nodes;
   for (std::size_t i = 0; i < needed.size(); ++i) {
     const RuleTerm& term = rule.terms[i];
     const auto is_known = [&term](const RuleTerm* other) { return is_same_node(*other, term); };
-    if (needed[i] != 0 && !term.is_input && std::none_of(nodes.begin(), nodes.end(), is_known))
+    if (needed[i] != 0 && !term.is_input && weights[i] == 0 &&
+        std::none_of(nodes.begin(), nodes.end(), is_known))
       nodes.push_back(&term);
   }
   std::map<OperatorId, std::size_t> counts;
@@ -40,6 +58,29 @@ bool leaves_out(const Substitution& rule, std::span<const TermId> from,
     return found != before.end() && entry.second <= found->second;
   };
   return before != after && std::all_of(after.begin(), after.end(), is_there);
+}
+
+/// Operators that the rule makes part of another one together with weights.
+void add_absorbed(const Substitution& rule, std::span<const TermId> from,
+                  std::span<const TermId> to, std::set<OperatorId>& absorbed) {
+  if (std::none_of(rule.inputs.begin(), rule.inputs.end(),
+                   [](const RuleInput& input) { return input.weight; }))
+    return;
+  const OperatorCounts after = count_operators(rule, to);
+  if (after.empty()) return;
+  for (const auto& [op, count] : count_operators(rule, from))
+    if (!after.contains(op)) absorbed.insert(op);
+}
+
+/// The rule has one operator on weights on the left, and several on the right that other rules absorb.
+bool takes_apart(const Substitution& rule, const std::set<OperatorId>& absorbed) {
+  const OperatorCounts before = count_operators(rule, rule.left),
+                       after = count_operators(rule, rule.right);
+  return before.size() == 1 && before.begin()->second == 1 && after.size() > 1 &&
+         std::any_of(rule.inputs.begin(), rule.inputs.end(),
+                     [](const RuleInput& input) { return input.weight; }) &&
+         std::all_of(after.begin(), after.end(),
+                     [&](const auto& entry) { return absorbed.contains(entry.first); });
 }
 
 std::set<OperatorId> operators_below(const Substitution& rule, std::vector<TermId> roots) {
@@ -74,11 +115,19 @@ bool adds_only_common_operators(const std::set<OperatorId>& side, const std::set
 }  // namespace
 
 std::vector<Substitution> cleaning_rules(std::span<const Substitution> rules) {
+  std::vector<char> chosen;
+  std::set<OperatorId> absorbed;
+  for (const Substitution& rule : rules) {
+    const bool forward = leaves_out(rule, rule.left, rule.right),
+               backward = rule.bidirectional && !rule.search_forward &&
+                          leaves_out(rule, rule.right, rule.left);
+    if (forward) add_absorbed(rule, rule.left, rule.right, absorbed);
+    if (backward) add_absorbed(rule, rule.right, rule.left, absorbed);
+    chosen.push_back(forward || backward ? 1 : 0);
+  }
   std::vector<Substitution> result;
-  for (const Substitution& rule : rules)
-    if (leaves_out(rule, rule.left, rule.right) ||
-        (rule.bidirectional && !rule.search_forward && leaves_out(rule, rule.right, rule.left)))
-      result.push_back(rule);
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    if (chosen[i] != 0 || takes_apart(rules[i], absorbed)) result.push_back(rules[i]);
   return result;
 }
 

@@ -21,7 +21,8 @@ std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Sub
                                          std::string_view runtime = "");
 
 /// Rules of which one side is made of the other by leaving operators out: each has fewer operators of some
-/// kinds and more of none. They trade nothing for anything.
+/// kinds and more of none. Operators on weights alone do not count, since they are computed when the model is written.
+/// Also rules that take an operator on weights (a normalization) apart into operators which those absorb.
 std::vector<Substitution> cleaning_rules(std::span<const Substitution> rules);
 
 }  // namespace lemma

@@ -15,7 +15,7 @@ import time
 import unittest
 
 import tiny_models
-from tiny_models import F32, integer_attribute, integers_attribute, node, tensor_type
+from tiny_models import F32, content, integer_attribute, integers_attribute, node, number, tensor_type
 
 LEMMA = None
 VECTOR = tensor_type(F32, [2])
@@ -179,9 +179,37 @@ class Everyday(unittest.TestCase):
                                          tiny_models.tensor("b", [2, 2], (5, 6, 7, 8))])
         self.assertEqual(self.nodes_after_simplify(other), ("unchanged", 3))
 
-    def nodes_after_simplify(self, model):
+    def test_simplify_writes_constant_nodes_as_initializers(self):
+        def value(name):
+            tensor = content(1, "value") + content(5, tiny_models.tensor("", [2], (1, 2))) + number(20, 4)
+            return node("Constant", [], [name], attributes=[tensor])
+
+        branches = [tiny_models.graph_attribute(f"{which}_branch",
+                                                [value(which + "_k"), node(op, ["s", which + "_k"], [which])],
+                                                [(which, VECTOR)])
+                    for which, op in (("then", "Mul"), ("else", "Add"))]
+        nodes = [value("k"), node("Add", ["x", "k"], ["s"]), node("If", ["c"], ["y"], attributes=branches)]
+        model = self.write("constants.onnx", nodes, [("x", VECTOR), ("c", tensor_type(9, []))], [("y", VECTOR)])
+        for version, written_version in ((3, 4), (7, 7)):
+            model.write_bytes(number(1, version) + model.read_bytes()[2:])
+            self.assertEqual(self.nodes_after_simplify(model)[0], "optimized")
+            written = (self.folder / "out.onnx").read_bytes()
+            self.assertNotIn(b"Constant", written)
+            self.assertEqual(written[:2], number(1, written_version))
+
+    def test_simplify_folds_normalizations_where_rounding_is_allowed(self):
+        image = tensor_type(F32, [1, 2, 3, 3])
+        nodes = [node("Conv", ["x", "w"], ["a"]), node("BatchNormalization", ["a", "s", "b", "m", "v"], ["c"]),
+                 node("Add", ["c", "e"], ["y"])]
+        weights = [tiny_models.tensor("w", [2, 2, 1, 1], (1, 2, 3, 4)), tiny_models.tensor("e", [2, 1, 1], (3, 4)),
+                   *(tiny_models.tensor(name, [2], (1.5, 2.5)) for name in "sbmv")]
+        model = self.write("normalized.onnx", nodes, [("x", image)], [("y", image)], initializers=weights)
+        self.assertEqual(self.nodes_after_simplify(model), ("unchanged", 3))
+        self.assertEqual(self.nodes_after_simplify(model, "--rounding-class", "rounding"), ("optimized", 1))
+
+    def nodes_after_simplify(self, model, *options):
         """Status, and the number of nodes of what is written."""
-        done = self.run_it("simplify", model, "-o", self.folder / "out.onnx", "--json", "--no-second-judge")
+        done = self.run_it("simplify", model, "-o", self.folder / "out.onnx", "--json", "--no-second-judge", *options)
         self.assertEqual(done.returncode, 0, done.stderr)
         figures = json.loads(done.stdout)["models"][0]
         return figures["status"], figures["after"]["operators"]
