@@ -6,19 +6,27 @@ ONNX's own shape inference says what each node gives; a node that it refuses is 
 
 import random
 
+import ml_dtypes
 import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper, shape_inference
 
 OPSET = 18
 IR_VERSION = 8
-REAL = ("f32", "f32", "f32", "f64", "f16")
+REAL = ("f32", "f32", "f32", "f32", "f64", "f16", "bf16")
+INTEGERS = ("i64", "i64", "i32", "i32", "i16", "i8", "u8", "u16", "u32", "u64")
 ELEMENT_TYPES = {
     "f32": (TensorProto.FLOAT, numpy.float32),
     "f64": (TensorProto.DOUBLE, numpy.float64),
     "f16": (TensorProto.FLOAT16, numpy.float16),
+    "bf16": (TensorProto.BFLOAT16, ml_dtypes.bfloat16),
     "i64": (TensorProto.INT64, numpy.int64),
     "i32": (TensorProto.INT32, numpy.int32),
+    "i16": (TensorProto.INT16, numpy.int16),
+    "i8": (TensorProto.INT8, numpy.int8),
+    "u64": (TensorProto.UINT64, numpy.uint64),
+    "u32": (TensorProto.UINT32, numpy.uint32),
+    "u16": (TensorProto.UINT16, numpy.uint16),
     "u8": (TensorProto.UINT8, numpy.uint8),
     "bool": (TensorProto.BOOL, numpy.bool_),
 }
@@ -34,7 +42,8 @@ REDUCE = "ReduceSum ReduceMean ReduceMax ReduceMin ReduceL1 ReduceL2 ReduceSumSq
 class RandomModel:
     """Makes one model; `make` may be called once."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, nodes=None):
+        self.wanted = nodes
         self.random = random.Random(seed)
         self.numbers = numpy.random.Generator(numpy.random.PCG64(seed))
         self.nodes, self.initializers = [], []
@@ -48,11 +57,14 @@ class RandomModel:
         self.real = self.random.choice(REAL)
         for _ in range(self.random.randint(1, 3)):
             self.add_input()
-        wanted = self.random.randint(10, 30)
+        if self.random.random() < 0.4:
+            self.add_input(kind=self.random.choice((*INTEGERS, "bool")))
+        wanted = self.wanted or self.random.randint(10, 30)
         steps = (self.unary, self.unary, self.binary, self.binary, self.with_constant, self.with_constant,
                  self.neutral, self.matmul, self.gemm, self.movement, self.movement, self.reduce, self.compare,
                  self.where, self.concat_split, self.softmax, self.image, self.cast, self.twice, self.index,
-                 self.integer, self.clip)
+                 self.integer, self.integer, self.clip, self.logic, self.several, self.gather_elements, self.blocks,
+                 self.einsum, self.top)
         for _ in range(20 * wanted):
             if len(self.nodes) >= wanted:
                 break
@@ -69,9 +81,9 @@ class RandomModel:
         rank = self.random.choice((1, 2, 2, 3, 3, 4)) if rank is None else rank
         return [self.random.choice((1, 2, 3, 4, 6)) for _ in range(rank)]
 
-    def add_input(self, shape=None):
+    def add_input(self, shape=None, kind=None):
         name = self.fresh("input")
-        self.values[name] = (self.real, shape or self.shape())
+        self.values[name] = (kind or self.real, shape or self.shape())
         self.inputs.append(name)
         return name
 
@@ -294,9 +306,11 @@ class RandomModel:
             self.node(which, [value, *operands, variance])
 
     def cast(self):
-        if value := self.pick((*REAL, "bool", "i64", "i32")):
+        if value := self.pick((*REAL, "bool", *INTEGERS)):
             kind = self.values[value][0]
-            to = self.random.choice((kind, "f32", "f64", self.real))
+            # What a cast to integers makes of negative, large or broken numbers is not defined.
+            integers = INTEGERS if kind == "bool" else ()
+            to = self.random.choice((kind, "f32", "f64", self.real, *integers))
             self.node("Cast", [value], to=ELEMENT_TYPES[to][0])
 
     def twice(self):
@@ -328,11 +342,68 @@ class RandomModel:
                 self.node("CumSum", [value, self.constant(numpy.array(axis, numpy.int64))])
 
     def integer(self):
-        if value := self.pick(("i64", "i32")):
+        if value := self.pick(INTEGERS):
             kind, shape = self.values[value]
-            other = self.constant(self.numbers.integers(-3, 4, self.broadcastable(shape)).astype(
+            signed = kind.startswith("i")
+            other = self.constant(self.numbers.integers(-3 if signed else 0, 4, self.broadcastable(shape)).astype(
                 ELEMENT_TYPES[kind][1]))
-            self.node(self.random.choice(("Add", "Sub", "Mul", "Max", "Min")), [value, other])
+            which = self.random.choice(("Add", "Sub", "Mul", "Max", "Min", "Equal", "Less", "Greater", "Mod",
+                                        "BitwiseAnd", "BitwiseOr", "BitwiseXor"))
+            if which == "Mod":
+                other = self.constant(self.numbers.integers(1, 5, self.broadcastable(shape)).astype(
+                    ELEMENT_TYPES[kind][1]))
+            self.node(which, [value, other])
+
+    def logic(self):
+        first, second = self.pick(("bool",)), self.pick(("bool",))
+        if first and fits(self.values[first][1], self.values[second][1]):
+            self.node(self.random.choice(("And", "Or", "Xor", "Equal")), [first, second])
+
+    def several(self):
+        """Operators of any number of operands, and the slope of a PRelu."""
+        if value := self.pick():
+            kind, shape = self.values[value]
+            if self.random.random() < 0.3:
+                self.node("PRelu", [value, self.weights(self.broadcastable(shape), kind)])
+                return
+            fitting = [name for name, (other, sizes) in self.values.items() if other == kind and fits(shape, sizes)]
+            operands = [value, *self.random.choices(fitting, k=self.random.randint(0, 3))]
+            self.node(self.random.choice(("Sum", "Mean", "Max", "Min")), operands)
+
+    def gather_elements(self):
+        if value := self.pick(minimum=1):
+            shape = self.values[value][1]
+            axis = self.random.randrange(len(shape))
+            if self.random.random() < 0.5:
+                indices = self.constant(self.numbers.integers(0, shape[axis], shape).astype(numpy.int64))
+                self.node("GatherElements", [value, indices], axis=axis)
+            else:
+                indices = self.constant(self.numbers.integers(0, shape[0], [2, 1]).astype(numpy.int64))
+                self.node("GatherND", [value, indices])
+
+    def blocks(self):
+        """Triangles of matrices, and channels as blocks of positions."""
+        value = self.pick(rank=4) if self.random.random() < 0.5 else None
+        if value:
+            self.node(self.random.choice(("DepthToSpace", "SpaceToDepth")), [value], blocksize=2)
+        elif value := self.pick(minimum=2):
+            self.node("Trilu", [value], upper=self.random.randint(0, 1))
+
+    def einsum(self):
+        if value := self.pick(rank=2):
+            kind, shape = self.values[value]
+            equation = self.random.choice(("ij,jk->ik", "ij,jk->ki", "ij,jk->ijk", "ij,jk->i"))
+            self.node("Einsum", [value, self.weights([shape[1], 3], kind)], equation=equation)
+
+    def top(self):
+        """Only the values: of equal numbers TopK may take any."""
+        if value := self.pick(minimum=1):
+            shape = self.values[value][1]
+            axis = self.random.randrange(len(shape))
+            results = self.node("TopK", [value, self.integers([self.random.randint(1, shape[axis])])], outputs=2,
+                                axis=axis)
+            if results:
+                self.constants.add(results[1])  # is not picked
 
     def clip(self):
         if value := self.pick():
@@ -346,7 +417,8 @@ class RandomModel:
     def finish(self):
         """What nobody uses is an output, and now and then something in the middle too."""
         made = [name for node in self.nodes for name in node.output]
-        ends = [name for name in made if name not in self.used]
+        # An order among equal numbers says nothing.
+        ends = [name for name in made if name not in self.used and name not in self.constants]
         middle = [name for name in made if name in self.used and self.random.random() < 0.08]
         info = {name: helper.make_tensor_value_info(name, ELEMENT_TYPES[kind][0], shape)
                 for name, (kind, shape) in self.values.items()}
@@ -362,5 +434,6 @@ def fits(shape, other):
     return all(a == b or a == 1 or b == 1 for a, b in zip(reversed(shape), reversed(other)))
 
 
-def random_model(seed):
-    return RandomModel(seed).make()
+def random_model(seed, nodes=None):
+    """`nodes`: how many, instead of 10 to 30; a step may add one or two more."""
+    return RandomModel(seed, nodes).make()

@@ -315,7 +315,8 @@ class Replayer {
       const OperatorFacts facts(graph_.op(node), {types, node.attributes, node.output_count});
       if (facts.may_read_outside() && !classes.facts(node.output()).defined &&
           !known.contains(classes.form({static_cast<std::uint32_t>(i)})))
-        return bad_input(fmt::format("%{} may read outside its operand", node.output().v));
+        return bad_input(fmt::format("%{} ({}) may read outside its operand", node.output().v,
+                                     graph_.op(node).name));
     }
     return {};
   }
