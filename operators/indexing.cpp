@@ -175,8 +175,10 @@ Expression position_of_rank(DefinitionBuilder& d, const Instance& in,
   const Expression x = element(candidate), y = element(other);
   const Expression before = (largest ? x < y : y < x) || ((x == y) && (other < candidate));
   const Expression rank = d.sum({other}, d.select(before, d.integer(1), d.integer(0)));
+  // Where no element has the rank, since some are undefined, the position lies within the axis too.
+  const Expression last = d.extent(in.shape(0)[axis]) - d.integer(1);
   return d.reduce(ExpressionKind::minimum_over, {candidate},
-                  d.select(rank == axes[axis], candidate, d.highest(DataType::i64)));
+                  d.select(rank == axes[axis], candidate, last));
 }
 
 Definition define_top_k(const Instance& in) {
