@@ -228,6 +228,16 @@ class Everyday(unittest.TestCase):
 
     # ---- What was refused although it is right
 
+    def test_what_topk_takes_may_be_rewritten(self):
+        """Its position lies within the axis whatever the elements are."""
+        nodes = [node("Softmax", ["x"], ["s"]), node("Log", ["s"], ["l"]), node("Min", ["l", "l"], ["a"]),
+                 node("TopK", ["a", "k"], ["y", "i"])]
+        model = self.write("top.onnx", nodes, [("x", VECTOR)], [("y", tensor_type(F32, [1]))],
+                           initializers=[tiny_models.tensor("k", [1], [1], tiny_models.I64)])
+        for strategy in ("auto", "backtracking"):
+            figures = self.optimize(model, "-o", self.folder / "out.onnx", "--strategy", strategy)
+            self.assertEqual((figures["status"], figures["warning"]), ("optimized", ""), strategy)
+
     def test_an_operator_without_record_may_hold_weights_and_change_names(self):
         """Its data is elsewhere in the written file, and the names of what it takes and gives change."""
         weights = tiny_models.content(1, "w") + tiny_models.content(
