@@ -385,7 +385,11 @@ class RandomModel:
         """Triangles of matrices, and channels as blocks of positions."""
         value = self.pick(rank=4) if self.random.random() < 0.5 else None
         if value:
-            self.node(self.random.choice(("DepthToSpace", "SpaceToDepth")), [value], blocksize=2)
+            _, channels, height, width = self.values[value][1]  # ONNX's inference does not look whether these divide
+            if channels % 4 == 0:
+                self.node("DepthToSpace", [value], blocksize=2)
+            elif height % 2 == width % 2 == 0:
+                self.node("SpaceToDepth", [value], blocksize=2)
         elif value := self.pick(minimum=2):
             self.node("Trilu", [value], upper=self.random.randint(0, 1))
 
