@@ -10,16 +10,15 @@
 
 #include "frontend_onnx/copy.h"
 #include "frontend_onnx/operator_set.h"
-#include "ir/check.h"
 #include "ir/files.h"
 #include "pipeline/chosen_rules.h"
 #include "pipeline/declared_sizes.h"
 #include "pipeline/optimized_bodies.h"
+#include "pipeline/result_check.h"
 #include "pipeline/runnable_inputs.h"
 #include "pipeline/staged_model.h"
 #include "pipeline/taken_branches.h"
 #include "pipeline/trace.h"
-#include "pipeline/whole_run.h"
 #include "search/check_inputs.h"
 #include "search/deadline.h"
 #include "search/numbers.h"
@@ -28,9 +27,7 @@ namespace lemma {
 
 namespace {
 
-constexpr double second_judge_seconds = 10;
-constexpr std::size_t least_sets = 3, most_sets = 8;  // for the second judge
-constexpr double judging = 0.5;                       // of the time for timing
+constexpr double judging = 0.5;  // of the time for timing
 constexpr double most_learning_seconds = 6;
 constexpr double learning = 0.2;  // of the time that is left
 constexpr double most_trying_seconds = 3;
@@ -95,7 +92,7 @@ class Pipeline {
     trace_.add("read", model_.graph);
     report_.opaque_operators = count_opaque(model_.graph);
     report_.before = report_.after = cost_of(model_.graph, costs_);
-    report_.check.second_judge = asks_second_judge() ? "not asked" : "off";
+    report_.check.second_judge = asks_second_judge(options_) ? "not asked" : "off";
     report_.timing.message =
         options_.timing.measures ? "there was nothing to compare" : "not wanted";
     try {
@@ -147,10 +144,11 @@ class Pipeline {
     const double before = check_deadline_.remaining();
     // The result has to be computed too, which should not take longer.
     const Deadline first = check_deadline_.within(0.45 * before);
-    auto reference = SampledReference::compute(model_.graph, check_options(first));
+    auto reference = SampledReference::compute(model_.graph, comparison(first));
     const double taken = before - check_deadline_.remaining();
     report_.check.seconds += taken;
-    check_seconds_ = 1.3 * taken + second_judge_allowance();
+    check_seconds_ =
+        1.3 * taken + second_judge_allowance(options_, report_.before.seconds, writing_seconds_);
     if (!reference)
       return bad_input(first.passed() ? "the time limit leaves no room for the check"
                                       : "the check is impossible: " + reference.error().message);
@@ -192,7 +190,7 @@ class Pipeline {
           return Outcome::no_better;
         }
       }
-      LEMMA_ASSIGN_OR_RETURN(objection, objection_to(*found, reference, staged));
+      objection = objection_of_check(*found, reference, staged);
       if (!impossible_.empty()) return Outcome::refused;
       if (objection.empty() && !is_faster(staged)) return Outcome::refused;
       if (objection.empty()) {
@@ -263,7 +261,7 @@ class Pipeline {
       return false;
     }
     if (worker_ == nullptr && model_timer_ == nullptr) return true;
-    const auto inputs = reference.inputs_for_second_judge(1, check_options(check_deadline_));
+    const auto inputs = reference.inputs_for_second_judge(1, comparison(check_deadline_));
     if (inputs.empty()) {
       report_.timing.message = "there are no inputs";
       return true;
@@ -398,114 +396,31 @@ class Pipeline {
   }
 
   /// Empty if the result may be written.
-  Result<std::string> objection_to(const SearchResult& found, const SampledReference& reference,
-                                   StagedModel& staged) {
+  std::string objection_of_check(const SearchResult& found, const SampledReference& reference,
+                                 const StagedModel& staged) {
     const Stopwatch checking(report_.check.seconds);
-    if (auto formed = lemma::check(found.graph, Stage::imported); !formed)
-      return formed.error().message;
-    stage("replaying the explanation");
-    if (auto holds = checker::check_explanation(found.explanation, named_.table, named_.bitwise);
-        !holds)
-      return "its explanation does not hold: " + holds.error().message;
-    stage("reading back what was written");
-    const auto read = staged.read_back(found.graph, options_.reading);
-    if (!read) return "the file does not hold it: " + read.error().message;
-    trace_.add("written", read->graph);
-    if (options_.target && options_.target->admits)
-      if (const auto fits = options_.target->admits(read->graph); !fits)
-        return "the target cannot run it: " + fits.error().message;
-    stage("comparing with the original");
-    auto checked = reference.compare(read->graph, check_options(check_deadline_));
-    if (!checked) {
-      impossible_ = check_deadline_.passed()
-                        ? "the time limit leaves no room for the check"
-                        : "the check of the result is impossible: " + checked.error().message;
-      return "";
-    }
-    report_.check.comparison = std::move(*checked);
-    if (!report_.check.comparison.passed)
-      return "it differs from its original: " + report_.check.comparison.difference;
-    if (std::string objection = objection_of_whole_run(reference, staged); !objection.empty())
-      return objection;
-    return asks_second_judge() ? objection_of_second_judge(reference, staged) : "";
+    const ResultCheckRequest request{
+        .original = model_,
+        .file = file_,
+        .options = options_,
+        .rules = named_,
+        .reference = reference,
+        .sizes = sample_sizes_,
+        .worker = worker_,
+        .inputs = runs_ ? std::span<const interpreter::NamedTensor>(inputs_)
+                        : std::span<const interpreter::NamedTensor>(),
+        .opaque_operators = report_.opaque_operators,
+        .original_seconds = report_.before.seconds,
+        .writing_seconds = writing_seconds_,
+        .deadline = check_deadline_,
+        .second_judge_deadline = check_deadline_.earlier_by(judging * timing_seconds_)};
+    ResultObjection objection = objection_to(found, staged, request, trace_, report_.check);
+    impossible_ = std::move(objection.impossible);
+    return std::move(objection.message);
   }
 
-  /// Opaque nodes are computed here; the comparison above cuts the graphs at them.
-  std::string objection_of_whole_run(const SampledReference& reference, const StagedModel& staged) {
-    if (report_.opaque_operators == 0) return "";
-    stage("running both whole");
-    const Deadline end = check_deadline_.within(0.25 * check_deadline_.remaining());
-    const auto sets = reference.inputs_for_second_judge(1, check_options(end));
-    if (sets.empty() && !model_.graph.inputs().empty()) {
-      report_.check.whole_run = name(WholeRunVerdict::not_available);
-      report_.check.whole_run_message = "there are no inputs";
-      return "";
-    }
-    WholeRunRequest request;
-    request.original = file_;
-    request.result = staged.file();
-    if (!sets.empty()) request.inputs = sets.front();
-    request.reading = options_.reading;
-    request.tolerance = tolerance_for(model_.graph, check_options(check_deadline_));
-    request.threads = options_.threads;
-    request.deadline = end.at();
-    const WholeRunAnswer answer = run_whole(request);
-    report_.check.whole_run = name(answer.verdict);
-    report_.check.whole_run_message = answer.message;
-    return answer.verdict == WholeRunVerdict::differs
-               ? "run whole it gives something else: " + answer.message
-               : "";
-  }
-
-  /// That the second judge may take for one set: both models run without the runtime's optimizations.
-  double seconds_of_a_set() const { return 3 * report_.before.seconds; }
-
-  /// Time for loading both models, and for all sets unless the model is slow.
-  double second_judge_allowance() const {
-    if (!asks_second_judge()) return 0;
-    const std::size_t sets = report_.before.seconds > 0.02 ? least_sets : most_sets;
-    return 0.3 + writing_seconds_ + static_cast<double>(sets) * seconds_of_a_set();
-  }
-
-  /// As many as there is time for.
-  std::size_t sets_within(double seconds) const {
-    return static_cast<std::size_t>(
-        std::clamp((seconds - 0.3 - writing_seconds_) / std::max(seconds_of_a_set(), 1e-6),
-                   1.0 * least_sets, 1.0 * most_sets));
-  }
-
-  bool asks_second_judge() const { return options_.onnx_runtime && options_.second_judge; }
-
-  std::string objection_of_second_judge(const SampledReference& reference,
-                                        const StagedModel& staged) {
-    stage("asking ONNX Runtime");
-    JudgeRequest request;
-    request.original = std::filesystem::absolute(file_);
-    request.result = std::filesystem::absolute(staged.file());
-    // Which adversarial inputs say something takes a while to find out.
-    const Deadline end = check_deadline_.earlier_by(judging * timing_seconds_);
-    request.sets = reference.inputs_for_second_judge(
-        sets_within(0.75 * std::min(second_judge_seconds, end.remaining())),
-        check_options(end.within(0.25 * end.remaining())));
-    if (runs_) request.sets.push_back(inputs_);
-    request.tolerance = tolerance_for(model_.graph, check_options(check_deadline_));
-    request.threads = options_.threads;
-    request.scratch_folder = staged.folder();
-    request.time_limit_seconds = std::min(second_judge_seconds, end.remaining());
-    report_.check.second = ask_second_judge(*worker_, request);
-    report_.check.second_judge = name(report_.check.second.verdict);
-    return report_.check.second.verdict == JudgeVerdict::differs
-               ? "ONNX Runtime computes something else: " + report_.check.second.message
-               : "";
-  }
-
-  SampledCheckOptions check_options(const Deadline& deadline) const {
-    SampledCheckOptions options = options_.check;
-    options.sizes = sample_sizes_;
-    options.threads = options_.threads;
-    options.deadline = deadline.at();
-    options.bitwise = options_.rules.rounding_class == RoundingClass::bitwise;
-    return options;
+  SampledCheckOptions comparison(const Deadline& deadline) const {
+    return check_options(options_, sample_sizes_, deadline);
   }
 
   Result<void> keep(const std::string& why) {
@@ -570,9 +485,9 @@ class Pipeline {
   double writing_seconds_;
   Deadline check_deadline_;
   OptimizeReport report_;
-  std::map<std::string, std::int64_t, std::less<>> sample_sizes_;  // by symbol
-  std::vector<interpreter::NamedTensor> inputs_;                   // of models that are timed
-  bool runs_ = false;  // ONNX Runtime runs the original on them
+  SampleSizes sample_sizes_;
+  std::vector<interpreter::NamedTensor> inputs_;  // of models that are timed
+  bool runs_ = false;                             // ONNX Runtime runs the original on them
   std::optional<OnnxRuntimeOperators> operators_in_runtime_;
   std::optional<OnnxRuntimeModels> models_in_runtime_;
   OperatorTimer* operator_timer_ = nullptr;

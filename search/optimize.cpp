@@ -439,12 +439,8 @@ class Search {
   /// Where a rule with `=>` is no equation, since its left side may be undefined, the graph is
   /// rewritten instead: the original, what is made of it and the result are a chain of refinements.
   Result<void> refine(Candidate& candidate) {
+    constexpr std::size_t most_graphs = 30;
     if (refining_.compiled.empty() || deadline_.passed()) return {};
-    // Cleaning takes every place there is, one graph for each.
-    constexpr std::size_t least_graphs = 30;
-    const std::size_t most_graphs =
-        options_.cleans ? std::max(least_graphs, 2 * candidate.graph.live_nodes().size())
-                        : least_graphs;
     stage("replacing what a rule refines");
     return backtrack_from(candidate, refining_, most_graphs, true);
   }
