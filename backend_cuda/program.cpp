@@ -37,6 +37,24 @@ std::vector<std::pair<std::int64_t, std::int64_t>> Kernel::box(std::int64_t task
   return result;
 }
 
+std::optional<std::pair<std::int64_t, std::int64_t>> Kernel::points(std::int64_t task) const {
+  std::int64_t first = 0, last = 0, count = 1;
+  const auto boxes = box(task);
+  for (std::size_t axis = 0; axis < boxes.size(); ++axis) {
+    first = first * extents[axis] + boxes[axis].first;
+    last = last * extents[axis] + boxes[axis].second - 1;
+    count *= boxes[axis].second - boxes[axis].first;
+  }
+  if (last - first + 1 != count) return std::nullopt;
+  return std::pair(first, last + 1);
+}
+
+std::int64_t Kernel::most_points() const {
+  std::int64_t count = 1;
+  for (const std::int64_t part : parts) count *= part;
+  return count;
+}
+
 std::size_t TaskProgram::task_count() const {
   std::size_t count = 0;
   for (const std::vector<Step>& unit : units) count += unit.size();

@@ -1,9 +1,9 @@
 #pragma once
 // The task program: a graph as a static schedule of tasks on the units of a device.
 //
-// An operator (rOperator) makes one tensor. It is a group of independent tasks (rTasks) that run the same phase
-// program on different parts of the tensor; a kernel (rKernel) is one way to cut the tensor into parts. A program
-// (rProgram) says which unit runs which tasks in which order. A task begins when the one before it on its unit has
+// An operator (rOperator) makes one or more tensors. It is a group of independent tasks (rTasks) that run the same
+// phase program on different points of a grid; a kernel (rKernel) is one way to cut the grid into parts. The grid is
+// the first axes of each phase's loop nest; of an operator with one phase, all of them. A program (rProgram) says which unit runs which tasks in which order. A task begins when the one before it on its unit has
 // ended and all its waits have passed, and may signal when it has ended.
 //
 // A wait (counter, value) passes once the counter is at least `value` above where it stood when the run began.
@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,36 +64,62 @@ struct Region {
   friend bool operator==(const Region&, const Region&) = default;
 };
 
+/// What one phase of a task takes from earlier phases of the task, and what it makes. Regions are of the whole
+/// tensor, also where the task keeps only its part of it.
+struct PhaseAccess {
+  struct Part {
+    std::uint32_t argument = 0;  // as in Phase::operands
+    Region region;               // without a buffer
+  };
+  std::vector<Part> reads;
+  Part write;
+};
+
 /// What a task reads, perhaps less than that, and what it writes, exactly that.
 struct TaskAccess {
-  std::vector<Region> reads;
-  Region write;
+  std::vector<Region> reads;   // of operands
+  std::vector<Region> writes;  // of each result, in order
+  /// Of operators with several phases: by phase. Where phases run point by point, those of the first point; at the
+  /// others, regions are shifted by the elements of a tensor for each point.
+  std::vector<PhaseAccess> phases;
 };
 
 inline constexpr std::uint32_t no_argument = 0xffffffffU;
 
-/// One step of a task: the elements of a part of one result, each computed by itself.
+/// One step of a task: the elements of a part of one tensor, each computed by itself.
 struct Phase {
   lowering::LoweredOutput nest;
   /// By input of the nest: an argument of the operator, a shared buffer counted from there on, or no_argument.
   std::vector<std::uint32_t> operands;
-  std::uint32_t result = 0;
+  std::uint32_t result = 0;  // the same
+  bool has_barrier = false;  // the phase begins when all threads have ended those before it
 };
 
-/// Memory of a task that its threads share.
+/// A tensor that never reaches memory: a task keeps the elements of its points of the grid, which are neighbours.
 struct SharedBuffer {
   DataType type = DataType::undefined;
-  std::int64_t elements = 0;
+  std::int64_t elements_per_point = 0;
+  /// Buffers of the same slot are not in use at the same time, and have the same type.
+  std::uint32_t slot = 0;
 };
 
-/// Phases run one after the other; a barrier stands between any two, so that a phase finds all that the ones
-/// before it have written.
+/// How the threads of a task share the work of several phases (Zheng et al., "FusionStitching: boosting memory
+/// intensive computations for deep learning workloads", section 4).
+enum class Stitching : std::uint8_t {
+  /// Each phase for all points of the task. Barriers are those of the block.
+  block,
+  /// All phases for one point, then for the next one. A point is the work of one warp, and barriers are the warp's.
+  warp,
+};
+
+/// Phases run one after the other; without a barrier between two, at the same time.
 struct PhaseProgram {
   std::vector<Phase> phases;
   std::vector<SharedBuffer> shared;
+  Stitching stitching = Stitching::block;
 };
 
-/// The result's axes (those longer than 1) cut into parts of these extents; the last part may be smaller. Tasks
+/// The axes of the grid (those longer than 1) cut into parts of these extents; the last part may be smaller. Tasks
 /// are numbered with the last axis fastest.
 struct Kernel {
   std::vector<std::int64_t> extents, parts;
@@ -101,16 +128,25 @@ struct Kernel {
   std::int64_t task_count() const;
   /// First element and end along each axis.
   std::vector<std::pair<std::int64_t, std::int64_t>> box(std::int64_t task) const;
+  /// First point and end of a box whose points are neighbours in row-major order; nothing for other boxes.
+  std::optional<std::pair<std::int64_t, std::int64_t>> points(std::int64_t task) const;
+  /// The most points that a task has.
+  std::int64_t most_points() const;
 };
 
 struct TaskOperator {
-  std::string name;                     // of the tensor
+  std::string name;                     // of the last tensor
   std::string description;              // operators of the model that it stands for
-  std::vector<BufferNumber> arguments;  // operands, then the result
+  std::vector<BufferNumber> arguments;  // operands, then the results
+  std::size_t result_count = 1;
   PhaseProgram body;
   std::vector<Kernel> kernels;  // from the fewest tasks to the most
 
-  BufferNumber result() const { return arguments.back(); }
+  std::span<const BufferNumber> operands() const {
+    return std::span(arguments).first(arguments.size() - result_count);
+  }
+  std::span<const BufferNumber> results() const { return std::span(arguments).last(result_count); }
+  bool is_stitched() const { return body.phases.size() > 1; }
 };
 
 struct Task {

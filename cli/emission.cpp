@@ -50,6 +50,7 @@ Result<Emission> emit_model(const EmissionRequest& request) {
   LEMMA_ASSIGN_OR_RETURN(const Graph graph, backend::prepared_graph(model.graph, inputs));
   backend::CompileOptions options = backend::compile_options(request.threads);
   options.fuses = request.fuses;
+  options.stitching = request.stitching;
   options.policy = request.policy;
   const auto begin = std::chrono::steady_clock::now();
   LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program, backend::compile(graph, options));

@@ -21,7 +21,8 @@ struct EmissionRequest {
   std::uint64_t seed = 0;  // of the inputs of the self-check
   int threads = 0;         // that run the program; 0: all processors
   bool replaces = false;   // a directory that is there
-  bool fuses = true;
+  bool fuses = true;       // the thread scheme
+  backend::StitchOptions stitching = {};
 };
 
 struct Emission {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -19,12 +20,25 @@ namespace {
 struct EmitArguments {
   EmissionRequest request;
   std::string timeline, policy;
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, without;
   std::string target = "cpu";
-  bool json = false;
+  bool json = false, stores_all = false;
 };
 
+/// Switches schemes of fusion off.
+void choose_schemes(const EmitArguments& arguments, EmissionRequest& request) {
+  const auto has = [&arguments](std::string_view scheme) {
+    return !arguments.stores_all && std::find(arguments.without.begin(), arguments.without.end(),
+                                              scheme) == arguments.without.end();
+  };
+  request.fuses = has("thread");
+  request.stitching.packing = has("packing");
+  request.stitching.warp = has("warp");
+  request.stitching.block = has("block");
+}
+
 Result<Emission> emit(EmitArguments arguments) {
+  choose_schemes(arguments, arguments.request);
   LEMMA_ASSIGN_OR_RETURN(arguments.request.shapes, parse_shape_options(arguments.shapes));
   for (const backend::NamedPolicy& each : backend::policies())
     if (each.name == arguments.policy) arguments.request.policy = each.policy;
@@ -101,7 +115,11 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command->add_option("--timeline", arguments->timeline, "SVG file for a picture of the schedule");
   command->add_flag("--replace", arguments->request.replaces, "replace a directory that is there");
-  command->add_flag("!--no-fusion", arguments->request.fuses, "store every tensor");
+  command
+      ->add_option("--without", arguments->without,
+                   "a scheme of fusion that is not used (may be repeated)")
+      ->check(CLI::IsMember({"thread", "packing", "warp", "block"}));
+  command->add_flag("--no-fusion", arguments->stores_all, "store every tensor");
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run_emit(*arguments); });
 }

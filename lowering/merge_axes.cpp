@@ -1,5 +1,6 @@
 #include "lowering/merge_axes.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -159,11 +160,22 @@ class Merging {
 
 }  // namespace
 
-Result<LoweredOutput> merge_axes(const LoweredOutput& output) {
+Result<LoweredOutput> merge_axes(const LoweredOutput& output) { return merge_axes(output, {}); }
+
+Result<LoweredOutput> merge_axes(const LoweredOutput& output,
+                                 const std::vector<std::int64_t>& kept) {
   LoweredOutput result = output;
+  std::int64_t before = 1;  // elements of the axes before the pair
   for (std::size_t axis = 0; axis + 1 < result.axes.size();) {
+    const std::int64_t elements = before * result.graph.extent(result.axes[axis]);
+    if (std::find(kept.begin(), kept.end(), elements) != kept.end()) {
+      before = elements;
+      ++axis;
+      continue;
+    }
     const auto places = Pair(result, axis).places();
     if (!places) {
+      before = elements;
       ++axis;
       continue;
     }

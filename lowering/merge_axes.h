@@ -9,6 +9,11 @@ namespace lemma::lowering {
 /// them as the indices of two neighbouring axes, of which the second is as long as the loop.
 Result<LoweredOutput> merge_axes(const LoweredOutput& output);
 
+/// The same, but only where the axes up to the first of two do not have a number of elements together that is among
+/// `kept`, so that loops may be cut there.
+Result<LoweredOutput> merge_axes(const LoweredOutput& output,
+                                 const std::vector<std::int64_t>& kept);
+
 /// `lower` with axes split where a definition divides them, as channels of groups, and then as few axes as there can be.
 Result<LoweredOutput> lower_to_long_loops(const Definition& definition, const DefinedOutput& output,
                                           const std::vector<InputView>& inputs, Domain domain);

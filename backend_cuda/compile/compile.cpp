@@ -1,5 +1,8 @@
 #include "backend_cuda/compile/compile.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "backend_cuda/fuse/fuse.h"
 #include "backend_cuda/layout/layout.h"
 #include "backend_cuda/lower/tile.h"
@@ -10,15 +13,45 @@
 
 namespace lemma::backend {
 
+namespace {
+
+/// The latency evaluator: when the last task ends as the device's costs have it.
+double planned_end(const TaskProgram& program) {
+  double end = 0;
+  for (const auto& unit : planned_times(program))
+    if (!unit.empty()) end = std::max(end, unit.back().second);
+  return end;
+}
+
+/// The plan whose schedule ends first.
+Result<TaskProgram> best_program(const ComputationGraph& graph, const CompileOptions& options) {
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<StitchPlan> plans,
+                         stitch_plans(graph, options.device, options.stitching));
+  std::optional<TaskProgram> best;
+  double least = 0;
+  for (const StitchPlan& plan : plans) {
+    ComputationGraph grouped = graph;
+    grouped.groups = plan.groups;
+    LEMMA_ASSIGN_OR_RETURN(OperatorGraph operators, tile(std::move(grouped), options.device));
+    const Placement placement = options.policy(operators, options.device);
+    TaskProgram program = make_program(std::move(operators), options.device, placement);
+    const double end = planned_end(program);
+    if (best && end >= least) continue;
+    best = std::move(program);
+    least = end;
+  }
+  return std::move(*best);
+}
+
+}  // namespace
+
 Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(const Graph expanded, expand_composites(graph));
   LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations, lower_graph(expanded));
   computations = widen_rows(store_windows(store_padding(std::move(computations))));
   if (options.fuses) computations = fuse(std::move(computations));
   computations = turn_weights(std::move(computations));
-  LEMMA_ASSIGN_OR_RETURN(OperatorGraph operators, tile(std::move(computations), options.device));
-  const Placement placement = options.policy(operators, options.device);
-  TaskProgram program = make_program(std::move(operators), options.device, placement);
+  LEMMA_ASSIGN_OR_RETURN(TaskProgram program, best_program(computations, options));
   plan_memory(program);
   LEMMA_RETURN_IF_ERROR(check_program(program));
   return program;

@@ -115,27 +115,97 @@ std::vector<bool> used_terms(const LoweredOutput& nest) {
   return is_used;
 }
 
+std::vector<std::int64_t> extents_of(const LoweredOutput& nest) {
+  std::vector<std::int64_t> extents;
+  for (const lowering::LoopVariable axis : nest.axes) extents.push_back(nest.graph.extent(axis));
+  return extents;
+}
+
+/// A box of the grid with all of the axes that are not the grid's.
+Box whole_points(const LoweredOutput& nest, Box box) {
+  for (std::size_t axis = box.size(); axis < nest.axes.size(); ++axis)
+    box.emplace_back(0, nest.graph.extent(nest.axes[axis]));
+  return box;
+}
+
+void add_once(std::vector<Region>& regions, Region region) {
+  if (std::find(regions.begin(), regions.end(), region) == regions.end())
+    regions.push_back(std::move(region));
+}
+
+/// Calls visit(read, sizes of what is read, region) for the reads of a phase at the points of a box.
+template <typename Visit>
+void visit_reads(const Phase& phase, const Box& box, const Visit& visit) {
+  const Bounds bounds(phase.nest, box);
+  const std::vector<bool> is_used = used_terms(phase.nest);
+  for (TermNumber id = 0; id < phase.nest.graph.size(); ++id) {
+    const Term& term = phase.nest.graph.term(id);
+    if (!is_used[id] || term.kind != Kind::read) continue;
+    const std::vector<std::int64_t>& sizes = phase.nest.graph.inputs()[term.input].sizes;
+    if (const auto part = box_of(term, bounds, sizes)) visit(term, region_of(0, sizes, *part));
+  }
+}
+
+std::int64_t element_count(const std::vector<std::int64_t>& sizes) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : sizes) count *= size;
+  return count;
+}
+
+/// What a phase takes from earlier ones. Point by point, a read that may leave its point counts as one of everything.
+PhaseAccess phase_access(const TaskOperator& op, const Phase& phase, const Kernel& kernel,
+                         Box box) {
+  const bool by_points = op.body.stitching == Stitching::warp;
+  if (by_points)
+    for (auto& [first, end] : box) end = first + 1;
+  const Box whole = whole_points(phase.nest, box);
+  PhaseAccess access;
+  access.write = {phase.result, region_of(0, extents_of(phase.nest), whole)};
+  const std::int64_t points = element_count(kernel.extents);
+  visit_reads(phase, whole, [&](const Term& read, Region region) {
+    const std::uint32_t argument = phase.operands[read.input];
+    if (argument < op.operands().size()) return;
+    const std::vector<std::int64_t>& sizes = phase.nest.graph.inputs()[read.input].sizes;
+    const std::int64_t elements = element_count(sizes);
+    if (by_points && !stays_at_point(phase.nest, read, kernel.extents.size(), elements / points))
+      region = {0, 0, {{elements, 1}}};
+    access.reads.push_back({argument, std::move(region)});
+  });
+  return access;
+}
+
 }  // namespace
+
+bool stays_at_point(const LoweredOutput& nest, const Term& read, std::size_t grid_axes,
+                    std::int64_t elements_per_point) {
+  Linear rest = nest.graph.address(read);
+  std::int64_t stride = elements_per_point;
+  for (std::size_t axis = grid_axes; axis-- > 0;) {
+    rest = lowering::combine(rest, Linear::atom(nest.axes[axis]), -stride);
+    stride *= nest.graph.extent(nest.axes[axis]);
+  }
+  const lowering::VariableSet depends = nest.graph.depends(rest);
+  for (std::size_t axis = 0; axis < grid_axes; ++axis)
+    if ((depends & lowering::set_of(nest.axes[axis])) != 0) return false;
+  return nest.graph.range(rest).within(0, elements_per_point - 1);
+}
 
 TaskAccess access_of(const TaskOperator& op, const Kernel& kernel, std::int64_t task) {
   TaskAccess access;
   const Box box = kernel.box(task);
-  access.write = region_of(op.result(), kernel.extents, box);
+  access.writes.resize(op.result_count);
   for (const Phase& phase : op.body.phases) {
-    const Bounds bounds(phase.nest, box);
-    const std::vector<bool> is_used = used_terms(phase.nest);
-    for (TermNumber id = 0; id < phase.nest.graph.size(); ++id) {
-      const Term& term = phase.nest.graph.term(id);
-      if (!is_used[id] || term.kind != Kind::read) continue;
-      const std::uint32_t argument = phase.operands[term.input];
-      if (argument >= op.arguments.size()) continue;  // shared
-      const std::vector<std::int64_t>& sizes = phase.nest.graph.inputs()[term.input].sizes;
-      const auto part = box_of(term, bounds, sizes);
-      if (!part) continue;
-      Region region = region_of(op.arguments[argument], sizes, *part);
-      if (std::find(access.reads.begin(), access.reads.end(), region) == access.reads.end())
-        access.reads.push_back(std::move(region));
-    }
+    const Box whole = whole_points(phase.nest, box);
+    if (phase.result < op.arguments.size())
+      access.writes[phase.result - op.operands().size()] =
+          region_of(op.arguments[phase.result], extents_of(phase.nest), whole);
+    visit_reads(phase, whole, [&](const Term& read, Region region) {
+      const std::uint32_t argument = phase.operands[read.input];
+      if (argument >= op.operands().size()) return;
+      region.buffer = op.arguments[argument];
+      add_once(access.reads, std::move(region));
+    });
+    if (op.is_stitched()) access.phases.push_back(phase_access(op, phase, kernel, box));
   }
   return access;
 }

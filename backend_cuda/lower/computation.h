@@ -20,10 +20,20 @@ struct Computation {
 
 inline constexpr BufferNumber no_buffer = 0xffffffffU;
 
+/// Computations that become one operator, a phase each.
+struct Group {
+  std::vector<std::size_t> members;  // ascending numbers of computations
+  std::int64_t points = 1;           // of the grid, which is the first axes of each
+  Stitching stitching = Stitching::block;
+};
+
 struct ComputationGraph {
   std::vector<Buffer> buffers;
   std::vector<Computation> computations;  // in an order in which each comes after what it reads
   std::vector<BufferNumber> inputs, outputs;
+  /// Each computation in one of them, in an order in which each group comes after those whose results it reads. None:
+  /// each computation is an operator.
+  std::vector<Group> groups;
 };
 
 /// A graph without composite operators (ir/expand.h) whose sizes are constant. Outputs get buffers of their own.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "backend_cuda/lower/stitched_operator.h"
 #include "lowering/merge_axes.h"
 
 namespace lemma::backend {
@@ -39,24 +40,39 @@ double bytes_of(const TaskAccess& access, const std::vector<Buffer>& buffers) {
     for (const Region::Axis& axis : region.axes) elements *= static_cast<double>(axis.extent);
     return elements * static_cast<double>(byte_size(buffers[region.buffer].type));
   };
-  double sum = bytes(access.write);
+  double sum = 0;
+  for (const Region& region : access.writes) sum += bytes(region);
   for (const Region& region : access.reads) sum += bytes(region);
   return sum;
 }
 
-void add_kernels(TaskOperator& op, const std::vector<Buffer>& buffers,
-                 const VirtualDevice& device) {
-  const LoweredOutput& nest = op.body.phases.back().nest;
-  const double operations = operation_count(nest);
-  const auto line = static_cast<std::int64_t>(
-      std::max<std::uint64_t>(1, buffer_alignment / byte_size(nest.type)));
-  for (std::int64_t wanted = 1; wanted <= most_tasks; wanted *= 2) {
-    Kernel kernel = kernel_for(nest, wanted, line);
+std::int64_t line_of(DataType type) {
+  return static_cast<std::int64_t>(std::max<std::uint64_t>(1, buffer_alignment / byte_size(type)));
+}
+
+double seconds_of(const TaskOperator& op, const Kernel& kernel, double operations,
+                  const std::vector<Buffer>& buffers, const VirtualDevice& device) {
+  const double compute =
+      operations / static_cast<double>(kernel.task_count()) * device.seconds_per_operation;
+  const double move = bytes_of(access_of(op, kernel, 0), buffers) * device.seconds_per_byte;
+  return std::max(compute, move);
+}
+
+void add_kernels(TaskOperator& op, const std::vector<Buffer>& buffers, const VirtualDevice& device,
+                 const std::vector<std::int64_t>& grid) {
+  double operations = 0;
+  for (const Phase& phase : op.body.phases) operations += operation_count(phase.nest);
+  const LoweredOutput& last = op.body.phases.back().nest;
+  std::int64_t points = 1;
+  for (const std::int64_t extent : grid) points *= extent;
+  for (std::int64_t wanted = 1; wanted <= most_tasks || op.kernels.empty(); wanted *= 2) {
+    Kernel kernel = op.is_stitched() ? stitched_kernel(grid, wanted)
+                                     : kernel_for(last, wanted, line_of(last.type));
     const std::int64_t count = kernel.task_count();
+    const bool is_finest = !op.is_stitched() || count == points;
+    if (!is_finest && shared_bytes(op, kernel) > device.shared_bytes_per_unit) continue;
     if (!op.kernels.empty() && count == op.kernels.back().task_count()) continue;
-    const double compute = operations / static_cast<double>(count) * device.seconds_per_operation;
-    const double move = bytes_of(access_of(op, kernel, 0), buffers) * device.seconds_per_byte;
-    const double seconds = std::max(compute, move);
+    const double seconds = seconds_of(op, kernel, operations, buffers, device);
     if (!op.kernels.empty() && seconds < device.least_task_seconds) break;
     kernel.seconds_per_task = device.seconds_per_task + seconds;
     op.kernels.push_back(std::move(kernel));
@@ -117,13 +133,22 @@ double operation_count(const LoweredOutput& nest) {
 }
 
 Result<OperatorGraph> tile(ComputationGraph graph, const VirtualDevice& device) {
-  OperatorGraph result{
-      std::move(graph.buffers), {}, std::move(graph.inputs), std::move(graph.outputs)};
-  for (Computation& computation : graph.computations) {
-    LEMMA_ASSIGN_OR_RETURN(TaskOperator op, operator_of(std::move(computation)));
-    add_kernels(op, result.buffers, device);
-    result.operators.push_back(std::move(op));
+  const std::vector<Group> groups = groups_of(graph);
+  const std::vector<bool> is_stored = stored_buffers(graph, groups);
+  OperatorGraph result;
+  for (const Group& group : groups) {
+    std::vector<std::int64_t> grid;
+    auto op = group.members.size() == 1
+                  ? operator_of(std::move(graph.computations[group.members[0]]))
+                  : stitched_operator(graph, group, is_stored, grid);
+    if (!op) return tl::unexpected(std::move(op.error()));
+    add_kernels(*op, graph.buffers, device, grid);
+    result.operators.push_back(std::move(*op));
   }
+  remove_unstored(graph, is_stored, result.operators);
+  result.buffers = std::move(graph.buffers);
+  result.inputs = std::move(graph.inputs);
+  result.outputs = std::move(graph.outputs);
   return result;
 }
 

@@ -13,6 +13,11 @@ Result<OperatorGraph> tile(ComputationGraph graph, const VirtualDevice& device);
 /// indices for each read, and all of an axis where nothing is known of its index.
 TaskAccess access_of(const TaskOperator& op, const Kernel& kernel, std::int64_t task);
 
+/// Whether a read takes, for each point of the grid (the first axes of the nest), only elements of the tensor that
+/// belong to the same point: those from `elements_per_point` times the point's number on.
+bool stays_at_point(const lowering::LoweredOutput& nest, const lowering::Term& read,
+                    std::size_t grid_axes, std::int64_t elements_per_point);
+
 /// Operations on elements that the whole result takes.
 double operation_count(const lowering::LoweredOutput& nest);
 

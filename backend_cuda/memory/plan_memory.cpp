@@ -35,9 +35,11 @@ std::vector<Lifetime> lifetimes_of(const TaskProgram& program) {
     for (std::uint32_t index = 0; index < program.units[unit].size(); ++index) {
       const Task task = program.units[unit][index].task;
       const TaskAccess& access = program.accesses[task.op][task.number];
-      Lifetime::OnUnit& written = lifetimes[access.write.buffer].on(unit);
-      if (!written.first_write) written.first_write = index;
-      written.end = index + 1;
+      for (const Region& write : access.writes) {
+        Lifetime::OnUnit& written = lifetimes[write.buffer].on(unit);
+        if (!written.first_write) written.first_write = index;
+        written.end = index + 1;
+      }
       for (const Region& read : access.reads) lifetimes[read.buffer].on(unit).end = index + 1;
     }
   return lifetimes;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "backend_cuda/prove/check_phases.h"
 #include "backend_cuda/prove/memory_history.h"
 
 namespace lemma::backend {
@@ -127,35 +128,46 @@ class ProgramChecker {
     const std::vector<TaskAccess>& accesses = program_.accesses[number];
     if (static_cast<std::int64_t>(accesses.size()) != kernel.task_count())
       return internal_error("there is not one access for each task");
-    std::int64_t written = 0;
+    LEMMA_RETURN_IF_ERROR(check_phases(op));
+    std::int64_t written = 0, points = 1;
+    for (const std::int64_t extent : kernel.extents) points *= extent;
     for (std::size_t task = 0; task < accesses.size(); ++task) {
       std::int64_t elements = 1;
       for (const auto& [begin, end] : kernel.box(static_cast<std::int64_t>(task)))
         elements *= end - begin;
-      LEMMA_RETURN_IF_ERROR(check_access(op, accesses[task], elements));
+      LEMMA_RETURN_IF_ERROR(check_access(op, accesses[task], elements, points));
+      LEMMA_RETURN_IF_ERROR(check_phase_accesses(op, kernel, buffers_,
+                                                 static_cast<std::int64_t>(task), accesses[task]));
       written += elements;
     }
-    if (written != buffers_[op.result()].elements)
-      return internal_error("the tasks do not make all of the result");
-    return check_phases(op);
+    if (written != points) return internal_error("the tasks do not make all of the results");
+    return {};
   }
 
-  Result<void> check_access(const TaskOperator& op, const TaskAccess& access,
-                            std::int64_t elements) const {
-    LEMMA_RETURN_IF_ERROR(check_region(access.write));
-    std::int64_t written = 1;
-    for (const Region::Axis& axis : access.write.axes) written *= axis.extent;
-    if (access.write.buffer != op.result() || written != elements)
-      return internal_error("a task does not write its part of the result");
-    const Memory memory = buffers_[op.result()].memory;
-    if (memory != Memory::arena && memory != Memory::output)
-      return internal_error("the result lies where nothing may be written");
+  /// `elements` of the `points` of the grid are the task's.
+  [[gnu::noinline]] Result<void> check_access(const TaskOperator& op, const TaskAccess& access,
+                                              std::int64_t elements, std::int64_t points) const {
+    if (access.writes.size() != op.result_count)
+      return internal_error("a task does not write all results");
+    for (std::size_t i = 0; i < op.result_count; ++i)
+      LEMMA_RETURN_IF_ERROR(check_write(op.results()[i], access.writes[i], elements, points));
     for (const Region& read : access.reads) {
       LEMMA_RETURN_IF_ERROR(check_region(read));
-      const auto operands_end = op.arguments.end() - 1;
-      if (std::find(op.arguments.begin(), operands_end, read.buffer) == operands_end)
+      if (std::find(op.operands().begin(), op.operands().end(), read.buffer) == op.operands().end())
         return internal_error("a task reads what is no operand");
     }
+    return {};
+  }
+
+  Result<void> check_write(BufferNumber number, const Region& write, std::int64_t elements,
+                           std::int64_t points) const {
+    LEMMA_RETURN_IF_ERROR(check_region(write));
+    const Buffer& result = buffers_[number];
+    if (write.buffer != number || result.elements % points != 0 ||
+        element_count(write) != elements * (result.elements / points))
+      return internal_error("a task does not write its part of a result");
+    if (result.memory != Memory::arena && result.memory != Memory::output)
+      return internal_error("a result lies where nothing may be written");
     return {};
   }
 
@@ -165,23 +177,6 @@ class ProgramChecker {
       is_right = is_right && axis.extent >= 1 && axis.stride >= 1;
     if (!is_right || region.last() >= buffers_[region.buffer].elements)
       return internal_error("a task touches what lies outside a buffer");
-    return {};
-  }
-
-  /// A barrier stands between phases: a phase may read what the ones before it wrote.
-  static Result<void> check_phases(const TaskOperator& op) {
-    const std::size_t result = op.arguments.size() - 1;
-    std::vector<bool> is_written(op.arguments.size() + op.body.shared.size(), false);
-    for (std::size_t i = 0; i < result; ++i) is_written[i] = true;
-    for (const Phase& phase : op.body.phases) {
-      for (const std::uint32_t operand : phase.operands)
-        if (operand != no_argument && (operand >= is_written.size() || !is_written[operand]))
-          return internal_error("a phase reads what has not been written");
-      if (phase.result < result || phase.result >= is_written.size())
-        return internal_error("a phase writes to an operand");
-      is_written[phase.result] = true;
-    }
-    if (!is_written[result]) return internal_error("no phase makes the result");
     return {};
   }
 
@@ -215,12 +210,14 @@ class ProgramChecker {
       auto done = run_read(step, read);
       if (!done) return name_buffer(read.buffer, std::move(done.error()));
     }
-    const Buffer& buffer = buffers_[access.write.buffer];
-    auto done = visit_runs(access.write, [&](std::int64_t first, std::int64_t end) {
-      return memory_of(buffer)->write(step, access.write.buffer, place(buffer, first),
-                                      place(buffer, end));
-    });
-    if (!done) return name_buffer(access.write.buffer, std::move(done.error()));
+    for (const Region& write : access.writes) {
+      const Buffer& buffer = buffers_[write.buffer];
+      auto done = visit_runs(write, [&](std::int64_t first, std::int64_t end) {
+        return memory_of(buffer)->write(step, write.buffer, place(buffer, first),
+                                        place(buffer, end));
+      });
+      if (!done) return name_buffer(write.buffer, std::move(done.error()));
+    }
     return {};
   }
 

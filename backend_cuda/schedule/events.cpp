@@ -23,7 +23,8 @@ class EventMaker {
         awaited_(program.units.size()),
         known_(program.units.size(), Clock(program.units.size(), 0)) {
     for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op) {
-      producers_[program.graph.operators[op].result()] = op;
+      for (const BufferNumber result : program.graph.operators[op].results())
+        producers_[result] = op;
       positions_[op].resize(program.accesses[op].size());
     }
   }
@@ -34,6 +35,11 @@ class EventMaker {
   }
 
  private:
+  static bool may_overlap_any(const Region& read, const std::vector<Region>& writes) {
+    return std::any_of(writes.begin(), writes.end(),
+                       [&read](const Region& write) { return may_overlap(read, write); });
+  }
+
   /// By unit: how many of its tasks the task needs to have ended.
   Clock needs_of(const Task& task) const {
     Clock needs(program_.units.size(), 0);
@@ -43,7 +49,7 @@ class EventMaker {
       const std::vector<TaskAccess>& writers = program_.accesses[*producer];
       for (std::size_t i = 0; i < writers.size(); ++i) {
         const Position at = positions_[*producer][i];
-        if (needs[at.unit] > at.index || !may_overlap(read, writers[i].write)) continue;
+        if (needs[at.unit] > at.index || !may_overlap_any(read, writers[i].writes)) continue;
         needs[at.unit] = at.index + 1;
       }
     }

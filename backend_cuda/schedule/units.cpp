@@ -9,12 +9,11 @@ std::vector<std::vector<OperatorNumber>> predecessors(const OperatorGraph& graph
   std::vector<std::optional<OperatorNumber>> producers(graph.buffers.size());
   std::vector<std::vector<OperatorNumber>> result(graph.operators.size());
   for (OperatorNumber op = 0; op < graph.operators.size(); ++op) {
-    const std::vector<BufferNumber>& arguments = graph.operators[op].arguments;
-    for (std::size_t i = 0; i + 1 < arguments.size(); ++i)
-      if (const auto producer = producers[arguments[i]]) result[op].push_back(*producer);
+    for (const BufferNumber operand : graph.operators[op].operands())
+      if (const auto producer = producers[operand]) result[op].push_back(*producer);
     std::sort(result[op].begin(), result[op].end());
     result[op].erase(std::unique(result[op].begin(), result[op].end()), result[op].end());
-    producers[arguments.back()] = op;
+    for (const BufferNumber made : graph.operators[op].results()) producers[made] = op;
   }
   return result;
 }

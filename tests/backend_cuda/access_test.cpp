@@ -85,7 +85,7 @@ void check_tasks(const Application& one, const Tensor& expected, const std::stri
   std::set<std::int64_t> written;
   for (std::int64_t task = 0; task < kernel.task_count(); ++task) {
     const TaskAccess access = access_of(one.op, kernel, task);
-    const std::vector<std::int64_t> part = elements_of(access.write);
+    const std::vector<std::int64_t> part = elements_of(access.writes.front());
     for (const std::int64_t element : part)
       EXPECT_TRUE(written.insert(element).second) << what << " writes twice";
     std::size_t read = 0, all = 0;
@@ -172,7 +172,7 @@ TEST(Access, boxes_are_as_narrow_as_the_accesses) {
   kernel.extents = {6, 9};
   kernel.parts = {2, 9};
   const TaskAccess access = access_of(op, kernel, 1);
-  EXPECT_EQ(access.write, (Region{2, 18, {{18, 1}}}));
+  EXPECT_EQ(access.writes.front(), (Region{2, 18, {{18, 1}}}));
   ASSERT_EQ(access.reads.size(), 2U);
   EXPECT_EQ(access.reads[0], (Region{0, 10, {{10, 1}}}));
   EXPECT_EQ(access.reads[1], (Region{1, 0, {{45, 1}}}));

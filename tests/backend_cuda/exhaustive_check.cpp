@@ -86,7 +86,8 @@ std::optional<std::string> unordered_conflict(const TaskProgram& program,
   std::map<Place, Touched> touched;
   for (const Place place : order) {
     Touched& one = touched[place];
-    one.written = bytes_of(program, access_at(program, place).write);
+    for (const Region& write : access_at(program, place).writes)
+      one.written.merge(bytes_of(program, write));
     for (const Region& read : access_at(program, place).reads)
       one.read.merge(bytes_of(program, read));
   }
@@ -117,7 +118,8 @@ std::optional<std::string> wrong_contents(const TaskProgram& program,
         if (found == contents.end() || found->second != read.buffer)
           return fmt::format("{}.{} reads something else", place.unit, place.index);
       }
-    for (const Byte& byte : bytes_of(program, access.write)) contents[byte] = access.write.buffer;
+    for (const Region& write : access.writes)
+      for (const Byte& byte : bytes_of(program, write)) contents[byte] = write.buffer;
   }
   for (const BufferNumber output : program.graph.outputs)
     for (std::uint64_t i = 0; i < program.graph.buffers[output].bytes(); ++i)

@@ -172,7 +172,9 @@ TEST(Proof, a_shared_counter_short_of_its_total_is_not_enough) {
 }
 
 TEST(Proof, structure_is_checked) {
-  const TaskProgram program = compiled(random_graph(3, 8), fine_grained(2, place_by_critical_path));
+  CompileOptions options = fine_grained(2, place_by_critical_path);
+  options.stitching = StitchOptions::none();
+  const TaskProgram program = compiled(random_graph(3, 8), options);
   const auto refuses = [&program](const auto& change, std::string_view reason) {
     TaskProgram changed = program;
     change(changed);
@@ -183,7 +185,7 @@ TEST(Proof, structure_is_checked) {
   refuses([](TaskProgram& p) { p.units[0].pop_back(); }, "not all of");
   refuses([](TaskProgram& p) { p.units[0].push_back(p.units[0].back()); }, "is run twice");
   refuses([](TaskProgram& p) { p.arena_bytes = 64; }, "outside its memory");
-  refuses([](TaskProgram& p) { p.accesses[0][0].write.base += 1000000; }, "outside a buffer");
+  refuses([](TaskProgram& p) { p.accesses[0][0].writes[0].base += 1000000; }, "outside a buffer");
   refuses([](TaskProgram& p) { p.accesses[0].pop_back(); }, "one access for each task");
   refuses([](TaskProgram& p) { p.units[0][0].waits = {{0, 1000000}}; }, "waits for ever");
   refuses([](TaskProgram& p) { p.units[0][0].waits = {{77, 1}}; }, "waits for no counter");
@@ -203,6 +205,7 @@ TEST(Memory, buffers_share_the_arena) {
   CompileOptions options;
   options.device = cpu_device(1);
   options.fuses = false;
+  options.stitching = StitchOptions::none();
   const TaskProgram program = compiled(graph, options);
   EXPECT_LE(program.arena_bytes, 2U * 64 * 64 * 4);
   EXPECT_GT(unshared_bytes(program), 2U * program.arena_bytes);

@@ -70,6 +70,14 @@ template <typename V, int... lane>
 }
 #endif
 
+/// Elements first, first + 1, ... of a tensor, of which a task keeps only those.
+template <typename T>
+struct Window {
+  T* elements;
+  std::int64_t first;
+  [[gnu::always_inline]] T& operator[](std::int64_t index) const { return elements[index - first]; }
+};
+
 /// The elements from `from` on, `step` apart. No others are read but those between them.
 template <std::int64_t lanes, std::int64_t step, typename T>
 [[gnu::always_inline]] inline void load(Vector<T, lanes>& to, const T* from) {

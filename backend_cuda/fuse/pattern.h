@@ -1,0 +1,57 @@
+#pragma once
+// Patterns of computations that can be stitched, and what they cost: the delta evaluator of FusionStitching (section
+// 5.3), from bytes, operations and calls.
+
+#include "backend_cuda/fuse/stitch.h"
+#include "backend_cuda/lower/grid.h"
+
+namespace lemma::backend {
+
+struct Pattern {
+  Group group;
+  double seconds = 0;  // as one operator
+  double gain = 0;     // over one operator for each member
+};
+
+class DeltaEvaluator {
+ public:
+  static Result<DeltaEvaluator> make(const ComputationGraph& graph, const VirtualDevice& device,
+                                     const StitchOptions& options);
+
+  /// `members`: ascending. Nothing if they cannot be stitched by the schemes that there are.
+  std::optional<Pattern> pattern(std::vector<std::size_t> members) const;
+  Pattern alone(std::size_t computation) const;
+
+  /// By computation: those that read its result, ascending, each once.
+  const std::vector<std::vector<std::size_t>>& readers() const { return readers_; }
+  /// By computation: those whose results it reads, the same.
+  const std::vector<std::vector<std::size_t>>& producers() const { return producers_; }
+  /// Whether starting it takes a considerable part of its time.
+  bool is_small(std::size_t computation) const;
+
+ private:
+  struct Work {
+    double bytes = 0, operations = 0, most_units = 1;
+  };
+  explicit DeltaEvaluator(const ComputationGraph& graph, const VirtualDevice& device,
+                          const StitchOptions& options)
+      : graph_(&graph), device_(device), options_(options) {}
+
+  double seconds(const Work& work) const;
+  double bytes_of(BufferNumber buffer) const;
+  bool is_output(BufferNumber buffer) const;
+  bool is_connected(const std::vector<std::size_t>& members) const;
+  bool is_stored(std::size_t member, const std::vector<std::size_t>& members) const;
+  std::optional<Stitching> scheme(const std::vector<std::size_t>& members, std::int64_t points,
+                                  double shared_bytes, bool has_edges) const;
+  bool reads_rows_again(std::size_t member, std::int64_t points) const;
+  Work work_of(const std::vector<std::size_t>& members, std::int64_t points, double tasks) const;
+
+  const ComputationGraph* graph_;
+  VirtualDevice device_;
+  StitchOptions options_;
+  std::vector<GridChoices> choices_;
+  std::vector<std::vector<std::size_t>> readers_, producers_;
+};
+
+}  // namespace lemma::backend
