@@ -56,6 +56,7 @@ Result<Emission> emit_model(const EmissionRequest& request) {
   LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program, backend::compile(graph, options));
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (request.directory.empty()) return Emission{std::move(program), seconds};
   interpreter::RunOptions running;
   running.threads = request.threads;
   LEMMA_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,

@@ -14,7 +14,7 @@ namespace lemma {
 
 struct EmissionRequest {
   std::string model;      // file
-  std::string directory;  // that is made
+  std::string directory;  // that is made; empty: none
   std::string name;       // of functions and files; empty: that of the model
   std::map<std::string, Shape, std::less<>> shapes;  // of inputs
   backend::Policy policy = backend::place_by_critical_path;
@@ -30,7 +30,7 @@ struct Emission {
   double planning_seconds = 0;
 };
 
-/// The directory appears complete, or not at all.
+/// Without a directory, the program is only planned. Otherwise the directory appears complete, or not at all.
 Result<Emission> emit_model(const EmissionRequest& request);
 
 /// Why no task program can be made of a graph; nothing is written.

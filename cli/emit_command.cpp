@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backend_cuda/compile/compile.h"
+#include "backend_cuda/traffic/traffic.h"
 #include "cli/commands.h"
 #include "cli/emission.h"
 #include "cli/error_line.h"
@@ -22,7 +23,8 @@ struct EmitArguments {
   std::string timeline, policy;
   std::vector<std::string> shapes, without;
   std::string target = "cpu";
-  bool json = false, stores_all = false;
+  std::uint64_t cache_bytes = 0;
+  bool json = false, stores_all = false, plans = false;
 };
 
 /// Switches schemes of fusion off.
@@ -38,6 +40,8 @@ void choose_schemes(const EmitArguments& arguments, EmissionRequest& request) {
 }
 
 Result<Emission> emit(EmitArguments arguments) {
+  if (arguments.request.directory.empty() && !arguments.plans)
+    return bad_input("-o DIRECTORY or --plan is required");
   choose_schemes(arguments, arguments.request);
   LEMMA_ASSIGN_OR_RETURN(arguments.request.shapes, parse_shape_options(arguments.shapes));
   for (const backend::NamedPolicy& each : backend::policies())
@@ -63,23 +67,35 @@ ExitCode run_emit(const EmitArguments& arguments) {
     return exit_code_of(emitted.error().kind);
   }
   const backend::TaskProgram& program = emitted->program;
+  const backend::Traffic traffic = backend::planned_traffic(program);
   if (arguments.json) {
-    const nlohmann::ordered_json json = {{"model", arguments.request.model},
-                                         {"directory", arguments.request.directory},
-                                         {"units", program.units.size()},
-                                         {"operators", program.graph.operators.size()},
-                                         {"tasks", program.task_count()},
-                                         {"waits", waits_of(program)},
-                                         {"arena_bytes", program.arena_bytes},
-                                         {"weight_bytes", program.weight_bytes},
-                                         {"planning_seconds", emitted->planning_seconds}};
+    nlohmann::ordered_json json = {{"model", arguments.request.model},
+                                   {"directory", arguments.request.directory},
+                                   {"units", program.units.size()},
+                                   {"operators", program.graph.operators.size()},
+                                   {"tasks", program.task_count()},
+                                   {"waits", waits_of(program)},
+                                   {"bytes_read", traffic.read},
+                                   {"bytes_written", traffic.written},
+                                   {"arena_bytes", program.arena_bytes},
+                                   {"weight_bytes", program.weight_bytes},
+                                   {"planning_seconds", emitted->planning_seconds}};
+    if (arguments.cache_bytes > 0) {
+      const auto simulated = backend::simulated_traffic(program, {arguments.cache_bytes});
+      if (!simulated) {
+        std::cerr << error_line(arguments.request.model, simulated.error().message) << "\n";
+        return exit_code_of(simulated.error().kind);
+      }
+      json["simulated_bytes_read"] = simulated->read;
+      json["simulated_bytes_written"] = simulated->written;
+    }
     std::cout << json.dump() << "\n";
   } else {
     std::cout << printable(fmt::format(
                      "{}: {} operators in {} tasks on {} units, {} waits, arena {} bytes",
-                     arguments.request.directory, program.graph.operators.size(),
-                     program.task_count(), program.units.size(), waits_of(program),
-                     program.arena_bytes))
+                     arguments.plans ? arguments.request.model : arguments.request.directory,
+                     program.graph.operators.size(), program.task_count(), program.units.size(),
+                     waits_of(program), program.arena_bytes))
               << "\n";
   }
   return ExitCode::done;
@@ -92,8 +108,15 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
       "emit", "write a model as a directory of C++ source with a static schedule");
   auto arguments = std::make_shared<EmitArguments>();
   command->add_option("model", arguments->request.model, "ONNX file")->required();
-  command->add_option("-o,--output", arguments->request.directory, "the directory, which is made")
-      ->required();
+  auto* output = command->add_option("-o,--output", arguments->request.directory,
+                                     "the directory, which is made");
+  auto* plan =
+      command->add_flag("--plan", arguments->plans, "only plan the program: nothing is written");
+  output->excludes(plan);
+  command
+      ->add_option("--simulate-cache", arguments->cache_bytes,
+                   "with --json: count bytes in a simulated cache of so many bytes for each unit")
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--target", arguments->target, "what the source is for")
       ->check(CLI::IsMember({"cpu", "rtask-cpu"}))
       ->capture_default_str();

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backend_cuda/emit/nest_text.h"
+#include "backend_cuda/emit/phase_functions.h"
 #include "backend_cuda/emit/source_types.h"
 
 namespace lemma::backend {
@@ -31,129 +32,37 @@ std::vector<LoopBounds> part_bounds(const Kernel& kernel, const lowering::Lowere
     else
       text += fmt::format("  const std::int64_t {0} = {1} + {2} < {3} ? {1} + {2} : {3};\n", end,
                           first, part, extent);
-    bounds[axis] = {first, end, std::min(part, extent - (count - 1) * part)};
+    bounds[axis] = {first, end, std::min(part, extent - (count - 1) * part), extent};
     stride *= count;
   }
   return bounds;
 }
 
-/// Declares `name`, the elements of an argument or of the task's part of a shared buffer.
-Result<std::string> tensor_text(const TaskOperator& op, std::uint32_t argument, DataType type,
-                                std::string_view name, bool is_read, int indent) {
-  LEMMA_ASSIGN_OR_RETURN(const std::string element, stored_type(type));
-  const std::string space(static_cast<std::size_t>(indent), ' ');
-  const std::string_view constant = is_read ? "const " : "";
-  if (argument < op.arguments.size())
-    return fmt::format("{}{}auto* const __restrict {} = static_cast<{}{}*>(arguments[{}]);\n",
-                       space, constant, name, constant, element, argument);
-  const SharedBuffer& shared = op.body.shared[argument - op.arguments.size()];
-  return fmt::format("{}const Window<{}{}> {} = {{slot{}, first_point * {}}};\n", space, constant,
-                     element, name, shared.slot, shared.elements_per_point);
-}
-
-/// Declarations of what the phase reads and writes, and its loops.
-Result<std::string> phase_text(const TaskOperator& op, const Phase& phase,
-                               const std::vector<LoopBounds>& bounds, int indent) {
-  std::string text;
+/// The function without its name.
+Result<std::string> function_text_of(const TaskOperator& op, const Kernel& kernel,
+                                     PhaseFunctions& phases) {
+  std::string text =
+      "([[maybe_unused]] void* const* arguments, [[maybe_unused]] std::int64_t part) {\n";
+  const Phase& phase = op.body.phases.front();
+  const std::vector<LoopBounds> grid = part_bounds(kernel, phase.nest, text);
+  if (op.is_stitched()) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string body, phases.body_text(op, kernel, grid));
+    return text + body + "}\n";
+  }
   const std::vector<bool> is_used = used_inputs(phase.nest);
   for (std::uint32_t input = 0; input < is_used.size(); ++input) {
     if (!is_used[input]) continue;
-    LEMMA_ASSIGN_OR_RETURN(
-        const std::string declaration,
-        tensor_text(op, phase.operands[input], phase.nest.graph.inputs()[input].type,
-                    input_name(input), true, indent));
-    text += declaration;
+    LEMMA_ASSIGN_OR_RETURN(const std::string type,
+                           stored_type(phase.nest.graph.inputs()[input].type));
+    text +=
+        fmt::format("  const auto* const __restrict {} = static_cast<const {}*>(arguments[{}]);\n",
+                    input_name(input), type, phase.operands[input]);
   }
-  LEMMA_ASSIGN_OR_RETURN(const std::string result,
-                         tensor_text(op, phase.result, phase.nest.type, "y", false, indent));
-  LEMMA_ASSIGN_OR_RETURN(const std::string nest,
-                         blocked_nest_text(phase.nest, bounds, "y", indent));
-  text += result;
-  // Takes note of divisors of zero: what is divided is undefined, and may be selected away.
-  if (nest.find(", ok)") != std::string::npos)
-    text += std::string(static_cast<std::size_t>(indent), ' ') + "std::uint8_t ok = 1;\n";
-  return text + nest;
-}
-
-/// Local arrays for the shared buffers, each as large as the largest that has its slot.
-Result<std::string> slots_text(const TaskOperator& op, std::int64_t points) {
-  std::map<std::uint32_t, std::pair<std::int64_t, DataType>> slots;
-  for (const SharedBuffer& shared : op.body.shared) {
-    auto& [elements, type] = slots[shared.slot];
-    elements = std::max(elements, shared.elements_per_point * points);
-    type = shared.type;
-  }
-  std::string text;
-  for (const auto& [slot, contents] : slots) {
-    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(contents.second));
-    text += fmt::format("  alignas(64) {} slot{}[{}];\n", type, slot, contents.first);
-  }
-  return text;
-}
-
-/// The bounds of a phase: those of the grid, then all of its other axes.
-std::vector<LoopBounds> phase_bounds(const lowering::LoweredOutput& nest,
-                                     const std::vector<LoopBounds>& grid) {
-  std::vector<LoopBounds> bounds = all_of(nest);
-  std::copy(grid.begin(), grid.end(), bounds.begin());
-  return bounds;
-}
-
-/// The number of the first point in the grid, where `firsts` are its indices.
-std::string first_point_text(const Kernel& kernel, const std::vector<LoopBounds>& bounds) {
-  std::string text = "0";
-  for (std::size_t axis = 0; axis < kernel.extents.size(); ++axis)
-    text = text == "0"
-               ? bounds[axis].first
-               : fmt::format("({}) * {} + {}", text, kernel.extents[axis], bounds[axis].first);
-  return text;
-}
-
-/// Phases one after the other, for all points of the task or (the warp scheme) for each.
-Result<std::string> phases_text(const TaskOperator& op, const Kernel& kernel,
-                                std::vector<LoopBounds> grid) {
-  const bool by_points = op.body.stitching == Stitching::warp;
-  LEMMA_ASSIGN_OR_RETURN(std::string text, slots_text(op, by_points ? 1 : kernel.most_points()));
-  int indent = 2;
-  for (std::size_t axis = 0; by_points && axis < grid.size(); ++axis) {
-    const std::string point = fmt::format("point{}", axis);
-    text += fmt::format("{}for (std::int64_t {} = {}; {} < {}; ++{}) {{\n",
-                        std::string(static_cast<std::size_t>(indent), ' '), point, grid[axis].first,
-                        point, grid[axis].end, point);
-    grid[axis] = {point, point + " + 1", 1};
-    indent += 2;
-  }
-  const std::string space(static_cast<std::size_t>(indent), ' ');
-  text += fmt::format("{}[[maybe_unused]] const std::int64_t first_point = {};\n", space,
-                      first_point_text(kernel, grid));
-  for (std::size_t i = 0; i < op.body.phases.size(); ++i) {
-    const Phase& phase = op.body.phases[i];
-    LEMMA_ASSIGN_OR_RETURN(const std::string part,
-                           phase_text(op, phase, phase_bounds(phase.nest, grid), indent + 2));
-    if (phase.has_barrier)
-      text += fmt::format("{}// barrier of the {}: program order on one thread\n", space,
-                          by_points ? "warp" : "block");
-    text += space + "{\n" + part + space + "}\n";
-  }
-  for (; indent > 2; indent -= 2)
-    text += std::string(static_cast<std::size_t>(indent) - 2, ' ') + "}\n";
-  return text;
-}
-
-/// The function without its name.
-Result<std::string> function_text_of(const TaskOperator& op, const Kernel& kernel) {
-  std::string text =
-      "([[maybe_unused]] void* const* arguments, [[maybe_unused]] std::int64_t part) {\n";
-  const std::vector<LoopBounds> grid = part_bounds(kernel, op.body.phases.front().nest, text);
-  auto body = op.is_stitched() ? phases_text(op, kernel, grid)
-                               : phase_text(op, op.body.phases.front(), grid, 2);
-  if (!body) return body;
-  return text + *body + "}\n";
-}
-
-/// Guards are branches, and bounds are checked where elements are loaded.
-bool has_guarded_loads(const std::string& text) {
-  return text.find("if (t") != std::string::npos || text.find("is_inside(") != std::string::npos;
+  LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(phase.nest.type));
+  text += fmt::format("  auto* const __restrict y = static_cast<{}*>(arguments[{}]);\n", type,
+                      phase.result);
+  LEMMA_ASSIGN_OR_RETURN(const std::string loops, loops_text(phase.nest, grid));
+  return text + loops + "}\n";
 }
 
 struct Function {
@@ -168,11 +77,12 @@ std::string kernel_name(std::uint32_t number) { return fmt::format("kernel_{}", 
 
 Result<KernelTexts> kernel_texts(const TaskProgram& program) {
   KernelTexts result;
+  PhaseFunctions phases;
   std::map<std::string, Function> functions;
   std::vector<const std::pair<const std::string, Function>*> in_order;
   for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op) {
     const TaskOperator& one = program.graph.operators[op];
-    auto text = function_text_of(one, program.kernel(op));
+    auto text = function_text_of(one, program.kernel(op), phases);
     if (!text)
       return with_context(fmt::format("{} '{}'", one.description, one.name),
                           std::move(text.error()));
@@ -187,6 +97,7 @@ Result<KernelTexts> kernel_texts(const TaskProgram& program) {
     }
     result.by_operator.push_back(at->second.number);
   }
+  result.text = phases.text();
   for (const auto* function : in_order) {
     std::string comment = function->second.comment;
     if (function->second.others != 0)

@@ -14,7 +14,7 @@ std::vector<LoopBounds> all_of(const LoweredOutput& nest) {
   std::vector<LoopBounds> bounds;
   for (const lowering::LoopVariable axis : nest.axes) {
     const std::int64_t extent = nest.graph.extent(axis);
-    bounds.push_back({"0", fmt::format("{}", extent), extent});
+    bounds.push_back({"0", fmt::format("{}", extent), extent, extent});
   }
   return bounds;
 }

@@ -9,10 +9,11 @@
 
 namespace lemma::backend {
 
-/// Bounds of the loop of an axis, as expressions, and how many elements lie between them at least.
+/// Bounds of the loop of an axis, as expressions, how many elements lie between them at least, and how many the axis
+/// has.
 struct LoopBounds {
   std::string first, end;
-  std::int64_t least = 0;
+  std::int64_t least = 0, extent = 0;
 };
 std::vector<LoopBounds> all_of(const lowering::LoweredOutput& nest);
 

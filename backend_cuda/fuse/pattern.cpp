@@ -95,6 +95,14 @@ bool DeltaEvaluator::is_connected(const std::vector<std::size_t>& members) const
   return reached.size() == members.size();
 }
 
+/// What computes much longer than it moves gains nothing from a scheme, and loses the loops that suit it best.
+bool DeltaEvaluator::is_bound_by_memory(std::size_t member) const {
+  constexpr double most_ratio = 48;
+  const Work work = work_of({member}, 1, 1);
+  return work.operations * device_.seconds_per_operation <=
+         most_ratio * work.bytes * device_.seconds_per_byte;
+}
+
 /// Whether a member takes the same elements of an operand at each point, in sums: rows of a block of points share them.
 bool DeltaEvaluator::reads_rows_again(std::size_t member, std::int64_t points) const {
   const GridChoices& choices = choices_[member];
@@ -152,6 +160,7 @@ std::optional<Pattern> DeltaEvaluator::pattern(std::vector<std::size_t> members)
   std::size_t arguments = 0;
   bool has_edges = false;
   for (const std::size_t member : members) {
+    if (!is_bound_by_memory(member)) return std::nullopt;
     choices.push_back(&choices_[member]);
     made.insert(graph_->computations[member].result);
     arguments += choices_[member].most_points.size() + 1;

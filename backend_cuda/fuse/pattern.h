@@ -42,6 +42,7 @@ class DeltaEvaluator {
   bool is_output(BufferNumber buffer) const;
   bool is_connected(const std::vector<std::size_t>& members) const;
   bool is_stored(std::size_t member, const std::vector<std::size_t>& members) const;
+  bool is_bound_by_memory(std::size_t member) const;
   std::optional<Stitching> scheme(const std::vector<std::size_t>& members, std::int64_t points,
                                   double shared_bytes, bool has_edges) const;
   bool reads_rows_again(std::size_t member, std::int64_t points) const;
