@@ -70,7 +70,7 @@ Pattern DeltaEvaluator::alone(std::size_t computation) const {
 }
 
 bool DeltaEvaluator::is_small(std::size_t computation) const {
-  constexpr double tasks = 4;
+  constexpr double tasks = 16;
   return alone(computation).seconds <=
          tasks * device_.least_task_seconds + device_.seconds_per_task + device_.seconds_per_event;
 }
@@ -97,7 +97,7 @@ bool DeltaEvaluator::is_connected(const std::vector<std::size_t>& members) const
 
 /// What computes much longer than it moves gains nothing from a scheme, and loses the loops that suit it best.
 bool DeltaEvaluator::is_bound_by_memory(std::size_t member) const {
-  constexpr double most_ratio = 48;
+  constexpr double most_ratio = 96;  // a product of about 64 terms for each element
   const Work work = work_of({member}, 1, 1);
   return work.operations * device_.seconds_per_operation <=
          most_ratio * work.bytes * device_.seconds_per_byte;
