@@ -11,10 +11,10 @@ def normalized(builder, value, channels_in, channels_out, kernel, name, *, epsil
     return builder.batch_normalization(value, channels_out, f"{name}_norm", epsilon=epsilon, scale=scale)
 
 
-def classifier(builder, value, channels, classes=1000):
+def classifier(builder, value, channels, classes=1000, batch=1):
     value = builder.node("GlobalAveragePool", value)
     value = builder.node("Flatten", value, axis=1)
-    builder.output(builder.dense(value, channels, classes, "classifier"), "logits", [1, classes])
+    builder.output(builder.dense(value, channels, classes, "classifier"), "logits", [batch, classes])
 
 
 def vgg19(options):
@@ -64,7 +64,7 @@ def squeezenet1_1(options):
 def resnext50_32x4d(options):
     """ResNeXt-50 32x4d (Xie et al., 2017), 224x224, 25.0 M parameters."""
     builder = Builder("resnext50_32x4d", options.seed)
-    value = builder.input("image", [1, 3, 224, 224])
+    value = builder.input("image", [options.batch, 3, 224, 224])
     value = builder.relu(normalized(builder, value, 3, 64, 7, "stem", stride=2, padding=3))
     value = builder.pool("MaxPool", value, 3, 2, 1)
     channels = 64
@@ -74,7 +74,7 @@ def resnext50_32x4d(options):
             stride = 2 if block == 0 and stage > 1 else 1
             value = resnext_block(builder, value, channels, width, stride, f"stage{stage}_{block}")
             channels = 2 * width
-    classifier(builder, value, channels)
+    classifier(builder, value, channels, batch=options.batch)
     return builder.finish(resnext50_32x4d.__doc__)
 
 
@@ -243,7 +243,7 @@ def nasnet_a(options):
     width doubling from 128, no batch normalization."""
     builder = Builder("nasnet_a", options.seed)
     cells = Nasnet(builder)
-    value, shape, channels = builder.input("features", [1, 128, 56, 56]), (128, 56), 128
+    value, shape, channels = builder.input("features", [options.batch, 128, 56, 56]), (128, 56), 128
     for stage in range(3):
         previous, previous_shape = value, shape
         for index in range(5):
@@ -253,5 +253,5 @@ def nasnet_a(options):
         channels *= 2
         value = cells.reduction_cell(previous, previous_shape, value, shape, channels, f"stage{stage}_reduction")
         shape = (5 * channels, shape[1] // 2)
-    builder.output(value, "cells", [1, shape[0], shape[1], shape[1]])
+    builder.output(value, "cells", [options.batch, shape[0], shape[1], shape[1]])
     return builder.finish(nasnet_a.__doc__)
