@@ -123,7 +123,8 @@ struct PhaseProgram {
 /// are numbered with the last axis fastest.
 struct Kernel {
   std::vector<std::int64_t> extents, parts;
-  double seconds_per_task = 0;  // modelled
+  double seconds_per_task = 0;
+  bool is_recorded = false;  // the time is from a file (kernel_times.h), not modelled
 
   std::int64_t task_count() const;
   /// First element and end along each axis.
@@ -141,6 +142,9 @@ struct TaskOperator {
   std::size_t result_count = 1;
   PhaseProgram body;
   std::vector<Kernel> kernels;  // from the fewest tasks to the most
+  /// Operators of one kind have the same body, and the same positions of arguments: they differ in buffers only.
+  std::uint32_t kind = 0;
+  std::string digest;  // of what the kind has in common, the same in all programs
 
   std::span<const BufferNumber> operands() const {
     return std::span(arguments).first(arguments.size() - result_count);

@@ -1,6 +1,10 @@
 #include "backend_cuda/virtual_device.h"
 
+#include <cmath>
+#include <fstream>
+
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace lemma::backend {
 
@@ -12,23 +16,62 @@ VirtualDevice cpu_device(std::uint32_t threads) {
   device.least_task_seconds = 1e-6;
   device.seconds_per_operation = 0.25e-9;
   device.seconds_per_byte = 0.1e-9;
+  device.seconds_per_weight_byte = 0.1e-9;
   device.seconds_per_task = 20e-9;
   device.seconds_per_event = 300e-9;
   device.seconds_per_synchronization = 1e-6;
+  device.seconds_per_launch = 1e-6;
   return device;
 }
 
-VirtualDevice simulated_device(std::uint32_t units) {
+namespace {
+
+using Json = nlohmann::json;
+
+Result<void> read_number(const Json& json, const char* key, double& value) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_number() || found->get<double>() < 0)
+    return bad_input(fmt::format("'{}' is missing or not a non-negative number", key));
+  value = found->get<double>();
+  return {};
+}
+
+Result<VirtualDevice> device_of(const Json& json, std::uint32_t units) {
+  if (!json.is_object()) return bad_input("a device description is one JSON object");
+  for (const char* key : {"name", "source"})
+    if (!json.contains(key) || !json[key].is_string() || json[key].get<std::string>().empty())
+      return bad_input(fmt::format("'{}' is missing", key));
   VirtualDevice device;
-  device.name = fmt::format("simulated-{}", units);
-  device.units = units;
-  device.shared_bytes_per_unit = 96U << 10U;
-  device.least_task_seconds = 1e-6;
-  device.seconds_per_operation = 5e-12;
-  device.seconds_per_byte = 0.1e-9;
-  device.seconds_per_task = 100e-9;
-  device.seconds_per_event = 1e-6;
-  device.seconds_per_synchronization = 2e-6;
+  device.name = json["name"];
+  double count = 0, shared = 0;
+  LEMMA_RETURN_IF_ERROR(read_number(json, "units", count));
+  LEMMA_RETURN_IF_ERROR(read_number(json, "shared_bytes_per_unit", shared));
+  if (count < 1 || count > most_units || count != std::floor(count))
+    return bad_input(fmt::format("'units' is no whole number from 1 to {}", most_units));
+  device.units = units > 0 ? units : static_cast<std::uint32_t>(count);
+  device.shared_bytes_per_unit = static_cast<std::uint64_t>(shared);
+  LEMMA_RETURN_IF_ERROR(read_number(json, "least_task_seconds", device.least_task_seconds));
+  LEMMA_RETURN_IF_ERROR(read_number(json, "seconds_per_operation", device.seconds_per_operation));
+  LEMMA_RETURN_IF_ERROR(read_number(json, "seconds_per_byte", device.seconds_per_byte));
+  LEMMA_RETURN_IF_ERROR(
+      read_number(json, "seconds_per_weight_byte", device.seconds_per_weight_byte));
+  LEMMA_RETURN_IF_ERROR(read_number(json, "seconds_per_task", device.seconds_per_task));
+  LEMMA_RETURN_IF_ERROR(read_number(json, "seconds_per_event", device.seconds_per_event));
+  LEMMA_RETURN_IF_ERROR(
+      read_number(json, "seconds_per_synchronization", device.seconds_per_synchronization));
+  LEMMA_RETURN_IF_ERROR(read_number(json, "seconds_per_launch", device.seconds_per_launch));
+  return device;
+}
+
+}  // namespace
+
+Result<VirtualDevice> load_virtual_device(const std::filesystem::path& file, std::uint32_t units) {
+  std::ifstream stream(file);
+  if (!stream) return bad_input(fmt::format("{}: cannot be read", file.string()));
+  const Json json = Json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return bad_input(fmt::format("{}: not JSON", file.string()));
+  auto device = device_of(json, units);
+  if (!device) return with_context(file.string(), std::move(device.error()));
   return device;
 }
 

@@ -3,7 +3,10 @@
 // each other. Threads of a processor, blocks of a GPU, or a simulated device of any width.
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
+
+#include "ir/result.h"
 
 namespace lemma::backend {
 
@@ -15,14 +18,23 @@ struct VirtualDevice {
   double least_task_seconds = 0;     // shorter tasks are not worth one of their own
   double seconds_per_operation = 0;  // of one unit
   double seconds_per_byte = 0;       // read or written by one unit
-  double seconds_per_task = 0;       // to begin a task
-  double seconds_per_event = 0;      // from a signal on one unit to the end of a wait on another
+  /// Of an operator, whose tasks bring weights and inputs from memory once, each an equal share.
+  double seconds_per_weight_byte = 0;
+  double seconds_per_task = 0;   // to begin a task
+  double seconds_per_event = 0;  // from a signal on one unit to the end of a wait on another
   double seconds_per_synchronization = 0;  // of all units
+  double seconds_per_launch =
+      0;  // from the end of one operator to the next, where each is started alone
 };
+
+inline constexpr std::uint32_t most_units = 1024;
 
 /// Threads of a processor, one for each unit.
 VirtualDevice cpu_device(std::uint32_t threads);
-/// The proportions of a GPU with so many multiprocessors; runs nowhere.
-VirtualDevice simulated_device(std::uint32_t units);
+/// Reads a description such as backend_cuda/devices/simulated-80.json: one JSON object with the members of
+/// VirtualDevice and `source`, where the figures come from. `units`: that many instead, each as in the description;
+/// 0: as many as it says. Errors name the file and the entry that is missing or malformed.
+Result<VirtualDevice> load_virtual_device(const std::filesystem::path& file,
+                                          std::uint32_t units = 0);
 
 }  // namespace lemma::backend

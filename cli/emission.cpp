@@ -40,14 +40,22 @@ Result<std::vector<NamedTensor>> inputs_of(const Graph& graph, std::uint64_t see
 
 }  // namespace
 
-Result<Emission> emit_model(const EmissionRequest& request) {
+Result<PreparedModel> prepare_model(const std::string& file,
+                                    const std::map<std::string, Shape, std::less<>>& shapes,
+                                    std::uint64_t seed) {
   ImportOptions reading;
   reading.fix_overridable_initializers = true;
-  reading.shapes = request.shapes;
-  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(request.model, reading));
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<NamedTensor> inputs,
-                         inputs_of(model.graph, request.seed));
-  LEMMA_ASSIGN_OR_RETURN(const Graph graph, backend::prepared_graph(model.graph, inputs));
+  reading.shapes = shapes;
+  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(file, reading));
+  LEMMA_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs, inputs_of(model.graph, seed));
+  LEMMA_ASSIGN_OR_RETURN(Graph graph, backend::prepared_graph(model.graph, inputs));
+  return PreparedModel{std::move(graph), std::move(inputs)};
+}
+
+Result<Emission> emit_model(const EmissionRequest& request) {
+  LEMMA_ASSIGN_OR_RETURN(const PreparedModel prepared,
+                         prepare_model(request.model, request.shapes, request.seed));
+  const auto& [graph, inputs] = prepared;
   backend::CompileOptions options = backend::compile_options(request.threads);
   options.fuses = request.fuses;
   options.stitching = request.stitching;

@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "backend_cuda/compile/compile.h"
+#include "interpreter/run.h"
 #include "ir/dimension.h"
 #include "ir/graph.h"
 
@@ -24,6 +26,15 @@ struct EmissionRequest {
   bool fuses = true;       // the thread scheme
   backend::StitchOptions stitching = {};
 };
+
+struct PreparedModel {
+  Graph graph;  // with constant sizes, and constants folded
+  std::vector<interpreter::NamedTensor> inputs;
+};
+/// A model from a file, with random inputs. All sizes must be fixed, by the file or by `shapes`.
+Result<PreparedModel> prepare_model(const std::string& file,
+                                    const std::map<std::string, Shape, std::less<>>& shapes,
+                                    std::uint64_t seed);
 
 struct Emission {
   backend::TaskProgram program;

@@ -24,15 +24,10 @@ double planned_end(const TaskProgram& program) {
 }
 
 /// The plan whose schedule ends first.
-Result<TaskProgram> best_program(const ComputationGraph& graph, const CompileOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<StitchPlan> plans,
-                         stitch_plans(graph, options.device, options.stitching));
+TaskProgram best_program(std::vector<OperatorGraph> plans, const CompileOptions& options) {
   std::optional<TaskProgram> best;
   double least = 0;
-  for (const StitchPlan& plan : plans) {
-    ComputationGraph grouped = graph;
-    grouped.groups = plan.groups;
-    LEMMA_ASSIGN_OR_RETURN(OperatorGraph operators, tile(std::move(grouped), options.device));
+  for (OperatorGraph& operators : plans) {
     const Placement placement = options.policy(operators, options.device);
     TaskProgram program = make_program(std::move(operators), options.device, placement);
     const double end = planned_end(program);
@@ -45,13 +40,29 @@ Result<TaskProgram> best_program(const ComputationGraph& graph, const CompileOpt
 
 }  // namespace
 
-Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options) {
+Result<std::vector<OperatorGraph>> task_operators(const Graph& graph,
+                                                  const CompileOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(const Graph expanded, expand_composites(graph));
   LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations, lower_graph(expanded));
   computations = widen_rows(store_windows(store_padding(std::move(computations))));
   if (options.fuses) computations = fuse(std::move(computations));
   computations = turn_weights(std::move(computations));
-  LEMMA_ASSIGN_OR_RETURN(TaskProgram program, best_program(computations, options));
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<StitchPlan> plans,
+                         stitch_plans(computations, options.device, options.stitching));
+  std::vector<OperatorGraph> result;
+  for (const StitchPlan& plan : plans) {
+    ComputationGraph grouped = computations;
+    grouped.groups = plan.groups;
+    LEMMA_ASSIGN_OR_RETURN(OperatorGraph operators,
+                           tile(std::move(grouped), options.device, options.times));
+    result.push_back(std::move(operators));
+  }
+  return result;
+}
+
+Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options) {
+  LEMMA_ASSIGN_OR_RETURN(std::vector<OperatorGraph> plans, task_operators(graph, options));
+  TaskProgram program = best_program(std::move(plans), options);
   plan_memory(program);
   LEMMA_RETURN_IF_ERROR(check_program(program));
   return program;

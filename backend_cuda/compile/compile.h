@@ -2,6 +2,7 @@
 // A graph as a proved task program: the stages of the backend in order.
 
 #include "backend_cuda/fuse/stitch.h"
+#include "backend_cuda/kernel_times.h"
 #include "backend_cuda/program.h"
 #include "backend_cuda/schedule/placement.h"
 #include "ir/graph.h"
@@ -11,9 +12,15 @@ namespace lemma::backend {
 struct CompileOptions {
   VirtualDevice device = cpu_device(1);
   Policy policy = place_by_critical_path;
-  bool fuses = true;  // the thread scheme
+  const KernelTimes* times = nullptr;  // that are taken in place of modelled ones
+  bool fuses = true;                   // the thread scheme
   StitchOptions stitching = {};
 };
+
+/// The stages up to the kernels of each operator: what is scheduled, by plan of stitching. The last plan stitches
+/// nothing.
+Result<std::vector<OperatorGraph>> task_operators(const Graph& graph,
+                                                  const CompileOptions& options);
 
 /// Sizes must be constant. Errors are `bad_input` and `unsupported` for the graph, and `internal` if the program
 /// cannot be proved.

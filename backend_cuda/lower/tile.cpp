@@ -1,10 +1,14 @@
 #include "backend_cuda/lower/tile.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
+#include "backend_cuda/lower/kernels.h"
+#include "backend_cuda/lower/operator_kind.h"
 #include "backend_cuda/lower/stitched_operator.h"
+#include "ir/sha256.h"
 #include "lowering/merge_axes.h"
 
 namespace lemma::backend {
@@ -14,70 +18,6 @@ namespace {
 using lowering::LoweredOutput;
 using lowering::Term;
 using lowering::TermNumber;
-
-constexpr std::int64_t most_tasks = 256;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// Cut along the first axes, so that parts lie together in memory.
-Kernel kernel_for(const LoweredOutput& nest, std::int64_t tasks, std::int64_t line) {
-  Kernel kernel;
-  for (const lowering::LoopVariable axis : nest.axes) {
-    const std::int64_t extent = nest.graph.extent(axis);
-    const bool is_last = kernel.extents.size() + 1 == nest.axes.size();
-    std::int64_t part = divide_up(extent, std::min(tasks, extent));
-    if (is_last) part = std::min(divide_up(part, line) * line, extent);
-    kernel.extents.push_back(extent);
-    kernel.parts.push_back(part);
-    tasks = divide_up(tasks, divide_up(extent, part));
-  }
-  return kernel;
-}
-
-double bytes_of(const TaskAccess& access, const std::vector<Buffer>& buffers) {
-  const auto bytes = [&buffers](const Region& region) {
-    double elements = 1;
-    for (const Region::Axis& axis : region.axes) elements *= static_cast<double>(axis.extent);
-    return elements * static_cast<double>(byte_size(buffers[region.buffer].type));
-  };
-  double sum = 0;
-  for (const Region& region : access.writes) sum += bytes(region);
-  for (const Region& region : access.reads) sum += bytes(region);
-  return sum;
-}
-
-std::int64_t line_of(DataType type) {
-  return static_cast<std::int64_t>(std::max<std::uint64_t>(1, buffer_alignment / byte_size(type)));
-}
-
-double seconds_of(const TaskOperator& op, const Kernel& kernel, double operations,
-                  const std::vector<Buffer>& buffers, const VirtualDevice& device) {
-  const double compute =
-      operations / static_cast<double>(kernel.task_count()) * device.seconds_per_operation;
-  const double move = bytes_of(access_of(op, kernel, 0), buffers) * device.seconds_per_byte;
-  return std::max(compute, move);
-}
-
-void add_kernels(TaskOperator& op, const std::vector<Buffer>& buffers, const VirtualDevice& device,
-                 const std::vector<std::int64_t>& grid) {
-  double operations = 0;
-  for (const Phase& phase : op.body.phases) operations += operation_count(phase.nest);
-  const LoweredOutput& last = op.body.phases.back().nest;
-  std::int64_t points = 1;
-  for (const std::int64_t extent : grid) points *= extent;
-  for (std::int64_t wanted = 1; wanted <= most_tasks || op.kernels.empty(); wanted *= 2) {
-    Kernel kernel = op.is_stitched() ? stitched_kernel(grid, wanted)
-                                     : kernel_for(last, wanted, line_of(last.type));
-    const std::int64_t count = kernel.task_count();
-    const bool is_finest = !op.is_stitched() || count == points;
-    if (!is_finest && shared_bytes(op, kernel) > device.shared_bytes_per_unit) continue;
-    if (!op.kernels.empty() && count == op.kernels.back().task_count()) continue;
-    const double seconds = seconds_of(op, kernel, operations, buffers, device);
-    if (!op.kernels.empty() && seconds < device.least_task_seconds) break;
-    kernel.seconds_per_task = device.seconds_per_task + seconds;
-    op.kernels.push_back(std::move(kernel));
-  }
-}
 
 /// The arguments are the buffers that the nest reads, each once, and the result.
 Result<TaskOperator> operator_of(Computation computation) {
@@ -132,17 +72,29 @@ double operation_count(const LoweredOutput& nest) {
   return sum * elements;
 }
 
-Result<OperatorGraph> tile(ComputationGraph graph, const VirtualDevice& device) {
+Result<OperatorGraph> tile(ComputationGraph graph, const VirtualDevice& device,
+                           const KernelTimes* times) {
+  constexpr std::size_t digest_length = 20;
   const std::vector<Group> groups = groups_of(graph);
   const std::vector<bool> is_stored = stored_buffers(graph, groups);
   OperatorGraph result;
+  std::map<std::string, OperatorNumber> firsts;  // of each kind
   for (const Group& group : groups) {
     std::vector<std::int64_t> grid;
     auto op = group.members.size() == 1
                   ? operator_of(std::move(graph.computations[group.members[0]]))
                   : stitched_operator(graph, group, is_stored, grid);
     if (!op) return tl::unexpected(std::move(op.error()));
-    add_kernels(*op, graph.buffers, device, grid);
+    op->digest = sha256(structure_of(*op, grid, graph.buffers)).substr(0, digest_length);
+    const auto number = static_cast<OperatorNumber>(result.operators.size());
+    const auto [first, is_new] = firsts.emplace(op->digest, number);
+    if (is_new) {
+      op->kind = static_cast<std::uint32_t>(firsts.size() - 1);
+      add_kernels(*op, grid, graph.buffers, device, times);
+    } else {
+      op->kind = result.operators[first->second].kind;
+      op->kernels = result.operators[first->second].kernels;
+    }
     result.operators.push_back(std::move(*op));
   }
   remove_unstored(graph, is_stored, result.operators);

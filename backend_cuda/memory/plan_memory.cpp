@@ -45,32 +45,60 @@ std::vector<Lifetime> lifetimes_of(const TaskProgram& program) {
   return lifetimes;
 }
 
-/// Whether all users of `a` have ended when the writers of `b` begin.
-bool ends_before(const Lifetime& a, const Lifetime& b,
-                 const std::vector<std::vector<Clock>>& clocks) {
-  for (const Lifetime::OnUnit& writer : b.units) {
+/// What has ended for certain when any writer begins, by unit; empty if there is no writer.
+Clock known_to_writers(const Lifetime& lifetime, const std::vector<std::vector<Clock>>& clocks) {
+  Clock known;
+  for (const Lifetime::OnUnit& writer : lifetime.units) {
     if (!writer.first_write) continue;
-    const Clock& known = clocks[writer.unit][*writer.first_write];
-    for (const Lifetime::OnUnit& user : a.units)
-      if (known[user.unit] < user.end) return false;
+    const Clock& clock = clocks[writer.unit][*writer.first_write];
+    if (known.empty()) known = clock;
+    for (std::size_t unit = 0; unit < known.size(); ++unit)
+      known[unit] = std::min(known[unit], clock[unit]);
   }
-  return true;
+  return known;
 }
+
+/// Whether all users of a buffer have ended when the writers of another begin.
+bool ends_before(const Lifetime& users, const Clock& known_to_writers) {
+  return known_to_writers.empty() ||
+         std::all_of(users.units.begin(), users.units.end(), [&](const Lifetime::OnUnit& user) {
+           return known_to_writers[user.unit] >= user.end;
+         });
+}
+
+/// Which buffers may share memory.
+class Conflicts {
+ public:
+  explicit Conflicts(const TaskProgram& program)
+      : lifetimes_(lifetimes_of(program)), known_(lifetimes_.size()) {
+    const std::vector<std::vector<Clock>> clocks = clocks_of(program);
+    for (std::size_t i = 0; i < known_.size(); ++i)
+      known_[i] = known_to_writers(lifetimes_[i], clocks);
+  }
+
+  bool can_share(BufferNumber a, BufferNumber b) const {
+    return ends_before(lifetimes_[a], known_[b]) || ends_before(lifetimes_[b], known_[a]);
+  }
+  /// How many tasks have ended for certain before the buffer is written.
+  std::uint64_t begin(BufferNumber buffer) const {
+    return std::accumulate(known_[buffer].begin(), known_[buffer].end(), std::uint64_t{0});
+  }
+
+ private:
+  std::vector<Lifetime> lifetimes_;
+  std::vector<Clock> known_;  // by buffer
+};
 
 class Arena {
  public:
-  explicit Arena(const TaskProgram& program)
-      : lifetimes_(lifetimes_of(program)), clocks_(clocks_of(program)) {}
+  explicit Arena(const Conflicts& conflicts) : conflicts_(conflicts) {}
 
   void place(std::vector<Buffer>& buffers, BufferNumber number) {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
-    for (const BufferNumber other : placed_) {
-      const bool can_share = ends_before(lifetimes_[number], lifetimes_[other], clocks_) ||
-                             ends_before(lifetimes_[other], lifetimes_[number], clocks_);
-      if (!can_share)
+    for (const BufferNumber other : placed_)
+      if (!conflicts_.can_share(number, other))
         taken.emplace_back(buffers[other].offset,
                            buffers[other].offset + aligned(buffers[other].bytes()));
-    }
     std::sort(taken.begin(), taken.end());
     const std::uint64_t size = aligned(buffers[number].bytes());
     std::uint64_t offset = 0;
@@ -86,8 +114,7 @@ class Arena {
   std::uint64_t bytes() const { return bytes_; }
 
  private:
-  std::vector<Lifetime> lifetimes_;
-  std::vector<std::vector<Clock>> clocks_;
+  const Conflicts& conflicts_;
   std::vector<BufferNumber> placed_;
   std::uint64_t bytes_ = 0;
 };
@@ -108,13 +135,25 @@ void plan_memory(TaskProgram& program) {
     buffers[i].offset = program.weight_bytes;
     program.weight_bytes += aligned(buffers[i].bytes());
   }
-  std::vector<BufferNumber> order = buffers_in(program, Memory::arena);
-  std::stable_sort(order.begin(), order.end(), [&buffers](BufferNumber a, BufferNumber b) {
+  const Conflicts conflicts(program);
+  const auto larger = [&buffers](BufferNumber a, BufferNumber b) {
     return buffers[a].bytes() > buffers[b].bytes();
-  });
-  Arena arena(program);
-  for (const BufferNumber i : order) arena.place(buffers, i);
-  program.arena_bytes = arena.bytes();
+  };
+  const auto earlier = [&conflicts](BufferNumber a, BufferNumber b) {
+    return conflicts.begin(a) < conflicts.begin(b);
+  };
+  std::vector<BufferNumber> by_size = buffers_in(program, Memory::arena), by_time = by_size;
+  std::stable_sort(by_size.begin(), by_size.end(), larger);
+  std::stable_sort(by_time.begin(), by_time.end(), earlier);
+  const auto place = [&](const std::vector<BufferNumber>& order) {
+    Arena arena(conflicts);
+    for (const BufferNumber i : order) arena.place(buffers, i);
+    program.arena_bytes = arena.bytes();
+  };
+  place(by_time);
+  const std::uint64_t bytes = program.arena_bytes;
+  place(by_size);
+  if (bytes < program.arena_bytes) place(by_time);
 }
 
 std::uint64_t unshared_bytes(const TaskProgram& program) {

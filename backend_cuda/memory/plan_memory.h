@@ -6,8 +6,9 @@
 namespace lemma::backend {
 
 /// Two buffers share memory only if all tasks that use one have ended, by the order of the schedule, before the
-/// first task that writes the other begins. The largest buffers are placed first, each at the lowest place that is
-/// free (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020).
+/// first task that writes the other begins. Each is placed at the lowest place that is free, the largest first (Pisarchyk
+/// and Lee, "Efficient memory management for deep neural net inference", 2020) or in the order in which they are
+/// written, whichever takes less memory.
 void plan_memory(TaskProgram& program);
 
 /// The bytes of all buffers of the arena, if none shared memory.

@@ -222,18 +222,18 @@ class ProgramChecker {
     return {};
   }
 
-  /// Of regions in very many pieces, all from the first element to the last is taken to be read, if it may be: that
-  /// forbids more than is needed, and is quicker.
+  /// Pieces are looked at one by one only where not all of the buffer may be read, nor all from the first to the last.
   Result<void> run_read(const OrderedStep& step, const Region& region) {
     constexpr std::int64_t many = 1024;
     const Buffer& buffer = buffers_[region.buffer];
     MemoryHistory* const memory = memory_of(buffer);
     if (memory == nullptr) return {};
+    memory->add_reader(step, region, place(buffer, 0), byte_size(buffer.type));
+    if (memory->holds_all(step, region.buffer, buffer.bytes())) return {};
     const std::uint64_t begin = place(buffer, region.base), end = place(buffer, region.last() + 1);
-    if (run_count(region) > many && memory->check_read(step, region.buffer, begin, end))
-      return memory->read(step, region.buffer, begin, end);
+    if (run_count(region) > many && memory->check_read(step, region.buffer, begin, end)) return {};
     return visit_runs(region, [&](std::int64_t first, std::int64_t last) {
-      return memory->read(step, region.buffer, place(buffer, first), place(buffer, last));
+      return memory->check_read(step, region.buffer, place(buffer, first), place(buffer, last));
     });
   }
 

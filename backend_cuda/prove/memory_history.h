@@ -1,5 +1,5 @@
 #pragma once
-// Who touched which bytes of one memory: the last write of each byte, and the reads since then.
+// Who touched which bytes of one memory: the last write of each byte, and who read each buffer.
 
 #include <map>
 #include <string>
@@ -16,12 +16,14 @@ class MemoryHistory {
   /// The bytes [begin, end) are written for a buffer. The error says with which access that collides.
   Result<void> write(const OrderedStep& step, BufferNumber buffer, std::uint64_t begin,
                      std::uint64_t end);
-  /// They are read as the contents of a buffer.
-  Result<void> read(const OrderedStep& step, BufferNumber buffer, std::uint64_t begin,
-                    std::uint64_t end);
-  /// Whether a read would be an error; notes nothing.
+  /// Whether all of the buffer's bytes have been written, by tasks that have ended, and are still there.
+  bool holds_all(const OrderedStep& step, BufferNumber buffer, std::uint64_t bytes) const;
+  /// Whether to read the bytes as the contents of a buffer is an error.
   Result<void> check_read(const OrderedStep& step, BufferNumber buffer, std::uint64_t begin,
                           std::uint64_t end) const;
+  /// A region of a buffer, which begins at `start` and lives longer than this history, is read.
+  void add_reader(const OrderedStep& step, const Region& region, std::uint64_t start,
+                  std::uint64_t element_bytes);
   /// All bytes were last written for the buffer.
   bool holds(BufferNumber buffer, std::uint64_t begin, std::uint64_t end) const;
 
@@ -35,13 +37,27 @@ class MemoryHistory {
     std::uint64_t end = 0;
     std::optional<BufferNumber> buffer;  // that it was last written for
     Access writer;
-    std::vector<Access> readers;  // the last of each unit
   };
   using Cells = std::map<std::uint64_t, Cell>;
+  struct Reading {
+    Access reader;
+    const Region* region = nullptr;
+    std::uint64_t start = 0, element_bytes = 0;
+  };
+  /// Of a buffer. By unit: how many of its tasks there are up to the last that writes or reads it.
+  struct Use {
+    std::vector<std::uint32_t> writers, readers;
+    std::vector<Reading> readings;
+    std::uint64_t written = 0;  // bytes
+    bool is_overwritten = false;
+  };
 
   void split(std::uint64_t at);
+  Result<void> check_readers(const OrderedStep& step, const Use& use, std::uint64_t begin,
+                             std::uint64_t end) const;
 
   Cells cells_;
+  std::map<BufferNumber, Use> uses_;
 };
 
 }  // namespace lemma::backend

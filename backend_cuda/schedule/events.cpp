@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "backend_cuda/lower/tile.h"
+#include "backend_cuda/schedule/dependencies.h"
 #include "backend_cuda/schedule/schedule.h"
 
 namespace lemma::backend {
@@ -14,19 +14,16 @@ struct Position {
 
 class EventMaker {
  public:
-  EventMaker(TaskProgram& program, const Placement& placement)
+  EventMaker(TaskProgram& program, const Placement& placement, Dependencies& dependencies)
       : program_(program),
         placement_(placement),
-        producers_(program.graph.buffers.size()),
+        dependencies_(dependencies),
         positions_(program.graph.operators.size()),
         clocks_(program.units.size()),
         awaited_(program.units.size()),
         known_(program.units.size(), Clock(program.units.size(), 0)) {
-    for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op) {
-      for (const BufferNumber result : program.graph.operators[op].results())
-        producers_[result] = op;
+    for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op)
       positions_[op].resize(program.accesses[op].size());
-    }
   }
 
   void run() {
@@ -35,22 +32,16 @@ class EventMaker {
   }
 
  private:
-  static bool may_overlap_any(const Region& read, const std::vector<Region>& writes) {
-    return std::any_of(writes.begin(), writes.end(),
-                       [&read](const Region& write) { return may_overlap(read, write); });
-  }
-
   /// By unit: how many of its tasks the task needs to have ended.
-  Clock needs_of(const Task& task) const {
+  Clock needs_of(const Task& task) {
     Clock needs(program_.units.size(), 0);
-    for (const Region& read : program_.accesses[task.op][task.number].reads) {
-      const auto producer = producers_[read.buffer];
-      if (!producer) continue;
-      const std::vector<TaskAccess>& writers = program_.accesses[*producer];
-      for (std::size_t i = 0; i < writers.size(); ++i) {
-        const Position at = positions_[*producer][i];
-        if (needs[at.unit] > at.index || !may_overlap_any(read, writers[i].writes)) continue;
-        needs[at.unit] = at.index + 1;
+    const std::vector<std::uint32_t>& kernels = program_.chosen_kernels;
+    for (const Dependencies::Source& source : dependencies_.sources(task.op)) {
+      const TaskLists& lists =
+          dependencies_.tasks(source, kernels[source.writer], task.op, kernels[task.op]);
+      for (const std::uint32_t one : lists.lists[lists.group[task.number]]) {
+        const Position at = positions_[source.writer][one];
+        needs[at.unit] = std::max(needs[at.unit], at.index + 1);
       }
     }
     return needs;
@@ -110,9 +101,9 @@ class EventMaker {
 
   TaskProgram& program_;
   const Placement& placement_;
-  std::vector<std::optional<OperatorNumber>> producers_;  // by buffer
-  std::vector<std::vector<Position>> positions_;          // by operator and task
-  std::vector<std::vector<Clock>> clocks_;                // when steps begin
+  Dependencies& dependencies_;
+  std::vector<std::vector<Position>> positions_;  // by operator and task
+  std::vector<std::vector<Clock>> clocks_;        // when steps begin
   std::vector<std::vector<bool>> awaited_;
   std::vector<Clock> known_;  // by unit, after its last task
 };
@@ -126,13 +117,10 @@ TaskProgram make_program(OperatorGraph graph, const VirtualDevice& device,
   program.device = device;
   program.chosen_kernels = placement.kernels;
   program.units.resize(device.units);
-  for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op) {
-    std::vector<TaskAccess>& accesses = program.accesses.emplace_back();
-    const Kernel& kernel = program.kernel(op);
-    for (std::int64_t task = 0; task < kernel.task_count(); ++task)
-      accesses.push_back(access_of(program.graph.operators[op], kernel, task));
-  }
-  EventMaker(program, placement).run();
+  Dependencies dependencies(program.graph);
+  for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op)
+    program.accesses.push_back(dependencies.accesses_of(op, program.chosen_kernels[op]));
+  EventMaker(program, placement, dependencies).run();
   return program;
 }
 

@@ -23,12 +23,16 @@ struct Placement {
 using Policy = Placement (*)(const OperatorGraph& graph, const VirtualDevice& device);
 
 /// Operators by the length of the longest path that begins with them, each with the kernel that ends first for
-/// the time it takes from others; tasks on the unit that is free first, counting the events they would wait for.
+/// the time it takes from others; tasks where they begin first, counting the events they would wait for. Several
+/// weights of the time that is taken from others are tried where the graph is small.
 Placement place_by_critical_path(const OperatorGraph& graph, const VirtualDevice& device);
 
 /// Rammer's waves ("Rammer: enabling holistic deep learning compiler optimizations with rTasks", OSDI 2020):
 /// breadth first, with the fastest kernels or, where they end sooner together, the most economical ones.
 Placement place_by_waves(const OperatorGraph& graph, const VirtualDevice& device);
+
+/// The same waves, each operator with the kernel with which it ends first if it has the device to itself.
+Placement place_by_waves_without_choice(const OperatorGraph& graph, const VirtualDevice& device);
 
 struct NamedPolicy {
   std::string_view name;

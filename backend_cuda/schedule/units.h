@@ -1,6 +1,7 @@
 #pragma once
 // Planned time on the units of a device: the mechanism that policies place tasks with.
 
+#include "backend_cuda/schedule/dependencies.h"
 #include "backend_cuda/schedule/placement.h"
 
 namespace lemma::backend {
@@ -10,28 +11,54 @@ class Units {
   Units(const OperatorGraph& graph, const VirtualDevice& device);
 
   /// When the operator would have ended with the kernel, after all that has been placed.
-  double end_with(OperatorNumber op, std::uint32_t kernel) const;
-  /// Places its tasks, each on the unit where it begins first.
+  double end_with(OperatorNumber op, std::uint32_t kernel) { return plan(op, kernel).end; }
+  /// Places its tasks, each where it begins first; of units that are free when it can begin, on the one that is free
+  /// last.
   void place(OperatorNumber op, std::uint32_t kernel);
   /// When all that has been placed has ended.
   double end() const;
+
+  struct State {
+    std::vector<double> free;
+    std::size_t tasks = 0;
+  };
+  /// What a policy tries can be taken back.
+  State state() const { return {free_, placement_.tasks.size()}; }
+  void restore(const State& state);
 
   const std::vector<std::vector<OperatorNumber>>& predecessors() const { return predecessors_; }
   Placement take() { return std::move(placement_); }
 
  private:
+  struct Placed {
+    double end = 0;
+    UnitNumber unit = 0;
+  };
   struct Plan {
-    std::vector<UnitNumber> units;  // by task
-    std::vector<double> ends;       // by unit: the last task of the operator there; 0 for none
+    std::vector<Placed> tasks;
     double end = 0;
   };
-  Plan plan(OperatorNumber op, std::uint32_t kernel) const;
+  /// When results are there: at `there` on one unit, on all others after an event.
+  struct Ready {
+    double last = 0;       // the last of all to end
+    UnitNumber unit = 0;   // where it runs
+    double elsewhere = 0;  // the last of those that run on other units
+    bool has_any = false;
+
+    void add(double end, UnitNumber on);
+    void add(const Ready& other);
+  };
+
+  Plan plan(OperatorNumber op, std::uint32_t kernel);
+  /// By task of the operator.
+  std::vector<Ready> ready_times(OperatorNumber op, std::uint32_t kernel);
 
   const OperatorGraph* graph_;
   const VirtualDevice* device_;
+  Dependencies dependencies_;
   std::vector<std::vector<OperatorNumber>> predecessors_;
-  std::vector<double> free_;               // by unit: when it has ended what it was given
-  std::vector<std::vector<double>> ends_;  // by operator, then as in a plan
+  std::vector<double> free_;                 // by unit: when it has ended what it was given
+  std::vector<std::vector<Placed>> placed_;  // by operator and task
   Placement placement_;
 };
 

@@ -44,27 +44,43 @@ std::uint32_t most_economical_kernel(const TaskOperator& op) {
 Placement place_by_waves(const OperatorGraph& graph, const VirtualDevice& device) {
   Units units(graph, device);
   for (const Wave& wave : waves_of(units.predecessors())) {
-    Units fast = units;
+    const auto place_with = [&](auto choose) {
+      for (const OperatorNumber op : wave) units.place(op, choose(graph.operators[op]));
+    };
     std::int64_t tasks = 0;
     for (const OperatorNumber op : wave) {
-      const std::uint32_t kernel = fastest_kernel(graph.operators[op]);
-      tasks += graph.operators[op].kernels[kernel].task_count();
-      fast.place(op, kernel);
+      const TaskOperator& each = graph.operators[op];
+      tasks += each.kernels[fastest_kernel(each)].task_count();
     }
-    if (tasks > device.units) {
-      Units economical = units;
-      for (const OperatorNumber op : wave)
-        economical.place(op, most_economical_kernel(graph.operators[op]));
-      if (economical.end() < fast.end()) fast = std::move(economical);
-    }
-    units = std::move(fast);
+    const Units::State before = units.state();
+    place_with(fastest_kernel);
+    if (tasks <= device.units) continue;
+    const double end = units.end();
+    units.restore(before);
+    place_with(most_economical_kernel);
+    if (units.end() < end) continue;
+    units.restore(before);
+    place_with(fastest_kernel);
   }
   return units.take();
 }
 
+Placement place_by_waves_without_choice(const OperatorGraph& graph, const VirtualDevice& device) {
+  Units units(graph, device);
+  for (const Wave& wave : waves_of(units.predecessors()))
+    for (const OperatorNumber op : wave)
+      units.place(op, best_kernel(graph.operators[op], [&device](const Kernel& kernel) {
+                    const std::int64_t rounds =
+                        (kernel.task_count() + device.units - 1) / device.units;
+                    return static_cast<double>(rounds) * kernel.seconds_per_task;
+                  }));
+  return units.take();
+}
+
 std::span<const NamedPolicy> policies() {
-  static constexpr std::array all = {NamedPolicy{"critical-path", place_by_critical_path},
-                                     NamedPolicy{"waves", place_by_waves}};
+  static constexpr std::array all = {
+      NamedPolicy{"critical-path", place_by_critical_path}, NamedPolicy{"waves", place_by_waves},
+      NamedPolicy{"waves-without-choice", place_by_waves_without_choice}};
   return all;
 }
 

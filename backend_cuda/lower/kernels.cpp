@@ -1,0 +1,196 @@
+#include "backend_cuda/lower/kernels.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "backend_cuda/lower/stitched_operator.h"
+#include "backend_cuda/lower/tile.h"
+
+namespace lemma::backend {
+
+namespace {
+
+using lowering::LoweredOutput;
+
+constexpr std::int64_t most_tasks = 256;
+
+std::int64_t parts_in(std::int64_t extent, std::int64_t part) { return (extent + part - 1) / part; }
+
+/// Cut along the first axes, so that parts lie together in memory.
+Kernel kernel_for(const std::vector<std::int64_t>& extents, std::int64_t tasks, std::int64_t line) {
+  Kernel kernel;
+  for (const std::int64_t extent : extents) {
+    const bool is_last = kernel.extents.size() + 1 == extents.size();
+    std::int64_t part = parts_in(extent, std::min(tasks, extent));
+    if (is_last) part = std::min(parts_in(part, line) * line, extent);
+    kernel.extents.push_back(extent);
+    kernel.parts.push_back(part);
+    tasks = parts_in(tasks, parts_in(extent, part));
+  }
+  return kernel;
+}
+
+/// All ways to cut every axis into so many parts that there are about as many tasks as wanted.
+class Cuts {
+ public:
+  Cuts(const std::vector<std::int64_t>& extents, std::int64_t tasks, std::int64_t line)
+      : extents_(extents), line_(line), parts_(extents) {
+    cut(0, tasks);
+  }
+  const std::vector<Kernel>& all() const { return all_; }
+
+ private:
+  void cut(std::size_t axis, std::int64_t tasks) {
+    if (axis == extents_.size()) {
+      if (tasks == 1) all_.push_back({extents_, parts_});
+      return;
+    }
+    const std::int64_t extent = extents_[axis];
+    const std::int64_t step = axis + 1 == extents_.size() ? line_ : 1;
+    for (std::int64_t count = 1; count <= std::min(tasks, extent); ++count) {
+      if (tasks % count != 0) continue;
+      parts_[axis] = std::min(parts_in(parts_in(extent, count), step) * step, extent);
+      cut(axis + 1, tasks / count);
+    }
+    parts_[axis] = extent;
+  }
+
+  std::vector<std::int64_t> extents_;
+  std::int64_t line_;
+  std::vector<std::int64_t> parts_;
+  std::vector<Kernel> all_;
+};
+
+double bytes_of(const Region& region, const std::vector<Buffer>& buffers) {
+  double elements = 1;
+  for (const Region::Axis& axis : region.axes) elements *= static_cast<double>(axis.extent);
+  return elements * static_cast<double>(byte_size(buffers[region.buffer].type));
+}
+
+/// What a task of a kernel takes, as the device's costs have it.
+class TaskModel {
+ public:
+  TaskModel(const TaskOperator& op, const std::vector<Buffer>& buffers, const VirtualDevice& device,
+            const Kernel& one_task)
+      : op_(op), buffers_(buffers), device_(device) {
+    for (const Phase& phase : op.body.phases) operations_ += operation_count(phase.nest);
+    for (const Region& read : access_of(op, one_task, 0).reads) {
+      const Memory memory = buffers[read.buffer].memory;
+      if (memory == Memory::weights || memory == Memory::input)
+        weight_bytes_ += bytes_of(read, buffers);
+    }
+  }
+
+  /// Of the largest task, without what it takes to begin one.
+  double seconds(const Kernel& kernel) const {
+    double part = 1;
+    for (std::size_t axis = 0; axis < kernel.parts.size(); ++axis)
+      part *= static_cast<double>(kernel.parts[axis]) / static_cast<double>(kernel.extents[axis]);
+    const TaskAccess access = access_of(op_, kernel, 0);
+    double bytes = 0;
+    for (const Region& write : access.writes) bytes += bytes_of(write, buffers_);
+    for (const Region& read : access.reads) bytes += bytes_of(read, buffers_);
+    const double weights = weight_bytes_ / static_cast<double>(kernel.task_count());
+    return std::max({operations_ * part * device_.seconds_per_operation,
+                     bytes * device_.seconds_per_byte, weights * device_.seconds_per_weight_byte});
+  }
+
+ private:
+  const TaskOperator& op_;
+  const std::vector<Buffer>& buffers_;
+  const VirtualDevice& device_;
+  double operations_ = 0, weight_bytes_ = 0;
+};
+
+/// The cut whose tasks take the least time, if that is clearly less than that of the cut along the first axes.
+Kernel best_cut(const std::vector<std::int64_t>& extents, std::int64_t tasks, std::int64_t line,
+                const TaskModel& model) {
+  constexpr double clearly = 0.9;
+  Kernel best = kernel_for(extents, tasks, line);
+  double least = clearly * model.seconds(best);
+  const Cuts cuts(extents, tasks, line);
+  for (const Kernel& kernel : cuts.all()) {
+    const double seconds = model.seconds(kernel);
+    if (seconds >= least) continue;
+    best = kernel;
+    least = seconds;
+  }
+  return best;
+}
+
+/// Numbers of tasks that are tried, ascending.
+std::vector<std::int64_t> wanted_counts(const VirtualDevice& device) {
+  std::vector<std::int64_t> counts;
+  for (std::int64_t count = 1; count <= most_tasks; count *= 2) counts.push_back(count);
+  if (!std::has_single_bit(device.units))
+    for (std::int64_t rounds = 1; rounds <= 4; ++rounds) counts.push_back(rounds * device.units);
+  std::sort(counts.begin(), counts.end());
+  return counts;
+}
+
+/// From the fewest tasks to the most, at most one for each number of tasks.
+void sort_by_tasks(std::vector<Kernel>& kernels) {
+  std::stable_sort(kernels.begin(), kernels.end(), [](const Kernel& a, const Kernel& b) {
+    return a.task_count() < b.task_count();
+  });
+  const auto same = std::unique(
+      kernels.begin(), kernels.end(),
+      [](const Kernel& a, const Kernel& b) { return a.task_count() == b.task_count(); });
+  kernels.erase(same, kernels.end());
+}
+
+std::vector<Kernel> cuts_of(const std::vector<std::int64_t>& extents, std::int64_t line,
+                            const TaskModel& model, const VirtualDevice& device) {
+  std::vector<Kernel> kernels;
+  for (const std::int64_t count : wanted_counts(device)) {
+    kernels.push_back(best_cut(extents, count, line, model));
+    if (count > 1 && model.seconds(kernels.back()) < device.least_task_seconds) break;
+  }
+  sort_by_tasks(kernels);
+  return kernels;
+}
+
+/// Cuts of the grid whose tasks have room for what they keep; where there is none, one with a task for each point.
+std::vector<Kernel> stitched_cuts(const TaskOperator& op, const std::vector<std::int64_t>& grid,
+                                  const VirtualDevice& device) {
+  std::int64_t points = 1;
+  for (const std::int64_t extent : grid) points *= extent;
+  std::vector<Kernel> kernels;
+  const auto add = [&](std::int64_t tasks) {
+    Kernel kernel = stitched_kernel(grid, tasks);
+    if (kernel.task_count() == points || shared_bytes(op, kernel) <= device.shared_bytes_per_unit)
+      kernels.push_back(std::move(kernel));
+  };
+  for (const std::int64_t count : wanted_counts(device)) add(count);
+  for (std::int64_t count = 2 * most_tasks; kernels.empty(); count *= 2) add(count);
+  sort_by_tasks(kernels);
+  return kernels;
+}
+
+}  // namespace
+
+void add_kernels(TaskOperator& op, const std::vector<std::int64_t>& grid,
+                 const std::vector<Buffer>& buffers, const VirtualDevice& device,
+                 const KernelTimes* times) {
+  const LoweredOutput& nest = op.body.phases.back().nest;
+  const auto line = static_cast<std::int64_t>(
+      std::max<std::uint64_t>(1, buffer_alignment / byte_size(nest.type)));
+  std::vector<std::int64_t> extents = grid;
+  if (!op.is_stitched())
+    for (const lowering::LoopVariable axis : nest.axes) extents.push_back(nest.graph.extent(axis));
+  const TaskModel model(op, buffers, device, {extents, extents});
+  std::vector<Kernel> kernels =
+      op.is_stitched() ? stitched_cuts(op, grid, device) : cuts_of(extents, line, model, device);
+  for (Kernel& kernel : kernels) {
+    const double seconds = model.seconds(kernel);
+    if (!op.kernels.empty() && seconds < device.least_task_seconds) break;
+    kernel.seconds_per_task = device.seconds_per_task + seconds;
+    if (const auto recorded = times != nullptr ? times->find(op, kernel) : std::nullopt) {
+      kernel.seconds_per_task = *recorded;
+      kernel.is_recorded = true;
+    }
+    op.kernels.push_back(std::move(kernel));
+  }
+}
+
+}  // namespace lemma::backend

@@ -1,0 +1,201 @@
+#include <chrono>
+#include <ctime>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "backend_cuda/compile/compile.h"
+#include "backend_cuda/memory/plan_memory.h"
+#include "backend_cuda/simulate/lower_bound.h"
+#include "backend_cuda/simulate/simulate.h"
+#include "cli/commands.h"
+#include "cli/emission.h"
+#include "cli/error_line.h"
+#include "cli/number_check.h"
+#include "cli/shape_option.h"
+#include "cli/timeline_svg.h"
+#include "ir/files.h"
+
+namespace lemma {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ScheduleArguments {
+  std::string model, device, policy, timeline, times, write_times;
+  std::vector<std::string> shapes;
+  std::uint32_t units = 0;
+  bool fuses = true, stitches = false, json = false;
+};
+
+struct PlannedModel {
+  backend::TaskProgram program;
+  double planning_seconds = 0, planning_cpu_seconds = 0;
+};
+
+Result<backend::CompileOptions> options_of(const ScheduleArguments& arguments,
+                                           std::optional<backend::KernelTimes>& times) {
+  backend::CompileOptions options;
+  LEMMA_ASSIGN_OR_RETURN(options.device,
+                         backend::load_virtual_device(arguments.device, arguments.units));
+  if (!arguments.times.empty()) {
+    LEMMA_ASSIGN_OR_RETURN(times, backend::load_kernel_times(arguments.times));
+    if (times->device != options.device.name)
+      return bad_input(fmt::format("{}: times of '{}', not of '{}'", arguments.times, times->device,
+                                   options.device.name));
+    options.times = &*times;
+  }
+  options.fuses = arguments.fuses;
+  if (!arguments.stitches) options.stitching = backend::StitchOptions::none();
+  for (const backend::NamedPolicy& each : backend::policies())
+    if (each.name == arguments.policy) options.policy = each.policy;
+  return options;
+}
+
+/// Adds the times of all kernels to a file, which is made if it is not there.
+Result<void> write_times(const Graph& graph, const backend::CompileOptions& options,
+                         const std::string& file) {
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<backend::OperatorGraph> plans,
+                         backend::task_operators(graph, options));
+  backend::KernelTimes times;
+  if (std::filesystem::exists(file)) {
+    LEMMA_ASSIGN_OR_RETURN(times, backend::load_kernel_times(file));
+  } else {
+    times.device = options.device.name;
+    times.source =
+        "modelled from operations, bytes and the description of the device; not measured";
+  }
+  for (const backend::OperatorGraph& plan : plans)
+    for (const backend::TaskOperator& op : plan.operators) times.add(op);
+  return write_file_atomically(file, backend::text(times));
+}
+
+Result<PlannedModel> plan(const ScheduleArguments& arguments) {
+  LEMMA_ASSIGN_OR_RETURN(const auto shapes, parse_shape_options(arguments.shapes));
+  std::optional<backend::KernelTimes> times;
+  LEMMA_ASSIGN_OR_RETURN(const backend::CompileOptions options, options_of(arguments, times));
+  LEMMA_ASSIGN_OR_RETURN(const PreparedModel prepared, prepare_model(arguments.model, shapes, 0));
+  if (!arguments.write_times.empty())
+    LEMMA_RETURN_IF_ERROR(write_times(prepared.graph, options, arguments.write_times));
+  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin_cpu = std::clock();
+  LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program, backend::compile(prepared.graph, options));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const double cpu_seconds =
+      static_cast<double>(std::clock() - begin_cpu) / static_cast<double>(CLOCKS_PER_SEC);
+  if (!arguments.timeline.empty())
+    LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.timeline, timeline_svg(program)));
+  return PlannedModel{std::move(program), seconds.count(), cpu_seconds};
+}
+
+Json json_of(const backend::Simulation& simulation, std::uint32_t units) {
+  return {{"seconds", simulation.seconds},
+          {"utilisation", simulation.utilisation(units)},
+          {"outside_seconds", simulation.outside_seconds}};
+}
+
+Json kernels_of(const backend::TaskProgram& program) {
+  std::size_t recorded = 0, all = 0;
+  for (const backend::TaskOperator& op : program.graph.operators)
+    for (const backend::Kernel& kernel : op.kernels) {
+      ++all;
+      recorded += kernel.is_recorded ? 1U : 0U;
+    }
+  return {{"all", all}, {"with_recorded_times", recorded}};
+}
+
+Json json_of(const ScheduleArguments& arguments, const PlannedModel& planned) {
+  const backend::TaskProgram& program = planned.program;
+  const backend::VirtualDevice& device = program.device;
+  const backend::LowerBound bound = backend::lower_bound(program.graph, device);
+  const auto alone = [&](double between) {
+    return json_of(backend::simulate_operator_by_operator(program.graph, device, between),
+                   device.units);
+  };
+  std::size_t waits = 0;
+  for (const auto& unit : program.units)
+    for (const backend::Step& step : unit) waits += step.waits.size();
+  Json json = {{"model", arguments.model},
+               {"device", device.name},
+               {"units", device.units},
+               {"policy", arguments.policy},
+               {"operators", program.graph.operators.size()},
+               {"tasks", program.task_count()},
+               {"waits", waits},
+               {"kernels", kernels_of(program)},
+               {"schedule", json_of(backend::simulate(program), device.units)},
+               {"operator_by_operator", alone(device.seconds_per_launch)},
+               {"operators_after_barriers", alone(device.seconds_per_synchronization)}};
+  json["lower_bound"] = {{"work", bound.work},
+                         {"critical_path", bound.critical_path},
+                         {"path_with_events", bound.path_with_events}};
+  json["arena_bytes"] = program.arena_bytes;
+  json["largest_live_bytes"] = backend::largest_live_bytes(program);
+  json["unshared_bytes"] = backend::unshared_bytes(program);
+  json["planning_seconds"] = planned.planning_seconds;
+  json["planning_cpu_seconds"] = planned.planning_cpu_seconds;
+  return json;
+}
+
+ExitCode run_schedule(const ScheduleArguments& arguments) {
+  const auto planned = plan(arguments);
+  if (!planned) {
+    std::cerr << error_line(arguments.model, planned.error().message) << "\n";
+    return exit_code_of(planned.error().kind);
+  }
+  const Json json = json_of(arguments, *planned);
+  if (arguments.json) {
+    std::cout << json.dump() << "\n";
+    return ExitCode::done;
+  }
+  const Json& bound = json["lower_bound"];
+  std::cout << printable(fmt::format(
+                   "{}: {} operators in {} tasks on {} units take {:.1f} microseconds ({:.0f}% of "
+                   "the units' time in tasks); operator by operator {:.1f}; at least {:.1f}",
+                   arguments.model, planned->program.graph.operators.size(),
+                   planned->program.task_count(), planned->program.units.size(),
+                   1e6 * json["schedule"]["seconds"].get<double>(),
+                   100 * json["schedule"]["utilisation"].get<double>(),
+                   1e6 * json["operator_by_operator"]["seconds"].get<double>(),
+                   1e6 *
+                       std::max(bound["work"].get<double>(), bound["critical_path"].get<double>())))
+            << "\n";
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_schedule_command(CLI::App& application, ExitCode& exit_code) {
+  auto* command = application.add_subcommand(
+      "schedule", "plan a model for a device that is only described, and say what it would take");
+  auto arguments = std::make_shared<ScheduleArguments>();
+  command->add_option("model", arguments->model, "ONNX file")->required();
+  command->add_option("--device", arguments->device, "JSON file that describes the device")
+      ->required();
+  command
+      ->add_option("--units", arguments->units,
+                   "so many units instead, each as described (0: as many as described)")
+      ->check(CLI::Range(0U, backend::most_units));
+  std::vector<std::string> names;
+  for (const backend::NamedPolicy& each : backend::policies()) names.emplace_back(each.name);
+  arguments->policy = names.front();
+  command->add_option("--policy", arguments->policy, "how tasks are scheduled")
+      ->check(CLI::IsMember(names))
+      ->capture_default_str();
+  command->add_option("--kernel-times", arguments->times,
+                      "JSON file with times of tasks, taken in place of modelled ones");
+  command->add_option("--write-kernel-times", arguments->write_times,
+                      "add the times of all kernels to this file");
+  command->add_option("--shape", arguments->shapes,
+                      "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
+  command->add_option("--timeline", arguments->timeline, "SVG file for a picture of the schedule");
+  command->add_flag("!--no-fusion", arguments->fuses, "store every tensor");
+  command->add_flag("--stitch", arguments->stitches,
+                    "stitch operators; without it, policies are judged by the same operators");
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->callback([arguments, &exit_code] { exit_code = run_schedule(*arguments); });
+}
+
+}  // namespace lemma

@@ -1,0 +1,143 @@
+// Bounds, simulation and the dependencies that schedules are made from.
+
+#include "backend_cuda/simulate/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "backend_cuda/compile/compile.h"
+#include "backend_cuda/schedule/dependencies.h"
+#include "backend_cuda/schedule/schedule.h"
+#include "backend_cuda/simulate/lower_bound.h"
+#include "tests/backend_cuda/random_graph.h"
+
+namespace lemma::backend {
+namespace {
+
+CompileOptions small_tasks(std::uint32_t units, Policy policy) {
+  CompileOptions options;
+  options.device = cpu_device(units);
+  options.device.least_task_seconds = 0;
+  options.policy = policy;
+  return options;
+}
+
+TEST(Simulate, nothing_ends_before_the_bounds) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed)
+    for (const NamedPolicy& policy : policies()) {
+      const auto program =
+          compile(random_graph(seed, 20), small_tasks(seed % 2 == 0 ? 5 : 16, policy.policy));
+      ASSERT_TRUE(program) << program.error().message;
+      const LowerBound bound = lower_bound(program->graph, program->device);
+      const Simulation simulation = simulate(*program);
+      const double seconds = simulation.seconds - program->device.seconds_per_launch;
+      EXPECT_GE(seconds * (1 + 1e-9), bound.seconds()) << seed << " " << policy.name;
+      EXPECT_GE(seconds * (1 + 1e-9), bound.seconds_with_events()) << seed << " " << policy.name;
+      EXPECT_LE(simulation.utilisation(program->device.units), 1);
+      EXPECT_GE(program->arena_bytes, largest_live_bytes(*program)) << seed << " " << policy.name;
+    }
+}
+
+/// Found from the cuts of kernels, against a comparison of all regions.
+TEST(Dependencies, are_those_of_the_regions) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto plans = task_operators(random_graph(seed, 15), small_tasks(5, nullptr));
+    ASSERT_TRUE(plans) << plans.error().message;
+    const OperatorGraph& graph = seed % 2 == 0 ? plans->front() : plans->back();
+    Dependencies dependencies(graph);
+    for (OperatorNumber op = 0; op < graph.operators.size(); ++op)
+      for (const Dependencies::Source& source : dependencies.sources(op)) {
+        const auto kernel = static_cast<std::uint32_t>(graph.operators[op].kernels.size() - 1);
+        for (std::uint32_t of = 0; of < graph.operators[source.writer].kernels.size(); ++of) {
+          const TaskLists& lists = dependencies.tasks(source, of, op, kernel);
+          const auto writes = dependencies.accesses_of(source.writer, of);
+          const auto reads = dependencies.accesses_of(op, kernel);
+          for (std::size_t task = 0; task < reads.size(); ++task) {
+            const auto& list = lists.lists[lists.group[task]];
+            for (std::uint32_t one = 0; one < writes.size(); ++one) {
+              bool is_read = false;
+              for (const Region& read : reads[task].reads)
+                is_read = is_read || may_overlap(read, writes[one].writes[source.result]);
+              EXPECT_EQ(is_read, std::binary_search(list.begin(), list.end(), one))
+                  << "seed " << seed << ", operator " << op << ", task " << task << " of " << one;
+            }
+          }
+        }
+      }
+  }
+}
+
+class DeviceFile : public testing::Test {
+ protected:
+  Result<VirtualDevice> load(const std::string& text, std::uint32_t units = 0) {
+    const std::string name = testing::TempDir() + "/lemma_device.json";
+    std::ofstream(name) << text;
+    auto device = load_virtual_device(name, units);
+    std::filesystem::remove(name);
+    return device;
+  }
+  const std::string rest_ =
+      "\"shared_bytes_per_unit\": 1024, \"least_task_seconds\": 0, \"seconds_per_operation\": 1, "
+      "\"seconds_per_byte\": 1, \"seconds_per_weight_byte\": 1, \"seconds_per_task\": 1, "
+      "\"seconds_per_event\": 1, \"seconds_per_synchronization\": 1, \"seconds_per_launch\": 1}";
+};
+
+TEST_F(DeviceFile, may_have_any_width) {
+  const std::string text = "{\"name\": \"d\", \"source\": \"s\", \"units\": 3, " + rest_;
+  const auto as_described = load(text), wide = load(text, 200);
+  ASSERT_TRUE(as_described && wide);
+  EXPECT_EQ(as_described->units, 3U);
+  EXPECT_EQ(wide->units, 200U);
+}
+
+TEST_F(DeviceFile, names_what_is_wrong) {
+  const auto message = [this](const std::string& text) {
+    const auto device = load(text);
+    return device ? std::string("accepted") : device.error().message;
+  };
+  EXPECT_NE(message("{").find("not JSON"), std::string::npos);
+  EXPECT_NE(message("{\"name\": \"d\", \"units\": 3}").find("'source' is missing"),
+            std::string::npos);
+  EXPECT_NE(
+      message("{\"name\": \"d\", \"source\": \"s\", \"units\": 2.5, " + rest_).find("'units'"),
+      std::string::npos);
+  EXPECT_NE(
+      message("{\"name\": \"d\", \"source\": \"s\", \"units\": 2, \"shared_bytes_per_unit\": 1}")
+          .find("'least_task_seconds'"),
+      std::string::npos);
+}
+
+TEST(KernelTimes, are_taken_in_place_of_the_model) {
+  CompileOptions options = small_tasks(4, place_by_critical_path);
+  const Graph graph = random_graph(7, 12);
+  const auto modelled = task_operators(graph, options);
+  ASSERT_TRUE(modelled);
+  KernelTimes times;
+  times.device = options.device.name;
+  for (const TaskOperator& op : modelled->operators) times.add(op);
+  for (auto& [digest, op] : times.by_operator)
+    for (auto& [parts, seconds] : op.of_parts) seconds *= 3;
+  const std::string name = testing::TempDir() + "/lemma_times.json";
+  std::ofstream(name) << text(times);
+  const auto loaded = load_kernel_times(name);
+  std::filesystem::remove(name);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(text(*loaded), text(times));
+  options.times = &*loaded;
+  const auto recorded = task_operators(graph, options);
+  ASSERT_TRUE(recorded);
+  for (OperatorNumber op = 0; op < modelled->operators.size(); ++op)
+    for (std::size_t i = 0; i < modelled->operators[op].kernels.size(); ++i) {
+      const Kernel& before = modelled->operators[op].kernels[i];
+      const Kernel& after = recorded->operators[op].kernels[i];
+      EXPECT_TRUE(after.is_recorded);
+      EXPECT_NEAR(after.seconds_per_task, 3 * before.seconds_per_task,
+                  3e-3 * before.seconds_per_task);  // four digits are written
+    }
+}
+
+}  // namespace
+}  // namespace lemma::backend
