@@ -180,7 +180,7 @@ void add_schedule_command(CLI::App& application, ExitCode& exit_code) {
       ->check(CLI::Range(0U, backend::most_units));
   std::vector<std::string> names;
   for (const backend::NamedPolicy& each : backend::policies()) names.emplace_back(each.name);
-  arguments->policy = names.front();
+  arguments->policy = "best";
   command->add_option("--policy", arguments->policy, "how tasks are scheduled")
       ->check(CLI::IsMember(names))
       ->capture_default_str();

@@ -97,7 +97,7 @@ bool DeltaEvaluator::is_connected(const std::vector<std::size_t>& members) const
 
 /// What computes much longer than it moves gains nothing from a scheme, and loses the loops that suit it best.
 bool DeltaEvaluator::is_bound_by_memory(std::size_t member) const {
-  constexpr double most_ratio = 96;  // a product of about 64 terms for each element
+  constexpr double most_ratio = 72;  // a product of about 48 terms for each element
   const Work work = work_of({member}, 1, 1);
   return work.operations * device_.seconds_per_operation <=
          most_ratio * work.bytes * device_.seconds_per_byte;

@@ -174,6 +174,12 @@ void join_independent(GroupGraph& graph, const DeltaEvaluator& evaluator) {
     }
 }
 
+bool same_groups(const std::vector<Group>& a, const std::vector<Group>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Group& x, const Group& y) {
+    return x.members == y.members && x.points == y.points && x.stitching == y.stitching;
+  });
+}
+
 }  // namespace
 
 Result<std::vector<StitchPlan>> stitch_plans(const ComputationGraph& graph,
@@ -195,7 +201,14 @@ Result<std::vector<StitchPlan>> stitch_plans(const ComputationGraph& graph,
   }
   const GroupGraph separate(evaluator);
   plans.push_back({separate.ordered(), separate.seconds()});
-  return plans;
+  // Joins may have made beams of different beginnings the same.
+  std::vector<StitchPlan> different;
+  for (auto plan = plans.begin(); plan != plans.end(); ++plan)
+    if (std::none_of(std::next(plan), plans.end(), [&plan](const StitchPlan& later) {
+          return same_groups(plan->groups, later.groups);
+        }))
+      different.push_back(std::move(*plan));
+  return different;
 }
 
 }  // namespace lemma::backend

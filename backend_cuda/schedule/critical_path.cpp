@@ -2,6 +2,7 @@
 #include <array>
 #include <set>
 
+#include "backend_cuda/schedule/attempts.h"
 #include "backend_cuda/schedule/units.h"
 
 namespace lemma::backend {
@@ -47,11 +48,6 @@ std::uint32_t choose_kernel(Units& units, const TaskOperator& op, OperatorNumber
   return best;
 }
 
-struct Attempt {
-  Placement placement;
-  double end = 0;
-};
-
 Attempt place_with_weight(const OperatorGraph& graph, const VirtualDevice& device,
                           double work_weight) {
   Units units(graph, device);
@@ -86,7 +82,7 @@ std::int64_t trials_of(const OperatorGraph& graph) {
 
 }  // namespace
 
-Placement place_by_critical_path(const OperatorGraph& graph, const VirtualDevice& device) {
+Attempt attempt_critical_path(const OperatorGraph& graph, const VirtualDevice& device) {
   // How much the time of other units counts depends on whether there is other work for them. Which weight ends first is
   // tried, as long as that is quick.
   constexpr std::array weights = {1.0, 3.0, 0.3, 0.0};
@@ -98,7 +94,11 @@ Placement place_by_critical_path(const OperatorGraph& graph, const VirtualDevice
     Attempt attempt = place_with_weight(graph, device, weights[i]);
     if (attempt.end < best.end) best = std::move(attempt);
   }
-  return std::move(best.placement);
+  return best;
+}
+
+Placement place_by_critical_path(const OperatorGraph& graph, const VirtualDevice& device) {
+  return attempt_critical_path(graph, device).placement;
 }
 
 }  // namespace lemma::backend

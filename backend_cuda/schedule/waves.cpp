@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "backend_cuda/schedule/attempts.h"
 #include "backend_cuda/schedule/units.h"
 
 namespace lemma::backend {
@@ -41,7 +42,7 @@ std::uint32_t most_economical_kernel(const TaskOperator& op) {
 
 }  // namespace
 
-Placement place_by_waves(const OperatorGraph& graph, const VirtualDevice& device) {
+Attempt attempt_waves(const OperatorGraph& graph, const VirtualDevice& device) {
   Units units(graph, device);
   for (const Wave& wave : waves_of(units.predecessors())) {
     const auto place_with = [&](auto choose) {
@@ -62,7 +63,19 @@ Placement place_by_waves(const OperatorGraph& graph, const VirtualDevice& device
     units.restore(before);
     place_with(fastest_kernel);
   }
-  return units.take();
+  const double end = units.end();
+  return {units.take(), end};
+}
+
+Placement place_by_waves(const OperatorGraph& graph, const VirtualDevice& device) {
+  return attempt_waves(graph, device).placement;
+}
+
+Placement place_by_best(const OperatorGraph& graph, const VirtualDevice& device) {
+  Attempt best = attempt_critical_path(graph, device);
+  if (device.units == 1) return std::move(best.placement);
+  Attempt waves = attempt_waves(graph, device);
+  return std::move((waves.end < best.end ? waves : best).placement);
 }
 
 Placement place_by_waves_without_choice(const OperatorGraph& graph, const VirtualDevice& device) {
@@ -80,7 +93,8 @@ Placement place_by_waves_without_choice(const OperatorGraph& graph, const Virtua
 std::span<const NamedPolicy> policies() {
   static constexpr std::array all = {
       NamedPolicy{"critical-path", place_by_critical_path}, NamedPolicy{"waves", place_by_waves},
-      NamedPolicy{"waves-without-choice", place_by_waves_without_choice}};
+      NamedPolicy{"waves-without-choice", place_by_waves_without_choice},
+      NamedPolicy{"best", place_by_best}};
   return all;
 }
 

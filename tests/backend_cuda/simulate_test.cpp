@@ -117,7 +117,7 @@ TEST(KernelTimes, are_taken_in_place_of_the_model) {
   ASSERT_TRUE(modelled);
   KernelTimes times;
   times.device = options.device.name;
-  for (const TaskOperator& op : modelled->operators) times.add(op);
+  for (const TaskOperator& op : modelled->back().operators) times.add(op);
   for (auto& [digest, op] : times.by_operator)
     for (auto& [parts, seconds] : op.of_parts) seconds *= 3;
   const std::string name = testing::TempDir() + "/lemma_times.json";
@@ -129,10 +129,10 @@ TEST(KernelTimes, are_taken_in_place_of_the_model) {
   options.times = &*loaded;
   const auto recorded = task_operators(graph, options);
   ASSERT_TRUE(recorded);
-  for (OperatorNumber op = 0; op < modelled->operators.size(); ++op)
-    for (std::size_t i = 0; i < modelled->operators[op].kernels.size(); ++i) {
-      const Kernel& before = modelled->operators[op].kernels[i];
-      const Kernel& after = recorded->operators[op].kernels[i];
+  for (OperatorNumber op = 0; op < modelled->back().operators.size(); ++op)
+    for (std::size_t i = 0; i < modelled->back().operators[op].kernels.size(); ++i) {
+      const Kernel& before = modelled->back().operators[op].kernels[i];
+      const Kernel& after = recorded->back().operators[op].kernels[i];
       EXPECT_TRUE(after.is_recorded);
       EXPECT_NEAR(after.seconds_per_task, 3 * before.seconds_per_task,
                   3e-3 * before.seconds_per_task);  // four digits are written

@@ -1,0 +1,20 @@
+#pragma once
+// Placements with the time at which they end as planned, for policies that try several.
+
+#include "backend_cuda/schedule/placement.h"
+
+namespace lemma::backend {
+
+struct Attempt {
+  Placement placement;
+  double end = 0;  // seconds
+};
+
+/// See placement.h.
+Attempt attempt_critical_path(const OperatorGraph& graph, const VirtualDevice& device);
+Attempt attempt_waves(const OperatorGraph& graph, const VirtualDevice& device);
+
+/// The better of the two: the critical path on one unit, and where they end at the same time.
+Placement place_by_best(const OperatorGraph& graph, const VirtualDevice& device);
+
+}  // namespace lemma::backend
