@@ -10,15 +10,15 @@
 #include <fmt/format.h>
 
 #include "costmodel/operator_count.h"
-#include "egraph/rule_use.h"
 #include "search/backtracking.h"
 #include "search/candidate.h"
 #include "search/deadline.h"
+#include "search/descent.h"
 #include "search/explanation.h"
 #include "search/fold_recurrences.h"
 #include "search/kept_operands.h"
 #include "search/part_pass.h"
-#include "search/rule_subset.h"
+#include "search/rule_sets.h"
 #include "search/simplify_copies.h"
 
 namespace lemma {
@@ -40,41 +40,11 @@ Result<Graph> without_dead_nodes(const Graph& graph) {
   return fold_constants(graph, nothing);
 }
 
-/// Costs of a typical application of a rule, at sizes at which launching operators takes most of the
-/// time and at sizes at which computing does.
-std::vector<OperationCost> typical_situations(const OperatorCosts& costs) {
-  std::vector<OperationCost> result;
-  for (const std::int64_t size : {4, 32})
-    result.emplace_back([sized = costs.with_sizes({.otherwise = size})](
-                            const OperatorRecord& record, const Instance& instance,
-                            std::span<const TensorType> outputs) {
-      return sized.find(sized.key(record, instance, outputs)).seconds;
-    });
-  return result;
-}
-
 /// By more than rounding; of two that cost the same, the one with fewer operators.
 bool is_better(const GraphCost& cost, const GraphCost& than) {
   constexpr double rounding = 1e-9;
   if (cost.seconds < (1 - rounding) * than.seconds) return true;
   return cost.seconds <= (1 + rounding) * than.seconds && cost.operators < than.operators;
-}
-
-/// In an e-graph more general rules do what those do that prepare a graph for folding.
-std::vector<Substitution> without_preparing(std::span<const Substitution> rules,
-                                            const FoldingRules& folding) {
-  std::vector<Substitution> result;
-  for (const Substitution& rule : rules)
-    if (std::find(folding.preparing.begin(), folding.preparing.end(), rule) ==
-        folding.preparing.end())
-      result.push_back(rule);
-  return result;
-}
-
-/// A rule with `=>` that takes constants into an operator, such as a scale into a convolution.
-bool folds_weights(const Substitution& rule) {
-  return rule.left.size() == 1 && std::any_of(rule.inputs.begin(), rule.inputs.end(),
-                                              [](const RuleInput& input) { return input.weight; });
 }
 
 /// Of a graph's time, that places have to save together to be worth making.
@@ -91,22 +61,9 @@ class Search {
 
   Result<SearchResult> run(std::span<const Substitution> rules) {
     result_.before = cost_of(graph_, costs_);
-    relevant_ = relevant_rules(graph_, rules, options_.runtime);
-    folding_ = folding_rules(relevant_);
-    general_ = without_preparing(relevant_, folding_rules(rules));
-    all_.rules = general_;
-    result_.rules_considered = all_.rules.size();
-    LEMMA_ASSIGN_OR_RETURN(CompiledUses uses, compile_uses(all_.rules, typical_situations(costs_),
-                                                           options_.bitwise_rules));
-    saving_.rules = all_.rules;
-    refining_.rules = folding_weights_.rules = all_.rules;
-    for (const CompiledRule& rule : uses.rules)
-      if (!rule.rule.bidirectional) refining_.compiled.push_back(rule);
-    for (const CompiledRule& rule : refining_.compiled)
-      if (folds_weights(rule.rule)) folding_weights_.compiled.push_back(rule);
-    for (std::size_t i = 0; i < uses.rules.size(); ++i)
-      if (uses.saves[i]) saving_.compiled.push_back(uses.rules[i]);
-    all_.compiled = std::move(uses.rules);
+    LEMMA_ASSIGN_OR_RETURN(
+        rules_, rule_sets_for(graph_, rules, costs_, options_.runtime, options_.bitwise_rules));
+    result_.rules_considered = rules_.all.rules.size();
     result_.strategy = options_.strategy;
     LEMMA_RETURN_IF_ERROR(begin());
     constexpr int most_restarts = 2;
@@ -166,7 +123,7 @@ class Search {
     LEMMA_RETURN_IF_ERROR(fold());
     if (options_.strategy == Strategy::backtracking) {
       stage("backtracking");
-      return backtrack_from(best_, all_, options_.budget, false);
+      return backtrack_from(best_, rules_.all, options_.budget, false);
     }
     LEMMA_RETURN_IF_ERROR(fold_weights(best_));
     switch (options_.strategy) {
@@ -226,14 +183,14 @@ class Search {
   // ---- Saturation of the whole graph
 
   Result<void> saturate_whole() {
-    LEMMA_RETURN_IF_ERROR(saturate_from(best_, all_));
+    LEMMA_RETURN_IF_ERROR(saturate_from(best_, rules_.all));
     if (fitted_ || deadline_.passed()) return {};
     // Where a limit is met, what comes first decides. In a second attempt rules begin that save
     // something themselves, without those that only lead to others.
     Candidate second = first_;
     LEMMA_RETURN_IF_ERROR(refine(second));
-    LEMMA_RETURN_IF_ERROR(saturate_from(second, saving_));
-    LEMMA_RETURN_IF_ERROR(saturate_from(second, all_));
+    LEMMA_RETURN_IF_ERROR(saturate_from(second, rules_.saving));
+    LEMMA_RETURN_IF_ERROR(saturate_from(second, rules_.all));
     fitted_ = false;
     if (is_better(second.cost, best_.cost)) best_ = std::move(second);
     return {};
@@ -396,8 +353,8 @@ class Search {
     RoundLimits limits = round_limits();
     limits.proof_seconds = std::min(options_.exact_extraction_seconds, 0.9 * deadline_.remaining());
     if (limits.proof_seconds <= 0) return {};
-    LEMMA_ASSIGN_OR_RETURN(
-        Round round, saturate_and_extract(best_.graph, all_, costs_, limits, options_.explain));
+    LEMMA_ASSIGN_OR_RETURN(Round round, saturate_and_extract(best_.graph, rules_.all, costs_,
+                                                             limits, options_.explain));
     result_.extraction = round.extraction;
     return take(round, best_).map([](bool) {});
   }
@@ -418,8 +375,8 @@ class Search {
       options.round.node_limit = scaled(options_.part_node_limit);
       options.threads = options_.fold.threads;
       options.explain = options_.explain;
-      LEMMA_ASSIGN_OR_RETURN(
-          PartPass found, improve_parts(candidate.graph, all_, costs_, options, deadline_, known));
+      LEMMA_ASSIGN_OR_RETURN(PartPass found, improve_parts(candidate.graph, rules_.all, costs_,
+                                                           options, deadline_, known));
       result_.passes = pass + 1;
       result_.parts = std::max(result_.parts, found.parts);
       result_.egraph_nodes = std::max(result_.egraph_nodes, found.largest_nodes);
@@ -440,18 +397,25 @@ class Search {
   /// rewritten instead: the original, what is made of it and the result are a chain of refinements.
   Result<void> refine(Candidate& candidate) {
     constexpr std::size_t most_graphs = 30;
-    if (refining_.compiled.empty() || deadline_.passed()) return {};
+    if (rules_.refining.compiled.empty() || deadline_.passed()) return {};
     stage("replacing what a rule refines");
-    return backtrack_from(candidate, refining_, most_graphs, true);
+    return backtrack_from(candidate, rules_.refining, most_graphs, true);
   }
 
   /// Wherever it saves something, before an e-graph also holds the many other forms of what is replaced and meets its
   /// limit.
   Result<void> fold_weights(Candidate& candidate) {
-    constexpr std::size_t most_graphs = 300;
-    if (folding_weights_.compiled.empty() || deadline_.passed()) return {};
+    const RuleSet& rules = rules_.folding_weights;
+    if (rules.compiled.empty() || deadline_.passed()) return {};
     stage("folding constants into operators");
-    return backtrack_from(candidate, folding_weights_, most_graphs, false);
+    DescentOptions options;
+    options.interrupted = [this] { return deadline_.passed(); };
+    LEMMA_ASSIGN_OR_RETURN(BacktrackingResult found,
+                           descend(candidate.graph, rules.compiled, costs_, options));
+    LEMMA_ASSIGN_OR_RETURN(Walk walk, walked(found.path, found.graph, rules.compiled));
+    return replace(candidate, std::move(found.graph), walk.derivation, walk.rules_used,
+                   std::move(walk.stages))
+        .map([](bool) {});
   }
 
   // ---- Recurrences
@@ -459,11 +423,11 @@ class Search {
   /// The original with recurrences that it writes out step by step as operators over all steps, and the cheapest that
   /// is found from there: candidates whatever they cost as sums, since no single step of this saves anything.
   Result<void> fold() {
-    if (folding_.folding.empty() || deadline_.passed()) return {};
+    if (rules_.recurrences.folding.empty() || deadline_.passed()) return {};
     stage("folding recurrences");
-    LEMMA_ASSIGN_OR_RETURN(
-        FoldedRecurrences folded,
-        fold_recurrences(graph_, folding_, costs_, [this] { return deadline_.passed(); }));
+    LEMMA_ASSIGN_OR_RETURN(FoldedRecurrences folded,
+                           fold_recurrences(graph_, rules_.recurrences, costs_,
+                                            [this] { return deadline_.passed(); }));
     if (folded.path.empty()) return {};
     LEMMA_ASSIGN_OR_RETURN(Walk walk, walked(folded.path, folded.graph, folded.rules));
     Candidate candidate = original();
@@ -471,7 +435,7 @@ class Search {
                                  walk.rules_used, std::move(walk.stages)));
     LEMMA_RETURN_IF_ERROR(simplify(candidate));
     if (options_.on_graph) options_.on_graph(step_, candidate.graph);
-    LEMMA_RETURN_IF_ERROR(saturate_from(candidate, all_));
+    LEMMA_RETURN_IF_ERROR(saturate_from(candidate, rules_.all));
     if (options_.evaluator != nullptr) found_.add(candidate);
     if (is_better(candidate.cost, best_.cost)) best_ = std::move(candidate);
     return {};
@@ -497,14 +461,14 @@ class Search {
   Result<void> backtrack_from(Candidate& candidate, const RuleSet& rules, std::size_t budget,
                               bool only_refinements) {
     BacktrackingOptions options;
-    options.alpha = &rules == &all_ ? options_.alpha : 1.0;
+    options.alpha = &rules == &rules_.all ? options_.alpha : 1.0;
     options.only_refinements = only_refinements;
     options.budget = budget;
     options.memory_limit_bytes = scaled(options_.memory_limit_bytes / 2);
     options.interrupted = [this] { return deadline_.passed(); };
     LEMMA_ASSIGN_OR_RETURN(BacktrackingResult found,
                            backtrack(candidate.graph, rules.compiled, costs_, options));
-    if (&rules == &all_) {
+    if (&rules == &rules_.all) {
       result_.graphs += found.graphs_taken_up;
       if (result_.stop_reason.empty()) result_.stop_reason = found.stop_reason;
     }
@@ -542,7 +506,7 @@ class Search {
                         Derivation& derivation) const {
     LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> terms, derivation.add_graph(*step.graph));
     const auto as_written =
-        std::find_if(relevant_.begin(), relevant_.end(),
+        std::find_if(rules_.relevant.begin(), rules_.relevant.end(),
                      [&](const Substitution& one) { return one.name == rule.rule.name; });
     std::vector<ValueId> inputs;
     for (const ValueId input : step.rewrite.inputs) inputs.push_back(terms[input.v]);
@@ -584,14 +548,8 @@ class Search {
   const OperatorCosts& costs_;
   const SearchOptions& options_;
   Deadline deadline_;
-  std::vector<Substitution> relevant_;
-  std::vector<Substitution> general_;  // of them those for e-graphs
-  FoldingRules folding_;               // of them those for recurrences
-  RuleSet all_;
-  RuleSet saving_;           // of them those that save something themselves
-  RuleSet refining_;         // of them those that are no equations
-  RuleSet folding_weights_;  // of these those that take constants into an operator
-  Candidate first_;          // the original without what changes nothing
+  RuleSets rules_;
+  Candidate first_;  // the original without what changes nothing
   Candidate best_;
   std::string step_;                      // what is being done
   CandidateList found_;                   // for the evaluator

@@ -40,6 +40,9 @@ class Rewriter {
     return std::move(result_);
   }
 
+  /// Of the result, by value of the graph; none() for those that are gone.
+  const std::vector<ValueId>& values() const { return values_; }
+
  private:
   /// Whether what the right side is made from is computed from what it replaces.
   bool needs_itself() const {
@@ -168,7 +171,7 @@ class Rewriter {
   const Graph& graph_;
   const CompiledRule& rule_;
   const Rewrite& rewrite_;
-  std::vector<ValueId> values_;  // of the result, by value of the graph
+  std::vector<ValueId> values_;
   std::vector<char> is_left_;
   std::vector<ValueId> right_needs_;
   Graph result_;
@@ -176,8 +179,12 @@ class Rewriter {
 
 }  // namespace
 
-Result<Graph> rewritten(const Graph& graph, const CompiledRule& rule, const Rewrite& rewrite) {
-  return Rewriter(graph, rule, rewrite).run();
+Result<Graph> rewritten(const Graph& graph, const CompiledRule& rule, const Rewrite& rewrite,
+                        std::vector<ValueId>* values) {
+  Rewriter rewriter(graph, rule, rewrite);
+  auto result = rewriter.run();
+  if (values != nullptr) *values = rewriter.values();
+  return result;
 }
 
 }  // namespace lemma

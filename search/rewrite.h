@@ -19,7 +19,9 @@ struct Rewrite {
 
 /// The graph with the outputs of the rule's left side replaced by those of its right side, without
 /// nodes that nothing needs. The order of the nodes is kept as far as operands allow. An error if
-/// the right side would need what it replaces.
-Result<Graph> rewritten(const Graph& graph, const CompiledRule& rule, const Rewrite& rewrite);
+/// the right side would need what it replaces. `values`, if wanted: by value of the graph, that of the result that
+/// stands for it; none() for those that are gone.
+Result<Graph> rewritten(const Graph& graph, const CompiledRule& rule, const Rewrite& rewrite,
+                        std::vector<ValueId>* values = nullptr);
 
 }  // namespace lemma

@@ -1,0 +1,131 @@
+#include "search/descent.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "costmodel/graph_cost.h"
+
+namespace lemma {
+namespace {
+
+/// The nodes that a left side matched. Nodes without operands are left out: many places share numbers.
+std::set<NodeId> matched_nodes(const Graph& graph, const Rewrite& rewrite) {
+  std::set<NodeId> result;
+  std::vector<ValueId> stack = rewrite.left;
+  while (!stack.empty()) {
+    const ValueId value = stack.back();
+    stack.pop_back();
+    if (std::find(rewrite.inputs.begin(), rewrite.inputs.end(), value) != rewrite.inputs.end())
+      continue;
+    const NodeId id = graph.producer(value);
+    const Node& node = graph.node(id);
+    if (node.inputs.empty() || !result.insert(id).second) continue;
+    for (const ValueId input : node.inputs)
+      if (!input.is_none()) stack.push_back(input);
+  }
+  return result;
+}
+
+/// The values of one graph in a later one; none() for those that are gone.
+class ValueMap {
+ public:
+  explicit ValueMap(std::size_t count) : values_(count) {
+    for (std::uint32_t i = 0; i < count; ++i) values_[i] = {i};
+  }
+  void go_on(const std::vector<ValueId>& next) {
+    for (ValueId& value : values_)
+      if (!value.is_none()) value = next[value.v];
+  }
+  bool has(ValueId value) const { return value.is_none() || !values_[value.v].is_none(); }
+  ValueId operator()(ValueId value) const { return value.is_none() ? value : values_[value.v]; }
+
+ private:
+  std::vector<ValueId> values_;
+};
+
+class Descent {
+ public:
+  Descent(std::span<const CompiledRule> rules, const OperatorCosts& costs,
+          const DescentOptions& options)
+      : rules_(rules), costs_(costs), options_(options) {}
+
+  Result<BacktrackingResult> run(const Graph& original) {
+    graph_ = std::make_shared<const Graph>(original);
+    result_.stop_reason = "rounds";
+    for (std::size_t i = 0; i < options_.most_rounds; ++i) {
+      LEMMA_ASSIGN_OR_RETURN(const bool changed, round());
+      if (i == 0) result_.cost_before = cost_;
+      if (options_.interrupted && options_.interrupted())
+        result_.stop_reason = "time";
+      else if (!changed)
+        result_.stop_reason = "exhausted";
+      else
+        continue;
+      break;
+    }
+    result_.graph = *graph_;
+    result_.cost = cost_of(*graph_, costs_).seconds;
+    result_.graphs_taken_up = result_.path.size() + 1;
+    return std::move(result_);
+  }
+
+ private:
+  Result<bool> round() {
+    Neighborhood found =
+        neighborhood(*graph_, rules_, costs_, std::numeric_limits<double>::infinity(),
+                     {options_.match_limit, false, options_.interrupted});
+    cost_ = found.cost;
+    constexpr double rounding = 1e-9;
+    std::erase_if(found.neighbors,
+                  [&](const Neighbor& one) { return one.cost >= (1 - rounding) * found.cost; });
+    std::stable_sort(found.neighbors.begin(), found.neighbors.end(),
+                     [](const Neighbor& a, const Neighbor& b) { return a.cost < b.cost; });
+    const std::shared_ptr<const Graph> start = graph_;
+    ValueMap now(start->value_count());
+    std::set<NodeId> taken;
+    for (const Neighbor& one : found.neighbors) {
+      const std::set<NodeId> matched = matched_nodes(*start, one.rewrite);
+      const auto is_taken = [&](NodeId id) {
+        return taken.contains(id) || !now.has(start->node(id).output());
+      };
+      if (std::any_of(matched.begin(), matched.end(), is_taken)) continue;
+      LEMMA_RETURN_IF_ERROR(apply(one.rewrite, now));
+      taken.insert(matched.begin(), matched.end());
+    }
+    return !taken.empty();
+  }
+
+  /// What the rule matched is still there, with operands that may have been exchanged for equal ones.
+  Result<void> apply(Rewrite rewrite, ValueMap& now) {
+    for (std::vector<ValueId>* values : {&rewrite.inputs, &rewrite.left})
+      for (ValueId& value : *values) {
+        if (!now.has(value)) return {};
+        value = now(value);
+      }
+    std::vector<ValueId> next;
+    auto changed = rewritten(*graph_, rules_[rewrite.rule], rewrite, &next);
+    if (!changed) return {};  // the right side needs what it replaces, by now
+    result_.path.push_back({graph_, std::move(rewrite)});
+    graph_ = std::make_shared<const Graph>(std::move(*changed));
+    now.go_on(next);
+    return {};
+  }
+
+  std::span<const CompiledRule> rules_;
+  const OperatorCosts& costs_;
+  const DescentOptions& options_;
+  std::shared_ptr<const Graph> graph_;
+  double cost_ = 0;  // of the graph that the last round began at
+  BacktrackingResult result_;
+};
+
+}  // namespace
+
+Result<BacktrackingResult> descend(const Graph& graph, std::span<const CompiledRule> rules,
+                                   const OperatorCosts& costs, const DescentOptions& options) {
+  return Descent(rules, costs, options).run(graph);
+}
+
+}  // namespace lemma

@@ -1,0 +1,38 @@
+#pragma once
+// The rules that a search of one graph uses, by what for.
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/operator_costs.h"
+#include "search/fold_recurrences.h"
+#include "search/saturation_round.h"
+
+namespace lemma {
+
+/// Not to be copied: the sets refer to `general`.
+struct RuleSets {
+  RuleSets() = default;
+  RuleSets(const RuleSets&) = delete;
+  RuleSets& operator=(const RuleSets&) = delete;
+  RuleSets(RuleSets&&) = default;
+  RuleSets& operator=(RuleSets&&) = default;
+  ~RuleSets() = default;
+
+  std::vector<Substitution> relevant;  // that can have a place in the graph
+  std::vector<Substitution> general;   // of them those for e-graphs
+  FoldingRules recurrences;            // of them those for recurrences
+  // Of `general`, in the directions that pay:
+  RuleSet all;
+  RuleSet saving;           // those that save something themselves
+  RuleSet refining;         // those with `=>`
+  RuleSet folding_weights;  // of these those that take constants into an operator
+};
+
+/// `runtime`: the target, if it is one (search/rule_subset.h). `bitwise`: the rules of this rounding class.
+Result<RuleSets> rule_sets_for(const Graph& graph, std::span<const Substitution> rules,
+                               const OperatorCosts& costs, std::string_view runtime,
+                               const RuleNames& bitwise);
+
+}  // namespace lemma
