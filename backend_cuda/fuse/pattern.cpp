@@ -41,7 +41,14 @@ Result<DeltaEvaluator> DeltaEvaluator::make(const ComputationGraph& graph,
       if (operand != no_buffer && makers[operand]) before.insert(*makers[operand]);
     for (const std::size_t producer : before) add_once(result.readers_[producer], i);
     result.producers_[i].assign(before.begin(), before.end());
+    std::size_t depth = 0;
+    for (const std::size_t producer : before) depth = std::max(depth, result.depths_[producer] + 1);
+    result.depths_.push_back(depth);
     makers[computation.result] = i;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    result.alone_.push_back(result.make_alone(i));
+    result.is_bound_by_memory_.push_back(result.is_bound_by_memory(i));
   }
   return result;
 }
@@ -62,7 +69,7 @@ double DeltaEvaluator::seconds(const Work& work) const {
   return all / units + call;
 }
 
-Pattern DeltaEvaluator::alone(std::size_t computation) const {
+Pattern DeltaEvaluator::make_alone(std::size_t computation) const {
   const Buffer& result = graph_->buffers[graph_->computations[computation].result];
   Work work = work_of({computation}, 1, 1);
   work.most_units = static_cast<double>(result.elements);
@@ -160,7 +167,7 @@ std::optional<Pattern> DeltaEvaluator::pattern(std::vector<std::size_t> members)
   std::size_t arguments = 0;
   bool has_edges = false;
   for (const std::size_t member : members) {
-    if (!is_bound_by_memory(member)) return std::nullopt;
+    if (!is_bound_by_memory_[member]) return std::nullopt;
     choices.push_back(&choices_[member]);
     made.insert(graph_->computations[member].result);
     arguments += choices_[member].most_points.size() + 1;

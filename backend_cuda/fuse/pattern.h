@@ -20,12 +20,14 @@ class DeltaEvaluator {
 
   /// `members`: ascending. Nothing if they cannot be stitched by the schemes that there are.
   std::optional<Pattern> pattern(std::vector<std::size_t> members) const;
-  Pattern alone(std::size_t computation) const;
+  const Pattern& alone(std::size_t computation) const { return alone_[computation]; }
 
   /// By computation: those that read its result, ascending, each once.
   const std::vector<std::vector<std::size_t>>& readers() const { return readers_; }
   /// By computation: those whose results it reads, the same.
   const std::vector<std::vector<std::size_t>>& producers() const { return producers_; }
+  /// By computation: how many others are on the longest path to it.
+  const std::vector<std::size_t>& depths() const { return depths_; }
   /// Whether starting it takes a considerable part of its time.
   bool is_small(std::size_t computation) const;
 
@@ -42,6 +44,7 @@ class DeltaEvaluator {
   bool is_output(BufferNumber buffer) const;
   bool is_connected(const std::vector<std::size_t>& members) const;
   bool is_stored(std::size_t member, const std::vector<std::size_t>& members) const;
+  Pattern make_alone(std::size_t computation) const;
   bool is_bound_by_memory(std::size_t member) const;
   std::optional<Stitching> scheme(const std::vector<std::size_t>& members, std::int64_t points,
                                   double shared_bytes, bool has_edges) const;
@@ -53,6 +56,10 @@ class DeltaEvaluator {
   StitchOptions options_;
   std::vector<GridChoices> choices_;
   std::vector<std::vector<std::size_t>> readers_, producers_;
+  std::vector<std::size_t> depths_;
+  // What many patterns ask for, by computation.
+  std::vector<Pattern> alone_;
+  std::vector<bool> is_bound_by_memory_;
 };
 
 }  // namespace lemma::backend

@@ -104,9 +104,13 @@ class Beam {
     std::stable_sort(steps.begin(), steps.end(),
                      [](const Step& a, const Step& b) { return a.gain > b.gain; });
     if (steps.size() > width_) steps.resize(width_);
+    std::vector<std::size_t> last_use(states_.size(), 0);
+    for (std::size_t i = 0; i < steps.size(); ++i) last_use[steps[i].state] = i;
     std::vector<GroupGraph> next;
-    for (const Step& step : steps) {
-      next.push_back(states_[step.state]);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const Step& step = steps[i];
+      GroupGraph& state = states_[step.state];
+      next.push_back(last_use[step.state] == i ? std::move(state) : state);
       if (step.pattern != nullptr) next.back().join(*step.pattern);
     }
     states_ = std::move(next);
@@ -156,13 +160,9 @@ void join_neighbours(GroupGraph& graph, const DeltaEvaluator& evaluator) {
 /// Independent groups of small computations: those as far from the inputs, in order (remote fusion, section 5.4).
 void join_independent(GroupGraph& graph, const DeltaEvaluator& evaluator) {
   const std::size_t count = evaluator.readers().size();
-  std::vector<std::size_t> depth(count, 0);
   std::map<std::size_t, std::vector<std::size_t>> levels;
-  for (std::size_t i = 0; i < count; ++i) {
-    for (const std::size_t producer : evaluator.producers()[i])
-      depth[i] = std::max(depth[i], depth[producer] + 1);
-    if (evaluator.is_small(i)) levels[depth[i]].push_back(i);
-  }
+  for (std::size_t i = 0; i < count; ++i)
+    if (evaluator.is_small(i)) levels[evaluator.depths()[i]].push_back(i);
   constexpr std::size_t most_tries = 4;  // groups further on in the level
   for (const auto& [level, members] : levels)
     for (std::size_t i = 0; i < members.size(); ++i) {
