@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "backend_cuda/lower/tile.h"
 #include "backend_cuda/schedule/dependencies.h"
@@ -72,7 +73,11 @@ class Paths {
   double least_step(OperatorNumber writer, OperatorNumber reader) {
     const TaskOperator& from = graph_.operators[writer];
     const TaskOperator& to = graph_.operators[reader];
-    const auto [known, is_new] = steps_.emplace(std::pair(from.kind, to.kind), least(writer).task);
+    std::vector<std::size_t> joints;  // results, and which arguments they are
+    for (const Dependencies::Source& source : dependencies_.sources(reader))
+      if (source.writer == writer) joints.insert(joints.end(), {source.result, source.argument});
+    const auto [known, is_new] =
+        steps_.emplace(std::tuple(from.kind, to.kind, std::move(joints)), least(writer).task);
     constexpr std::size_t few = 8;  // so many pairs of kernels are looked at
     if (!is_new || from.kernels.size() > few || to.kernels.size() > few) return known->second;
     for (std::uint32_t i = 0; i < from.kernels.size(); ++i) {
@@ -88,9 +93,8 @@ class Paths {
  private:
   bool reads_all_of(OperatorNumber op, BufferNumber buffer) {
     const TaskOperator& reader = graph_.operators[op];
-    const auto argument = std::find(reader.arguments.begin(), reader.arguments.end(), buffer);
-    const auto position = static_cast<std::size_t>(argument - reader.arguments.begin());
-    const auto [known, is_new] = reads_all_.emplace(std::pair(reader.kind, position), true);
+    const auto [known, is_new] =
+        reads_all_.emplace(std::pair(reader.kind, positions(reader, buffer)), true);
     if (!is_new) return known->second;
     for (const Kernel& kernel : reader.kernels)
       for (std::int64_t task = 0; task < kernel.task_count() && known->second; ++task)
@@ -100,15 +104,22 @@ class Paths {
 
   bool uses_all_of(OperatorNumber op, BufferNumber buffer) {
     const TaskOperator& reader = graph_.operators[op];
-    const auto argument = std::find(reader.arguments.begin(), reader.arguments.end(), buffer);
-    const auto position = static_cast<std::size_t>(argument - reader.arguments.begin());
-    const auto [known, is_new] = uses_all_.emplace(std::pair(reader.kind, position), false);
+    const auto [known, is_new] =
+        uses_all_.emplace(std::pair(reader.kind, positions(reader, buffer)), false);
     constexpr std::int64_t most_elements = 1 << 12;  // larger ones count as not needed
     if (!is_new || graph_.buffers[buffer].elements > most_elements) return known->second;
     known->second =
         std::all_of(reader.kernels.begin(), reader.kernels.end(),
                     [&](const Kernel& kernel) { return tasks_cover(reader, kernel, buffer); });
     return known->second;
+  }
+
+  /// Of a buffer, among the arguments. It may be several of them.
+  static std::vector<std::size_t> positions(const TaskOperator& op, BufferNumber buffer) {
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < op.arguments.size(); ++i)
+      if (op.arguments[i] == buffer) result.push_back(i);
+    return result;
   }
 
   /// Whether the tasks together read all of it.
@@ -158,9 +169,11 @@ class Paths {
   const OperatorGraph& graph_;
   const VirtualDevice& device_;
   Dependencies dependencies_;
-  std::vector<std::optional<Least>> least_;                                     // by kind
-  std::map<std::pair<std::uint32_t, std::size_t>, bool> reads_all_, uses_all_;  // by kind, argument
-  std::map<std::pair<std::uint32_t, std::uint32_t>, double> steps_;             // by kinds
+  std::vector<std::optional<Least>> least_;  // by kind
+  /// By kind, and the arguments that the buffer is.
+  std::map<std::pair<std::uint32_t, std::vector<std::size_t>>, bool> reads_all_, uses_all_;
+  /// By kinds of writer and reader, and what joins them: operators of the same kinds may be joined in other ways.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::vector<std::size_t>>, double> steps_;
 };
 
 /// By operator: what has to have been computed, all of it, when all of the operator has been.

@@ -41,6 +41,41 @@ TEST(Simulate, nothing_ends_before_the_bounds) {
     }
 }
 
+/// A product m, and m + transposed(c) or c + transposed(m), which read a row or a column of it for a row.
+void add_sum(Graph& graph, const std::string& name, bool is_transposed) {
+  const TensorType type{DataType::f32, Shape{4, 4}};  // few enough kernels to look at all
+  const ValueId a = *graph.add_input(name + "_a", type), b = *graph.add_input(name + "_b", type);
+  const ValueId c = *graph.add_input(name + "_c", type);
+  const ValueId product = *graph.add("MatMul", {a, b});
+  const ValueId turned = *graph.add("Transpose", {is_transposed ? product : c},
+                                    {{"perm", std::vector<std::int64_t>{1, 0}}});
+  const ValueId sum = *graph.add("Add", {is_transposed ? c : product, turned});
+  EXPECT_TRUE(graph.add_output(name + "_product", product));
+  EXPECT_TRUE(graph.add_output(name + "_sum", sum));
+}
+
+/// The bound with events; `sums`: by sum, whether the product is transposed.
+double bound_of(const std::vector<bool>& sums) {
+  Graph graph;
+  for (std::size_t i = 0; i < sums.size(); ++i) add_sum(graph, "s" + std::to_string(i), sums[i]);
+  CompileOptions options = small_tasks(4, nullptr);
+  options.stitching = StitchOptions::none();
+  options.device.seconds_per_event = 1;  // more than all tasks take
+  const auto plans = task_operators(graph, options);
+  EXPECT_TRUE(plans) << (plans ? "" : plans.error().message);
+  EXPECT_EQ(plans->front().operators.size(), 2 * sums.size());
+  return lower_bound(plans->front(), options.device).path_with_events;
+}
+
+/// Operators of the same kinds, joined by other arguments, in both orders.
+TEST(LowerBound, steps_depend_on_the_arguments_that_join_operators) {
+  const double straight = bound_of({false}), transposed = bound_of({true});
+  EXPECT_GT(transposed, 1.5 * straight);
+  EXPECT_DOUBLE_EQ(bound_of({false, true}), transposed);
+  EXPECT_DOUBLE_EQ(bound_of({true, false}), transposed);
+  EXPECT_DOUBLE_EQ(bound_of({false, false}), straight);
+}
+
 /// Found from the cuts of kernels, against a comparison of all regions.
 TEST(Dependencies, are_those_of_the_regions) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
