@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "backend_cuda/compile/compile.h"
 #include "backend_cuda/schedule/dependencies.h"
@@ -41,16 +42,20 @@ TEST(Simulate, nothing_ends_before_the_bounds) {
     }
 }
 
-/// A product m, and m + transposed(c) or c + transposed(m), which read a row or a column of it for a row.
+/// A product m, and m + transposed(c) or c + transposed(m), which read a row or a column of it for a row. c is computed
+/// too, so that both sums are of one kind, in no time beside m.
 void add_sum(Graph& graph, const std::string& name, bool is_transposed) {
-  const TensorType type{DataType::f32, Shape{4, 4}};  // few enough kernels to look at all
-  const ValueId a = *graph.add_input(name + "_a", type), b = *graph.add_input(name + "_b", type);
-  const ValueId c = *graph.add_input(name + "_c", type);
+  // Few enough elements that all kernels are looked at.
+  const ValueId a = *graph.add_input(name + "_a", {DataType::f32, Shape{4, 2048}});
+  const ValueId b = *graph.add_input(name + "_b", {DataType::f32, Shape{2048, 4}});
+  const ValueId c =
+      *graph.add("Relu", {*graph.add_input(name + "_c", {DataType::f32, Shape{4, 4}})});
   const ValueId product = *graph.add("MatMul", {a, b});
   const ValueId turned = *graph.add("Transpose", {is_transposed ? product : c},
                                     {{"perm", std::vector<std::int64_t>{1, 0}}});
   const ValueId sum = *graph.add("Add", {is_transposed ? c : product, turned});
   EXPECT_TRUE(graph.add_output(name + "_product", product));
+  EXPECT_TRUE(graph.add_output(name + "_relu", c));
   EXPECT_TRUE(graph.add_output(name + "_sum", sum));
 }
 
@@ -61,9 +66,13 @@ double bound_of(const std::vector<bool>& sums) {
   CompileOptions options = small_tasks(4, nullptr);
   options.stitching = StitchOptions::none();
   options.device.seconds_per_event = 1;  // more than all tasks take
+  options.device.seconds_per_task = 0;
   const auto plans = task_operators(graph, options);
   EXPECT_TRUE(plans) << (plans ? "" : plans.error().message);
-  EXPECT_EQ(plans->front().operators.size(), 2 * sums.size());
+  std::set<std::uint32_t> kinds;
+  for (const TaskOperator& op : plans->front().operators) kinds.insert(op.kind);
+  EXPECT_EQ(plans->front().operators.size(), 3 * sums.size());
+  EXPECT_EQ(kinds.size(), 3U);
   return lower_bound(plans->front(), options.device).path_with_events;
 }
 
