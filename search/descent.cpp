@@ -80,6 +80,7 @@ class Descent {
     constexpr double rounding = 1e-9;
     std::erase_if(found.neighbors,
                   [&](const Neighbor& one) { return one.cost >= (1 - rounding) * found.cost; });
+    if (result_.path.empty() && is_too_much(found.neighbors.size())) return false;
     std::stable_sort(found.neighbors.begin(), found.neighbors.end(),
                      [](const Neighbor& a, const Neighbor& b) { return a.cost < b.cost; });
     const std::shared_ptr<const Graph> start = graph_;
@@ -95,6 +96,11 @@ class Descent {
       taken.insert(matched.begin(), matched.end());
     }
     return !taken.empty();
+  }
+
+  /// Each use copies the graph, and so does its explanation.
+  bool is_too_much(std::size_t uses) const {
+    return uses * graph_->node_count() > options_.most_copied_nodes;
   }
 
   /// What the rule matched is still there, with operands that may have been exchanged for equal ones.
