@@ -30,13 +30,7 @@ class Speller {
     const OperatorRecord& op = record(node.op);
     if (is_replaced(node, types))
       return replacement(op)(target, {types, node.attributes, node.output_count}, inputs);
-    LEMMA_ASSIGN_OR_RETURN(
-        const NodeId id,
-        target.add_operation(node.op, std::move(inputs), node.attributes, node.output_count));
-    std::vector<ValueId> outputs;
-    for (std::uint32_t i = 0; i < node.output_count; ++i)
-      outputs.push_back(target.node(id).output(i));
-    return outputs;
+    return add_copy(target, node, node.attributes, std::move(inputs));
   }
 
  private:

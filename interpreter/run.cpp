@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "ir/expand.h"
+#include "ir/live_values.h"
 #include "ir/specialize.h"
 
 namespace lemma::interpreter {
@@ -147,43 +148,21 @@ Tensor without_infinities(Tensor tensor) {
 class Runner {
  public:
   Runner(const Graph& graph, const RunOptions& options)
-      : graph_(graph),
-        options_(options),
-        values_(graph.value_count()),
-        uses_(graph.value_count(), 0) {}
+      : graph_(graph), options_(options), live_(graph.live_nodes()), values_(graph, live_) {}
 
   Result<std::vector<Tensor>> run(std::vector<Tensor> inputs) {
-    const std::vector<NodeId> live = graph_.live_nodes();
-    count_uses(live);
-    for (const NodeId id : live) {
+    for (const NodeId id : live_) {
       const Node& node = graph_.node(id);
       auto outputs = compute(node, inputs);
       if (!outputs) return with_context(describe(id), std::move(outputs.error()));
       if (options_.infinities_are_undefined)
         for (Tensor& output : *outputs) output = without_infinities(std::move(output));
-      for (std::uint32_t i = 0; i < node.output_count; ++i)
-        if (uses_[node.output(i).v] != 0) values_[node.output(i).v] = std::move((*outputs)[i]);
-      release_operands(node);
+      values_.set(node, std::move(*outputs));
     }
-    std::vector<Tensor> results;
-    for (const GraphOutput& output : graph_.outputs()) results.push_back(values_[output.value.v]);
-    return results;
+    return values_.outputs();
   }
 
  private:
-  void count_uses(const std::vector<NodeId>& live) {
-    for (const NodeId id : live)
-      for (const ValueId input : graph_.node(id).inputs)
-        if (!input.is_none()) ++uses_[input.v];
-    for (const GraphOutput& output : graph_.outputs()) ++uses_[output.value.v];
-  }
-
-  /// Memory goes back as soon as the last user has run.
-  void release_operands(const Node& node) {
-    for (const ValueId input : node.inputs)
-      if (!input.is_none() && --uses_[input.v] == 0) values_[input.v] = Tensor();
-  }
-
   std::string describe(NodeId id) const {
     const Node& node = graph_.node(id);
     std::string text = fmt::format("node {}", id.v);
@@ -208,7 +187,7 @@ class Runner {
     }
     std::vector<Tensor> operands;
     for (const ValueId input : node.inputs)
-      operands.push_back(input.is_none() ? Tensor() : values_[input.v]);
+      operands.push_back(input.is_none() ? Tensor() : values_[input]);
     const std::vector<TensorType> types = graph_.input_types(node);
     return evaluate(graph_.op(node), {types, node.attributes, node.output_count}, operands,
                     options_);
@@ -216,8 +195,8 @@ class Runner {
 
   const Graph& graph_;
   const RunOptions& options_;
-  std::vector<Tensor> values_;
-  std::vector<std::uint32_t> uses_;  // uses that have not run yet
+  std::vector<NodeId> live_;
+  LiveValues<Tensor> values_;
 };
 
 }  // namespace

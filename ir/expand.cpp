@@ -43,12 +43,7 @@ Result<std::vector<ValueId>> expand(Graph& target, const Node& node, std::vector
     if (!outputs) return with_context(op.name, std::move(outputs.error()));
     return outputs;
   }
-  LEMMA_ASSIGN_OR_RETURN(const NodeId id, target.add_operation(node.op, std::move(inputs),
-                                                               node.attributes, node.output_count));
-  std::vector<ValueId> outputs;
-  for (std::uint32_t i = 0; i < node.output_count; ++i)
-    outputs.push_back(target.node(id).output(i));
-  return outputs;
+  return add_copy(target, node, node.attributes, std::move(inputs));
 }
 
 Result<Graph> expanded(const Graph& graph, Recurrences taken) {

@@ -4,6 +4,17 @@
 
 namespace lemma {
 
+Result<std::vector<ValueId>> add_copy(Graph& target, const Node& node, Attributes attributes,
+                                      std::vector<ValueId> inputs) {
+  LEMMA_ASSIGN_OR_RETURN(
+      const NodeId id,
+      target.add_operation(node.op, std::move(inputs), std::move(attributes), node.output_count));
+  std::vector<ValueId> outputs;
+  for (std::uint32_t i = 0; i < node.output_count; ++i)
+    outputs.push_back(target.node(id).output(i));
+  return outputs;
+}
+
 Result<Graph> rebuild(const Graph& source, const RebuildType& type,
                       const RebuildOperation& operation) {
   Graph target;

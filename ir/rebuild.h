@@ -16,6 +16,10 @@ using RebuildOperation = std::function<Result<std::vector<ValueId>>(Graph& targe
 /// The new type of a graph input, or of an output of an opaque node.
 using RebuildType = std::function<TensorType(const Graph& source, ValueId value)>;
 
+/// The node as it is, with these attributes and operands; its outputs.
+Result<std::vector<ValueId>> add_copy(Graph& target, const Node& node, Attributes attributes,
+                                      std::vector<ValueId> inputs);
+
 /// Live nodes in ascending order; inputs, constants, opaque nodes, names and outputs are kept.
 Result<Graph> rebuild(const Graph& source, const RebuildType& type,
                       const RebuildOperation& operation);

@@ -40,14 +40,8 @@ Result<Graph> specialize(const Graph& graph, const DimensionBindings& bindings,
   };
   auto operation = [&](Graph& target, const Node& node,
                        std::vector<ValueId> inputs) -> Result<std::vector<ValueId>> {
-    LEMMA_ASSIGN_OR_RETURN(
-        const NodeId id,
-        target.add_operation(node.op, std::move(inputs),
-                             substitute_attributes(node.attributes, bindings), node.output_count));
-    std::vector<ValueId> outputs;
-    for (std::uint32_t i = 0; i < node.output_count; ++i)
-      outputs.push_back(target.node(id).output(i));
-    return outputs;
+    return add_copy(target, node, substitute_attributes(node.attributes, bindings),
+                    std::move(inputs));
   };
   return rebuild(graph, type, operation);
 }

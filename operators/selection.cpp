@@ -48,18 +48,31 @@ Result<Values> nonzero(const ProcedureCall& call) {
       Constant::of(DataType::i64, {static_cast<std::int64_t>(sizes.size()), count}, indices)};
 }
 
-Result<Values> compress(const ProcedureCall& call) {
+struct AlongAxis {
+  Constant x;
+  std::size_t axis;
+};
+
+/// Without an attribute `axis`, all elements as a vector.
+Result<AlongAxis> first_operand_along_axis(const ProcedureCall& call) {
   LEMMA_ASSIGN_OR_RETURN(const Constant* given, call.tensor(0));
+  AlongAxis result{*given, 0};
+  const auto count = static_cast<std::int64_t>(given->element_count());
+  if (call.attributes.values.has("axis")) {
+    LEMMA_ASSIGN_OR_RETURN(result.axis,
+                           axis_of(call.attributes.integer("axis", 0), given->type().rank()));
+  } else {
+    LEMMA_ASSIGN_OR_RETURN(result.x, with_sizes(*given, {count}));
+  }
+  return result;
+}
+
+Result<Values> compress(const ProcedureCall& call) {
   LEMMA_ASSIGN_OR_RETURN(const Constant* condition, call.tensor(1));
   if (condition->type().data_type != DataType::boolean || condition->type().rank() != 1)
     return bad_input("the condition of Compress is no vector of booleans");
-  Constant x = *given;
-  std::size_t axis = 0;
-  if (call.attributes.values.has("axis")) {
-    LEMMA_ASSIGN_OR_RETURN(axis, axis_of(call.attributes.integer("axis", 0), x.type().rank()));
-  } else {
-    LEMMA_ASSIGN_OR_RETURN(x, with_sizes(x, {static_cast<std::int64_t>(x.element_count())}));
-  }
+  LEMMA_ASSIGN_OR_RETURN(const auto sliced, first_operand_along_axis(call));
+  const auto& [x, axis] = sliced;
   const std::vector<bool> keeps = non_zero(*condition);
   const auto size = static_cast<std::size_t>(sizes_of(x)[axis]);
   Positions kept;
@@ -134,14 +147,8 @@ Result<Distinct> distinct_slices(const Constant& x, std::size_t axis, bool is_so
 }
 
 Result<Values> unique(const ProcedureCall& call) {
-  LEMMA_ASSIGN_OR_RETURN(const Constant* given, call.tensor(0));
-  Constant x = *given;
-  std::size_t axis = 0;
-  if (call.attributes.values.has("axis")) {
-    LEMMA_ASSIGN_OR_RETURN(axis, axis_of(call.attributes.integer("axis", 0), x.type().rank()));
-  } else {
-    LEMMA_ASSIGN_OR_RETURN(x, with_sizes(x, {static_cast<std::int64_t>(x.element_count())}));
-  }
+  LEMMA_ASSIGN_OR_RETURN(const auto sliced, first_operand_along_axis(call));
+  const auto& [x, axis] = sliced;
   if (x.element_count() == 0 && sizes_of(x)[axis] != 0)
     return unsupported("Unique of slices without elements");
   LEMMA_ASSIGN_OR_RETURN(const Distinct distinct,

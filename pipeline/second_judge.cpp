@@ -35,6 +35,7 @@ JudgeAnswer ask_second_judge(OnnxRuntimeWorker& worker, const JudgeRequest& requ
                                   {"relative", request.tolerance.relative},
                                   {"absolute", request.tolerance.absolute},
                                   {"of_largest", request.tolerance.of_largest},
+                                  {"rounding", request.tolerance.rounding},
                                   {"sets", *sets}},
                                  deadline.remaining());
   std::error_code ignored;

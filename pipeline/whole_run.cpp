@@ -58,13 +58,11 @@ Result<Outputs> run_file(const std::filesystem::path& file, const WholeRunReques
 /// Empty if all elements that are finite in the original are near enough.
 std::string difference_of_reals(const std::vector<double>& before, const std::vector<double>& after,
                                 const SampledTolerance& tolerance) {
-  double largest = 0;
-  for (const double element : before)
-    if (std::isfinite(element)) largest = std::max(largest, std::abs(element));
+  const interpreter::Tolerance allowed = tolerance_of_output(tolerance, before);
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (!std::isfinite(before[i])) continue;
-    const double scale = tolerance.of_largest ? largest : std::abs(before[i]);
-    if (!(std::abs(after[i] - before[i]) <= tolerance.absolute + tolerance.relative * scale))
+    if (!(std::abs(after[i] - before[i]) <=
+          allowed.absolute + allowed.relative * std::abs(before[i])))
       return fmt::format("element {} is {}, not {}", i, after[i], before[i]);
   }
   return "";

@@ -7,7 +7,7 @@ Inputs are sets of {"name": "x", "type": "float32", "shape": [2, 3], "offset": 0
 elements of all of them, row-major and little-endian.
 
   {"action": "compare", "original": FILE, "result": FILE, "data": FILE, "sets": [[INPUT]], "threads": 0,
-   "relative": 1e-4, "absolute": 1e-5, "of_largest": 2e-6}
+   "relative": 1e-4, "absolute": 1e-5, "of_largest": false, "rounding": 2e-6}
   {"verdict": "agrees" | "differs" | "not available", "message": "...", "sets": 3, "max_error": 1e-7}
 
 The criterion is that of search/sampled_check.h: where the original gives a finite number, the result gives one
@@ -90,6 +90,18 @@ def inputs_of(tensors, data):
     return feed
 
 
+def allowed_differences(magnitudes, request):
+    """Of an output's elements: the criterion of search/tolerance.h."""
+    allowed = request["absolute"] + request["relative"] * magnitudes
+    nonzero = magnitudes[magnitudes > 0]
+    if nonzero.size == 0:
+        return allowed
+    largest, middle = nonzero.max(), nonzero.size // 2
+    scale = min(largest, 8 * numpy.partition(nonzero, middle)[middle])
+    allowed = allowed + request["rounding"] * scale
+    return allowed + request["relative"] * largest if request["of_largest"] else allowed
+
+
 def difference(name, expected, actual, request):
     """What differs, and the largest error."""
     if expected.dtype != actual.dtype or expected.shape != actual.shape:
@@ -103,8 +115,7 @@ def difference(name, expected, actual, request):
     if not finite.any():
         return "", 0.0
     wide, other = wide[finite], other[finite]
-    magnitude = numpy.abs(wide)
-    allowed = request["absolute"] + request["relative"] * magnitude + request["of_largest"] * magnitude.max()
+    allowed = allowed_differences(numpy.abs(wide), request)
     with numpy.errstate(all="ignore"):
         error = numpy.abs(wide - other)
         wrong = ~(error <= allowed)

@@ -5,6 +5,7 @@
 #include "frontend_onnx/import.h"
 #include "frontend_onnx/kept_node.h"
 #include "interpreter/interruption.h"
+#include "ir/live_values.h"
 #include "runner/control_flow.h"
 
 namespace lemma::runner {
@@ -35,42 +36,23 @@ class GraphRunner {
       : graph_(graph),
         envelope_(envelope),
         options_(options),
-        values_(graph.value_count()),
-        uses_(graph.value_count(), 0) {}
+        live_(graph.live_nodes()),
+        values_(graph, live_) {}
 
   Result<Values> run(std::span<const RunTimeValue> inputs) {
-    const std::vector<NodeId> live = graph_.live_nodes();
-    count_uses(live);
-    for (const NodeId id : live) {
+    for (const NodeId id : live_) {
       const Node& node = graph_.node(id);
       if (interpreter::is_interrupted(options_)) return interpreter::interruption();
       auto outputs = compute(node, inputs);
       if (!outputs) return with_context(describe(node, id), std::move(outputs.error()));
       if (outputs->size() < node.output_count)
         return bad_input(fmt::format("{} has more outputs than results", describe(node, id)));
-      for (std::uint32_t i = 0; i < node.output_count; ++i)
-        if (uses_[node.output(i).v] != 0) values_[node.output(i).v] = std::move((*outputs)[i]);
-      release_operands(node);
+      values_.set(node, std::move(*outputs));
     }
-    Values results;
-    for (const GraphOutput& output : graph_.outputs()) results.push_back(values_[output.value.v]);
-    return results;
+    return values_.outputs();
   }
 
  private:
-  void count_uses(const std::vector<NodeId>& live) {
-    for (const NodeId id : live)
-      for (const ValueId input : graph_.node(id).inputs)
-        if (!input.is_none()) ++uses_[input.v];
-    for (const GraphOutput& output : graph_.outputs()) ++uses_[output.value.v];
-  }
-
-  /// Memory goes back as soon as the last user has run.
-  void release_operands(const Node& node) {
-    for (const ValueId input : node.inputs)
-      if (!input.is_none() && --uses_[input.v] == 0) values_[input.v] = RunTimeValue();
-  }
-
   std::string describe(const Node& node, NodeId id) const {
     std::string text = fmt::format("node {}", id.v);
     if (node.kind == NodeKind::operation) text += fmt::format(" ({})", graph_.op(node).name);
@@ -88,7 +70,7 @@ class GraphRunner {
     }
     Values operands;
     for (const ValueId input : node.inputs)
-      operands.push_back(input.is_none() ? RunTimeValue() : values_[input.v]);
+      operands.push_back(input.is_none() ? RunTimeValue() : values_[input]);
     LEMMA_ASSIGN_OR_RETURN(const KeptNode kept, KeptNode::read(graph_.opaque(node), envelope_));
     return compute_opaque(kept, operands, graph_.opaque(node).reason);
   }
@@ -102,9 +84,9 @@ class GraphRunner {
         operands.emplace_back();
         continue;
       }
-      const Constant* operand = values_[input.v].tensor();
+      const Constant* operand = values_[input].tensor();
       if (operand == nullptr || operand->type() != graph_.type(input))
-        return bad_input(fmt::format("an operand is {}, not {}", text(values_[input.v]),
+        return bad_input(fmt::format("an operand is {}, not {}", text(values_[input]),
                                      text(graph_.type(input))));
       types.push_back(operand->type());
       operands.push_back(Tensor::of(*operand));
@@ -160,8 +142,8 @@ class GraphRunner {
   const Graph& graph_;
   const ModelEnvelope& envelope_;
   const RunOptions& options_;
-  Values values_;
-  std::vector<std::uint32_t> uses_;  // uses that have not run yet
+  std::vector<NodeId> live_;
+  LiveValues<RunTimeValue> values_;
 };
 
 }  // namespace

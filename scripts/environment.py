@@ -27,6 +27,17 @@ def enter():
         sys.exit(2)
 
 
+SKIPPED = 77  # ctest's code
+
+
+def enter_or_skip():
+    """For tests: `enter()`, or an end with ctest's code of a skipped test where there is no .venv."""
+    if not PYTHON.exists():
+        print("skipped: scripts/setup --tests has not made the Python environment")
+        sys.exit(SKIPPED)
+    enter()
+
+
 def lemma_program(given=None):
     """The `lemma` to test: the one given, else a built one, else the launcher."""
     if given:

@@ -51,11 +51,11 @@ class Descent {
           const DescentOptions& options)
       : rules_(rules), costs_(costs), options_(options) {}
 
-  Result<BacktrackingResult> run(const Graph& original) {
+  BacktrackingResult run(const Graph& original) {
     graph_ = std::make_shared<const Graph>(original);
     result_.stop_reason = "rounds";
     for (std::size_t i = 0; i < options_.most_rounds; ++i) {
-      LEMMA_ASSIGN_OR_RETURN(const bool changed, round());
+      const bool changed = round();
       if (i == 0) result_.cost_before = cost_;
       if (options_.interrupted && options_.interrupted())
         result_.stop_reason = "time";
@@ -72,7 +72,8 @@ class Descent {
   }
 
  private:
-  Result<bool> round() {
+  /// Whether something changed.
+  bool round() {
     Neighborhood found =
         neighborhood(*graph_, rules_, costs_, std::numeric_limits<double>::infinity(),
                      {options_.match_limit, false, options_.interrupted});
@@ -86,16 +87,18 @@ class Descent {
     const std::shared_ptr<const Graph> start = graph_;
     ValueMap now(start->value_count());
     std::set<NodeId> taken;
+    bool changed = false;
     for (const Neighbor& one : found.neighbors) {
       const std::set<NodeId> matched = matched_nodes(*start, one.rewrite);
       const auto is_taken = [&](NodeId id) {
         return taken.contains(id) || !now.has(start->node(id).output());
       };
       if (std::any_of(matched.begin(), matched.end(), is_taken)) continue;
-      LEMMA_RETURN_IF_ERROR(apply(one.rewrite, now));
+      if (!apply(one.rewrite, now)) continue;
+      changed = true;
       taken.insert(matched.begin(), matched.end());
     }
-    return !taken.empty();
+    return changed;
   }
 
   /// Each use copies the graph, and so does its explanation.
@@ -103,20 +106,21 @@ class Descent {
     return uses * graph_->node_count() > options_.most_copied_nodes;
   }
 
-  /// What the rule matched is still there, with operands that may have been exchanged for equal ones.
-  Result<void> apply(Rewrite rewrite, ValueMap& now) {
+  /// Operands may have been exchanged for equal ones. False if something is gone, or if the right side needs what it
+  /// would replace by now.
+  bool apply(Rewrite rewrite, ValueMap& now) {
     for (std::vector<ValueId>* values : {&rewrite.inputs, &rewrite.left})
       for (ValueId& value : *values) {
-        if (!now.has(value)) return {};
+        if (!now.has(value)) return false;
         value = now(value);
       }
     std::vector<ValueId> next;
     auto changed = rewritten(*graph_, rules_[rewrite.rule], rewrite, &next);
-    if (!changed) return {};  // the right side needs what it replaces, by now
+    if (!changed) return false;
     result_.path.push_back({graph_, std::move(rewrite)});
     graph_ = std::make_shared<const Graph>(std::move(*changed));
     now.go_on(next);
-    return {};
+    return true;
   }
 
   std::span<const CompiledRule> rules_;
@@ -129,8 +133,8 @@ class Descent {
 
 }  // namespace
 
-Result<BacktrackingResult> descend(const Graph& graph, std::span<const CompiledRule> rules,
-                                   const OperatorCosts& costs, const DescentOptions& options) {
+BacktrackingResult descend(const Graph& graph, std::span<const CompiledRule> rules,
+                           const OperatorCosts& costs, const DescentOptions& options) {
   return Descent(rules, costs, options).run(graph);
 }
 

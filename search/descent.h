@@ -10,13 +10,13 @@ struct DescentOptions {
   std::size_t match_limit = 10'000;  // of one rule in one graph
   /// Uses of the first round times nodes of the graph; where there are more nothing is done.
   std::size_t most_copied_nodes = 60'000;
-  std::function<bool()> interrupted;
+  std::function<bool()> interrupted = {};
 };
 
 /// In each round the uses of rules that save something, those that save most first, as far as they do not take nodes
 /// that another one has replaced. Ends where none saves anything. Deterministic unless interrupted; the graph so far is
 /// there then. The result's path has one step for each use.
-Result<BacktrackingResult> descend(const Graph& graph, std::span<const CompiledRule> rules,
-                                   const OperatorCosts& costs, const DescentOptions& options);
+BacktrackingResult descend(const Graph& graph, std::span<const CompiledRule> rules,
+                           const OperatorCosts& costs, const DescentOptions& options);
 
 }  // namespace lemma

@@ -67,7 +67,7 @@ std::optional<double> number_in(const Graph& graph, ValueId value) {
 std::optional<Attributes> attributes_of_constant_form(const Graph& graph, const Node& node,
                                                       const std::vector<ValueId>& operands) {
   const ConstantForm& form = record(node.op).constant_form;
-  if (form.op.empty()) return std::nullopt;
+  if (form.op.empty() || operands.size() > 1 + form.attributes.size()) return std::nullopt;
   Attributes result;
   for (std::size_t i = 1; i < operands.size(); ++i) {
     if (operands[i].is_none()) continue;

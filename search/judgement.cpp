@@ -49,15 +49,6 @@ std::vector<NamedTensor> disturbed(std::span<const NamedTensor> inputs, std::uin
   return result;
 }
 
-double unit_roundoff(DataType type) {
-  switch (type) {
-    case DataType::f64: return 0x1p-53;
-    case DataType::f16: return 0x1p-11;
-    case DataType::bf16: return 0x1p-8;
-    default: return 0x1p-24;
-  }
-}
-
 /// An element that differs at first sight.
 struct Judgement::Suspect {
   std::size_t output, element;
@@ -83,9 +74,8 @@ std::vector<Judgement::Suspect> Judgement::suspects(const std::vector<Tensor>& e
     const double largest = real ? largest_of(e) : 0;
     for (std::size_t i = 0; i < e.size(); ++i) {
       if (std::isnan(e[i]) || e[i] == a[i]) continue;
-      const double share = std::max(sides_.tolerance.of_largest, 0.01 * sides_.tolerance.relative);
-      const double allowed =
-          real ? sides_.tolerance.relative * std::abs(e[i]) + share * largest : 0;
+      const double share = sides_.tolerance.of_largest ? largest : 0.01 * largest;
+      const double allowed = real ? sides_.tolerance.relative * (std::abs(e[i]) + share) : 0;
       if (std::isfinite(e[i]) && std::abs(e[i] - a[i]) <= allowed) continue;
       result.push_back({k, i, e[i], a[i], real, allowed});
     }

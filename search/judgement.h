@@ -16,9 +16,6 @@
 
 namespace lemma {
 
-/// Half the distance from 1 to the next number of the type.
-double unit_roundoff(DataType type);
-
 /// Every real element changed by up to this part of itself, in f64; 0 stays.
 std::vector<interpreter::NamedTensor> disturbed(std::span<const interpreter::NamedTensor> inputs,
                                                 std::uint64_t seed, double change);

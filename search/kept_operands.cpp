@@ -56,13 +56,7 @@ Result<WithoutKept> without_kept_operands(const Graph& graph, bool only_bitwise)
       ++result.left_out;
       return std::vector<ValueId>{inputs[i]};
     }
-    LEMMA_ASSIGN_OR_RETURN(
-        const NodeId added,
-        target.add_operation(node.op, std::move(inputs), node.attributes, node.output_count));
-    std::vector<ValueId> outputs;
-    for (std::uint32_t k = 0; k < node.output_count; ++k)
-      outputs.push_back(target.node(added).output(k));
-    return outputs;
+    return add_copy(target, node, node.attributes, std::move(inputs));
   };
   LEMMA_ASSIGN_OR_RETURN(result.graph, rebuild(graph, type, copy));
   return result;

@@ -45,13 +45,7 @@ Result<Graph> with_numbers_as_operators(const Graph& graph) {
       if (const auto value = number_of(graph, node.inputs[i])) {
         LEMMA_ASSIGN_OR_RETURN(inputs[i], number(target, node.inputs[i], *value));
       }
-    LEMMA_ASSIGN_OR_RETURN(
-        const NodeId added,
-        target.add_operation(node.op, std::move(inputs), node.attributes, node.output_count));
-    std::vector<ValueId> outputs;
-    for (std::uint32_t k = 0; k < node.output_count; ++k)
-      outputs.push_back(target.node(added).output(k));
-    return outputs;
+    return add_copy(target, node, node.attributes, std::move(inputs));
   };
   return rebuild(graph, type, copy);
 }

@@ -410,8 +410,7 @@ class Search {
     stage("folding constants into operators");
     DescentOptions options;
     options.interrupted = [this] { return deadline_.passed(); };
-    LEMMA_ASSIGN_OR_RETURN(BacktrackingResult found,
-                           descend(candidate.graph, rules.compiled, costs_, options));
+    BacktrackingResult found = descend(candidate.graph, rules.compiled, costs_, options);
     LEMMA_ASSIGN_OR_RETURN(Walk walk, walked(found.path, found.graph, rules.compiled));
     return replace(candidate, std::move(found.graph), walk.derivation, walk.rules_used,
                    std::move(walk.stages))

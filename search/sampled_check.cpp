@@ -66,12 +66,10 @@ Result<Sample> random_sample(const Graph& original, std::uint64_t seed,
   return tl::unexpected<Error>(std::move(*first));
 }
 
-double largest_magnitude(const Tensor& tensor) {
-  double largest = 0;
-  if (!is_real(tensor.data_type())) return largest;
-  for (const double value : tensor.reals())
-    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-  return largest;
+/// For the elements of `expected`; integers and the like must be equal anyway.
+interpreter::Tolerance tolerance_of(const Tensor& expected, const SampledTolerance& tolerance) {
+  const bool real = is_real(expected.data_type());
+  return tolerance_of_output(tolerance, real ? expected.reals() : std::vector<double>{});
 }
 
 /// `actual`, but as expected where that is no finite number: nothing is asked there.
@@ -90,12 +88,11 @@ void compare_outputs(const Graph& model, const Graph& original, const Sample& sa
                      const std::vector<Tensor>& actual, const SampledTolerance& tolerance,
                      SampledCheck& check) {
   for (std::size_t i = 0; i < sample.expected.size(); ++i) {
-    interpreter::Tolerance allowed{tolerance.absolute, tolerance.relative};
-    const bool is_inside = !has_output(model, original.outputs()[i].name);
-    allowed.absolute += (is_inside ? tolerance.relative : tolerance.of_largest) *
-                        largest_magnitude(sample.expected[i]);
-    const auto comparison = interpreter::compare(where_finite(actual[i], sample.expected[i]),
-                                                 sample.expected[i], allowed);
+    SampledTolerance allowed = tolerance;
+    if (!has_output(model, original.outputs()[i].name)) allowed.of_largest = true;
+    const auto comparison =
+        interpreter::compare(where_finite(actual[i], sample.expected[i]), sample.expected[i],
+                             tolerance_of(sample.expected[i], allowed));
     check.max_error = std::max(check.max_error, comparison.max_absolute_error);
     check.smallest_passing_scale =
         std::max(check.smallest_passing_scale, comparison.tolerance_factor);
@@ -147,57 +144,6 @@ interpreter::RunOptions options_for_run(const SampledCheckOptions& options, Doma
   return result;
 }
 
-/// Operations on the longest way from an input to an output.
-double depth_of(const Graph& graph) {
-  std::vector<double> depths(graph.value_count(), 0);
-  double deepest = 0;
-  for (const NodeId id : graph.live_nodes()) {
-    const Node& node = graph.node(id);
-    double depth = 0;
-    for (const ValueId input : node.inputs)
-      if (!input.is_none()) depth = std::max(depth, depths[input.v]);
-    if (node.kind == NodeKind::operation) depth += 1;
-    for (std::uint32_t k = 0; k < node.output_count; ++k) depths[node.output(k).v] = depth;
-    deepest = std::max(deepest, depth);
-  }
-  return deepest;
-}
-
-DataType narrowest_real_type(const Graph& graph) {
-  DataType narrowest = DataType::undefined;
-  for (const NodeId id : graph.live_nodes())
-    for (const TensorType& type : graph.output_types(graph.node(id))) {
-      if (!is_real(type.data_type)) continue;
-      if (narrowest == DataType::undefined ||
-          unit_roundoff(type.data_type) > unit_roundoff(narrowest))
-        narrowest = type.data_type;
-    }
-  return narrowest == DataType::undefined ? DataType::f32 : narrowest;
-}
-
-}  // namespace
-
-SampledTolerance tolerance_for(const Graph& original, const SampledCheckOptions& options) {
-  const DataType type = narrowest_real_type(original);
-  constexpr double least_units = 32;  // of roundoff
-  const double rounding = least_units * unit_roundoff(type);
-  SampledTolerance result{1e-4, 1e-5, rounding};
-  if (type == DataType::f64) result = {1e-9, 1e-10, rounding};
-  if (type == DataType::f16 || type == DataType::bf16) {
-    const double factor = std::max(least_units, 8 * std::sqrt(depth_of(original)));
-    const double relative = std::min(0.25, factor * unit_roundoff(type));
-    result = {relative, 1e-5, relative};
-  }
-  if (options.relative_tolerance) result = {*options.relative_tolerance, result.absolute, 0};
-  if (options.absolute_tolerance) {
-    result.absolute = *options.absolute_tolerance;
-    result.of_largest = 0;
-  }
-  return result;
-}
-
-namespace {
-
 /// Whether the results move by less than a quarter of the tolerance when the inputs change by one rounding.
 /// Where they do not (a Softmax of large numbers that are nearly equal), another order of the same roundings
 /// gives something else, and a comparison in the model's own types says nothing.
@@ -206,15 +152,17 @@ bool is_well_conditioned(const Graph& graph, const Sample& sample,
   constexpr std::uint64_t runs = 2;
   if (sample.domain != Domain::f64) return true;
   const double rounding = unit_roundoff(narrowest_real_type(graph));
+  SampledTolerance quarter = tolerance;
+  quarter.relative /= 4;
+  quarter.rounding /= 4;
   for (std::uint64_t seed = 0; seed < runs; ++seed) {
     const auto outputs = interpreter::run(graph, disturbed(sample.inputs, seed, rounding),
                                           options_for_run(options, Domain::f64));
     if (!outputs) return false;
     for (std::size_t k = 0; k < outputs->size(); ++k) {
       const Tensor& expected = sample.expected[k];
-      interpreter::Tolerance allowed{tolerance.absolute, tolerance.relative / 4};
-      allowed.absolute += tolerance.of_largest / 4 * largest_magnitude(expected);
-      if (!interpreter::compare((*outputs)[k], expected, allowed).equal) return false;
+      if (!interpreter::compare((*outputs)[k], expected, tolerance_of(expected, quarter)).equal)
+        return false;
     }
   }
   return true;

@@ -36,12 +36,13 @@
 
 #include "interpreter/run.h"
 #include "ir/graph.h"
+#include "search/tolerance.h"
 
 namespace lemma {
 
 struct SampledCheckOptions {
   int samples = 1;  // sets of random inputs
-  /// By the narrowest real type of the original unless given: tolerance_for().
+  /// By the narrowest real type of the original unless given: search/tolerance.h.
   std::optional<double> relative_tolerance = std::nullopt, absolute_tolerance = std::nullopt;
   std::map<std::string, std::int64_t, std::less<>> sizes = {};  // of symbols, where they are given
   std::uint64_t seed = 0;
@@ -55,13 +56,10 @@ struct SampledCheckOptions {
   bool bitwise = false;  // the result promises every bit
 };
 
-struct SampledTolerance {
-  double relative = 0, absolute = 0;
-  double of_largest = 0;  // times the largest element of an output: added to the absolute one
-};
-/// f64: 1e-9 and 1e-10, f32: 1e-4 and 1e-5, each with 32 units of roundoff of the largest element, because elements
-/// may cancel. f16 and bf16: that alone, and more for a deep graph.
-SampledTolerance tolerance_for(const Graph& original, const SampledCheckOptions& options);
+/// Of the check with these options.
+inline SampledTolerance tolerance_for(const Graph& original, const SampledCheckOptions& options) {
+  return tolerance_for(original, options.relative_tolerance, options.absolute_tolerance);
+}
 
 struct SampledCheck {
   bool passed = true;

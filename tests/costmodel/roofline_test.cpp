@@ -1,20 +1,15 @@
 #include "costmodel/graph_cost.h"
+#include "tests/ir/parsed_graph.h"
 
 #include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
 
-#include "ir/graph_text.h"
-
 namespace lemma {
 namespace {
 
-Graph parsed(std::string_view text) {
-  auto graph = parse_graph(text);
-  EXPECT_TRUE(graph.has_value()) << graph.error().message;
-  return std::move(*graph);
-}
+using testing::parsed;
 
 /// Round figures: 1 flop and 1 byte a nanosecond, a microsecond to start.
 Device simple_device() {

@@ -32,9 +32,14 @@ class WholeRun : public ::testing::Test {
     request_.original = file("original.onnx", original);
     request_.result = file("result.onnx", result);
     request_.inputs = inputs_;
-    request_.tolerance = {1e-4, 1e-5, false};
+    request_.tolerance = {1e-4, 1e-5, false, 0};
     return run_whole(request_);
   }
+
+  std::vector<NamedTensor> inputs_ = {
+      {"n", Tensor::of(DataType::i64, {}, std::vector<std::int64_t>{3})},
+      {"c", Tensor::of(DataType::boolean, {}, std::vector<std::uint8_t>{1})},
+      {"x", Tensor::of(DataType::f32, {2}, std::vector<float>{1, -2})}};
 
  private:
   std::filesystem::path file(const std::string& name, const std::string& step) {
@@ -43,15 +48,17 @@ class WholeRun : public ::testing::Test {
   }
 
   frontend::TemporaryFolder folder_;
-  std::vector<NamedTensor> inputs_ = {
-      {"n", Tensor::of(DataType::i64, {}, std::vector<std::int64_t>{3})},
-      {"c", Tensor::of(DataType::boolean, {}, std::vector<std::uint8_t>{1})},
-      {"x", Tensor::of(DataType::f32, {2}, std::vector<float>{1, -2})}};
   WholeRunRequest request_;
 };
 
 TEST_F(WholeRun, TheSameSumsAgree) {
   EXPECT_EQ(run("Add(s, x)", "Add(x, s)").verdict, WholeRunVerdict::agrees);
+}
+
+// The tolerance is that of the element, not of the largest one.
+TEST_F(WholeRun, ASmallElementBesideALargeOneCounts) {
+  inputs_[2].value = Tensor::of(DataType::f32, {2}, std::vector<float>{-1e-3F, 1000});
+  EXPECT_EQ(run("Identity(s)", "Relu(s)").verdict, WholeRunVerdict::differs);
 }
 
 TEST_F(WholeRun, AnotherLoopDiffers) {

@@ -15,11 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 import environment  # noqa: E402
 
-SKIPPED = 77
-if not environment.PYTHON.exists():
-    print("skipped: scripts/setup --tests has not made the Python environment")
-    sys.exit(SKIPPED)
-environment.enter()
+environment.enter_or_skip()
 
 import cases  # noqa: E402
 import numpy  # noqa: E402

@@ -6,15 +6,12 @@
 #include "interpreter/run.h"
 #include "ir/check.h"
 #include "ir/graph_text.h"
+#include "tests/ir/parsed_graph.h"
 
 namespace lemma {
 namespace {
 
-Graph parsed(std::string_view text) {
-  auto graph = parse_graph(text);
-  EXPECT_TRUE(graph.has_value()) << graph.error().message;
-  return std::move(*graph);
-}
+using testing::parsed;
 
 TEST(FoldConstants, ComputesWhatDependsOnConstantsAlone) {
   const Graph graph = parsed(R"(graph "g"

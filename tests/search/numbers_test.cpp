@@ -7,15 +7,12 @@
 
 #include "ir/graph_text.h"
 #include "search/fold_constants.h"
+#include "tests/ir/parsed_graph.h"
 
 namespace lemma {
 namespace {
 
-Graph parsed(std::string_view text) {
-  auto graph = parse_graph(text);
-  EXPECT_TRUE(graph.has_value()) << graph.error().message;
-  return std::move(*graph);
-}
+using testing::parsed;
 
 constexpr std::string_view sums = R"(graph "g"
   input %0 "x" : f32[2]

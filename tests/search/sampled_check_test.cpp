@@ -1,20 +1,15 @@
 #include "search/sampled_check.h"
+#include "tests/ir/parsed_graph.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "ir/graph_text.h"
-
 namespace lemma {
 namespace {
 
-Graph parsed(std::string_view text) {
-  auto graph = parse_graph(text);
-  EXPECT_TRUE(graph.has_value()) << graph.error().message;
-  return std::move(*graph);
-}
+using testing::parsed;
 
 constexpr std::string_view product_of_sum = R"(graph "g"
   input %0 "x" : f32[N, 4]

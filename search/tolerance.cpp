@@ -1,0 +1,91 @@
+#include "search/tolerance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace lemma {
+
+namespace {
+
+/// Operations on the longest way from an input to an output.
+double depth_of(const Graph& graph) {
+  std::vector<double> depths(graph.value_count(), 0);
+  double deepest = 0;
+  for (const NodeId id : graph.live_nodes()) {
+    const Node& node = graph.node(id);
+    double depth = 0;
+    for (const ValueId input : node.inputs)
+      if (!input.is_none()) depth = std::max(depth, depths[input.v]);
+    if (node.kind == NodeKind::operation) depth += 1;
+    for (std::uint32_t k = 0; k < node.output_count; ++k) depths[node.output(k).v] = depth;
+    deepest = std::max(deepest, depth);
+  }
+  return deepest;
+}
+
+/// Of the elements that are finite and not 0.
+std::vector<double> magnitudes_of(std::span<const double> elements) {
+  std::vector<double> result;
+  for (const double element : elements)
+    if (std::isfinite(element) && element != 0) result.push_back(std::abs(element));
+  return result;
+}
+
+}  // namespace
+
+double unit_roundoff(DataType type) {
+  switch (type) {
+    case DataType::f64: return 0x1p-53;
+    case DataType::f16: return 0x1p-11;
+    case DataType::bf16: return 0x1p-8;
+    default: return 0x1p-24;
+  }
+}
+
+DataType narrowest_real_type(const Graph& graph) {
+  DataType narrowest = DataType::undefined;
+  for (const NodeId id : graph.live_nodes())
+    for (const TensorType& type : graph.output_types(graph.node(id))) {
+      if (!is_real(type.data_type)) continue;
+      if (narrowest == DataType::undefined ||
+          unit_roundoff(type.data_type) > unit_roundoff(narrowest))
+        narrowest = type.data_type;
+    }
+  return narrowest == DataType::undefined ? DataType::f32 : narrowest;
+}
+
+SampledTolerance tolerance_for(const Graph& original, std::optional<double> relative,
+                               std::optional<double> absolute) {
+  const DataType type = narrowest_real_type(original);
+  constexpr double least_units = 32;  // of roundoff
+  SampledTolerance result;
+  if (type == DataType::f16 || type == DataType::bf16) {
+    const double units = std::max(least_units, 8 * std::sqrt(depth_of(original)));
+    result = {std::min(0.25, units * unit_roundoff(type)), 1e-5, true, 0};
+  } else {
+    const double rounding = least_units * unit_roundoff(type);
+    result = type == DataType::f64 ? SampledTolerance{1e-9, 1e-10, false, rounding}
+                                   : SampledTolerance{1e-4, 1e-5, false, rounding};
+  }
+  if (relative || absolute) result.rounding = 0;
+  if (relative) result.relative = *relative, result.of_largest = false;
+  if (absolute) result.absolute = *absolute;
+  return result;
+}
+
+interpreter::Tolerance tolerance_of_output(const SampledTolerance& tolerance,
+                                           std::span<const double> expected) {
+  interpreter::Tolerance result{tolerance.absolute, tolerance.relative};
+  std::vector<double> magnitudes = magnitudes_of(expected);
+  if (magnitudes.empty()) return result;
+  const double largest = *std::max_element(magnitudes.begin(), magnitudes.end());
+  const auto median = magnitudes.begin() + static_cast<std::ptrdiff_t>(magnitudes.size() / 2);
+  std::nth_element(magnitudes.begin(), median, magnitudes.end());
+  constexpr double most_medians = 8;
+  result.absolute += tolerance.rounding * std::min(largest, most_medians * *median);
+  if (tolerance.of_largest) result.absolute += tolerance.relative * largest;
+  return result;
+}
+
+}  // namespace lemma

@@ -1,0 +1,52 @@
+"""The second judge allows what search/tolerance.h says."""
+
+import importlib.util
+import pathlib
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+import environment  # noqa: E402
+
+environment.enter_or_skip()
+
+import numpy  # noqa: E402
+
+SPECIFICATION = importlib.util.spec_from_file_location("worker", ROOT / "profiler" / "onnxruntime_worker.py")
+WORKER = importlib.util.module_from_spec(SPECIFICATION)
+SPECIFICATION.loader.exec_module(WORKER)
+
+SINGLE = {"relative": 1e-4, "absolute": 1e-5, "of_largest": False, "rounding": 32 * 2.0**-24}
+HALF = {"relative": 32 * 2.0**-11, "absolute": 1e-5, "of_largest": True, "rounding": 0}
+
+
+def agrees(expected, position, error, request):
+    before = numpy.array(expected, dtype=numpy.float64)
+    after = before.copy()
+    after[position] += error
+    return WORKER.difference("y", before, after, request)[0] == ""
+
+
+class WorkerTolerance(unittest.TestCase):
+    def test_elements_may_cancel(self):
+        elements = [100, -90, 110, 1e-3, 95]
+        self.assertTrue(agrees(elements, 3, 1.5e-4, SINGLE))
+        self.assertFalse(agrees(elements, 3, 1e-3, SINGLE))
+
+    def test_one_huge_element_does_not_excuse_the_others(self):
+        elements = [0.5, -1e9, 0.25, 1, 0.75, 0, 0, 0, 0, 0, 0]
+        self.assertFalse(agrees(elements, 0, 1e-3, SINGLE))
+        self.assertTrue(agrees(elements, 1, 1e4, SINGLE))
+
+    def test_narrow_types_count_for_the_largest_element(self):
+        self.assertTrue(agrees([1, 0.001], 1, 0.01, HALF))
+        self.assertFalse(agrees([1, 0.001], 1, 0.01, SINGLE))
+
+    def test_zeros_and_infinities(self):
+        self.assertTrue(agrees([0, 0, numpy.inf], 0, 1e-6, SINGLE))
+        self.assertFalse(agrees([0, 0, numpy.inf], 0, 1e-4, SINGLE))
+
+
+if __name__ == "__main__":
+    unittest.main()
