@@ -231,6 +231,12 @@ Result<Numbers> label_positions(const RunTimeValue& keys, const RunTimeValue& x)
   return positions_among(keys.tensor()->integers(), x.tensor()->integers());
 }
 
+/// Of a list of labels.
+std::size_t label_count(const RunTimeValue& list) {
+  return list.strings() != nullptr ? list.strings()->elements.size()
+                                   : list.tensor()->element_count();
+}
+
 Result<Values> label_encoder(const ProcedureCall& call) {
   if (!call.has(0)) return bad_input("LabelEncoder has no input");
   const RunTimeValue& x = call.inputs[0];
@@ -238,6 +244,9 @@ Result<Values> label_encoder(const ProcedureCall& call) {
                      values = list_of(call.attributes, "values");
   if (keys.is_nothing() || values.is_nothing())
     return bad_input("the keys or values of LabelEncoder are missing");
+  if (label_count(keys) != label_count(values))
+    return bad_input(fmt::format("LabelEncoder has {} keys and {} values", label_count(keys),
+                                 label_count(values)));
   LEMMA_ASSIGN_OR_RETURN(const Numbers positions, label_positions(keys, x));
   const RunTimeValue otherwise = default_label(call.attributes, values);
   const Shape shape = *type_of(x).shape;
@@ -258,10 +267,6 @@ Result<Values> label_encoder(const ProcedureCall& call) {
   LEMMA_ASSIGN_OR_RETURN(const Constant last, with_sizes(*otherwise.tensor(), {1}));
   const std::array<Constant, 2> parts = {*values.tensor(), last};
   LEMMA_ASSIGN_OR_RETURN(const Constant table, joined(parts, 0));
-  if (std::any_of(positions.begin(), positions.end(), [&](std::int64_t position) {
-        return position >= static_cast<std::int64_t>(table.element_count());
-      }))
-    return bad_input("LabelEncoder has fewer values than keys");
   LEMMA_ASSIGN_OR_RETURN(const Constant labels, gathered(table, 0, positions));
   LEMMA_ASSIGN_OR_RETURN(Constant result, with_sizes(labels, sizes));
   return Values{std::move(result)};

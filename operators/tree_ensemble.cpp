@@ -133,7 +133,7 @@ Result<Ensemble> read_ensemble(const NodeAttributes& attributes, std::int64_t fe
   if (missing && !missing->empty() && missing->size() != splits.size())
     return bad_input("nodes_missing_value_tracks_true is of a wrong length");
   for (std::size_t i = 0; i < splits.size(); ++i) {
-    if (modes[i] < 0 || modes[i] > 6) return bad_input("nodes_modes has an unknown mode");
+    if (!(modes[i] >= 0 && modes[i] <= 6)) return bad_input("nodes_modes has an unknown mode");
     TreeNode& node = trees.nodes.emplace_back();
     node.feature = static_cast<std::size_t>(of_nodes[i]);
     node.split = splits[i];

@@ -12,8 +12,8 @@ using ::testing::HasSubstr;
 
 std::string run_one(const std::string& inputs, const std::string& outputs, const std::string& node,
                     const std::vector<RunTimeValue>& values) {
-  return shown(run_text("<ir_version: 8, opset_import: [\"\" : 20]> g (" + inputs + ") => (" +
-                            outputs + ") { " + node + " }",
+  return shown(run_text("<ir_version: 8, opset_import: [\"\" : 20, \"ai.onnx.ml\" : 4]> g (" +
+                            inputs + ") => (" + outputs + ") { " + node + " }",
                         values));
 }
 
@@ -77,6 +77,18 @@ TEST(Procedures, PartsOfStrings) {
   EXPECT_EQ(run_one("string[N] x", "string[N, K] y, int64[N] n",
                     "y, n = StringSplit <delimiter = \"b\", maxsplit = 1> (x)", x),
             "string[2, 2] ' a  ' ' c ' '' '', i64[2] 2 1");
+}
+
+TEST(Procedures, LabelsHaveAValueEach) {
+  const auto encoded = [](const std::string& keys, const std::string& values) {
+    return run_one("int64[N] x", "int64[N] y",
+                   "y = ai.onnx.ml.LabelEncoder <keys_int64s = [" + keys + "], values_int64s = [" +
+                       values + "], default_int64 = 9> (x)",
+                   {integers({3}, {1, 2, 5})});
+  };
+  EXPECT_EQ(encoded("1, 2", "10, 20"), "i64[3] 10 20 9");
+  EXPECT_THAT(encoded("1, 2", "10, 20, 30"), HasSubstr("2 keys and 3 values"));
+  EXPECT_THAT(encoded("1, 2, 5", "10, 20"), HasSubstr("3 keys and 2 values"));
 }
 
 TEST(Procedures, AWrongKindOfOperandIsAnError) {
