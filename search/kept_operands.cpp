@@ -1,5 +1,7 @@
 #include "search/kept_operands.h"
 
+#include <absl/container/flat_hash_map.h>
+
 #include "ir/rebuild.h"
 
 namespace lemma {
@@ -25,21 +27,60 @@ std::vector<ValueFacts> facts_of_numbers(const Graph& graph,
   return facts;
 }
 
+/// All that kept_operand() looks at. Many nodes of a graph are alike in it, and building definitions is expensive.
+struct Instantiation {
+  OperatorId op;
+  Attributes attributes;
+  std::vector<TensorType> types;               // of operands, then of outputs
+  std::vector<std::optional<double>> numbers;  // that all elements of an operand are
+
+  friend bool operator==(const Instantiation&, const Instantiation&) = default;
+  template <typename H>
+  friend H AbslHashValue(H state, const Instantiation& one) {
+    for (const TensorType& type : one.types)
+      state = H::combine(std::move(state), type.data_type, type.shape.value_or(Shape()));
+    for (const std::optional<double> number : one.numbers)
+      state = H::combine(std::move(state), number.has_value(), number.value_or(0));
+    return H::combine(std::move(state), one.op, one.attributes, one.types.size());
+  }
+};
+
+class KeptOperands {
+ public:
+  /// By output.
+  const std::vector<std::optional<KeptOperand>>& of(const Graph& graph, const Node& node,
+                                                    const std::vector<ValueFacts>& facts) {
+    Instantiation instantiation{node.op, node.attributes, graph.input_types(node), {}};
+    for (const TensorType& type : graph.output_types(node)) instantiation.types.push_back(type);
+    std::vector<ValueFacts> operands;
+    for (const ValueId input : node.inputs) {
+      operands.push_back(input.is_none() ? ValueFacts() : facts[input.v]);
+      instantiation.numbers.push_back(common_number(operands.back()));
+    }
+    const auto [known, is_new] = known_.try_emplace(std::move(instantiation));
+    if (is_new)
+      for (std::uint32_t k = 0; k < node.output_count; ++k)
+        known->second.push_back(kept_operand(graph, node, k, operands));
+    return known->second;
+  }
+
+ private:
+  absl::flat_hash_map<Instantiation, std::vector<std::optional<KeptOperand>>> known_;
+};
+
 }  // namespace
 
 std::vector<ValueId> kept_operands(const Graph& graph, const std::map<ValueId, ValueFacts>& inputs,
                                    bool only_bitwise) {
   const std::vector<ValueFacts> facts = facts_of_numbers(graph, inputs);
   std::vector<ValueId> result(graph.value_count(), ValueId::none());
+  KeptOperands known;
   for (const Node& node : graph.nodes()) {
     if (node.kind != NodeKind::operation || node.inputs.empty()) continue;
-    std::vector<ValueFacts> operands;
-    for (const ValueId input : node.inputs)
-      operands.push_back(input.is_none() ? ValueFacts() : facts[input.v]);
+    const auto& outputs = known.of(graph, node, facts);
     for (std::uint32_t k = 0; k < node.output_count; ++k)
-      if (const auto kept = kept_operand(graph, node, k, operands);
-          kept && (kept->bitwise || !only_bitwise))
-        result[node.output(k).v] = node.inputs[kept->operand];
+      if (outputs[k] && (outputs[k]->bitwise || !only_bitwise))
+        result[node.output(k).v] = node.inputs[outputs[k]->operand];
   }
   return result;
 }
