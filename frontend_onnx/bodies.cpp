@@ -12,6 +12,7 @@
 
 #include "frontend_onnx/declared_types.h"
 #include "frontend_onnx/export.h"
+#include "frontend_onnx/moved_initializers.h"
 #include "frontend_onnx/subgraphs.h"
 #include "ir/value_facts.h"
 
@@ -246,9 +247,12 @@ bool has_bodies(const OnnxModel& model) {
 Result<std::optional<OnnxModel>> with_rewritten_bodies(const OnnxModel& model,
                                                        const std::filesystem::path& folder,
                                                        const ImportOptions& reading,
-                                                       const RewriteBody& rewrite) {
+                                                       const BodyRewriting& rewriting) {
   LEMMA_ASSIGN_OR_RETURN(std::string text, serialize_model(model));
   LEMMA_ASSIGN_OR_RETURN(auto message, frontend::parsed<::onnx::ModelProto>(text));
+  const bool has_moved =
+      rewriting.moves_initializers && frontend::move_initializers_into_bodies(message) != 0;
+  if (has_moved) text = message.SerializeAsString();
   // Names and types are those of the bytes just written.
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel written,
                          frontend::imported(std::move(text), folder, reading));
@@ -257,8 +261,8 @@ Result<std::optional<OnnxModel>> with_rewritten_bodies(const OnnxModel& model,
   of_bodies.inlined_node_limit = reading.inlined_node_limit;
   LEMMA_ASSIGN_OR_RETURN(
       const int rewritten,
-      frontend::Rewriter(message, written.graph, folder, of_bodies, rewrite).run());
-  if (rewritten == 0) return std::nullopt;
+      frontend::Rewriter(message, written.graph, folder, of_bodies, rewriting.rewrite).run());
+  if (rewritten == 0 && !has_moved) return std::nullopt;
   LEMMA_ASSIGN_OR_RETURN(OnnxModel result,
                          frontend::imported(message.SerializeAsString(), folder, reading));
   result.envelope = result.envelope.with_rewritten_bodies().in_place_of(model.envelope);

@@ -32,11 +32,17 @@ using RewriteBody = std::function<std::optional<BetterBody>(Body body)>;
 
 bool has_bodies(const OnnxModel& model);
 
-/// The model with bodies rewritten, or nothing if none was. `folder` is that of the model's external data. What
-/// is said of the model's file is said of the original's still.
+struct BodyRewriting {
+  RewriteBody rewrite;
+  /// Initializers that only one body uses become its own before it is rewritten (frontend_onnx/moved_initializers.h).
+  bool moves_initializers = false;
+};
+
+/// The model with bodies rewritten, or nothing if none was and nothing was moved. `folder` is that of the model's
+/// external data. What is said of the model's file is said of the original's still.
 Result<std::optional<OnnxModel>> with_rewritten_bodies(const OnnxModel& model,
                                                        const std::filesystem::path& folder,
                                                        const ImportOptions& reading,
-                                                       const RewriteBody& rewrite);
+                                                       const BodyRewriting& rewriting);
 
 }  // namespace lemma

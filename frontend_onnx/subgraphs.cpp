@@ -44,9 +44,6 @@ class CaptureCollector {
   void visit(const NodeMessage& node) {
     for_each_subgraph(node, [this](const SubGraph& graph) { visit(graph); });
   }
-  std::vector<std::string> names;
-
- private:
   void visit(const SubGraph& graph) {
     scopes_.emplace_back();
     for_each_definition(graph, [this](const std::string& name) { scopes_.back().insert(name); });
@@ -57,6 +54,9 @@ class CaptureCollector {
     for (const auto& output : graph.output()) use(output.name());
     scopes_.pop_back();
   }
+  std::vector<std::string> names;
+
+ private:
   void use(const std::string& name) {
     if (name.empty()) return;
     for (const auto& scope : scopes_)
@@ -119,6 +119,12 @@ bool has_subgraphs(const NodeMessage& node) {
 std::vector<std::string> captured_names(const NodeMessage& node) {
   CaptureCollector collector;
   collector.visit(node);
+  return std::move(collector.names);
+}
+
+std::vector<std::string> captured_names(const SubGraph& body) {
+  CaptureCollector collector;
+  collector.visit(body);
   return std::move(collector.names);
 }
 

@@ -14,8 +14,9 @@ namespace lemma::frontend {
 
 bool has_subgraphs(const ::onnx::NodeProto& node);
 
-/// Names of values of the surrounding graph that subgraphs use: each once, in order of first use.
+/// Names of values of the surrounding graph that subgraphs use, or one of them: each once, in order of first use.
 std::vector<std::string> captured_names(const ::onnx::NodeProto& node);
+std::vector<std::string> captured_names(const ::onnx::GraphProto& body);
 
 /// Every name that subgraphs define or use, at any depth.
 void collect_inner_names(const ::onnx::NodeProto& node, std::set<std::string>& names);

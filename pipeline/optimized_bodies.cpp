@@ -34,9 +34,9 @@ class BodyOptimizer {
   std::optional<OnnxModel> run(const OnnxModel& model, const ImportOptions& reading, bool ordinary,
                                int depth) const {
     if (depth == deepest_body || deadline_.passed() || !has_bodies(model)) return std::nullopt;
-    auto result = with_rewritten_bodies(model, folder_, reading, [&](Body body) {
-      return improved(std::move(body), ordinary, depth);
-    });
+    const BodyRewriting rewriting = {
+        [&](Body body) { return improved(std::move(body), ordinary, depth); }, is_judged_by_time()};
+    auto result = with_rewritten_bodies(model, folder_, reading, rewriting);
     return result ? std::move(*result) : std::nullopt;
   }
 
@@ -54,6 +54,12 @@ class BodyOptimizer {
       return BetterBody{std::move(model), false, options_.cleans};
     const bool cheaper = !options_.cleans && found->after.seconds < found->before.seconds;
     return BetterBody{{std::move(found->graph), model.envelope}, cheaper, options_.cleans};
+  }
+
+  /// Whether what no cost tells decides by how fast it is run: where weights stand.
+  bool is_judged_by_time() const {
+    return options_.onnx_runtime && !options_.target && !options_.cleans &&
+           (options_.timing.measures || options_.timing.replay);
   }
 
   SearchOptions search_options(RoundingClass worst) const {
