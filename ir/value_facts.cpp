@@ -1,6 +1,7 @@
 #include "ir/value_facts.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -424,21 +425,20 @@ bool observes(const OperatorRecord& op, const Instance& instance) {
   return !op.compose(graph, instance, inputs) || observes(graph);
 }
 
-/// Read off an example of each operator.
-std::vector<char> find_observers() {
-  std::vector<char> result;
-  for (std::uint16_t i = 0; i < all_operators().size(); ++i) {
-    const auto example = example_application({i});
-    result.push_back(!example || observes(*example) ? 1 : 0);
-  }
-  return result;
-}
-
 }  // namespace
 
 bool observes_undefined(OperatorId op) {
-  static const std::vector<char> observers = find_observers();
-  return observers[op.v] != 0;
+  // Read off an example, which takes a while, at the first question about each operator. Threads that ask at the same
+  // time find the same.
+  enum class Answer : char { unknown, no, yes };
+  static std::vector<std::atomic<Answer>> answers(all_operators().size());
+  Answer answer = answers[op.v].load(std::memory_order_relaxed);
+  if (answer == Answer::unknown) {
+    const auto example = example_application(op);
+    answer = !example || observes(*example) ? Answer::yes : Answer::no;
+    answers[op.v].store(answer, std::memory_order_relaxed);
+  }
+  return answer == Answer::yes;
 }
 
 // ---- Graphs -----------------------------------------------------------------------------------
