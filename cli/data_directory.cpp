@@ -22,21 +22,36 @@ std::filesystem::path operator_set_file(const std::string& set) {
   return data_directory() / "rules" / "operator_sets" / (set + ".set");
 }
 
-Result<std::filesystem::path> device_file(const std::string& device, std::string_view option) {
+namespace {
+
+/// The file of a description: the one that is given, or one of a folder of the data.
+Result<std::filesystem::path> description_file(const char* data, const std::string& device,
+                                               std::string_view option) {
   namespace fs = std::filesystem;
   if (device.find_first_of("./") != std::string::npos) return fs::path(device);
-  const fs::path folder = data_directory() / "devices";
+  const fs::path folder = data_directory() / data;
   std::error_code ignored;
   fs::path file = folder / (device + ".json");
   if (fs::exists(file, ignored)) return file;
   std::vector<std::string> known;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
-    known.push_back(entry.path().stem().string());
+    if (entry.path().stem().extension().empty()) known.push_back(entry.path().stem().string());
   std::sort(known.begin(), known.end());
   return bad_input(
       fmt::format("{} {}: no device has this name; give {}, or the file of a device "
                   "description (a path with '/' or '.')",
                   option, device, fmt::join(known, ", ")));
+}
+
+}  // namespace
+
+Result<std::filesystem::path> device_file(const std::string& device, std::string_view option) {
+  return description_file("devices", device, option);
+}
+
+Result<std::filesystem::path> virtual_device_file(const std::string& device,
+                                                  std::string_view option) {
+  return description_file("virtual_devices", device, option);
 }
 
 std::string default_target() {

@@ -23,6 +23,10 @@ inline constexpr std::string_view rtask_cuda_target = "rtask-cuda";
 Result<std::filesystem::path> device_file(const std::string& device,
                                           std::string_view option = "--device");
 
+/// The same for descriptions of devices for schedules (backend_cuda/devices).
+Result<std::filesystem::path> virtual_device_file(const std::string& device,
+                                                  std::string_view option = "--device");
+
 /// The target that is meant where none is given: $LEMMA_TARGET if set, else ONNX Runtime on this processor.
 std::string default_target();
 

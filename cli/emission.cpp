@@ -57,6 +57,7 @@ Result<Emission> emit_model(const EmissionRequest& request) {
                          prepare_model(request.model, request.shapes, request.seed));
   const auto& [graph, inputs] = prepared;
   backend::CompileOptions options = backend::compile_options(request.threads);
+  if (request.cuda) options.device = request.cuda->device;
   options.fuses = request.fuses;
   options.stitching = request.stitching;
   options.policy = request.policy;
@@ -74,8 +75,13 @@ Result<Emission> emit_model(const EmissionRequest& request) {
   for (const Tensor& output : outputs) recorded.push_back(output.bytes());
   const std::string stem = fs::path(request.model).stem().string();
   const std::string name = request.name.empty() ? stem : request.name;
-  LEMMA_RETURN_IF_ERROR(backend::write_program(program, {backend::identifier_of(name), stem},
-                                               recorded, request.directory, request.replaces));
+  const backend::ProgramNames names = {backend::identifier_of(name), stem};
+  LEMMA_ASSIGN_OR_RETURN(const backend::ProgramFiles files,
+                         request.cuda
+                             ? backend::emit_cuda_program(program, names, request.cuda->options)
+                             : backend::emit_program(program, names));
+  LEMMA_RETURN_IF_ERROR(
+      backend::write_program(program, files, recorded, request.directory, request.replaces));
   return Emission{std::move(program), seconds};
 }
 

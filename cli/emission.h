@@ -4,15 +4,23 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "backend_cuda/compile/compile.h"
+#include "backend_cuda/emit_cuda/emit_cuda.h"
 #include "interpreter/run.h"
 #include "ir/dimension.h"
 #include "ir/graph.h"
 
 namespace lemma {
+
+/// What source for NVIDIA devices is made for.
+struct CudaTarget {
+  backend::VirtualDevice device;
+  backend::CudaOptions options;
+};
 
 struct EmissionRequest {
   std::string model;      // file
@@ -25,6 +33,7 @@ struct EmissionRequest {
   bool replaces = false;   // a directory that is there
   bool fuses = true;       // the thread scheme
   backend::StitchOptions stitching = {};
+  std::optional<CudaTarget> cuda;  // nothing: source for processors
 };
 
 struct PreparedModel {

@@ -6,67 +6,74 @@
 #include <cstdint>
 #include <type_traits>
 
+// Source for CUDA has them on the device too.
+#ifdef __CUDACC__
+#define HOST_DEVICE __host__ __device__
+#else
+#define HOST_DEVICE
+#endif
+
 namespace lemma::lowering {
 
 // ---- Operations that cannot fail ---------------------------------------------------------------
 
 template <typename T>
-T wrapped(std::uint64_t value) {
+HOST_DEVICE T wrapped(std::uint64_t value) {
   return static_cast<T>(value);
 }
 
 struct Add {
-  static float apply(float a, float b) { return a + b; }
-  static double apply(double a, double b) { return a + b; }
-  static std::int64_t apply(std::int64_t a, std::int64_t b) {
+  HOST_DEVICE static float apply(float a, float b) { return a + b; }
+  HOST_DEVICE static double apply(double a, double b) { return a + b; }
+  HOST_DEVICE static std::int64_t apply(std::int64_t a, std::int64_t b) {
     return wrapped<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
   }
 };
 struct Subtract {
-  static float apply(float a, float b) { return a - b; }
-  static double apply(double a, double b) { return a - b; }
-  static std::int64_t apply(std::int64_t a, std::int64_t b) {
+  HOST_DEVICE static float apply(float a, float b) { return a - b; }
+  HOST_DEVICE static double apply(double a, double b) { return a - b; }
+  HOST_DEVICE static std::int64_t apply(std::int64_t a, std::int64_t b) {
     return wrapped<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
   }
 };
 struct Multiply {
-  static float apply(float a, float b) { return a * b; }
-  static double apply(double a, double b) { return a * b; }
-  static std::int64_t apply(std::int64_t a, std::int64_t b) {
+  HOST_DEVICE static float apply(float a, float b) { return a * b; }
+  HOST_DEVICE static double apply(double a, double b) { return a * b; }
+  HOST_DEVICE static std::int64_t apply(std::int64_t a, std::int64_t b) {
     return wrapped<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
   }
 };
 struct Divide {
   template <typename T>
-  static T apply(T a, T b) {
+  HOST_DEVICE static T apply(T a, T b) {
     return a / b;
   }
 };
 struct FloorDivide {
   template <typename T>
-  static T apply(T a, T b) {
+  HOST_DEVICE static T apply(T a, T b) {
     return std::floor(a / b);
   }
 };
 struct TruncatedModulo {
   template <typename T>
-  static T apply(T a, T b) {
+  HOST_DEVICE static T apply(T a, T b) {
     return std::fmod(a, b);
   }
 };
 struct FloorModulo {
   template <typename T>
-  static T apply(T a, T b) {
+  HOST_DEVICE static T apply(T a, T b) {
     const T rest = std::fmod(a, b);
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
   }
 };
 struct Power {
   template <typename T>
-  static T apply(T a, T b) {
+  HOST_DEVICE static T apply(T a, T b) {
     return std::pow(a, b);
   }
-  static std::int64_t apply(std::int64_t a, std::int64_t b) {
+  HOST_DEVICE static std::int64_t apply(std::int64_t a, std::int64_t b) {
     if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 != 0 ? -1 : 1) : 0;
     std::uint64_t result = 1, base = static_cast<std::uint64_t>(a);
     for (auto e = static_cast<std::uint64_t>(b); e != 0; e >>= 1, base *= base)
@@ -77,96 +84,98 @@ struct Power {
 // Without branches, and NaN where an operand is NaN: a comparison with NaN is false.
 struct Minimum {
   template <typename T>
-  static T apply(T a, T b) {
+  HOST_DEVICE static T apply(T a, T b) {
     return a < b || a != a ? a : b;
   }
 };
 struct Maximum {
   template <typename T>
-  static T apply(T a, T b) {
+  HOST_DEVICE static T apply(T a, T b) {
     return a > b || a != a ? a : b;
   }
 };
 struct Equal {
   template <typename T>
-  static std::uint8_t apply(T a, T b) {
+  HOST_DEVICE static std::uint8_t apply(T a, T b) {
     return a == b ? 1 : 0;
   }
 };
 struct Less {
   template <typename T>
-  static std::uint8_t apply(T a, T b) {
+  HOST_DEVICE static std::uint8_t apply(T a, T b) {
     return a < b ? 1 : 0;
   }
 };
 struct LessEqual {
   template <typename T>
-  static std::uint8_t apply(T a, T b) {
+  HOST_DEVICE static std::uint8_t apply(T a, T b) {
     return a <= b ? 1 : 0;
   }
 };
 struct BitAnd {
   template <typename T>
-  static T apply(T a, T b) {
+  HOST_DEVICE static T apply(T a, T b) {
     return static_cast<T>(a & b);
   }
 };
 struct BitOr {
   template <typename T>
-  static T apply(T a, T b) {
+  HOST_DEVICE static T apply(T a, T b) {
     return static_cast<T>(a | b);
   }
 };
 struct BitXor {
   template <typename T>
-  static T apply(T a, T b) {
+  HOST_DEVICE static T apply(T a, T b) {
     return static_cast<T>(a ^ b);
   }
 };
 // Shifts by less than 0 or more than 63 places move every bit out.
 struct ShiftLeft {
-  static std::int64_t apply(std::int64_t a, std::int64_t b) {
+  HOST_DEVICE static std::int64_t apply(std::int64_t a, std::int64_t b) {
     return b < 0 || b > 63 ? 0 : wrapped<std::int64_t>(static_cast<std::uint64_t>(a) << b);
   }
 };
 struct ShiftRight {
-  static std::int64_t apply(std::int64_t a, std::int64_t b) {
+  HOST_DEVICE static std::int64_t apply(std::int64_t a, std::int64_t b) {
     return a >> (b < 0 || b > 63 ? 63 : b);
   }
-  static std::uint64_t apply(std::uint64_t a, std::uint64_t b) { return b > 63 ? 0 : a >> b; }
+  HOST_DEVICE static std::uint64_t apply(std::uint64_t a, std::uint64_t b) {
+    return b > 63 ? 0 : a >> b;
+  }
 };
 
 // ---- Operations that may fail: `ok` becomes 0 --------------------------------------------------
 
 struct CheckedDivide {
-  static std::int64_t apply(std::int64_t a, std::int64_t b, std::uint8_t& ok) {
+  HOST_DEVICE static std::int64_t apply(std::int64_t a, std::int64_t b, std::uint8_t& ok) {
     if (b == 0) return ok = 0;
     return b == -1 ? Subtract::apply(0, a) : a / b;
   }
-  static std::uint64_t apply(std::uint64_t a, std::uint64_t b, std::uint8_t& ok) {
+  HOST_DEVICE static std::uint64_t apply(std::uint64_t a, std::uint64_t b, std::uint8_t& ok) {
     if (b == 0) return ok = 0;
     return a / b;
   }
 };
 struct CheckedModulo {
-  static std::int64_t apply(std::int64_t a, std::int64_t b, std::uint8_t& ok) {
+  HOST_DEVICE static std::int64_t apply(std::int64_t a, std::int64_t b, std::uint8_t& ok) {
     if (b == 0) return ok = 0;
     return b == -1 ? 0 : a % b;
   }
-  static std::uint64_t apply(std::uint64_t a, std::uint64_t b, std::uint8_t& ok) {
+  HOST_DEVICE static std::uint64_t apply(std::uint64_t a, std::uint64_t b, std::uint8_t& ok) {
     if (b == 0) return ok = 0;
     return a % b;
   }
 };
 struct CheckedFloorDivide {
-  static std::int64_t apply(std::int64_t a, std::int64_t b, std::uint8_t& ok) {
+  HOST_DEVICE static std::int64_t apply(std::int64_t a, std::int64_t b, std::uint8_t& ok) {
     if (b == 0) return ok = 0;
     if (b == -1) return Subtract::apply(0, a);
     return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
   }
 };
 struct CheckedFloorModulo {
-  static std::int64_t apply(std::int64_t a, std::int64_t b, std::uint8_t& ok) {
+  HOST_DEVICE static std::int64_t apply(std::int64_t a, std::int64_t b, std::uint8_t& ok) {
     if (b == 0) return ok = 0;
     if (b == -1) return 0;
     return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
@@ -179,134 +188,136 @@ struct CheckedFloorModulo {
 namespace functions {
 
 template <typename T>
-T negate(T x) {
+HOST_DEVICE T negate(T x) {
   return -x;
 }
-inline std::int64_t negate(std::int64_t x) { return Subtract::apply(0, x); }
+HOST_DEVICE inline std::int64_t negate(std::int64_t x) { return Subtract::apply(0, x); }
 template <typename T>
-T absolute(T x) {
+HOST_DEVICE T absolute(T x) {
   return std::abs(x);
 }
-inline std::int64_t absolute(std::int64_t x) { return x < 0 ? Subtract::apply(0, x) : x; }
-inline std::uint64_t absolute(std::uint64_t x) { return x; }
+HOST_DEVICE inline std::int64_t absolute(std::int64_t x) {
+  return x < 0 ? Subtract::apply(0, x) : x;
+}
+HOST_DEVICE inline std::uint64_t absolute(std::uint64_t x) { return x; }
 template <typename T>
-T sign(T x) {
+HOST_DEVICE T sign(T x) {
   return x > 0 ? T{1} : x < 0 ? T{-1} : x == 0 ? T{0} : x;
 }
-inline std::int64_t sign(std::int64_t x) {
+HOST_DEVICE inline std::int64_t sign(std::int64_t x) {
   return static_cast<std::int64_t>(x > 0) - static_cast<std::int64_t>(x < 0);
 }
-inline std::uint64_t sign(std::uint64_t x) { return x != 0 ? 1 : 0; }
+HOST_DEVICE inline std::uint64_t sign(std::uint64_t x) { return x != 0 ? 1 : 0; }
 template <typename T>
-T round(T x) {
+HOST_DEVICE T round(T x) {
   return std::nearbyint(x);
 }
-inline std::int64_t round(std::int64_t x) { return x; }
+HOST_DEVICE inline std::int64_t round(std::int64_t x) { return x; }
 template <typename T>
-T reciprocal(T x) {
+HOST_DEVICE T reciprocal(T x) {
   return T{1} / x;
 }
 template <typename T>
-std::uint8_t is_nan(T x) {
+HOST_DEVICE std::uint8_t is_nan(T x) {
   return static_cast<std::uint8_t>(x != x);
 }
 template <typename T>
-std::uint8_t is_infinite(T x) {
+HOST_DEVICE std::uint8_t is_infinite(T x) {
   return static_cast<std::uint8_t>(std::isinf(x));
 }
-inline std::uint8_t is_infinite(std::int64_t /*x*/) { return 0; }
+HOST_DEVICE inline std::uint8_t is_infinite(std::int64_t /*x*/) { return 0; }
 template <typename T>
-T exp(T x) {
+HOST_DEVICE T exp(T x) {
   return std::exp(x);
 }
 template <typename T>
-T log(T x) {
+HOST_DEVICE T log(T x) {
   return std::log(x);
 }
 template <typename T>
-T sqrt(T x) {
+HOST_DEVICE T sqrt(T x) {
   return std::sqrt(x);
 }
 template <typename T>
-T sin(T x) {
+HOST_DEVICE T sin(T x) {
   return std::sin(x);
 }
 template <typename T>
-T cos(T x) {
+HOST_DEVICE T cos(T x) {
   return std::cos(x);
 }
 template <typename T>
-T tan(T x) {
+HOST_DEVICE T tan(T x) {
   return std::tan(x);
 }
 template <typename T>
-T asin(T x) {
+HOST_DEVICE T asin(T x) {
   return std::asin(x);
 }
 template <typename T>
-T acos(T x) {
+HOST_DEVICE T acos(T x) {
   return std::acos(x);
 }
 template <typename T>
-T atan(T x) {
+HOST_DEVICE T atan(T x) {
   return std::atan(x);
 }
 template <typename T>
-T sinh(T x) {
+HOST_DEVICE T sinh(T x) {
   return std::sinh(x);
 }
 template <typename T>
-T cosh(T x) {
+HOST_DEVICE T cosh(T x) {
   return std::cosh(x);
 }
 template <typename T>
-T tanh(T x) {
+HOST_DEVICE T tanh(T x) {
   return std::tanh(x);
 }
 template <typename T>
-T asinh(T x) {
+HOST_DEVICE T asinh(T x) {
   return std::asinh(x);
 }
 template <typename T>
-T acosh(T x) {
+HOST_DEVICE T acosh(T x) {
   return std::acosh(x);
 }
 template <typename T>
-T atanh(T x) {
+HOST_DEVICE T atanh(T x) {
   return std::atanh(x);
 }
 template <typename T>
-T erf(T x) {
+HOST_DEVICE T erf(T x) {
   return std::erf(x);
 }
 template <typename T>
-T floor(T x) {
+HOST_DEVICE T floor(T x) {
   return std::floor(x);
 }
-inline std::int64_t floor(std::int64_t x) { return x; }
+HOST_DEVICE inline std::int64_t floor(std::int64_t x) { return x; }
 template <typename T>
-T ceil(T x) {
+HOST_DEVICE T ceil(T x) {
   return std::ceil(x);
 }
-inline std::int64_t ceil(std::int64_t x) { return x; }
+HOST_DEVICE inline std::int64_t ceil(std::int64_t x) { return x; }
 
 }  // namespace functions
 
 // ---- Conversions --------------------------------------------------------------------------------
 
 template <typename Stored>
-std::int64_t wrap(std::int64_t value) {
+HOST_DEVICE std::int64_t wrap(std::int64_t value) {
   return static_cast<std::int64_t>(static_cast<Stored>(value));
 }
 
 /// Rounds toward zero and saturates at 64 bits, so that every value is defined; NaN becomes 0.
 template <typename T>
-std::int64_t truncated(T value) {
+HOST_DEVICE std::int64_t truncated(T value) {
   if (!(value > static_cast<T>(-0x1p63))) return value != value ? 0 : INT64_MIN;
   return value >= static_cast<T>(0x1p63) ? INT64_MAX : static_cast<std::int64_t>(value);
 }
 template <typename T>
-std::int64_t truncated_unsigned(T value) {
+HOST_DEVICE std::int64_t truncated_unsigned(T value) {
   if (value < static_cast<T>(0x1p63)) return truncated(value);
   return value >= static_cast<T>(0x1p64)
              ? -1
@@ -316,7 +327,7 @@ std::int64_t truncated_unsigned(T value) {
 /// An element as the type `To` has it: rounded toward zero and wrapped to an integer type, rounded to a
 /// real one. Elements of integer types are held in 64 bits, those of booleans in a byte.
 template <typename To, typename From>
-auto convert(From x) {
+HOST_DEVICE auto convert(From x) {
   if constexpr (std::is_same_v<To, bool>)
     return static_cast<std::uint8_t>(x != 0);
   else if constexpr (std::is_floating_point_v<To>)

@@ -12,7 +12,8 @@ namespace lemma::backend {
 
 class ElementWriter {
  public:
-  ElementWriter(const lowering::LoweredOutput& output, int indent);
+  ElementWriter(const lowering::LoweredOutput& output, int indent,
+                LongReductions reductions = LongReductions::partial_results);
 
   Result<ElementSource> write(lowering::TermNumber root);
 
@@ -28,7 +29,7 @@ class ElementWriter {
   Result<void> write_region(RegionId region);
   Result<void> write_term(TermNumber id);
   /// "for (...) {", and one level deeper.
-  void open_loop(RegionId loop);
+  void open_loop(RegionId loop, const std::string& first = "0", const std::string& step = "1");
   void close_loops(std::size_t count);
   static Result<std::string> step_text(const lowering::Term& term, const std::string& total,
                                        const std::string& element);
@@ -48,6 +49,9 @@ class ElementWriter {
   Result<void> write_and(TermNumber id, const std::string& type);
   Result<void> write_reduction(TermNumber id, const std::string& type);
   Result<void> write_combination(TermNumber id, const lowering::Term& term);
+  Result<void> write_warp_combination(TermNumber id, const lowering::Term& term);
+
+  LongReductions reductions_;
 };
 
 }  // namespace lemma::backend

@@ -16,12 +16,19 @@ std::int64_t count_of(const Sizes& sizes) {
   return count;
 }
 
+bool deals_out(const LoweredOutput& output, LongReductions reductions) {
+  if (reductions != LongReductions::partial_results)
+    return reductions == LongReductions::across_warp;
+  return reduces_along_lanes(output.graph, count_of(output.sizes));
+}
+
 }  // namespace
 
-ElementWriter::ElementWriter(const LoweredOutput& output, int indent)
+ElementWriter::ElementWriter(const LoweredOutput& output, int indent, LongReductions reductions)
     : graph_(output.graph),
-      plan_(plan_regions(graph_, output.root, reduces_along_lanes(graph_, count_of(output.sizes)))),
-      indent_(indent) {}
+      plan_(plan_regions(graph_, output.root, deals_out(output, reductions))),
+      indent_(indent),
+      reductions_(reductions) {}
 
 Result<ElementSource> ElementWriter::write(TermNumber root) {
   LEMMA_RETURN_IF_ERROR(write_region(0));
@@ -120,7 +127,9 @@ Result<void> ElementWriter::write_and(TermNumber id, const std::string& type) {
 Result<void> ElementWriter::write_reduction(TermNumber id, const std::string& type) {
   const Term& term = graph_.term(id);
   const std::vector<RegionId>& loops = plan_.below[id];
-  const bool is_dealt_out = plan_.regions[loops.back()].along_lanes;
+  const bool is_across_warp =
+      plan_.regions[loops.back()].along_lanes && reductions_ == LongReductions::across_warp;
+  const bool is_dealt_out = plan_.regions[loops.back()].along_lanes && !is_across_warp;
   LEMMA_ASSIGN_OR_RETURN(const std::string neutral, neutral_text(term));
   line("{} {} = {};", type, term_name(id), neutral);
   std::string total = term_name(id);
@@ -131,14 +140,25 @@ Result<void> ElementWriter::write_reduction(TermNumber id, const std::string& ty
                         partial_results);
   }
   for (const RegionId loop : loops) {
-    open_loop(loop);
+    if (is_across_warp && loop == loops.back())
+      open_loop(loop, "threads.rank % warp_size", "warp_size");
+    else
+      open_loop(loop);
     LEMMA_RETURN_IF_ERROR(write_region(loop));
   }
   LEMMA_ASSIGN_OR_RETURN(const std::string step,
                          step_text(term, total, term_name(term.operands[0])));
   line("{} = {};", total, step);
   close_loops(loops.size());
+  if (is_across_warp) return write_warp_combination(id, term);
   return is_dealt_out ? write_combination(id, term) : Result<void>();
+}
+
+Result<void> ElementWriter::write_warp_combination(TermNumber id, const Term& term) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
+  LEMMA_ASSIGN_OR_RETURN(const std::string step, step_text(term, "a", "b"));
+  line("{0} = across_warp({0}, []({1} a, {1} b) {{ return {2}; }});", term_name(id), type, step);
+  return {};
 }
 
 Result<void> ElementWriter::write_combination(TermNumber id, const Term& term) {
@@ -155,10 +175,11 @@ Result<std::string> ElementWriter::step_text(const Term& term, const std::string
   return binary_text(step_of(term.kind), term.lanes, term.type == DataType::u64, total, element);
 }
 
-void ElementWriter::open_loop(RegionId loop) {
+void ElementWriter::open_loop(RegionId loop, const std::string& first, const std::string& step) {
   const std::string variable = variable_name(plan_.regions[loop].variable);
-  line("for (std::int64_t {} = 0; {} < {}; ++{}) {{", variable, variable,
-       graph_.extent(plan_.regions[loop].variable), variable);
+  line("for (std::int64_t {0} = {1}; {0} < {2}; {3}) {{", variable, first,
+       graph_.extent(plan_.regions[loop].variable),
+       step == "1" ? "++" + variable : fmt::format("{} += {}", variable, step));
   indent_ += 2;
 }
 
@@ -175,8 +196,9 @@ Result<std::string> ElementWriter::neutral_text(const Term& term) const {
   return constant_text(bits, term.lanes);
 }
 
-Result<ElementSource> emit_element(const LoweredOutput& output, int indent) {
-  return ElementWriter(output, indent).write(output.root);
+Result<ElementSource> emit_element(const LoweredOutput& output, int indent,
+                                   LongReductions reductions) {
+  return ElementWriter(output, indent, reductions).write(output.root);
 }
 
 }  // namespace lemma::backend

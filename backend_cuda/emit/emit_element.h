@@ -2,6 +2,7 @@
 // The body of a loop nest: source that computes one element of an output, where the variables of
 // its axes are in scope. The caller provides what surrounds it: loops, or the threads of a grid.
 
+#include <cstdint>
 #include <string>
 
 #include "lowering/lower.h"
@@ -13,9 +14,17 @@ struct ElementSource {
   std::string value;       // an expression: the element
 };
 
+/// What becomes of a reduction of many terms, where few elements are computed (lowering/lower.h).
+enum class LongReductions : std::uint8_t {
+  partial_results,  // dealt out to partial results, as the interpreter does it
+  in_order,         // nothing
+  across_warp,      // dealt out to the lanes of a warp, which all compute the element (emit_cuda)
+};
+
 /// Inputs are x0, x1, ..., pointers to elements in row-major order; `ok` is a std::uint8_t that takes note
 /// of divisors of zero. Where the element is undefined its value means nothing, but no input is read
 /// outside.
-Result<ElementSource> emit_element(const lowering::LoweredOutput& output, int indent);
+Result<ElementSource> emit_element(const lowering::LoweredOutput& output, int indent,
+                                   LongReductions reductions = LongReductions::partial_results);
 
 }  // namespace lemma::backend

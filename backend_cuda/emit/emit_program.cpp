@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -17,9 +16,22 @@ namespace lemma::backend {
 namespace {
 
 namespace fs = std::filesystem;
-using Words = std::map<std::string, std::string>;
-
 constexpr std::size_t header_bytes = 64, digest_length = 48;
+
+std::string_view bytes_of(const Buffer& buffer) {
+  const std::span<const std::byte> bytes = buffer.contents->bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};  // NOLINT: bytes as text
+}
+
+std::string list_of(const TaskProgram& program, const std::vector<BufferNumber>& buffers) {
+  std::string list;
+  for (const BufferNumber number : buffers)
+    list += fmt::format("- `{}`: `{}`\n", program.graph.buffers[number].name,
+                        type_text(program.graph.buffers[number]));
+  return list;
+}
+
+}  // namespace
 
 std::string filled_in(std::string_view part, const Words& words) {
   std::string result;
@@ -33,12 +45,7 @@ std::string filled_in(std::string_view part, const Words& words) {
   }
 }
 
-std::string_view bytes_of(const Buffer& buffer) {
-  const std::span<const std::byte> bytes = buffer.contents->bytes();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};  // NOLINT: bytes as text
-}
-
-std::string digest_of_weights(const TaskProgram& program) {
+std::string weight_digest(const TaskProgram& program) {
   std::string all;
   for (const Buffer& buffer : program.graph.buffers)
     if (buffer.memory == Memory::weights)
@@ -46,15 +53,7 @@ std::string digest_of_weights(const TaskProgram& program) {
   return sha256(all).substr(0, digest_length);
 }
 
-std::string list_of(const TaskProgram& program, const std::vector<BufferNumber>& buffers) {
-  std::string list;
-  for (const BufferNumber number : buffers)
-    list += fmt::format("- `{}`: `{}`\n", program.graph.buffers[number].name,
-                        type_text(program.graph.buffers[number]));
-  return list;
-}
-
-Words words_of(const TaskProgram& program, const ProgramNames& names, const KernelTexts& kernels) {
+Words program_words(const TaskProgram& program, const ProgramNames& names, std::size_t kernels) {
   std::uint64_t unshared = 0;
   for (const Buffer& buffer : program.graph.buffers)
     if (buffer.memory == Memory::arena) unshared += buffer.bytes();
@@ -66,12 +65,14 @@ Words words_of(const TaskProgram& program, const ProgramNames& names, const Kern
           {"outputs", list_of(program, program.graph.outputs)},
           {"operators", fmt::format("{}", program.graph.operators.size())},
           {"tasks", fmt::format("{}", program.task_count())},
-          {"kernels", fmt::format("{}", kernels.count)},
+          {"kernels", fmt::format("{}", kernels)},
           {"waits", fmt::format("{}", wait_count(program))},
           {"arena_bytes", fmt::format("{}", program.arena_bytes)},
           {"unshared_bytes", fmt::format("{}", unshared)},
           {"weight_bytes", fmt::format("{}", program.weight_bytes)}};
 }
+
+namespace {
 
 std::string kernels_header(const KernelTexts& kernels) {
   return "#pragma once\n"
@@ -90,7 +91,7 @@ Result<void> write_weights(const TaskProgram& program, const fs::path& file) {
   std::string header = "TASKPROG";
   const std::uint64_t bytes = program.weight_bytes;
   header.append(reinterpret_cast<const char*>(&bytes), sizeof(bytes));  // NOLINT: bytes as text
-  header += digest_of_weights(program);
+  header += weight_digest(program);
   LEMMA_RETURN_IF_ERROR(out.write(std::as_bytes(std::span(header))));
   for (const Buffer& buffer : program.graph.buffers) {
     if (buffer.memory != Memory::weights) continue;
@@ -153,32 +154,36 @@ std::string identifier_of(std::string_view text) {
   return result;
 }
 
-Result<std::vector<std::pair<std::string, std::string>>> emit_program(const TaskProgram& program,
-                                                                      const ProgramNames& names) {
+Result<ProgramFiles> emit_program(const TaskProgram& program, const ProgramNames& names) {
   LEMMA_ASSIGN_OR_RETURN(const KernelTexts kernels, kernel_texts(program));
-  const Words words = words_of(program, names, kernels);
-  return std::vector<std::pair<std::string, std::string>>{
-      {"CMakeLists.txt", filled_in(parts::cmake, words)},
-      {"README.md", filled_in(parts::readme, words)},
-      {"fast_functions.h", std::string(parts::fast_functions)},
-      {"kernels.h", kernels_header(kernels)},
-      {names.name + ".cpp", filled_in(parts::interface_source, words)},
-      {names.name + ".h", filled_in(parts::interface_header, words)},
-      {"run_time.h", std::string(parts::run_time)},
-      {"scalar_operations.h", std::string(parts::scalar_operations)},
-      {"schedule.h", tables_text(program, kernels, digest_of_weights(program))},
-      {"selfcheck.cpp", filled_in(parts::selfcheck, words)},
-      {"vectors.h", std::string(parts::vectors)}};
+  const Words words = program_words(program, names, kernels.count);
+  return ProgramFiles{{"CMakeLists.txt", filled_in(parts::cmake, words)},
+                      {"README.md", filled_in(parts::readme, words)},
+                      {"fast_functions.h", std::string(parts::fast_functions)},
+                      {"kernels.h", kernels_header(kernels)},
+                      {names.name + ".cpp", filled_in(parts::interface_source, words)},
+                      {names.name + ".h", filled_in(parts::interface_header, words)},
+                      {"run_time.h", std::string(parts::run_time)},
+                      {"scalar_operations.h", std::string(parts::scalar_operations)},
+                      {"schedule.h", tables_text(program, kernels, weight_digest(program))},
+                      {"selfcheck.cpp", filled_in(parts::selfcheck, words)},
+                      {"vectors.h", std::string(parts::vectors)}};
 }
 
 Result<void> write_program(const TaskProgram& program, const ProgramNames& names,
+                           const RecordedTensors& recorded, const fs::path& directory,
+                           bool replaces) {
+  LEMMA_ASSIGN_OR_RETURN(const ProgramFiles files, emit_program(program, names));
+  return write_program(program, files, recorded, directory, replaces);
+}
+
+Result<void> write_program(const TaskProgram& program, const ProgramFiles& files,
                            const RecordedTensors& recorded, const fs::path& directory,
                            bool replaces) {
   const fs::path target = directory.has_filename() ? directory : fs::path(directory).parent_path();
   std::error_code error;
   if (!replaces && fs::exists(target, error) && !fs::is_empty(target, error))
     return bad_input(fmt::format("{}: is there already", target.string()));
-  LEMMA_ASSIGN_OR_RETURN(const auto files, emit_program(program, names));
   const PartialDirectory partial(target);
   LEMMA_RETURN_IF_ERROR(make_folder(partial.path()));
   LEMMA_RETURN_IF_ERROR(write_files_atomically(partial.path(), files));

@@ -2,6 +2,7 @@
 // A task program as a directory of source that needs nothing but a C++ compiler.
 
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,10 +20,11 @@ struct ProgramNames {
 /// Letters, digits and underscores, beginning with a letter.
 std::string identifier_of(std::string_view text);
 
-/// Contents by name of file: all of the directory but the weights and the recorded tensors. The same program gives
-/// the same bytes. Errors are `unsupported`: element types that are not emitted yet.
-Result<std::vector<std::pair<std::string, std::string>>> emit_program(const TaskProgram& program,
-                                                                      const ProgramNames& names);
+/// Contents by name of file: all of the directory but the weights and the recorded tensors.
+using ProgramFiles = std::vector<std::pair<std::string, std::string>>;
+
+/// The same program gives the same bytes. Errors are `unsupported`: element types that are not emitted yet.
+Result<ProgramFiles> emit_program(const TaskProgram& program, const ProgramNames& names);
 
 /// The tensors that the self-check compares with: all inputs, then all outputs.
 using RecordedTensors = std::vector<std::span<const std::byte>>;
@@ -32,5 +34,18 @@ using RecordedTensors = std::vector<std::span<const std::byte>>;
 Result<void> write_program(const TaskProgram& program, const ProgramNames& names,
                            const RecordedTensors& recorded, const std::filesystem::path& directory,
                            bool replaces);
+/// The same with other sources.
+Result<void> write_program(const TaskProgram& program, const ProgramFiles& files,
+                           const RecordedTensors& recorded, const std::filesystem::path& directory,
+                           bool replaces);
+
+/// What stands for "{{word}}" in the files of parts/.
+using Words = std::map<std::string, std::string>;
+std::string filled_in(std::string_view part, const Words& words);
+/// What sources of all targets say of a program.
+Words program_words(const TaskProgram& program, const ProgramNames& names, std::size_t kernels);
+
+/// Of the contents and places of all weights.
+std::string weight_digest(const TaskProgram& program);
 
 }  // namespace lemma::backend

@@ -11,9 +11,6 @@
 
 namespace lemma::backend {
 
-namespace {
-
-/// The bounds of the axes of the grid; declares those of axes that are cut into parts.
 std::vector<LoopBounds> part_bounds(const Kernel& kernel, const lowering::LoweredOutput& nest,
                                     std::string& text) {
   std::vector<LoopBounds> bounds = all_of(nest);
@@ -37,6 +34,8 @@ std::vector<LoopBounds> part_bounds(const Kernel& kernel, const lowering::Lowere
   }
   return bounds;
 }
+
+namespace {
 
 /// The function without its name.
 Result<std::string> function_text_of(const TaskOperator& op, const Kernel& kernel,

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "backend_cuda/emit/nest_text.h"
 #include "backend_cuda/program.h"
 
 namespace lemma::backend {
@@ -16,6 +17,11 @@ struct KernelTexts {
 
 /// "kernel_3"
 std::string kernel_name(std::uint32_t number);
+
+/// The bounds of the axes of the grid for the task with the number `part`; declarations of those that depend on it are
+/// appended to `text`. `nest`: the first phase.
+std::vector<LoopBounds> part_bounds(const Kernel& kernel, const lowering::LoweredOutput& nest,
+                                    std::string& text);
 
 /// void kernel_3(void* const* arguments, std::int64_t part): arguments in the order of the operator's. Operators
 /// with equal nests, parts and arguments share a function.

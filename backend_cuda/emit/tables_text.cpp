@@ -9,11 +9,11 @@ namespace lemma::backend {
 
 namespace {
 
-/// "constexpr TYPE NAME[] = {...};", several entries a line. An array of C has at least one element.
+/// "QUALIFIER TYPE NAME[] = {...};", several entries a line. An array of C has at least one element.
 class Table {
  public:
-  Table(std::string_view type, std::string_view name)
-      : text_(fmt::format("constexpr {} {}[] = {{\n   ", type, name)) {}
+  Table(std::string_view type, std::string_view name, std::string_view qualifier = "constexpr")
+      : text_(fmt::format("{} {} {}[] = {{\n   ", qualifier, type, name)) {}
 
   void add(const std::string& entry) {
     if (width_ + entry.size() > 110) {
@@ -39,7 +39,8 @@ class Table {
   bool is_empty_ = true;
 };
 
-/// Memories are the arena, the weights, the inputs and the outputs.
+}  // namespace
+
 std::string location_text(const TaskProgram& program, const Buffer& buffer) {
   switch (buffer.memory) {
     case Memory::arena: return fmt::format("{{0, {}}}", buffer.offset);
@@ -62,6 +63,8 @@ std::string tensors_text(const TaskProgram& program, std::string_view name,
          table.finish("{nullptr, nullptr, 0, 1}");
 }
 
+namespace {
+
 std::string operators_text(const TaskProgram& program, const KernelTexts& kernels,
                            std::size_t& most_arguments) {
   Table arguments("Location", "arguments"), operators("Operator", "operators");
@@ -78,9 +81,12 @@ std::string operators_text(const TaskProgram& program, const KernelTexts& kernel
   return arguments.finish("{0, 0}") + operators.finish("{nullptr, 0, 0}");
 }
 
-std::string steps_text(const TaskProgram& program) {
-  Table waits("Wait", "waits"), steps("Step", "steps"), first("std::uint32_t", "first_step");
-  Table signals("std::uint32_t", "signals_per_run");
+}  // namespace
+
+std::string steps_text(const TaskProgram& program, const std::string& qualifier) {
+  Table waits("Wait", "waits", qualifier), steps("Step", "steps", qualifier);
+  Table first("std::uint32_t", "first_step", qualifier);
+  Table signals("std::uint32_t", "signals_per_run", qualifier);
   std::vector<std::uint32_t> signal_counts(program.counters, 0);
   std::size_t wait_total = 0, step_total = 0;
   for (std::size_t unit = 0; unit < program.units.size(); ++unit) {
@@ -101,8 +107,6 @@ std::string steps_text(const TaskProgram& program) {
   return waits.finish("{0, 0}") + steps.finish("{0, 0, 0, 0, -1}") + first.finish("0") +
          signals.finish("0");
 }
-
-}  // namespace
 
 std::string quoted_text(std::string_view text) {
   std::string result = "\"";
@@ -146,7 +150,7 @@ std::string tables_text(const TaskProgram& program, const KernelTexts& kernels,
   text += "// A memory (0 the arena, 1 the weights, then inputs and outputs) and an offset.\n";
   text += operators_text(program, kernels, most_arguments);
   text += "// A counter, and how far it must have grown in this run.\n";
-  text += steps_text(program);
+  text += steps_text(program, "constexpr");
   text += fmt::format(
       "constexpr Schedule schedule = {{arguments, operators, waits, steps, first_step, {}, "
       "signals_per_run, {}, {}}};\n\n}}  // namespace\n",

@@ -1,0 +1,144 @@
+#include "backend_cuda/emit_cuda/cuda_kernels.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "backend_cuda/emit/kernel_text.h"
+#include "backend_cuda/emit/source_types.h"
+#include "backend_cuda/emit_cuda/cuda_phases.h"
+#include "backend_cuda/emit_cuda/spread_nest.h"
+
+namespace lemma::backend {
+
+namespace {
+
+/// Slots of an operator: those of a block, or of all its warps.
+std::uint64_t slot_bytes(const TaskOperator& op, const Kernel& kernel,
+                         std::uint32_t block_threads) {
+  const std::uint64_t copies =
+      op.body.stitching == Stitching::warp ? block_threads / cuda_warp_size : 1;
+  return copies * slot_layout(op, kernel).bytes;
+}
+
+/// The tensors of a kernel with one phase, and its loop.
+Result<std::string> single_body(const TaskOperator& op, const std::vector<LoopBounds>& grid,
+                                std::uint32_t block_threads) {
+  const Phase& phase = op.body.phases.front();
+  std::string text;
+  const std::vector<bool> is_used = used_inputs(phase.nest);
+  for (std::uint32_t input = 0; input < is_used.size(); ++input) {
+    if (!is_used[input]) continue;
+    LEMMA_ASSIGN_OR_RETURN(const std::string type,
+                           stored_type(phase.nest.graph.inputs()[input].type));
+    text += fmt::format("  const auto* const {} = static_cast<const {}*>(arguments[{}]);\n",
+                        input_name(input), type, phase.operands[input]);
+  }
+  LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(phase.nest.type));
+  text += fmt::format("  auto* const y = static_cast<{}*>(arguments[{}]);\n", type, phase.result);
+  LEMMA_ASSIGN_OR_RETURN(const std::string loop,
+                         spread_nest_text(phase.nest, grid, block_threads, 2));
+  return text + loop;
+}
+
+/// In a comment of one line.
+std::string plain(std::string text) {
+  for (char& each : text)
+    if (static_cast<unsigned char>(each) < ' ' || each == '\\') each = '_';
+  return text;
+}
+
+/// "Conv | Relu: 8 tasks, such as for relu1 (from x, w)"
+std::string comment_of(const TaskProgram& program, const TaskOperator& op, const Kernel& kernel) {
+  std::string operands;
+  for (const BufferNumber buffer : op.operands())
+    operands += (operands.empty() ? "" : ", ") + program.graph.buffers[buffer].name;
+  return plain(fmt::format("{}: {} tasks, such as for {} (from {})", op.description,
+                           kernel.task_count(), op.name, operands.empty() ? "nothing" : operands));
+}
+
+class KernelWriter {
+ public:
+  KernelWriter(const TaskProgram& program, const CudaOptions& options, std::uint64_t shared_bytes)
+      : program_(program),
+        options_(options),
+        shared_bytes_(shared_bytes),
+        phases_(options.block_threads) {}
+
+  Result<CudaKernels> write() {
+    for (OperatorNumber op = 0; op < program_.graph.operators.size(); ++op) {
+      const TaskOperator& one = program_.graph.operators[op];
+      auto added = add(one, program_.kernel(op));
+      if (!added)
+        return with_context(fmt::format("{} '{}'", one.description, one.name),
+                            std::move(added.error()));
+    }
+    result_.text = phases_.text() + functions_ + dispatch();
+    result_.count = calls_.size();
+    return std::move(result_);
+  }
+
+ private:
+  Result<void> add(const TaskOperator& op, const Kernel& kernel) {
+    const std::uint64_t slots = slot_bytes(op, kernel, options_.block_threads);
+    const bool is_shared = slots <= shared_bytes_;
+    (is_shared ? result_.shared_bytes : result_.scratch_bytes) =
+        std::max(is_shared ? result_.shared_bytes : result_.scratch_bytes, slots);
+    std::string text =
+        fmt::format("({}[[maybe_unused]] std::int64_t part, Threads threads{}) {{\n",
+                    "void* const* arguments, ", slots > 0 ? ", unsigned char* slots" : "");
+    const std::vector<LoopBounds> grid = part_bounds(kernel, op.body.phases.front().nest, text);
+    LEMMA_ASSIGN_OR_RETURN(const std::string body,
+                           op.is_stitched() ? phases_.body_text(op, kernel, grid)
+                                            : single_body(op, grid, options_.block_threads));
+    text += body + "}\n";
+    const auto number = static_cast<std::uint32_t>(calls_.size());
+    // The same text may be called with slots in shared memory and elsewhere.
+    const auto [at, is_new] = numbers_.try_emplace(text + (is_shared ? "s" : "g"), number);
+    if (is_new) {
+      functions_ += fmt::format("// {}\n__device__ __noinline__ void kernel_{}{}\n",
+                                comment_of(program_, op, kernel), number, text);
+      calls_.push_back(fmt::format("kernel_{}(arguments, part, threads{})", number,
+                                   slots == 0  ? ""
+                                   : is_shared ? ", shared_slots"
+                                               : ", scratch"));
+    }
+    result_.by_operator.push_back(at->second);
+    return {};
+  }
+
+  std::string dispatch() const {
+    std::string text =
+        "// All threads of the block call it. What tasks keep for themselves is in shared memory "
+        "where that has room.\n"
+        "__device__ inline void run_kernel(std::uint32_t kernel, [[maybe_unused]] void* const* "
+        "arguments,\n"
+        "                                  [[maybe_unused]] std::int64_t part, [[maybe_unused]] "
+        "Threads threads,\n"
+        "                                  [[maybe_unused]] unsigned char* shared_slots,\n"
+        "                                  [[maybe_unused]] unsigned char* scratch) {\n"
+        "  switch (kernel) {\n";
+    for (std::size_t i = 0; i < calls_.size(); ++i)
+      text += fmt::format("    case {}: return {};\n", i, calls_[i]);
+    return text + "    default: return;\n  }\n}\n\n";
+  }
+
+  const TaskProgram& program_;
+  const CudaOptions& options_;
+  std::uint64_t shared_bytes_;
+  CudaPhases phases_;
+  CudaKernels result_;
+  std::map<std::string, std::uint32_t> numbers_;  // by text without the name
+  std::string functions_;
+  std::vector<std::string> calls_;  // by number
+};
+
+}  // namespace
+
+Result<CudaKernels> cuda_kernels(const TaskProgram& program, const CudaOptions& options,
+                                 std::uint64_t shared_bytes) {
+  return KernelWriter(program, options, shared_bytes).write();
+}
+
+}  // namespace lemma::backend

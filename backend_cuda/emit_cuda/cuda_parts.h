@@ -1,0 +1,11 @@
+#pragma once
+// The files of emitted CUDA programs that hardly depend on the program, as text in this library.
+
+#include <string_view>
+
+namespace lemma::backend::cuda_parts {
+
+// Those of parts/, where "{{word}}" stands for what the program has.
+extern const std::string_view ptx, run_time, program, interface_header, selfcheck, cmake, readme;
+
+}  // namespace lemma::backend::cuda_parts

@@ -1,0 +1,101 @@
+#include "backend_cuda/emit_cuda/cuda_tables.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "backend_cuda/emit/tables_text.h"
+
+namespace lemma::backend {
+
+namespace {
+
+constexpr std::uint64_t block_alignment = 256;
+
+std::uint64_t aligned(std::uint64_t bytes, std::uint64_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+/// Each operator in a line, after what it is.
+std::string operators_of(const TaskProgram& program, const CudaKernels& kernels) {
+  std::string operators, arguments;
+  std::size_t count = 0;
+  for (OperatorNumber number = 0; number < program.graph.operators.size(); ++number) {
+    const TaskOperator& op = program.graph.operators[number];
+    std::string comment = fmt::format("{}: {} in {} tasks", number, op.description,
+                                      program.kernel(number).task_count());
+    for (char& each : comment)
+      if (static_cast<unsigned char>(each) < ' ' || each == '\\') each = '_';
+    operators += fmt::format("    // {}\n    {{{}, {}, {}}},\n", comment,
+                             kernels.by_operator[number], count, op.arguments.size());
+    for (const BufferNumber argument : op.arguments) {
+      std::string name = program.graph.buffers[argument].name;
+      for (char& each : name)
+        if (static_cast<unsigned char>(each) < ' ' || each == '\\') each = '_';
+      arguments +=
+          fmt::format("    {},  // of {}: {}\n",
+                      location_text(program, program.graph.buffers[argument]), number, name);
+    }
+    count += op.arguments.size();
+  }
+  return fmt::format(
+      "__device__ const Location arguments[] = {{\n{}}};\n\n__device__ const Operator operators[] "
+      "= "
+      "{{\n{}}};\n\n",
+      arguments.empty() ? "    {0, 0}\n" : arguments,
+      operators.empty() ? "    {0, 0, 0}\n" : operators);
+}
+
+std::string number_text(std::string_view name, std::uint64_t value) {
+  return fmt::format("constexpr std::size_t {} = {};\n", name, value);
+}
+
+}  // namespace
+
+std::uint64_t address_bytes(const TaskProgram& program) {
+  std::size_t most = 0;
+  for (const TaskOperator& op : program.graph.operators) most = std::max(most, op.arguments.size());
+  return aligned(most * sizeof(void*), 128);
+}
+
+CudaMemory cuda_memory(const TaskProgram& program, const CudaKernels& kernels) {
+  CudaMemory memory;
+  memory.address_bytes = address_bytes(program);
+  memory.shared_bytes = memory.address_bytes + kernels.shared_bytes;
+  memory.scratch_offset = aligned(program.arena_bytes, block_alignment);
+  memory.state_offset = memory.scratch_offset +
+                        program.units.size() * aligned(kernels.scratch_bytes, block_alignment);
+  return memory;
+}
+
+std::string cuda_tables(const TaskProgram& program, const CudaKernels& kernels,
+                        const CudaMemory& memory, std::uint32_t block_threads,
+                        const std::string& weight_digest) {
+  std::string text =
+      "#pragma once\n"
+      "// The schedule: which block runs which parts of which operators, and what it waits for.\n\n"
+      "#include <cstddef>\n\n#include \"run_time.cuh\"\n\nnamespace {\n\n"
+      "struct Tensor {\n  const char* name;\n  const char* type;\n  std::size_t bytes, alignment;\n"
+      "};\n\n";
+  text +=
+      fmt::format("constexpr unsigned unit_count = {}, block_threads = {}, counter_count = {};\n",
+                  program.units.size(), block_threads, program.counters);
+  text += number_text("weight_bytes", program.weight_bytes);
+  text +=
+      "// Shared memory of a block: addresses of a task's tensors, then what its phases hand on.\n";
+  text += number_text("address_bytes", memory.address_bytes);
+  text += number_text("shared_bytes", memory.shared_bytes);
+  text += "// The arena: tensors, what has no room in the shared memory of a block, counters.\n";
+  text += number_text("scratch_offset", memory.scratch_offset);
+  text += number_text("scratch_bytes_per_block", aligned(kernels.scratch_bytes, block_alignment));
+  text += number_text("state_offset", memory.state_offset);
+  text += fmt::format("constexpr char weight_digest[] = {};\n\n", quoted_text(weight_digest));
+  text += tensors_text(program, "input", program.graph.inputs);
+  text += tensors_text(program, "output", program.graph.outputs);
+  text += "// A memory (0 the arena, 1 the weights, then inputs and outputs) and an offset.\n";
+  text += operators_of(program, kernels);
+  text += "// A counter, and how far it must have grown in this run.\n";
+  return text + steps_text(program, "__device__ const") + "}  // namespace\n";
+}
+
+}  // namespace lemma::backend

@@ -1,0 +1,71 @@
+#include "backend_cuda/emit_cuda/emit_cuda.h"
+
+#include <fmt/format.h>
+
+#include "backend_cuda/emit/parts.h"
+#include "backend_cuda/emit_cuda/cuda_kernels.h"
+#include "backend_cuda/emit_cuda/cuda_parts.h"
+#include "backend_cuda/emit_cuda/cuda_tables.h"
+
+namespace lemma::backend {
+
+namespace {
+
+/// Addresses of inputs and outputs are parameters of the kernel, which may have 4,096 bytes.
+constexpr std::size_t most_tensors = 480;
+
+std::string kernels_text(const CudaKernels& kernels) {
+  return "#pragma once\n"
+         "// One function for each distinct kernel: a part of a tensor from its operands. Threads "
+         "share its elements.\n\n"
+         "#include <cstdint>\n#include <limits>\n\n"
+         "// exp, tanh and erf are those of the device.\n#define EXACT_FUNCTIONS\n"
+         "#include \"fast_functions.h\"\n#include \"run_time.cuh\"\n#include "
+         "\"scalar_operations.h\"\n\n"
+         "namespace {\n\nusing namespace lemma::lowering;\n\n" +
+         kernels.text + "}  // namespace\n";
+}
+
+Words words_of(const TaskProgram& program, const ProgramNames& names, const CudaOptions& options,
+               const CudaKernels& kernels, const CudaMemory& memory) {
+  Words words = program_words(program, names, kernels.count);
+  const std::size_t units = program.units.size();
+  words["units"] =
+      fmt::format("{} block{} of {} threads", units, units == 1 ? "" : "s", options.block_threads);
+  words["architecture"] = options.architecture;
+  words["architecture_number"] = options.architecture.substr(options.architecture.find('_') + 1);
+  words["shared_bytes"] = fmt::format("{}", memory.shared_bytes);
+  words["scratch_bytes"] = fmt::format("{}", memory.state_offset - memory.scratch_offset);
+  return words;
+}
+
+}  // namespace
+
+Result<ProgramFiles> emit_cuda_program(const TaskProgram& program, const ProgramNames& names,
+                                       const CudaOptions& options) {
+  const std::size_t tensors = program.graph.inputs.size() + program.graph.outputs.size();
+  if (tensors > most_tensors)
+    return unsupported(fmt::format("source for CUDA with {} inputs and outputs; {} are supported",
+                                   tensors, most_tensors));
+  const std::uint64_t addresses = address_bytes(program);
+  const std::uint64_t shared = program.device.shared_bytes_per_unit;
+  LEMMA_ASSIGN_OR_RETURN(
+      const CudaKernels kernels,
+      cuda_kernels(program, options, shared > addresses ? shared - addresses : 0));
+  const CudaMemory memory = cuda_memory(program, kernels);
+  const Words words = words_of(program, names, options, kernels, memory);
+  return ProgramFiles{{"CMakeLists.txt", filled_in(cuda_parts::cmake, words)},
+                      {"README.md", filled_in(cuda_parts::readme, words)},
+                      {"fast_functions.h", std::string(parts::fast_functions)},
+                      {"kernels.cuh", kernels_text(kernels)},
+                      {names.name + ".cu", filled_in(cuda_parts::program, words)},
+                      {names.name + ".h", filled_in(cuda_parts::interface_header, words)},
+                      {"ptx.cuh", std::string(cuda_parts::ptx)},
+                      {"run_time.cuh", std::string(cuda_parts::run_time)},
+                      {"scalar_operations.h", std::string(parts::scalar_operations)},
+                      {"schedule.cuh", cuda_tables(program, kernels, memory, options.block_threads,
+                                                   weight_digest(program))},
+                      {"selfcheck.cu", filled_in(cuda_parts::selfcheck, words)}};
+}
+
+}  // namespace lemma::backend

@@ -1,0 +1,21 @@
+#pragma once
+// A task program as a directory of CUDA source: one persistent kernel, in which each block is a unit of the schedule.
+
+#include <cstdint>
+
+#include "backend_cuda/emit/emit_program.h"
+
+namespace lemma::backend {
+
+struct CudaOptions {
+  std::string architecture = "sm_90";  // as nvcc calls it
+  std::uint32_t block_threads = 256;   // a multiple of 32
+};
+
+/// Contents by name of file, as emit_program has them for a processor. The shared memory of a block is that of a unit of
+/// the program's device. Errors are `unsupported`: element types that are not emitted yet, and more inputs and outputs
+/// than a kernel can have.
+Result<ProgramFiles> emit_cuda_program(const TaskProgram& program, const ProgramNames& names,
+                                       const CudaOptions& options);
+
+}  // namespace lemma::backend

@@ -1,0 +1,145 @@
+#include "backend_cuda/emit_cuda/spread_nest.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "backend_cuda/emit/emit_element.h"
+#include "backend_cuda/emit/source_types.h"
+
+namespace lemma::backend {
+
+namespace {
+
+using lowering::LoopVariable;
+using lowering::LoweredOutput;
+using lowering::Term;
+using lowering::TermNumber;
+
+/// Whether lanes that go through the last variable of the reduction read neighbouring elements, where threads with
+/// neighbouring elements of the result would read some that are far from each other.
+bool reads_along(const LoweredOutput& nest, const Term& reduction) {
+  const lowering::TermGraph& graph = nest.graph;
+  for (TermNumber id = 0; id < graph.size(); ++id) {
+    const Term& read = graph.term(id);
+    if (read.kind != ExpressionKind::read) continue;
+    const lowering::Linear address = graph.address(read);
+    if (address.coefficient(reduction.bound.back()) != 1) continue;
+    const std::int64_t across = nest.axes.empty() ? 0 : address.coefficient(nest.axes.back());
+    if (across != 0 && across != 1) return true;
+  }
+  return false;
+}
+
+bool shares_terms(const LoweredOutput& nest, std::int64_t elements, std::int64_t group_threads) {
+  const lowering::TermGraph& graph = nest.graph;
+  for (TermNumber id = 0; id < graph.size(); ++id) {
+    const Term& term = graph.term(id);
+    if (is_reduction(term.kind) && graph.extent(term.bound.back()) >= cuda_warp_size &&
+        (elements < group_threads || reads_along(nest, term)))
+      return true;
+  }
+  return false;
+}
+
+class SpreadWriter {
+ public:
+  SpreadWriter(const LoweredOutput& nest, const std::vector<LoopBounds>& bounds,
+               std::int64_t group_threads, int indent)
+      : nest_(nest), bounds_(bounds), indent_(indent) {
+    std::int64_t least = 1;
+    for (const LoopBounds& each : bounds_) {
+      least *= std::max<std::int64_t>(1, each.least);
+      all_ *= each.extent;
+    }
+    is_by_warp_ = shares_terms(nest, least, group_threads);
+  }
+
+  Result<std::string> write() {
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(nest_.type));
+    open_loop();
+    LEMMA_ASSIGN_OR_RETURN(
+        const ElementSource element,
+        emit_element(nest_, indent_,
+                     is_by_warp_ ? LongReductions::across_warp : LongReductions::in_order));
+    // Takes note of divisors of zero: what is divided is undefined, and may be selected away.
+    if (element.statements.find(", ok)") != std::string::npos) line("std::uint8_t ok = 1;");
+    text_ += element.statements;
+    lowering::Linear place;
+    for (const LoopVariable axis : nest_.axes)
+      place = lowering::combine(lowering::scale(place, nest_.graph.extent(axis)),
+                                lowering::Linear::atom(axis));
+    line(fmt::format("{}y[{}] = static_cast<{}>({});",
+                     is_by_warp_ ? "if (threads.rank % warp_size == 0) " : "",
+                     linear_text(nest_.graph, place), type, element.value));
+    indent_ -= 2;
+    line("}");
+    return std::move(text_);
+  }
+
+ private:
+  void line(std::string_view part) {
+    text_ += std::string(static_cast<std::size_t>(indent_), ' ') + std::string(part) + "\n";
+  }
+
+  /// Numbers of elements have 32 bits where they can: divisions are much faster.
+  std::string number_type() const {
+    constexpr std::int64_t most = std::int64_t{1} << 30;
+    return all_ < most ? "std::uint32_t" : "std::uint64_t";
+  }
+
+  void open_loop() {
+    std::string count;
+    for (const LoopBounds& axis : bounds_)
+      if (length_text(axis) != "1") count += (count.empty() ? "" : " * ") + length_text(axis);
+    const std::string type = number_type();
+    const std::string each = is_by_warp_ ? " / warp_size" : "";
+    line(
+        fmt::format("const {0} count = static_cast<{0}>({1});", type, count.empty() ? "1" : count));
+    line(fmt::format(
+        "for ({0} element = threads.rank{1}; element < count; element += threads.count{1}) {{",
+        type, each));
+    indent_ += 2;
+    open_axes(type);
+  }
+
+  /// The last axis is the fastest.
+  void open_axes(const std::string& type) {
+    if (nest_.axes.size() > 1) line(fmt::format("{} rest = element;", type));
+    const std::string rest = nest_.axes.size() > 1 ? "rest" : "element";
+    for (std::size_t axis = nest_.axes.size(); axis-- > 0;) {
+      const std::string length =
+          fmt::format("static_cast<{}>({})", type, length_text(bounds_[axis]));
+      line(fmt::format("const std::int64_t {} = {};", variable_name(nest_.axes[axis]),
+                       index_text(bounds_[axis], axis > 0 ? rest + " % " + length : rest)));
+      if (axis > 0) line(fmt::format("rest /= {};", length));
+    }
+  }
+
+  const LoweredOutput& nest_;
+  const std::vector<LoopBounds>& bounds_;
+  int indent_;
+  std::int64_t all_ = 1;
+  bool is_by_warp_ = false;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string length_text(const LoopBounds& bounds) {
+  if (bounds.first == "0") return bounds.end;
+  if (bounds.end == bounds.first + " + 1") return "1";
+  return fmt::format("({} - {})", bounds.end, bounds.first);
+}
+
+std::string index_text(const LoopBounds& bounds, const std::string& index) {
+  return bounds.first == "0" ? index : fmt::format("{} + {}", bounds.first, index);
+}
+
+Result<std::string> spread_nest_text(const LoweredOutput& nest,
+                                     const std::vector<LoopBounds>& bounds,
+                                     std::int64_t group_threads, int indent) {
+  return SpreadWriter(nest, bounds, group_threads, indent).write();
+}
+
+}  // namespace lemma::backend

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""lemma emit --target cuda: the source is compiled and linked by nvcc for sm_80 and sm_90, for every sample model. Where
+there is no toolkit that part is skipped; what the command writes and refuses is tested everywhere."""
+
+import argparse
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import cuda_models
+
+LEMMA = None
+NVCC = shutil.which("nvcc")
+COMPILED = (("convolution", "sm_80"), ("lstm", "sm_90"))  # of several blocks that wait for each other
+DEVICE = pathlib.Path(__file__).resolve().parent / "host_cuda" / "device.json"
+
+
+def run(words, **options):
+    return subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=300, **options)
+
+
+class CudaCompile(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="lemma-cuda-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def emit(self, model, *words):
+        file = self.folder / f"{model}.onnx"
+        file.write_bytes(cuda_models.SAMPLES[model]())
+        return run([LEMMA, "emit", file, "--target", "cuda", *words])
+
+    def test_it_compiles_and_links(self):
+        if NVCC is None:
+            self.skipTest("there is no nvcc")
+        for model, architecture in COMPILED:
+            directory = self.folder / model
+            done = self.emit(model, "--arch", architecture, "--device", DEVICE, "-o", directory, "--name", "sample")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            words = [NVCC, "-std=c++20", "-O3", f"-arch={architecture}", "--expt-relaxed-constexpr",
+                     '-DPROGRAM_DIRECTORY="."', "-Werror", "all-warnings"]
+            done = run([*words, "sample.cu", "selfcheck.cu", "-o", "selfcheck"], cwd=directory)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            # Loads of tensors that bypass the order of memory between blocks would read what was there before; the
+            # kernel itself reads the tables of the schedule so.
+            done = run([*words, "-ptx", "sample.cu", "-o", "sample.ptx"], cwd=directory)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            ptx = (directory / "sample.ptx").read_text()
+            functions = [part for part in ptx.split("\n.func ")[1:] if "{" in part]
+            self.assertTrue(functions)
+            self.assertFalse([part[:200] for part in functions if "ld.global.nc" in part.split("\n.entry ")[0]])
+            self.assertTrue("ld.acquire.gpu.u64" in ptx)
+            self.assertTrue("red.release.gpu.add.u64" in ptx)
+
+    def test_ptx_stands_in_one_file(self):
+        self.assertEqual(self.emit("softmax", "-o", self.folder / "program").returncode, 0)
+        for file in (self.folder / "program").iterdir():
+            if file.suffix in (".cu", ".cuh", ".h"):
+                self.assertEqual("asm" in file.read_text().split(), file.name == "ptx.cuh", file.name)
+
+    def test_the_same_model_gives_the_same_bytes(self):
+        for name in ("first", "second"):
+            self.assertEqual(self.emit("lstm", "-o", self.folder / name).returncode, 0)
+        for file in (self.folder / "first").iterdir():
+            self.assertEqual(file.read_bytes(), (self.folder / "second" / file.name).read_bytes(), file.name)
+
+    def test_the_schedule_is_for_the_device(self):
+        for words, units in ((("--arch", "sm_80"), 108), (("--arch", "sm_90"), 132), (("--arch", "sm_75"), 40),
+                             (("--device", "h200", "--units", "7"), 7)):
+            done = self.emit("softmax", "--plan", "--json", *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout)["units"], units)
+
+    def test_wrong_options_are_answered_in_one_line(self):
+        for words, part in ((("--arch", "sm_89"), "give --device"), (("--block-threads", "48"), "a multiple of 32"),
+                            (("--device", "gtx"), "no device has this name")):
+            done = self.emit("softmax", "--plan", *words)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(part, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+
+
+def main():
+    global LEMMA
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lemma", required=True)
+    options, rest = parser.parse_known_args()
+    LEMMA = options.lemma
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()

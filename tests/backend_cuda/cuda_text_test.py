@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""lemma emit --target cuda: the source is compiled for this processor with a meaning of CUDA's words (host_cuda/), and
+its outputs are compared with the interpreter's in three orders of its blocks. Where there is ThreadSanitizer, races
+between the threads of a grid are errors too."""
+
+import argparse
+import concurrent.futures
+import itertools
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import cuda_models
+import host_program
+
+LEMMA = None
+DEVICE = host_program.HOST_CUDA / "device.json"
+
+
+class CudaText(unittest.TestCase):
+    numbers = itertools.count()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="lemma-cuda-")
+        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.host = host_program.Host(cls.folder)
+        if not cls.host.sanitizer:
+            print("there is no ThreadSanitizer: races show only where they change a result", file=sys.stderr)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def emit(self, model, name, *words, target="cuda"):
+        file = self.folder / f"{model}.onnx"
+        file.write_bytes(cuda_models.SAMPLES[model]())
+        done = subprocess.run([LEMMA, "emit", file, "--target", target, "-o", self.folder / name, "--name", "sample",
+                               *map(str, words)], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.folder / name
+
+    def agreement(self, model, *words):
+        """Nothing if the program of a model agrees in all orders, else what went wrong."""
+        directory = self.emit(model, f"{model}-{next(self.numbers)}", *words)
+        failure = self.host.build(directory, "sample")
+        if failure:
+            return f"{model}: {failure}"
+        for order in host_program.ORDERS:
+            code, output = self.host.check(directory, order)
+            if code != 0 or "passed: 2 runs" not in output:
+                return f"{model} {words} {order}: exit code {code}: {output[-3000:]}"
+        return None
+
+    def test_programs_agree_with_the_interpreter_in_every_order(self):
+        variants = [(model, "--device", DEVICE, "--block-threads", 64) for model in cuda_models.SAMPLES]
+        variants += [(model, "--device", DEVICE, "--units", 3, "--block-threads", 32, "--without", "thread", "--without", "warp")
+                     for model in ("softmax", "lstm")]
+        variants += [("layer_normalization", "--device", DEVICE, "--units", 3, "--block-threads", 96, "--no-fusion")]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            failures = [each for each in pool.map(lambda words: self.agreement(*words), variants) if each]
+        self.assertEqual(failures, [])
+
+
+def main():
+    global LEMMA
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lemma", required=True)
+    options, rest = parser.parse_known_args()
+    LEMMA = options.lemma
+    if not host_program.compiler():
+        print("there is no C++ compiler")
+        return 77
+    return unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+#pragma once
+// CUDA's words on a processor, for tests of emitted source: a C++ compiler with this folder in its include path compiles
+// a .cu file. The threads of a grid are fibres of one thread (host_cuda.h), so that every order of them can be tried.
+// There is one device, whose memory is that of the process, and every call has ended when it returns.
+
+// All that emitted source includes: words that are defined below occur in these headers.
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <new>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "host_cuda.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __launch_bounds__(threads)
+#define __grid_constant__
+#define __noinline__ __attribute__((noinline))
+#define threadIdx (host_cuda::thread_index())
+#define blockIdx (host_cuda::block_index())
+
+inline void __syncthreads() { host_cuda::synchronize_block(); }
+inline void __syncwarp() { host_cuda::synchronize_warp(); }
+
+struct dim3 {
+  explicit dim3(unsigned size) : x(size) {}
+  unsigned x;
+};
+
+enum cudaError_t { cudaSuccess = 0, cudaErrorMemoryAllocation = 2 };
+enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
+enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount, cudaDevAttrCooperativeLaunch };
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
+struct CUstream_st {};
+using cudaStream_t = CUstream_st*;
+using cudaEvent_t = int;
+
+inline const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaSuccess ? "no error" : "out of memory";
+}
+
+/// Memory begins with contents that are no numbers.
+inline cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  *memory = std::aligned_alloc(256, (bytes / 256 + 1) * 256);
+  if (*memory == nullptr) return cudaErrorMemoryAllocation;
+  std::memset(*memory, 0xff, (bytes / 256 + 1) * 256);
+  return cudaSuccess;
+}
+inline cudaError_t cudaFree(void* memory) {
+  std::free(memory);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
+  std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
+  std::memset(memory, value, bytes);
+  return cudaSuccess;
+}
+
+inline cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  *value = attribute == cudaDevAttrMultiProcessorCount ? 1024 : 1;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+
+inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  *stream = nullptr;
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = 0;
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
+  *milliseconds = 0;
+  return cudaSuccess;
+}
+
+template <typename Kernel>
+cudaError_t cudaFuncSetAttribute(Kernel*, cudaFuncAttribute, int) {
+  return cudaSuccess;
+}
+template <typename Kernel>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel*, int, std::size_t) {
+  *blocks = 1;
+  return cudaSuccess;
+}
+
+template <typename... Parameters, std::size_t... i>
+void call_with(void (*kernel)(Parameters...), void** parameters, std::index_sequence<i...>) {
+  kernel(*static_cast<std::remove_const_t<Parameters>*>(parameters[i])...);
+}
+template <typename... Parameters>
+cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                                        void** parameters, std::size_t shared_bytes, cudaStream_t) {
+  host_cuda::launch(grid.x, block.x, shared_bytes, [&] {
+    call_with(kernel, parameters, std::index_sequence_for<Parameters...>());
+  });
+  return cudaSuccess;
+}

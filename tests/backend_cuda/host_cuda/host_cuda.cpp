@@ -1,0 +1,308 @@
+#include "host_cuda.h"
+
+#include <ucontext.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+// Of ThreadSanitizer, where the program is compiled with it (sanitizer/tsan_interface.h).
+extern "C" {
+[[gnu::weak]] void* __tsan_get_current_fiber();
+[[gnu::weak]] void* __tsan_create_fiber(unsigned flags);
+[[gnu::weak]] void __tsan_destroy_fiber(void* fiber);
+[[gnu::weak]] void __tsan_switch_to_fiber(void* fiber, unsigned flags);
+[[gnu::weak]] void __tsan_acquire(void* address);
+[[gnu::weak]] void __tsan_release(void* address);
+}
+
+namespace host_cuda {
+
+namespace {
+
+constexpr unsigned warp_size = 32;
+constexpr std::size_t stack_bytes = 128U << 10U;
+constexpr int turns_without_progress = 64;
+
+bool has_sanitizer() { return __tsan_create_fiber != nullptr; }
+void acquire(const void* address) {
+  if (has_sanitizer()) __tsan_acquire(const_cast<void*>(address));
+}
+void release(const void* address) {
+  if (has_sanitizer()) __tsan_release(const_cast<void*>(address));
+}
+
+[[noreturn]] void give_up(const std::string& message) {
+  std::fprintf(stderr, "host_cuda: %s\n", message.c_str());
+  std::_Exit(3);
+}
+
+enum class State { running, polling, at_barrier, ended };
+
+/// Threads that wait for all of them. What passes it is ordered by one of two places in turn, so that a thread that is
+/// late acquires nothing of the next time.
+struct Barrier {
+  unsigned arrived = 0, passed = 0;
+  char places[2] = {};
+
+  const void* place(unsigned time) const { return &places[time % 2]; }
+};
+
+struct Warp {
+  Barrier barrier;
+  std::array<std::array<std::array<unsigned char, 16>, warp_size>, 2>
+      values;  // of exchanges in turn
+};
+
+struct Fibre {
+  ucontext_t context = {};
+  std::unique_ptr<unsigned char[]> stack;
+  void* sanitizer = nullptr;
+  State state = State::running;
+  unsigned block = 0, thread = 0, exchanges = 0;
+  const Barrier* barrier = nullptr;  // that it waits at, and which time
+  unsigned time = 0;
+
+  bool can_go_on() const {
+    return state != State::ended && !(state == State::at_barrier && barrier->passed == time);
+  }
+};
+
+struct Block {
+  std::vector<Fibre> threads;
+  std::vector<Warp> warps;
+  std::vector<unsigned char> shared;
+  Barrier barrier;
+  unsigned ended = 0;
+};
+
+class Order {
+ public:
+  Order() {
+    const char* const given = std::getenv("HOST_CUDA_ORDER");
+    const std::string name = given == nullptr ? "ascending" : given;
+    if (name == "descending") {
+      descends_ = true;
+    } else if (name.rfind("random:", 0) == 0) {
+      is_random_ = true;
+      random_.seed(static_cast<unsigned>(std::stoul(name.substr(7))));
+    } else if (name != "ascending") {
+      give_up("HOST_CUDA_ORDER: '" + name + "' is no order");
+    }
+  }
+  bool is_random() const { return is_random_; }
+
+  std::vector<unsigned> next(std::size_t count) {
+    std::vector<unsigned> order(count);
+    std::iota(order.begin(), order.end(), 0U);
+    if (descends_) std::reverse(order.begin(), order.end());
+    if (is_random_) std::shuffle(order.begin(), order.end(), random_);
+    return order;
+  }
+
+ private:
+  bool descends_ = false, is_random_ = false;
+  std::mt19937 random_;
+};
+
+class Grid {
+ public:
+  Grid(unsigned blocks, unsigned threads, std::size_t shared_bytes,
+       const std::function<void()>& body);
+  ~Grid();
+  Grid(const Grid&) = delete;
+  Grid& operator=(const Grid&) = delete;
+
+  void run();
+  Fibre& current() { return *current_; }
+  Block& block() { return blocks_[current_->block]; }
+  Warp& warp() { return block().warps[current_->thread / warp_size]; }
+  void wait_at(Barrier& barrier, std::size_t count, bool orders_memory);
+  /// Back to whoever runs the fibres.
+  void leave(State state);
+
+ private:
+  static void make(Fibre& fibre);
+  static void begin_fibre();
+  void switch_to(Fibre& fibre);
+  bool run_block(Block& block);
+  bool has_ended() const;
+
+  const std::function<void()>& body_;
+  std::vector<Block> blocks_;
+  Order order_;
+  ucontext_t main_ = {};
+  void* main_fiber_ = nullptr;
+  Fibre* current_ = nullptr;
+  std::uint64_t progress_ = 0;
+  char begin_ = 0, end_ = 0;  // places for the order of what is before, in and after the launch
+};
+
+Grid* grid = nullptr;
+
+Grid::Grid(unsigned blocks, unsigned threads, std::size_t shared_bytes,
+           const std::function<void()>& body)
+    : body_(body), blocks_(blocks) {
+  if (has_sanitizer()) main_fiber_ = __tsan_get_current_fiber();
+  for (unsigned b = 0; b < blocks; ++b) {
+    Block& block = blocks_[b];
+    block.threads = std::vector<Fibre>(threads);
+    block.warps = std::vector<Warp>((threads + warp_size - 1) / warp_size);
+    block.shared.assign(shared_bytes + 128, 0xff);
+    for (unsigned t = 0; t < threads; ++t) {
+      block.threads[t].block = b;
+      block.threads[t].thread = t;
+      make(block.threads[t]);
+    }
+  }
+}
+
+void Grid::make(Fibre& fibre) {
+  fibre.stack.reset(new unsigned char[stack_bytes]);
+  getcontext(&fibre.context);
+  fibre.context.uc_stack.ss_sp = fibre.stack.get();
+  fibre.context.uc_stack.ss_size = stack_bytes;
+  fibre.context.uc_link = nullptr;
+  makecontext(&fibre.context, begin_fibre, 0);
+  if (has_sanitizer()) fibre.sanitizer = __tsan_create_fiber(0);
+}
+
+Grid::~Grid() {
+  if (!has_sanitizer()) return;
+  for (Block& block : blocks_)
+    for (Fibre& fibre : block.threads) __tsan_destroy_fiber(fibre.sanitizer);
+}
+
+void Grid::begin_fibre() {
+  acquire(&grid->begin_);
+  grid->body_();
+  release(&grid->end_);
+  ++grid->block().ended;
+  grid->leave(State::ended);
+}
+
+void Grid::switch_to(Fibre& fibre) {
+  current_ = &fibre;
+  fibre.state = State::running;
+  constexpr unsigned orders_nothing = 1;
+  if (has_sanitizer()) __tsan_switch_to_fiber(fibre.sanitizer, orders_nothing);
+  swapcontext(&main_, &fibre.context);
+}
+
+void Grid::leave(State state) {
+  Fibre& fibre = current();
+  fibre.state = state;
+  if (state != State::polling) ++progress_;
+  constexpr unsigned orders_nothing = 1;
+  if (has_sanitizer()) __tsan_switch_to_fiber(main_fiber_, orders_nothing);
+  swapcontext(&fibre.context, &main_);
+}
+
+void Grid::wait_at(Barrier& barrier, std::size_t count, bool orders_memory) {
+  Fibre& fibre = current();
+  fibre.barrier = &barrier;
+  fibre.time = barrier.passed;
+  if (orders_memory) release(barrier.place(fibre.time));
+  if (++barrier.arrived == count) {
+    barrier.arrived = 0;
+    ++barrier.passed;
+  }
+  leave(State::at_barrier);
+  if (orders_memory) acquire(barrier.place(fibre.time));
+}
+
+/// A turn for each thread that can go on, again as long as that leads anywhere.
+bool Grid::run_block(Block& block) {
+  bool has_moved = false;
+  while (true) {
+    const std::uint64_t before = progress_;
+    for (const unsigned t : order_.next(block.threads.size()))
+      if (block.threads[t].can_go_on()) switch_to(block.threads[t]);
+    if (progress_ == before) return has_moved;
+    has_moved = true;
+    if (order_.is_random()) return true;
+  }
+}
+
+bool Grid::has_ended() const {
+  return std::all_of(blocks_.begin(), blocks_.end(),
+                     [](const Block& block) { return block.ended == block.threads.size(); });
+}
+
+void Grid::run() {
+  release(&begin_);
+  int without_progress = 0;
+  while (!has_ended()) {
+    bool has_moved = false;
+    for (const unsigned b : order_.next(blocks_.size())) {
+      has_moved = run_block(blocks_[b]) || has_moved;
+      // Where blocks go as far as they can, one that others have waited for is followed by the first again.
+      if (has_moved && !order_.is_random()) break;
+    }
+    without_progress = has_moved ? 0 : without_progress + 1;
+    if (without_progress > turns_without_progress)
+      give_up("threads wait for ever, or not all of a block reach a barrier");
+  }
+  acquire(&end_);
+}
+
+}  // namespace
+
+Index thread_index() { return {grid->current().thread}; }
+Index block_index() { return {grid->current().block}; }
+
+void launch(unsigned blocks, unsigned threads, std::size_t shared_bytes,
+            const std::function<void()>& body) {
+  if (threads % warp_size != 0) give_up("a block is no whole number of warps");
+  Grid one(blocks, threads, shared_bytes, body);
+  grid = &one;
+  one.run();
+  grid = nullptr;
+}
+
+void synchronize_block() {
+  Block& block = grid->block();
+  grid->wait_at(block.barrier, block.threads.size(), true);
+}
+
+void synchronize_warp() { grid->wait_at(grid->warp().barrier, warp_size, true); }
+
+void exchange(const void* value, void* result, std::size_t bytes, unsigned distance) {
+  const unsigned lane = grid->current().thread % warp_size;
+  auto& values = grid->warp().values[grid->current().exchanges++ % 2];
+  if (bytes > values[lane].size()) give_up("a value of an exchange is too large");
+  // Not by a function that the sanitizer looks into: what is exchanged is no memory of the program.
+  const auto copy = [bytes](volatile unsigned char* to, const volatile unsigned char* from) {
+    for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i];
+  };
+  copy(values[lane].data(), static_cast<const unsigned char*>(value));
+  grid->wait_at(grid->warp().barrier, warp_size, false);
+  copy(static_cast<unsigned char*>(result), values[lane ^ distance].data());
+}
+
+std::uint64_t load(const std::uint64_t* from, bool acquires) {
+  const std::uint64_t value = *from;
+  if (acquires) acquire(from);
+  return value;
+}
+
+void add(std::uint64_t* to, std::uint64_t summand, bool releases) {
+  if (releases) release(to);
+  *to += summand;
+}
+
+void pause() { grid->leave(State::polling); }
+
+unsigned char* shared_memory() {
+  const auto begin = reinterpret_cast<std::uintptr_t>(grid->block().shared.data());
+  return reinterpret_cast<unsigned char*>((begin + 127) / 128 * 128);
+}
+
+}  // namespace host_cuda

@@ -1,0 +1,41 @@
+#pragma once
+// Runs the threads of a grid as fibres of one thread of the processor, in an order that $HOST_CUDA_ORDER chooses:
+//
+//   ascending     the block with the lowest number goes as far as it can, then the next one; threads alike
+//   descending    the other way round
+//   random:SEED   blocks and threads in an order that changes from turn to turn
+//
+// Shared memory begins with contents that are no numbers. Threads that wait for each other for ever, and barriers that
+// not all threads reach, end the process with exit code 3 and a message.
+//
+// Compiled with ThreadSanitizer, emitted source is checked for races as well: each fibre is a thread of its own to it,
+// and only barriers, releases and acquires order what fibres do. So a race is found in every order in which the two
+// accesses occur, and not only where it changes a result. This library itself is compiled without it.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+namespace host_cuda {
+
+struct Index {
+  unsigned x;
+};
+Index thread_index();
+Index block_index();
+
+/// Ends when all threads have returned from `body`.
+void launch(unsigned blocks, unsigned threads, std::size_t shared_bytes,
+            const std::function<void()>& body);
+
+// For the threads of a grid.
+void synchronize_block();
+void synchronize_warp();
+/// `result`: the value of the lane with the number of this one xor `distance`. Orders no memory.
+void exchange(const void* value, void* result, std::size_t bytes, unsigned distance);
+std::uint64_t load(const std::uint64_t* from, bool acquires);
+void add(std::uint64_t* to, std::uint64_t summand, bool releases);
+void pause();
+unsigned char* shared_memory();
+
+}  // namespace host_cuda
