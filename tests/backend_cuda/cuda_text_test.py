@@ -14,6 +14,7 @@ import tempfile
 import unittest
 
 import cuda_models
+import cuda_mutants
 import host_program
 
 LEMMA = None
@@ -63,6 +64,26 @@ class CudaText(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             failures = [each for each in pool.map(lambda words: self.agreement(*words), variants) if each]
         self.assertEqual(failures, [])
+
+    def test_changes_of_the_text_are_found(self):
+        """One change of each kind that a wrong result alone need not show; bench/cuda_mutants makes many more."""
+        if not self.host.sanitizer:
+            self.skipTest("there is no ThreadSanitizer")
+        words = ("--device", DEVICE, "--block-threads", 64)
+        directories = [self.emit(model, f"{model}-to-change", *words) for model in ("products", "layer_normalization")]
+        for directory in directories:
+            self.assertIsNone(self.host.build(directory, "sample"))
+        kinds = ("barrier of the block dropped", "barrier of a warp dropped", "release dropped", "acquire dropped",
+                 "wait for one task less", "signal dropped", "all lanes store", "index of a store shifted")
+        every = cuda_mutants.choose(directories, 10000, seed=1)
+        chosen = [next(one for one in every if one[1][0] == kind) for kind in kinds]
+
+        def outcome(number):
+            return cuda_mutants.outcome(self.host, *chosen[number], self.folder / f"changed-{number}")
+
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for one, how in zip(chosen, pool.map(outcome, range(len(chosen)))):
+                self.assertIn(how, ("race", "wrong", "waits for ever"), cuda_mutants.description(*one))
 
 
 def main():

@@ -59,7 +59,7 @@ class Host:
 
     def check(self, directory, order, runs=2, seconds=120):
         """Exit code and output of the self-check; a race has the exit code 66, a deadlock 3."""
-        environment = dict(os.environ, HOST_CUDA_ORDER=order, TSAN_OPTIONS="exitcode=66 report_thread_leaks=0")
+        environment = dict(os.environ, HOST_CUDA_ORDER=order, TSAN_OPTIONS="exitcode=66 halt_on_error=1")
         words = [*(plain_addresses() if self.sanitizer else []), directory / "check", directory, runs]
         try:
             done = run(words, env=environment, timeout=seconds)

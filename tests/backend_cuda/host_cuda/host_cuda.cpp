@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -98,6 +99,8 @@ class Order {
     }
   }
   bool is_random() const { return is_random_; }
+  /// Whether a block that has signalled goes on only when no other can.
+  bool hands_over() const { return descends_; }
 
   std::vector<unsigned> next(std::size_t count) {
     std::vector<unsigned> order(count);
@@ -121,6 +124,7 @@ class Grid {
   Grid& operator=(const Grid&) = delete;
 
   void run();
+  void note_signal() { signaller_ = current_->block; }
   Fibre& current() { return *current_; }
   Block& block() { return blocks_[current_->block]; }
   Warp& warp() { return block().warps[current_->thread / warp_size]; }
@@ -142,6 +146,7 @@ class Grid {
   void* main_fiber_ = nullptr;
   Fibre* current_ = nullptr;
   std::uint64_t progress_ = 0;
+  std::optional<unsigned> signaller_;  // in this turn
   char begin_ = 0, end_ = 0;  // places for the order of what is before, in and after the launch
 };
 
@@ -223,8 +228,10 @@ bool Grid::run_block(Block& block) {
   bool has_moved = false;
   while (true) {
     const std::uint64_t before = progress_;
-    for (const unsigned t : order_.next(block.threads.size()))
+    for (const unsigned t : order_.next(block.threads.size())) {
       if (block.threads[t].can_go_on()) switch_to(block.threads[t]);
+      if (signaller_ && order_.hands_over()) return true;
+    }
     if (progress_ == before) return has_moved;
     has_moved = true;
     if (order_.is_random()) return true;
@@ -239,13 +246,21 @@ bool Grid::has_ended() const {
 void Grid::run() {
   release(&begin_);
   int without_progress = 0;
+  std::optional<unsigned> last;
   while (!has_ended()) {
     bool has_moved = false;
-    for (const unsigned b : order_.next(blocks_.size())) {
+    std::vector<unsigned> order = order_.next(blocks_.size());
+    if (last && order_.hands_over()) {
+      order.erase(std::find(order.begin(), order.end(), *last));
+      order.push_back(*last);
+    }
+    signaller_.reset();
+    for (const unsigned b : order) {
       has_moved = run_block(blocks_[b]) || has_moved;
       // Where blocks go as far as they can, one that others have waited for is followed by the first again.
       if (has_moved && !order_.is_random()) break;
     }
+    if (signaller_) last = signaller_;
     without_progress = has_moved ? 0 : without_progress + 1;
     if (without_progress > turns_without_progress)
       give_up("threads wait for ever, or not all of a block reach a barrier");
@@ -296,6 +311,7 @@ std::uint64_t load(const std::uint64_t* from, bool acquires) {
 void add(std::uint64_t* to, std::uint64_t summand, bool releases) {
   if (releases) release(to);
   *to += summand;
+  grid->note_signal();
 }
 
 void pause() { grid->leave(State::polling); }

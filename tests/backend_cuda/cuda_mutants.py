@@ -1,0 +1,113 @@
+"""Changes of emitted CUDA source in one place each, and whether the tests on a processor find them."""
+
+import random
+import re
+import shutil
+
+import host_program
+
+KERNELS, PROGRAM, RUN_TIME, SCHEDULE = "kernels.cuh", "sample.cu", "run_time.cuh", "schedule.cuh"
+
+
+def table(name):
+    """A pattern for a table of the schedule."""
+    return re.compile(r" %s\[\] = \{[^;]*" % name)
+
+
+def plain(kind, file, pattern, replacement):
+    return kind, file, re.compile(pattern), replacement
+
+
+KINDS = [
+    plain("barrier of the block dropped", PROGRAM, r"__syncthreads\(\);", ""),
+    plain("barrier of the block dropped", KERNELS, r"__syncthreads\(\);", ""),
+    plain("barrier of the block moved", KERNELS, r"__syncthreads\(\);\n( *phase_[^;]*;)", r"\1\n  __syncthreads();"),
+    plain("barrier of a warp dropped", KERNELS, r"__syncwarp\(\);", ""),
+    plain("release dropped", PROGRAM, r"ptx::add_release", "ptx::add_relaxed"),
+    plain("acquire dropped", RUN_TIME, r"ptx::load_acquire", "ptx::load_relaxed"),
+    plain("runs not counted", PROGRAM, r"earlier_runs \+ 1", "earlier_runs"),
+    plain("slot moved", KERNELS, r"slots \+ (\d\d+)", lambda match: f"slots + {int(match[1]) - 16}"),
+    plain("slots of warps overlap", KERNELS, r"warp_size \* (\d+);", lambda match: f"warp_size * {int(match[1]) // 2};"),
+    plain("index of a store shifted", KERNELS, r"\by\[([^\]]+)\] =", r"y[\1 + 1] ="),
+    plain("index of a read shifted", KERNELS, r"(\bx\d+)\[([^\]]+)\]", r"\1[\2 + 1]"),
+    plain("last element left out", KERNELS, r"element < count;", "element + 1 < count;"),
+    plain("threads take too few elements", KERNELS, r"element \+= threads\.count", "element += 2 * threads.count"),
+    plain("threads take the same elements", KERNELS, r"element = threads\.rank;", "element = threads.rank / 2;"),
+    plain("terms left out", KERNELS, r"\+= warp_size\)", "+= 2 * warp_size)"),
+    plain("all lanes store", KERNELS, r"if \(threads\.rank % warp_size == 0\) ", ""),
+    plain("lanes not put together", KERNELS, r" = across_warp\(t(\d+),", r" = across_warp(t\1 * 2,"),
+    plain("guard turned round", KERNELS, r"if \((t\d+) != 0\)", r"if (\1 == 0)"),
+    plain("first of a part shifted", KERNELS, r"(first\d) = (part[^;]*);", r"\1 = \2 + 1;"),
+]
+ENTRY = re.compile(r"\{(\d+), (\d+)\}")
+STEP = re.compile(r"\{(\d+), (\d+), (\d+), (\d+), (-?\d+)\}")
+
+
+def sites(directory):
+    """(kind, file, begin, end, new text) for each change of the source in a directory."""
+    texts = {file: (directory / file).read_text() for file in (KERNELS, PROGRAM, RUN_TIME, SCHEDULE)}
+    found = []
+    for kind, file, pattern, replacement in KINDS:
+        for match in pattern.finditer(texts[file]):
+            new = replacement(match) if callable(replacement) else match.expand(replacement)
+            found.append((kind, file, match.start(), match.end(), new))
+    schedule = texts[SCHEDULE]
+    if not any(match[4] != "0" for match in STEP.finditer(schedule, *table("steps").search(schedule).span())):
+        found = [site for site in found if site[0] not in ("release dropped", "acquire dropped")]  # they have no effect
+    waits, steps = table("waits").search(schedule), table("steps").search(schedule)
+    for match in ENTRY.finditer(schedule, waits.start(), waits.end()):
+        if match[2] != "0":
+            found.append(("wait for one task less", SCHEDULE, match.start(), match.end(),
+                          f"{{{match[1]}, {int(match[2]) - 1}}}"))
+    for match in STEP.finditer(schedule, steps.start(), steps.end()):
+        fields = list(match.groups())
+        if fields[3] != "0":
+            found.append(("waits of a step dropped", SCHEDULE, match.start(), match.end(),
+                          "{%s, %s, %s, 0, %s}" % (*fields[:3], fields[4])))
+        if fields[4] != "-1":
+            found.append(("signal dropped", SCHEDULE, match.start(), match.end(), "{%s, %s, %s, %s, -1}" % tuple(fields[:4])))
+    return found
+
+
+def choose(directories, count, seed):
+    """As many of each kind as there can be, in a fixed order: (directory, site) pairs."""
+    by_kind = {}
+    for directory in directories:
+        for site in sites(directory):
+            by_kind.setdefault(site[0], []).append((directory, site))
+    chooser = random.Random(seed)
+    for each in by_kind.values():
+        chooser.shuffle(each)
+    chosen = []
+    while len(chosen) < count and any(by_kind.values()):
+        for each in by_kind.values():
+            if each and len(chosen) < count:
+                chosen.append(each.pop())
+    return chosen
+
+
+def outcome(host, directory, site, folder):
+    """How a change is found: "race", "wrong", "waits for ever", "crash" or "does not compile"; None if it is not."""
+    kind, file, begin, end, new = site
+    shutil.copytree(directory, folder)
+    text = (folder / file).read_text()
+    (folder / file).write_text(text[:begin] + new + text[end:])
+    try:
+        failure = host.build(folder, "sample")
+        if failure:
+            return "does not compile"
+        for order in host_program.ORDERS:
+            code, output = host.check(folder, order)
+            if code != 0:
+                return {1: "wrong", 3: "waits for ever", 66: "race", 124: "waits for ever"}.get(code, "crash")
+        return None
+    finally:
+        shutil.rmtree(folder)
+
+
+def description(directory, site):
+    """The place of a change, in one line."""
+    kind, file, begin, end, new = site
+    text = (directory / file).read_text()
+    line = text.count("\n", 0, begin) + 1
+    return f"{directory.name}/{file}:{line}: {kind}: {' '.join(text[begin:end].split())[:80]}"
