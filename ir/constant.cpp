@@ -7,6 +7,8 @@
 #include <absl/hash/hash.h>
 #include <fmt/format.h>
 
+#include "ir/half_precision.h"
+
 namespace lemma {
 
 std::string text(const TensorType& type) {
@@ -176,42 +178,9 @@ std::vector<std::byte> packed(std::span<const std::byte> elements, int bits) {
   return result;
 }
 
-float f16_to_f32(std::uint16_t half) {
-  const std::uint32_t sign = (half & 0x8000U) << 16;
-  const std::uint32_t exponent = (half >> 10) & 0x1fU;
-  const std::uint32_t mantissa = half & 0x3ffU;
-  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000U | (mantissa << 13));
-  if (exponent != 0)
-    return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
-  const float magnitude = static_cast<float>(mantissa) * 0x1p-24F;
-  return sign != 0 ? -magnitude : magnitude;
-}
-
-std::uint16_t f32_to_f16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000U);
-  const std::uint32_t magnitude = bits & 0x7fffffffU;
-  if (magnitude > 0x7f800000U) return sign | 0x7e00U;   // NaN
-  if (magnitude >= 0x477ff000U) return sign | 0x7c00U;  // rounds to infinity
-  if (magnitude < 0x38800000U) {                        // subnormal: scale and round to integer
-    const float scaled = std::bit_cast<float>(magnitude) * 0x1p24F;
-    const auto whole = static_cast<std::uint32_t>(scaled);
-    const float rest = scaled - static_cast<float>(whole);
-    const bool up = rest > 0.5F || (rest == 0.5F && (whole & 1U) != 0);
-    return static_cast<std::uint16_t>(sign | (whole + (up ? 1 : 0)));
-  }
-  const std::uint32_t rounded = magnitude + 0xfffU + ((magnitude >> 13) & 1U) - (112U << 23);
-  return static_cast<std::uint16_t>(sign | (rounded >> 13));
-}
-
-float bf16_to_f32(std::uint16_t half) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
-}
-
-std::uint16_t f32_to_bf16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<std::uint16_t>((bits >> 16) | 0x40U);
-  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
-}
+float f16_to_f32(std::uint16_t bits) { return half_precision::f16_to_f32(bits); }
+std::uint16_t f32_to_f16(float value) { return half_precision::f32_to_f16(value); }
+float bf16_to_f32(std::uint16_t bits) { return half_precision::bf16_to_f32(bits); }
+std::uint16_t f32_to_bf16(float value) { return half_precision::f32_to_bf16(value); }
 
 }  // namespace lemma

@@ -27,6 +27,7 @@ std::string_view cpp_prelude() {
 
 #define EXACT_FUNCTIONS
 #include "backend_cuda/emit/parts/fast_functions.h"
+#include "backend_cuda/emit/parts/half_types.h"
 #include "backend_cuda/emit/parts/vectors.h"
 #include "lowering/scalar_operations.h"
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -31,6 +32,23 @@ std::string list_of(const TaskProgram& program, const std::vector<BufferNumber>&
   return list;
 }
 
+/// What elements may differ by in the self-check, as a part of the element and of the largest one. Results agree but for
+/// products and sums that the compiler contracts; where they are rounded to 16 bits, that may move them by a step.
+std::pair<double, double> allowed_differences(const TaskProgram& program) {
+  constexpr double units_of_roundoff = 32;  // as search/tolerance.h allows
+  double of_half = 0;
+  const auto look_at = [&of_half](DataType type) {
+    if (type == DataType::f16) of_half = std::max(of_half, units_of_roundoff * 0x1p-11);
+    if (type == DataType::bf16) of_half = std::max(of_half, units_of_roundoff * 0x1p-8);
+  };
+  for (const Buffer& buffer : program.graph.buffers) look_at(buffer.type);
+  for (const TaskOperator& op : program.graph.operators)
+    for (const Phase& phase : op.body.phases)
+      for (lowering::TermNumber id = 0; id < phase.nest.graph.size(); ++id)
+        look_at(phase.nest.graph.term(id).type);
+  return of_half > 0 ? std::pair(of_half, of_half) : std::pair(1e-4, 0.0);
+}
+
 }  // namespace
 
 std::string filled_in(std::string_view part, const Words& words) {
@@ -58,6 +76,7 @@ Words program_words(const TaskProgram& program, const ProgramNames& names, std::
   for (const Buffer& buffer : program.graph.buffers)
     if (buffer.memory == Memory::arena) unshared += buffer.bytes();
   const std::size_t units = program.units.size();
+  const auto [of_element, of_largest] = allowed_differences(program);
   return {{"name", names.name},
           {"title", names.title},
           {"units", units == 1 ? "one thread" : fmt::format("{} threads", units)},
@@ -65,6 +84,8 @@ Words program_words(const TaskProgram& program, const ProgramNames& names, std::
           {"outputs", list_of(program, program.graph.outputs)},
           {"operators", fmt::format("{}", program.graph.operators.size())},
           {"tasks", fmt::format("{}", program.task_count())},
+          {"of_element", fmt::format("{}", of_element)},
+          {"of_largest", fmt::format("{}", of_largest)},
           {"kernels", fmt::format("{}", kernels)},
           {"waits", fmt::format("{}", wait_count(program))},
           {"arena_bytes", fmt::format("{}", program.arena_bytes)},
@@ -78,8 +99,7 @@ std::string kernels_header(const KernelTexts& kernels) {
   return "#pragma once\n"
          "// One function for each distinct kernel: a part of a tensor from its operands.\n\n"
          "#include <cstdint>\n#include <limits>\n\n#include \"fast_functions.h\"\n#include "
-         "\"scalar_operations.h\"\n#include "
-         "\"vectors.h\"\n\n"
+         "\"half_types.h\"\n#include \"scalar_operations.h\"\n#include \"vectors.h\"\n\n"
          "namespace {\n\nusing namespace lemma::lowering;\n\n"
          "[[maybe_unused]] inline bool is_inside(std::int64_t index, std::int64_t size) {\n"
          "  return 0 <= index && index < size;\n}\n\n" +
@@ -160,6 +180,8 @@ Result<ProgramFiles> emit_program(const TaskProgram& program, const ProgramNames
   return ProgramFiles{{"CMakeLists.txt", filled_in(parts::cmake, words)},
                       {"README.md", filled_in(parts::readme, words)},
                       {"fast_functions.h", std::string(parts::fast_functions)},
+                      {"half_precision.h", std::string(parts::half_precision)},
+                      {"half_types.h", std::string(parts::half_types)},
                       {"kernels.h", kernels_header(kernels)},
                       {names.name + ".cpp", filled_in(parts::interface_source, words)},
                       {names.name + ".h", filled_in(parts::interface_header, words)},

@@ -119,6 +119,8 @@ Result<std::string> stored_type(DataType type) {
     case DataType::u32: return "std::uint32_t";
     case DataType::i64: return "std::int64_t";
     case DataType::u64: return "std::uint64_t";
+    case DataType::f16: return "F16";
+    case DataType::bf16: return "BF16";
     case DataType::f32: return "float";
     case DataType::f64: return "double";
     default: return unsupported(fmt::format("source for elements of type {}", name(type)));
@@ -207,8 +209,11 @@ Result<std::string> function_text(ScalarFunction function, LaneKind lanes, bool 
 Result<std::string> cast_text(DataType from, DataType to, const std::string& a) {
   LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(to));
   LEMMA_RETURN_IF_ERROR(stored_type(from));
-  return fmt::format("convert<{}>({})", type,
-                     from == DataType::u64 ? cast_to("std::uint64_t", a) : a);
+  const std::string value = from == DataType::u64 ? cast_to("std::uint64_t", a) : a;
+  // Computed with in f32.
+  if (to == DataType::f16 || to == DataType::bf16)
+    return cast_to("float", fmt::format("{}(convert<float>({}))", type, value));
+  return fmt::format("convert<{}>({})", type, value);
 }
 
 }  // namespace lemma::backend

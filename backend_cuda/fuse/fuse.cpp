@@ -11,10 +11,11 @@ namespace {
 constexpr std::size_t most_nodes = 400;  // of the definition of a fused computation
 constexpr std::size_t most_operands = 64;
 
-/// Elements are computed as they are stored; the others are wrapped or rounded when they are stored.
-bool is_stored_as_computed(DataType type) {
-  return type == DataType::f32 || type == DataType::f64 || type == DataType::i64 ||
-         type == DataType::boolean;
+/// Elements are computed as they are stored, or rounded where they take the place of a read (substitute.h); the others
+/// are wrapped when they are stored.
+bool can_replace_reads(DataType type) {
+  return is_rounded_when_stored(type) || type == DataType::f32 || type == DataType::f64 ||
+         type == DataType::i64 || type == DataType::boolean;
 }
 
 bool has_reduction(const Definition& definition) {
@@ -95,7 +96,7 @@ class Fusion {
 
   bool can_fuse(const Computation& reader, std::uint32_t input, const Computation& producer) const {
     const Buffer& between = graph_.buffers[producer.result];
-    if (producer.is_stored || !is_stored_as_computed(between.type) ||
+    if (producer.is_stored || !can_replace_reads(between.type) ||
         reader.operands.size() + producer.operands.size() > most_operands ||
         reader.definition.nodes().size() + producer.definition.nodes().size() > most_nodes)
       return false;

@@ -16,6 +16,10 @@ const DefinedOutput& output_of(const Computation& computation) {
 
 }  // namespace
 
+bool is_rounded_when_stored(DataType type) {
+  return type == DataType::f16 || type == DataType::bf16;
+}
+
 Computation substitute(const Computation& reader, std::uint32_t input,
                        const Computation& producer) {
   Computation result = reader;
@@ -40,7 +44,10 @@ Computation substitute(const Computation& reader, std::uint32_t input,
           if (node.kind != Kind::read) return std::nullopt;
           return builder.read(first + node.input, node.type, operands);
         });
-    return copier.copy(output_of(producer).value);
+    const Expression value = copier.copy(output_of(producer).value);
+    return is_rounded_when_stored(value.type())
+               ? builder.cast(builder.cast(value, DataType::f32), value.type())
+               : value;
   };
   result.definition =
       copied_output(reader.definition, reader.output, [&](DefinitionBuilder& builder) -> Replace {

@@ -7,8 +7,11 @@
 
 namespace lemma::backend {
 
+/// Real elements that are computed in a wider type than they are stored in.
+bool is_rounded_when_stored(DataType type);
+
 /// The reader's definition with the producer's in place of reads of operand `input`; the producer's operands follow
-/// the reader's.
+/// the reader's. Elements are rounded as if they had been stored.
 Computation substitute(const Computation& reader, std::uint32_t input, const Computation& producer);
 
 /// How many elements of operand `input` the reader takes, counted as often as it takes them; nothing if it reads the

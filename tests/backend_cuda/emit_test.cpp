@@ -38,11 +38,12 @@ class Sample {
       if (taken < wanted && add(record, instance)) ++taken;
   }
 
-  /// One application of f32 inputs that the family is too small for.
-  void add(std::string_view name, const std::vector<Shape>& shapes, const Attributes& given) {
+  /// One application of f32 inputs, or of another type, that the family is too small for.
+  void add(std::string_view name, const std::vector<Shape>& shapes, const Attributes& given,
+           DataType type = DataType::f32) {
     const OperatorRecord& record = lemma::record(operator_named(name));
     OperatorInstance instance;
-    for (const Shape& shape : shapes) instance.inputs.push_back({DataType::f32, shape});
+    for (const Shape& shape : shapes) instance.inputs.push_back({type, shape});
     const auto attributes = complete_attributes(record, instance.inputs, given, 1);
     ASSERT_TRUE(attributes) << attributes.error().message;
     instance.attributes = *attributes;
@@ -181,6 +182,15 @@ TEST(EmittedSource, computes_what_the_interpreter_does) {
              {{"kernel_shape", Shape{3, 3}}, {"pads", Shape{1, 1, 1, 1}}});
   sample.add("GlobalAveragePool", {Shape{1, 2, 30, 30}}, {});
   sample.add("Concat", {Shape{2, 6, 2}, Shape{2, 6, 2}}, {{"axis", INT64_C(1)}});
+  for (const DataType half : {DataType::f16, DataType::bf16}) {
+    sample.add("MatMul", {Shape{20, 70}, Shape{70, 30}}, {}, half);
+    sample.add("Conv", {Shape{2, 3, 17, 23}, Shape{5, 3, 3, 5}},
+               {{"pads", Shape{1, 2, 1, 2}}, {"strides", Shape{2, 2}}}, half);
+    sample.add("MaxPool", {Shape{1, 2, 9, 30}},
+               {{"kernel_shape", Shape{3, 3}}, {"pads", Shape{1, 1, 1, 1}}}, half);
+    sample.add("ReduceSum", {Shape{2, 1300}}, {{"axes", Integers{1}}}, half);
+    sample.add("Exp", {Shape{300}}, {}, half);
+  }
   // So large that the order of the loops over blocks matters.
   sample.add("Conv", {Shape{1, 16, 130, 260}, Shape{16, 16, 3, 3}}, {});
   EXPECT_NE(sample.source().find("chunk_"), std::string::npos);
@@ -246,12 +256,25 @@ TEST(EmittedSource, reads_as_a_person_would_write_it) {
   EXPECT_EQ(*emitted, product);
 }
 
-TEST(EmittedSource, types_without_source_are_refused) {
+/// What is not stored has no rounding of its own, and each value is rounded as the interpreter does it.
+TEST(EmittedSource, halves_are_rounded_when_they_are_stored) {
   const OperatorRecord& negation = record(operator_named("Neg"));
-  const std::vector<TensorType> types = {{DataType::f16, Shape{2}}};
+  const std::vector<TensorType> types = {{DataType::bf16, Shape{2}}};
   const Attributes attributes;
   const auto emitted =
-      emit_cpp(negation.define({types, attributes}), {{DataType::f16, {2}, false}}, "negation");
+      emit_cpp(negation.define({types, attributes}), {{DataType::bf16, {2}, false}}, "negation");
+  ASSERT_TRUE(emitted) << emitted.error().message;
+  EXPECT_NE(emitted->find("const float t"), std::string::npos) << *emitted;
+  EXPECT_NE(emitted->find("y[i0] = static_cast<BF16>("), std::string::npos) << *emitted;
+}
+
+TEST(EmittedSource, types_without_source_are_refused) {
+  const OperatorRecord& cast = record(operator_named("Cast"));
+  const std::vector<TensorType> types = {{DataType::f8e5m2, Shape{2}}};
+  const auto attributes = complete_attributes(cast, types, {{"to", DataType::f32}}, 1);
+  ASSERT_TRUE(attributes) << attributes.error().message;
+  const auto emitted =
+      emit_cpp(cast.define({types, *attributes}), {{DataType::f8e5m2, {2}, false}}, "widened");
   ASSERT_FALSE(emitted);
   EXPECT_EQ(emitted.error().kind, ErrorKind::unsupported);
 }

@@ -8,12 +8,12 @@ namespace {
 
 class RandomGraph {
  public:
-  explicit RandomGraph(std::uint64_t seed) : seed_(seed) {}
+  RandomGraph(std::uint64_t seed, DataType type) : seed_(seed), type_(type) {}
 
   Graph make(int size) {
     for (const char* name : {"first", "second"})
       values_.push_back(
-          *graph_.add_input(name, {DataType::f32, Shape{Dimension(choose(9) + 2), Dimension(24)}}));
+          *graph_.add_input(name, {type_, Shape{Dimension(choose(9) + 2), Dimension(24)}}));
     for (int i = 0; i < size; ++i) add();
     std::size_t outputs = 0;
     std::vector<bool> is_used(graph_.value_count(), false);
@@ -36,7 +36,7 @@ class RandomGraph {
 
   ValueId matrix(std::int64_t rows, std::int64_t columns) {
     const interpreter::Tensor tensor =
-        interpreter::random_tensor(DataType::f32, {rows, columns}, seed_, next_++);
+        interpreter::random_tensor(type_, {rows, columns}, seed_, next_++);
     return graph_.add_constant(tensor.constant());
   }
 
@@ -63,12 +63,15 @@ class RandomGraph {
   }
 
   std::uint64_t seed_, next_ = 0;
+  DataType type_;
   Graph graph_;
   std::vector<ValueId> values_;
 };
 
 }  // namespace
 
-Graph random_graph(std::uint64_t seed, int size) { return RandomGraph(seed).make(size); }
+Graph random_graph(std::uint64_t seed, int size, DataType type) {
+  return RandomGraph(seed, type).make(size);
+}
 
 }  // namespace lemma::backend

@@ -15,7 +15,7 @@ import unittest
 from xml.etree import ElementTree
 
 import tiny_models
-from tiny_models import F32, integer_attribute, node, tensor_type
+from tiny_models import F16, F32, integer_attribute, node, tensor_type
 
 LEMMA = None
 TWO_LAYER = pathlib.Path(__file__).resolve().parents[2] / "examples" / "two_layer.onnx"
@@ -51,6 +51,18 @@ class Emit(unittest.TestCase):
                           [("x", rows)], [("y", rows)],
                           initializers=[tiny_models.tensor("w", [64], [0.1 * i for i in range(64)])])
 
+    def half_model(self):
+        """A product, an activation and a softmax of f16 elements, in f16 and as f32."""
+        return self.write("half.onnx",
+                          [node("MatMul", ["x", "w"], ["p"]), node("Sigmoid", ["p"], ["s"]),
+                           node("Mul", ["p", "s"], ["m"]),
+                           node("Softmax", ["m"], ["y"], attributes=[integer_attribute("axis", 1)]),
+                           node("Cast", ["m"], ["z"], attributes=[integer_attribute("to", F32)])],
+                          [("x", tensor_type(F16, [12, 40]))],
+                          [("y", tensor_type(F16, [12, 70])), ("z", tensor_type(F32, [12, 70]))],
+                          initializers=[tiny_models.tensor("w", [40, 70], [(i * 37 % 101 - 50) / 64 for i in range(2800)],
+                                                           F16)])
+
     def build(self, compiler, directory, *words):
         done = subprocess.run([compiler, *words], cwd=directory, capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -59,7 +71,7 @@ class Emit(unittest.TestCase):
         compilers = [name for name in ("g++", "clang++") if shutil.which(name)]
         if not compilers:
             self.skipTest("there is no compiler")
-        for model, threads in ((TWO_LAYER, 3), (self.softmax_model(), 2)):
+        for model, threads in ((TWO_LAYER, 3), (self.softmax_model(), 2), (self.half_model(), 2)):
             directory = self.emit(model, model.stem, "--threads", threads)
             for compiler in compilers:
                 self.build(compiler, directory, "-std=c++20", "-O1", "-pthread", "-Wall", "-Wextra", "-Werror",
@@ -70,7 +82,7 @@ class Emit(unittest.TestCase):
                 self.assertIn("passed: 50 runs", checked.stdout)
             # A self-check that expects something else fails.
             recorded = bytearray((directory / "selfcheck.bin").read_bytes())
-            recorded[-2] ^= 0x40
+            recorded[-1] ^= 0x40
             (directory / "selfcheck.bin").write_bytes(recorded)
             self.assertEqual(subprocess.run([directory / "check", directory], capture_output=True).returncode, 1)
 

@@ -5,6 +5,7 @@ import struct
 F32 = 1
 I64 = 7
 STRING = 8
+F16 = 10
 
 
 def varint(value):
@@ -87,7 +88,7 @@ def external_tensor(name, sizes, location):
 
 def tensor(name, sizes, values, data_type=F32):
     """The bytes of a tensor file."""
-    letter = {F32: "f", I64: "q"}[data_type]
+    letter = {F32: "f", I64: "q", F16: "e"}[data_type]
     raw = struct.pack(f"<{len(values)}{letter}", *values)
     dimensions = b"".join(number(1, size) for size in sizes)
     return dimensions + number(2, data_type) + content(8, name) + content(9, raw)

@@ -79,15 +79,15 @@ struct Window {
 };
 
 /// The elements from `from` on, `step` apart. No others are read but those between them.
-template <std::int64_t lanes, std::int64_t step, typename T>
-[[gnu::always_inline]] inline void load(Vector<T, lanes>& to, const T* from) {
+template <std::int64_t lanes, std::int64_t step, typename V, typename T>
+[[gnu::always_inline]] inline void load(V& to, const T* from) {
   using Loose = typename VectorType<T, lanes>::loose;
   if constexpr (step == 1) {
     to = *reinterpret_cast<const Loose*>(from);
 #if defined(__clang__) || __GNUC__ >= 12
   } else if constexpr (step == 2 && lanes > 1) {
-    const Vector<T, lanes> a = *reinterpret_cast<const Loose*>(from);
-    const Vector<T, lanes> b = *reinterpret_cast<const Loose*>(from + lanes - 1);
+    const V a = *reinterpret_cast<const Loose*>(from);
+    const V b = *reinterpret_cast<const Loose*>(from + lanes - 1);
     every_second(to, a, b, std::make_integer_sequence<int, lanes>());
 #endif
   } else {
