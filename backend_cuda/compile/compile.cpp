@@ -15,15 +15,7 @@ namespace lemma::backend {
 
 namespace {
 
-/// The latency evaluator: when the last task ends as the device's costs have it.
-double planned_end(const TaskProgram& program) {
-  double end = 0;
-  for (const auto& unit : planned_times(program))
-    if (!unit.empty()) end = std::max(end, unit.back().second);
-  return end;
-}
-
-/// The plan whose schedule ends first.
+/// The plan whose schedule ends first: the latency evaluator.
 TaskProgram best_program(std::vector<OperatorGraph> plans, const CompileOptions& options) {
   std::optional<TaskProgram> best;
   double least = 0;

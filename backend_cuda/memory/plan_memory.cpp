@@ -1,123 +1,16 @@
 #include "backend_cuda/memory/plan_memory.h"
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
-#include "backend_cuda/schedule/schedule.h"
+#include "backend_cuda/memory/lifetimes.h"
+#include "backend_cuda/memory/pack.h"
 
 namespace lemma::backend {
 
 namespace {
 
-std::uint64_t aligned(std::uint64_t bytes) {
-  return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
-}
-
-/// When a buffer is in use: by unit, its first writer and how many tasks there are up to its last user.
-struct Lifetime {
-  struct OnUnit {
-    UnitNumber unit = 0;
-    std::optional<std::uint32_t> first_write;
-    std::uint32_t end = 0;
-  };
-  std::vector<OnUnit> units;
-
-  OnUnit& on(UnitNumber unit) {
-    for (OnUnit& one : units)
-      if (one.unit == unit) return one;
-    return units.emplace_back(OnUnit{unit, std::nullopt, 0});
-  }
-};
-
-std::vector<Lifetime> lifetimes_of(const TaskProgram& program) {
-  std::vector<Lifetime> lifetimes(program.graph.buffers.size());
-  for (UnitNumber unit = 0; unit < program.units.size(); ++unit)
-    for (std::uint32_t index = 0; index < program.units[unit].size(); ++index) {
-      const Task task = program.units[unit][index].task;
-      const TaskAccess& access = program.accesses[task.op][task.number];
-      for (const Region& write : access.writes) {
-        Lifetime::OnUnit& written = lifetimes[write.buffer].on(unit);
-        if (!written.first_write) written.first_write = index;
-        written.end = index + 1;
-      }
-      for (const Region& read : access.reads) lifetimes[read.buffer].on(unit).end = index + 1;
-    }
-  return lifetimes;
-}
-
-/// What has ended for certain when any writer begins, by unit; empty if there is no writer.
-Clock known_to_writers(const Lifetime& lifetime, const std::vector<std::vector<Clock>>& clocks) {
-  Clock known;
-  for (const Lifetime::OnUnit& writer : lifetime.units) {
-    if (!writer.first_write) continue;
-    const Clock& clock = clocks[writer.unit][*writer.first_write];
-    if (known.empty()) known = clock;
-    for (std::size_t unit = 0; unit < known.size(); ++unit)
-      known[unit] = std::min(known[unit], clock[unit]);
-  }
-  return known;
-}
-
-/// Whether all users of a buffer have ended when the writers of another begin.
-bool ends_before(const Lifetime& users, const Clock& known_to_writers) {
-  return known_to_writers.empty() ||
-         std::all_of(users.units.begin(), users.units.end(), [&](const Lifetime::OnUnit& user) {
-           return known_to_writers[user.unit] >= user.end;
-         });
-}
-
-/// Which buffers may share memory.
-class Conflicts {
- public:
-  explicit Conflicts(const TaskProgram& program)
-      : lifetimes_(lifetimes_of(program)), known_(lifetimes_.size()) {
-    const std::vector<std::vector<Clock>> clocks = clocks_of(program);
-    for (std::size_t i = 0; i < known_.size(); ++i)
-      known_[i] = known_to_writers(lifetimes_[i], clocks);
-  }
-
-  bool can_share(BufferNumber a, BufferNumber b) const {
-    return ends_before(lifetimes_[a], known_[b]) || ends_before(lifetimes_[b], known_[a]);
-  }
-  /// How many tasks have ended for certain before the buffer is written.
-  std::uint64_t begin(BufferNumber buffer) const {
-    return std::accumulate(known_[buffer].begin(), known_[buffer].end(), std::uint64_t{0});
-  }
-
- private:
-  std::vector<Lifetime> lifetimes_;
-  std::vector<Clock> known_;  // by buffer
-};
-
-class Arena {
- public:
-  explicit Arena(const Conflicts& conflicts) : conflicts_(conflicts) {}
-
-  void place(std::vector<Buffer>& buffers, BufferNumber number) {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
-    for (const BufferNumber other : placed_)
-      if (!conflicts_.can_share(number, other))
-        taken.emplace_back(buffers[other].offset,
-                           buffers[other].offset + aligned(buffers[other].bytes()));
-    std::sort(taken.begin(), taken.end());
-    const std::uint64_t size = aligned(buffers[number].bytes());
-    std::uint64_t offset = 0;
-    for (const auto& [begin, end] : taken) {
-      if (begin >= offset + size) break;
-      offset = std::max(offset, end);
-    }
-    buffers[number].offset = offset;
-    bytes_ = std::max(bytes_, offset + size);
-    placed_.push_back(number);
-  }
-
-  std::uint64_t bytes() const { return bytes_; }
-
- private:
-  const Conflicts& conflicts_;
-  std::vector<BufferNumber> placed_;
-  std::uint64_t bytes_ = 0;
-};
+constexpr double most_delay_of_program = 1e-3;  // for waits, as a part of its time
 
 std::vector<BufferNumber> buffers_in(const TaskProgram& program, Memory memory) {
   std::vector<BufferNumber> result;
@@ -126,41 +19,121 @@ std::vector<BufferNumber> buffers_in(const TaskProgram& program, Memory memory) 
   return result;
 }
 
-}  // namespace
-
-void plan_memory(TaskProgram& program) {
-  std::vector<Buffer>& buffers = program.graph.buffers;
+void place_weights(TaskProgram& program) {
   program.weight_bytes = 0;
   for (const BufferNumber i : buffers_in(program, Memory::weights)) {
-    buffers[i].offset = program.weight_bytes;
-    program.weight_bytes += aligned(buffers[i].bytes());
+    program.graph.buffers[i].offset = program.weight_bytes;
+    program.weight_bytes += aligned_bytes(program.graph.buffers[i]);
   }
-  const Conflicts conflicts(program);
-  const auto larger = [&buffers](BufferNumber a, BufferNumber b) {
-    return buffers[a].bytes() > buffers[b].bytes();
-  };
-  const auto earlier = [&conflicts](BufferNumber a, BufferNumber b) {
-    return conflicts.begin(a) < conflicts.begin(b);
-  };
-  std::vector<BufferNumber> by_size = buffers_in(program, Memory::arena), by_time = by_size;
-  std::stable_sort(by_size.begin(), by_size.end(), larger);
-  std::stable_sort(by_time.begin(), by_time.end(), earlier);
-  const auto place = [&](const std::vector<BufferNumber>& order) {
-    Arena arena(conflicts);
-    for (const BufferNumber i : order) arena.place(buffers, i);
-    program.arena_bytes = arena.bytes();
-  };
-  place(by_time);
-  const std::uint64_t bytes = program.arena_bytes;
-  place(by_size);
-  if (bytes < program.arena_bytes) place(by_time);
+}
+
+/// The arena's buffers, each after those that may be before it.
+class ArenaPlanner {
+ public:
+  explicit ArenaPlanner(TaskProgram& program)
+      : program_(program),
+        units_(program.units),
+        end_(planned_end(program)),
+        lifetimes_(program),
+        live_(lifetimes_.largest_live_bytes(program)),
+        buffers_(buffers_in(program, Memory::arena)) {
+    std::stable_sort(buffers_.begin(), buffers_.end(), [this](BufferNumber a, BufferNumber b) {
+      return std::pair(lifetimes_.begin(a), lifetimes_.end(a)) <
+             std::pair(lifetimes_.begin(b), lifetimes_.end(b));
+    });
+  }
+
+  void run() {
+    Packing packing =
+        packed([this](BufferNumber a, BufferNumber b) { return lifetimes_.is_before(a, b); });
+    // Without any delay; with any; and, as several steps may have the same slack, with a part of it.
+    for (const Lifetimes::Delay& delay : {Lifetimes::Delay{0, 0}, {end_, 0}, {0, 0.5}})
+      if (!is_small(packing.bytes, live_)) try_waits(packing, delay);
+    for (std::size_t i = 0; i < buffers_.size(); ++i)
+      program_.graph.buffers[buffers_[i]].offset = packing.offsets[i];
+    program_.arena_bytes = packing.bytes;
+  }
+
+ private:
+  /// Smaller arenas are not worth waits.
+  static bool is_small(std::uint64_t bytes, std::uint64_t beside) {
+    constexpr double margin = 1.05;
+    return static_cast<double>(bytes) <= margin * static_cast<double>(beside);
+  }
+
+  std::uint64_t size_of(std::size_t i) const {
+    return aligned_bytes(program_.graph.buffers[buffers_[i]]);
+  }
+
+  template <typename IsBefore>
+  Packing packed(const IsBefore& is_before) const {
+    PackingProblem problem;
+    problem.least_bytes = live_;
+    for (std::size_t i = 0; i < buffers_.size(); ++i)
+      problem.blocks.push_back(
+          {size_of(i), lifetimes_.begin(buffers_[i]), lifetimes_.end(buffers_[i]), {}});
+    for (std::uint32_t i = 0; i < buffers_.size(); ++i)
+      for (std::uint32_t j = i + 1; j < buffers_.size(); ++j) {
+        if (is_before(buffers_[i], buffers_[j]) || is_before(buffers_[j], buffers_[i])) continue;
+        problem.blocks[i].conflicts.push_back(j);
+        problem.blocks[j].conflicts.push_back(i);
+      }
+    return pack(problem);
+  }
+
+  /// A smaller packing by waits, if the program ends hardly later with them as planned.
+  void try_waits(Packing& packing, const Lifetimes::Delay& delay) {
+    const auto is_before = [&](BufferNumber a, BufferNumber b) {
+      return lifetimes_.is_planned_before(a, b, delay);
+    };
+    Packing smaller = packed(is_before);
+    if (smaller.bytes >= packing.bytes) return;
+    StepNeeds needs;
+    for (const std::vector<Step>& steps : units_) needs.emplace_back(steps.size());
+    for (std::size_t i = 0; i < buffers_.size(); ++i)
+      for (std::size_t j = i + 1; j < buffers_.size(); ++j) {
+        if (smaller.offsets[i] + size_of(i) <= smaller.offsets[j] ||
+            smaller.offsets[j] + size_of(j) <= smaller.offsets[i])
+          continue;
+        const bool is_first = is_before(buffers_[i], buffers_[j]);
+        lifetimes_.add_needs(buffers_[is_first ? i : j], buffers_[is_first ? j : i], needs);
+      }
+    auto last_units = std::exchange(program_.units, units_);
+    add_needs(program_, needs);
+    if (planned_end(program_) <= end_ * (1 + most_delay_of_program))
+      packing = std::move(smaller);
+    else
+      program_.units = std::move(last_units);
+  }
+
+  TaskProgram& program_;
+  const std::vector<std::vector<Step>> units_;  // without waits for memory
+  const double end_;
+  const Lifetimes lifetimes_;
+  const std::uint64_t live_;
+  std::vector<BufferNumber> buffers_;
+};
+
+}  // namespace
+
+std::uint64_t aligned_bytes(const Buffer& buffer) {
+  return (buffer.bytes() + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+}
+
+void plan_memory(TaskProgram& program) {
+  place_weights(program);
+  ArenaPlanner(program).run();
 }
 
 std::uint64_t unshared_bytes(const TaskProgram& program) {
   std::uint64_t sum = 0;
   for (const BufferNumber i : buffers_in(program, Memory::arena))
-    sum += aligned(program.graph.buffers[i].bytes());
+    sum += aligned_bytes(program.graph.buffers[i]);
   return sum;
+}
+
+std::uint64_t largest_live_bytes(const TaskProgram& program) {
+  return Lifetimes(program).largest_live_bytes(program);
 }
 
 }  // namespace lemma::backend

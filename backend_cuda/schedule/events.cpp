@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "backend_cuda/schedule/dependencies.h"
 #include "backend_cuda/schedule/schedule.h"
@@ -12,46 +13,19 @@ struct Position {
   std::uint32_t index = 0;
 };
 
+/// Adds steps to units, each with the waits that it needs.
 class EventMaker {
  public:
-  EventMaker(TaskProgram& program, const Placement& placement, Dependencies& dependencies)
+  /// The program's units have no steps yet.
+  explicit EventMaker(TaskProgram& program)
       : program_(program),
-        placement_(placement),
-        dependencies_(dependencies),
-        positions_(program.graph.operators.size()),
         clocks_(program.units.size()),
         awaited_(program.units.size()),
-        known_(program.units.size(), Clock(program.units.size(), 0)) {
-    for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op)
-      positions_[op].resize(program.accesses[op].size());
-  }
+        known_(program.units.size(), Clock(program.units.size(), 0)) {}
 
-  void run() {
-    for (const PlacedTask& placed : placement_.tasks) add(placed);
-    count_signals();
-  }
-
- private:
-  /// By unit: how many of its tasks the task needs to have ended.
-  Clock needs_of(const Task& task) {
-    Clock needs(program_.units.size(), 0);
-    const std::vector<std::uint32_t>& kernels = program_.chosen_kernels;
-    for (const Dependencies::Source& source : dependencies_.sources(task.op)) {
-      const TaskLists& lists =
-          dependencies_.tasks(source, kernels[source.writer], task.op, kernels[task.op]);
-      for (const std::uint32_t one : lists.lists[lists.group[task.number]]) {
-        const Position at = positions_[source.writer][one];
-        needs[at.unit] = std::max(needs[at.unit], at.index + 1);
-      }
-    }
-    return needs;
-  }
-
-  void add(const PlacedTask& placed) {
-    const UnitNumber unit = placed.unit;
-    std::vector<Step>& steps = program_.units[unit];
-    Step step{placed.task, {}, std::nullopt};
-    const Clock needs = needs_of(placed.task);
+  /// The next step of a unit. It begins when so many tasks of each unit have ended: those were added before it.
+  Position add(UnitNumber unit, const Task& task, const Clock& needs) {
+    Step step{task, {}, std::nullopt};
     // What is known after one wait may make another needless: those that tell most come first.
     std::vector<Position> candidates;
     for (UnitNumber other = 0; other < needs.size(); ++other)
@@ -67,17 +41,13 @@ class EventMaker {
       merge(known_[unit], clocks_[at.unit][at.index]);
       known_[unit][at.unit] = std::max(known_[unit][at.unit], at.index + 1);
     }
-    positions_[placed.task.op][placed.task.number] = {unit,
-                                                      static_cast<std::uint32_t>(steps.size())};
-    known_[unit][unit] = static_cast<std::uint32_t>(steps.size());
+    const auto index = static_cast<std::uint32_t>(program_.units[unit].size());
+    known_[unit][unit] = index;
     clocks_[unit].push_back(known_[unit]);
     awaited_[unit].push_back(false);
-    steps.push_back(std::move(step));
+    program_.units[unit].push_back(std::move(step));
     known_[unit][unit] += 1;
-  }
-
-  static void merge(Clock& into, const Clock& other) {
-    for (std::size_t i = 0; i < into.size(); ++i) into[i] = std::max(into[i], other[i]);
+    return {unit, index};
   }
 
   /// Only what is waited for is signalled: values of waits become numbers of signals.
@@ -99,13 +69,47 @@ class EventMaker {
     program_.counters = static_cast<std::uint32_t>(program_.units.size());
   }
 
+ private:
+  static void merge(Clock& into, const Clock& other) {
+    for (std::size_t i = 0; i < into.size(); ++i) into[i] = std::max(into[i], other[i]);
+  }
+
   TaskProgram& program_;
-  const Placement& placement_;
-  Dependencies& dependencies_;
-  std::vector<std::vector<Position>> positions_;  // by operator and task
-  std::vector<std::vector<Clock>> clocks_;        // when steps begin
+  std::vector<std::vector<Clock>> clocks_;  // when steps begin
   std::vector<std::vector<bool>> awaited_;
   std::vector<Clock> known_;  // by unit, after its last task
+};
+
+/// What the tasks of a placement need of each other.
+class PlacedTasks {
+ public:
+  explicit PlacedTasks(const TaskProgram& program, Dependencies& dependencies)
+      : program_(program), dependencies_(dependencies), positions_(program.graph.operators.size()) {
+    for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op)
+      positions_[op].resize(program.accesses[op].size());
+  }
+
+  /// By unit: how many of its tasks the task needs to have ended.
+  Clock needs_of(const Task& task) {
+    Clock needs(program_.units.size(), 0);
+    const std::vector<std::uint32_t>& kernels = program_.chosen_kernels;
+    for (const Dependencies::Source& source : dependencies_.sources(task.op)) {
+      const TaskLists& lists =
+          dependencies_.tasks(source, kernels[source.writer], task.op, kernels[task.op]);
+      for (const std::uint32_t one : lists.lists[lists.group[task.number]]) {
+        const Position at = positions_[source.writer][one];
+        needs[at.unit] = std::max(needs[at.unit], at.index + 1);
+      }
+    }
+    return needs;
+  }
+
+  void add(const Task& task, Position at) { positions_[task.op][task.number] = at; }
+
+ private:
+  const TaskProgram& program_;
+  Dependencies& dependencies_;
+  std::vector<std::vector<Position>> positions_;  // by operator and task
 };
 
 }  // namespace
@@ -120,7 +124,11 @@ TaskProgram make_program(OperatorGraph graph, const VirtualDevice& device,
   Dependencies dependencies(program.graph);
   for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op)
     program.accesses.push_back(dependencies.accesses_of(op, program.chosen_kernels[op]));
-  EventMaker(program, placement, dependencies).run();
+  EventMaker events(program);
+  PlacedTasks placed(program, dependencies);
+  for (const auto& [task, unit] : placement.tasks)
+    placed.add(task, events.add(unit, task, placed.needs_of(task)));
+  events.count_signals();
   return program;
 }
 
@@ -184,6 +192,69 @@ std::vector<std::vector<std::pair<double, double>>> planned_times(const TaskProg
     times[unit].emplace_back(begin, begin + program.kernel(step.task.op).seconds_per_task);
   });
   return times;
+}
+
+double planned_end(const TaskProgram& program) {
+  double end = 0;
+  for (const auto& unit : planned_times(program))
+    if (!unit.empty()) end = std::max(end, unit.back().second);
+  return end;
+}
+
+std::vector<std::vector<double>> planned_slack(const TaskProgram& program) {
+  const auto times = planned_times(program);
+  std::vector<std::pair<Position, std::vector<Position>>> order;  // steps, and what they wait for
+  visit_in_order(program, [&](UnitNumber unit, std::uint32_t index, const auto& signals) {
+    order.push_back({{unit, index}, {}});
+    for (const Wait& wait : program.units[unit][index].waits)
+      if (wait.value != 0) order.back().second.push_back(signals[wait.counter][wait.value - 1]);
+  });
+  const double end = planned_end(program);
+  std::vector<std::vector<double>> latest_end;
+  for (const auto& unit : times) latest_end.emplace_back(unit.size(), end);
+  std::vector<std::vector<double>> slack = latest_end;
+  std::reverse(order.begin(), order.end());
+  for (const auto& [at, awaited] : order) {
+    const auto [from, to] = times[at.unit][at.index];
+    const double latest_begin = latest_end[at.unit][at.index] - (to - from);
+    slack[at.unit][at.index] = std::max(0.0, latest_begin - from);
+    if (at.index > 0) {
+      double& before = latest_end[at.unit][at.index - 1];
+      before = std::min(before, latest_begin);
+    }
+    for (const Position other : awaited) {
+      const double event = other.unit == at.unit ? 0 : program.device.seconds_per_event;
+      double& before = latest_end[other.unit][other.index];
+      before = std::min(before, latest_begin - event);
+    }
+  }
+  return slack;
+}
+
+void add_needs(TaskProgram& program, const StepNeeds& needs) {
+  const auto times = planned_times(program);
+  std::vector<Position> order;
+  StepNeeds all = needs;
+  visit_in_order(program, [&](UnitNumber unit, std::uint32_t index, const auto& signals) {
+    order.push_back({unit, index});
+    Clock& needed = all[unit][index];
+    needed.resize(program.units.size(), 0);
+    for (const Wait& wait : program.units[unit][index].waits) {
+      if (wait.value == 0) continue;
+      const Position at = signals[wait.counter][wait.value - 1];
+      needed[at.unit] = std::max(needed[at.unit], at.index + 1);
+    }
+  });
+  // Steps that begin at the same time stay in an order that the waits allow.
+  std::stable_sort(order.begin(), order.end(), [&times](Position a, Position b) {
+    return times[a.unit][a.index].first < times[b.unit][b.index].first;
+  });
+  const std::vector<std::vector<Step>> steps =
+      std::exchange(program.units, std::vector<std::vector<Step>>(program.units.size()));
+  EventMaker events(program);
+  for (const Position at : order)
+    events.add(at.unit, steps[at.unit][at.index].task, all[at.unit][at.index]);
+  events.count_signals();
 }
 
 }  // namespace lemma::backend

@@ -19,7 +19,18 @@ using Clock = std::vector<std::uint32_t>;
 /// When each step begins, by unit and position. For programs whose counters are one unit's each.
 std::vector<std::vector<Clock>> clocks_of(const TaskProgram& program);
 
+/// By unit and position: how many tasks of each unit a step needs to have ended. An empty clock needs none.
+using StepNeeds = std::vector<std::vector<Clock>>;
+/// Derives the waits again, so that steps have what they need beside what they waited for. As planned, what a step needs
+/// begins before it does.
+void add_needs(TaskProgram& program, const StepNeeds& needs);
+
+/// By how many seconds each step alone may begin later, as planned, so that the last one of all ends at the same time.
+std::vector<std::vector<double>> planned_slack(const TaskProgram& program);
+
 /// When each step begins and ends as the device's costs have it, by unit and position.
 std::vector<std::vector<std::pair<double, double>>> planned_times(const TaskProgram& program);
+/// When the last step ends as planned.
+double planned_end(const TaskProgram& program);
 
 }  // namespace lemma::backend

@@ -61,36 +61,4 @@ Simulation simulate_operator_by_operator(const OperatorGraph& graph, const Virtu
   return result;
 }
 
-std::uint64_t largest_live_bytes(const TaskProgram& program) {
-  const std::vector<Buffer>& buffers = program.graph.buffers;
-  const auto times = planned_times(program);
-  std::vector<std::optional<Span>> lives(buffers.size());
-  for (std::size_t unit = 0; unit < times.size(); ++unit)
-    for (std::size_t i = 0; i < times[unit].size(); ++i) {
-      const auto& [from, to] = times[unit][i];
-      const Task task = program.units[unit][i].task;
-      const TaskAccess& access = program.accesses[task.op][task.number];
-      std::vector<BufferNumber> touched;
-      for (const Region& write : access.writes) touched.push_back(write.buffer);
-      for (const Region& read : access.reads) touched.push_back(read.buffer);
-      for (const BufferNumber buffer : touched) {
-        if (!lives[buffer]) lives[buffer] = Span(from, to);
-        lives[buffer]->first = std::min(lives[buffer]->first, from);
-        lives[buffer]->second = std::max(lives[buffer]->second, to);
-      }
-    }
-  std::vector<std::pair<double, std::int64_t>> changes;  // ends come before beginnings
-  for (BufferNumber i = 0; i < buffers.size(); ++i) {
-    if (buffers[i].memory != Memory::arena || !lives[i]) continue;
-    const auto bytes = static_cast<std::int64_t>((buffers[i].bytes() + buffer_alignment - 1) /
-                                                 buffer_alignment * buffer_alignment);
-    changes.emplace_back(lives[i]->first, bytes);
-    changes.emplace_back(lives[i]->second, -bytes);
-  }
-  std::sort(changes.begin(), changes.end());
-  std::int64_t live = 0, most = 0;
-  for (const auto& [moment, bytes] : changes) most = std::max(most, live += bytes);
-  return static_cast<std::uint64_t>(most);
-}
-
 }  // namespace lemma::backend

@@ -23,8 +23,4 @@ Simulation simulate(const TaskProgram& program);
 Simulation simulate_operator_by_operator(const OperatorGraph& graph, const VirtualDevice& device,
                                          double seconds_between);
 
-/// The most bytes of the arena that hold something at one moment of the simulation: from the beginning of the first
-/// task that writes a buffer to the end of the last that uses it. Buffers count in whole units of alignment.
-std::uint64_t largest_live_bytes(const TaskProgram& program);
-
 }  // namespace lemma::backend

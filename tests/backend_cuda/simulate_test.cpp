@@ -10,6 +10,7 @@
 #include <set>
 
 #include "backend_cuda/compile/compile.h"
+#include "backend_cuda/memory/plan_memory.h"
 #include "backend_cuda/schedule/dependencies.h"
 #include "backend_cuda/schedule/schedule.h"
 #include "backend_cuda/simulate/lower_bound.h"
