@@ -95,21 +95,63 @@ class Emit(unittest.TestCase):
             done = subprocess.run(words, cwd=directory, capture_output=True, text=True, timeout=120)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
-    def test_threads_do_not_race(self):
+    def deep_model(self):
+        """Products, a chain of softmax and transposes, and a sum of branches: many tensors that share the arena."""
+        nodes, value = [], "x"
+        for step in range(6):
+            nodes += [node("MatMul", [value, "w"], [f"p{step}"]), node("Tanh", [f"p{step}"], [f"t{step}"]),
+                      node("Transpose", [f"t{step}"], [f"u{step}"]),
+                      node("Softmax", [f"u{step}"], [f"s{step}"], attributes=[integer_attribute("axis", 1)]),
+                      node("Add", [f"s{step}", value], [f"a{step}"])]
+            value = f"a{step}"
+        square = tensor_type(F32, [48, 48])
+        return self.write("deep.onnx", nodes, [("x", square)], [(value, square)],
+                          initializers=[tiny_models.tensor("w", [48, 48], [(i * 29 % 83 - 41) / 83 for i in range(2304)])])
+
+    def check_with_sanitizers(self, kind, runs):
+        """The self-check of programs of several kinds, compiled with a sanitizer."""
         if not shutil.which("g++"):
             self.skipTest("there is no compiler")
-        directory = self.emit(self.softmax_model(), "program", "--threads", 4)
-        probe = subprocess.run(["g++", "-fsanitize=thread", "-x", "c++", "-", "-o", self.folder / "probe"],
+        option = "-fsanitize=" + kind
+        probe = subprocess.run(["g++", option, "-x", "c++", "-", "-o", self.folder / "probe"],
                                input="int main() {}", text=True, capture_output=True)
         if probe.returncode != 0:
+            self.skipTest("there is no sanitizer for " + kind)
+        for model, threads, words in ((self.softmax_model(), 4, ()), (self.half_model(), 3, ()),
+                                      (self.deep_model(), 3, ()), (self.deep_model(), 4, ("--no-fusion",))):
+            directory = self.emit(model, f"{model.stem}-{threads}", "--threads", threads, *words)
+            self.build("g++", directory, "-std=c++20", "-O1", "-g", "-pthread", option, "-fno-sanitize-recover=all",
+                       '-DPROGRAM_DIRECTORY="."', model.stem + ".cpp", "selfcheck.cpp", "-o", "check")
+            call = [directory / "check", directory, str(runs)]
+            if shutil.which("setarch"):
+                call = ["setarch", "-R", *call]  # ThreadSanitizer needs its addresses
+            done = subprocess.run(call, capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertEqual(done.stderr, "")
+
+    def test_threads_do_not_race(self):
+        self.check_with_sanitizers("thread", 20)
+
+    def test_memory_is_used_as_it_may_be(self):
+        self.check_with_sanitizers("address,undefined", 3)
+
+    def test_a_race_would_be_found(self):
+        """The same check with a schedule whose waits are gone."""
+        directory = self.emit(self.deep_model(), "program", "--threads", 4, "--no-fusion")
+        probe = subprocess.run(["g++", "-fsanitize=thread", "-x", "c++", "-", "-o", self.folder / "probe"],
+                               input="int main() {}", text=True, capture_output=True) if shutil.which("g++") else None
+        if probe is None or probe.returncode != 0:
             self.skipTest("there is no ThreadSanitizer")
+        source = (directory / "run_time.h").read_text()
+        self.assertIn("w < step.wait_count", source)
+        (directory / "run_time.h").write_text(source.replace("w < step.wait_count", "w < 0 * step.wait_count"))
         self.build("g++", directory, "-std=c++20", "-O1", "-g", "-pthread", "-fsanitize=thread",
-                   '-DPROGRAM_DIRECTORY="."', "softmax.cpp", "selfcheck.cpp", "-o", "check")
-        words = [directory / "check", directory, "20"]
+                   '-DPROGRAM_DIRECTORY="."', "deep.cpp", "selfcheck.cpp", "-o", "check")
+        call = [directory / "check", directory, "20"]
         if shutil.which("setarch"):
-            words = ["setarch", "-R", *words]  # it needs its addresses
-        done = subprocess.run(words, capture_output=True, text=True, timeout=120)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            call = ["setarch", "-R", *call]
+        done = subprocess.run(call, capture_output=True, text=True, timeout=120)
+        self.assertIn("data race", done.stderr)
 
     def test_the_same_model_gives_the_same_bytes(self):
         first = self.emit(TWO_LAYER, "first", "--threads", 2)

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""lemma schedule: plans for devices that are only described, and what it says of wrong calls."""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+from xml.etree import ElementTree
+
+import tiny_models
+from tiny_models import F32, node, tensor_type
+
+LEMMA = None
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEVICE = ROOT / "backend_cuda" / "devices" / "simulated-80.json"
+TWO_LAYER = ROOT / "examples" / "two_layer.onnx"
+
+
+class Schedule(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="lemma-schedule-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_it(self, *words):
+        return subprocess.run([LEMMA, "schedule", *map(str, words)], capture_output=True, text=True, timeout=120)
+
+    def planned(self, *words):
+        done = self.run_it(*words, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def products(self):
+        """x * a * b, large enough for all units."""
+        matrix = tensor_type(F32, [512, 512])
+        file = self.folder / "products.onnx"
+        file.write_bytes(tiny_models.model([node("MatMul", ["x", "a"], ["p"]), node("MatMul", ["p", "b"], ["y"])],
+                                           [(name, matrix) for name in ("x", "a", "b")], [("y", matrix)]))
+        return file
+
+    def refused(self, part, *words):
+        done = self.run_it(*words)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(part, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_a_plan_lies_between_its_bounds(self):
+        model = self.products()
+        for policy in ("best", "critical-path", "waves", "waves-without-choice"):
+            plan = self.planned(model, "--device", DEVICE, "--policy", policy)
+            self.assertEqual((plan["units"], plan["policy"]), (80, policy))
+            seconds, bound = plan["schedule"]["seconds"], plan["lower_bound"]
+            self.assertGreaterEqual(seconds * (1 + 1e-9), max(bound["work"], bound["critical_path"]))
+            self.assertLessEqual(seconds, 1.001 * plan["operator_by_operator"]["seconds"])
+            self.assertTrue(0 < plan["schedule"]["utilisation"] <= 1)
+            self.assertGreaterEqual(plan["arena_bytes"], plan["largest_live_bytes"])
+
+    def test_more_units_take_less_time(self):
+        model = self.products()
+        seconds = [self.planned(model, "--device", DEVICE, "--units", units)["schedule"]["seconds"]
+                   for units in (1, 2, 16)]
+        self.assertLess(seconds[2], seconds[1] / 4)
+        self.assertLess(seconds[1], seconds[0] / 1.5)
+
+    def test_the_same_call_gives_the_same_plan(self):
+        plans = [self.planned(self.products(), "--device", DEVICE) for _ in range(2)]
+        for plan in plans:
+            for key in ("planning_seconds", "planning_cpu_seconds"):
+                self.assertGreaterEqual(plan.pop(key), 0)
+        self.assertEqual(plans[0], plans[1])
+
+    def test_times_of_kernels_are_kept_in_a_file(self):
+        model, times = self.products(), self.folder / "times.json"
+        first = self.planned(model, "--device", DEVICE, "--write-kernel-times", times)
+        self.assertEqual(first["kernels"]["with_recorded_times"], 0)
+        second = self.planned(model, "--device", DEVICE, "--kernel-times", times)
+        self.assertEqual(second["kernels"]["with_recorded_times"], second["kernels"]["all"])
+        self.assertAlmostEqual(first["schedule"]["seconds"] / second["schedule"]["seconds"], 1, places=2)
+        recorded = json.loads(times.read_text())
+        for operator in recorded["operators"].values():
+            operator["seconds"] = {parts: 10 * seconds for parts, seconds in operator["seconds"].items()}
+        times.write_text(json.dumps(recorded))
+        slower = self.planned(model, "--device", DEVICE, "--kernel-times", times)
+        self.assertGreater(slower["schedule"]["seconds"], 5 * first["schedule"]["seconds"])
+
+    def test_the_timeline_shows_every_task(self):
+        picture = self.folder / "timeline.svg"
+        plan = self.planned(TWO_LAYER, "--device", DEVICE, "--units", 3, "--timeline", picture)
+        bars = ElementTree.parse(picture).getroot().findall(".//{*}rect/{*}title")
+        self.assertEqual(len(bars), plan["tasks"])
+
+    def test_people_get_one_line(self):
+        done = self.run_it(TWO_LAYER, "--device", DEVICE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count("\n"), 1)
+        self.assertIn("on 80 units take", done.stdout)
+
+    def test_what_is_wrong_is_said_in_one_line(self):
+        self.refused("missing.json: cannot be read", TWO_LAYER, "--device", self.folder / "missing.json")
+        broken = self.folder / "broken.json"
+        broken.write_text('{"name": "d"}')
+        self.refused("is missing", TWO_LAYER, "--device", broken)
+        broken.write_text('{"device": "another", "source": "", "operators": {}}')
+        self.refused("times of 'another', not of", TWO_LAYER, "--device", DEVICE, "--kernel-times", broken)
+        symbolic = self.folder / "symbolic.onnx"
+        rows = tensor_type(F32, ["N", 3])
+        symbolic.write_bytes(tiny_models.model([node("Relu", ["x"], ["y"])], [("x", rows)], [("y", rows)]))
+        self.refused("are not fixed; give --shape", symbolic, "--device", DEVICE)
+        self.planned(symbolic, "--device", DEVICE, "--shape", "x:5,3")
+
+
+def main():
+    global LEMMA
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lemma", required=True)
+    options, rest = parser.parse_known_args()
+    LEMMA = options.lemma
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()
