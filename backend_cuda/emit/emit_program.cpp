@@ -36,17 +36,10 @@ std::string list_of(const TaskProgram& program, const std::vector<BufferNumber>&
 /// products and sums that the compiler contracts; where they are rounded to 16 bits, that may move them by a step.
 std::pair<double, double> allowed_differences(const TaskProgram& program) {
   constexpr double units_of_roundoff = 32;  // as search/tolerance.h allows
-  double of_half = 0;
-  const auto look_at = [&of_half](DataType type) {
-    if (type == DataType::f16) of_half = std::max(of_half, units_of_roundoff * 0x1p-11);
-    if (type == DataType::bf16) of_half = std::max(of_half, units_of_roundoff * 0x1p-8);
-  };
-  for (const Buffer& buffer : program.graph.buffers) look_at(buffer.type);
-  for (const TaskOperator& op : program.graph.operators)
-    for (const Phase& phase : op.body.phases)
-      for (lowering::TermNumber id = 0; id < phase.nest.graph.size(); ++id)
-        look_at(phase.nest.graph.term(id).type);
-  return of_half > 0 ? std::pair(of_half, of_half) : std::pair(1e-4, 0.0);
+  const auto half = half_type(program);
+  if (!half) return {1e-4, 0.0};
+  const double part = units_of_roundoff * (*half == DataType::bf16 ? 0x1p-8 : 0x1p-11);
+  return {part, part};
 }
 
 }  // namespace
@@ -61,6 +54,21 @@ std::string filled_in(std::string_view part, const Words& words) {
     result += words.at(std::string(part.substr(open + 2, close - open - 2)));
     part.remove_prefix(close + 2);
   }
+}
+
+std::optional<DataType> half_type(const TaskProgram& program) {
+  bool has_f16 = false, has_bf16 = false;
+  const auto look_at = [&](DataType type) {
+    has_f16 = has_f16 || type == DataType::f16;
+    has_bf16 = has_bf16 || type == DataType::bf16;
+  };
+  for (const Buffer& buffer : program.graph.buffers) look_at(buffer.type);
+  for (const TaskOperator& op : program.graph.operators)
+    for (const Phase& phase : op.body.phases)
+      for (lowering::TermNumber id = 0; id < phase.nest.graph.size(); ++id)
+        look_at(phase.nest.graph.term(id).type);
+  if (has_bf16) return DataType::bf16;
+  return has_f16 ? std::optional(DataType::f16) : std::nullopt;
 }
 
 std::string weight_digest(const TaskProgram& program) {

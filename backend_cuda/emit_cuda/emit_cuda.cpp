@@ -47,6 +47,8 @@ Result<ProgramFiles> emit_cuda_program(const TaskProgram& program, const Program
   if (tensors > most_tensors)
     return unsupported(fmt::format("source for CUDA with {} inputs and outputs; {} are supported",
                                    tensors, most_tensors));
+  if (const auto half = half_type(program))
+    return unsupported(fmt::format("source for CUDA with elements of type {}", name(*half)));
   const std::uint64_t addresses = address_bytes(program);
   const std::uint64_t shared = program.device.shared_bytes_per_unit;
   LEMMA_ASSIGN_OR_RETURN(

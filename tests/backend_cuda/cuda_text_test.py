@@ -70,7 +70,7 @@ class CudaText(unittest.TestCase):
         if not self.host.sanitizer:
             self.skipTest("there is no ThreadSanitizer")
         words = ("--device", DEVICE, "--block-threads", 64)
-        directories = [self.emit(model, f"{model}-to-change", *words) for model in ("products", "layer_normalization")]
+        directories = [self.emit(model, f"{model}-to-change", *words) for model in ("products", "softmax", "layer_normalization")]
         for directory in directories:
             self.assertIsNone(self.host.build(directory, "sample"))
         kinds = ("barrier of the block dropped", "barrier of a warp dropped", "release dropped", "acquire dropped",
