@@ -82,6 +82,8 @@ Result<Emission> emit(EmitArguments arguments) {
     if (each.name == arguments.policy) arguments.request.policy = each.policy;
   if (is_for_cuda(arguments)) {
     LEMMA_ASSIGN_OR_RETURN(arguments.request.cuda, cuda_target(arguments));
+  } else if (!arguments.device.empty() || arguments.units != 0) {
+    return bad_input("--device and --units are for --target cuda; processors have --threads");
   }
   LEMMA_ASSIGN_OR_RETURN(Emission emission, emit_model(arguments.request));
   if (!arguments.timeline.empty())
@@ -142,7 +144,7 @@ ExitCode run_emit(const EmitArguments& arguments) {
 
 void add_emit_command(CLI::App& application, ExitCode& exit_code) {
   auto* command = application.add_subcommand(
-      "emit", "write a model as a directory of C++ source with a static schedule");
+      "emit", "write a model as a directory of C++ or CUDA source with a static schedule");
   auto arguments = std::make_shared<EmitArguments>();
   command->add_option("model", arguments->request.model, "ONNX file")->required();
   auto* output = command->add_option("-o,--output", arguments->request.directory,

@@ -10,6 +10,7 @@
 #include "backend_cuda/simulate/lower_bound.h"
 #include "backend_cuda/simulate/simulate.h"
 #include "cli/commands.h"
+#include "cli/data_directory.h"
 #include "cli/emission.h"
 #include "cli/error_line.h"
 #include "cli/number_check.h"
@@ -38,8 +39,8 @@ struct PlannedModel {
 Result<backend::CompileOptions> options_of(const ScheduleArguments& arguments,
                                            std::optional<backend::KernelTimes>& times) {
   backend::CompileOptions options;
-  LEMMA_ASSIGN_OR_RETURN(options.device,
-                         backend::load_virtual_device(arguments.device, arguments.units));
+  LEMMA_ASSIGN_OR_RETURN(const auto device, virtual_device_file(arguments.device));
+  LEMMA_ASSIGN_OR_RETURN(options.device, backend::load_virtual_device(device, arguments.units));
   if (!arguments.times.empty()) {
     LEMMA_ASSIGN_OR_RETURN(times, backend::load_kernel_times(arguments.times));
     if (times->device != options.device.name)
@@ -172,7 +173,10 @@ void add_schedule_command(CLI::App& application, ExitCode& exit_code) {
       "schedule", "plan a model for a device that is only described, and say what it would take");
   auto arguments = std::make_shared<ScheduleArguments>();
   command->add_option("model", arguments->model, "ONNX file")->required();
-  command->add_option("--device", arguments->device, "JSON file that describes the device")
+  command
+      ->add_option(
+          "--device", arguments->device,
+          "what is scheduled for: h100, h200, a100, t4, simulated-80 or the file of a description")
       ->required();
   command
       ->add_option("--units", arguments->units,

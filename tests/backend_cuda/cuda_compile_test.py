@@ -82,6 +82,9 @@ class CudaCompile(unittest.TestCase):
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(part, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1)
+        done = run([LEMMA, "emit", self.folder / "softmax.onnx", "--plan", "--device", "h100"])
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--target cuda", done.stderr)
 
 
 def main():

@@ -96,5 +96,120 @@ def indices():
     return model(nodes, [("x", [7, 40])], [("a", [7]), ("y", [6, 7])], [weights("table", [40, 3])], {"a": I64})
 
 
+def one_convolution(sizes, filters, attributes=(), kind="Conv", result=None):
+    """A model of one convolution with a bias and Relu."""
+    channels = result[1]
+    nodes = [node(kind, ["x", "w", "bias"], ["a"], attributes=attributes), node("Relu", ["a"], ["y"])]
+    return model(nodes, [("x", sizes)], [("y", result)], [weights("w", filters, 0.3), weights("bias", [channels])])
+
+
+def strided_convolution():
+    return one_convolution([2, 3, 15, 12], [5, 3, 3, 5], [integers_attribute("strides", [2, 2]),
+                                                          integers_attribute("pads", [1, 2, 1, 2])], result=[2, 5, 8, 6])
+
+
+def dilated_convolution():
+    return one_convolution([1, 3, 14, 14], [4, 3, 3, 3], [integers_attribute("dilations", [2, 3])], result=[1, 4, 10, 8])
+
+
+def depthwise_convolution():
+    return one_convolution([1, 8, 11, 9], [8, 1, 3, 3], [integer_attribute("group", 8),
+                                                         integers_attribute("pads", [1, 1, 1, 1])], result=[1, 8, 11, 9])
+
+
+def convolution_of_signals():
+    return one_convolution([2, 4, 50], [6, 4, 7], [integers_attribute("pads", [3, 3])], result=[2, 6, 50])
+
+
+def transposed_convolution():
+    return one_convolution([1, 3, 6, 5], [3, 4, 3, 3], [integers_attribute("strides", [2, 2])], "ConvTranspose",
+                           [1, 4, 13, 11])
+
+
+def normalizations():
+    """Of batches, instances, and by the root of the mean of squares."""
+    nodes = [node("BatchNormalization", ["x", "s", "b", "m", "v"], ["a"]),
+             node("InstanceNormalization", ["a", "s", "b"], ["c"]),
+             node("Mul", ["c", "c"], ["d"]), node("ReduceMean", ["d"], ["e"], attributes=[integers_attribute("axes", [1])]),
+             node("Sqrt", ["e"], ["f"]), node("Add", ["f", "one"], ["g"]), node("Div", ["c", "g"], ["y"])]
+    return model(nodes, [("x", [2, 4, 6, 7])], [("y", [2, 4, 6, 7])],
+                 [weights("s", [4]), weights("b", [4]), weights("m", [4]), tensor("v", [4], [0.5, 1.0, 1.5, 2.0]),
+                  tensor("one", [1], [1.0])])
+
+
+def resnext_block():
+    """Grouped convolution between two small ones, and a sum around them."""
+    nodes = [node("Conv", ["x", "a"], ["1"]), node("Relu", ["1"], ["2"]),
+             node("Conv", ["2", "b"], ["3"], attributes=[integer_attribute("group", 4),
+                                                         integers_attribute("pads", [1, 1, 1, 1])]),
+             node("Relu", ["3"], ["4"]), node("Conv", ["4", "c"], ["5"]), node("Add", ["5", "x"], ["6"]),
+             node("Relu", ["6"], ["y"])]
+    return model(nodes, [("x", [1, 16, 7, 7])], [("y", [1, 16, 7, 7])],
+                 [weights("a", [8, 16, 1, 1], 0.3), weights("b", [8, 2, 3, 3], 0.3), weights("c", [16, 8, 1, 1], 0.3)])
+
+
+def inception_block():
+    """Four branches that are put together."""
+    pads = integers_attribute("pads", [1, 1, 1, 1])
+    nodes = [node("Conv", ["x", "a"], ["1"]), node("Conv", ["x", "b"], ["2"]), node("Relu", ["2"], ["3"]),
+             node("Conv", ["3", "c"], ["4"], attributes=[pads]),
+             node("AveragePool", ["x"], ["5"], attributes=[integers_attribute("kernel_shape", [3, 3]), pads]),
+             node("Conv", ["5", "d"], ["6"]),
+             node("MaxPool", ["x"], ["7"], attributes=[integers_attribute("kernel_shape", [3, 3]), pads]),
+             node("Concat", ["1", "4", "6", "7"], ["8"], attributes=[integer_attribute("axis", 1)]),
+             node("Relu", ["8"], ["y"])]
+    return model(nodes, [("x", [1, 6, 8, 8])], [("y", [1, 17, 8, 8])],
+                 [weights("a", [4, 6, 1, 1]), weights("b", [3, 6, 1, 1]), weights("c", [4, 3, 3, 3], 0.3),
+                  weights("d", [3, 6, 1, 1])])
+
+
+def transformer_block():
+    """One of BERT, small: attention of two heads, two layers, normalizations."""
+    swap = integers_attribute("perm", [1, 0, 2])
+    nodes, initializers = [], [tensor("heads", [3], [6, 2, 4], I64), tensor("flat", [2], [6, 8], I64),
+                               weights("g", [8]), weights("h", [8])]
+    for name in "qkv":
+        initializers.append(weights("w" + name, [8, 8], 0.4))
+        nodes += [node("MatMul", ["x", "w" + name], [name + "0"]), node("Reshape", [name + "0", "heads"], [name + "1"]),
+                  node("Transpose", [name + "1"], [name], attributes=[swap])]
+    nodes += [node("Transpose", ["k"], ["kt"], attributes=[integers_attribute("perm", [0, 2, 1])]),
+              node("MatMul", ["q", "kt"], ["s"]), node("Softmax", ["s"], ["p"]), node("MatMul", ["p", "v"], ["o"]),
+              node("Transpose", ["o"], ["o1"], attributes=[swap]), node("Reshape", ["o1", "flat"], ["o2"]),
+              node("Add", ["o2", "x"], ["r"]), node("LayerNormalization", ["r", "g", "h"], ["n"]),
+              node("MatMul", ["n", "u"], ["m"]), node("Erf", ["m"], ["e"]), node("Mul", ["m", "e"], ["f"]),
+              node("MatMul", ["f", "t"], ["z"]), node("Add", ["z", "n"], ["z1"]),
+              node("LayerNormalization", ["z1", "g", "h"], ["y"])]
+    initializers += [weights("u", [8, 20], 0.3), weights("t", [20, 8], 0.3)]
+    return model(nodes, [("x", [6, 8])], [("y", [6, 8])], initializers)
+
+
+def gru():
+    hidden = 5
+    nodes = [node("GRU", ["x", "w", "r"], ["all"], attributes=[integer_attribute("hidden_size", hidden)])]
+    return model(nodes, [("x", [4, 2, 6])], [("all", [4, 1, 2, hidden])],
+                 [weights("w", [1, 3 * hidden, 6], 0.4), weights("r", [1, 3 * hidden, hidden], 0.4)])
+
+
+def long_sums():
+    """Few results of many terms each, along several axes."""
+    nodes = [node("ReduceSum", ["x", "axes"], ["a"]), node("ReduceMax", ["x"], ["b"], attributes=[integers_attribute("axes", [2])]),
+             node("ReduceProd", ["b"], ["c"], attributes=[integers_attribute("axes", [1])]), node("LogSoftmax", ["x"], ["d"])]
+    return model(nodes, [("x", [2, 5, 130])], [("a", [1, 5, 1]), ("c", [2, 1, 1]), ("d", [2, 5, 130])],
+                 [tensor("axes", [2], [0, 2], I64)])
+
+
+def selection():
+    """Comparisons, guards, parts of tensors."""
+    nodes = [node("Less", ["x", "w"], ["a"]), node("Where", ["a", "x", "w"], ["b"]), node("Pad", ["b", "pads"], ["c"]),
+             node("Slice", ["c", "starts", "ends", "axes", "steps"], ["d"]), node("Transpose", ["d"], ["e"]),
+             node("CumSum", ["e", "axis"], ["y"])]
+    return model(nodes, [("x", [9, 14])], [("y", [15, 6])],
+                 [weights("w", [14]), tensor("pads", [4], [1, 2, 1, 0], I64), tensor("starts", [2], [10, 1], I64),
+                  tensor("ends", [2], [-100, 100], I64), tensor("axes", [2], [0, 1], I64), tensor("steps", [2], [-2, 1], I64),
+                  tensor("axis", [], [0], I64)])
+
+
+TESTED = (elementwise, softmax, layer_normalization, products, vector_product, convolution, attention, lstm, indices)
 SAMPLES = {function.__name__: function for function in (
-    elementwise, softmax, layer_normalization, products, vector_product, convolution, attention, lstm, indices)}
+    *TESTED, strided_convolution, dilated_convolution, depthwise_convolution, convolution_of_signals, transposed_convolution,
+    normalizations, resnext_block, inception_block, transformer_block, gru, long_sums, selection)}

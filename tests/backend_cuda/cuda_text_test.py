@@ -5,7 +5,9 @@ between the threads of a grid are errors too."""
 
 import argparse
 import concurrent.futures
+import ctypes
 import itertools
+import json
 import os
 import pathlib
 import subprocess
@@ -18,6 +20,8 @@ import cuda_mutants
 import host_program
 
 LEMMA = None
+OK, BAD_ARGUMENT, WRONG_SIZE, NO_WEIGHTS = range(4)
+UNFIT_DEVICE = 6
 DEVICE = host_program.HOST_CUDA / "device.json"
 
 
@@ -44,6 +48,13 @@ class CudaText(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.folder / name
 
+    def little_device(self):
+        """Without room for what phases hand on: that is in device memory then."""
+        description = dict(json.loads(DEVICE.read_text()), shared_bytes_per_unit=256)
+        file = self.folder / "little.json"
+        file.write_text(json.dumps(description))
+        return file
+
     def agreement(self, model, *words):
         """Nothing if the program of a model agrees in all orders, else what went wrong."""
         directory = self.emit(model, f"{model}-{next(self.numbers)}", *words)
@@ -57,13 +68,48 @@ class CudaText(unittest.TestCase):
         return None
 
     def test_programs_agree_with_the_interpreter_in_every_order(self):
-        variants = [(model, "--device", DEVICE, "--block-threads", 64) for model in cuda_models.SAMPLES]
+        variants = [(each.__name__, "--device", DEVICE, "--block-threads", 64) for each in cuda_models.TESTED]
         variants += [(model, "--device", DEVICE, "--units", 3, "--block-threads", 32, "--without", "thread", "--without", "warp")
                      for model in ("softmax", "lstm")]
+        variants += [(model, "--device", self.little_device(), "--block-threads", 64) for model in ("softmax", "attention")]
         variants += [("layer_normalization", "--device", DEVICE, "--units", 3, "--block-threads", 96, "--no-fusion")]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             failures = [each for each in pool.map(lambda words: self.agreement(*words), variants) if each]
         self.assertEqual(failures, [])
+
+    def call(self, library, program, inputs, outputs, count=1, input_bytes=24 * 70 * 4):
+        return library.sample_run(program, (ctypes.c_void_p * 1)(inputs), (ctypes.c_size_t * 1)(input_bytes),
+                                  ctypes.c_size_t(count), (ctypes.c_void_p * 1)(outputs),
+                                  (ctypes.c_size_t * 1)(24 * 70 * 4), ctypes.c_size_t(1), None)
+
+    def test_wrong_calls_are_answered(self):
+        directory = self.emit("softmax", "called", "--device", DEVICE, "--block-threads", 64)
+        library = ctypes.CDLL(str(self.host.library(directory, "sample")))
+        library.sample_message.restype = ctypes.c_char_p
+        library.sample_destroy.argtypes = [ctypes.c_void_p]
+        program = ctypes.c_void_p()
+        weights = str(directory / "weights.bin").encode()
+        self.assertEqual(library.sample_create(b"missing.bin", ctypes.byref(program)), NO_WEIGHTS)
+        os.environ["HOST_CUDA_PROCESSORS"] = "3"
+        self.assertEqual(library.sample_create(weights, ctypes.byref(program)), UNFIT_DEVICE)
+        self.assertEqual(library.sample_message(), b"the device runs 3 blocks at a time, the schedule is for 4")
+        del os.environ["HOST_CUDA_PROCESSORS"]
+        self.assertEqual(library.sample_create(weights, ctypes.byref(program)), OK)
+        tensors = (directory / "selfcheck.bin").read_bytes()
+        inputs = ctypes.create_string_buffer(tensors[:24 * 70 * 4])
+        outputs = ctypes.create_string_buffer(24 * 70 * 4)
+        call = (library, program, ctypes.addressof(inputs), ctypes.addressof(outputs))
+        self.assertEqual(self.call(*call, input_bytes=4), WRONG_SIZE)
+        self.assertEqual(self.call(*call, count=2), BAD_ARGUMENT)
+        self.assertEqual(self.call(library, program, 0, ctypes.addressof(outputs)), BAD_ARGUMENT)
+        self.assertEqual(self.call(library, program, ctypes.addressof(inputs) + 1, ctypes.addressof(outputs)), BAD_ARGUMENT)
+        self.assertIn(b"is not aligned", library.sample_message())
+        results = set()
+        for _ in range(3):
+            self.assertEqual(self.call(*call), OK)
+            results.add(outputs.raw)
+        self.assertEqual(len(results), 1)
+        library.sample_destroy(program)
 
     def test_changes_of_the_text_are_found(self):
         """One change of each kind that a wrong result alone need not show; bench/cuda_mutants makes many more."""

@@ -7,7 +7,9 @@ import subprocess
 
 HOST_CUDA = pathlib.Path(__file__).resolve().parent / "host_cuda"
 ORDERS = ("ascending", "descending", "random:1")
-OPTIONS = ["-std=c++20", "-O1", "-ffp-contract=off"]
+BLOCKS = 4  # of the description host_cuda/device.json
+MORE_ORDERS = ORDERS + tuple(f"slowest:{block}" for block in range(BLOCKS))
+OPTIONS = ["-std=c++20", "-O1", "-ffp-contract=off", "-fPIC"]
 SANITIZER = "-fsanitize=thread"
 
 
@@ -56,6 +58,15 @@ class Host:
                 return done.stderr
         done = run([*words, f"{name}.cu", "-x", "none", "selfcheck.o", self.fibres, "-o", "check"], cwd=directory)
         return done.stderr if done.returncode != 0 else None
+
+    def library(self, directory, name):
+        """The source of a directory as a shared library, without the sanitizer."""
+        shutil.copy(HOST_CUDA / "ptx.cuh", directory / "ptx.cuh")
+        done = run([compiler(), *OPTIONS, "-shared", "-I", HOST_CUDA, "-x", "c++", f"{name}.cu", "-x", "none", self.fibres, "-o",
+                    "program.so"], cwd=directory)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+        return directory / "program.so"
 
     def check(self, directory, order, runs=2, seconds=120):
         """Exit code and output of the self-check; a race has the exit code 66, a deadlock 3."""

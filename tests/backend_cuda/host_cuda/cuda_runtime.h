@@ -1,7 +1,8 @@
 #pragma once
 // CUDA's words on a processor, for tests of emitted source: a C++ compiler with this folder in its include path compiles
 // a .cu file. The threads of a grid are fibres of one thread (host_cuda.h), so that every order of them can be tried.
-// There is one device, whose memory is that of the process, and every call has ended when it returns.
+// There is one device, with $HOST_CUDA_PROCESSORS multiprocessors or very many, whose memory is that of the process, and
+// every call has ended when it returns.
 
 // All that emitted source includes: words that are defined below occur in these headers.
 #include <bit>
@@ -76,7 +77,10 @@ inline cudaError_t cudaGetDevice(int* device) {
   return cudaSuccess;
 }
 inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  *value = attribute == cudaDevAttrMultiProcessorCount ? 1024 : 1;
+  const char* const processors = std::getenv("HOST_CUDA_PROCESSORS");
+  *value = attribute != cudaDevAttrMultiProcessorCount ? 1
+           : processors != nullptr                     ? std::atoi(processors)
+                                                       : 1024;
   return cudaSuccess;
 }
 inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }

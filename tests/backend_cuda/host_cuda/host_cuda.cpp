@@ -91,6 +91,8 @@ class Order {
     const std::string name = given == nullptr ? "ascending" : given;
     if (name == "descending") {
       descends_ = true;
+    } else if (name.rfind("slowest:", 0) == 0) {
+      slowest_ = static_cast<unsigned>(std::stoul(name.substr(8)));
     } else if (name.rfind("random:", 0) == 0) {
       is_random_ = true;
       random_.seed(static_cast<unsigned>(std::stoul(name.substr(7))));
@@ -99,8 +101,18 @@ class Order {
     }
   }
   bool is_random() const { return is_random_; }
-  /// Whether a block that has signalled goes on only when no other can.
-  bool hands_over() const { return descends_; }
+  /// Whether a block that has signalled lets the others go first.
+  bool hands_over() const { return descends_ || slowest_; }
+
+  /// The order of the blocks, of which one was the last to signal.
+  std::vector<unsigned> next_blocks(std::size_t count, std::optional<unsigned> last) {
+    std::vector<unsigned> order = next(count);
+    if (slowest_) last = slowest_;
+    if (!hands_over() || !last || *last >= count) return order;
+    order.erase(std::find(order.begin(), order.end(), *last));
+    order.push_back(*last);
+    return order;
+  }
 
   std::vector<unsigned> next(std::size_t count) {
     std::vector<unsigned> order(count);
@@ -112,6 +124,7 @@ class Order {
 
  private:
   bool descends_ = false, is_random_ = false;
+  std::optional<unsigned> slowest_;
   std::mt19937 random_;
 };
 
@@ -249,13 +262,8 @@ void Grid::run() {
   std::optional<unsigned> last;
   while (!has_ended()) {
     bool has_moved = false;
-    std::vector<unsigned> order = order_.next(blocks_.size());
-    if (last && order_.hands_over()) {
-      order.erase(std::find(order.begin(), order.end(), *last));
-      order.push_back(*last);
-    }
     signaller_.reset();
-    for (const unsigned b : order) {
+    for (const unsigned b : order_.next_blocks(blocks_.size(), last)) {
       has_moved = run_block(blocks_[b]) || has_moved;
       // Where blocks go as far as they can, one that others have waited for is followed by the first again.
       if (has_moved && !order_.is_random()) break;

@@ -2,8 +2,8 @@
 // Runs the threads of a grid as fibres of one thread of the processor, in an order that $HOST_CUDA_ORDER chooses:
 //
 //   ascending     the block with the lowest number goes as far as it can, then the next one; threads alike
-//   descending    the other way round, and a block that has signalled goes on only when no other can: whoever waits
-//                 looks at each value of a counter
+//   descending    the other way round, and a block that has signalled lets the others go first
+//   slowest:N     block N goes only when no other can, and lets the others go first whenever it has signalled
 //   random:SEED   blocks and threads in an order that changes from turn to turn
 //
 // Shared memory begins with contents that are no numbers. Threads that wait for each other for ever, and barriers that
