@@ -52,37 +52,88 @@ Result<PreparedModel> prepare_model(const std::string& file,
   return PreparedModel{std::move(graph), std::move(inputs)};
 }
 
-Result<Emission> emit_model(const EmissionRequest& request) {
-  LEMMA_ASSIGN_OR_RETURN(const PreparedModel prepared,
-                         prepare_model(request.model, request.shapes, request.seed));
-  const auto& [graph, inputs] = prepared;
+namespace {
+
+backend::CompileOptions options_of(const EmissionRequest& request) {
   backend::CompileOptions options = backend::compile_options(request.threads);
   if (request.cuda) options.device = request.cuda->device;
   options.fuses = request.fuses;
   options.stitching = request.stitching;
   options.policy = request.policy;
+  return options;
+}
+
+/// As the file has them: "N", or nothing where a size is fixed.
+Result<std::map<std::string, std::vector<std::string>>> dimension_names(const std::string& file) {
+  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(file, {}));
+  std::map<std::string, std::vector<std::string>> names;
+  for (const NodeId id : model.graph.inputs()) {
+    const Node& node = model.graph.node(id);
+    const TensorType& type = model.graph.type(node.output());
+    if (!type.shape) continue;
+    for (const Dimension& size : *type.shape)
+      names[model.graph.input_name(node)].push_back(size.is_constant() ? "" : text(size));
+  }
+  return names;
+}
+
+/// Inputs and outputs of the self-check, by sizes.
+Result<std::vector<std::vector<Tensor>>> recorded_outputs(
+    const std::vector<PreparedModel>& prepared, int threads) {
+  interpreter::RunOptions running;
+  running.threads = threads;
+  std::vector<std::vector<Tensor>> outputs;
+  for (const PreparedModel& each : prepared) {
+    LEMMA_ASSIGN_OR_RETURN(std::vector<Tensor> of_size,
+                           interpreter::run(each.graph, each.inputs, running));
+    outputs.push_back(std::move(of_size));
+  }
+  return outputs;
+}
+
+Result<void> write_emission(const EmissionRequest& request,
+                            const std::vector<PreparedModel>& prepared,
+                            const std::vector<backend::TaskProgram>& programs) {
+  LEMMA_ASSIGN_OR_RETURN(const auto outputs, recorded_outputs(prepared, request.threads));
+  backend::RecordedTensors recorded;
+  for (std::size_t i = 0; i < prepared.size(); ++i) {
+    for (const NamedTensor& input : prepared[i].inputs) recorded.push_back(input.value.bytes());
+    for (const Tensor& output : outputs[i]) recorded.push_back(output.bytes());
+  }
+  const std::string stem = fs::path(request.model).stem().string();
+  backend::ProgramNames names;
+  names.name = backend::identifier_of(request.name.empty() ? stem : request.name);
+  names.title = stem;
+  if (programs.size() > 1) {
+    LEMMA_ASSIGN_OR_RETURN(names.dimensions, dimension_names(request.model));
+  }
+  LEMMA_ASSIGN_OR_RETURN(
+      const backend::ProgramFiles files,
+      request.cuda ? backend::emit_cuda_program(programs.front(), names, request.cuda->options)
+                   : backend::emit_program(programs, names));
+  return backend::write_program(programs, files, recorded, request.directory, request.replaces);
+}
+
+}  // namespace
+
+Result<Emission> emit_model(const EmissionRequest& request) {
+  if (request.cuda && request.shapes.size() > 1)
+    return unsupported("source for CUDA for several sizes of the inputs");
+  std::vector<PreparedModel> prepared;
+  std::vector<Graph> graphs;
+  for (const auto& shapes : request.shapes) {
+    LEMMA_ASSIGN_OR_RETURN(PreparedModel one, prepare_model(request.model, shapes, request.seed));
+    graphs.push_back(one.graph);
+    prepared.push_back(std::move(one));
+  }
   const auto begin = std::chrono::steady_clock::now();
-  LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program, backend::compile(graph, options));
+  LEMMA_ASSIGN_OR_RETURN(std::vector<backend::TaskProgram> programs,
+                         backend::compile_sizes(graphs, options_of(request)));
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (request.directory.empty()) return Emission{std::move(program), seconds};
-  interpreter::RunOptions running;
-  running.threads = request.threads;
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
-                         interpreter::run(graph, inputs, running));
-  backend::RecordedTensors recorded;
-  for (const NamedTensor& input : inputs) recorded.push_back(input.value.bytes());
-  for (const Tensor& output : outputs) recorded.push_back(output.bytes());
-  const std::string stem = fs::path(request.model).stem().string();
-  const std::string name = request.name.empty() ? stem : request.name;
-  const backend::ProgramNames names = {backend::identifier_of(name), stem};
-  LEMMA_ASSIGN_OR_RETURN(const backend::ProgramFiles files,
-                         request.cuda
-                             ? backend::emit_cuda_program(program, names, request.cuda->options)
-                             : backend::emit_program(program, names));
-  LEMMA_RETURN_IF_ERROR(
-      backend::write_program(program, files, recorded, request.directory, request.replaces));
-  return Emission{std::move(program), seconds};
+  if (!request.directory.empty())
+    LEMMA_RETURN_IF_ERROR(write_emission(request, prepared, programs));
+  return Emission{std::move(programs), seconds};
 }
 
 Result<void> check_emission(const Graph& graph, int threads) {
@@ -90,7 +141,7 @@ Result<void> check_emission(const Graph& graph, int threads) {
   LEMMA_ASSIGN_OR_RETURN(const auto program,
                          backend::compile(folded, backend::compile_options(threads)));
   // Types of elements that are not emitted show only here.
-  if (const auto files = backend::emit_program(program, {"model", "model"}); !files)
+  if (const auto files = backend::emit_program(std::span(&program, 1), {"model", "model"}); !files)
     return tl::unexpected(files.error());
   return {};
 }

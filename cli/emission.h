@@ -26,7 +26,8 @@ struct EmissionRequest {
   std::string model;      // file
   std::string directory;  // that is made; empty: none
   std::string name;       // of functions and files; empty: that of the model
-  std::map<std::string, Shape, std::less<>> shapes;  // of inputs
+  /// Of inputs, for each of the sizes that the program is for.
+  std::vector<std::map<std::string, Shape, std::less<>>> shapes = {{}};
   backend::Policy policy = backend::place_by_critical_path;
   std::uint64_t seed = 0;  // of the inputs of the self-check
   int threads = 0;         // that run the program; 0: all processors
@@ -46,7 +47,7 @@ Result<PreparedModel> prepare_model(const std::string& file,
                                     std::uint64_t seed);
 
 struct Emission {
-  backend::TaskProgram program;
+  std::vector<backend::TaskProgram> programs;  // by sizes of the inputs
   double planning_seconds = 0;
 };
 

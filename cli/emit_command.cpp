@@ -77,7 +77,9 @@ Result<Emission> emit(EmitArguments arguments) {
   if (arguments.request.directory.empty() && !arguments.plans)
     return bad_input("-o DIRECTORY or --plan is required");
   choose_schemes(arguments, arguments.request);
-  LEMMA_ASSIGN_OR_RETURN(arguments.request.shapes, parse_shape_options(arguments.shapes));
+  LEMMA_ASSIGN_OR_RETURN(arguments.request.shapes, parse_shape_lists(arguments.shapes));
+  if (arguments.request.shapes.size() > 1 && !arguments.timeline.empty())
+    return bad_input("--timeline draws the schedule of one size");
   for (const backend::NamedPolicy& each : backend::policies())
     if (each.name == arguments.policy) arguments.request.policy = each.policy;
   if (is_for_cuda(arguments)) {
@@ -88,7 +90,7 @@ Result<Emission> emit(EmitArguments arguments) {
   LEMMA_ASSIGN_OR_RETURN(Emission emission, emit_model(arguments.request));
   if (!arguments.timeline.empty())
     LEMMA_RETURN_IF_ERROR(
-        write_file_atomically(arguments.timeline, timeline_svg(emission.program)));
+        write_file_atomically(arguments.timeline, timeline_svg(emission.programs.front())));
   return emission;
 }
 
@@ -99,44 +101,70 @@ std::size_t waits_of(const backend::TaskProgram& program) {
   return count;
 }
 
-ExitCode run_emit(const EmitArguments& arguments) {
-  auto emitted = emit(arguments);
-  if (!emitted) {
-    std::cerr << error_line(arguments.request.model, emitted.error().message) << "\n";
-    return exit_code_of(emitted.error().kind);
-  }
-  const backend::TaskProgram& program = emitted->program;
+/// Counts of one program.
+Result<nlohmann::ordered_json> json_of(const backend::TaskProgram& program,
+                                       std::uint64_t cache_bytes) {
   const backend::Traffic traffic = backend::planned_traffic(program);
-  if (arguments.json) {
-    nlohmann::ordered_json json = {{"model", arguments.request.model},
-                                   {"directory", arguments.request.directory},
-                                   {"units", program.units.size()},
-                                   {"operators", program.graph.operators.size()},
-                                   {"tasks", program.task_count()},
-                                   {"waits", waits_of(program)},
-                                   {"bytes_read", traffic.read},
-                                   {"bytes_written", traffic.written},
-                                   {"arena_bytes", program.arena_bytes},
-                                   {"weight_bytes", program.weight_bytes},
-                                   {"planning_seconds", emitted->planning_seconds}};
-    if (arguments.cache_bytes > 0) {
-      const auto simulated = backend::simulated_traffic(program, {arguments.cache_bytes});
-      if (!simulated) {
-        std::cerr << error_line(arguments.request.model, simulated.error().message) << "\n";
-        return exit_code_of(simulated.error().kind);
-      }
-      json["simulated_bytes_read"] = simulated->read;
-      json["simulated_bytes_written"] = simulated->written;
+  nlohmann::ordered_json json = {
+      {"units", program.units.size()},      {"operators", program.graph.operators.size()},
+      {"tasks", program.task_count()},      {"waits", waits_of(program)},
+      {"bytes_read", traffic.read},         {"bytes_written", traffic.written},
+      {"arena_bytes", program.arena_bytes}, {"weight_bytes", program.weight_bytes}};
+  if (cache_bytes > 0) {
+    LEMMA_ASSIGN_OR_RETURN(const backend::Traffic simulated,
+                           backend::simulated_traffic(program, {cache_bytes}));
+    json["simulated_bytes_read"] = simulated.read;
+    json["simulated_bytes_written"] = simulated.written;
+  }
+  return json;
+}
+
+/// Of several sizes: a list of counts, with the types of the inputs.
+Result<nlohmann::ordered_json> json_of(const EmitArguments& arguments, const Emission& emission) {
+  nlohmann::ordered_json json = {{"model", arguments.request.model},
+                                 {"directory", arguments.request.directory}};
+  nlohmann::ordered_json sizes = nlohmann::ordered_json::array();
+  for (const backend::TaskProgram& program : emission.programs) {
+    LEMMA_ASSIGN_OR_RETURN(nlohmann::ordered_json counts, json_of(program, arguments.cache_bytes));
+    if (emission.programs.size() == 1) {
+      json.update(counts);
+      continue;
     }
-    std::cout << json.dump() << "\n";
-  } else {
+    nlohmann::ordered_json one;
+    for (const backend::BufferNumber number : program.graph.inputs)
+      one["inputs"][program.graph.buffers[number].name] = program.graph.buffers[number].sizes;
+    one.update(counts);
+    sizes.push_back(std::move(one));
+  }
+  if (!sizes.empty()) json["sizes"] = std::move(sizes);
+  json["planning_seconds"] = emission.planning_seconds;
+  return json;
+}
+
+void print_lines(const EmitArguments& arguments, const Emission& emission) {
+  for (const backend::TaskProgram& program : emission.programs)
     std::cout << printable(fmt::format(
                      "{}: {} operators in {} tasks on {} units, {} waits, arena {} bytes",
                      arguments.plans ? arguments.request.model : arguments.request.directory,
                      program.graph.operators.size(), program.task_count(), program.units.size(),
                      waits_of(program), program.arena_bytes))
               << "\n";
+}
+
+ExitCode run_emit(const EmitArguments& arguments) {
+  const auto refuse = [&arguments](const Error& error) {
+    std::cerr << error_line(arguments.request.model, error.message) << "\n";
+    return exit_code_of(error.kind);
+  };
+  const auto emitted = emit(arguments);
+  if (!emitted) return refuse(emitted.error());
+  if (!arguments.json) {
+    print_lines(arguments, *emitted);
+    return ExitCode::done;
   }
+  const auto json = json_of(arguments, *emitted);
+  if (!json) return refuse(json.error());
+  std::cout << json->dump() << "\n";
   return ExitCode::done;
 }
 
@@ -188,7 +216,8 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
       ->check(CLI::IsMember(names))
       ->capture_default_str();
   command->add_option("--shape", arguments->shapes,
-                      "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
+                      "fix an input's sizes, NAME:1,3,224,224 (may be repeated), or list several, "
+                      "NAME:1/4/16,128");
   command->add_option("--name", arguments->request.name,
                       "of the functions and files (default: that of the model)");
   command->add_option("--random", arguments->request.seed, "seed of the inputs of the self-check")

@@ -14,4 +14,9 @@ namespace lemma {
 Result<std::map<std::string, Shape, std::less<>>> parse_shape_options(
     const std::vector<std::string>& options, std::string_view option = "--shape");
 
+/// The same for several sizes of the inputs: "x:1/4/16,128". All lists have as many sizes; the first of each belong
+/// together, the second, and so on. A size without others is that of all. There is at least one result.
+Result<std::vector<std::map<std::string, Shape, std::less<>>>> parse_shape_lists(
+    const std::vector<std::string>& options, std::string_view option = "--shape");
+
 }  // namespace lemma

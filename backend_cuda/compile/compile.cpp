@@ -60,4 +60,17 @@ Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options) {
   return program;
 }
 
+Result<std::vector<TaskProgram>> compile_sizes(std::span<const Graph> graphs,
+                                               const CompileOptions& options) {
+  std::vector<TaskProgram> programs;
+  for (const Graph& graph : graphs) {
+    LEMMA_ASSIGN_OR_RETURN(TaskProgram program, compile(graph, options));
+    programs.push_back(std::move(program));
+  }
+  if (programs.size() == 1) return programs;
+  share_weights(programs);
+  for (const TaskProgram& program : programs) LEMMA_RETURN_IF_ERROR(check_program(program));
+  return programs;
+}
+
 }  // namespace lemma::backend

@@ -26,4 +26,8 @@ Result<std::vector<OperatorGraph>> task_operators(const Graph& graph,
 /// cannot be proved.
 Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options);
 
+/// A program for each graph: one model with several sizes of its inputs. They share their weights.
+Result<std::vector<TaskProgram>> compile_sizes(std::span<const Graph> graphs,
+                                               const CompileOptions& options);
+
 }  // namespace lemma::backend

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "backend_cuda/emit/parts.h"
 #include "backend_cuda/emit/tables_text.h"
@@ -24,19 +25,59 @@ std::string_view bytes_of(const Buffer& buffer) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};  // NOLINT: bytes as text
 }
 
-std::string list_of(const TaskProgram& program, const std::vector<BufferNumber>& buffers) {
+/// The weights of all programs by their place; those of several programs share places.
+std::map<std::uint64_t, const Buffer*> weights_of(Programs programs) {
+  std::map<std::uint64_t, const Buffer*> weights;
+  for (const TaskProgram& program : programs)
+    for (const Buffer& buffer : program.graph.buffers)
+      if (buffer.memory == Memory::weights && buffer.bytes() > 0)
+        weights.emplace(buffer.offset, &buffer);
+  return weights;
+}
+
+std::string list_of(Programs programs, const std::vector<BufferNumber> OperatorGraph::*buffers) {
   std::string list;
-  for (const BufferNumber number : buffers)
-    list += fmt::format("- `{}`: `{}`\n", program.graph.buffers[number].name,
-                        type_text(program.graph.buffers[number]));
+  const OperatorGraph& first = programs.front().graph;
+  for (std::size_t i = 0; i < (first.*buffers).size(); ++i)
+    list += fmt::format("- `{}`: `{}`\n", first.buffers[(first.*buffers)[i]].name,
+                        type_text(programs, buffers, i));
   return list;
+}
+
+/// "{{16, 8}, {32, 8}}": by program, the bytes of inputs and outputs.
+std::string tensor_bytes_text(Programs programs) {
+  std::string text;
+  for (const TaskProgram& program : programs) {
+    std::vector<std::uint64_t> bytes;
+    for (const auto* buffers : {&program.graph.inputs, &program.graph.outputs})
+      for (const BufferNumber number : *buffers)
+        bytes.push_back(program.graph.buffers[number].bytes());
+    text += fmt::format("{}{{{}}}", text.empty() ? "" : ", ", fmt::join(bytes, ", "));
+  }
+  return "{" + text + "}";
+}
+
+/// The bytes of the inputs are all that a run knows of their sizes.
+Result<void> check_sizes(Programs programs) {
+  std::map<std::vector<std::uint64_t>, std::size_t> known;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    std::vector<std::uint64_t> bytes;
+    for (const BufferNumber number : programs[i].graph.inputs)
+      bytes.push_back(programs[i].graph.buffers[number].bytes());
+    const auto [at, is_new] = known.emplace(std::move(bytes), i);
+    if (!is_new)
+      return bad_input(
+          fmt::format("sizes {} and {} of the inputs cannot be told apart: they have as many bytes",
+                      at->second + 1, i + 1));
+  }
+  return {};
 }
 
 /// What elements may differ by in the self-check, as a part of the element and of the largest one. Results agree but for
 /// products and sums that the compiler contracts; where they are rounded to 16 bits, that may move them by a step.
-std::pair<double, double> allowed_differences(const TaskProgram& program) {
-  constexpr double units_of_roundoff = 32;  // as search/tolerance.h allows
-  const auto half = half_type(program);
+std::pair<double, double> allowed_differences(Programs programs) {
+  constexpr double units_of_roundoff = 32;        // as search/tolerance.h allows
+  const auto half = half_type(programs.front());  // types are the same in all
   if (!half) return {1e-4, 0.0};
   const double part = units_of_roundoff * (*half == DataType::bf16 ? 0x1p-8 : 0x1p-11);
   return {part, part};
@@ -71,34 +112,47 @@ std::optional<DataType> half_type(const TaskProgram& program) {
   return has_f16 ? std::optional(DataType::f16) : std::nullopt;
 }
 
-std::string weight_digest(const TaskProgram& program) {
+std::string weight_digest(Programs programs) {
   std::string all;
-  for (const Buffer& buffer : program.graph.buffers)
-    if (buffer.memory == Memory::weights)
-      all += fmt::format("{} {}\n", buffer.offset, sha256(bytes_of(buffer)));
+  for (const auto& [offset, buffer] : weights_of(programs))
+    all += fmt::format("{} {}\n", offset, sha256(bytes_of(*buffer)));
   return sha256(all).substr(0, digest_length);
 }
 
-Words program_words(const TaskProgram& program, const ProgramNames& names, std::size_t kernels) {
-  std::uint64_t unshared = 0;
-  for (const Buffer& buffer : program.graph.buffers)
-    if (buffer.memory == Memory::arena) unshared += buffer.bytes();
-  const std::size_t units = program.units.size();
-  const auto [of_element, of_largest] = allowed_differences(program);
-  return {{"name", names.name},
-          {"title", names.title},
-          {"units", units == 1 ? "one thread" : fmt::format("{} threads", units)},
-          {"inputs", list_of(program, program.graph.inputs)},
-          {"outputs", list_of(program, program.graph.outputs)},
-          {"operators", fmt::format("{}", program.graph.operators.size())},
-          {"tasks", fmt::format("{}", program.task_count())},
-          {"of_element", fmt::format("{}", of_element)},
-          {"of_largest", fmt::format("{}", of_largest)},
-          {"kernels", fmt::format("{}", kernels)},
-          {"waits", fmt::format("{}", wait_count(program))},
-          {"arena_bytes", fmt::format("{}", program.arena_bytes)},
-          {"unshared_bytes", fmt::format("{}", unshared)},
-          {"weight_bytes", fmt::format("{}", program.weight_bytes)}};
+Words program_words(Programs programs, const ProgramNames& names, std::size_t kernels) {
+  std::uint64_t unshared = 0, arena = 0;
+  std::size_t operators = 0, tasks = 0, waits = 0;
+  for (const TaskProgram& program : programs) {
+    std::uint64_t bytes = 0;
+    for (const Buffer& buffer : program.graph.buffers)
+      if (buffer.memory == Memory::arena) bytes += buffer.bytes();
+    unshared = std::max(unshared, bytes);
+    arena = std::max(arena, program.arena_bytes);
+    operators += program.graph.operators.size();
+    tasks += program.task_count();
+    waits += wait_count(program);
+  }
+  const TaskProgram& first = programs.front();
+  const auto [of_element, of_largest] = allowed_differences(programs);
+  return {
+      {"name", names.name},
+      {"title", names.title},
+      {"units",
+       first.units.size() == 1 ? "one thread" : fmt::format("{} threads", first.units.size())},
+      {"inputs", list_of(programs, &OperatorGraph::inputs)},
+      {"outputs", list_of(programs, &OperatorGraph::outputs)},
+      {"size_count", fmt::format("{}", programs.size())},
+      {"tensor_count", fmt::format("{}", first.graph.inputs.size() + first.graph.outputs.size())},
+      {"tensor_bytes", tensor_bytes_text(programs)},
+      {"operators", fmt::format("{}", operators)},
+      {"tasks", fmt::format("{}", tasks)},
+      {"of_element", fmt::format("{}", of_element)},
+      {"of_largest", fmt::format("{}", of_largest)},
+      {"kernels", fmt::format("{}", kernels)},
+      {"waits", fmt::format("{}", waits)},
+      {"arena_bytes", fmt::format("{}", arena)},
+      {"unshared_bytes", fmt::format("{}", unshared)},
+      {"weight_bytes", fmt::format("{}", first.weight_bytes)}};
 }
 
 namespace {
@@ -114,19 +168,18 @@ std::string kernels_header(const KernelTexts& kernels) {
          kernels.text + "}  // namespace\n";
 }
 
-Result<void> write_weights(const TaskProgram& program, const fs::path& file) {
+Result<void> write_weights(Programs programs, const fs::path& file) {
   LEMMA_ASSIGN_OR_RETURN(AtomicFile out, AtomicFile::create(file));
   std::string header = "TASKPROG";
-  const std::uint64_t bytes = program.weight_bytes;
+  const std::uint64_t bytes = programs.front().weight_bytes;
   header.append(reinterpret_cast<const char*>(&bytes), sizeof(bytes));  // NOLINT: bytes as text
-  header += weight_digest(program);
+  header += weight_digest(programs);
   LEMMA_RETURN_IF_ERROR(out.write(std::as_bytes(std::span(header))));
-  for (const Buffer& buffer : program.graph.buffers) {
-    if (buffer.memory != Memory::weights) continue;
-    LEMMA_RETURN_IF_ERROR(out.pad_to(header_bytes + buffer.offset));
-    LEMMA_RETURN_IF_ERROR(out.write(buffer.contents->bytes()));
+  for (const auto& [offset, buffer] : weights_of(programs)) {
+    LEMMA_RETURN_IF_ERROR(out.pad_to(header_bytes + offset));
+    LEMMA_RETURN_IF_ERROR(out.write(buffer->contents->bytes()));
   }
-  LEMMA_RETURN_IF_ERROR(out.pad_to(header_bytes + program.weight_bytes));
+  LEMMA_RETURN_IF_ERROR(out.pad_to(header_bytes + bytes));
   LEMMA_RETURN_IF_ERROR(out.finish());
   return out.publish();
 }
@@ -182,32 +235,34 @@ std::string identifier_of(std::string_view text) {
   return result;
 }
 
-Result<ProgramFiles> emit_program(const TaskProgram& program, const ProgramNames& names) {
-  LEMMA_ASSIGN_OR_RETURN(const KernelTexts kernels, kernel_texts(program));
-  const Words words = program_words(program, names, kernels.count);
-  return ProgramFiles{{"CMakeLists.txt", filled_in(parts::cmake, words)},
-                      {"README.md", filled_in(parts::readme, words)},
-                      {"fast_functions.h", std::string(parts::fast_functions)},
-                      {"half_precision.h", std::string(parts::half_precision)},
-                      {"half_types.h", std::string(parts::half_types)},
-                      {"kernels.h", kernels_header(kernels)},
-                      {names.name + ".cpp", filled_in(parts::interface_source, words)},
-                      {names.name + ".h", filled_in(parts::interface_header, words)},
-                      {"run_time.h", std::string(parts::run_time)},
-                      {"scalar_operations.h", std::string(parts::scalar_operations)},
-                      {"schedule.h", tables_text(program, kernels, weight_digest(program))},
-                      {"selfcheck.cpp", filled_in(parts::selfcheck, words)},
-                      {"vectors.h", std::string(parts::vectors)}};
+Result<ProgramFiles> emit_program(Programs programs, const ProgramNames& names) {
+  LEMMA_RETURN_IF_ERROR(check_sizes(programs));
+  LEMMA_ASSIGN_OR_RETURN(const KernelTexts kernels, kernel_texts(programs));
+  const Words words = program_words(programs, names, kernels.count);
+  return ProgramFiles{
+      {"CMakeLists.txt", filled_in(parts::cmake, words)},
+      {"README.md", filled_in(parts::readme, words)},
+      {"fast_functions.h", std::string(parts::fast_functions)},
+      {"half_precision.h", std::string(parts::half_precision)},
+      {"half_types.h", std::string(parts::half_types)},
+      {"kernels.h", kernels_header(kernels)},
+      {names.name + ".cpp", filled_in(parts::interface_source, words)},
+      {names.name + ".h", filled_in(parts::interface_header, words)},
+      {"run_time.h", std::string(parts::run_time)},
+      {"scalar_operations.h", std::string(parts::scalar_operations)},
+      {"schedule.h", tables_text(programs, kernels, weight_digest(programs), names.dimensions)},
+      {"selfcheck.cpp", filled_in(parts::selfcheck, words)},
+      {"vectors.h", std::string(parts::vectors)}};
 }
 
-Result<void> write_program(const TaskProgram& program, const ProgramNames& names,
+Result<void> write_program(Programs programs, const ProgramNames& names,
                            const RecordedTensors& recorded, const fs::path& directory,
                            bool replaces) {
-  LEMMA_ASSIGN_OR_RETURN(const ProgramFiles files, emit_program(program, names));
-  return write_program(program, files, recorded, directory, replaces);
+  LEMMA_ASSIGN_OR_RETURN(const ProgramFiles files, emit_program(programs, names));
+  return write_program(programs, files, recorded, directory, replaces);
 }
 
-Result<void> write_program(const TaskProgram& program, const ProgramFiles& files,
+Result<void> write_program(Programs programs, const ProgramFiles& files,
                            const RecordedTensors& recorded, const fs::path& directory,
                            bool replaces) {
   const fs::path target = directory.has_filename() ? directory : fs::path(directory).parent_path();
@@ -217,7 +272,7 @@ Result<void> write_program(const TaskProgram& program, const ProgramFiles& files
   const PartialDirectory partial(target);
   LEMMA_RETURN_IF_ERROR(make_folder(partial.path()));
   LEMMA_RETURN_IF_ERROR(write_files_atomically(partial.path(), files));
-  LEMMA_RETURN_IF_ERROR(write_weights(program, partial.path() / "weights.bin"));
+  LEMMA_RETURN_IF_ERROR(write_weights(programs, partial.path() / "weights.bin"));
   LEMMA_RETURN_IF_ERROR(write_recorded(recorded, partial.path() / "selfcheck.bin"));
   return partial.publish(target, replaces);
 }

@@ -16,7 +16,12 @@ namespace lemma::backend {
 struct ProgramNames {
   std::string name;   // an identifier of C: of functions and files
   std::string title;  // for people
+  /// Of an input's dimensions, where they have any, by its name: for messages.
+  std::map<std::string, std::vector<std::string>> dimensions = {};
 };
+
+/// For one size of the inputs each (compile_sizes).
+using Programs = std::span<const TaskProgram>;
 
 /// Letters, digits and underscores, beginning with a letter.
 std::string identifier_of(std::string_view text);
@@ -24,19 +29,20 @@ std::string identifier_of(std::string_view text);
 /// Contents by name of file: all of the directory but the weights and the recorded tensors.
 using ProgramFiles = std::vector<std::pair<std::string, std::string>>;
 
-/// The same program gives the same bytes. Errors are `unsupported`: element types that are not emitted yet.
-Result<ProgramFiles> emit_program(const TaskProgram& program, const ProgramNames& names);
+/// The same programs give the same bytes. Errors are `unsupported`: element types that are not emitted yet. The bytes of
+/// the inputs decide which one of several runs, and must differ (`bad_input`).
+Result<ProgramFiles> emit_program(Programs programs, const ProgramNames& names);
 
-/// The tensors that the self-check compares with: all inputs, then all outputs.
+/// The tensors that the self-check compares with, for each program: all inputs, then all outputs.
 using RecordedTensors = std::vector<std::span<const std::byte>>;
 
 /// Sources, weights and recorded tensors in a new directory, which appears complete or not at all. One that is there
 /// already is replaced only if `replaces`.
-Result<void> write_program(const TaskProgram& program, const ProgramNames& names,
+Result<void> write_program(Programs programs, const ProgramNames& names,
                            const RecordedTensors& recorded, const std::filesystem::path& directory,
                            bool replaces);
 /// The same with other sources.
-Result<void> write_program(const TaskProgram& program, const ProgramFiles& files,
+Result<void> write_program(Programs programs, const ProgramFiles& files,
                            const RecordedTensors& recorded, const std::filesystem::path& directory,
                            bool replaces);
 
@@ -44,12 +50,12 @@ Result<void> write_program(const TaskProgram& program, const ProgramFiles& files
 using Words = std::map<std::string, std::string>;
 std::string filled_in(std::string_view part, const Words& words);
 /// What sources of all targets say of a program.
-Words program_words(const TaskProgram& program, const ProgramNames& names, std::size_t kernels);
+Words program_words(Programs programs, const ProgramNames& names, std::size_t kernels);
 
 /// The narrowest 16-bit floating-point type that something is stored in or rounded to; nothing if there is none.
 std::optional<DataType> half_type(const TaskProgram& program);
 
 /// Of the contents and places of all weights.
-std::string weight_digest(const TaskProgram& program);
+std::string weight_digest(Programs programs);
 
 }  // namespace lemma::backend

@@ -64,50 +64,72 @@ Result<std::string> function_text_of(const TaskOperator& op, const Kernel& kerne
   return text + loops + "}\n";
 }
 
-struct Function {
-  std::uint32_t number = 0;
-  std::string comment;
-  std::size_t others = 0;
+/// Functions in the order in which they are first needed.
+class KernelFunctions {
+ public:
+  /// The number of the operator's function.
+  Result<std::uint32_t> number_of(const TaskOperator& op, const Kernel& kernel) {
+    auto text = function_text_of(op, kernel, phases_);
+    if (!text)
+      return with_context(fmt::format("{} '{}'", op.description, op.name), std::move(text.error()));
+    const auto [at, is_new] = functions_.try_emplace(std::move(*text));
+    if (is_new) {
+      at->second = {static_cast<std::uint32_t>(in_order_.size()),
+                    fmt::format("{}: {} tasks, such as for {}", op.description, kernel.task_count(),
+                                op.name)};
+      in_order_.push_back(&*at);
+    } else {
+      ++at->second.others;
+    }
+    return at->second.number;
+  }
+
+  std::size_t count() const { return in_order_.size(); }
+
+  std::string text() const {
+    std::string result = phases_.text();
+    for (const auto* function : in_order_) {
+      std::string comment = function->second.comment;
+      if (function->second.others != 0)
+        comment += fmt::format(" and {} more", function->second.others);
+      for (char& each : comment)
+        if (static_cast<unsigned char>(each) < ' ' || each == '\\') each = '_';
+      result += fmt::format("// {}\n{}void {}{}\n", comment,
+                            has_guarded_loads(function->first) ? "GUARDED_LOADS " : "",
+                            kernel_name(function->second.number), function->first);
+    }
+    return result;
+  }
+
+ private:
+  struct Function {
+    std::uint32_t number = 0;
+    std::string comment;
+    std::size_t others = 0;
+  };
+
+  PhaseFunctions phases_;
+  std::map<std::string, Function> functions_;  // by text without the name
+  std::vector<const std::pair<const std::string, Function>*> in_order_;
 };
 
 }  // namespace
 
 std::string kernel_name(std::uint32_t number) { return fmt::format("kernel_{}", number); }
 
-Result<KernelTexts> kernel_texts(const TaskProgram& program) {
+Result<KernelTexts> kernel_texts(std::span<const TaskProgram> programs) {
   KernelTexts result;
-  PhaseFunctions phases;
-  std::map<std::string, Function> functions;
-  std::vector<const std::pair<const std::string, Function>*> in_order;
-  for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op) {
-    const TaskOperator& one = program.graph.operators[op];
-    auto text = function_text_of(one, program.kernel(op), phases);
-    if (!text)
-      return with_context(fmt::format("{} '{}'", one.description, one.name),
-                          std::move(text.error()));
-    const auto [at, is_new] = functions.try_emplace(std::move(*text));
-    if (is_new) {
-      at->second = {static_cast<std::uint32_t>(in_order.size()),
-                    fmt::format("{}: {} tasks, such as for {}", one.description,
-                                program.kernel(op).task_count(), one.name)};
-      in_order.push_back(&*at);
-    } else {
-      ++at->second.others;
+  KernelFunctions functions;
+  for (const TaskProgram& program : programs) {
+    std::vector<std::uint32_t>& numbers = result.by_operator.emplace_back();
+    for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op) {
+      LEMMA_ASSIGN_OR_RETURN(const std::uint32_t number,
+                             functions.number_of(program.graph.operators[op], program.kernel(op)));
+      numbers.push_back(number);
     }
-    result.by_operator.push_back(at->second.number);
   }
-  result.text = phases.text();
-  for (const auto* function : in_order) {
-    std::string comment = function->second.comment;
-    if (function->second.others != 0)
-      comment += fmt::format(" and {} more", function->second.others);
-    for (char& each : comment)
-      if (static_cast<unsigned char>(each) < ' ' || each == '\\') each = '_';
-    result.text += fmt::format("// {}\n{}void {}{}\n", comment,
-                               has_guarded_loads(function->first) ? "GUARDED_LOADS " : "",
-                               kernel_name(function->second.number), function->first);
-  }
-  result.count = in_order.size();
+  result.text = functions.text();
+  result.count = functions.count();
   return result;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// One function for each distinct kernel of a program.
+// One function for each distinct kernel of programs.
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,9 @@
 namespace lemma::backend {
 
 struct KernelTexts {
-  std::string text;                        // of all functions
-  std::vector<std::uint32_t> by_operator;  // the number of its function
+  std::string text;  // of all functions
+  /// By program and operator: the number of its function.
+  std::vector<std::vector<std::uint32_t>> by_operator;
   std::size_t count = 0;
 };
 
@@ -25,6 +27,6 @@ std::vector<LoopBounds> part_bounds(const Kernel& kernel, const lowering::Lowere
 
 /// void kernel_3(void* const* arguments, std::int64_t part): arguments in the order of the operator's. Operators
 /// with equal nests, parts and arguments share a function.
-Result<KernelTexts> kernel_texts(const TaskProgram& program);
+Result<KernelTexts> kernel_texts(std::span<const TaskProgram> programs);
 
 }  // namespace lemma::backend

@@ -51,28 +51,40 @@ std::string location_text(const TaskProgram& program, const Buffer& buffer) {
   return fmt::format("{{{}, 0}}", 2 + program.graph.inputs.size() + buffer.position);
 }
 
-std::string tensors_text(const TaskProgram& program, std::string_view name,
-                         const std::vector<BufferNumber>& buffers) {
+std::string described_tensors_text(const TaskProgram& program, std::string_view name,
+                                   const std::vector<BufferNumber> OperatorGraph::*buffers) {
   Table table("Tensor", fmt::format("{}_tensors", name));
-  for (const BufferNumber number : buffers) {
-    const Buffer& buffer = program.graph.buffers[number];
+  const std::vector<BufferNumber>& numbers = program.graph.*buffers;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Buffer& buffer = program.graph.buffers[numbers[i]];
     table.add(fmt::format("{{{}, {}, {}, {}}}", quoted_text(buffer.name),
-                          quoted_text(type_text(buffer)), buffer.bytes(), byte_size(buffer.type)));
+                          quoted_text(type_text({&program, 1}, buffers, i)), buffer.bytes(),
+                          byte_size(buffer.type)));
   }
-  return fmt::format("constexpr std::size_t {}_count = {};\n", name, buffers.size()) +
+  return fmt::format("constexpr std::size_t {}_count = {};\n", name, numbers.size()) +
          table.finish("{nullptr, nullptr, 0, 1}");
 }
 
 namespace {
 
-std::string operators_text(const TaskProgram& program, const KernelTexts& kernels,
+std::string tensors_text(const TaskProgram& program, std::string_view name,
+                         const std::vector<BufferNumber>& buffers) {
+  Table table("Tensor", fmt::format("{}_tensors", name));
+  for (const BufferNumber number : buffers) {
+    const Buffer& buffer = program.graph.buffers[number];
+    table.add(fmt::format("{{{}, {}}}", buffer.bytes(), byte_size(buffer.type)));
+  }
+  return table.finish("{0, 1}");
+}
+
+std::string operators_text(const TaskProgram& program, const std::vector<std::uint32_t>& kernels,
                            std::size_t& most_arguments) {
   Table arguments("Location", "arguments"), operators("Operator", "operators");
   std::size_t count = 0;
   for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op) {
     const TaskOperator& one = program.graph.operators[op];
-    operators.add(fmt::format("{{{}, {}, {}}}", kernel_name(kernels.by_operator[op]), count,
-                              one.arguments.size()));
+    operators.add(
+        fmt::format("{{{}, {}, {}}}", kernel_name(kernels[op]), count, one.arguments.size()));
     for (const BufferNumber argument : one.arguments)
       arguments.add(location_text(program, program.graph.buffers[argument]));
     count += one.arguments.size();
@@ -108,6 +120,76 @@ std::string steps_text(const TaskProgram& program, const std::string& qualifier)
          signals.finish("0");
 }
 
+namespace {
+
+/// The sizes of an axis: one, or one for each program.
+std::vector<std::int64_t> sizes_along(std::span<const TaskProgram> programs,
+                                      const std::vector<BufferNumber> OperatorGraph::*buffers,
+                                      std::size_t position, std::size_t axis) {
+  std::vector<std::int64_t> sizes;
+  for (const TaskProgram& program : programs)
+    sizes.push_back(program.graph.buffers[(program.graph.*buffers)[position]].sizes[axis]);
+  const bool is_fixed = std::all_of(sizes.begin(), sizes.end(),
+                                    [&sizes](std::int64_t size) { return size == sizes.front(); });
+  if (is_fixed) sizes.resize(1);
+  return sizes;
+}
+
+/// "dimension 0, 'N', has to be 1, 4 or 16", for each dimension that has several sizes.
+std::string choices_text(std::span<const TaskProgram> programs,
+                         const std::vector<BufferNumber> OperatorGraph::*buffers,
+                         std::size_t position, const DimensionNames& dimensions) {
+  const Buffer& first = programs.front().graph.buffers[(programs.front().graph.*buffers)[position]];
+  const auto names = dimensions.find(first.name);
+  std::string text;
+  for (std::size_t axis = 0; axis < first.sizes.size(); ++axis) {
+    std::vector<std::int64_t> sizes = sizes_along(programs, buffers, position, axis);
+    if (sizes.size() == 1) continue;
+    std::sort(sizes.begin(), sizes.end());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    const std::int64_t last = sizes.back();
+    sizes.pop_back();
+    const bool is_named =
+        names != dimensions.end() && axis < names->second.size() && !names->second[axis].empty();
+    text += fmt::format("{}dimension {}{} has to be {} or {}", text.empty() ? "" : ", and ", axis,
+                        is_named ? fmt::format(", '{}',", names->second[axis]) : "",
+                        fmt::join(sizes, ", "), last);
+  }
+  return text;
+}
+
+std::string descriptions_text(std::span<const TaskProgram> programs, std::string_view name,
+                              const std::vector<BufferNumber> OperatorGraph::*buffers,
+                              const DimensionNames& dimensions) {
+  Table table("Description", fmt::format("{}_descriptions", name));
+  const std::vector<BufferNumber>& numbers = programs.front().graph.*buffers;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    table.add(fmt::format("{{{}, {}, {}}}",
+                          quoted_text(programs.front().graph.buffers[numbers[i]].name),
+                          quoted_text(type_text(programs, buffers, i)),
+                          quoted_text(choices_text(programs, buffers, i, dimensions))));
+  return fmt::format("constexpr std::size_t {}_count = {};\n", name, numbers.size()) +
+         table.finish("{nullptr, nullptr, nullptr}");
+}
+
+/// The tables of one program.
+std::string program_text(const TaskProgram& program, const std::vector<std::uint32_t>& kernels) {
+  std::size_t most_arguments = 0;
+  std::string text = tensors_text(program, "input", program.graph.inputs) +
+                     tensors_text(program, "output", program.graph.outputs);
+  text += "// A memory (0 the arena, 1 the weights, then inputs and outputs) and an offset.\n";
+  text += operators_text(program, kernels, most_arguments);
+  text += "// A counter, and how far it must have grown in this run.\n";
+  text += steps_text(program, "constexpr");
+  text += fmt::format(
+      "constexpr Schedule schedule = {{arguments, operators, waits, steps, first_step, {}, "
+      "signals_per_run, {}, {}}};\n\n",
+      program.units.size(), program.counters, most_arguments);
+  return text;
+}
+
+}  // namespace
+
 std::string quoted_text(std::string_view text) {
   std::string result = "\"";
   for (const char each : text) {
@@ -122,8 +204,18 @@ std::string quoted_text(std::string_view text) {
   return result + "\"";
 }
 
-std::string type_text(const Buffer& buffer) {
-  return fmt::format("{}[{}]", name(buffer.type), fmt::join(buffer.sizes, ", "));
+std::string type_text(std::span<const TaskProgram> programs,
+                      const std::vector<BufferNumber> OperatorGraph::*buffers,
+                      std::size_t position) {
+  const auto buffer = [&](const TaskProgram& program) -> const Buffer& {
+    return program.graph.buffers[(program.graph.*buffers)[position]];
+  };
+  const Buffer& first = buffer(programs.front());
+  std::vector<std::string> axes;
+  for (std::size_t axis = 0; axis < first.sizes.size(); ++axis)
+    axes.push_back(
+        fmt::format("{}", fmt::join(sizes_along(programs, buffers, position, axis), "/")));
+  return fmt::format("{}[{}]", name(first.type), fmt::join(axes, ", "));
 }
 
 std::size_t wait_count(const TaskProgram& program) {
@@ -133,28 +225,38 @@ std::size_t wait_count(const TaskProgram& program) {
   return count;
 }
 
-std::string tables_text(const TaskProgram& program, const KernelTexts& kernels,
-                        const std::string& weight_digest) {
-  std::size_t most_arguments = 0;
+std::string tables_text(std::span<const TaskProgram> programs, const KernelTexts& kernels,
+                        const std::string& weight_digest, const DimensionNames& dimensions) {
+  std::uint64_t arena_bytes = 0;
+  for (const TaskProgram& program : programs)
+    arena_bytes = std::max(arena_bytes, program.arena_bytes);
   std::string text =
       "#pragma once\n"
       "// The schedule: which unit runs which parts of which operators, and what it waits for.\n\n"
       "#include \"kernels.h\"\n#include \"run_time.h\"\n\nnamespace {\n\n"
-      "struct Tensor {\n  const char* name;\n  const char* type;\n  std::size_t bytes, alignment;\n"
+      "struct Tensor {\n  std::size_t bytes, alignment;\n};\n\n"
+      "// Of an input or output; `sizes`: which its dimensions may have, or empty.\n"
+      "struct Description {\n  const char* name;\n  const char* type;\n  const char* sizes;\n"
       "};\n\n";
-  text += fmt::format("constexpr std::size_t arena_bytes = {};\n", program.arena_bytes);
-  text += fmt::format("constexpr std::size_t weight_bytes = {};\n", program.weight_bytes);
+  text += fmt::format("constexpr std::size_t arena_bytes = {};\n", arena_bytes);
+  text += fmt::format("constexpr std::size_t weight_bytes = {};\n", programs.front().weight_bytes);
   text += fmt::format("constexpr char weight_digest[] = {};\n\n", quoted_text(weight_digest));
-  text += tensors_text(program, "input", program.graph.inputs);
-  text += tensors_text(program, "output", program.graph.outputs);
-  text += "// A memory (0 the arena, 1 the weights, then inputs and outputs) and an offset.\n";
-  text += operators_text(program, kernels, most_arguments);
-  text += "// A counter, and how far it must have grown in this run.\n";
-  text += steps_text(program, "constexpr");
-  text += fmt::format(
-      "constexpr Schedule schedule = {{arguments, operators, waits, steps, first_step, {}, "
-      "signals_per_run, {}, {}}};\n\n}}  // namespace\n",
-      program.units.size(), program.counters, most_arguments);
+  text += descriptions_text(programs, "input", &OperatorGraph::inputs, dimensions);
+  text += descriptions_text(programs, "output", &OperatorGraph::outputs, {});
+  std::vector<std::string> schedules, inputs, outputs;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    text += fmt::format("namespace size_{} {{\n\n{}}}  // namespace size_{}\n\n", i,
+                        program_text(programs[i], kernels.by_operator[i]), i);
+    schedules.push_back(fmt::format("size_{}::schedule", i));
+    inputs.push_back(fmt::format("size_{}::input_tensors", i));
+    outputs.push_back(fmt::format("size_{}::output_tensors", i));
+  }
+  text += fmt::format("constexpr std::size_t size_count = {};\n", programs.size());
+  text += fmt::format("constexpr Schedule schedules[] = {{{}}};\n", fmt::join(schedules, ", "));
+  text +=
+      fmt::format("constexpr const Tensor* inputs_of_size[] = {{{}}};\n", fmt::join(inputs, ", "));
+  text += fmt::format("constexpr const Tensor* outputs_of_size[] = {{{}}};\n\n}}  // namespace\n",
+                      fmt::join(outputs, ", "));
   return text;
 }
 

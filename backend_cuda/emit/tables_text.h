@@ -1,26 +1,35 @@
 #pragma once
 // The schedule of a program as constant tables for parts/run_time.h.
 
+#include <map>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "backend_cuda/emit/kernel_text.h"
 
 namespace lemma::backend {
 
-std::string tables_text(const TaskProgram& program, const KernelTexts& kernels,
-                        const std::string& weight_digest);
+/// Of programs for several sizes of the same inputs, each in a namespace. `dimensions`: names of an input's dimensions,
+/// where they have any, by its name.
+using DimensionNames = std::map<std::string, std::vector<std::string>>;
+std::string tables_text(std::span<const TaskProgram> programs, const KernelTexts& kernels,
+                        const std::string& weight_digest, const DimensionNames& dimensions);
 
 // Parts of it, which the tables of other targets share. Memories are the arena, the weights, the inputs and the outputs.
 std::string location_text(const TaskProgram& program, const Buffer& buffer);
-std::string tensors_text(const TaskProgram& program, std::string_view name,
-                         const std::vector<BufferNumber>& buffers);
+/// "{name, type, bytes, alignment}" of each, and how many there are.
+std::string described_tensors_text(const TaskProgram& program, std::string_view name,
+                                   const std::vector<BufferNumber> OperatorGraph::*buffers);
 /// `qualifier`: of the tables.
 std::string steps_text(const TaskProgram& program, const std::string& qualifier);
 
 /// As a string of C.
 std::string quoted_text(std::string_view text);
-/// "f32[1, 3]"
-std::string type_text(const Buffer& buffer);
+/// "f32[1, 3]"; of a buffer that is another one in each program, "f32[1/2/4, 3]" where sizes differ.
+std::string type_text(std::span<const TaskProgram> programs,
+                      const std::vector<BufferNumber> OperatorGraph::*buffers,
+                      std::size_t position);
 
 std::size_t wait_count(const TaskProgram& program);
 

@@ -90,8 +90,8 @@ std::string cuda_tables(const TaskProgram& program, const CudaKernels& kernels,
   text += number_text("scratch_bytes_per_block", aligned(kernels.scratch_bytes, block_alignment));
   text += number_text("state_offset", memory.state_offset);
   text += fmt::format("constexpr char weight_digest[] = {};\n\n", quoted_text(weight_digest));
-  text += tensors_text(program, "input", program.graph.inputs);
-  text += tensors_text(program, "output", program.graph.outputs);
+  text += described_tensors_text(program, "input", &OperatorGraph::inputs);
+  text += described_tensors_text(program, "output", &OperatorGraph::outputs);
   text += "// A memory (0 the arena, 1 the weights, then inputs and outputs) and an offset.\n";
   text += operators_of(program, kernels);
   text += "// A counter, and how far it must have grown in this run.\n";

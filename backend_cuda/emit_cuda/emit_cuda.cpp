@@ -28,7 +28,7 @@ std::string kernels_text(const CudaKernels& kernels) {
 
 Words words_of(const TaskProgram& program, const ProgramNames& names, const CudaOptions& options,
                const CudaKernels& kernels, const CudaMemory& memory) {
-  Words words = program_words(program, names, kernels.count);
+  Words words = program_words({&program, 1}, names, kernels.count);
   const std::size_t units = program.units.size();
   words["units"] =
       fmt::format("{} block{} of {} threads", units, units == 1 ? "" : "s", options.block_threads);
@@ -66,7 +66,7 @@ Result<ProgramFiles> emit_cuda_program(const TaskProgram& program, const Program
                       {"run_time.cuh", std::string(cuda_parts::run_time)},
                       {"scalar_operations.h", std::string(parts::scalar_operations)},
                       {"schedule.cuh", cuda_tables(program, kernels, memory, options.block_threads,
-                                                   weight_digest(program))},
+                                                   weight_digest({&program, 1}))},
                       {"selfcheck.cu", filled_in(cuda_parts::selfcheck, words)}};
 }
 

@@ -83,7 +83,7 @@ Result<ProgramBuilder> ProgramBuilder::create(fs::path cache_folder) {
 }
 
 Result<fs::path> ProgramBuilder::write(const TaskProgram& program) const {
-  LEMMA_ASSIGN_OR_RETURN(const auto files, emit_program(program, built_names));
+  LEMMA_ASSIGN_OR_RETURN(const auto files, emit_program(std::span(&program, 1), built_names));
   std::string key = identity_ + "\n";
   for (const std::string& word : compile_words(compiler_)) key += word + "\n";
   for (const auto& [name, contents] : files) key += fmt::format("{} {}\n", name, sha256(contents));
@@ -91,7 +91,7 @@ Result<fs::path> ProgramBuilder::write(const TaskProgram& program) const {
   std::error_code error;
   if (fs::exists(folder / "weights.bin", error)) return folder;
   LEMMA_RETURN_IF_ERROR(make_folder(folder.parent_path()));
-  LEMMA_RETURN_IF_ERROR(write_program(program, built_names, {}, folder, true));
+  LEMMA_RETURN_IF_ERROR(write_program(std::span(&program, 1), built_names, {}, folder, true));
   return folder;
 }
 

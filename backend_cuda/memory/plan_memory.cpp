@@ -1,6 +1,8 @@
 #include "backend_cuda/memory/plan_memory.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "backend_cuda/memory/lifetimes.h"
@@ -19,12 +21,15 @@ std::vector<BufferNumber> buffers_in(const TaskProgram& program, Memory memory) 
   return result;
 }
 
-void place_weights(TaskProgram& program) {
-  program.weight_bytes = 0;
-  for (const BufferNumber i : buffers_in(program, Memory::weights)) {
-    program.graph.buffers[i].offset = program.weight_bytes;
-    program.weight_bytes += aligned_bytes(program.graph.buffers[i]);
-  }
+/// Buffers of weights, by a hash of their contents.
+using KnownWeights = std::multimap<std::size_t, const Buffer*>;
+
+/// The place of weights with the same contents.
+std::optional<std::uint64_t> known_place(const KnownWeights& known, const Buffer& buffer) {
+  const auto [begin, end] = known.equal_range(buffer.contents->hash());
+  for (auto each = begin; each != end; ++each)
+    if (*each->second->contents == *buffer.contents) return each->second->offset;
+  return std::nullopt;
 }
 
 /// The arena's buffers, each after those that may be before it.
@@ -47,7 +52,7 @@ class ArenaPlanner {
     Packing packing =
         packed([this](BufferNumber a, BufferNumber b) { return lifetimes_.is_before(a, b); });
     // Without any delay; with any; and, as several steps may have the same slack, with a part of it.
-    for (const Lifetimes::Delay& delay : {Lifetimes::Delay{0, 0}, {end_, 0}, {0, 0.5}})
+    for (const Lifetimes::Delay& delay : {Lifetimes::Delay{0, 0}, {end_, 0}, {0, 1}, {0, 0.5}})
       if (!is_small(packing.bytes, live_)) try_waits(packing, delay);
     for (std::size_t i = 0; i < buffers_.size(); ++i)
       program_.graph.buffers[buffers_[i]].offset = packing.offsets[i];
@@ -120,8 +125,27 @@ std::uint64_t aligned_bytes(const Buffer& buffer) {
   return (buffer.bytes() + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
 }
 
+void share_weights(std::span<TaskProgram> programs) {
+  std::uint64_t bytes = 0;
+  KnownWeights known;
+  for (TaskProgram& program : programs)
+    for (const BufferNumber i : buffers_in(program, Memory::weights)) {
+      Buffer& buffer = program.graph.buffers[i];
+      const auto place = known_place(known, buffer);
+      buffer.offset = place.value_or(bytes);
+      if (place) continue;
+      bytes += aligned_bytes(buffer);
+      known.emplace(buffer.contents->hash(), &buffer);
+    }
+  for (TaskProgram& program : programs) program.weight_bytes = bytes;
+}
+
 void plan_memory(TaskProgram& program) {
-  place_weights(program);
+  program.weight_bytes = 0;
+  for (const BufferNumber i : buffers_in(program, Memory::weights)) {
+    program.graph.buffers[i].offset = program.weight_bytes;
+    program.weight_bytes += aligned_bytes(program.graph.buffers[i]);
+  }
   ArenaPlanner(program).run();
 }
 

@@ -11,6 +11,10 @@ namespace lemma::backend {
 /// Places are those of pack.h.
 void plan_memory(TaskProgram& program);
 
+/// Weights of several programs in one block, those of equal contents at the same place. The programs' weights are that
+/// block then.
+void share_weights(std::span<TaskProgram> programs);
+
 /// The bytes of all buffers of the arena, if none shared memory.
 std::uint64_t unshared_bytes(const TaskProgram& program);
 

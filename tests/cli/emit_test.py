@@ -278,6 +278,86 @@ class Emit(unittest.TestCase):
         for function, program, _, _ in programs:
             function("destroy")(program)
 
+    def rows_model(self):
+        """softmax(x * w) + mask for any number of rows N."""
+        rows, mask = tensor_type(F32, ["N", 64]), tensor_type(F32, ["N", 1])
+        return self.write("rows.onnx",
+                          [node("MatMul", ["x", "w"], ["p"]), node("Softmax", ["p"], ["s"],
+                                                                   attributes=[integer_attribute("axis", 1)]),
+                           node("Add", ["s", "mask"], ["y"])],
+                          [("x", rows), ("mask", mask)], [("y", rows)],
+                          initializers=[tiny_models.tensor("w", [64, 64], [(i * 31 % 97 - 48) / 97 for i in range(4096)])])
+
+    def test_several_sizes_share_weights_and_are_chosen_at_run_time(self):
+        model = self.rows_model()
+        words = ("--shape", "x:1/4/16,64", "--shape", "mask:1/4/16,1", "--threads", 2)
+        directory = self.emit(model, "rows", *words)
+        # With one row, the weights are stored in another order: twice in all.
+        bytes_of = {}
+        for rows in ("16", "4/16", "1/4/16"):
+            done = self.run_it("emit", model, "--plan", "--json", "--shape", f"x:{rows},64", "--shape", f"mask:{rows},1")
+            plan = json.loads(done.stdout)
+            bytes_of[rows] = plan.get("sizes", [plan])[0]["weight_bytes"]
+        self.assertEqual(bytes_of["4/16"], bytes_of["16"])
+        self.assertEqual(bytes_of["1/4/16"], 2 * bytes_of["16"])
+        compilers = [name for name in ("g++", "clang++") if shutil.which(name)]
+        if not compilers:
+            self.skipTest("there is no compiler")
+        for compiler in compilers:
+            self.build(compiler, directory, "-std=c++20", "-O1", "-pthread", "-Wall", "-Wextra", "-Werror",
+                       '-DPROGRAM_DIRECTORY="."', "rows.cpp", "selfcheck.cpp", "-o", "check")
+            checked = subprocess.run([directory / "check", directory, "20"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+            self.assertIn("passed: 60 runs", checked.stdout)
+        self.build(compilers[0], directory, "-std=c++20", "-O1", "-pthread", "-shared", "-fPIC", "rows.cpp", "-o", "program.so")
+        library = ctypes.CDLL(str(directory / "program.so"))
+        library.rows_message.restype = library.rows_input_type.restype = ctypes.c_char_p
+        library.rows_input_bytes.restype = ctypes.c_size_t
+        library.rows_destroy.argtypes = [ctypes.c_void_p]
+        self.assertEqual(library.rows_input_type(0), b"f32[1/4/16, 64]")
+        self.assertEqual(library.rows_input_bytes(0), 16 * 64 * 4)
+        code, program = self.create(lambda name: getattr(library, "rows_" + name), directory / "weights.bin")
+        self.assertEqual(code, OK)
+        memory = ctypes.create_string_buffer(3 * 8192 + 64)
+        start = (ctypes.addressof(memory) + 63) // 64 * 64
+
+        def run(rows, mask_rows, output_rows):
+            inputs = (ctypes.c_void_p * 2)(start, start + 8192)
+            sizes = (ctypes.c_size_t * 2)(rows * 256, mask_rows * 4)
+            outputs, output_sizes = (ctypes.c_void_p * 1)(start + 16384), (ctypes.c_size_t * 1)(output_rows * 256)
+            code = library.rows_run(program, inputs, sizes, ctypes.c_size_t(2), outputs, output_sizes, ctypes.c_size_t(1))
+            return code, library.rows_message().decode() if code != OK else ""
+
+        for rows in (16, 1, 4, 16):
+            self.assertEqual(run(rows, rows, rows), (OK, ""))
+            values = struct.unpack("64f", ctypes.string_at(start + 16384, 256))
+            self.assertAlmostEqual(sum(values), 1, places=4)
+        code, message = run(5, 5, 5)
+        self.assertEqual(code, WRONG_SIZE)
+        self.assertEqual(message, "input 'x' (f32[1/4/16, 64]) does not have 1280 bytes: "
+                                  "dimension 0, 'N', has to be 1, 4 or 16")
+        code, message = run(4, 16, 4)
+        self.assertEqual((code, message), (WRONG_SIZE, "the inputs have sizes that do not belong together"))
+        code, message = run(4, 4, 16)
+        self.assertEqual((code, message), (WRONG_SIZE, "output 'y' (f32[1/4/16, 64]) has 1024 bytes, not 4096"))
+        self.assertEqual(run(4, 4, 4), (OK, ""))
+        library.rows_destroy(program)
+
+    def test_lists_of_sizes_are_checked(self):
+        model = self.rows_model()
+        any_size = self.write("any.onnx", [node("Relu", ["x"], ["y"])], [("x", tensor_type(F32, ["N", "M"]))],
+                              [("y", tensor_type(F32, ["N", "M"]))])
+        for file, words, part in (
+                (model, ("--shape", "x:1/4/16,64", "--shape", "mask:1/4,1"), "there are 2 sizes of a dimension, and 3 of another"),
+                (any_size, ("--shape", "x:2/3,3/2"), "sizes 1 and 2 of the inputs cannot be told apart"),
+                (any_size, ("--shape", "x:2//3,1"), "x:")):
+            done = self.run_it("emit", file, "-o", self.folder / "out", *words)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(part, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+        done = self.run_it("emit", model, "--plan", "--json", "--shape", "x:1/4,64", "--shape", "mask:1/4,1")
+        self.assertEqual([each["inputs"]["x"] for each in json.loads(done.stdout)["sizes"]], [[1, 64], [4, 64]])
+
     def test_run_compiles_once_and_agrees_with_the_interpreter(self):
         if not shutil.which("c++"):
             self.skipTest("there is no compiler")

@@ -54,8 +54,12 @@ struct Schedule {
 
 class Machine {
  public:
-  explicit Machine(const Schedule& schedule)
-      : schedule_(schedule), counters_(new Counter[schedule.counter_count + 1]) {}
+  /// Of so many schedules, for the same number of units.
+  Machine(const Schedule* schedules, std::size_t count)
+      : schedules_(schedules), counters_(count), runs_(count, 0) {
+    for (std::size_t i = 0; i < count; ++i)
+      counters_[i].reset(new Counter[schedules[i].counter_count + 1]);
+  }
 
   ~Machine() {
     {
@@ -71,19 +75,21 @@ class Machine {
 
   /// Throws std::system_error if a thread cannot be started.
   void start() {
-    for (std::uint32_t unit = 1; unit < schedule_.unit_count; ++unit)
+    for (std::uint32_t unit = 1; unit < schedules_[0].unit_count; ++unit)
       threads_.emplace_back([this, unit] { serve(unit); });
   }
 
-  void run(void* const* memories) {
+  /// Runs the schedule of this number.
+  void run(std::size_t number, void* const* memories) {
+    const Run run = {number, runs_[number]++, memories};
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      memories_ = memories;
-      ++run_;
-      busy_ = schedule_.unit_count - 1;
+      run_ = run;
+      ++begun_;
+      busy_ = schedules_[number].unit_count - 1;
     }
     wake_.notify_all();
-    run_unit(0, run_ - 1, memories);
+    run_unit(0, run);
     std::unique_lock<std::mutex> lock(mutex_);
     done_.wait(lock, [this] { return busy_ == 0; });
   }
@@ -93,46 +99,55 @@ class Machine {
     std::atomic<std::uint64_t> value{0};
   };
 
+  struct Run {
+    std::size_t number;
+    std::uint64_t earlier;  // runs of the same schedule
+    void* const* memories;
+  };
+
   void serve(std::uint32_t unit) {
     std::uint64_t seen = 0;
     while (true) {
-      void* const* memories = nullptr;
+      Run run = {};
       {
         std::unique_lock<std::mutex> lock(mutex_);
-        wake_.wait(lock, [&] { return stopped_ || run_ != seen; });
+        wake_.wait(lock, [&] { return stopped_ || begun_ != seen; });
         if (stopped_) return;
-        seen = run_;
-        memories = memories_;
+        seen = begun_;
+        run = run_;
       }
-      run_unit(unit, seen - 1, memories);
+      run_unit(unit, run);
       const std::lock_guard<std::mutex> lock(mutex_);
       if (--busy_ == 0) done_.notify_one();
     }
   }
 
-  void run_unit(std::uint32_t unit, std::uint64_t earlier_runs, void* const* memories) {
-    std::vector<void*> arguments(schedule_.most_arguments);
-    for (std::uint32_t i = schedule_.first_step[unit]; i < schedule_.first_step[unit + 1]; ++i) {
-      const Step& step = schedule_.steps[i];
-      for (std::uint32_t w = 0; w < step.wait_count; ++w)
-        await(schedule_.waits[step.first_wait + w], earlier_runs);
-      const Operator& op = schedule_.operators[step.op];
+  void run_unit(std::uint32_t unit, const Run& run) {
+    const Schedule& schedule = schedules_[run.number];
+    Counter* const counters = counters_[run.number].get();
+    std::vector<void*> arguments(schedule.most_arguments);
+    for (std::uint32_t i = schedule.first_step[unit]; i < schedule.first_step[unit + 1]; ++i) {
+      const Step& step = schedule.steps[i];
+      for (std::uint32_t w = 0; w < step.wait_count; ++w) {
+        const Wait& wait = schedule.waits[step.first_wait + w];
+        await(counters[wait.counter].value,
+              run.earlier * schedule.signals_per_run[wait.counter] + wait.value);
+      }
+      const Operator& op = schedule.operators[step.op];
       for (std::uint32_t a = 0; a < op.argument_count; ++a) {
-        const Location& location = schedule_.arguments[op.first_argument + a];
-        arguments[a] = static_cast<std::byte*>(memories[location.memory]) + location.offset;
+        const Location& location = schedule.arguments[op.first_argument + a];
+        arguments[a] = static_cast<std::byte*>(run.memories[location.memory]) + location.offset;
       }
       op.kernel(arguments.data(), step.part);
       if (step.signal >= 0) {
-        counters_[step.signal].value.fetch_add(1, std::memory_order_release);
-        counters_[step.signal].value.notify_all();
+        counters[step.signal].value.fetch_add(1, std::memory_order_release);
+        counters[step.signal].value.notify_all();
       }
     }
   }
 
-  void await(const Wait& wait, std::uint64_t earlier_runs) {
-    const std::uint64_t value = earlier_runs * schedule_.signals_per_run[wait.counter] + wait.value;
+  static void await(std::atomic<std::uint64_t>& counter, std::uint64_t value) {
     constexpr int spins = 2000;
-    std::atomic<std::uint64_t>& counter = counters_[wait.counter].value;
     for (int i = 0;; ++i) {
       const std::uint64_t now = counter.load(std::memory_order_acquire);
       if (now >= value) return;
@@ -140,13 +155,14 @@ class Machine {
     }
   }
 
-  const Schedule& schedule_;
-  std::unique_ptr<Counter[]> counters_;
+  const Schedule* const schedules_;
+  std::vector<std::unique_ptr<Counter[]>> counters_;  // by schedule
+  std::vector<std::uint64_t> runs_;                   // by schedule: how many have begun
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable wake_, done_;
-  void* const* memories_ = nullptr;
-  std::uint64_t run_ = 0;
+  Run run_ = {};
+  std::uint64_t begun_ = 0;
   std::uint32_t busy_ = 0;
   bool stopped_ = false;
 };
