@@ -524,6 +524,13 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command->add_flag_callback(
       "--external-data", [&options] { options.writing.external_data = ExternalData::always; },
       "write weights to a file of their own");
+  command
+      ->add_option_function<double>(
+          "--max-growth", [&options](double percent) { options.most_growth = percent / 100; },
+          "percent by which a result's file may be larger than the original's; otherwise 4 KiB, "
+          "and "
+          "any size if the result was run and was faster")
+      ->check(check_non_negative);
   command->add_option("--trace", options.trace,
                       "write the graph after each step to this folder, as text (one model)");
   command->add_option("--explain", options.explanation,

@@ -40,8 +40,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CostOptions, database, shipped, measures, run
                                    replay)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExportOptions, external_data, runtime_operators)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, cleans, search, check,
-                                   onnx_runtime, second_judge, timing, costs, writing, operator_set,
-                                   explanation, trace, threads, time_limit_seconds)
+                                   onnx_runtime, second_judge, timing, most_growth, costs, writing,
+                                   operator_set, explanation, trace, threads, time_limit_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directory,
                                    target, shapes, sample_shapes, outputs, memory_limit_bytes,
                                    options)

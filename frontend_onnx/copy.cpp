@@ -75,6 +75,18 @@ Result<std::vector<std::string>> external_locations(const fs::path& model) {
   return std::vector<std::string>(locations.begin(), locations.end());
 }
 
+Result<std::uintmax_t> model_bytes(const fs::path& model) {
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> locations, external_locations(model));
+  std::error_code error;
+  std::uintmax_t bytes = fs::file_size(model, error);
+  if (error) return bad_input(fmt::format("{}: {}", model.string(), error.message()));
+  for (const std::string& location : locations) {
+    const std::uintmax_t more = fs::file_size(folder_of(model) / location, error);
+    if (!error) bytes += more;
+  }
+  return bytes;
+}
+
 Result<bool> copy_model(const fs::path& model, const fs::path& target) {
   LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> locations, external_locations(model));
   LEMMA_RETURN_IF_ERROR(make_folder(folder_of(target)));

@@ -277,7 +277,7 @@ class ModelWriter {
       message.set_domain(domain);
       sets_.try_emplace(domain, 1);
     }
-    message.set_name(node_name(node));
+    if (const std::string name = node_name(node); !name.empty()) message.set_name(name);
     for (const OnnxInput& input : call.inputs) {
       LEMMA_ASSIGN_OR_RETURN(const std::string name, input_name(node, input));
       message.add_input(name);
@@ -305,11 +305,23 @@ class ModelWriter {
     return {};
   }
 
+  /// Empty in a model whose nodes have none.
   std::string node_name(const Node& node) {
     const std::string given = given_name(node);
+    if (given.empty() && !has_node_names()) return "";
     return only_node_name(
         !given.empty() ? given
                        : fmt::format("{}/{}", graph_.op(node).name, names_->of(node.output())));
+  }
+
+  bool has_node_names() {
+    if (!has_node_names_)
+      has_node_names_ = std::any_of(
+          envelope_.node_remarks.begin(), envelope_.node_remarks.end(), [](const auto& remarks) {
+            NodeMessage message;
+            return message.ParseFromString(remarks.second) && !message.name().empty();
+          });
+    return *has_node_names_;
   }
 
   /// The name that it had in the file; empty if it had none.
@@ -532,6 +544,7 @@ class ModelWriter {
   std::map<NodeId, ExportedCall> calls_;
   std::map<std::uint64_t, std::vector<std::pair<Constant, std::string>>> parameters_;
   std::set<std::string> written_aliases_, node_names_;
+  std::optional<bool> has_node_names_;  // the file that came in has some
   std::set<std::string> functions_;
   std::vector<std::string> unread_functions_;
   Rope nodes_;

@@ -181,6 +181,10 @@ Definition define_gemm(const Instance& in) {
 Result<ExportedCall> export_gemm(const Instance& in, int opset, ExportedCall exported) {
   if (!in.has(2) && opset < 11)
     return unsupported(fmt::format("operator set {} has no product without addend", opset));
+  for (const std::string_view factor : {"alpha", "beta"})
+    if (in.attributes.real(factor) == 1) exported.attributes.erase(factor);
+  for (const std::string_view flag : {"transA", "transB"})
+    if (in.attributes.integer(flag) == 0) exported.attributes.erase(flag);
   return exported;
 }
 

@@ -170,13 +170,31 @@ Result<ImportedCall> import_split(const OnnxCall& call, ImportedCall standard) {
   return standard;
 }
 
+/// Equal parts are what an operator set says without sizes; from 18 on it has to be told how many.
+Result<ExportedCall> export_split(const Instance& in, int opset, ExportedCall exported) {
+  constexpr int count_since = 18;
+  const Shape& parts = in.attributes.dimensions("split");
+  const auto count = static_cast<std::int64_t>(parts.size());
+  const Dimension& size = in.shape(0)[static_cast<std::size_t>(in.attributes.integer("axis"))];
+  const Dimension part = ceil_div(size, count);
+  if (size != part * count || std::count(parts.begin(), parts.end(), part) != count)
+    return exported;
+  exported.attributes.erase("split");
+  exported.inputs.resize(1);
+  if (opset >= count_since) exported.attributes.set("num_outputs", count);
+  return exported;
+}
+
 constexpr std::array split_attributes = {
     AttributeSpecification{"axis", AttributeKind::integer, "0", AttributeRole::axis},
     AttributeSpecification{"split", AttributeKind::dimensions, "optional"}};
 constexpr std::array split_parameters = {
     OnnxParameter{.attribute = "split", .input = 1, .input_since = 13}};
-constexpr std::array split_onnx = {OnnxMapping{
-    .name = "Split", .since = 2, .parameters = split_parameters, .import_hook = import_split}};
+constexpr std::array split_onnx = {OnnxMapping{.name = "Split",
+                                               .since = 2,
+                                               .parameters = split_parameters,
+                                               .import_hook = import_split,
+                                               .export_hook = export_split}};
 
 constexpr std::array movement_records = {
     OperatorRecord{.name = "Transpose",

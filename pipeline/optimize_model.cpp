@@ -13,6 +13,7 @@
 #include "ir/files.h"
 #include "pipeline/chosen_rules.h"
 #include "pipeline/declared_sizes.h"
+#include "pipeline/file_growth.h"
 #include "pipeline/optimized_bodies.h"
 #include "pipeline/result_check.h"
 #include "pipeline/runnable_inputs.h"
@@ -106,7 +107,7 @@ class Pipeline {
   }
 
  private:
-  enum class Outcome { written, no_better, refused };
+  enum class Outcome { written, no_better, refused, too_large };
 
   Result<void> improve() {
     if (!options_.rules.names.empty() &&
@@ -121,13 +122,19 @@ class Pipeline {
     if (!runs) return keep(report_.timing.message);
     LEMMA_RETURN_IF_ERROR(prepare_costs());
     prepare_timing();
+    LEMMA_ASSIGN_OR_RETURN(growth_, FileGrowth::of(file_, options_));
+    keeps_small_ = options_.cleans || (options_.most_growth && timed_);
     std::vector<RoundingClass> classes = {options_.rules.rounding_class};
     if (classes.front() != RoundingClass::bitwise) classes.push_back(RoundingClass::bitwise);
     for (const RoundingClass one : classes) {
-      LEMMA_ASSIGN_OR_RETURN(const Outcome outcome, attempt(one, *reference));
+      LEMMA_ASSIGN_OR_RETURN(Outcome outcome, attempt(one, *reference));
+      if (outcome == Outcome::too_large && !keeps_small_) {
+        keeps_small_ = true;
+        LEMMA_ASSIGN_OR_RETURN(outcome, attempt(one, *reference));
+      }
       if (outcome == Outcome::written) return {};
       if (!impossible_.empty()) return keep(impossible_);
-      if (outcome == Outcome::no_better) break;
+      if (outcome == Outcome::no_better || outcome == Outcome::too_large) break;
     }
     if (!report_.warning.empty()) {
       report_.status = OptimizeStatus::mismatch;
@@ -190,6 +197,15 @@ class Pipeline {
           return Outcome::no_better;
         }
       }
+      LEMMA_ASSIGN_OR_RETURN(const std::string too_large, growth_->objection_to(staged.file()));
+      if (!too_large.empty()) {
+        report_.message =
+            "kept as it was: " + too_large + (options_.cleans ? "" : "; --max-growth allows more");
+        report_.after = report_.before;
+        report_.search.rules_used.clear();
+        return Outcome::too_large;
+      }
+      report_.message.clear();
       objection = objection_of_check(*found, reference, staged);
       if (!impossible_.empty()) return Outcome::refused;
       if (objection.empty() && !is_faster(staged)) return Outcome::refused;
@@ -369,6 +385,7 @@ class Pipeline {
     options.bitwise_rules = named_.bitwise;
     options.learn_costs = [this](std::span<const Graph* const> graphs) { return learn(graphs); };
     options.left_out = left_out_with(options_, worst);
+    if (keeps_small_) limit_growth(options, growth_->allowed_bytes());
     if (timed_) options.evaluator = &*timed_;
     if (replayed_) options.evaluator = &*replayed_;
     const Deadline end = check_deadline_.earlier_by(check_seconds_ + timing_seconds_);
@@ -494,6 +511,8 @@ class Pipeline {
   ModelTimer* model_timer_ = nullptr;
   std::optional<LearnedCosts> learned_;
   double learning_left_ = 0;  // seconds
+  std::optional<FileGrowth> growth_;
+  bool keeps_small_ = false;  // the search does, not only the check of its result
   std::optional<TimedChoice> timed_;
   std::optional<ReplayedChoice> replayed_;
   double timing_seconds_ = 0;            // kept back for it

@@ -58,6 +58,9 @@ struct OptimizeOptions {
   std::optional<OnnxRuntimeProgram> onnx_runtime;
   bool second_judge = true;  // compares the result with the original
   TimingOptions timing;
+  /// How much larger than the original's the result's file may be, as a part of it. Nothing: by 4,096 bytes (if it is
+  /// cleaned, by none), but of any size where it was faster when it was run.
+  std::optional<double> most_growth;
   CostOptions costs;
   ExportOptions writing;
   int operator_set = 0;               // that is written; 0: that of the model

@@ -6,6 +6,7 @@
 #include "frontend_onnx/bodies.h"
 #include "ir/check.h"
 #include "pipeline/chosen_rules.h"
+#include "pipeline/file_growth.h"
 #include "pipeline/taken_branches.h"
 
 namespace lemma {
@@ -69,6 +70,7 @@ class BodyOptimizer {
     options.bitwise_rules = named_.bitwise;
     options.explain = true;
     options.cleans = options_.cleans;
+    if (options_.cleans) limit_growth(options, 0);
     options.time_limit_seconds = 0.3 * deadline_.remaining();
     return options;
   }

@@ -1,13 +1,11 @@
 // Which uses of a derivation are needed.
 
-#include <algorithm>
-#include <utility>
-
 #include <fmt/format.h>
 
 #include "search/congruence.h"
 #include "search/derivation.h"
 #include "search/kept_operands.h"
+#include "search/term_facts.h"
 
 namespace lemma {
 namespace {
@@ -135,72 +133,14 @@ std::vector<Obligation> obligations_of(Graph& terms, const Use& use) {
 
 }  // namespace
 
-namespace {
-
-/// Facts of terms, computed for those that are asked about and what they are computed from.
-class TermFacts {
- public:
-  TermFacts(const Graph& terms, const std::map<ValueId, ValueFacts>& inputs)
-      : terms_(terms), inputs_(inputs), facts_(terms.value_count()), known_(terms.node_count()) {}
-
-  const ValueFacts& of(ValueId root) {
-    std::vector<NodeId> stack = {terms_.producer(root)};
-    while (!stack.empty()) {
-      const NodeId id = stack.back();
-      const Node& node = terms_.node(id);
-      const std::size_t before = stack.size();
-      if (known_[id.v] == 0)
-        for (const ValueId input : node.inputs)
-          if (!input.is_none() && known_[terms_.producer(input).v] == 0)
-            stack.push_back(terms_.producer(input));
-      if (stack.size() != before) continue;
-      stack.pop_back();
-      if (std::exchange(known_[id.v], 1) == 0) compute(node);
-    }
-    return facts_[root.v];
-  }
-
- private:
-  void compute(const Node& node) {
-    const ValueId first = node.output();
-    if (node.kind == NodeKind::input) {
-      const auto given = inputs_.find(first);
-      facts_[first.v] =
-          given != inputs_.end() ? given->second : facts_of_input(terms_.type(first).data_type);
-    } else if (node.kind == NodeKind::constant) {
-      facts_[first.v] = facts_of_constant(terms_.constant(node));
-    } else {
-      std::vector<ValueFacts> operands;
-      std::vector<std::uint32_t> identities;
-      for (const ValueId input : node.inputs) {
-        operands.push_back(input.is_none() ? ValueFacts() : facts_[input.v]);
-        identities.push_back(input.v);
-      }
-      const std::vector<TensorType> types = terms_.input_types(node);
-      // Reads of the original succeed; whether those of other terms do is for the checker to decide.
-      const auto results =
-          facts_of_outputs(terms_.op(node), {types, node.attributes, node.output_count}, operands,
-                           identities, Reads::succeed);
-      for (std::uint32_t k = 0; k < node.output_count && k < results.size(); ++k)
-        facts_[node.output(k).v] = results[k];
-    }
-  }
-
-  const Graph& terms_;
-  const std::map<ValueId, ValueFacts>& inputs_;
-  std::vector<ValueFacts> facts_;
-  std::vector<char> known_;  // by node
-};
-
-}  // namespace
-
 /// Facts follow from the terms themselves nearly always. Where they do not, another term of the class
 /// shows them, and why both are equal is needed too: by earlier uses.
 void Derivation::add_obligations(std::set<std::uint32_t>& uses) {
   std::vector<std::uint32_t> waiting(uses.begin(), uses.end());
   std::vector<std::vector<Obligation>> wanted(uses_.size());
   for (const std::uint32_t use : waiting) wanted[use] = obligations_of(terms_, uses_[use]);
-  TermFacts facts(terms_, input_facts_);
+  // Reads of the original succeed; whether those of other terms do is for the checker to decide.
+  TermFacts facts(terms_, input_facts_, Reads::succeed);
   while (!waiting.empty()) {
     const std::uint32_t use = waiting.back();
     waiting.pop_back();

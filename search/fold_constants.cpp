@@ -1,5 +1,7 @@
 #include "search/fold_constants.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -7,19 +9,14 @@
 
 #include "interpreter/run.h"
 #include "ir/weight_only.h"
+#include "search/folded_bytes.h"
 
 namespace lemma {
 
 namespace {
 
-double byte_count(const TensorType& type) {
-  if (!type.shape) return 0;
-  const Dimension count = element_count(*type.shape);
-  return count.is_constant() ? static_cast<double>(count.offset()) * bits(type.data_type) / 8 : -1;
-}
-
 /// Values at the edge of the weight-only part: computed from constants, used by something else.
-std::vector<ValueId> frontier(const Graph& graph, const std::vector<bool>& weight_only) {
+std::set<ValueId> frontier(const Graph& graph, const std::vector<bool>& weight_only) {
   std::set<ValueId> values;
   auto consider = [&](ValueId value) {
     if (value.is_none()) return;
@@ -32,7 +29,31 @@ std::vector<ValueId> frontier(const Graph& graph, const std::vector<bool>& weigh
     for (const ValueId input : graph.node(id).inputs) consider(input);
   }
   for (const GraphOutput& output : graph.outputs()) consider(output.value);
-  return {values.begin(), values.end()};
+  return values;
+}
+
+/// Small ones first.
+std::vector<ValueId> by_size(const Graph& graph, const std::set<ValueId>& values) {
+  std::vector<ValueId> result(values.begin(), values.end());
+  std::stable_sort(result.begin(), result.end(), [&graph](ValueId a, ValueId b) {
+    return byte_count(graph.type(a)) < byte_count(graph.type(b));
+  });
+  return result;
+}
+
+/// What a value is computed from and is no constant yet.
+void add_computed_operands(const Graph& graph, ValueId value, std::set<ValueId>& operands) {
+  for (const ValueId input : graph.node(graph.producer(value)).inputs)
+    if (!input.is_none() && graph.node(graph.producer(input)).kind == NodeKind::operation)
+      operands.insert(input);
+}
+
+double bytes_of_constants(const Graph& graph) {
+  double bytes = 0;
+  for (const NodeId id : graph.live_nodes())
+    if (const Node& node = graph.node(id); node.kind == NodeKind::constant)
+      bytes += byte_count(graph.type(node.output()));
+  return bytes;
 }
 
 /// Bytes of all constants that a value is computed from, each once.
@@ -169,7 +190,45 @@ std::optional<Constant> compute(const Graph& graph, ValueId value, const FoldOpt
   return results->front().constant();
 }
 
+/// Which values are worth their bytes.
+class Folding {
+ public:
+  Folding(const Graph& graph, const FoldOptions& options)
+      : graph_(graph),
+        options_(options),
+        sizes_(graph),
+        free_bytes_(std::max(options.free_bytes, options.free_share * bytes_of_constants(graph))) {}
+
+  /// Nothing if it stays computed.
+  std::optional<Constant> contents_if_wanted(ValueId value) {
+    const double bytes = byte_count(graph_.type(value));
+    if (bytes < 0) return std::nullopt;
+    const bool is_in_proportion = bytes <= options_.growth * source_bytes(graph_, value);
+    const double added = is_in_proportion ? 0 : sizes_.added_by(value);
+    if (!is_in_proportion && added_bytes_ + added > free_bytes_) return std::nullopt;
+    auto contents = compute(graph_, value, options_);
+    if (!contents) return std::nullopt;
+    sizes_.fold(value);
+    added_bytes_ += added;
+    return contents;
+  }
+
+ private:
+  const Graph& graph_;
+  const FoldOptions& options_;
+  FoldedBytes sizes_;
+  double free_bytes_;
+  double added_bytes_ = 0;
+};
+
 }  // namespace
+
+FoldOptions fold_without_growth(FoldOptions options, double bytes) {
+  options.growth = 0;
+  options.free_bytes = bytes;
+  options.free_share = 0;
+  return options;
+}
 
 Result<Graph> fold_constants(const Graph& graph, const FoldOptions& options) {
   const std::vector<bool> weight_only = weight_only_nodes(graph);
@@ -181,17 +240,26 @@ Result<Graph> fold_constants(const Graph& graph, const FoldOptions& options) {
     LEMMA_ASSIGN_OR_RETURN(known[node.output().v],
                            folded.add_input(graph.input_name(node), graph.type(node.output())));
   }
-  for (const ValueId value : frontier(graph, weight_only)) {
-    const double bytes = byte_count(graph.type(value));
-    const double limit = std::max(static_cast<double>(options.free_bytes),
-                                  options.growth * source_bytes(graph, value));
-    if (bytes < 0 || bytes > limit) continue;
-    auto contents = compute(graph, value, options);
-    if (options.deadline && std::chrono::steady_clock::now() > *options.deadline)
-      return unsupported("there was no time to fold the constants");
-    if (!contents) continue;
-    known[value.v] = folded.add_constant(std::move(*contents));
-    folded.suggest_name(known[value.v], graph.suggested_name(value));
+  Folding folding(graph, options);
+  // Where a value is too large, what it is computed from may not be.
+  std::set<ValueId> candidates = frontier(graph, weight_only), seen = candidates;
+  while (!candidates.empty()) {
+    std::set<ValueId> operands;
+    for (const ValueId value : by_size(graph, candidates)) {
+      auto contents = folding.contents_if_wanted(value);
+      if (options.deadline && std::chrono::steady_clock::now() > *options.deadline)
+        return unsupported("there was no time to fold the constants");
+      if (contents) {
+        known[value.v] = folded.add_constant(std::move(*contents));
+        folded.suggest_name(known[value.v], graph.suggested_name(value));
+      } else {
+        add_computed_operands(graph, value, operands);
+      }
+    }
+    candidates.clear();
+    std::set_difference(operands.begin(), operands.end(), seen.begin(), seen.end(),
+                        std::inserter(candidates, candidates.end()));
+    seen.insert(candidates.begin(), candidates.end());
   }
   Copier copier(graph, folded, std::move(known));
   for (const GraphOutput& output : graph.outputs()) {

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include "costmodel/operator_count.h"
+#include "costmodel/weight_price.h"
+#include "ir/rebuild.h"
 #include "search/backtracking.h"
 #include "search/candidate.h"
 #include "search/deadline.h"
@@ -20,6 +22,7 @@
 #include "search/part_pass.h"
 #include "search/rule_sets.h"
 #include "search/simplify_copies.h"
+#include "search/walk.h"
 
 namespace lemma {
 
@@ -34,10 +37,11 @@ constexpr std::array<std::pair<Strategy, std::string_view>, 4> strategy_names = 
 
 /// The graph without nodes that no output needs.
 Result<Graph> without_dead_nodes(const Graph& graph) {
-  FoldOptions nothing;
-  nothing.free_bytes = 0;
-  nothing.growth = 0;
-  return fold_constants(graph, nothing);
+  return rebuild(
+      graph, [](const Graph& source, ValueId value) { return source.type(value); },
+      [](Graph& target, const Node& node, std::vector<ValueId> inputs) {
+        return add_copy(target, node, node.attributes, std::move(inputs));
+      });
 }
 
 /// By more than rounding; of two that cost the same, the one with fewer operators.
@@ -477,41 +481,10 @@ class Search {
         .map([](bool) {});
   }
 
-  /// What led from graph to graph.
-  struct Walk {
-    std::optional<Derivation> derivation;  // if one is wanted
-    std::map<std::string, std::size_t> rules_used;
-    std::vector<Graph> stages;
-  };
-
   Result<Walk> walked(const std::vector<BacktrackingResult::Step>& path, const Graph& end,
                       std::span<const CompiledRule> rules) const {
-    Walk walk;
-    for (std::size_t i = 0; i < path.size(); ++i) {
-      const BacktrackingResult::Step& step = path[i];
-      const CompiledRule& rule = rules[step.rewrite.rule];
-      ++walk.rules_used[rule.rule.name];
-      if (!options_.explain) continue;
-      if (!walk.derivation) walk.derivation.emplace();
-      LEMMA_RETURN_IF_ERROR(add_step(step, rule, *walk.derivation));
-      if (rule.rule.bidirectional) continue;
-      walk.stages.push_back(*step.graph);
-      walk.stages.push_back(i + 1 < path.size() ? *path[i + 1].graph : end);
-    }
-    return walk;
-  }
-
-  Result<void> add_step(const BacktrackingResult::Step& step, const CompiledRule& rule,
-                        Derivation& derivation) const {
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> terms, derivation.add_graph(*step.graph));
-    const auto as_written =
-        std::find_if(rules_.relevant.begin(), rules_.relevant.end(),
-                     [&](const Substitution& one) { return one.name == rule.rule.name; });
-    std::vector<ValueId> inputs;
-    for (const ValueId input : step.rewrite.inputs) inputs.push_back(terms[input.v]);
-    derivation.add_use(*as_written, rule.backward, !rule.rule.bidirectional, *step.rewrite.bindings,
-                       std::move(inputs));
-    return {};
+    return lemma::walked(path, end,
+                         {rules, rules_.relevant, options_.bitwise_rules, options_.explain});
   }
 
   /// Constants are folded, and the whole is compared with the original.
@@ -574,11 +547,18 @@ std::optional<Strategy> strategy_named(std::string_view name) {
 
 Result<SearchResult> optimize(const Graph& graph, std::span<const Substitution> rules,
                               const OperatorCosts& costs, const SearchOptions& options) {
-  if (!options.cleans) return Search(graph, costs, options).run(rules);
+  const double price = options.seconds_per_constant_byte;
+  if (!options.cleans && price == 0) return Search(graph, costs, options).run(rules);
   const OperatorCosts counts = costs.behind({std::make_shared<const OperatorCount>()});
-  LEMMA_ASSIGN_OR_RETURN(SearchResult result, Search(graph, counts, options).run(rules));
+  const OperatorCosts& without_price = options.cleans ? counts : costs;
+  const OperatorCosts with_price =
+      without_price.behind({std::make_shared<const WeightPrice>(without_price, price)});
+  LEMMA_ASSIGN_OR_RETURN(SearchResult result, Search(graph, with_price, options).run(rules));
   result.before = cost_of(graph, costs);
   result.after = cost_of(result.graph, costs);
+  // A smaller file alone is not what was asked for.
+  if (!options.cleans && options.evaluator == nullptr)
+    result.improved = result.improved && is_better(result.after, result.before);
   return result;
 }
 

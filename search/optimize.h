@@ -46,6 +46,9 @@ struct SearchOptions {
   /// none is tried if 0.
   double exact_extraction_seconds = 0;
   FoldOptions fold;
+  /// For each byte of constants that an operator reads, in a search that must not make a file larger; 0: files may be
+  /// of any size.
+  double seconds_per_constant_byte = 0;
   LeftOut left_out = LeftOut::all;
   /// The runtime that the target is, whose own operators may be made (OperatorRecord::runtime); empty: none.
   std::string runtime;

@@ -60,6 +60,48 @@ bool leaves_out(const Substitution& rule, std::span<const TermId> from,
   return before != after && std::all_of(after.begin(), after.end(), is_there);
 }
 
+/// The rule with one more input that is a weight.
+Substitution with_weight(Substitution rule, std::size_t input) {
+  rule.inputs[input].weight = true;
+  return rule;
+}
+
+/// The rule leaves operators out, as it stands or where one of its inputs is known when the model is written.
+bool leaves_out_at_weights(const Substitution& rule, bool backward) {
+  const auto sides = [backward](const Substitution& one) {
+    return backward ? leaves_out(one, one.right, one.left) : leaves_out(one, one.left, one.right);
+  };
+  if (sides(rule)) return true;
+  for (std::size_t i = 0; rule.inputs.size() > 1 && i < rule.inputs.size(); ++i)
+    if (!rule.inputs[i].weight && sides(with_weight(rule, i))) return true;
+  return false;
+}
+
+/// In the standard form of every operator set that models are written in.
+bool is_common(OperatorId op) {
+  constexpr int oldest_set = 9;
+  const auto& mappings = record(op).onnx;
+  return std::any_of(mappings.begin(), mappings.end(), [](const OnnxMapping& mapping) {
+    return mapping.domain.empty() && mapping.runtime.empty() && !mapping.import_only &&
+           mapping.since <= oldest_set && mapping.until >= 1000;
+  });
+}
+
+/// A few operators become fewer, of common kinds. (What replaces many is found by a search, not by cleaning.)
+bool joins(const Substitution& rule, std::span<const TermId> from, std::span<const TermId> to) {
+  constexpr std::size_t most_operators = 3;
+  const auto before = count_operators(rule, from), after = count_operators(rule, to);
+  const auto total = [](const OperatorCounts& counts) {
+    std::size_t sum = 0;
+    for (const auto& [op, count] : counts) sum += count;
+    return sum;
+  };
+  return total(before) <= most_operators && total(after) < total(before) &&
+         std::all_of(after.begin(), after.end(), [&before](const auto& entry) {
+           return before.contains(entry.first) || is_common(entry.first);
+         });
+}
+
 /// Operators that the rule makes part of another one together with weights.
 void add_absorbed(const Substitution& rule, std::span<const TermId> from,
                   std::span<const TermId> to, std::set<OperatorId>& absorbed) {
@@ -123,7 +165,11 @@ std::vector<Substitution> cleaning_rules(std::span<const Substitution> rules) {
                           leaves_out(rule, rule.right, rule.left);
     if (forward) add_absorbed(rule, rule.left, rule.right, absorbed);
     if (backward) add_absorbed(rule, rule.right, rule.left, absorbed);
-    chosen.push_back(forward || backward ? 1 : 0);
+    const bool may_go_back = rule.bidirectional && !rule.search_forward;
+    const bool joined =
+        joins(rule, rule.left, rule.right) || leaves_out_at_weights(rule, false) ||
+        (may_go_back && (joins(rule, rule.right, rule.left) || leaves_out_at_weights(rule, true)));
+    chosen.push_back(forward || backward || joined ? 1 : 0);
   }
   std::vector<Substitution> result;
   for (std::size_t i = 0; i < rules.size(); ++i)

@@ -21,7 +21,9 @@ std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Sub
                                          std::string_view runtime = "");
 
 /// Rules of which one side is made of the other by leaving operators out: each has fewer operators of some
-/// kinds and more of none. Operators on weights alone do not count, since they are computed when the model is written.
+/// kinds and more of none, or there are at most three, and one or two of common kinds take their place. Operators on
+/// weights alone do not count, since they are computed when the model is written, also where that holds if one of the
+/// rule's inputs is a weight.
 /// Also rules that take an operator on weights (a normalization) apart into operators which those absorb.
 std::vector<Substitution> cleaning_rules(std::span<const Substitution> rules);
 

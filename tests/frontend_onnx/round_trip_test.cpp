@@ -118,6 +118,19 @@ TEST(RoundTrip, PartsOfASplitThatNothingUsesStay) {
   EXPECT_EQ(exported(*model).graph().node(0).output_size(), 3);
 }
 
+TEST(RoundTrip, EqualPartsOfASplitNeedNoSizes) {
+  const auto written = [](int operator_set) {
+    return lines_of(round_trip(fmt::format(
+        R"(<ir_version: 8, opset_import: ["" : {}]>
+           g (float[2, 6] x) => (float[2, 3] y, float[2, 3] z) <int64[2] sizes = {{3, 3}}> {{
+             y, z = Split<axis = 1>(x, sizes)
+           }})",
+        operator_set)));
+  };
+  EXPECT_THAT(written(13), ElementsAre("y, z = Split<axis=1>(x)"));
+  EXPECT_THAT(written(18), ElementsAre("y, z = Split<axis=1, num_outputs=2>(x)"));
+}
+
 // ---- Initializers -------------------------------------------------------------------------------
 
 constexpr const char* listed_initializer = R"(
