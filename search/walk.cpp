@@ -7,11 +7,19 @@
 namespace lemma {
 namespace {
 
+bool contains_opaque_node(const Graph& graph) {
+  const std::vector<NodeId> live = graph.live_nodes();
+  return std::any_of(live.begin(), live.end(),
+                     [&graph](NodeId id) { return graph.node(id).kind == NodeKind::opaque; });
+}
+
 class Walker {
  public:
-  Walker(const WalkRules& rules, Walk& walk)
+  /// `states_equations`: where they are. Finding out takes longer than the steps themselves.
+  Walker(const WalkRules& rules, Walk& walk, bool states_equations)
       : rules_(rules),
         walk_(walk),
+        states_equations_(states_equations),
         facts_(walk.derivation->terms(), walk.derivation->input_facts(), Reads::must_be_shown) {}
 
   /// Whether the use is a refinement only.
@@ -34,7 +42,7 @@ class Walker {
   /// Other rules ask that their operands are finite, so that what the checker knows of them is not less than this.
   bool is_equation(const CompiledRule& rule, const Rewrite& rewrite,
                    const std::vector<ValueId>& terms) {
-    if (rules_.bitwise.contains(rule.rule.name)) return false;
+    if (!states_equations_ || rules_.bitwise.contains(rule.rule.name)) return false;
     return std::all_of(rewrite.left.begin(), rewrite.left.end(), [&](ValueId left) {
       return !terms[left.v].is_none() && facts_.of(terms[left.v]).defined;
     });
@@ -42,6 +50,7 @@ class Walker {
 
   const WalkRules& rules_;
   Walk& walk_;
+  bool states_equations_;
   TermFacts facts_;
 };
 
@@ -54,7 +63,7 @@ Result<Walk> walked(const std::vector<BacktrackingResult::Step>& path, const Gra
     ++walk.rules_used[rules.compiled[step.rewrite.rule].rule.name];
   if (!rules.explain || path.empty()) return walk;
   walk.derivation.emplace();
-  Walker walker(rules, walk);
+  Walker walker(rules, walk, contains_opaque_node(*path.front().graph));
   for (std::size_t i = 0; i < path.size(); ++i) {
     LEMMA_ASSIGN_OR_RETURN(const bool refinement, walker.add(path[i]));
     if (!refinement) continue;

@@ -26,8 +26,8 @@ struct WalkRules {
   bool explain = true;
 };
 
-/// A rule with `=>` is an equation where its left side is known to be defined. It is stated as one there, since an
-/// opaque operator may have to be given the same.
+/// A rule with `=>` is an equation where its left side is known to be defined. In a graph with opaque operators, which
+/// may have to be given the same, it is stated as one.
 Result<Walk> walked(const std::vector<BacktrackingResult::Step>& path, const Graph& end,
                     const WalkRules& rules);
 

@@ -228,6 +228,28 @@ class Everyday(unittest.TestCase):
 
     # ---- What was refused although it is right
 
+    def test_simplify_joins_a_product_and_its_addend(self):
+        initializers = [tiny_models.tensor("w", [2, 2], [1, 2, 3, 4]), tiny_models.tensor("c", [2], [5, 6])]
+        model = self.write("linear.onnx", [node("MatMul", ["x", "w"], ["p"]), node("Add", ["p", "c"], ["y"])],
+                           [("x", tensor_type(F32, [3, 2]))], [("y", tensor_type(F32, [3, 2]))],
+                           initializers=initializers)
+        done = self.run_it("simplify", model, "-o", self.folder / "out.onnx", "--rounding-class", "rounding", "--json",
+                           "--no-second-judge")
+        figures = json.loads(done.stdout)["models"][0]
+        self.assertEqual((figures["status"], figures["after"]["operators"]), ("optimized", 1), done.stderr)
+
+    def test_an_unknown_operator_is_given_what_a_directed_rule_made(self):
+        """Of what it is given not all is defined, so that it has to be equal."""
+        image = tensor_type(F32, [1, 2, 4, 4])
+        initializers = [tiny_models.tensor("w", [2, 2, 1, 1], [1, 2, 3, 4]), tiny_models.tensor("b", [1, 2, 1, 1], [5, 6])]
+        model = self.write("unknown.onnx",
+                           [node("Conv", ["x", "w"], ["c"]), node("Add", ["c", "b"], ["s"]), node("Sqrt", ["x"], ["r"]),
+                            node("Add", ["s", "r"], ["a"]), node("Unknown", ["a"], ["y"], domain="elsewhere")],
+                           [("x", image)], [("y", image)], domains=["elsewhere"], initializers=initializers)
+        figures = self.optimize(model, "-o", self.folder / "out.onnx")
+        self.assertEqual((figures["status"], figures["warning"]), ("optimized", ""), figures["message"])
+        self.assertEqual(figures["before"]["operators"] - figures["after"]["operators"], 1)
+
     def test_what_topk_takes_may_be_rewritten(self):
         """Its position lies within the axis whatever the elements are."""
         nodes = [node("Softmax", ["x"], ["s"]), node("Log", ["s"], ["l"]), node("Min", ["l", "l"], ["a"]),
