@@ -83,11 +83,12 @@ class KernelWriter {
   Result<void> add(const TaskOperator& op, const Kernel& kernel) {
     const std::uint64_t slots = slot_bytes(op, kernel, options_.block_threads);
     const bool is_shared = slots <= shared_bytes_;
-    (is_shared ? result_.shared_bytes : result_.scratch_bytes) =
-        std::max(is_shared ? result_.shared_bytes : result_.scratch_bytes, slots);
-    std::string text =
-        fmt::format("({}[[maybe_unused]] std::int64_t part, Threads threads{}) {{\n",
-                    "void* const* arguments, ", slots > 0 ? ", unsigned char* slots" : "");
+    std::uint64_t& most = is_shared ? result_.shared_bytes : result_.scratch_bytes;
+    most = std::max(most, slots);
+    std::string text = fmt::format(
+        "([[maybe_unused]] void* const* arguments, [[maybe_unused]] std::int64_t part, Threads "
+        "threads{}) {{\n",
+        slots > 0 ? ", unsigned char* slots" : "");
     const std::vector<LoopBounds> grid = part_bounds(kernel, op.body.phases.front().nest, text);
     LEMMA_ASSIGN_OR_RETURN(const std::string body,
                            op.is_stitched() ? phases_.body_text(op, kernel, grid)
