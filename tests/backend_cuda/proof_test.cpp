@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "backend_cuda/compile/compile.h"
 #include "backend_cuda/memory/plan_memory.h"
+#include "backend_cuda/schedule/schedule.h"
 #include "tests/backend_cuda/exhaustive_check.h"
 #include "tests/backend_cuda/random_graph.h"
 
@@ -225,6 +227,37 @@ TEST(Compile, programs_of_many_units_are_proved) {
   for (std::uint64_t seed = 100; seed < 130; ++seed)
     for (const NamedPolicy& policy : policies())
       compiled(random_graph(seed, 30), fine_grained(16, policy.policy));
+}
+
+/// A * (B * C) as in Wolong: every task of the second product needs all of the first. Both are phases of one program, on
+/// all units, and what lies between them is a synchronisation of all units made of events.
+TEST(Compile, a_product_of_three_is_one_program_with_a_global_synchronization) {
+  Graph graph;
+  std::vector<ValueId> factors;
+  for (const char* name : {"a", "b", "c"})
+    factors.push_back(*graph.add_input(name, {DataType::f32, Shape{256, 256}}));
+  const ValueId inner = *graph.add("MatMul", {factors[1], factors[2]});
+  ASSERT_TRUE(graph.add_output("z", *graph.add("MatMul", {factors[0], inner})));
+  CompileOptions options;
+  options.device = cpu_device(6);
+  const TaskProgram program = compiled(graph, options);
+  ASSERT_EQ(program.graph.operators.size(), 2U);
+  const auto clocks = clocks_of(program);
+  Clock firsts;  // by unit: how many tasks of the first product it has
+  for (const std::vector<Step>& steps : program.units)
+    firsts.push_back(static_cast<std::uint32_t>(std::count_if(
+        steps.begin(), steps.end(), [](const Step& step) { return step.task.op == 0; })));
+  for (std::size_t unit = 0; unit < program.units.size(); ++unit) {
+    EXPECT_GT(firsts[unit], 0U) << unit;
+    ASSERT_GT(program.units[unit].size(), firsts[unit]) << unit;
+    for (std::size_t i = 0; i < program.units[unit].size(); ++i) {
+      if (program.units[unit][i].task.op == 0) continue;
+      std::size_t known = 0;
+      for (std::size_t other = 0; other < firsts.size(); ++other)
+        known += clocks[unit][i][other] >= firsts[other] ? 1 : 0;
+      EXPECT_EQ(known, program.units.size()) << unit << " " << i;
+    }
+  }
 }
 
 TEST(Compile, names_what_has_no_loop_nest) {
