@@ -52,8 +52,12 @@ class ArenaPlanner {
     Packing packing =
         packed([this](BufferNumber a, BufferNumber b) { return lifetimes_.is_before(a, b); });
     // Without any delay; with any; and, as several steps may have the same slack, with a part of it.
-    for (const Lifetimes::Delay& delay : {Lifetimes::Delay{0, 0}, {end_, 0}, {0, 1}, {0, 0.5}})
-      if (!is_small(packing.bytes, live_)) try_waits(packing, delay);
+    constexpr std::size_t most_tasks = 20'000;  // of programs that are planned again and again
+    for (const Lifetimes::Delay& delay : {Lifetimes::Delay{0, 0}, {end_, 0}, {0, 1}, {0, 0.5}}) {
+      if (is_small(packing.bytes, live_)) break;
+      try_waits(packing, delay);
+      if (program_.task_count() > most_tasks) break;
+    }
     for (std::size_t i = 0; i < buffers_.size(); ++i)
       program_.graph.buffers[buffers_[i]].offset = packing.offsets[i];
     program_.arena_bytes = packing.bytes;
