@@ -89,6 +89,7 @@ void take_target(const TargetArguments& arguments, OptimizeOptions& options) {
   if (options.second_judge || (options.timing.measures && runs_here))
     options.onnx_runtime = {python_program(), data_directory() / "onnxruntime_worker.py"};
   if (runs_here || is_operator_target(arguments)) options.costs = costs_of(arguments);
+  options.search.has_layouts = runs_here;
 }
 
 }  // namespace lemma

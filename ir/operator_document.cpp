@@ -333,6 +333,8 @@ std::string onnx_forms(const OperatorRecord& op) {
   std::vector<std::string> forms;
   for (const OnnxMapping& mapping : op.onnx)
     if (mapping.runtime == op.runtime) forms.push_back(onnx_text(mapping));
+  if (!op.runtime.empty() && op.onnx.empty())
+    return fmt::format("An operator of {}, in no file.\n\n", op.runtime);
   if (!op.runtime.empty())
     return fmt::format("An operator of {}, not of ONNX: {}.\n\n", op.runtime,
                        fmt::join(forms, "; "));

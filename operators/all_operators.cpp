@@ -23,6 +23,7 @@ std::vector<OperatorRecord> join_families() {
                             operators::quantized_convolution(),
                             operators::convolution(),
                             operators::pooling(),
+                            operators::channel_blocks(),
                             operators::reduction(),
                             operators::softmax(),
                             operators::normalization(),

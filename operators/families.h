@@ -16,13 +16,14 @@ std::span<const OperatorRecord> einsum();                 // Einsum
 std::span<const OperatorRecord> quantization();           // QuantizeLinear and its relatives
 std::span<const OperatorRecord> quantized_convolution();  // ConvInteger, QLinearConv
 std::span<const OperatorRecord> convolution();            // Conv, ConvTranspose
-std::span<const OperatorRecord> pooling();                // pools, windows
-std::span<const OperatorRecord> reduction();              // sums, maxima, ... over axes
-std::span<const OperatorRecord> softmax();                // Softmax, LogSoftmax, Hardmax
-std::span<const OperatorRecord> normalization();          // layer, batch, instance, group, ...
-std::span<const OperatorRecord> recurrence();             // GRU, LSTM, RNN
-std::span<const OperatorRecord> recurrent_layers();       // the same as ONNX has them
-std::span<const OperatorRecord> fusion();  // what a runtime computes along with products
+std::span<const OperatorRecord> channel_blocks();    // convolutions and pools in blocked layout
+std::span<const OperatorRecord> pooling();           // pools, windows
+std::span<const OperatorRecord> reduction();         // sums, maxima, ... over axes
+std::span<const OperatorRecord> softmax();           // Softmax, LogSoftmax, Hardmax
+std::span<const OperatorRecord> normalization();     // layer, batch, instance, group, ...
+std::span<const OperatorRecord> recurrence();        // GRU, LSTM, RNN
+std::span<const OperatorRecord> recurrent_layers();  // the same as ONNX has them
+std::span<const OperatorRecord> fusion();            // what a runtime computes along with products
 std::span<const OperatorRecord> skip_normalization();  // the same of normalizations
 std::span<const OperatorRecord> loss();                // losses of classification
 std::span<const OperatorRecord> shape();               // Reshape, Squeeze, Shape, Expand, ...

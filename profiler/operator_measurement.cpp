@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "frontend_onnx/export.h"
 #include "ir/files.h"
+#include "ir/runtime_layout.h"
 #include "ir/sha256.h"
 #include "profiler/single_operator.h"
 
@@ -29,9 +31,43 @@ std::string text_without_target(const CostKey& key) {
 
 std::string digest(const CostKey& key) { return sha256(text_without_target(key)).substr(0, 16); }
 
+constexpr std::string_view reorder_input = "com.microsoft.nchwc:ReorderInput",
+                           reorder_output = "com.microsoft.nchwc:ReorderOutput";
+
 bool is_reorder(const RuntimeNode& node) {
-  return node.kind == "com.microsoft.nchwc:ReorderInput" ||
-         node.kind == "com.microsoft.nchwc:ReorderOutput";
+  return node.kind == reorder_input || node.kind == reorder_output;
+}
+
+/// Between plain and blocked layouts: what has no composition of the operators that stand for the costs of layouts.
+bool is_move(const CostKey& key) { return is_of_layout(*key.op) && key.op->compose == nullptr; }
+
+/// Blocks [n, q, h, w, b] are a tensor [n, q*b, h, w] for ONNX Runtime.
+RuntimeTensor as_runtime_has_it(const TensorType& type) {
+  RuntimeTensor tensor = tensor_of(type, false);
+  if (tensor.sizes.size() != 5) return tensor;
+  tensor.sizes[1] *= tensor.sizes.back();
+  tensor.sizes.pop_back();
+  return tensor;
+}
+
+std::string text_of(const RuntimeTensor& tensor) {
+  return fmt::format("{}[{}]", name(tensor.type), fmt::join(tensor.sizes, ", "));
+}
+
+/// The node that a move is, as it stands in the graphs that ONNX Runtime saves.
+RuntimeNode reorder_of(const CostKey& key) {
+  RuntimeNode node;
+  node.inputs = {as_runtime_has_it(key.inputs.front())};
+  node.outputs = {as_runtime_has_it(key.outputs.front())};
+  const bool is_input = key.inputs.front().shape->size() == 4;
+  node.kind = is_input ? reorder_input : reorder_output;
+  measure_size(node);
+  node.key = fmt::format(
+      "{}{{{}}} {} -> {}", node.kind,
+      is_input ? "channels_last=0"
+               : fmt::format("channels={}, channels_last=0", node.outputs.front().sizes[1]),
+      text_of(node.inputs.front()), text_of(node.outputs.front()));
+  return node;
 }
 
 class OperatorMeasurement {
@@ -53,19 +89,21 @@ class OperatorMeasurement {
     ProfileEntry entry{whole.key, whole.kind, whole.elements,       whole.work,  0,
                        0,         0,          Provenance::measured, options.date};
     for (const RuntimeNode& node : *nodes) {
+      if (is_reorder(node)) continue;
       if (!times_.is_measured(node.key)) return false;
       const Cost cost = *times_.find(node);
       entry.seconds += cost.seconds;
       entry.spread += cost.spread;
     }
-    entry.repetitions = static_cast<int>(nodes->size());
+    entry.repetitions =
+        static_cast<int>(nodes->size() - std::count_if(nodes->begin(), nodes->end(), is_reorder));
     LEMMA_RETURN_IF_ERROR(database_.put(target_, std::span(&entry, 1)));
     times_.add(entry);
     return true;
   }
 
  private:
-  /// What ONNX Runtime makes of it, but for reorders.
+  /// What ONNX Runtime makes of it. Reorders are measured along with the others, and are priced by themselves.
   Result<std::vector<RuntimeNode>> nodes_of(const CostKey& key, WeightPlace weights) {
     LEMMA_ASSIGN_OR_RETURN(SingleOperator single, single_operator(key));
     const fs::path file = options_.scratch_folder / "operator.onnx";
@@ -82,7 +120,6 @@ class OperatorMeasurement {
     fs::remove(file, ignored);
     if (!graph) return tl::unexpected(graph.error());
     if (graph->unpriced != 0) return bad_input("it has no price");
-    std::erase_if(graph->nodes, is_reorder);
     return std::move(graph->nodes);
   }
 
@@ -109,6 +146,7 @@ bool has_times(const CostKey& key) {
 }
 
 RuntimeNode profiled_operator(const CostKey& key, WeightPlace weights) {
+  if (is_move(key)) return reorder_of(key);
   RuntimeNode node;
   node.kind = std::string(operator_kind) + std::string(key.op->name);
   for (std::size_t i = 0; i < key.inputs.size(); ++i)

@@ -20,7 +20,7 @@
 namespace lemma {
 
 /// What the profile database has of an application: its key begins with "operator". It has sizes, and no
-/// contents.
+/// contents. Of a move between plain and blocked layouts: the reorder that ONNX Runtime makes.
 RuntimeNode profiled_operator(const CostKey& key, WeightPlace weights);
 
 /// Whether it has a time of its own: its sizes are known and not too large, and it is no view.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <new>
 
@@ -13,6 +14,7 @@
 #include "costmodel/weight_price.h"
 #include "ir/rebuild.h"
 #include "search/backtracking.h"
+#include "search/blocked_layout.h"
 #include "search/candidate.h"
 #include "search/deadline.h"
 #include "search/descent.h"
@@ -54,6 +56,9 @@ bool is_better(const GraphCost& cost, const GraphCost& than) {
 /// Of a graph's time, that places have to save together to be worth making.
 constexpr double least_saving = 0.001;
 
+/// Of the time that is left, for the layouts of one e-graph.
+constexpr double layout_share = 0.1;
+
 class Search {
  public:
   Search(const Graph& graph, const OperatorCosts& costs, const SearchOptions& options)
@@ -65,8 +70,8 @@ class Search {
 
   Result<SearchResult> run(std::span<const Substitution> rules) {
     result_.before = cost_of(graph_, costs_);
-    LEMMA_ASSIGN_OR_RETURN(
-        rules_, rule_sets_for(graph_, rules, costs_, options_.runtime, options_.bitwise_rules));
+    LEMMA_ASSIGN_OR_RETURN(rules_, rule_sets_for(graph_, rules, costs_, options_.runtime,
+                                                 options_.bitwise_rules, options_.has_layouts));
     result_.rules_considered = rules_.all.rules.size();
     result_.strategy = options_.strategy;
     LEMMA_RETURN_IF_ERROR(begin());
@@ -74,6 +79,7 @@ class Search {
     for (int i = 0; i < most_restarts && learns_costs(); ++i) {
       result_.before = cost_of(graph_, costs_);
       found_ = CandidateList(options_.candidates);
+      forget_layouts();
       LEMMA_RETURN_IF_ERROR(begin());
     }
     LEMMA_RETURN_IF_ERROR(finish());
@@ -95,6 +101,11 @@ class Search {
       }
     }
     return {};
+  }
+
+  void forget_layouts() {
+    laid_out_.reset();
+    laid_out_seconds_ = std::numeric_limits<double>::infinity();
   }
 
   /// Of what was found. False: nothing new, or too late to use it.
@@ -177,6 +188,15 @@ class Search {
     return limits;
   }
 
+  /// Of a round over the whole graph: parts end in plain layouts.
+  RoundLimits whole_limits() const {
+    RoundLimits limits = round_limits();
+    if (rules_.layouts.compiled.empty()) return limits;
+    limits.layouts = &rules_.layouts;
+    limits.layout_seconds = std::max(0.02, layout_share * deadline_.remaining());
+    return limits;
+  }
+
   std::size_t default_node_limit() const {
     std::size_t operators = 0;
     for (const NodeId id : graph_.live_nodes())
@@ -207,7 +227,7 @@ class Search {
       stage(fmt::format("saturating with {} rules, round {}", rules.compiled.size(),
                         result_.rounds + 1));
       LEMMA_ASSIGN_OR_RETURN(Round round, saturate_and_extract(candidate.graph, rules, costs_,
-                                                               round_limits(), options_.explain));
+                                                               whole_limits(), options_.explain));
       LEMMA_ASSIGN_OR_RETURN(const bool cheaper, take(round, candidate));
       if (!cheaper) break;
     }
@@ -226,8 +246,53 @@ class Search {
                                    round.alternative->rules_used, {}));
       found_.add(other);
     }
+    LEMMA_RETURN_IF_ERROR(take_laid_out(round, candidate));
     if (!round.is_cheaper()) return false;
     return replace(candidate, std::move(round.graph), round.derivation, round.rules_used);
+  }
+
+  /// Keeps the graph that costs least with moves between layouts.
+  Result<void> take_laid_out(Round& round, const Candidate& candidate) {
+    if (!round.laid_out || round.laid_out_seconds >= laid_out_seconds_) return {};
+    Candidate other = candidate;
+    LEMMA_RETURN_IF_ERROR(extend(other, std::move(round.laid_out->graph), round.derivation,
+                                 round.laid_out->rules_used, {}));
+    laid_out_seconds_ = round.laid_out_seconds;
+    laid_out_ = std::move(other);
+    return {};
+  }
+
+  Result<double> seconds_in_layout(const Candidate& candidate) const {
+    return seconds_laid_out(candidate.graph, rules_.layouts, costs_,
+                            layout_share * std::max(0.0, deadline_.remaining()));
+  }
+
+  /// The graph that costs least with moves between layouts is a candidate if it saves some of what the others cost
+  /// with these.
+  Result<void> add_laid_out(std::vector<Candidate>& candidates) {
+    if (!laid_out_ || deadline_.passed()) return {};
+    LEMMA_ASSIGN_OR_RETURN(double least, seconds_in_layout(original()));
+    for (const Candidate& candidate : candidates) {
+      LEMMA_ASSIGN_OR_RETURN(const double seconds, seconds_in_layout(candidate));
+      least = std::min(least, seconds);
+    }
+    if (laid_out_seconds_ < (1 - least_saving) * least) candidates.push_back(std::move(*laid_out_));
+    laid_out_.reset();
+    return {};
+  }
+
+  /// Without an evaluator: the best by the sum over operators may cost more than others with moves between layouts.
+  Result<void> choose_layout() {
+    if (!laid_out_ || deadline_.passed()) return {};
+    LEMMA_ASSIGN_OR_RETURN(const double before, seconds_in_layout(original()));
+    LEMMA_ASSIGN_OR_RETURN(const double now, seconds_in_layout(best_));
+    if (laid_out_seconds_ < (1 - least_saving) * std::min(before, now)) {
+      best_ = std::move(*laid_out_);
+      layout_prefers_other_ = true;
+    } else if (before < (1 - least_saving) * now) {
+      best_ = original();
+    }
+    return {};
   }
 
   /// False, and nothing is changed, if the graph as a whole is no cheaper.
@@ -282,8 +347,10 @@ class Search {
   /// cheapest; of equal ones the original, then the cheapest as a sum. If it has the time, it also compares
   /// graphs in which only some rewrites are made, and at last the graph of those that pay.
   Result<void> let_evaluator_choose() {
-    if (found_.empty()) return {};
+    if (options_.evaluator == nullptr) return choose_layout();
     std::vector<Candidate> candidates = found_.take();
+    LEMMA_RETURN_IF_ERROR(add_laid_out(candidates));
+    if (candidates.empty()) return {};
     const Candidate cheapest = candidates.front();
     LEMMA_ASSIGN_OR_RETURN(MixedCandidates mixed,
                            MixedCandidates::of(graph_, cheapest, costs_,
@@ -499,8 +566,9 @@ class Search {
       result_.graph = std::move(*folded);
       if (options_.on_graph) options_.on_graph(step_, result_.graph);
       result_.after = cost_of(result_.graph, costs_);
-      result_.improved = options_.evaluator != nullptr ? evaluator_prefers_other_
-                                                       : is_better(result_.after, result_.before);
+      result_.improved = options_.evaluator != nullptr
+                             ? evaluator_prefers_other_
+                             : layout_prefers_other_ || is_better(result_.after, result_.before);
       if (options_.cleans) result_.improved = true;
     }
     if (!result_.improved) {
@@ -526,8 +594,11 @@ class Search {
   std::string step_;                      // what is being done
   CandidateList found_;                   // for the evaluator
   bool evaluator_prefers_other_ = false;  // than the original
-  bool fitted_ = false;                   // the last e-graph within its limits
-  double scale_ = 1;                      // of limits
+  bool layout_prefers_other_ = false;
+  bool fitted_ = false;                // the last e-graph within its limits
+  std::optional<Candidate> laid_out_;  // that costs least with moves between layouts
+  double laid_out_seconds_ = std::numeric_limits<double>::infinity();
+  double scale_ = 1;  // of limits
   SearchResult result_;
 };
 

@@ -52,6 +52,9 @@ struct SearchOptions {
   LeftOut left_out = LeftOut::all;
   /// The runtime that the target is, whose own operators may be made (OperatorRecord::runtime); empty: none.
   std::string runtime;
+  /// The target computes convolutions and pools in blocks of channels, and moves between layouts
+  /// (search/blocked_layout.h).
+  bool has_layouts = false;
   /// Decides among the graphs that are the cheapest as sums of their operators; otherwise the sum does.
   const GraphEvaluator* evaluator = nullptr;
   std::size_t candidates = 4;  // distinct graphs that it is handed, beside the original

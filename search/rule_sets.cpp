@@ -1,8 +1,11 @@
 #include "search/rule_sets.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "egraph/rule_use.h"
+#include "search/blocked_layout.h"
 #include "search/rule_subset.h"
 
 namespace lemma {
@@ -38,11 +41,26 @@ bool folds_weights(const Substitution& rule) {
                                               [](const RuleInput& input) { return input.weight; });
 }
 
+/// Only where something of the graph can be computed in blocks.
+Result<void> add_layouts(const Graph& graph, std::span<const Substitution> rules, RuleSets& sets) {
+  std::copy_if(rules.begin(), rules.end(), std::back_inserter(sets.about_layout), is_about_layout);
+  RuleSet layouts{sets.about_layout, {}};
+  const std::set<OperatorId> blocked = operators_with_blocked_form(layouts);
+  const std::vector<NodeId> nodes = graph.live_nodes();
+  const bool has_some = std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+    return graph.node(id).kind == NodeKind::operation && blocked.contains(graph.node(id).op);
+  });
+  if (!has_some) return {};
+  LEMMA_ASSIGN_OR_RETURN(layouts.compiled, compile_rules(layouts.rules));
+  sets.layouts = std::move(layouts);
+  return {};
+}
+
 }  // namespace
 
 Result<RuleSets> rule_sets_for(const Graph& graph, std::span<const Substitution> rules,
                                const OperatorCosts& costs, std::string_view runtime,
-                               const RuleNames& bitwise) {
+                               const RuleNames& bitwise, bool has_layouts) {
   RuleSets sets;
   sets.relevant = relevant_rules(graph, rules, runtime);
   sets.recurrences = folding_rules(sets.relevant);
@@ -59,6 +77,7 @@ Result<RuleSets> rule_sets_for(const Graph& graph, std::span<const Substitution>
     if (folds_weights(use.rule)) sets.folding_weights.compiled.push_back(use);
   }
   sets.all.compiled = std::move(uses.rules);
+  if (has_layouts) LEMMA_RETURN_IF_ERROR(add_layouts(graph, rules, sets));
   return sets;
 }
 

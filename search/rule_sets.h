@@ -28,11 +28,15 @@ struct RuleSets {
   RuleSet saving;           // those that save something themselves
   RuleSet refining;         // those with `=>`
   RuleSet folding_weights;  // of these those that take constants into an operator
+  // Those about the layouts of a runtime; none if the graph has nothing that it computes in blocks.
+  std::vector<Substitution> about_layout;
+  RuleSet layouts;
 };
 
 /// `runtime`: the target, if it is one (search/rule_subset.h). `bitwise`: the rules of this rounding class.
+/// `has_layouts`: the target computes in blocks of channels (search/blocked_layout.h).
 Result<RuleSets> rule_sets_for(const Graph& graph, std::span<const Substitution> rules,
                                const OperatorCosts& costs, std::string_view runtime,
-                               const RuleNames& bitwise);
+                               const RuleNames& bitwise, bool has_layouts = false);
 
 }  // namespace lemma

@@ -4,6 +4,7 @@
 
 #include "egraph/exact_extraction.h"
 #include "egraph/to_graph.h"
+#include "search/blocked_layout.h"
 #include "search/node_costs.h"
 
 namespace lemma {
@@ -37,7 +38,7 @@ std::map<std::string, std::size_t> count_rules(const EGraph& egraph, const Selec
 class Rounder {
  public:
   Rounder(const RuleSet& rules, const OperatorCosts& costs, const RoundLimits& limits)
-      : rules_(rules), limits_(limits), cost_(node_costs(costs)) {}
+      : rules_(rules), costs_(costs), limits_(limits), cost_(node_costs(costs)) {}
 
   Result<Round> run(const Graph& graph, bool explain, const Surroundings& surroundings) {
     egraph_.add_graph(graph, surroundings.inputs);
@@ -63,7 +64,7 @@ class Rounder {
     if (limits_.alternative_overhead > 0) {
       LEMMA_ASSIGN_OR_RETURN(round.alternative, extract_alternative(report.log));
     }
-    if (explain && (round.is_cheaper() || round.alternative)) {
+    if (explain && (round.is_cheaper() || round.alternative || limits_.layouts != nullptr)) {
       Derivation start;
       for (std::size_t i = 0; i < surroundings.inputs.size(); ++i)
         start.give_facts(egraph_.input_name(egraph_.node(egraph_.inputs()[i])),
@@ -71,6 +72,15 @@ class Rounder {
       LEMMA_ASSIGN_OR_RETURN(
           round.derivation,
           derivation_of(std::move(start), egraph_, rules_.rules, rules_.compiled, report.log));
+    }
+    // Last, because the e-graph has blocked forms from then on.
+    if (limits_.layouts != nullptr) {
+      LEMMA_ASSIGN_OR_RETURN(LaidOut laid_out,
+                             lay_out(egraph_, *limits_.layouts, costs_, limits_.layout_seconds));
+      round.laid_out_seconds = laid_out.seconds;
+      round.laid_out =
+          Alternative{std::move(laid_out.graph),
+                      count_rules(egraph_, laid_out.selection, rules_.compiled, report.log)};
     }
     return round;
   }
@@ -122,6 +132,7 @@ class Rounder {
   }
 
   const RuleSet& rules_;
+  const OperatorCosts& costs_;
   const RoundLimits& limits_;
   NodeCost cost_;
   EGraph egraph_;

@@ -15,6 +15,13 @@
 
 namespace lemma {
 
+/// The rules that a search may use, and how they were read. Derivations speak of the former, which
+/// outlive them.
+struct RuleSet {
+  std::span<const Substitution> rules;
+  std::vector<CompiledRule> compiled;  // both directions
+};
+
 struct RoundLimits {
   std::size_t node_limit = 40'000;
   std::size_t iterations = 12;
@@ -26,6 +33,9 @@ struct RoundLimits {
   double proof_seconds = 0;
   /// The e-graph is asked once more, as if starting an operator took so many seconds longer; 0: it is not.
   double alternative_overhead = 0;
+  /// The e-graph is asked once more for the graph that costs least in the layouts of a runtime; null: it is not.
+  const RuleSet* layouts = nullptr;
+  double layout_seconds = 0;  // that this may take
 };
 
 /// How good the chosen nodes are among all that the e-graph holds, in seconds at run time.
@@ -48,18 +58,13 @@ struct Round {
   std::optional<ExtractionProof> extraction;
   std::map<std::string, std::size_t> rules_used;  // nodes of the result that each has made
   std::optional<Alternative> alternative;         // if wanted
-  std::optional<Derivation> derivation;           // of both; if wanted, and the graph is cheaper or
-                                                  // there is an alternative
+  std::optional<Alternative> laid_out;   // the cheapest in the layouts of a runtime, if wanted
+  double laid_out_seconds = 0;           // what that one costs with moves between layouts
+  std::optional<Derivation> derivation;  // of all; if wanted, and the graph is cheaper or
+                                         // there is another
 
   /// By more than rounding.
   bool is_cheaper() const { return cost < (1 - 1e-9) * cost_before; }
-};
-
-/// The rules that a search may use, and how they were read. Derivations speak of the former, which
-/// outlive them.
-struct RuleSet {
-  std::span<const Substitution> rules;
-  std::vector<CompiledRule> compiled;  // both directions
 };
 
 /// What is known of a part of a larger graph. Nothing: the graph is a model.

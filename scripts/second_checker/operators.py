@@ -3,7 +3,7 @@
 
 import math
 
-from second_checker import fusions, shapes, windows
+from second_checker import blocks, fusions, shapes, windows
 from second_checker.reals import as_real
 from second_checker.shapes import ANY, BOOLEAN, elementwise_rule, NUMERIC, REAL
 from second_checker.sizes import ONE
@@ -96,6 +96,12 @@ OPERATORS = {
 SKIP = {"epsilon": ("real", 9.999999960041972e-13)}
 ACTIVATION = {"activation": ("string", '""'), "activation_alpha": ("real", 0.0), "activation_beta": ("real", 0.0)}
 OPERATORS.update({
+    "BlockChannels": Operator((1, 1), blocks.infer_block),
+    "BlockedAveragePool": Operator((1, 1), blocks.infer_blocked_average_pool, OPERATORS["AveragePool"].attributes),
+    "BlockedConv": Operator((2, 3), blocks.infer_blocked_conv, OPERATORS["Conv"].attributes),
+    "BlockedGlobalAveragePool": Operator((1, 1), blocks.infer_blocked_global_pool),
+    "BlockedMaxPool": Operator((1, 1), blocks.infer_blocked_max_pool, POOL),
+    "UnblockChannels": Operator((1, 1), blocks.infer_unblock, {"channels": ("size", REQUIRED)}),
     "BiasGelu": Operator((2, 2), fusions.infer_bias_gelu, {"approximate": ("string", '"none"')}),
     "FusedConv": Operator((2, 4), fusions.infer_fused_conv,
                           {**OPERATORS["Conv"].attributes, **ACTIVATION, "activation_max": ("real", 0.0),

@@ -86,15 +86,55 @@ SAMPLES = [
     ("FusedMatMul", [(2, 3, 4), (2, 5, 4)], {"alpha": 0.5, "transB": 1}, ()),
     ("MultiHeadAttention", [(2, 3, 4), (2, 5, 4), (2, 5, 4)], {"num_heads": 2}, ()),
     ("MultiHeadAttention", [(2, 3, 4), (2, 3, 4), (2, 3, 4), (12,)], {"num_heads": 2, "scale": 0.75}, ()),
+    ("BlockChannels", [(2, 20, 3, 4)], {}, ()),
+    ("BlockedAveragePool", [(2, 2, 5, 4, 16)],
+     {"kernel_shape": (3, 2), "strides": (2, 1), "pads": (1, 0, 1, 1), "count_include_pad": 1}, ()),
+    ("BlockedConv", [(1, 2, 4, 5, 16), (20, 24, 3, 2), (20,)], {"strides": (1, 2), "pads": (1, 0, 0, 1)}, ()),
+    ("BlockedConv", [(1, 2, 4, 5, 16), (32, 1, 2, 2)], {"group": 32, "dilations": (2, 1)}, ()),
+    ("BlockedConv", [(1, 2, 4, 5, 16), (32, 16, 2, 1), (32,)], {"group": 2}, ()),
+    ("BlockedGlobalAveragePool", [(2, 2, 3, 4, 16)], {}, ()),
+    ("BlockedMaxPool", [(2, 2, 5, 4, 16)], {"kernel_shape": (2, 3), "pads": (1, 1, 0, 1), "dilations": (2, 1)}, ()),
+    ("UnblockChannels", [(2, 2, 3, 4, 16)], {"channels": 20}, ()),
     ("SkipLayerNormalization", [(2, 3, 4), (2, 3, 4), (4,), (4,), (4,)], {"epsilon": 0.5}, ()),
     ("SkipSimplifiedLayerNormalization", [(2, 3, 4), (2, 3, 4), (4,), (4,)], {"epsilon": 0.5}, ()),
 ]
 NOT_IN_RUNTIME = {"Cast", "ConstantOfShape", "HardSigmoidTensor", "RMSNormalization", "Swish"}
 OUTPUTS = {"Split": 2, "LSTM": 3, "GRU": 2, "RNN": 2}
 OF_THE_RUNTIME = set(fusions(OPERATORS))
+LAYOUT = {"BlockChannels": "ReorderInput", "UnblockChannels": "ReorderOutput",
+          **{f"Blocked{name}": name for name in ("AveragePool", "Conv", "GlobalAveragePool", "MaxPool")}}
+
+
+def blocked_filters(weight, group):
+    """As the runtime stores them: outputs in blocks, and the inputs as well unless each group has one."""
+    if weight.shape[1] == 1 and group > 1:
+        return weight.reshape(-1, 16, *weight.shape[1:]).transpose(0, 2, 3, 4, 1).reshape(weight.shape)
+    whole = numpy.pad(weight, ((0, -weight.shape[0] % 16), (0, -weight.shape[1] % 16), (0, 0), (0, 0)))
+    outputs, inputs, height, width = whole.shape
+    parts = whole.reshape(outputs // 16, 16, inputs // 16, 16, height, width)
+    return parts.transpose(0, 2, 4, 5, 3, 1).reshape(whole.shape)
+
+
+def layout_outputs(operator, arrays, attributes):
+    """The runtime's own operators, whose blocked tensors have the shape [n, 16*q, h, w]."""
+    x, kept = arrays[0], dict(attributes)
+    if operator != "BlockChannels":
+        x = x.reshape(x.shape[0], x.shape[1] * 16, *x.shape[2:4])
+    feeds = {"x": x}
+    if len(arrays) > 1:
+        feeds["w"] = numpy.ascontiguousarray(blocked_filters(arrays[1], kept.get("group", 1)))
+        kept["kernel_shape"] = arrays[1].shape[2:]
+    if len(arrays) > 2:
+        feeds["b"] = numpy.pad(arrays[2], (0, -arrays[2].size % 16))
+    kept = {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
+    node = helper.make_node(LAYOUT[operator], list(feeds), ["y"], domain="com.microsoft.nchwc", **kept)
+    y = run_model([node], feeds, ["y"], [])[0]
+    return [y if operator == "UnblockChannels" else y.reshape(y.shape[0], y.shape[1] // 16, *y.shape[2:], 16)]
 
 
 def runtime_outputs(operator, arrays, attributes, as_operands):
+    if operator in LAYOUT:
+        return layout_outputs(operator, arrays, attributes)
     names = [f"x{i}" for i in range(len(arrays))]
     feeds, constants = dict(zip(names, arrays)), []
     for name in as_operands:
@@ -115,11 +155,16 @@ def runtime_outputs(operator, arrays, attributes, as_operands):
     outputs = [f"y{i}" for i in range(OUTPUTS.get(operator, 1))]
     domain = "com.microsoft" if operator in OF_THE_RUNTIME else ""
     node = helper.make_node(operator, names + order, outputs, domain=domain, **kept)
+    return run_model([node], feeds, outputs, constants)
+
+
+def run_model(nodes, feeds, outputs, constants):
     graph = helper.make_graph(
-        [node], "one", [helper.make_tensor_value_info(n, TensorProto.FLOAT, a.shape)
+        nodes, "one", [helper.make_tensor_value_info(n, TensorProto.FLOAT, a.shape)
                         for n, a in feeds.items()],
         [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in outputs], constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1),
+                                                   helper.make_opsetid("com.microsoft.nchwc", 1)], ir_version=10)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
