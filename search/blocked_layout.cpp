@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
@@ -71,6 +72,94 @@ double seconds_in_blocks(const OperatorCosts& costs, const EGraph& egraph, ENode
       .seconds;
 }
 
+/// A plain selection with the blocked forms that a runtime would take: of what it computes in blocks always, of other
+/// nodes where their operands are in blocks.
+class BlockedSelection {
+ public:
+  BlockedSelection(const EGraph& egraph, std::span<const ClassId> roots, const NodeCost& cost)
+      : egraph_(egraph), roots_(roots), cost_(cost) {}
+
+  /// `plain` may be older than the blocked forms in the e-graph. Its cost is infinite where a form is missing.
+  Selection of(const Selection& plain) {
+    std::vector<ENodeId> chosen(egraph_.id_count(), ENodeId::none());
+    for (std::uint32_t i = 0; i < plain.node_of.size(); ++i)
+      if (!plain.node_of[i].is_none()) chosen[egraph_.find({i}).v] = plain.node_of[i];
+    node_of_.assign(egraph_.id_count(), ENodeId::none());
+    Selection result;
+    result.node_of = node_of_;
+    result.cost = std::numeric_limits<double>::infinity();
+    const auto order = topological_order(egraph_, roots_, chosen);
+    if (!order) return result;
+    for (const ClassId id : *order)
+      if (!choose_blocked(id, chosen[id.v])) node_of_[id.v] = chosen[id.v];
+    const auto all = topological_order(egraph_, roots_, node_of_);
+    if (!all) return result;
+    result.cost = 0;
+    for (const ClassId id : *all) {
+      result.node_of[id.v] = node_of_[id.v];
+      result.cost += cost_(egraph_, node_of_[id.v]);
+    }
+    return result;
+  }
+
+ private:
+  bool is_operation(ENodeId id) const { return egraph_.node(id).kind == ENodeKind::operation; }
+  bool is_move_node(ENodeId id) const { return is_operation(id) && is_move(egraph_.node(id).op); }
+
+  /// Whatever is chosen has its operands chosen before it, so that there are no cycles.
+  bool choose_blocked(ClassId id, ENodeId plain) {
+    if (!is_operation(plain) || egraph_.weight_only(id)) return false;
+    for (const ENodeId move : egraph_.nodes(id)) {
+      if (!is_move_node(move)) continue;
+      const ClassId blocks = egraph_.children(move)[0];
+      for (const ENodeId node : egraph_.nodes(blocks)) {
+        if (!is_image(node, plain) || !choose_operands(node)) continue;
+        if (node_of_[blocks.v].is_none()) node_of_[blocks.v] = node;
+        node_of_[id.v] = move;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Whether the node in blocks does what the plain one does.
+  bool is_image(ENodeId id, ENodeId plain) {
+    if (!is_operation(id) || is_move_node(id)) return false;
+    const ENode& node = egraph_.node(id);
+    const ENode& other = egraph_.node(plain);
+    if (!is_blocked(node.op))
+      return node.op == other.op && egraph_.attributes(node) == egraph_.attributes(other);
+    const auto [form, is_new] = forms_.try_emplace(egraph_.form(id).v);
+    if (is_new)
+      if (auto made =
+              plain_form(record(node.op), egraph_.input_types(id), egraph_.attributes(node)))
+        form->second = std::move(*made);
+    return form->second && form->second->op == other.op &&
+           form->second->attributes == egraph_.attributes(other);
+  }
+
+  /// Operands in blocks, which are made where the operator is computed in blocks at any rate.
+  bool choose_operands(ENodeId id) {
+    for (const ClassId operand : egraph_.children(id)) {
+      if (operand.is_none() || !node_of_[operand.v].is_none()) continue;
+      const bool may_move = is_blocked(egraph_.node(id).op) || egraph_.weight_only(operand);
+      const auto& nodes = egraph_.nodes(operand);
+      const auto made = std::find_if(nodes.begin(), nodes.end(), [this](ENodeId node) {
+        return is_move_node(node) && !node_of_[egraph_.children(node)[0].v].is_none();
+      });
+      if (!may_move || made == nodes.end()) return false;
+      node_of_[operand.v] = *made;
+    }
+    return true;
+  }
+
+  const EGraph& egraph_;
+  std::span<const ClassId> roots_;
+  const NodeCost& cost_;
+  std::vector<ENodeId> node_of_;
+  absl::flat_hash_map<std::uint32_t, std::optional<PlainForm>> forms_;  // of blocked operators
+};
+
 }  // namespace
 
 bool is_about_layout(const Substitution& rule) {
@@ -136,32 +225,43 @@ NodeCost blocked_layout_costs(const OperatorCosts& costs, const RuleSet& layouts
   };
 }
 
-Result<LaidOut> lay_out(EGraph& egraph, const RuleSet& layouts, const OperatorCosts& costs,
-                        double seconds) {
+Result<std::optional<LaidOut>> lay_out(EGraph& egraph, const RuleSet& layouts,
+                                       const OperatorCosts& costs, std::span<const Selection> plain,
+                                       double seconds) {
   SaturationLimits limits;
   limits.time_limit_seconds = seconds / 2;
+  limits.iterations = 100;
+  limits.match_limit = 0;
   // A blocked form, and the moves before and behind it, for each node at most.
   limits.node_limit = 4 * egraph.node_count() + 1000;
   const SaturationReport report = saturate(egraph, layouts.compiled, limits);
   if (report.stop == StopReason::failed) return internal_error(report.failure);
+  // Where a blocked form is missing, a plain one would seem to cost no moves.
+  if (report.stop != StopReason::saturated) return std::nullopt;
   const std::vector<ClassId> roots = output_classes(egraph);
   const NodeCost cost = blocked_layout_costs(costs, layouts);
-  LEMMA_ASSIGN_OR_RETURN(const Selection greedy, extract_greedy(egraph, roots, cost));
+  LEMMA_ASSIGN_OR_RETURN(Selection best, extract_greedy(egraph, roots, cost));
+  BlockedSelection in_blocks(egraph, roots, cost);
+  for (const Selection& one : plain)
+    if (Selection other = in_blocks.of(one); other.cost < best.cost) best = std::move(other);
   ExtractionOptions options;
   options.time_limit_seconds = seconds / 2;
-  LEMMA_ASSIGN_OR_RETURN(Selection selection, extract(egraph, roots, cost, greedy, options));
+  LEMMA_ASSIGN_OR_RETURN(Selection selection, extract(egraph, roots, cost, best, options));
   LEMMA_RETURN_IF_ERROR(validate(egraph, roots, cost, selection));
   LEMMA_ASSIGN_OR_RETURN(const Graph blocked, to_graph(egraph, selection));
-  LEMMA_ASSIGN_OR_RETURN(Graph plain, in_plain_layout(blocked));
-  return LaidOut{std::move(plain), selection.cost, std::move(selection)};
+  LEMMA_ASSIGN_OR_RETURN(Graph in_plain, in_plain_layout(blocked));
+  return LaidOut{std::move(in_plain), selection.cost, std::move(selection)};
 }
 
-Result<double> seconds_laid_out(const Graph& graph, const RuleSet& layouts,
-                                const OperatorCosts& costs, double seconds) {
+Result<std::optional<double>> seconds_laid_out(const Graph& graph, const RuleSet& layouts,
+                                               const OperatorCosts& costs, double seconds) {
   EGraph egraph;
   egraph.add_graph(graph);
-  LEMMA_ASSIGN_OR_RETURN(const LaidOut laid_out, lay_out(egraph, layouts, costs, seconds));
-  return laid_out.seconds;
+  const Selection plain = original_selection(egraph, output_classes(egraph), node_costs(costs));
+  LEMMA_ASSIGN_OR_RETURN(const std::optional<LaidOut> laid_out,
+                         lay_out(egraph, layouts, costs, std::span(&plain, 1), seconds));
+  if (!laid_out) return std::nullopt;
+  return laid_out->seconds;
 }
 
 }  // namespace lemma

@@ -6,6 +6,7 @@
 // the image of a plain node: op(Unblock(y)) = Unblock(op(y)). So a graph that is extracted with these forms says which
 // plain graph has the fewest moves, and that one stands in the e-graph as well.
 
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -37,12 +38,15 @@ struct LaidOut {
   Selection selection;
 };
 
-/// Adds blocked forms to the e-graph and extracts the cheapest graph with them, in plain operators.
-Result<LaidOut> lay_out(EGraph& egraph, const RuleSet& layouts, const OperatorCosts& costs,
-                        double seconds);
+/// Adds blocked forms to the e-graph and extracts the cheapest graph with them, in plain operators. It costs no more
+/// than any of `plain` in the layouts that the runtime would choose for it. `seconds`: for both steps; nothing if the first
+/// one does not end by then.
+Result<std::optional<LaidOut>> lay_out(EGraph& egraph, const RuleSet& layouts,
+                                       const OperatorCosts& costs, std::span<const Selection> plain,
+                                       double seconds);
 
-/// What the graph costs as it is, in its cheapest layout.
-Result<double> seconds_laid_out(const Graph& graph, const RuleSet& layouts,
-                                const OperatorCosts& costs, double seconds);
+/// What the graph costs as it is, in its cheapest layout; nothing if there was no time to find out.
+Result<std::optional<double>> seconds_laid_out(const Graph& graph, const RuleSet& layouts,
+                                               const OperatorCosts& costs, double seconds);
 
 }  // namespace lemma

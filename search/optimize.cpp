@@ -1,10 +1,8 @@
 #include "search/optimize.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <new>
 
@@ -14,13 +12,13 @@
 #include "costmodel/weight_price.h"
 #include "ir/rebuild.h"
 #include "search/backtracking.h"
-#include "search/blocked_layout.h"
 #include "search/candidate.h"
 #include "search/deadline.h"
 #include "search/descent.h"
 #include "search/explanation.h"
 #include "search/fold_recurrences.h"
 #include "search/kept_operands.h"
+#include "search/layout_choice.h"
 #include "search/part_pass.h"
 #include "search/rule_sets.h"
 #include "search/simplify_copies.h"
@@ -29,13 +27,6 @@
 namespace lemma {
 
 namespace {
-
-constexpr std::array<std::pair<Strategy, std::string_view>, 4> strategy_names = {{
-    {Strategy::automatic, "auto"},
-    {Strategy::saturation, "saturation"},
-    {Strategy::backtracking, "backtracking"},
-    {Strategy::combined, "combined"},
-}};
 
 /// The graph without nodes that no output needs.
 Result<Graph> without_dead_nodes(const Graph& graph) {
@@ -56,9 +47,6 @@ bool is_better(const GraphCost& cost, const GraphCost& than) {
 /// Of a graph's time, that places have to save together to be worth making.
 constexpr double least_saving = 0.001;
 
-/// Of the time that is left, for the layouts of one e-graph.
-constexpr double layout_share = 0.1;
-
 class Search {
  public:
   Search(const Graph& graph, const OperatorCosts& costs, const SearchOptions& options)
@@ -72,6 +60,7 @@ class Search {
     result_.before = cost_of(graph_, costs_);
     LEMMA_ASSIGN_OR_RETURN(rules_, rule_sets_for(graph_, rules, costs_, options_.runtime,
                                                  options_.bitwise_rules, options_.has_layouts));
+    layout_choice_.emplace(rules_.layouts, costs_);
     result_.rules_considered = rules_.all.rules.size();
     result_.strategy = options_.strategy;
     LEMMA_RETURN_IF_ERROR(begin());
@@ -79,7 +68,7 @@ class Search {
     for (int i = 0; i < most_restarts && learns_costs(); ++i) {
       result_.before = cost_of(graph_, costs_);
       found_ = CandidateList(options_.candidates);
-      forget_layouts();
+      layout_choice_->forget();
       LEMMA_RETURN_IF_ERROR(begin());
     }
     LEMMA_RETURN_IF_ERROR(finish());
@@ -101,11 +90,6 @@ class Search {
       }
     }
     return {};
-  }
-
-  void forget_layouts() {
-    laid_out_.reset();
-    laid_out_seconds_ = std::numeric_limits<double>::infinity();
   }
 
   /// Of what was found. False: nothing new, or too late to use it.
@@ -189,11 +173,11 @@ class Search {
   }
 
   /// Of a round over the whole graph: parts end in plain layouts.
-  RoundLimits whole_limits() const {
+  RoundLimits whole_limits(bool has_layouts) const {
     RoundLimits limits = round_limits();
-    if (rules_.layouts.compiled.empty()) return limits;
+    if (!has_layouts || rules_.layouts.compiled.empty()) return limits;
     limits.layouts = &rules_.layouts;
-    limits.layout_seconds = std::max(0.02, layout_share * deadline_.remaining());
+    limits.layout_seconds = layout_seconds();
     return limits;
   }
 
@@ -226,8 +210,9 @@ class Search {
     for (std::size_t i = 0; i < options_.rounds && !deadline_.passed(); ++i) {
       stage(fmt::format("saturating with {} rules, round {}", rules.compiled.size(),
                         result_.rounds + 1));
-      LEMMA_ASSIGN_OR_RETURN(Round round, saturate_and_extract(candidate.graph, rules, costs_,
-                                                               whole_limits(), options_.explain));
+      LEMMA_ASSIGN_OR_RETURN(
+          Round round, saturate_and_extract(candidate.graph, rules, costs_, whole_limits(i == 0),
+                                            options_.explain));
       LEMMA_ASSIGN_OR_RETURN(const bool cheaper, take(round, candidate));
       if (!cheaper) break;
     }
@@ -251,47 +236,18 @@ class Search {
     return replace(candidate, std::move(round.graph), round.derivation, round.rules_used);
   }
 
+  /// That one step of finding the best layout may take.
+  double layout_seconds() const { return 0.1 * std::max(0.0, deadline_.remaining()); }
+
   /// Keeps the graph that costs least with moves between layouts.
   Result<void> take_laid_out(Round& round, const Candidate& candidate) {
-    if (!round.laid_out || round.laid_out_seconds >= laid_out_seconds_) return {};
+    LEMMA_ASSIGN_OR_RETURN(const bool improves,
+                           layout_choice_->improves(round, graph_, layout_seconds()));
+    if (!improves) return {};
     Candidate other = candidate;
     LEMMA_RETURN_IF_ERROR(extend(other, std::move(round.laid_out->graph), round.derivation,
                                  round.laid_out->rules_used, {}));
-    laid_out_seconds_ = round.laid_out_seconds;
-    laid_out_ = std::move(other);
-    return {};
-  }
-
-  Result<double> seconds_in_layout(const Candidate& candidate) const {
-    return seconds_laid_out(candidate.graph, rules_.layouts, costs_,
-                            layout_share * std::max(0.0, deadline_.remaining()));
-  }
-
-  /// The graph that costs least with moves between layouts is a candidate if it saves some of what the others cost
-  /// with these.
-  Result<void> add_laid_out(std::vector<Candidate>& candidates) {
-    if (!laid_out_ || deadline_.passed()) return {};
-    LEMMA_ASSIGN_OR_RETURN(double least, seconds_in_layout(original()));
-    for (const Candidate& candidate : candidates) {
-      LEMMA_ASSIGN_OR_RETURN(const double seconds, seconds_in_layout(candidate));
-      least = std::min(least, seconds);
-    }
-    if (laid_out_seconds_ < (1 - least_saving) * least) candidates.push_back(std::move(*laid_out_));
-    laid_out_.reset();
-    return {};
-  }
-
-  /// Without an evaluator: the best by the sum over operators may cost more than others with moves between layouts.
-  Result<void> choose_layout() {
-    if (!laid_out_ || deadline_.passed()) return {};
-    LEMMA_ASSIGN_OR_RETURN(const double before, seconds_in_layout(original()));
-    LEMMA_ASSIGN_OR_RETURN(const double now, seconds_in_layout(best_));
-    if (laid_out_seconds_ < (1 - least_saving) * std::min(before, now)) {
-      best_ = std::move(*laid_out_);
-      layout_prefers_other_ = true;
-    } else if (before < (1 - least_saving) * now) {
-      best_ = original();
-    }
+    layout_choice_->keep(std::move(other), round.laid_out_seconds);
     return {};
   }
 
@@ -347,9 +303,12 @@ class Search {
   /// cheapest; of equal ones the original, then the cheapest as a sum. If it has the time, it also compares
   /// graphs in which only some rewrites are made, and at last the graph of those that pay.
   Result<void> let_evaluator_choose() {
-    if (options_.evaluator == nullptr) return choose_layout();
+    if (options_.evaluator == nullptr)
+      return layout_choice_->choose(original(), best_, layout_seconds()).map([this](bool chosen) {
+        layout_prefers_other_ = chosen;
+      });
     std::vector<Candidate> candidates = found_.take();
-    LEMMA_RETURN_IF_ERROR(add_laid_out(candidates));
+    LEMMA_RETURN_IF_ERROR(layout_choice_->join(candidates, layout_seconds()));
     if (candidates.empty()) return {};
     const Candidate cheapest = candidates.front();
     LEMMA_ASSIGN_OR_RETURN(MixedCandidates mixed,
@@ -595,26 +554,13 @@ class Search {
   CandidateList found_;                   // for the evaluator
   bool evaluator_prefers_other_ = false;  // than the original
   bool layout_prefers_other_ = false;
-  bool fitted_ = false;                // the last e-graph within its limits
-  std::optional<Candidate> laid_out_;  // that costs least with moves between layouts
-  double laid_out_seconds_ = std::numeric_limits<double>::infinity();
+  bool fitted_ = false;  // the last e-graph within its limits
+  std::optional<LayoutChoice> layout_choice_;
   double scale_ = 1;  // of limits
   SearchResult result_;
 };
 
 }  // namespace
-
-std::string_view name(Strategy strategy) {
-  for (const auto& [one, name] : strategy_names)
-    if (one == strategy) return name;
-  return "?";
-}
-
-std::optional<Strategy> strategy_named(std::string_view name) {
-  for (const auto& [strategy, known] : strategy_names)
-    if (known == name) return strategy;
-  return std::nullopt;
-}
 
 Result<SearchResult> optimize(const Graph& graph, std::span<const Substitution> rules,
                               const OperatorCosts& costs, const SearchOptions& options) {

@@ -1,6 +1,7 @@
 #include "search/saturation_round.h"
 
 #include <algorithm>
+#include <array>
 
 #include "egraph/exact_extraction.h"
 #include "egraph/to_graph.h"
@@ -35,6 +36,10 @@ std::map<std::string, std::size_t> count_rules(const EGraph& egraph, const Selec
   return counts;
 }
 
+/// Operators with several operands have a blocked form for each combination of theirs: a large e-graph would grow to
+/// several times its size.
+constexpr std::size_t most_nodes_to_lay_out = 10'000;
+
 class Rounder {
  public:
   Rounder(const RuleSet& rules, const OperatorCosts& costs, const RoundLimits& limits)
@@ -64,7 +69,8 @@ class Rounder {
     if (limits_.alternative_overhead > 0) {
       LEMMA_ASSIGN_OR_RETURN(round.alternative, extract_alternative(report.log));
     }
-    if (explain && (round.is_cheaper() || round.alternative || limits_.layouts != nullptr)) {
+    const bool lays_out = limits_.layouts != nullptr && round.nodes <= most_nodes_to_lay_out;
+    if (explain && (round.is_cheaper() || round.alternative || lays_out)) {
       Derivation start;
       for (std::size_t i = 0; i < surroundings.inputs.size(); ++i)
         start.give_facts(egraph_.input_name(egraph_.node(egraph_.inputs()[i])),
@@ -74,13 +80,16 @@ class Rounder {
           derivation_of(std::move(start), egraph_, rules_.rules, rules_.compiled, report.log));
     }
     // Last, because the e-graph has blocked forms from then on.
-    if (limits_.layouts != nullptr) {
-      LEMMA_ASSIGN_OR_RETURN(LaidOut laid_out,
-                             lay_out(egraph_, *limits_.layouts, costs_, limits_.layout_seconds));
-      round.laid_out_seconds = laid_out.seconds;
+    if (lays_out) {
+      const std::array plain = {original, selection};
+      LEMMA_ASSIGN_OR_RETURN(
+          std::optional<LaidOut> laid_out,
+          lay_out(egraph_, *limits_.layouts, costs_, plain, limits_.layout_seconds));
+      if (!laid_out) return round;
+      round.laid_out_seconds = laid_out->seconds;
       round.laid_out =
-          Alternative{std::move(laid_out.graph),
-                      count_rules(egraph_, laid_out.selection, rules_.compiled, report.log)};
+          Alternative{std::move(laid_out->graph),
+                      count_rules(egraph_, laid_out->selection, rules_.compiled, report.log)};
     }
     return round;
   }
