@@ -54,7 +54,9 @@ constexpr std::array unblock_attributes = {
 Result<void> require_blocks(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_types(in, TypeSet::real));
   LEMMA_RETURN_IF_ERROR(require_rank(in, 0, 5, 5));
-  return require_same_size(in, in.shape(0)[4], block, "sizes of the last axis and of a block");
+  if (!agree(in, in.shape(0)[4], block))
+    return bad_input(fmt::format("blocks of {} channels, not {}", in.shape(0)[4].text(), block));
+  return {};
 }
 
 /// The image that so many channels of the blocks are.

@@ -186,7 +186,9 @@ TEST(ShippedOperators, AreAcceptedByTheirFamily) {
       if (!given.inputs.empty()) types.insert(given.inputs[0].data_type);
       return true;
     });
-    EXPECT_GE(accepted, 10U) << record(op).name;
+    // One operand of one rank, and no attributes.
+    const bool is_narrow = record(op).name == "BlockedGlobalAveragePool";
+    EXPECT_GE(accepted, is_narrow ? 7U : 10U) << record(op).name;
     EXPECT_GE(types.size(), record(op).name == "ConstantOfShape" ? 0U : 3U) << record(op).name;
     const auto fewer = fewer_ranks.find(record(op).name);
     EXPECT_GE(ranks.size(), fewer != fewer_ranks.end() ? fewer->second : 3U) << record(op).name;
