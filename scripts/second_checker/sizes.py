@@ -184,10 +184,26 @@ def atom_lower_bound(one):
     return low // divisor if low is not None and divisor is not None and divisor > 0 else None
 
 
+def without_quotients(a):
+    """A size that is never greater: d * floordiv(b, d) is at least b - (d - 1), for a number d above 0."""
+    result = a
+    for monomial, coefficient in a.terms.items():
+        if len(monomial) != 1 or monomial[0][0] != "floordiv" or coefficient <= 0:
+            continue
+        dividend, divisor = ARGUMENTS[monomial[0]]
+        d = divisor.constant()
+        if d is None or d <= 0 or coefficient % d != 0:
+            continue
+        least = multiply(number(coefficient // d), subtract(dividend, number(d - 1)))
+        result = add(subtract(result, Size({monomial: coefficient})), least)
+    return result
+
+
 def at_least(a, b):
     """Whether a >= b is seen for all values of the symbols."""
-    low = lower_bound(subtract(a, b))
-    return low is not None and low >= 0
+    difference = subtract(a, b)
+    lows = (lower_bound(one) for one in (difference, without_quotients(difference)))
+    return any(low is not None and low >= 0 for low in lows)
 
 
 def certainly_different(a, b):

@@ -16,7 +16,7 @@ import lemma_check  # noqa: E402
 from second_checker.definitions import Definition, LISTED, OVER_NOTHING, TOTAL, verdict  # noqa: E402
 from second_checker.records import axioms_with_records  # noqa: E402
 from second_checker.reals import has_gap, ordered_values  # noqa: E402
-from second_checker.sizes import Refused  # noqa: E402
+from second_checker.sizes import at_least, parse_size, Refused, ZERO  # noqa: E402
 
 
 class Proofs(unittest.TestCase):
@@ -61,6 +61,17 @@ class Definedness(unittest.TestCase):
             section = OPERATORS["Relu"]
             self.assertIn(old, section)
             self.assertNotEqual(verdict("Relu", section.replace(old, new)), TOTAL, new)
+
+
+class Sizes(unittest.TestCase):
+    def test_blocks_hold_what_they_are_made_for(self):
+        for text in ("-c + 16*floordiv(c + 15, 16)", "16*floordiv(g + 15, 16) - g", "-c*g + 32*floordiv(c*g + 15, 16)"):
+            self.assertTrue(at_least(parse_size(text), ZERO), text)
+
+    def test_fewer_blocks_need_not(self):
+        for text in ("-c + 16*floordiv(c + 14, 16)", "-c + 8*floordiv(c + 15, 16)", "-2*c + 16*floordiv(c + 15, 16)",
+                     "-c - 16*floordiv(c + 15, 16)"):
+            self.assertFalse(at_least(parse_size(text), ZERO), text)
 
 
 class Orders(unittest.TestCase):
