@@ -9,6 +9,7 @@
 #include "ir/graph_text.h"
 #include "ir/operator_instances.h"
 #include "ir/procedure.h"
+#include "ir/runtime_layout.h"
 
 namespace lemma {
 
@@ -168,9 +169,15 @@ std::optional<Graph> application(OperatorId op, const Types& types,
 
 namespace {
 
-/// Where the operator slides a kernel over its input: an image and a kernel.
+/// Where the operator slides a kernel over its input: an image and a kernel. Channels are in blocks of 16 where it is for
+/// a layout.
 std::vector<std::vector<Shape>> shape_lists_of(const OperatorRecord& op, std::size_t operands) {
   std::vector<std::vector<Shape>> result = example_shape_lists(operands);
+  if (is_of_layout(op)) {
+    std::vector<Shape> shapes(operands, Shape{32, 32, 3, 3});
+    shapes[0] = {Dimension::symbol("N"), 2, 6, 7, 16};
+    result.push_back(std::move(shapes));
+  }
   const bool kernel =
       operands == 2 && std::any_of(op.attributes.begin(), op.attributes.end(),
                                    [](const auto& s) { return s.name == "dilations"; });
