@@ -9,7 +9,7 @@ struct DescentOptions {
   std::size_t most_rounds = 30;
   std::size_t match_limit = 10'000;  // of one rule in one graph
   /// Uses of the first round times nodes of the graph; where there are more nothing is done.
-  std::size_t most_copied_nodes = 400'000;
+  std::size_t most_copied_nodes = 60'000;
   std::function<bool()> interrupted = {};
 };
 

@@ -439,6 +439,9 @@ class Search {
     if (rules.compiled.empty() || deadline_.passed()) return {};
     stage("folding constants into operators");
     DescentOptions options;
+    // Cleaning has nothing else to spend its time on; a search would have too little left for what comes after.
+    constexpr std::size_t most_when_cleaning = 400'000;
+    if (options_.cleans) options.most_copied_nodes = most_when_cleaning;
     options.interrupted = [this] { return deadline_.passed(); };
     BacktrackingResult found = descend(candidate.graph, rules.compiled, costs_, options);
     LEMMA_ASSIGN_OR_RETURN(Walk walk, walked(found.path, found.graph, rules.compiled));
