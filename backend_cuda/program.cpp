@@ -55,6 +55,17 @@ std::int64_t Kernel::most_points() const {
   return count;
 }
 
+std::map<std::uint32_t, std::uint64_t> slot_bytes(const TaskOperator& op, const Kernel& kernel) {
+  const std::int64_t points = op.body.stitching == Stitching::warp ? 1 : kernel.most_points();
+  std::map<std::uint32_t, std::uint64_t> slots;
+  for (const SharedBuffer& shared : op.body.shared) {
+    std::uint64_t& bytes = slots[shared.slot];
+    bytes = std::max(bytes, static_cast<std::uint64_t>(shared.elements_per_point * points) *
+                                byte_size(shared.type));
+  }
+  return slots;
+}
+
 std::size_t TaskProgram::task_count() const {
   std::size_t count = 0;
   for (const std::vector<Step>& unit : units) count += unit.size();

@@ -13,6 +13,7 @@
 // task finds what it reads, and disturbs no other, is shown by prove/check_program.h.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -192,6 +193,9 @@ struct TaskProgram {
   }
   std::size_t task_count() const;
 };
+
+/// Bytes of each slot of shared memory that a task of the kernel takes: as many as the largest buffer that has the slot.
+std::map<std::uint32_t, std::uint64_t> slot_bytes(const TaskOperator& op, const Kernel& kernel);
 
 /// Alignment of buffers in the arena and in the weights: a cache line.
 inline constexpr std::uint64_t buffer_alignment = 64;

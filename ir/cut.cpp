@@ -1,5 +1,6 @@
 #include "ir/cut.h"
 
+#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -93,5 +94,11 @@ std::string cut_name(const OpaqueOperator& op) {
 }
 
 Result<Graph> cut_at_opaque_nodes(const Graph& graph) { return Cutter(graph).cut(); }
+
+bool has_opaque_nodes(const Graph& graph) {
+  const std::vector<NodeId> live = graph.live_nodes();
+  return std::any_of(live.begin(), live.end(),
+                     [&graph](NodeId id) { return graph.node(id).kind == NodeKind::opaque; });
+}
 
 }  // namespace lemma

@@ -13,6 +13,8 @@ namespace lemma {
 /// optimized form. Values of unknown type are left out: they only pass between opaque
 /// nodes. Without opaque nodes it is the same graph, less what no output needs.
 Result<Graph> cut_at_opaque_nodes(const Graph& graph);
+/// Whether a live node is opaque.
+bool has_opaque_nodes(const Graph& graph);
 /// NAME of the above, unless several opaque nodes are alike.
 std::string cut_name(const OpaqueOperator& op);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/cut.h"
 #include "ir/graph_text.h"
 #include "rule_language/digests.h"
 
@@ -55,7 +56,7 @@ class Writer {
         result += fmt::format("given %{}: {}\n", places_[value.v].v, text(facts));
     for (const std::uint32_t step : steps_) result += step_line(derivation_.uses()[step]);
     result += "outside reading: that \"before\" is what the model file says\n";
-    if (has_opaque(original))
+    if (has_opaque_nodes(original))
       result +=
           "outside opaque: that each opaque operator is the same on both sides; its outputs stand "
           "as inputs, its inputs as outputs\n";
@@ -66,12 +67,6 @@ class Writer {
   }
 
  private:
-  static bool has_opaque(const Graph& graph) {
-    for (const NodeId id : graph.live_nodes())
-      if (graph.node(id).kind == NodeKind::opaque) return true;
-    return false;
-  }
-
   /// A graph of their own; fills in where each term is in it.
   Result<Graph> terms_spoken_of(const std::string& name, const std::vector<Chain>& chains) {
     std::vector<char> needed(terms_.node_count(), 0);

@@ -36,12 +36,6 @@ bool has_output(const Graph& graph, const std::string& name) {
                      [&name](const GraphOutput& output) { return output.name == name; });
 }
 
-bool has_opaque_nodes(const Graph& graph) {
-  const std::vector<NodeId> live = graph.live_nodes();
-  return std::any_of(live.begin(), live.end(),
-                     [&graph](NodeId id) { return graph.node(id).kind == NodeKind::opaque; });
-}
-
 /// Random inputs on which the original can be computed, and what it gives; `sizes` are those taken
 /// for symbols.
 Result<Sample> random_sample(const Graph& original, std::uint64_t seed,

@@ -1,17 +1,13 @@
 #include "search/walk.h"
 
 #include <algorithm>
+#include <map>
 
+#include "ir/cut.h"
 #include "search/term_facts.h"
 
 namespace lemma {
 namespace {
-
-bool contains_opaque_node(const Graph& graph) {
-  const std::vector<NodeId> live = graph.live_nodes();
-  return std::any_of(live.begin(), live.end(),
-                     [&graph](NodeId id) { return graph.node(id).kind == NodeKind::opaque; });
-}
 
 class Walker {
  public:
@@ -20,7 +16,9 @@ class Walker {
       : rules_(rules),
         walk_(walk),
         states_equations_(states_equations),
-        facts_(walk.derivation->terms(), walk.derivation->input_facts(), Reads::must_be_shown) {}
+        facts_(walk.derivation->terms(), walk.derivation->input_facts(), Reads::must_be_shown) {
+    for (const Substitution& rule : rules.as_written) as_written_.emplace(rule.name, &rule);
+  }
 
   /// Whether the use is a refinement only.
   Result<bool> add(const BacktrackingResult::Step& step) {
@@ -28,13 +26,10 @@ class Walker {
     LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> terms,
                            walk_.derivation->add_graph(*step.graph));
     const bool refinement = !rule.rule.bidirectional && !is_equation(rule, step.rewrite, terms);
-    const auto as_written =
-        std::find_if(rules_.as_written.begin(), rules_.as_written.end(),
-                     [&](const Substitution& one) { return one.name == rule.rule.name; });
     std::vector<ValueId> inputs;
     for (const ValueId input : step.rewrite.inputs) inputs.push_back(terms[input.v]);
-    walk_.derivation->add_use(*as_written, rule.backward, refinement, *step.rewrite.bindings,
-                              std::move(inputs));
+    walk_.derivation->add_use(*as_written_.at(rule.rule.name), rule.backward, refinement,
+                              *step.rewrite.bindings, std::move(inputs));
     return refinement;
   }
 
@@ -52,6 +47,7 @@ class Walker {
   Walk& walk_;
   bool states_equations_;
   TermFacts facts_;
+  std::map<std::string_view, const Substitution*> as_written_;
 };
 
 }  // namespace
@@ -63,7 +59,7 @@ Result<Walk> walked(const std::vector<BacktrackingResult::Step>& path, const Gra
     ++walk.rules_used[rules.compiled[step.rewrite.rule].rule.name];
   if (!rules.explain || path.empty()) return walk;
   walk.derivation.emplace();
-  Walker walker(rules, walk, contains_opaque_node(*path.front().graph));
+  Walker walker(rules, walk, has_opaque_nodes(*path.front().graph));
   for (std::size_t i = 0; i < path.size(); ++i) {
     LEMMA_ASSIGN_OR_RETURN(const bool refinement, walker.add(path[i]));
     if (!refinement) continue;

@@ -242,6 +242,8 @@ Result<ProgramFiles> emit_program(Programs programs, const ProgramNames& names) 
   return ProgramFiles{
       {"CMakeLists.txt", filled_in(parts::cmake, words)},
       {"README.md", filled_in(parts::readme, words)},
+      {"call_checks.h", filled_in(parts::call_checks, words)},
+      {"comparison.h", filled_in(parts::comparison, words)},
       {"fast_functions.h", std::string(parts::fast_functions)},
       {"half_precision.h", std::string(parts::half_precision)},
       {"half_types.h", std::string(parts::half_types)},

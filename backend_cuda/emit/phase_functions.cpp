@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "backend_cuda/emit/phase_parameters.h"
 #include "backend_cuda/emit/source_types.h"
 
 namespace lemma::backend {
@@ -37,64 +38,26 @@ Result<std::string> slots_text(const TaskOperator& op, std::int64_t points) {
   return text;
 }
 
-/// The number of the first point in the grid.
-std::string first_point_text(const Kernel& kernel, const std::vector<LoopBounds>& grid) {
-  std::string text = "0";
-  for (std::size_t axis = 0; axis < kernel.extents.size(); ++axis)
-    text = text == "0"
-               ? grid[axis].first
-               : fmt::format("({}) * {} + {}", text, kernel.extents[axis], grid[axis].first);
-  return text;
-}
+/// The parameters of a function, and the views of shared buffers that stand before its loops.
+struct Parameters : PhaseParameters {
+  std::string windows;
 
-/// What a function has as parameters, and what it is called with.
-class Parameters {
- public:
-  void add(const std::string& declaration, const std::string& argument) {
-    for (const auto& [list, part] :
-         {std::pair(&declarations_, &declaration), {&arguments_, &argument}})
-      *list += (list->empty() ? "" : ", ") + *part;
-  }
-
-  /// The elements of an argument of the operator, or of the task's part of a shared buffer, as `name`.
-  Result<void> add_tensor(const TaskOperator& op, std::uint32_t argument, DataType type,
-                          const std::string& name, bool is_read, bool is_windowed) {
-    LEMMA_ASSIGN_OR_RETURN(const std::string element, stored_type(type));
-    const std::string pointed = (is_read ? "const " : "") + element;
-    if (argument < op.arguments.size()) {
-      add(fmt::format("{}* __restrict {}", pointed, name),
-          fmt::format("static_cast<{}*>(arguments[{}])", pointed, argument));
+  /// The elements of an argument of the operator, or of the task's part of a shared buffer.
+  Result<void> add_tensor(const TaskOperator& op, const PhaseTensor& tensor, bool is_windowed) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string pointed, pointed_type(tensor));
+    if (tensor.argument < op.arguments.size()) {
+      add(fmt::format("{}* __restrict {}", pointed, tensor.name),
+          fmt::format("static_cast<{}*>(arguments[{}])", pointed, tensor.argument));
       return {};
     }
-    const SharedBuffer& shared = op.body.shared[argument - op.arguments.size()];
-    const std::string pointer = is_windowed ? "slot_of_" + name : name;
+    const SharedBuffer& shared = op.body.shared[tensor.argument - op.arguments.size()];
+    const std::string pointer = is_windowed ? "slot_of_" + tensor.name : tensor.name;
     add(fmt::format("{}* __restrict {}", pointed, pointer), fmt::format("slot{}", shared.slot));
     if (is_windowed)
-      windows_ += fmt::format("  const Window<{}> {} = {{{}, first_point * {}}};\n", pointed, name,
-                              pointer, shared.elements_per_point);
+      windows += fmt::format("  const Window<{}> {} = {{{}, first_point * {}}};\n", pointed,
+                             tensor.name, pointer, shared.elements_per_point);
     return {};
   }
-
-  /// Bounds that are not the same for all tasks; the function's names for them are put into `bounds`.
-  void add_bounds(const std::vector<LoopBounds>& grid, bool by_points,
-                  std::vector<LoopBounds>& bounds) {
-    for (std::size_t axis = 0; axis < grid.size(); ++axis) {
-      bounds[axis] = grid[axis];
-      if (bounds[axis].least == bounds[axis].extent && !by_points) continue;
-      const std::string first = fmt::format("first{}", axis), end = fmt::format("end{}", axis);
-      add("std::int64_t " + first, grid[axis].first);
-      if (!by_points) add("std::int64_t " + end, grid[axis].end);
-      bounds[axis].first = first;
-      bounds[axis].end = by_points ? first + " + 1" : end;
-    }
-  }
-
-  const std::string& declarations() const { return declarations_; }
-  const std::string& arguments() const { return arguments_; }
-  const std::string& windows() const { return windows_; }
-
- private:
-  std::string declarations_, arguments_, windows_;
 };
 
 }  // namespace
@@ -103,20 +66,14 @@ Result<std::string> PhaseFunctions::call_text(const TaskOperator& op, const Phas
                                               const std::vector<LoopBounds>& grid,
                                               bool is_windowed) {
   Parameters parameters;
-  const std::vector<bool> is_used = used_inputs(phase.nest);
-  for (std::uint32_t input = 0; input < is_used.size(); ++input)
-    if (is_used[input])
-      LEMMA_RETURN_IF_ERROR(parameters.add_tensor(op, phase.operands[input],
-                                                  phase.nest.graph.inputs()[input].type,
-                                                  input_name(input), true, is_windowed));
-  LEMMA_RETURN_IF_ERROR(
-      parameters.add_tensor(op, phase.result, phase.nest.type, "y", false, is_windowed));
-  if (!parameters.windows().empty()) parameters.add("std::int64_t first_point", "first_point");
+  for (const PhaseTensor& tensor : tensors_of(phase))
+    LEMMA_RETURN_IF_ERROR(parameters.add_tensor(op, tensor, is_windowed));
+  if (!parameters.windows.empty()) parameters.add("std::int64_t first_point", "first_point");
   std::vector<LoopBounds> bounds = all_of(phase.nest);
   parameters.add_bounds(grid, op.body.stitching == Stitching::warp, bounds);
   LEMMA_ASSIGN_OR_RETURN(const std::string loops, loops_text(phase.nest, bounds));
   const std::string function =
-      fmt::format("({}) {{\n{}{}}}\n", parameters.declarations(), parameters.windows(), loops);
+      fmt::format("({}) {{\n{}{}}}\n", parameters.declarations(), parameters.windows, loops);
   const auto [at, is_new] = numbers_.try_emplace(function, numbers_.size());
   if (is_new)
     text_ += fmt::format("[[gnu::noinline]] {}void phase_{}{}\n",

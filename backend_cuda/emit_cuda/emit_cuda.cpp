@@ -58,7 +58,10 @@ Result<ProgramFiles> emit_cuda_program(const TaskProgram& program, const Program
   const Words words = words_of(program, names, options, kernels, memory);
   return ProgramFiles{{"CMakeLists.txt", filled_in(cuda_parts::cmake, words)},
                       {"README.md", filled_in(cuda_parts::readme, words)},
+                      {"call_checks.h", filled_in(parts::call_checks, words)},
+                      {"comparison.h", filled_in(parts::comparison, words)},
                       {"fast_functions.h", std::string(parts::fast_functions)},
+                      {"half_precision.h", std::string(parts::half_precision)},
                       {"kernels.cuh", kernels_text(kernels)},
                       {names.name + ".cu", filled_in(cuda_parts::program, words)},
                       {names.name + ".h", filled_in(cuda_parts::interface_header, words)},

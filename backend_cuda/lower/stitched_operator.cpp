@@ -187,15 +187,8 @@ Kernel stitched_kernel(const std::vector<std::int64_t>& grid, std::int64_t tasks
 }
 
 std::uint64_t shared_bytes(const TaskOperator& op, const Kernel& kernel) {
-  const std::int64_t points = op.body.stitching == Stitching::warp ? 1 : kernel.most_points();
-  std::map<std::uint32_t, std::uint64_t> slots;
-  for (const SharedBuffer& shared : op.body.shared) {
-    std::uint64_t& bytes = slots[shared.slot];
-    bytes = std::max(bytes, static_cast<std::uint64_t>(shared.elements_per_point * points) *
-                                byte_size(shared.type));
-  }
   std::uint64_t sum = 0;
-  for (const auto& [slot, bytes] : slots) sum += bytes;
+  for (const auto& [slot, bytes] : slot_bytes(op, kernel)) sum += bytes;
   return sum;
 }
 

@@ -2,7 +2,6 @@
 """lemma emit --target cuda: samples are compiled and linked by nvcc for sm_80 and sm_90 (Compiled, which says with exit code
 77 that there is no toolkit), and what the command writes and refuses without one (Written)."""
 
-import argparse
 import json
 import pathlib
 import shutil
@@ -12,6 +11,7 @@ import tempfile
 import unittest
 
 import cuda_models
+import tested_programs
 
 LEMMA = None
 NVCC = shutil.which("nvcc")
@@ -91,10 +91,7 @@ class Written(Cuda):
 
 def main():
     global LEMMA
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lemma", required=True)
-    options, rest = parser.parse_known_args()
-    LEMMA = options.lemma
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
     if NVCC is None and "Compiled" in rest:
         print("there is no nvcc")
         return 77

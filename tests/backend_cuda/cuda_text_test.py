@@ -3,7 +3,6 @@
 its outputs are compared with the interpreter's in three orders of its blocks. Where there is ThreadSanitizer, races
 between the threads of a grid are errors too."""
 
-import argparse
 import concurrent.futures
 import ctypes
 import itertools
@@ -18,6 +17,7 @@ import unittest
 import cuda_models
 import cuda_mutants
 import host_program
+import tested_programs
 
 LEMMA = None
 OK, BAD_ARGUMENT, WRONG_SIZE, NO_WEIGHTS = range(4)
@@ -140,10 +140,7 @@ class CudaText(unittest.TestCase):
 
 def main():
     global LEMMA
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lemma", required=True)
-    options, rest = parser.parse_known_args()
-    LEMMA = options.lemma
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
     if not host_program.compiler():
         print("there is no C++ compiler")
         return 77

@@ -1,6 +1,5 @@
 """The pages of `lemma audit --html` in a browser: the search works, nothing is cut off, no line runs behind a box."""
 
-import argparse
 import json
 import pathlib
 import re
@@ -9,6 +8,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+
+import tested_programs
 
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 WIDTHS = (1280, 480)
@@ -132,10 +133,7 @@ class Site(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--lemma", required=True)
-    arguments, rest = parser.parse_known_args()
-    LEMMA = arguments.lemma
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
     BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
     if BROWSER is None:
         print(f"skipped: none of {', '.join(BROWSERS)} is installed (apt-get install chromium-headless-shell)")
@@ -143,4 +141,4 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory(prefix="lemma-site-") as name:
         FOLDER = pathlib.Path(name)
         subprocess.run([LEMMA, "audit", "--html", name], check=True, stdout=subprocess.DEVNULL)
-        unittest.main(argv=["audit_site_test.py", *rest])
+        unittest.main(argv=[sys.argv[0], *rest])

@@ -1,6 +1,5 @@
 """lemma audit: proofs for people, and what rests on which axiom."""
 
-import argparse
 import json
 import pathlib
 import re
@@ -10,6 +9,8 @@ import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree
+
+import tested_programs
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -170,8 +171,5 @@ class Audit(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--lemma", required=True)
-    arguments, rest = parser.parse_known_args()
-    LEMMA = arguments.lemma
-    unittest.main(argv=["audit_test.py", *rest])
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
+    unittest.main(argv=[sys.argv[0], *rest])

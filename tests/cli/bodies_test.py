@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Bodies of If, Loop and Scan are optimized and cleaned; nothing is lost on the way."""
 
-import argparse
 import json
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
+import tested_programs
 import tiny_models
 from tiny_models import F32, I64, content, node, number, tensor_type
 
@@ -131,8 +132,5 @@ class Bodies(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--lemma", required=True)
-    options, rest = parser.parse_known_args()
-    LEMMA = options.lemma
-    unittest.main(argv=["bodies_test", *rest])
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
+    unittest.main(argv=[sys.argv[0], *rest])

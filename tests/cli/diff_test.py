@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """`lemma diff`: what is said of two files that differ, and of two that do not."""
 
-import argparse
 import json
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
 
+import tested_programs
 import tiny_models
 from report_test import Page
 from tiny_models import F32, content, node, tensor_type
@@ -102,8 +103,5 @@ class Diff(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--lemma", required=True)
-    options, rest = parser.parse_known_args()
-    LEMMA = options.lemma
-    unittest.main(argv=["diff_test", *rest])
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
+    unittest.main(argv=[sys.argv[0], *rest])

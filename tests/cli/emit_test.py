@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """lemma emit: directories that build and check themselves with nothing of Lemma, and what they say of wrong calls."""
 
-import argparse
 import ctypes
 import json
 import os
@@ -14,6 +13,7 @@ import tempfile
 import unittest
 from xml.etree import ElementTree
 
+import tested_programs
 import tiny_models
 from tiny_models import F16, F32, integer_attribute, node, tensor_type
 
@@ -375,14 +375,6 @@ class Emit(unittest.TestCase):
         self.assertEqual(libraries[0], libraries[1])
 
 
-def main():
-    global LEMMA
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lemma", required=True)
-    options, rest = parser.parse_known_args()
-    LEMMA = options.lemma
-    unittest.main(argv=[sys.argv[0], *rest])
-
-
 if __name__ == "__main__":
-    main()
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
+    unittest.main(argv=[sys.argv[0], *rest])

@@ -2,7 +2,6 @@
 """What a model keeps when nothing is changed, what it loses that changes nothing, and what is said when a run ends
 early. Models are encoded by hand."""
 
-import argparse
 import json
 import os
 import pathlib
@@ -10,10 +9,12 @@ import pty
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
+import tested_programs
 import tiny_models
 from tiny_models import F32, content, integer_attribute, integers_attribute, node, number, tensor_type
 
@@ -603,8 +604,5 @@ class Everyday(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--lemma", required=True)
-    options, rest = parser.parse_known_args()
-    LEMMA = options.lemma
-    unittest.main(argv=["everyday_test", *rest])
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
+    unittest.main(argv=[sys.argv[0], *rest])

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """How large the file of a result may be. Models are encoded by hand."""
 
-import argparse
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
 
+import tested_programs
 import tiny_models
 from tiny_models import F32, I64, node, tensor_type
 
@@ -66,8 +67,5 @@ class FileSize(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lemma", required=True, help="the lemma program")
-    options, rest = parser.parse_known_args()
-    LEMMA = options.lemma
-    unittest.main(argv=[__file__, *rest])
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
+    unittest.main(argv=[sys.argv[0], *rest])

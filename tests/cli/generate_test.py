@@ -1,6 +1,5 @@
 """`lemma rules generate`: what it says about bad sets, its figures, and runs that are killed."""
 
-import argparse
 import json
 import pathlib
 import random
@@ -10,6 +9,8 @@ import sys
 import tempfile
 import time
 import unittest
+
+import tested_programs
 
 LEMMA = ""
 
@@ -154,8 +155,5 @@ class GenerateTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--lemma", required=True)
-    options, rest = parser.parse_known_args()
-    LEMMA = options.lemma
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
     unittest.main(argv=[sys.argv[0], *rest])

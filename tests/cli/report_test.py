@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """`lemma optimize --report`: a page that is well-formed and says what was done, and the same as JSON."""
 
-import argparse
 import html.parser
 import json
 import pathlib
@@ -10,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+
+import tested_programs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXAMPLE = ROOT / "examples" / "two_layer.onnx"
@@ -88,8 +89,5 @@ class Report(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lemma", required=True)
-    options, rest = parser.parse_known_args()
-    LEMMA = options.lemma
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
     unittest.main(argv=[sys.argv[0], *rest])

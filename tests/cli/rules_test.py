@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """`lemma rules verify` over small folders: which axioms are used, what is recorded and said."""
 
-import argparse
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
+
+import tested_programs
 
 LEMMA = None
 TRUE = "axiom commutes\n  x : [n]\n  y : [n]\n  Add(x, y) = Add(y, x)\n"
@@ -105,8 +106,5 @@ class Verify(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--lemma", required=True)
-    known, rest = parser.parse_known_args()
-    LEMMA = known.lemma
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
     unittest.main(argv=[sys.argv[0], *rest])

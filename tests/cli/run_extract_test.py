@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """`lemma extract` as a caller sees it: figures, exit codes, messages of one line, JSON."""
 
-import argparse
 import json
 import os
 import pathlib
@@ -10,6 +9,8 @@ import sys
 import tempfile
 import time
 import unittest
+
+import tested_programs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "tests" / "data" / "egraphs"
@@ -146,8 +147,5 @@ class BadInput(Case):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--lemma", required=True)
-    options, rest = parser.parse_known_args()
-    LEMMA = options.lemma
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
     unittest.main(argv=[sys.argv[0], *rest])

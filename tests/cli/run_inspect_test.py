@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """`lemma run` and `lemma inspect` as a caller sees them: exit codes, messages of one line, JSON."""
 
-import argparse
 import json
 import pathlib
 import shutil
@@ -10,6 +9,7 @@ import sys
 import tempfile
 import unittest
 
+import tested_programs
 import tiny_models as tiny
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -259,8 +259,5 @@ class Inspect(Case):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lemma", required=True, help="the program to test")
-    known, rest = parser.parse_known_args()
-    LEMMA = known.lemma
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
     unittest.main(argv=[sys.argv[0], *rest])

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """lemma schedule: plans for devices that are only described, and what it says of wrong calls."""
 
-import argparse
 import json
 import pathlib
 import subprocess
@@ -10,6 +9,7 @@ import tempfile
 import unittest
 from xml.etree import ElementTree
 
+import tested_programs
 import tiny_models
 from tiny_models import F32, node, tensor_type
 
@@ -112,14 +112,6 @@ class Schedule(unittest.TestCase):
         self.planned(symbolic, "--device", DEVICE, "--shape", "x:5,3")
 
 
-def main():
-    global LEMMA
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lemma", required=True)
-    options, rest = parser.parse_known_args()
-    LEMMA = options.lemma
-    unittest.main(argv=[sys.argv[0], *rest])
-
-
 if __name__ == "__main__":
-    main()
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
+    unittest.main(argv=[sys.argv[0], *rest])

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """`lemma optimize` as a caller sees its search: strategies, limits, rules by name, explanations."""
 
-import argparse
 import json
 import pathlib
 import shutil
@@ -11,6 +10,7 @@ import tempfile
 import time
 import unittest
 
+import tested_programs
 import tiny_models
 from tiny_models import F32, node, tensor_type
 
@@ -165,9 +165,5 @@ class Search(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--lemma", required=True)
-    parser.add_argument("--checker", required=True)
-    options, rest = parser.parse_known_args()
-    LEMMA, CHECKER = options.lemma, options.checker
+    LEMMA, CHECKER, rest = tested_programs.given(__doc__, "lemma", "checker")
     unittest.main(argv=[sys.argv[0], *rest])

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """How `lemma optimize` checks what it writes: read back, compared, judged by ONNX Runtime where it is there."""
 
-import argparse
 import json
 import os
 import pathlib
@@ -10,6 +9,7 @@ import sys
 import tempfile
 import unittest
 
+import tested_programs
 import tiny_models
 from tiny_models import F32, node, tensor_type
 
@@ -192,9 +192,5 @@ class WrongRules(Optimizing):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--lemma", required=True)
-    parser.add_argument("--forge", required=True)
-    arguments, rest = parser.parse_known_args()
-    LEMMA, FORGE = arguments.lemma, arguments.forge
+    LEMMA, FORGE, rest = tested_programs.given(__doc__, "lemma", "forge")
     unittest.main(argv=[sys.argv[0], *rest])

@@ -2,7 +2,6 @@
 """Targets whose operators Lemma times itself: lemma profile --target, lemma optimize --target. No result depends on how
 long anything takes."""
 
-import argparse
 import json
 import os
 import pathlib
@@ -14,6 +13,7 @@ import tempfile
 import time
 import unittest
 
+import tested_programs
 import tiny_models
 from tiny_models import F32, node, tensor_type
 
@@ -205,14 +205,6 @@ class Targets(unittest.TestCase):
         self.assertFalse((self.folder / "out.rtask").exists())
 
 
-def main():
-    global LEMMA
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lemma", required=True)
-    options, rest = parser.parse_known_args()
-    LEMMA = options.lemma
-    unittest.main(argv=[sys.argv[0], *rest])
-
-
 if __name__ == "__main__":
-    main()
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
+    unittest.main(argv=[sys.argv[0], *rest])

@@ -2,6 +2,8 @@
 
 #include "search/descent.h"
 
+#include <fmt/format.h>
+
 #include "ir/check.h"
 #include "ir/graph_text.h"
 #include "search/sampled_check.h"
@@ -11,7 +13,13 @@
 namespace lemma {
 namespace {
 
-using testing::parsed;
+/// Operators of one operand, one after the other.
+Graph chain(const std::vector<std::string>& operators) {
+  std::string text = "graph \"g\"\n  input %0 \"x\" : f32[64, 64]\n";
+  for (std::size_t i = 0; i < operators.size(); ++i)
+    text += fmt::format("  %{} = {}(%{})\n", i + 1, operators[i], i);
+  return testing::parsed(text + fmt::format("  output \"y\" = %{}\n", operators.size()));
+}
 
 std::size_t count(const Graph& graph, std::string_view op) {
   const std::string text = print_graph(graph);
@@ -44,15 +52,7 @@ BacktrackingResult descended(const Graph& graph, std::string_view text,
 }
 
 TEST(Descent, OneRoundTakesAllPlacesThatAreApart) {
-  const Graph graph = parsed(R"(graph "g"
-  input %0 "x" : f32[64, 64]
-  %1 = Neg(%0)
-  %2 = Neg(%1)
-  %3 = Tanh(%2)
-  %4 = Neg(%3)
-  %5 = Neg(%4)
-  output "y" = %5
-)");
+  const Graph graph = chain({"Neg", "Neg", "Tanh", "Neg", "Neg"});
   const BacktrackingResult found = descended(graph, neg_twice, {.most_rounds = 1});
   EXPECT_EQ(found.path.size(), 2U);
   EXPECT_EQ(found.stop_reason, "rounds");
@@ -63,15 +63,7 @@ TEST(Descent, OneRoundTakesAllPlacesThatAreApart) {
 
 // Three in a row match at two places that share a node.
 TEST(Descent, PlacesThatOverlapWaitForTheNextRound) {
-  const Graph graph = parsed(R"(graph "g"
-  input %0 "x" : f32[64, 64]
-  %1 = Neg(%0)
-  %2 = Neg(%1)
-  %3 = Neg(%2)
-  %4 = Neg(%3)
-  %5 = Neg(%4)
-  output "y" = %5
-)");
+  const Graph graph = chain({"Neg", "Neg", "Neg", "Neg", "Neg"});
   const BacktrackingResult found = descended(graph, neg_twice);
   EXPECT_EQ(found.stop_reason, "exhausted");
   EXPECT_EQ(found.path.size(), 2U);
@@ -81,13 +73,7 @@ TEST(Descent, PlacesThatOverlapWaitForTheNextRound) {
 
 // Both rules match there; what the second one matched is gone, and the next round finds nothing.
 TEST(Descent, WhatIsGoneIsNoChange) {
-  const Graph graph = parsed(R"(graph "g"
-  input %0 "x" : f32[64, 64]
-  %1 = Neg(%0)
-  %2 = Neg(%1)
-  %3 = Relu(%2)
-  output "y" = %3
-)");
+  const Graph graph = chain({"Neg", "Neg", "Relu"});
   constexpr std::string_view both = R"(
 rule neg_twice
   x : [m, n]
@@ -104,23 +90,14 @@ rule relu_of_neg_twice
 }
 
 TEST(Descent, NothingIsDoneWhereThatIsTooMuch) {
-  const Graph graph = parsed(R"(graph "g"
-  input %0 "x" : f32[64, 64]
-  %1 = Neg(%0)
-  %2 = Neg(%1)
-  output "y" = %2
-)");
+  const Graph graph = chain({"Neg", "Neg"});
   const BacktrackingResult found = descended(graph, neg_twice, {.most_copied_nodes = 1});
   EXPECT_TRUE(found.path.empty());
   EXPECT_EQ(print_graph(found.graph), print_graph(graph));
 }
 
 TEST(Descent, WhatSavesNothingIsNotUsed) {
-  const Graph graph = parsed(R"(graph "g"
-  input %0 "x" : f32[64, 64]
-  %1 = Relu(%0)
-  output "y" = %1
-)");
+  const Graph graph = chain({"Relu"});
   const BacktrackingResult found = descended(graph, R"(
 rule relu_twice
   x : [m, n]
