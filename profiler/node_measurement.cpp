@@ -25,6 +25,8 @@ constexpr double most_model_bytes =
     1.5e9;  // of a benchmark; a file of protobuf has less than 2 GiB
 constexpr double most_weight_bytes = 256e6;
 constexpr std::size_t neighbors = 6;
+constexpr double distance_of_kinds =
+    4;  // of one family: as much as sizes that differ by a factor of e^2
 
 /// Of a node's time, what its size does not change.
 constexpr double seconds_to_start = 2.5e-7;
@@ -33,19 +35,21 @@ constexpr double fastest_weights = 25e9;
 
 /// What a time grows with. A product with a vector takes as long as its elements take to arrive, one of large matrices
 /// as long as its multiplications take: the larger of both (Williams, Waterman, Patterson, CACM 2009, section 3), on a core
-/// with 110 GFLOP/s and 25 GB/s.
-double expected_seconds(NodeFamily family, double work, double elements) {
-  constexpr double multiplications_a_second = 55e9, elements_a_second = 25e9 / 4;
-  const double moving = elements / elements_a_second;
-  return family == NodeFamily::other ? moving : std::max(moving, work / multiplications_a_second);
+/// with 150 GFLOP/s, and 100 GB/s from a cache or 25 GB/s from memory.
+double expected_seconds(NodeFamily family, double work, double elements, bool has_far_weights) {
+  constexpr double multiplications_a_second = 75e9, cache = 100e9 / 4, memory = 25e9 / 4;
+  if (family == NodeFamily::other) return elements / memory;
+  return std::max(elements / (has_far_weights ? memory : cache), work / multiplications_a_second);
 }
 
 /// Products and convolutions gain a little by size, everything else takes time for each element.
-double carried_over(const ProfileEntry& entry, const RuntimeNode& node) {
+double carried_over(const ProfileEntry& entry, bool entry_has_far_weights,
+                    const RuntimeNode& node) {
   const NodeFamily family = family_of(node.kind);
   const double growth = family == NodeFamily::other ? 1 : 0.95;
-  const double ratio = expected_seconds(family, 1 + node.work, 1 + node.elements) /
-                       expected_seconds(family, 1 + entry.work, 1 + entry.elements);
+  const double ratio =
+      expected_seconds(family, 1 + node.work, 1 + node.elements, !node.weights.is_near()) /
+      expected_seconds(family, 1 + entry.work, 1 + entry.elements, entry_has_far_weights);
   const double fixed = std::min(seconds_to_start, 0.9 * entry.seconds);
   return fixed + (entry.seconds - fixed) * std::pow(ratio, growth);
 }
@@ -174,15 +178,24 @@ double NodeTimes::run_seconds() const {
   return found == entries_.end() ? 0 : found->second.seconds;
 }
 
-std::vector<NodeTimes::Known> NodeTimes::similar(const RuntimeNode& node, bool only_kind) const {
-  const auto kind = by_kind_.find(node.kind);
-  if (kind != by_kind_.end()) return kind->second;
-  std::vector<Known> result;
-  if (only_kind) return result;
-  for (const auto& [other, entries] : by_kind_)
-    if (other != run_key && !other.starts_with(operator_kind) &&
-        family_of(other) == family_of(node.kind))
-      result.insert(result.end(), entries.begin(), entries.end());
+std::vector<NodeTimes::Near> NodeTimes::near(const RuntimeNode& node, bool only_kind) const {
+  const Known sought = known(node.key, node.work, node.elements);
+  std::vector<Near> result;
+  for (const auto& [kind, entries] : by_kind_) {
+    const bool is_same = kind == node.kind;
+    if (!is_same && (only_kind || kind == run_key || kind.starts_with(operator_kind) ||
+                     family_of(kind) != family_of(node.kind)))
+      continue;
+    for (const Known& one : entries)
+      result.push_back({distance(one, sought) + (is_same ? 0 : distance_of_kinds), &one});
+  }
+  const std::size_t count = std::min(neighbors, result.size());
+  std::partial_sort(result.begin(), result.begin() + static_cast<std::ptrdiff_t>(count),
+                    result.end(), [](const Near& a, const Near& b) {
+                      return std::tie(a.distance, a.known->entry->key) <
+                             std::tie(b.distance, b.known->entry->key);
+                    });
+  result.resize(count);
   return result;
 }
 
@@ -191,26 +204,17 @@ std::optional<Cost> NodeTimes::find(const RuntimeNode& node, double farthest) co
     const ProfileEntry& entry = known->second;
     return Cost{entry.seconds, entry.spread, entry.provenance};
   }
-  const std::vector<Known> candidates = similar(node, farthest < infinity);
-  if (candidates.empty()) return std::nullopt;
-  const Known sought = known(node.key, node.work, node.elements);
-  std::vector<std::pair<double, const ProfileEntry*>> near;
-  for (const Known& one : candidates) near.emplace_back(distance(one, sought), one.entry);
-  const std::size_t count = std::min(neighbors, near.size());
-  std::partial_sort(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(count), near.end(),
-                    [](const auto& a, const auto& b) {
-                      return std::tie(a.first, a.second->key) < std::tie(b.first, b.second->key);
-                    });
-  if (near.front().first > farthest) return std::nullopt;
+  const std::vector<Near> neighbors_of = near(node, farthest < infinity);
+  if (neighbors_of.empty() || neighbors_of.front().distance > farthest) return std::nullopt;
   double weights = 0, sum = 0, squares = 0;
   Provenance provenance = Provenance::interpolated;
-  for (std::size_t i = 0; i < count; ++i) {
-    const double weight = 1 / (0.01 + near[i].first);
-    const double logarithm = std::log(carried_over(*near[i].second, node));
+  for (const auto& [distance, known] : neighbors_of) {
+    const double weight = 1 / (0.01 + distance);
+    const double logarithm = std::log(carried_over(*known->entry, !known->place.empty(), node));
     weights += weight;
     sum += weight * logarithm;
     squares += weight * logarithm * logarithm;
-    provenance = std::max(provenance, near[i].second->provenance);
+    provenance = std::max(provenance, known->entry->provenance);
   }
   const double mean = sum / weights;
   const double variance = std::max(0.0, squares / weights - mean * mean);

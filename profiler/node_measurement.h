@@ -28,10 +28,10 @@ class NodeTimes {
   NodeTimes(NodeTimes&&) = default;
   ~NodeTimes() = default;
 
-  /// Measured, or interpolated from nodes of the same kind: a mean of their times, each carried over to
-  /// this node's size, the near ones first. If none of its kind was measured, those of its family take their place.
-  /// Nothing if there are none either, or the nearest is farther than `farthest` (then only the kind counts). The spread of an interpolated time estimates its error; between times that were
-  /// measured elsewhere it is known no better than these.
+  /// Measured, or interpolated from nodes of its family (products, convolutions, all others): a mean of their times,
+  /// each carried over to this node's size and to where its weights are, the near ones and those of its own kind first.
+  /// Nothing if there are none, or the nearest is farther than `farthest` (then only the kind counts). The spread of an
+  /// interpolated time estimates its error; between times that were measured elsewhere it is known no better than these.
   std::optional<Cost> find(const RuntimeNode& node, double farthest = infinity) const;
   bool is_measured(const std::string& key) const { return entries_.contains(key); }
   /// The same without some keys.
@@ -51,8 +51,12 @@ class NodeTimes {
   };
   static Known known(std::string_view key, double work, double elements);
   static double distance(const Known& a, const Known& b);
-  /// What it may be interpolated from.
-  std::vector<Known> similar(const RuntimeNode& node, bool only_kind) const;
+  struct Near {
+    double distance = 0;
+    const Known* known = nullptr;
+  };
+  /// What it is interpolated from, the nearest first.
+  std::vector<Near> near(const RuntimeNode& node, bool only_kind) const;
 
   std::map<std::string, ProfileEntry> entries_;
   std::map<std::string, std::vector<Known>> by_kind_;

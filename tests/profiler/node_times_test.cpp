@@ -46,6 +46,24 @@ TEST(NodeTimes, AKindWithoutTimesTakesThoseOfItsFamily) {
   EXPECT_FALSE(times.find(node("Tanh{} f32[8]", 8), 3));  // only the kind counts
 }
 
+// Its own kind was measured at a size that says little.
+TEST(NodeTimes, AnotherKindOfTheSizeCountsMoreThanTheSameFarAway) {
+  const NodeTimes times(
+      {entry("FusedConv{} f32[8]", 8, 1e-6), entry("Conv{} f32[1000000]", 1e6, 1e-3)});
+  const double seconds = times.find(node("FusedConv{} f32[1000001]", 1e6))->seconds;
+  EXPECT_NEAR(seconds, 1e-3, 4e-4);
+  // At its own size the kind decides.
+  EXPECT_NEAR(times.find(node("FusedConv{} f32[9]", 8))->seconds, 1e-6, 1e-7);
+}
+
+TEST(NodeTimes, WeightsInACacheArriveFasterThanThoseInMemory) {
+  const NodeTimes times({entry("Gemm{} f32[8], weights among 128 MB", 1e5, 4e-5)});
+  RuntimeNode product = node("Gemm{} f32[8]", 1e5);
+  EXPECT_NEAR(times.find(product)->seconds, 1e-5, 2e-6);
+  product.weights = {1U << 27U};
+  EXPECT_NEAR(times.find(product)->seconds, 4e-5, 2e-6);
+}
+
 TEST(NodeTimes, WeightsThatAreFarAwayTakeTheirTime) {
   const NodeTimes times({entry("MatMul{} f32[8]", 1e6, 1e-5)});
   RuntimeNode far = node("MatMul{} f32[9]", 1e6);
