@@ -18,7 +18,7 @@ struct ModelEnvelope::Data {
   std::map<std::string, std::string> declarations;  // ValueInfoProto by name
   std::map<std::string, std::string> overridable;   // TensorProto by name of the input
   std::set<std::string> initializers;               // names
-  /// NodeProto without what it computes (name, documentation, metadata), by the node's first output.
+  /// NodeProto without what it computes (name, documentation, metadata, devices), by the node's first output.
   std::map<std::string, std::string> node_remarks;
   /// TensorProto of an initializer without name and contents (documentation, metadata), by name.
   std::map<std::string, std::string> tensor_remarks;

@@ -7,6 +7,7 @@
 #include <onnx/onnx_pb.h>
 
 #include "frontend_onnx/declared_types.h"
+#include "frontend_onnx/device_configurations.h"
 #include "frontend_onnx/envelope.h"
 #include "frontend_onnx/graph_builder.h"
 #include "frontend_onnx/node_order.h"
@@ -298,13 +299,14 @@ class Importer {
     data_->declarations.emplace(value.name(), value.SerializeAsString());
   }
 
-  /// Names, documentation and metadata of nodes and initializers.
+  /// Names, documentation, metadata and devices of nodes and initializers.
   Result<void> keep_remarks(const FlatNodes& nodes) {
     using Node = ::onnx::NodeProto;
     using Tensor = ::onnx::TensorProto;
     constexpr std::uint32_t node_metadata = 9, tensor_metadata = 16;  // newer than these messages
-    constexpr std::array<std::uint32_t, 3> of_node = {Node::kNameFieldNumber,
-                                                      Node::kDocStringFieldNumber, node_metadata};
+    constexpr std::array<std::uint32_t, 4> of_node = {Node::kNameFieldNumber,
+                                                      Node::kDocStringFieldNumber, node_metadata,
+                                                      frontend::device_configurations_field};
     constexpr std::array<std::uint32_t, 2> of_tensor = {Tensor::kDocStringFieldNumber,
                                                         tensor_metadata};
     for (const FlatNode& flat : nodes.nodes) {

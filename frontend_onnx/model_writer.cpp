@@ -6,6 +6,7 @@
 #include <onnx/onnx_pb.h>
 
 #include "frontend_onnx/declared_types.h"
+#include "frontend_onnx/device_configurations.h"
 #include "frontend_onnx/envelope.h"
 #include "frontend_onnx/node_attributes.h"
 #include "frontend_onnx/size_nodes.h"
@@ -290,8 +291,10 @@ class ModelWriter {
     for (const auto& [name, value] : call.attributes)
       LEMMA_RETURN_IF_ERROR(write_attribute(name, value, message));
     for (const auto& [name, values] : call.strings) write_strings(name, values, message);
+    LEMMA_ASSIGN_OR_RETURN(const std::string node_without_tensors,
+                           without_stale_device_configurations(message.SerializeAsString()));
     Rope content;
-    content.append(message.SerializeAsString());
+    content.append(node_without_tensors);
     for (const auto& [name, constant] : call.tensors) {
       Rope attribute;
       attribute.append_bytes_field(::onnx::AttributeProto::kNameFieldNumber, name);
@@ -332,7 +335,7 @@ class ModelWriter {
     return message.name();
   }
 
-  /// Name, documentation and metadata of the node in the file that made this value; null if it has none.
+  /// Name, documentation, metadata and devices of the node in the file that made this value; null if it has none.
   const std::string* remarks_of(const Node& node) const {
     const auto found = envelope_.node_remarks.find(graph_.suggested_name(node.output()));
     return found != envelope_.node_remarks.end() ? &found->second : nullptr;
@@ -358,10 +361,12 @@ class ModelWriter {
     for (int i = 0; i < message.output_size(); ++i)
       if (!message.output(i).empty())
         message.set_output(i, names_->of(node.output(static_cast<std::uint32_t>(i))));
+    LEMMA_ASSIGN_OR_RETURN(const std::string stripped,
+                           without_stale_device_configurations(message.SerializeAsString()));
     LEMMA_ASSIGN_OR_RETURN(
-        Rope content,
-        rewrite_tensors(message.SerializeAsString(), MessageKind::node,
-                        [this](std::string_view tensor) { return tensors_.restored(tensor); }));
+        Rope content, rewrite_tensors(stripped, MessageKind::node, [this](std::string_view tensor) {
+          return tensors_.restored(tensor);
+        }));
     nodes_.append_message_field(GraphMessage::kNodeFieldNumber, std::move(content));
     for_each_node(message, [this](const NodeMessage& inner) { needs_function(inner); });
     return {};
