@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backend_cuda/compile/compile.h"
+#include "backend_cuda/emit/tables_text.h"
 #include "backend_cuda/traffic/traffic.h"
 #include "cli/commands.h"
 #include "cli/data_directory.h"
@@ -94,20 +95,13 @@ Result<Emission> emit(EmitArguments arguments) {
   return emission;
 }
 
-std::size_t waits_of(const backend::TaskProgram& program) {
-  std::size_t count = 0;
-  for (const auto& unit : program.units)
-    for (const backend::Step& step : unit) count += step.waits.size();
-  return count;
-}
-
 /// Counts of one program.
 Result<nlohmann::ordered_json> json_of(const backend::TaskProgram& program,
                                        std::uint64_t cache_bytes) {
   const backend::Traffic traffic = backend::planned_traffic(program);
   nlohmann::ordered_json json = {
       {"units", program.units.size()},      {"operators", program.graph.operators.size()},
-      {"tasks", program.task_count()},      {"waits", waits_of(program)},
+      {"tasks", program.task_count()},      {"waits", backend::wait_count(program)},
       {"bytes_read", traffic.read},         {"bytes_written", traffic.written},
       {"arena_bytes", program.arena_bytes}, {"weight_bytes", program.weight_bytes}};
   if (cache_bytes > 0) {
@@ -147,7 +141,7 @@ void print_lines(const EmitArguments& arguments, const Emission& emission) {
                      "{}: {} operators in {} tasks on {} units, {} waits, arena {} bytes",
                      arguments.plans ? arguments.request.model : arguments.request.directory,
                      program.graph.operators.size(), program.task_count(), program.units.size(),
-                     waits_of(program), program.arena_bytes))
+                     backend::wait_count(program), program.arena_bytes))
               << "\n";
 }
 

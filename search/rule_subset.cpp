@@ -102,6 +102,17 @@ bool joins(const Substitution& rule, std::span<const TermId> from, std::span<con
          });
 }
 
+/// One view becomes another one of a common kind, which rules may join with its neighbors.
+bool spells_view(const Substitution& rule) {
+  const OperatorCounts before = count_operators(rule, rule.left),
+                       after = count_operators(rule, rule.right);
+  const auto is_one_view = [](const OperatorCounts& counts) {
+    return counts.size() == 1 && counts.begin()->second == 1 &&
+           record(counts.begin()->first).has(view);
+  };
+  return is_one_view(before) && is_one_view(after) && is_common(after.begin()->first);
+}
+
 /// Operators that the rule makes part of another one together with weights.
 void add_absorbed(const Substitution& rule, std::span<const TermId> from,
                   std::span<const TermId> to, std::set<OperatorId>& absorbed) {
@@ -169,7 +180,7 @@ std::vector<Substitution> cleaning_rules(std::span<const Substitution> rules) {
     const bool joined =
         joins(rule, rule.left, rule.right) || leaves_out_at_weights(rule, false) ||
         (may_go_back && (joins(rule, rule.right, rule.left) || leaves_out_at_weights(rule, true)));
-    chosen.push_back(forward || backward || joined ? 1 : 0);
+    chosen.push_back(forward || backward || joined || spells_view(rule) ? 1 : 0);
   }
   std::vector<Substitution> result;
   for (std::size_t i = 0; i < rules.size(); ++i)

@@ -24,7 +24,8 @@ std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Sub
 /// kinds and more of none, or there are at most three, and one or two of common kinds take their place. Operators on
 /// weights alone do not count, since they are computed when the model is written, also where that holds if one of the
 /// rule's inputs is a weight.
-/// Also rules that take an operator on weights (a normalization) apart into operators which those absorb.
+/// Also rules that take an operator on weights (a normalization) apart into operators which those absorb, and those that
+/// spell one view as another of a common kind, which can be joined with its neighbors.
 std::vector<Substitution> cleaning_rules(std::span<const Substitution> rules);
 
 }  // namespace lemma

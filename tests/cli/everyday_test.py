@@ -128,93 +128,6 @@ class Everyday(unittest.TestCase):
             self.assertNotEqual(figures["status"], "mismatch", figures["message"])
             self.assertEqual(figures["warning"], "")
 
-    def test_simplify_leaves_out_what_changes_nothing(self):
-        constant = tiny_models.tensor("k", [2], (1, 2))
-        nodes = [
-            node("Identity", ["x"], ["a"]),
-            node("Cast", ["a"], ["b"], attributes=[integer_attribute("to", F32)]),
-            node("Dropout", ["b"], ["c"]),
-            node("Relu", ["c"], ["d"]), node("Relu", ["c"], ["e"]),  # duplicates
-            node("Neg", ["e"], ["f"]), node("Neg", ["f"], ["g"]),
-            node("Exp", ["k"], ["h"]),  # of a constant
-            node("Add", ["d", "h"], ["i"]), node("Mul", ["i", "g"], ["j"]),
-            node("Tanh", ["x"], ["unused"]),
-            node("Cast", ["j"], ["y"], attributes=[integer_attribute("to", F32)])]
-        model = self.write("long.onnx", nodes, [("x", VECTOR)], [("y", VECTOR)], initializers=[constant])
-        self.assertEqual(self.nodes_after_simplify(model), ("optimized", 3))  # Relu, Add, Mul
-        # What is clean is the same bytes.
-        clean = self.folder / "clean.onnx"
-        clean.write_bytes((self.folder / "out.onnx").read_bytes())
-        self.assertEqual(self.nodes_after_simplify(clean), ("unchanged", 3))
-        self.assertEqual((self.folder / "out.onnx").read_bytes(), clean.read_bytes())
-
-    def test_a_loaded_constant_that_changes_nothing_is_left_out(self):
-        rows = tensor_type(F32, ["N", 3])
-        large = tensor_type(F32, ["N", 300])
-        cases = (("Mul", rows, [3], 1, 2, 2), ("Mul", large, [300], 1, 2, 2), ("Div", rows, [], 1, 2, 2),
-                 ("Pow", rows, [1], 1, 2, 2), ("Add", rows, [1, 3], 0, 2, 3), ("Sub", rows, [3], 0, 2, 3),
-                 ("Mul", rows, [3], 2, 3, 3), ("Mul", rows, [1, 1, 3], 1, 3, 3))
-        for op, type_message, sizes, value, optimized, simplified in cases:
-            count = 1
-            for size in sizes:
-                count *= size
-            nodes = [node("Tanh", ["x"], ["a"]), node(op, ["a", "k"], ["b"]), node("Sigmoid", ["b"], ["y"])]
-            result = tensor_type(F32, [1, "N", 3]) if len(sizes) > 2 else type_message
-            model = self.write("loaded.onnx", nodes, [("x", type_message)], [("y", result)],
-                               initializers=[tiny_models.tensor("k", sizes, [value] * count)])
-            figures = self.optimize(model, "-o", self.folder / "out.onnx")
-            self.assertEqual((figures["after"]["operators"], figures["warning"]), (optimized, ""), (op, sizes))
-            self.assertEqual(figures["left_out"], 3 - optimized)
-            # A sum with 0 makes +0 of -0: `simplify` keeps every bit.
-            self.assertEqual(self.nodes_after_simplify(model)[1], simplified, (op, sizes))
-
-    def test_simplify_does_not_trade(self):
-        """Two products of one operand stay two; `optimize` makes them one."""
-        matrix = tensor_type(F32, [2, 2])
-        nodes = [node("MatMul", ["x", "a"], ["p"]), node("MatMul", ["x", "b"], ["y"]), node("Relu", ["p"], ["q"])]
-        model = self.write("products.onnx", nodes, [("x", matrix)], [("q", matrix), ("y", matrix)],
-                           initializers=[tiny_models.tensor(name, [2, 2], (1, 2, 3, 4)) for name in "ab"])
-        self.assertEqual(self.nodes_after_simplify(model)[1], 2)  # equal weights: duplicates
-        other = self.write("others.onnx", nodes, [("x", matrix)], [("q", matrix), ("y", matrix)],
-                           initializers=[tiny_models.tensor("a", [2, 2], (1, 2, 3, 4)),
-                                         tiny_models.tensor("b", [2, 2], (5, 6, 7, 8))])
-        self.assertEqual(self.nodes_after_simplify(other), ("unchanged", 3))
-
-    def test_simplify_writes_constant_nodes_as_initializers(self):
-        def value(name):
-            tensor = content(1, "value") + content(5, tiny_models.tensor("", [2], (1, 2))) + number(20, 4)
-            return node("Constant", [], [name], attributes=[tensor])
-
-        branches = [tiny_models.graph_attribute(f"{which}_branch",
-                                                [value(which + "_k"), node(op, ["s", which + "_k"], [which])],
-                                                [(which, VECTOR)])
-                    for which, op in (("then", "Mul"), ("else", "Add"))]
-        nodes = [value("k"), node("Add", ["x", "k"], ["s"]), node("If", ["c"], ["y"], attributes=branches)]
-        model = self.write("constants.onnx", nodes, [("x", VECTOR), ("c", tensor_type(9, []))], [("y", VECTOR)])
-        for version, written_version in ((3, 4), (7, 7)):
-            model.write_bytes(number(1, version) + model.read_bytes()[2:])
-            self.assertEqual(self.nodes_after_simplify(model)[0], "optimized")
-            written = (self.folder / "out.onnx").read_bytes()
-            self.assertNotIn(b"Constant", written)
-            self.assertEqual(written[:2], number(1, written_version))
-
-    def test_simplify_folds_normalizations_where_rounding_is_allowed(self):
-        image = tensor_type(F32, [1, 2, 3, 3])
-        nodes = [node("Conv", ["x", "w"], ["a"]), node("BatchNormalization", ["a", "s", "b", "m", "v"], ["c"]),
-                 node("Add", ["c", "e"], ["y"])]
-        weights = [tiny_models.tensor("w", [2, 2, 1, 1], (1, 2, 3, 4)), tiny_models.tensor("e", [2, 1, 1], (3, 4)),
-                   *(tiny_models.tensor(name, [2], (1.5, 2.5)) for name in "sbmv")]
-        model = self.write("normalized.onnx", nodes, [("x", image)], [("y", image)], initializers=weights)
-        self.assertEqual(self.nodes_after_simplify(model), ("unchanged", 3))
-        self.assertEqual(self.nodes_after_simplify(model, "--rounding-class", "rounding"), ("optimized", 1))
-
-    def nodes_after_simplify(self, model, *options):
-        """Status, and the number of nodes of what is written."""
-        done = self.run_it("simplify", model, "-o", self.folder / "out.onnx", "--json", "--no-second-judge", *options)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        figures = json.loads(done.stdout)["models"][0]
-        return figures["status"], figures["after"]["operators"]
-
     def test_a_branch_that_a_constant_takes_is_written_in_its_place(self):
         branches = [tiny_models.graph_attribute(f"{which}_branch", [node(op, ["x"], [which])], [(which, VECTOR)])
                     for which, op in (("then", "Tanh"), ("else", "Neg"))]
@@ -228,16 +141,6 @@ class Everyday(unittest.TestCase):
         self.assertNotIn(b"Neg", written)
 
     # ---- What was refused although it is right
-
-    def test_simplify_joins_a_product_and_its_addend(self):
-        initializers = [tiny_models.tensor("w", [2, 2], [1, 2, 3, 4]), tiny_models.tensor("c", [2], [5, 6])]
-        model = self.write("linear.onnx", [node("MatMul", ["x", "w"], ["p"]), node("Add", ["p", "c"], ["y"])],
-                           [("x", tensor_type(F32, [3, 2]))], [("y", tensor_type(F32, [3, 2]))],
-                           initializers=initializers)
-        done = self.run_it("simplify", model, "-o", self.folder / "out.onnx", "--rounding-class", "rounding", "--json",
-                           "--no-second-judge")
-        figures = json.loads(done.stdout)["models"][0]
-        self.assertEqual((figures["status"], figures["after"]["operators"]), ("optimized", 1), done.stderr)
 
     def test_an_unknown_operator_is_given_what_a_directed_rule_made(self):
         """Of what it is given not all is defined, so that it has to be equal."""
