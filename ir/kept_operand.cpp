@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "ir/definition.h"
@@ -11,19 +12,18 @@
 namespace lemma {
 namespace {
 
-/// What is known of a step of a definition.
+/// What is known of a step of a definition. An operand's element whose number is known is both: what is known beyond the
+/// element takes nothing away.
 struct Meaning {
-  enum class Kind : std::uint8_t { unknown, number, element };
-  Kind kind = Kind::unknown;
-  double number = 0;          // the sign of a zero is not known
-  std::uint32_t operand = 0;  // element: of this operand, at the output's own index
-  bool bitwise = true;        // element: not only up to the sign of a zero
+  std::optional<double> number;          // the sign of a zero is not known
+  std::optional<std::uint32_t> operand;  // the element of this operand at the output's own index
+  bool bitwise = true;                   // the element: not only up to the sign of a zero
 
-  bool is(double value) const { return kind == Kind::number && number == value; }
-  bool is_element() const { return kind == Kind::element; }
+  bool is(double value) const { return number == value; }
+  bool is_element() const { return operand.has_value(); }
 };
 
-Meaning number_of(double value) { return {Meaning::Kind::number, value, 0, true}; }
+Meaning number_of(double value) { return {value, std::nullopt, true}; }
 
 Meaning up_to_sign_of_zero(Meaning element, DataType type) {
   element.bitwise = element.bitwise && !is_real(type);
@@ -69,11 +69,12 @@ class Reader {
     }
     if (node.operands.size() != 2) return {};
     const Meaning &a = meanings_[node.operands[0].v], &b = meanings_[node.operands[1].v];
-    if (node.kind == ExpressionKind::logical_and && a.is(1) && b.kind == Meaning::Kind::number)
+    if (node.kind == ExpressionKind::logical_and && a.is(1) && b.number)
       return b;  // guards on positions
-    if (a.is_element() && b.kind == Meaning::Kind::number) return with_right(node, a, b.number);
-    if (b.is_element() && a.kind == Meaning::Kind::number) return with_left(node, b, a.number);
-    return {};
+    Meaning kept;
+    if (a.is_element() && b.number) kept = with_right(node, a, *b.number);
+    if (!kept.is_element() && b.is_element() && a.number) kept = with_left(node, b, *a.number);
+    return kept;
   }
 
   /// The element x in `x OP number`, where it comes out.
@@ -122,8 +123,8 @@ class Reader {
           own && (single || (whole && (shape[axis].is(1) || index.variable == output_.axes[axis])));
     }
     if (!inside) return {};
-    if (const auto number = common_number(operands_[node.input])) return number_of(*number);
-    return own ? Meaning{Meaning::Kind::element, 0, node.input, true} : Meaning();
+    return {common_number(operands_[node.input]), own ? std::optional(node.input) : std::nullopt,
+            true};
   }
 
   /// Of an index variable and a fixed number: whether the variable's range decides.
@@ -131,12 +132,11 @@ class Reader {
     const Meaning &a = meanings_[node.operands[0].v], &b = meanings_[node.operands[1].v];
     const ExpressionNode &x = definition_.node(node.operands[0]),
                          &y = definition_.node(node.operands[1]);
-    if (a.kind == Meaning::Kind::number && b.kind == Meaning::Kind::number)
-      return number_of(a.number < b.number ? 1 : 0);
-    if (x.kind == ExpressionKind::index && b.kind == Meaning::Kind::number) {
+    if (a.number && b.number) return number_of(*a.number < *b.number ? 1 : 0);
+    if (x.kind == ExpressionKind::index && b.number) {
       const Dimension& extent = definition_.extent(x.variable);
-      if (b.number <= 0) return number_of(0);
-      if (extent.is_constant() && static_cast<double>(extent.offset()) <= b.number)
+      if (*b.number <= 0) return number_of(0);
+      if (extent.is_constant() && static_cast<double>(extent.offset()) <= *b.number)
         return number_of(1);
     }
     if (x.kind == ExpressionKind::index && y.kind == ExpressionKind::extent &&
@@ -147,8 +147,8 @@ class Reader {
 
   Meaning meaning_of_select(const ExpressionNode& node) const {
     const Meaning& condition = meanings_[node.operands[0].v];
-    if (condition.kind != Meaning::Kind::number) return {};
-    return meanings_[node.operands[condition.number != 0 ? 1 : 2].v];
+    if (!condition.number) return {};
+    return meanings_[node.operands[*condition.number != 0 ? 1 : 2].v];
   }
 
   /// Over one position.
@@ -189,8 +189,8 @@ std::optional<KeptOperand> kept_operand(const Graph& graph, const Node& node, st
   if (output >= definition.outputs().size()) return std::nullopt;
   const Meaning meaning =
       Reader(definition, definition.outputs()[output], instance, *type.shape, operands).run();
-  if (!meaning.is_element() || types[meaning.operand] != type) return std::nullopt;
-  return KeptOperand{meaning.operand, meaning.bitwise};
+  if (!meaning.is_element() || types[*meaning.operand] != type) return std::nullopt;
+  return KeptOperand{*meaning.operand, meaning.bitwise};
 }
 
 }  // namespace lemma

@@ -16,7 +16,8 @@ namespace {
 enum class Answer { other, up_to_sign_of_zero, bitwise };
 
 /// Of the last operation of a graph whose input is x.
-Answer answer(const std::string& operand, const std::vector<std::string>& lines) {
+Answer answer(const std::string& operand, const std::vector<std::string>& lines,
+              const ValueFacts& known = facts_of_input(DataType::f32)) {
   std::string text = fmt::format("graph \"one\"\n  input %0 \"x\" : {}\n", operand);
   for (std::size_t i = 0; i < lines.size(); ++i)
     text += fmt::format("  %{} = {}\n", i + 1, lines[i]);
@@ -29,8 +30,7 @@ Answer answer(const std::string& operand, const std::vector<std::string>& lines)
   for (const ValueId input : node.inputs) {
     const Constant* constant = graph->constant_of(input);
     if (input.v == 0) x = static_cast<std::uint32_t>(operands.size());
-    operands.push_back(constant != nullptr ? facts_of_constant(*constant)
-                                           : facts_of_input(DataType::f32));
+    operands.push_back(constant != nullptr ? facts_of_constant(*constant) : known);
   }
   const auto kept = kept_operand(*graph, node, 0, operands);
   if (!kept) return Answer::other;
@@ -51,6 +51,17 @@ TEST(KeptOperand, WhereTheOtherNumberChangesNothing) {
   EXPECT_EQ(answer("i64[4]", {"constant i64[] [0]", "Add(%0, %1) : i64[4]"}), Answer::bitwise);
   EXPECT_EQ(answer("bool[4]", {"constant bool[] [1]", "And(%0, %1) : bool[4]"}), Answer::bitwise);
   EXPECT_EQ(answer("bool[4]", {"constant bool[1] [0]", "Or(%1, %0) : bool[4]"}), Answer::bitwise);
+}
+
+// A product with 0 is known to be 0 everywhere, if it is defined, and is an operand all the same.
+TEST(KeptOperand, WhatIsKnownOfItTakesNothingAway) {
+  ValueFacts zero = facts_of_input(DataType::f32);
+  zero.defined = true;
+  zero.lower = zero.upper = 0;
+  ASSERT_TRUE(common_number(zero));
+  const std::string x = "f32[2, 3]";
+  EXPECT_EQ(answer(x, {"constant f32[] [1]", "Mul(%0, %1) : f32[2, 3]"}, zero), Answer::bitwise);
+  EXPECT_EQ(answer(x, {"constant f32[] [2]", "Mul(%0, %1) : f32[2, 3]"}, zero), Answer::other);
 }
 
 TEST(KeptOperand, NotWhereItChangesSomething) {
