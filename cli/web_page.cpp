@@ -31,6 +31,7 @@ pre { background: #f6f6f4; padding: .6rem .8rem; white-space: pre-wrap; overflow
   table.list tr[hidden] { display: none; }
   table.list td { display: inline-block; border: none; padding: 0 .7rem 0 0; } table.list td.name { display: block; }
   td[data-label]::after { content: " " attr(data-label); color: #666; }
+  .wide td { white-space: nowrap; } .wide td.word { white-space: normal; min-width: 12rem; }  /* scrolls to the side */
 }
 .bad { color: #a33; } .good { color: #2f7d5b; } .quiet { color: #666; }
 dt { font-weight: 600; } dd { margin: 0 0 .4rem 1.2rem; } dd code { overflow-wrap: anywhere; }
