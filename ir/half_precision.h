@@ -1,7 +1,7 @@
 #pragma once
 // The 16-bit floating-point types: conversions between their bits and f32, to which every one of their values belongs.
 // Constants, the interpreter and generated source share this file, which needs only the standard library. There are no
-// branches, so that loops over elements become vectors.
+// branches, so that loops over elements become vectors. All is constexpr, which source for CUDA may call on the device.
 
 #include <bit>
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace lemma::half_precision {
 
 /// IEEE 754 binary16.
-inline float f16_to_f32(std::uint16_t half) {
+constexpr float f16_to_f32(std::uint16_t half) {
   const std::uint32_t sign = (half & 0x8000U) << 16;
   const std::uint32_t magnitude = (half & 0x7fffU) << 13;
   // The exponent's bias is less by 112; the product is exact, also of what is subnormal in 16 bits.
@@ -20,7 +20,7 @@ inline float f16_to_f32(std::uint16_t half) {
 
 /// The nearest value, of two the one with an even last bit; infinite from 65520 on; NaN becomes the quiet NaN of its
 /// sign.
-inline std::uint16_t f32_to_f16(float value) {
+constexpr std::uint16_t f32_to_f16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000U;
   const std::uint32_t magnitude = bits & 0x7fffffffU;
@@ -34,12 +34,12 @@ inline std::uint16_t f32_to_f16(float value) {
 }
 
 /// bfloat16: the upper half of an f32.
-inline float bf16_to_f32(std::uint16_t half) {
+constexpr float bf16_to_f32(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
 /// The nearest value, of two the one with an even last bit; NaN keeps its sign and upper bits and becomes quiet.
-inline std::uint16_t f32_to_bf16(float value) {
+constexpr std::uint16_t f32_to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
   const std::uint32_t quiet = (bits >> 16) | 0x40U;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -73,6 +74,22 @@ Result<void> check_sizes(Programs programs) {
   return {};
 }
 
+/// The narrowest 16-bit floating-point type that something is stored in or rounded to; nothing if there is none.
+std::optional<DataType> half_type(const TaskProgram& program) {
+  bool has_f16 = false, has_bf16 = false;
+  const auto look_at = [&](DataType type) {
+    has_f16 = has_f16 || type == DataType::f16;
+    has_bf16 = has_bf16 || type == DataType::bf16;
+  };
+  for (const Buffer& buffer : program.graph.buffers) look_at(buffer.type);
+  for (const TaskOperator& op : program.graph.operators)
+    for (const Phase& phase : op.body.phases)
+      for (lowering::TermNumber id = 0; id < phase.nest.graph.size(); ++id)
+        look_at(phase.nest.graph.term(id).type);
+  if (has_bf16) return DataType::bf16;
+  return has_f16 ? std::optional(DataType::f16) : std::nullopt;
+}
+
 /// What elements may differ by in the self-check, as a part of the element and of the largest one. Results agree but for
 /// products and sums that the compiler contracts; where they are rounded to 16 bits, that may move them by a step.
 std::pair<double, double> allowed_differences(Programs programs) {
@@ -95,21 +112,6 @@ std::string filled_in(std::string_view part, const Words& words) {
     result += words.at(std::string(part.substr(open + 2, close - open - 2)));
     part.remove_prefix(close + 2);
   }
-}
-
-std::optional<DataType> half_type(const TaskProgram& program) {
-  bool has_f16 = false, has_bf16 = false;
-  const auto look_at = [&](DataType type) {
-    has_f16 = has_f16 || type == DataType::f16;
-    has_bf16 = has_bf16 || type == DataType::bf16;
-  };
-  for (const Buffer& buffer : program.graph.buffers) look_at(buffer.type);
-  for (const TaskOperator& op : program.graph.operators)
-    for (const Phase& phase : op.body.phases)
-      for (lowering::TermNumber id = 0; id < phase.nest.graph.size(); ++id)
-        look_at(phase.nest.graph.term(id).type);
-  if (has_bf16) return DataType::bf16;
-  return has_f16 ? std::optional(DataType::f16) : std::nullopt;
 }
 
 std::string weight_digest(Programs programs) {

@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -51,9 +50,6 @@ using Words = std::map<std::string, std::string>;
 std::string filled_in(std::string_view part, const Words& words);
 /// What sources of all targets say of a program.
 Words program_words(Programs programs, const ProgramNames& names, std::size_t kernels);
-
-/// The narrowest 16-bit floating-point type that something is stored in or rounded to; nothing if there is none.
-std::optional<DataType> half_type(const TaskProgram& program);
 
 /// Of the contents and places of all weights.
 std::string weight_digest(Programs programs);

@@ -20,7 +20,8 @@ std::string kernels_text(const CudaKernels& kernels) {
          "share its elements.\n\n"
          "#include <cstdint>\n#include <limits>\n\n"
          "// exp, tanh and erf are those of the device.\n#define EXACT_FUNCTIONS\n"
-         "#include \"fast_functions.h\"\n#include \"run_time.cuh\"\n#include "
+         "#include \"fast_functions.h\"\n#include \"half_types.h\"\n#include "
+         "\"run_time.cuh\"\n#include "
          "\"scalar_operations.h\"\n\n"
          "namespace {\n\nusing namespace lemma::lowering;\n\n" +
          kernels.text + "}  // namespace\n";
@@ -47,8 +48,6 @@ Result<ProgramFiles> emit_cuda_program(const TaskProgram& program, const Program
   if (tensors > most_tensors)
     return unsupported(fmt::format("source for CUDA with {} inputs and outputs; {} are supported",
                                    tensors, most_tensors));
-  if (const auto half = half_type(program))
-    return unsupported(fmt::format("source for CUDA with elements of type {}", name(*half)));
   const std::uint64_t addresses = address_bytes(program);
   const std::uint64_t shared = program.device.shared_bytes_per_unit;
   LEMMA_ASSIGN_OR_RETURN(
@@ -62,6 +61,7 @@ Result<ProgramFiles> emit_cuda_program(const TaskProgram& program, const Program
                       {"comparison.h", filled_in(parts::comparison, words)},
                       {"fast_functions.h", std::string(parts::fast_functions)},
                       {"half_precision.h", std::string(parts::half_precision)},
+                      {"half_types.h", std::string(parts::half_types)},
                       {"kernels.cuh", kernels_text(kernels)},
                       {names.name + ".cu", filled_in(cuda_parts::program, words)},
                       {names.name + ".h", filled_in(cuda_parts::interface_header, words)},

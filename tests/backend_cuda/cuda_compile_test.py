@@ -15,7 +15,8 @@ import tested_programs
 
 LEMMA = None
 NVCC = shutil.which("nvcc")
-COMPILED = (("convolution", "sm_80"), ("lstm", "sm_90"))  # of several blocks that wait for each other
+# Of several blocks that wait for each other.
+COMPILED = (("convolution", "sm_80"), ("lstm", "sm_90"), ("convolution_of_f16", "sm_80"), ("convolution_of_bf16", "sm_90"))
 DEVICE = pathlib.Path(__file__).resolve().parent / "host_cuda" / "device.json"
 
 

@@ -5,7 +5,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 import tiny_models
-from tiny_models import F32, I64, integer_attribute, integers_attribute, node, tensor, tensor_type
+from tiny_models import BF16, F16, F32, I64, integer_attribute, integers_attribute, node, tensor, tensor_type
 
 
 def values(count, scale=1.0):
@@ -17,11 +17,11 @@ def values(count, scale=1.0):
     return result
 
 
-def weights(name, sizes, scale=1.0):
+def weights(name, sizes, scale=1.0, data_type=F32):
     count = 1
     for size in sizes:
         count *= size
-    return tensor(name, sizes, values(count, scale))
+    return tensor(name, sizes, values(count, scale), data_type)
 
 
 def model(nodes, inputs, outputs, initializers=(), types=None):
@@ -209,7 +209,45 @@ def selection():
                   tensor("axis", [], [0], I64)])
 
 
-TESTED = (elementwise, softmax, layer_normalization, products, vector_product, convolution, attention, lstm, indices)
+def product_of(half):
+    """Sums of 16-bit products are rounded once, at their end."""
+    nodes = [node("MatMul", ["x", "w"], ["a"]), node("Add", ["a", "bias"], ["b"]), node("Tanh", ["b"], ["y"])]
+    return model(nodes, [("x", [9, 130])], [("y", [9, 20])],
+                 [weights("w", [130, 20], 0.2, half), weights("bias", [20], 1.0, half)], {"x": half, "y": half})
+
+
+def normalization_of(half):
+    """Phases hand 16-bit tensors on, and a result is converted."""
+    nodes = [node("Add", ["x", "w"], ["a"]), node("Softmax", ["a"], ["b"], attributes=[integer_attribute("axis", 1)]),
+             node("LayerNormalization", ["b", "scale", "bias"], ["y"]),
+             node("Cast", ["y"], ["z"], attributes=[integer_attribute("to", F32)])]
+    return model(nodes, [("x", [11, 70])], [("y", [11, 70]), ("z", [11, 70])],
+                 [weights("w", [70], 1.0, half), weights("scale", [70], 1.0, half), weights("bias", [70], 1.0, half)],
+                 {"x": half, "y": half})
+
+
+def convolution_of(half):
+    nodes = [node("Conv", ["x", "w", "bias"], ["a"], attributes=[integers_attribute("pads", [1, 1, 1, 1])]),
+             node("Relu", ["a"], ["b"]),
+             node("MaxPool", ["b"], ["c"], attributes=[integers_attribute("kernel_shape", [3, 3]),
+                                                       integers_attribute("strides", [2, 2])]),
+             node("GlobalAveragePool", ["c"], ["y"])]
+    return model(nodes, [("x", [1, 4, 14, 13])], [("c", [1, 6, 6, 6]), ("y", [1, 6, 1, 1])],
+                 [weights("w", [6, 4, 3, 3], 0.3, half), weights("bias", [6], 1.0, half)],
+                 {"x": half, "c": half, "y": half})
+
+
+def of_both(make):
+    """The functions that make a model of f16 and of bf16."""
+    def named(name, half):
+        function = lambda: make(half)
+        function.__name__ = f"{make.__name__}_{name}"
+        return function
+    return [named("f16", F16), named("bf16", BF16)]
+
+
+OF_HALVES = [function for make in (product_of, normalization_of, convolution_of) for function in of_both(make)]
+TESTED = (elementwise, softmax, layer_normalization, products, vector_product, convolution, attention, lstm, indices, *OF_HALVES)
 SAMPLES = {function.__name__: function for function in (
     *TESTED, strided_convolution, dilated_convolution, depthwise_convolution, convolution_of_signals, transposed_convolution,
     normalizations, resnext_block, inception_block, transformer_block, gru, long_sums, selection)}

@@ -6,6 +6,7 @@ F32 = 1
 I64 = 7
 STRING = 8
 F16 = 10
+BF16 = 16
 
 
 def varint(value):
@@ -88,7 +89,9 @@ def external_tensor(name, sizes, location):
 
 def tensor(name, sizes, values, data_type=F32):
     """The bytes of a tensor file."""
-    letter = {F32: "f", I64: "q", F16: "e"}[data_type]
+    letter = {F32: "f", I64: "q", F16: "e", BF16: "f"}[data_type]
     raw = struct.pack(f"<{len(values)}{letter}", *values)
+    if data_type == BF16:  # the upper halves of f32
+        raw = b"".join(raw[i + 2:i + 4] for i in range(0, len(raw), 4))
     dimensions = b"".join(number(1, size) for size in sizes)
     return dimensions + number(2, data_type) + content(8, name) + content(9, raw)

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "half_types.h"
+
 namespace {
 
 // Kernels in which a guard decides whether an element is loaded. GCC 12 with AVX2 or AVX-512 makes masked loads of such
@@ -93,6 +95,22 @@ template <std::int64_t lanes, std::int64_t step, typename V, typename T>
   } else {
     for (std::int64_t lane = 0; lane < lanes; ++lane) to[lane] = from[lane * step];
   }
+}
+
+/// Elements of 16 bits become f32.
+template <std::int64_t lanes, std::int64_t step, typename V, typename Half>
+[[gnu::always_inline]] inline void load_halves(V& to, const Half* from) {
+  float values[lanes];
+  for (std::int64_t lane = 0; lane < lanes; ++lane) values[lane] = from[lane * step];
+  to = *reinterpret_cast<const typename VectorType<float, lanes>::loose*>(values);
+}
+template <std::int64_t lanes, std::int64_t step, typename V>
+[[gnu::always_inline]] inline void load(V& to, const F16* from) {
+  load_halves<lanes, step>(to, from);
+}
+template <std::int64_t lanes, std::int64_t step, typename V>
+[[gnu::always_inline]] inline void load(V& to, const BF16* from) {
+  load_halves<lanes, step>(to, from);
 }
 
 /// The lesser or the greater element of each two; NaN if one of them is.
