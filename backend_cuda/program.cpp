@@ -81,7 +81,7 @@ std::string text(const TaskProgram& program) {
         result += fmt::format(" wait {} >= {};", wait.counter, wait.value);
       result += fmt::format(" run {}.{} ({})", step.task.op, step.task.number,
                             program.graph.operators[step.task.op].name);
-      if (step.signal) result += fmt::format("; signal {}", *step.signal);
+      for (const CounterNumber signal : step.signals) result += fmt::format("; signal {}", signal);
       result += "\n";
     }
   return result;

@@ -169,7 +169,7 @@ struct Wait {
 struct Step {
   Task task;
   std::vector<Wait> waits;
-  std::optional<CounterNumber> signal;  // that grows by 1 when the task has ended
+  std::vector<CounterNumber> signals;  // that grow by 1 each when the task has ended
 };
 
 /// What is scheduled: operators in an order in which each comes after those whose results it reads.

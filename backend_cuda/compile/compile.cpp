@@ -56,6 +56,7 @@ Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(std::vector<OperatorGraph> plans, task_operators(graph, options));
   TaskProgram program = best_program(std::move(plans), options);
   plan_memory(program);
+  share_counters(program);
   LEMMA_RETURN_IF_ERROR(check_program(program));
   return program;
 }

@@ -98,26 +98,31 @@ std::string operators_text(const TaskProgram& program, const std::vector<std::ui
 std::string steps_text(const TaskProgram& program, const std::string& qualifier) {
   Table waits("Wait", "waits", qualifier), steps("Step", "steps", qualifier);
   Table first("std::uint32_t", "first_step", qualifier);
-  Table signals("std::uint32_t", "signals_per_run", qualifier);
+  Table signals("std::uint32_t", "signals", qualifier);
+  Table per_run("std::uint32_t", "signals_per_run", qualifier);
   std::vector<std::uint32_t> signal_counts(program.counters, 0);
-  std::size_t wait_total = 0, step_total = 0;
+  std::size_t wait_total = 0, step_total = 0, signal_total = 0;
   for (std::size_t unit = 0; unit < program.units.size(); ++unit) {
     steps.start_group(fmt::format("unit {}", unit));
     first.add(fmt::format("{}", step_total));
     for (const Step& step : program.units[unit]) {
-      steps.add(fmt::format("{{{}, {}, {}, {}, {}}}", step.task.op, step.task.number, wait_total,
-                            step.waits.size(), step.signal ? static_cast<int>(*step.signal) : -1));
+      steps.add(fmt::format("{{{}, {}, {}, {}, {}, {}}}", step.task.op, step.task.number,
+                            wait_total, step.waits.size(), signal_total, step.signals.size()));
       for (const Wait& wait : step.waits)
         waits.add(fmt::format("{{{}, {}}}", wait.counter, wait.value));
       wait_total += step.waits.size();
-      if (step.signal) ++signal_counts[*step.signal];
+      for (const CounterNumber counter : step.signals) {
+        signals.add(fmt::format("{}", counter));
+        ++signal_counts[counter];
+      }
+      signal_total += step.signals.size();
     }
     step_total += program.units[unit].size();
   }
   first.add(fmt::format("{}", step_total));
-  for (const std::uint32_t count : signal_counts) signals.add(fmt::format("{}", count));
-  return waits.finish("{0, 0}") + steps.finish("{0, 0, 0, 0, -1}") + first.finish("0") +
-         signals.finish("0");
+  for (const std::uint32_t count : signal_counts) per_run.add(fmt::format("{}", count));
+  return waits.finish("{0, 0}") + signals.finish("0") + steps.finish("{0, 0, 0, 0, 0, 0}") +
+         first.finish("0") + per_run.finish("0");
 }
 
 namespace {
@@ -182,7 +187,8 @@ std::string program_text(const TaskProgram& program, const std::vector<std::uint
   text += "// A counter, and how far it must have grown in this run.\n";
   text += steps_text(program, "constexpr");
   text += fmt::format(
-      "constexpr Schedule schedule = {{arguments, operators, waits, steps, first_step, {}, "
+      "constexpr Schedule schedule = {{arguments, operators, waits, signals, steps, first_step, "
+      "{}, "
       "signals_per_run, {}, {}}};\n\n",
       program.units.size(), program.counters, most_arguments);
   return text;

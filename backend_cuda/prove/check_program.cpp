@@ -193,8 +193,8 @@ class ProgramChecker {
           return internal_error(fmt::format("part {} of '{}' is run twice", number,
                                             program_.graph.operators[op].name));
         is_run[op][number] = true;
-        if (step.signal && *step.signal >= program_.counters)
-          return internal_error("a step signals no counter");
+        for (const CounterNumber signal : step.signals)
+          if (signal >= program_.counters) return internal_error("a step signals no counter");
         for (const Wait& wait : step.waits)
           if (wait.counter >= program_.counters)
             return internal_error("a step waits for no counter");

@@ -21,8 +21,8 @@ class Execution {
         ended_(program.units.size()) {
     for (UnitNumber unit = 0; unit < program.units.size(); ++unit)
       for (std::uint32_t i = 0; i < program.units[unit].size(); ++i)
-        if (const auto counter = program.units[unit][i].signal)
-          signals_[*counter][unit].push_back(i);
+        for (const CounterNumber counter : program.units[unit][i].signals)
+          signals_[counter][unit].push_back(i);
   }
 
   /// Counters only grow, so that a step that can run now can run later as well: if this order gets stuck, each does.
@@ -59,7 +59,7 @@ class Execution {
     for (const Wait& wait : step.waits) learn(unit, wait, result.ended);
     ended_[unit].push_back(result.ended);
     ended_[unit].back()[unit] = index + 1;
-    if (step.signal) ++counts_[*step.signal];
+    for (const CounterNumber counter : step.signals) ++counts_[counter];
     return result;
   }
 

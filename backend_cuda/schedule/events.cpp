@@ -2,83 +2,13 @@
 #include <utility>
 
 #include "backend_cuda/schedule/dependencies.h"
+#include "backend_cuda/schedule/event_maker.h"
 #include "backend_cuda/schedule/schedule.h"
+#include "backend_cuda/schedule/visit_steps.h"
 
 namespace lemma::backend {
 
 namespace {
-
-struct Position {
-  UnitNumber unit = 0;
-  std::uint32_t index = 0;
-};
-
-/// Adds steps to units, each with the waits that it needs.
-class EventMaker {
- public:
-  /// The program's units have no steps yet.
-  explicit EventMaker(TaskProgram& program)
-      : program_(program),
-        clocks_(program.units.size()),
-        awaited_(program.units.size()),
-        known_(program.units.size(), Clock(program.units.size(), 0)) {}
-
-  /// The next step of a unit. It begins when so many tasks of each unit have ended: those were added before it.
-  Position add(UnitNumber unit, const Task& task, const Clock& needs) {
-    Step step{task, {}, std::nullopt};
-    // What is known after one wait may make another needless: those that tell most come first.
-    std::vector<Position> candidates;
-    for (UnitNumber other = 0; other < needs.size(); ++other)
-      if (other != unit && needs[other] > known_[unit][other])
-        candidates.push_back({other, needs[other] - 1});
-    std::stable_sort(candidates.begin(), candidates.end(), [this](Position a, Position b) {
-      return clocks_[a.unit][a.index][b.unit] > b.index;
-    });
-    for (const Position at : candidates) {
-      if (known_[unit][at.unit] > at.index) continue;
-      step.waits.push_back({at.unit, at.index + 1});
-      awaited_[at.unit][at.index] = true;
-      merge(known_[unit], clocks_[at.unit][at.index]);
-      known_[unit][at.unit] = std::max(known_[unit][at.unit], at.index + 1);
-    }
-    const auto index = static_cast<std::uint32_t>(program_.units[unit].size());
-    known_[unit][unit] = index;
-    clocks_[unit].push_back(known_[unit]);
-    awaited_[unit].push_back(false);
-    program_.units[unit].push_back(std::move(step));
-    known_[unit][unit] += 1;
-    return {unit, index};
-  }
-
-  /// Only what is waited for is signalled: values of waits become numbers of signals.
-  void count_signals() {
-    std::vector<std::vector<std::uint32_t>> counts(program_.units.size());
-    for (UnitNumber unit = 0; unit < program_.units.size(); ++unit) {
-      std::uint32_t count = 0;
-      for (std::size_t i = 0; i < program_.units[unit].size(); ++i) {
-        if (awaited_[unit][i]) {
-          ++count;
-          program_.units[unit][i].signal = unit;
-        }
-        counts[unit].push_back(count);
-      }
-    }
-    for (std::vector<Step>& steps : program_.units)
-      for (Step& step : steps)
-        for (Wait& wait : step.waits) wait.value = counts[wait.counter][wait.value - 1];
-    program_.counters = static_cast<std::uint32_t>(program_.units.size());
-  }
-
- private:
-  static void merge(Clock& into, const Clock& other) {
-    for (std::size_t i = 0; i < into.size(); ++i) into[i] = std::max(into[i], other[i]);
-  }
-
-  TaskProgram& program_;
-  std::vector<std::vector<Clock>> clocks_;  // when steps begin
-  std::vector<std::vector<bool>> awaited_;
-  std::vector<Clock> known_;  // by unit, after its last task
-};
 
 /// What the tasks of a placement need of each other.
 class PlacedTasks {
@@ -132,64 +62,34 @@ TaskProgram make_program(OperatorGraph graph, const VirtualDevice& device,
   return program;
 }
 
-namespace {
-
-/// Calls visit(unit, index, signals) for each step after all that it waits for, where signals[c][k] is the
-/// position of signal k of counter c.
-template <typename Visit>
-void visit_in_order(const TaskProgram& program, const Visit& visit) {
-  std::vector<std::vector<Position>> signals(program.counters);
-  std::vector<std::uint32_t> next(program.units.size(), 0);
-  const auto is_ready = [&signals](const Step& step) {
-    return std::all_of(step.waits.begin(), step.waits.end(), [&signals](const Wait& wait) {
-      return signals[wait.counter].size() >= wait.value;
-    });
-  };
-  for (bool advanced = true; advanced;) {
-    advanced = false;
-    for (UnitNumber unit = 0; unit < program.units.size(); ++unit)
-      while (next[unit] < program.units[unit].size() && is_ready(program.units[unit][next[unit]])) {
-        const Step& step = program.units[unit][next[unit]];
-        visit(unit, next[unit], signals);
-        if (step.signal) signals[*step.signal].push_back({unit, next[unit]});
-        ++next[unit];
-        advanced = true;
-      }
-  }
-}
-
-}  // namespace
-
 std::vector<std::vector<Clock>> clocks_of(const TaskProgram& program) {
   std::vector<std::vector<Clock>> clocks(program.units.size());
-  visit_in_order(program, [&](UnitNumber unit, std::uint32_t index, const auto& signals) {
-    Clock clock = index == 0 ? Clock(program.units.size(), 0) : clocks[unit].back();
-    clock[unit] = index;
-    for (const Wait& wait : program.units[unit][index].waits) {
-      if (wait.value == 0) continue;
-      const Position at = signals[wait.counter][wait.value - 1];
-      const Clock& other = clocks[at.unit][at.index];
-      for (std::size_t i = 0; i < clock.size(); ++i) clock[i] = std::max(clock[i], other[i]);
-      clock[at.unit] = std::max(clock[at.unit], at.index + 1);
-    }
-    clocks[unit].push_back(std::move(clock));
+  visit_steps(program, [&](Position step, const Signals& signals) {
+    Clock clock = step.index == 0 ? Clock(program.units.size(), 0) : clocks[step.unit].back();
+    clock[step.unit] = step.index;
+    for (const Wait& wait : program.units[step.unit][step.index].waits)
+      signals.visit_awaited(wait, [&](Position at) {
+        const Clock& other = clocks[at.unit][at.index];
+        for (std::size_t i = 0; i < clock.size(); ++i) clock[i] = std::max(clock[i], other[i]);
+        clock[at.unit] = std::max(clock[at.unit], at.index + 1);
+      });
+    clocks[step.unit].push_back(std::move(clock));
   });
   return clocks;
 }
 
 std::vector<std::vector<std::pair<double, double>>> planned_times(const TaskProgram& program) {
   std::vector<std::vector<std::pair<double, double>>> times(program.units.size());
-  visit_in_order(program, [&](UnitNumber unit, std::uint32_t index, const auto& signals) {
-    const Step& step = program.units[unit][index];
-    double begin = index == 0 ? 0 : times[unit].back().second;
-    for (const Wait& wait : step.waits) {
-      if (wait.value == 0) continue;
-      const Position at = signals[wait.counter][wait.value - 1];
-      const double passed = times[at.unit][at.index].second +
-                            (at.unit == unit ? 0 : program.device.seconds_per_event);
-      begin = std::max(begin, passed);
-    }
-    times[unit].emplace_back(begin, begin + program.kernel(step.task.op).seconds_per_task);
+  visit_steps(program, [&](Position position, const Signals& signals) {
+    const Step& step = program.units[position.unit][position.index];
+    double begin = position.index == 0 ? 0 : times[position.unit].back().second;
+    for (const Wait& wait : step.waits)
+      signals.visit_awaited(wait, [&](Position at) {
+        const double passed = times[at.unit][at.index].second +
+                              (at.unit == position.unit ? 0 : program.device.seconds_per_event);
+        begin = std::max(begin, passed);
+      });
+    times[position.unit].emplace_back(begin, begin + program.kernel(step.task.op).seconds_per_task);
   });
   return times;
 }
@@ -204,10 +104,10 @@ double planned_end(const TaskProgram& program) {
 std::vector<std::vector<double>> planned_slack(const TaskProgram& program) {
   const auto times = planned_times(program);
   std::vector<std::pair<Position, std::vector<Position>>> order;  // steps, and what they wait for
-  visit_in_order(program, [&](UnitNumber unit, std::uint32_t index, const auto& signals) {
-    order.push_back({{unit, index}, {}});
-    for (const Wait& wait : program.units[unit][index].waits)
-      if (wait.value != 0) order.back().second.push_back(signals[wait.counter][wait.value - 1]);
+  visit_steps(program, [&](Position step, const Signals& signals) {
+    order.push_back({step, {}});
+    for (const Wait& wait : program.units[step.unit][step.index].waits)
+      signals.visit_awaited(wait, [&](Position at) { order.back().second.push_back(at); });
   });
   const double end = planned_end(program);
   std::vector<std::vector<double>> latest_end;
@@ -232,28 +132,10 @@ std::vector<std::vector<double>> planned_slack(const TaskProgram& program) {
 }
 
 void add_needs(TaskProgram& program, const StepNeeds& needs) {
-  const auto times = planned_times(program);
-  std::vector<Position> order;
-  StepNeeds all = needs;
-  visit_in_order(program, [&](UnitNumber unit, std::uint32_t index, const auto& signals) {
-    order.push_back({unit, index});
-    Clock& needed = all[unit][index];
-    needed.resize(program.units.size(), 0);
-    for (const Wait& wait : program.units[unit][index].waits) {
-      if (wait.value == 0) continue;
-      const Position at = signals[wait.counter][wait.value - 1];
-      needed[at.unit] = std::max(needed[at.unit], at.index + 1);
-    }
-  });
-  // Steps that begin at the same time stay in an order that the waits allow.
-  std::stable_sort(order.begin(), order.end(), [&times](Position a, Position b) {
-    return times[a.unit][a.index].first < times[b.unit][b.index].first;
-  });
-  const std::vector<std::vector<Step>> steps =
-      std::exchange(program.units, std::vector<std::vector<Step>>(program.units.size()));
+  const NeededSteps needed = needed_steps(program, needs);
+  program.units.assign(program.units.size(), {});
   EventMaker events(program);
-  for (const Position at : order)
-    events.add(at.unit, steps[at.unit][at.index].task, all[at.unit][at.index]);
+  for (const NeededStep& step : needed) events.add(step.unit, step.task, step.needs);
   events.count_signals();
 }
 

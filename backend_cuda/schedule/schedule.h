@@ -16,7 +16,7 @@ bool may_overlap(const Region& a, const Region& b);
 
 /// By unit: how many of its tasks have ended for certain.
 using Clock = std::vector<std::uint32_t>;
-/// When each step begins, by unit and position. For programs whose counters are one unit's each.
+/// When each step begins, by unit and position.
 std::vector<std::vector<Clock>> clocks_of(const TaskProgram& program);
 
 /// By unit and position: how many tasks of each unit a step needs to have ended. An empty clock needs none.
@@ -24,6 +24,12 @@ using StepNeeds = std::vector<std::vector<Clock>>;
 /// Derives the waits again, so that steps have what they need beside what they waited for. As planned, what a step needs
 /// begins before it does.
 void add_needs(TaskProgram& program, const StepNeeds& needs);
+
+/// Fewer waits for the same order: where a step waits for several steps of one operator on different units, these share a
+/// counter, and one wait takes the place of those. Only where more waits are saved than signals are added, and only for
+/// steps that have all ended when the wait has to pass as planned, so that no step begins later. On wide devices, a task
+/// that reads all of a tensor waits for all units otherwise.
+void share_counters(TaskProgram& program);
 
 /// By how many seconds each step alone may begin later, as planned, so that the last one of all ends at the same time.
 std::vector<std::vector<double>> planned_slack(const TaskProgram& program);

@@ -41,7 +41,7 @@ KINDS = [
 ]
 WITHOUT_EFFECT_ALONE = ("release dropped", "acquire dropped", "runs not counted")  # where no block waits for another
 ENTRY = re.compile(r"\{(\d+), (\d+)\}")
-STEP = re.compile(r"\{(\d+), (\d+), (\d+), (\d+), (-?\d+)\}")
+STEP = re.compile(r"\{(\d+), (\d+), (\d+), (\d+), (\d+), (\d+)\}")
 
 
 def sites(directory):
@@ -64,9 +64,10 @@ def sites(directory):
         fields = list(match.groups())
         if fields[3] != "0":
             found.append(("waits of a step dropped", SCHEDULE, match.start(), match.end(),
-                          "{%s, %s, %s, 0, %s}" % (*fields[:3], fields[4])))
-        if fields[4] != "-1":
-            found.append(("signal dropped", SCHEDULE, match.start(), match.end(), "{%s, %s, %s, %s, -1}" % tuple(fields[:4])))
+                          "{%s, %s, %s, 0, %s, %s}" % (*fields[:3], *fields[4:])))
+        if fields[5] != "0":  # the last of several
+            found.append(("signal dropped", SCHEDULE, match.start(), match.end(),
+                          "{%s, %s, %s, %s, %s, %d}" % (*fields[:5], int(fields[5]) - 1)))
     return found
 
 

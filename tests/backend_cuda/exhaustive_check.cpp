@@ -32,7 +32,8 @@ std::vector<Place> begun(const TaskProgram& program, std::optional<Place> held) 
           [&counters](const Wait& wait) { return counters[wait.counter] >= wait.value; });
       if (!can_begin) continue;
       order.push_back({unit, next[unit]++});
-      if (step.signal && held != order.back()) ++counters[*step.signal];
+      if (held != order.back())
+        for (const CounterNumber counter : step.signals) ++counters[counter];
       advanced = true;
     }
   }

@@ -37,13 +37,14 @@ struct Wait {
 struct Step {
   std::uint32_t op, part;
   std::uint32_t first_wait, wait_count;
-  std::int32_t signal;  // the counter that grows, or -1
+  std::uint32_t first_signal, signal_count;
 };
 
 struct Schedule {
   const Location* arguments;
   const Operator* operators;
   const Wait* waits;
+  const std::uint32_t* signals;  // counters that grow
   const Step* steps;
   const std::uint32_t* first_step;  // by unit, and the end
   std::uint32_t unit_count;
@@ -139,9 +140,10 @@ class Machine {
         arguments[a] = static_cast<std::byte*>(run.memories[location.memory]) + location.offset;
       }
       op.kernel(arguments.data(), step.part);
-      if (step.signal >= 0) {
-        counters[step.signal].value.fetch_add(1, std::memory_order_release);
-        counters[step.signal].value.notify_all();
+      for (std::uint32_t s = 0; s < step.signal_count; ++s) {
+        Counter& counter = counters[schedule.signals[step.first_signal + s]];
+        counter.value.fetch_add(1, std::memory_order_release);
+        counter.value.notify_all();
       }
     }
   }
