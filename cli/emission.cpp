@@ -107,18 +107,16 @@ Result<void> write_emission(const EmissionRequest& request,
   if (programs.size() > 1) {
     LEMMA_ASSIGN_OR_RETURN(names.dimensions, dimension_names(request.model));
   }
-  LEMMA_ASSIGN_OR_RETURN(
-      const backend::ProgramFiles files,
-      request.cuda ? backend::emit_cuda_program(programs.front(), names, request.cuda->options)
-                   : backend::emit_program(programs, names));
+  LEMMA_ASSIGN_OR_RETURN(const backend::ProgramFiles files,
+                         request.cuda
+                             ? backend::emit_cuda_program(programs, names, request.cuda->options)
+                             : backend::emit_program(programs, names));
   return backend::write_program(programs, files, recorded, request.directory, request.replaces);
 }
 
 }  // namespace
 
 Result<Emission> emit_model(const EmissionRequest& request) {
-  if (request.cuda && request.shapes.size() > 1)
-    return unsupported("source for CUDA for several sizes of the inputs");
   std::vector<PreparedModel> prepared;
   std::vector<Graph> graphs;
   for (const auto& shapes : request.shapes) {

@@ -58,22 +58,6 @@ std::string tensor_bytes_text(Programs programs) {
   return "{" + text + "}";
 }
 
-/// The bytes of the inputs are all that a run knows of their sizes.
-Result<void> check_sizes(Programs programs) {
-  std::map<std::vector<std::uint64_t>, std::size_t> known;
-  for (std::size_t i = 0; i < programs.size(); ++i) {
-    std::vector<std::uint64_t> bytes;
-    for (const BufferNumber number : programs[i].graph.inputs)
-      bytes.push_back(programs[i].graph.buffers[number].bytes());
-    const auto [at, is_new] = known.emplace(std::move(bytes), i);
-    if (!is_new)
-      return bad_input(
-          fmt::format("sizes {} and {} of the inputs cannot be told apart: they have as many bytes",
-                      at->second + 1, i + 1));
-  }
-  return {};
-}
-
 /// The narrowest 16-bit floating-point type that something is stored in or rounded to; nothing if there is none.
 std::optional<DataType> half_type(const TaskProgram& program) {
   bool has_f16 = false, has_bf16 = false;
@@ -101,6 +85,21 @@ std::pair<double, double> allowed_differences(Programs programs) {
 }
 
 }  // namespace
+
+Result<void> check_sizes(Programs programs) {
+  std::map<std::vector<std::uint64_t>, std::size_t> known;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    std::vector<std::uint64_t> bytes;
+    for (const BufferNumber number : programs[i].graph.inputs)
+      bytes.push_back(programs[i].graph.buffers[number].bytes());
+    const auto [at, is_new] = known.emplace(std::move(bytes), i);
+    if (!is_new)
+      return bad_input(
+          fmt::format("sizes {} and {} of the inputs cannot be told apart: they have as many bytes",
+                      at->second + 1, i + 1));
+  }
+  return {};
+}
 
 std::string filled_in(std::string_view part, const Words& words) {
   std::string result;
@@ -146,6 +145,7 @@ Words program_words(Programs programs, const ProgramNames& names, std::size_t ke
       {"size_count", fmt::format("{}", programs.size())},
       {"tensor_count", fmt::format("{}", first.graph.inputs.size() + first.graph.outputs.size())},
       {"tensor_bytes", tensor_bytes_text(programs)},
+      {"tensor_tables", tensor_tables(programs, names.dimensions)},
       {"operators", fmt::format("{}", operators)},
       {"tasks", fmt::format("{}", tasks)},
       {"of_element", fmt::format("{}", of_element)},
@@ -241,22 +241,22 @@ Result<ProgramFiles> emit_program(Programs programs, const ProgramNames& names) 
   LEMMA_RETURN_IF_ERROR(check_sizes(programs));
   LEMMA_ASSIGN_OR_RETURN(const KernelTexts kernels, kernel_texts(programs));
   const Words words = program_words(programs, names, kernels.count);
-  return ProgramFiles{
-      {"CMakeLists.txt", filled_in(parts::cmake, words)},
-      {"README.md", filled_in(parts::readme, words)},
-      {"call_checks.h", filled_in(parts::call_checks, words)},
-      {"comparison.h", filled_in(parts::comparison, words)},
-      {"fast_functions.h", std::string(parts::fast_functions)},
-      {"half_precision.h", std::string(parts::half_precision)},
-      {"half_types.h", std::string(parts::half_types)},
-      {"kernels.h", kernels_header(kernels)},
-      {names.name + ".cpp", filled_in(parts::interface_source, words)},
-      {names.name + ".h", filled_in(parts::interface_header, words)},
-      {"run_time.h", std::string(parts::run_time)},
-      {"scalar_operations.h", std::string(parts::scalar_operations)},
-      {"schedule.h", tables_text(programs, kernels, weight_digest(programs), names.dimensions)},
-      {"selfcheck.cpp", filled_in(parts::selfcheck, words)},
-      {"vectors.h", std::string(parts::vectors)}};
+  return ProgramFiles{{"CMakeLists.txt", filled_in(parts::cmake, words)},
+                      {"README.md", filled_in(parts::readme, words)},
+                      {"call_checks.h", filled_in(parts::call_checks, words)},
+                      {"comparison.h", filled_in(parts::comparison, words)},
+                      {"fast_functions.h", std::string(parts::fast_functions)},
+                      {"half_precision.h", std::string(parts::half_precision)},
+                      {"half_types.h", std::string(parts::half_types)},
+                      {"kernels.h", kernels_header(kernels)},
+                      {names.name + ".cpp", filled_in(parts::interface_source, words)},
+                      {names.name + ".h", filled_in(parts::interface_header, words)},
+                      {"run_time.h", std::string(parts::run_time)},
+                      {"scalar_operations.h", std::string(parts::scalar_operations)},
+                      {"schedule.h", tables_text(programs, kernels, weight_digest(programs))},
+                      {"selfcheck.cpp", filled_in(parts::selfcheck, words)},
+                      {"tensors.h", filled_in(parts::tensors, words)},
+                      {"vectors.h", std::string(parts::vectors)}};
 }
 
 Result<void> write_program(Programs programs, const ProgramNames& names,

@@ -32,6 +32,9 @@ using ProgramFiles = std::vector<std::pair<std::string, std::string>>;
 /// the inputs decide which one of several runs, and must differ (`bad_input`).
 Result<ProgramFiles> emit_program(Programs programs, const ProgramNames& names);
 
+/// Programs for several sizes are told apart by the bytes of their inputs: errors are `bad_input`.
+Result<void> check_sizes(Programs programs);
+
 /// The tensors that the self-check compares with, for each program: all inputs, then all outputs.
 using RecordedTensors = std::vector<std::span<const std::byte>>;
 

@@ -51,24 +51,10 @@ std::string location_text(const TaskProgram& program, const Buffer& buffer) {
   return fmt::format("{{{}, 0}}", 2 + program.graph.inputs.size() + buffer.position);
 }
 
-std::string described_tensors_text(const TaskProgram& program, std::string_view name,
-                                   const std::vector<BufferNumber> OperatorGraph::*buffers) {
-  Table table("Tensor", fmt::format("{}_tensors", name));
-  const std::vector<BufferNumber>& numbers = program.graph.*buffers;
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const Buffer& buffer = program.graph.buffers[numbers[i]];
-    table.add(fmt::format("{{{}, {}, {}, {}}}", quoted_text(buffer.name),
-                          quoted_text(type_text({&program, 1}, buffers, i)), buffer.bytes(),
-                          byte_size(buffer.type)));
-  }
-  return fmt::format("constexpr std::size_t {}_count = {};\n", name, numbers.size()) +
-         table.finish("{nullptr, nullptr, 0, 1}");
-}
-
 namespace {
 
-std::string tensors_text(const TaskProgram& program, std::string_view name,
-                         const std::vector<BufferNumber>& buffers) {
+std::string tensors_of_program(const TaskProgram& program, std::string_view name,
+                               const std::vector<BufferNumber>& buffers) {
   Table table("Tensor", fmt::format("{}_tensors", name));
   for (const BufferNumber number : buffers) {
     const Buffer& buffer = program.graph.buffers[number];
@@ -180,9 +166,8 @@ std::string descriptions_text(std::span<const TaskProgram> programs, std::string
 /// The tables of one program.
 std::string program_text(const TaskProgram& program, const std::vector<std::uint32_t>& kernels) {
   std::size_t most_arguments = 0;
-  std::string text = tensors_text(program, "input", program.graph.inputs) +
-                     tensors_text(program, "output", program.graph.outputs);
-  text += "// A memory (0 the arena, 1 the weights, then inputs and outputs) and an offset.\n";
+  std::string text =
+      "// A memory (0 the arena, 1 the weights, then inputs and outputs) and an offset.\n";
   text += operators_text(program, kernels, most_arguments);
   text += "// A counter, and how far it must have grown in this run.\n";
   text += steps_text(program, "constexpr");
@@ -231,39 +216,47 @@ std::size_t wait_count(const TaskProgram& program) {
   return count;
 }
 
+std::string in_namespace(std::size_t size, const std::string& text) {
+  return fmt::format("namespace size_{0} {{\n\n{1}}}  // namespace size_{0}\n\n", size, text);
+}
+
 std::string tables_text(std::span<const TaskProgram> programs, const KernelTexts& kernels,
-                        const std::string& weight_digest, const DimensionNames& dimensions) {
+                        const std::string& weight_digest) {
   std::uint64_t arena_bytes = 0;
   for (const TaskProgram& program : programs)
     arena_bytes = std::max(arena_bytes, program.arena_bytes);
   std::string text =
       "#pragma once\n"
       "// The schedule: which unit runs which parts of which operators, and what it waits for.\n\n"
-      "#include \"kernels.h\"\n#include \"run_time.h\"\n\nnamespace {\n\n"
-      "struct Tensor {\n  std::size_t bytes, alignment;\n};\n\n"
-      "// Of an input or output; `sizes`: which its dimensions may have, or empty.\n"
-      "struct Description {\n  const char* name;\n  const char* type;\n  const char* sizes;\n"
-      "};\n\n";
+      "#include \"kernels.h\"\n#include \"run_time.h\"\n\nnamespace {\n\n";
   text += fmt::format("constexpr std::size_t arena_bytes = {};\n", arena_bytes);
   text += fmt::format("constexpr std::size_t weight_bytes = {};\n", programs.front().weight_bytes);
   text += fmt::format("constexpr char weight_digest[] = {};\n\n", quoted_text(weight_digest));
-  text += descriptions_text(programs, "input", &OperatorGraph::inputs, dimensions);
-  text += descriptions_text(programs, "output", &OperatorGraph::outputs, {});
-  std::vector<std::string> schedules, inputs, outputs;
+  std::vector<std::string> schedules;
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    text += fmt::format("namespace size_{} {{\n\n{}}}  // namespace size_{}\n\n", i,
-                        program_text(programs[i], kernels.by_operator[i]), i);
+    text += in_namespace(i, program_text(programs[i], kernels.by_operator[i]));
     schedules.push_back(fmt::format("size_{}::schedule", i));
+  }
+  return text + fmt::format("constexpr Schedule schedules[] = {{{}}};\n\n}}  // namespace\n",
+                            fmt::join(schedules, ", "));
+}
+
+std::string tensor_tables(std::span<const TaskProgram> programs, const DimensionNames& dimensions) {
+  std::string text = descriptions_text(programs, "input", &OperatorGraph::inputs, dimensions) +
+                     descriptions_text(programs, "output", &OperatorGraph::outputs, {});
+  std::vector<std::string> inputs, outputs;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const OperatorGraph& graph = programs[i].graph;
+    text += in_namespace(i, tensors_of_program(programs[i], "input", graph.inputs) +
+                                tensors_of_program(programs[i], "output", graph.outputs));
     inputs.push_back(fmt::format("size_{}::input_tensors", i));
     outputs.push_back(fmt::format("size_{}::output_tensors", i));
   }
   text += fmt::format("constexpr std::size_t size_count = {};\n", programs.size());
-  text += fmt::format("constexpr Schedule schedules[] = {{{}}};\n", fmt::join(schedules, ", "));
   text +=
       fmt::format("constexpr const Tensor* inputs_of_size[] = {{{}}};\n", fmt::join(inputs, ", "));
-  text += fmt::format("constexpr const Tensor* outputs_of_size[] = {{{}}};\n\n}}  // namespace\n",
-                      fmt::join(outputs, ", "));
-  return text;
+  return text + fmt::format("constexpr const Tensor* outputs_of_size[] = {{{}}};\n",
+                            fmt::join(outputs, ", "));
 }
 
 }  // namespace lemma::backend

@@ -10,17 +10,20 @@
 
 namespace lemma::backend {
 
-/// Of programs for several sizes of the same inputs, each in a namespace. `dimensions`: names of an input's dimensions,
-/// where they have any, by its name.
-using DimensionNames = std::map<std::string, std::vector<std::string>>;
+/// Of programs for several sizes of the same inputs, each in a namespace.
 std::string tables_text(std::span<const TaskProgram> programs, const KernelTexts& kernels,
-                        const std::string& weight_digest, const DimensionNames& dimensions);
+                        const std::string& weight_digest);
+
+/// Names of an input's dimensions, where they have any, by its name.
+using DimensionNames = std::map<std::string, std::vector<std::string>>;
+/// The tables of parts/tensors.h.in.
+std::string tensor_tables(std::span<const TaskProgram> programs, const DimensionNames& dimensions);
+
+/// What belongs to one of several sizes: "namespace size_0 {...}".
+std::string in_namespace(std::size_t size, const std::string& text);
 
 // Parts of it, which the tables of other targets share. Memories are the arena, the weights, the inputs and the outputs.
 std::string location_text(const TaskProgram& program, const Buffer& buffer);
-/// "{name, type, bytes, alignment}" of each, and how many there are.
-std::string described_tensors_text(const TaskProgram& program, std::string_view name,
-                                   const std::vector<BufferNumber> OperatorGraph::*buffers);
 /// `qualifier`: of the tables.
 std::string steps_text(const TaskProgram& program, const std::string& qualifier);
 

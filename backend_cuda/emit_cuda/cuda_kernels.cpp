@@ -60,27 +60,29 @@ std::string comment_of(const TaskProgram& program, const TaskOperator& op, const
 
 class KernelWriter {
  public:
-  KernelWriter(const TaskProgram& program, const CudaOptions& options, std::uint64_t shared_bytes)
-      : program_(program),
-        options_(options),
-        shared_bytes_(shared_bytes),
-        phases_(options.block_threads) {}
+  KernelWriter(const CudaOptions& options, std::uint64_t shared_bytes)
+      : options_(options), shared_bytes_(shared_bytes), phases_(options.block_threads) {}
 
-  Result<CudaKernels> write() {
-    for (OperatorNumber op = 0; op < program_.graph.operators.size(); ++op) {
-      const TaskOperator& one = program_.graph.operators[op];
-      auto added = add(one, program_.kernel(op));
+  Result<void> add(const TaskProgram& program) {
+    result_.by_operator.emplace_back();
+    for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op) {
+      const TaskOperator& one = program.graph.operators[op];
+      auto added = add(program, one, program.kernel(op));
       if (!added)
         return with_context(fmt::format("{} '{}'", one.description, one.name),
                             std::move(added.error()));
     }
+    return {};
+  }
+
+  CudaKernels finish() {
     result_.text = phases_.text() + functions_ + dispatch();
     result_.count = calls_.size();
     return std::move(result_);
   }
 
  private:
-  Result<void> add(const TaskOperator& op, const Kernel& kernel) {
+  Result<void> add(const TaskProgram& program, const TaskOperator& op, const Kernel& kernel) {
     const std::uint64_t slots = slot_bytes(op, kernel, options_.block_threads);
     const bool is_shared = slots <= shared_bytes_;
     std::uint64_t& most = is_shared ? result_.shared_bytes : result_.scratch_bytes;
@@ -99,13 +101,13 @@ class KernelWriter {
     const auto [at, is_new] = numbers_.try_emplace(text + (is_shared ? "s" : "g"), number);
     if (is_new) {
       functions_ += fmt::format("// {}\n__device__ __noinline__ void kernel_{}{}\n",
-                                comment_of(program_, op, kernel), number, text);
+                                comment_of(program, op, kernel), number, text);
       calls_.push_back(fmt::format("kernel_{}(arguments, part, threads{})", number,
                                    slots == 0  ? ""
                                    : is_shared ? ", shared_slots"
                                                : ", scratch"));
     }
-    result_.by_operator.push_back(at->second);
+    result_.by_operator.back().push_back(at->second);
     return {};
   }
 
@@ -125,7 +127,6 @@ class KernelWriter {
     return text + "    default: return;\n  }\n}\n\n";
   }
 
-  const TaskProgram& program_;
   const CudaOptions& options_;
   std::uint64_t shared_bytes_;
   CudaPhases phases_;
@@ -137,9 +138,11 @@ class KernelWriter {
 
 }  // namespace
 
-Result<CudaKernels> cuda_kernels(const TaskProgram& program, const CudaOptions& options,
+Result<CudaKernels> cuda_kernels(Programs programs, const CudaOptions& options,
                                  std::uint64_t shared_bytes) {
-  return KernelWriter(program, options, shared_bytes).write();
+  KernelWriter writer(options, shared_bytes);
+  for (const TaskProgram& program : programs) LEMMA_RETURN_IF_ERROR(writer.add(program));
+  return writer.finish();
 }
 
 }  // namespace lemma::backend

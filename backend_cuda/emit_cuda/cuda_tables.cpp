@@ -17,7 +17,7 @@ std::uint64_t aligned(std::uint64_t bytes, std::uint64_t alignment) {
 }
 
 /// Each operator in a line, after what it is.
-std::string operators_of(const TaskProgram& program, const CudaKernels& kernels) {
+std::string operators_of(const TaskProgram& program, const std::vector<std::uint32_t>& kernels) {
   std::string operators, arguments;
   std::size_t count = 0;
   for (OperatorNumber number = 0; number < program.graph.operators.size(); ++number) {
@@ -26,8 +26,8 @@ std::string operators_of(const TaskProgram& program, const CudaKernels& kernels)
                                       program.kernel(number).task_count());
     for (char& each : comment)
       if (static_cast<unsigned char>(each) < ' ' || each == '\\') each = '_';
-    operators += fmt::format("    // {}\n    {{{}, {}, {}}},\n", comment,
-                             kernels.by_operator[number], count, op.arguments.size());
+    operators += fmt::format("    // {}\n    {{{}, {}, {}}},\n", comment, kernels[number], count,
+                             op.arguments.size());
     for (const BufferNumber argument : op.arguments) {
       std::string name = program.graph.buffers[argument].name;
       for (char& each : name)
@@ -52,35 +52,35 @@ std::string number_text(std::string_view name, std::uint64_t value) {
 
 }  // namespace
 
-std::uint64_t address_bytes(const TaskProgram& program) {
+std::uint64_t address_bytes(Programs programs) {
   std::size_t most = 0;
-  for (const TaskOperator& op : program.graph.operators) most = std::max(most, op.arguments.size());
+  for (const TaskProgram& program : programs)
+    for (const TaskOperator& op : program.graph.operators)
+      most = std::max(most, op.arguments.size());
   return aligned(most * sizeof(void*), 128);
 }
 
-CudaMemory cuda_memory(const TaskProgram& program, const CudaKernels& kernels) {
+CudaMemory cuda_memory(Programs programs, const CudaKernels& kernels) {
+  std::uint64_t arena = 0;
+  for (const TaskProgram& program : programs) arena = std::max(arena, program.arena_bytes);
   CudaMemory memory;
-  memory.address_bytes = address_bytes(program);
+  memory.address_bytes = address_bytes(programs);
   memory.shared_bytes = memory.address_bytes + kernels.shared_bytes;
-  memory.scratch_offset = aligned(program.arena_bytes, block_alignment);
-  memory.state_offset = memory.scratch_offset +
-                        program.units.size() * aligned(kernels.scratch_bytes, block_alignment);
+  memory.scratch_offset = aligned(arena, block_alignment);
+  memory.state_offset = memory.scratch_offset + programs.front().units.size() *
+                                                    aligned(kernels.scratch_bytes, block_alignment);
   return memory;
 }
 
-std::string cuda_tables(const TaskProgram& program, const CudaKernels& kernels,
-                        const CudaMemory& memory, std::uint32_t block_threads,
-                        const std::string& weight_digest) {
+std::string cuda_tables(Programs programs, const CudaKernels& kernels, const CudaMemory& memory,
+                        std::uint32_t block_threads) {
   std::string text =
       "#pragma once\n"
       "// The schedule: which block runs which parts of which operators, and what it waits for.\n\n"
-      "#include <cstddef>\n\n#include \"run_time.cuh\"\n\nnamespace {\n\n"
-      "struct Tensor {\n  const char* name;\n  const char* type;\n  std::size_t bytes, alignment;\n"
-      "};\n\n";
-  text +=
-      fmt::format("constexpr unsigned unit_count = {}, block_threads = {}, counter_count = {};\n",
-                  program.units.size(), block_threads, program.counters);
-  text += number_text("weight_bytes", program.weight_bytes);
+      "#include <cstddef>\n\n#include \"run_time.cuh\"\n\nnamespace {\n\n";
+  text += fmt::format("constexpr unsigned unit_count = {}, block_threads = {};\n",
+                      programs.front().units.size(), block_threads);
+  text += number_text("weight_bytes", programs.front().weight_bytes);
   text +=
       "// Shared memory of a block: addresses of a task's tensors, then what its phases hand on.\n";
   text += number_text("address_bytes", memory.address_bytes);
@@ -89,13 +89,25 @@ std::string cuda_tables(const TaskProgram& program, const CudaKernels& kernels,
   text += number_text("scratch_offset", memory.scratch_offset);
   text += number_text("scratch_bytes_per_block", aligned(kernels.scratch_bytes, block_alignment));
   text += number_text("state_offset", memory.state_offset);
-  text += fmt::format("constexpr char weight_digest[] = {};\n\n", quoted_text(weight_digest));
-  text += described_tensors_text(program, "input", &OperatorGraph::inputs);
-  text += described_tensors_text(program, "output", &OperatorGraph::outputs);
-  text += "// A memory (0 the arena, 1 the weights, then inputs and outputs) and an offset.\n";
-  text += operators_of(program, kernels);
-  text += "// A counter, and how far it must have grown in this run.\n";
-  return text + steps_text(program, "__device__ const") + "}  // namespace\n";
+  text +=
+      fmt::format("constexpr char weight_digest[] = {};\n\n", quoted_text(weight_digest(programs)));
+  std::string schedules, counters;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    text += in_namespace(
+        i, "// A memory (0 the arena, 1 the weights, then inputs and outputs) and an offset.\n" +
+               operators_of(programs[i], kernels.by_operator[i]) +
+               "// A counter, and how far it must have grown in this run.\n" +
+               steps_text(programs[i], "__device__ const"));
+    schedules += fmt::format(
+        "    {{size_{0}::arguments, size_{0}::operators, size_{0}::waits, size_{0}::signals,\n"
+        "     size_{0}::steps, size_{0}::first_step, size_{0}::signals_per_run}},\n",
+        i);
+    counters += fmt::format("{}{}", i == 0 ? "" : ", ", programs[i].counters);
+  }
+  text += fmt::format("constexpr unsigned counter_counts[] = {{{}}};  // by size\n\n", counters);
+  return text +
+         fmt::format("__device__ const Schedule schedules[] = {{\n{}}};\n\n}}  // namespace\n",
+                     schedules);
 }
 
 }  // namespace lemma::backend

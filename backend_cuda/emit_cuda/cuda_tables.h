@@ -15,12 +15,12 @@ struct CudaMemory {
   std::uint64_t scratch_offset = 0, state_offset = 0;
 };
 
-/// The shared memory that addresses take: as much for all programs as the operator with the most arguments needs.
-std::uint64_t address_bytes(const TaskProgram& program);
-CudaMemory cuda_memory(const TaskProgram& program, const CudaKernels& kernels);
+/// The shared memory that addresses take: as much as the operator with the most arguments needs.
+std::uint64_t address_bytes(Programs programs);
+CudaMemory cuda_memory(Programs programs, const CudaKernels& kernels);
 
-std::string cuda_tables(const TaskProgram& program, const CudaKernels& kernels,
-                        const CudaMemory& memory, std::uint32_t block_threads,
-                        const std::string& weight_digest);
+/// Programs for several sizes have a namespace each.
+std::string cuda_tables(Programs programs, const CudaKernels& kernels, const CudaMemory& memory,
+                        std::uint32_t block_threads);
 
 }  // namespace lemma::backend

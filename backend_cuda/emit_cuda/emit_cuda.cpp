@@ -11,9 +11,6 @@ namespace lemma::backend {
 
 namespace {
 
-/// Addresses of inputs and outputs are parameters of the kernel, which may have 4,096 bytes.
-constexpr std::size_t most_tensors = 480;
-
 std::string kernels_text(const CudaKernels& kernels) {
   return "#pragma once\n"
          "// One function for each distinct kernel: a part of a tensor from its operands. Threads "
@@ -27,10 +24,10 @@ std::string kernels_text(const CudaKernels& kernels) {
          kernels.text + "}  // namespace\n";
 }
 
-Words words_of(const TaskProgram& program, const ProgramNames& names, const CudaOptions& options,
+Words words_of(Programs programs, const ProgramNames& names, const CudaOptions& options,
                const CudaKernels& kernels, const CudaMemory& memory) {
-  Words words = program_words({&program, 1}, names, kernels.count);
-  const std::size_t units = program.units.size();
+  Words words = program_words(programs, names, kernels.count);
+  const std::size_t units = programs.front().units.size();
   words["units"] =
       fmt::format("{} block{} of {} threads", units, units == 1 ? "" : "s", options.block_threads);
   words["architecture"] = options.architecture;
@@ -42,35 +39,33 @@ Words words_of(const TaskProgram& program, const ProgramNames& names, const Cuda
 
 }  // namespace
 
-Result<ProgramFiles> emit_cuda_program(const TaskProgram& program, const ProgramNames& names,
+Result<ProgramFiles> emit_cuda_program(Programs programs, const ProgramNames& names,
                                        const CudaOptions& options) {
-  const std::size_t tensors = program.graph.inputs.size() + program.graph.outputs.size();
-  if (tensors > most_tensors)
-    return unsupported(fmt::format("source for CUDA with {} inputs and outputs; {} are supported",
-                                   tensors, most_tensors));
-  const std::uint64_t addresses = address_bytes(program);
-  const std::uint64_t shared = program.device.shared_bytes_per_unit;
+  LEMMA_RETURN_IF_ERROR(check_sizes(programs));
+  const std::uint64_t addresses = address_bytes(programs);
+  const std::uint64_t shared = programs.front().device.shared_bytes_per_unit;
   LEMMA_ASSIGN_OR_RETURN(
       const CudaKernels kernels,
-      cuda_kernels(program, options, shared > addresses ? shared - addresses : 0));
-  const CudaMemory memory = cuda_memory(program, kernels);
-  const Words words = words_of(program, names, options, kernels, memory);
-  return ProgramFiles{{"CMakeLists.txt", filled_in(cuda_parts::cmake, words)},
-                      {"README.md", filled_in(cuda_parts::readme, words)},
-                      {"call_checks.h", filled_in(parts::call_checks, words)},
-                      {"comparison.h", filled_in(parts::comparison, words)},
-                      {"fast_functions.h", std::string(parts::fast_functions)},
-                      {"half_precision.h", std::string(parts::half_precision)},
-                      {"half_types.h", std::string(parts::half_types)},
-                      {"kernels.cuh", kernels_text(kernels)},
-                      {names.name + ".cu", filled_in(cuda_parts::program, words)},
-                      {names.name + ".h", filled_in(cuda_parts::interface_header, words)},
-                      {"ptx.cuh", std::string(cuda_parts::ptx)},
-                      {"run_time.cuh", std::string(cuda_parts::run_time)},
-                      {"scalar_operations.h", std::string(parts::scalar_operations)},
-                      {"schedule.cuh", cuda_tables(program, kernels, memory, options.block_threads,
-                                                   weight_digest({&program, 1}))},
-                      {"selfcheck.cu", filled_in(cuda_parts::selfcheck, words)}};
+      cuda_kernels(programs, options, shared > addresses ? shared - addresses : 0));
+  const CudaMemory memory = cuda_memory(programs, kernels);
+  const Words words = words_of(programs, names, options, kernels, memory);
+  return ProgramFiles{
+      {"CMakeLists.txt", filled_in(cuda_parts::cmake, words)},
+      {"README.md", filled_in(cuda_parts::readme, words)},
+      {"call_checks.h", filled_in(parts::call_checks, words)},
+      {"comparison.h", filled_in(parts::comparison, words)},
+      {"fast_functions.h", std::string(parts::fast_functions)},
+      {"half_precision.h", std::string(parts::half_precision)},
+      {"half_types.h", std::string(parts::half_types)},
+      {"kernels.cuh", kernels_text(kernels)},
+      {names.name + ".cu", filled_in(cuda_parts::program, words)},
+      {names.name + ".h", filled_in(cuda_parts::interface_header, words)},
+      {"ptx.cuh", std::string(cuda_parts::ptx)},
+      {"run_time.cuh", std::string(cuda_parts::run_time)},
+      {"scalar_operations.h", std::string(parts::scalar_operations)},
+      {"schedule.cuh", cuda_tables(programs, kernels, memory, options.block_threads)},
+      {"selfcheck.cu", filled_in(cuda_parts::selfcheck, words)},
+      {"tensors.h", filled_in(parts::tensors, words)}};
 }
 
 }  // namespace lemma::backend

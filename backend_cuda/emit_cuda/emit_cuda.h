@@ -12,10 +12,9 @@ struct CudaOptions {
   std::uint32_t block_threads = 256;   // a multiple of 32
 };
 
-/// Contents by name of file, as emit_program has them for a processor. The shared memory of a block is that of a unit of
-/// the program's device. Errors are `unsupported`: element types that are not emitted yet, and more inputs and outputs
-/// than a kernel can have.
-Result<ProgramFiles> emit_cuda_program(const TaskProgram& program, const ProgramNames& names,
+/// Contents by name of file, as emit_program has them for a processor, with the same errors. The shared memory of a block
+/// is that of a unit of the programs' device.
+Result<ProgramFiles> emit_cuda_program(Programs programs, const ProgramNames& names,
                                        const CudaOptions& options);
 
 }  // namespace lemma::backend

@@ -16,7 +16,8 @@ import tested_programs
 LEMMA = None
 NVCC = shutil.which("nvcc")
 # Of several blocks that wait for each other.
-COMPILED = (("convolution", "sm_80"), ("lstm", "sm_90"), ("convolution_of_f16", "sm_80"), ("convolution_of_bf16", "sm_90"))
+COMPILED = (("convolution", "sm_80"), ("lstm", "sm_90"), ("convolution_of_f16", "sm_80"), ("convolution_of_bf16", "sm_90"),
+            ("many_tensors", "sm_80"), ("open_sizes", "sm_90", "--shape", "x:1/16,40"))
 DEVICE = pathlib.Path(__file__).resolve().parent / "host_cuda" / "device.json"
 
 
@@ -32,15 +33,15 @@ class Cuda(unittest.TestCase):
 
     def emit(self, model, *words):
         file = self.folder / f"{model}.onnx"
-        file.write_bytes(cuda_models.SAMPLES[model]())
+        file.write_bytes(cuda_models.MODELS[model]())
         return run([LEMMA, "emit", file, "--target", "cuda", *words])
 
 
 class Compiled(Cuda):
     def test_it_compiles_and_links(self):
-        for model, architecture in COMPILED:
+        for model, architecture, *options in COMPILED:
             directory = self.folder / model
-            done = self.emit(model, "--arch", architecture, "--device", DEVICE, "-o", directory, "--name", "sample")
+            done = self.emit(model, "--arch", architecture, "--device", DEVICE, "-o", directory, "--name", "sample", *options)
             self.assertEqual(done.returncode, 0, done.stderr)
             words = [NVCC, "-std=c++20", "-O3", f"-arch={architecture}", "--expt-relaxed-constexpr",
                      '-DPROGRAM_DIRECTORY="."', "-Werror", "all-warnings"]

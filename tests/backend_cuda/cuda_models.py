@@ -246,8 +246,24 @@ def of_both(make):
     return [named("f16", F16), named("bf16", BF16)]
 
 
+def many_tensors():
+    """More addresses than a kernel has parameters."""
+    names = [str(i) for i in range(250)]
+    nodes = [node("Tanh", ["x" + name], ["y" + name]) for name in names]
+    return model(nodes, [("x" + name, [3]) for name in names], [("y" + name, [3]) for name in names])
+
+
+def open_sizes():
+    """Two layers for any number of rows."""
+    nodes = [node("MatMul", ["x", "w"], ["a"]), node("Relu", ["a"], ["b"]), node("Softmax", ["b"], ["c"]),
+             node("MatMul", ["c", "v"], ["y"])]
+    return model(nodes, [("x", ["N", 40])], [("y", ["N", 33])], [weights("w", [40, 96]), weights("v", [96, 33])])
+
+
 OF_HALVES = [function for make in (product_of, normalization_of, convolution_of) for function in of_both(make)]
-TESTED = (elementwise, softmax, layer_normalization, products, vector_product, convolution, attention, lstm, indices, *OF_HALVES)
+TESTED = (elementwise, softmax, layer_normalization, products, vector_product, convolution, attention, lstm, indices, many_tensors,
+          *OF_HALVES)
 SAMPLES = {function.__name__: function for function in (
     *TESTED, strided_convolution, dilated_convolution, depthwise_convolution, convolution_of_signals, transposed_convolution,
     normalizations, resnext_block, inception_block, transformer_block, gru, long_sums, selection)}
+MODELS = {**SAMPLES, "open_sizes": open_sizes}  # the last one for --shape

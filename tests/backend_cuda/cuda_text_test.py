@@ -48,7 +48,7 @@ class CudaText(unittest.TestCase):
 
     def emit(self, model, name, *words, target="cuda"):
         file = self.folder / f"{model}.onnx"
-        file.write_bytes(cuda_models.SAMPLES[model]())
+        file.write_bytes(cuda_models.MODELS[model]())
         done = subprocess.run([LEMMA, "emit", file, "--target", target, "-o", self.folder / name, "--name", "sample",
                                *map(str, words)], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -61,15 +61,15 @@ class CudaText(unittest.TestCase):
         file.write_text(json.dumps(description))
         return file
 
-    def agreement(self, model, *words):
-        """Nothing if the program of a model agrees in all orders, else what went wrong."""
+    def agreement(self, model, *words, sizes=1):
+        """Nothing if the program of a model agrees in all orders, with each of its sizes, else what went wrong."""
         directory = self.emit(model, f"{model}-{next(self.numbers)}", *words)
         failure = self.host.build(directory, "sample")
         if failure:
             return f"{model}: {failure}"
         for order in host_program.ORDERS:
             code, output = self.host.check(directory, order)
-            if code != 0 or "passed: 2 runs" not in output:
+            if code != 0 or f"passed: {2 * sizes} runs" not in output:
                 return f"{model} {words} {order}: exit code {code}: {output[-3000:]}"
         return None
 
@@ -82,6 +82,34 @@ class CudaText(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             failures = [each for each in pool.map(lambda words: self.agreement(*words), variants) if each]
         self.assertEqual(failures, [])
+
+    def test_sizes_of_the_inputs_share_a_program(self):
+        words = ("--device", DEVICE, "--block-threads", 64, "--shape", "x:1/9/16,40")
+        self.assertIsNone(self.agreement("open_sizes", *words, sizes=3))
+        directory = self.emit("open_sizes", "sizes", *words)
+        library = ctypes.CDLL(str(self.host.library(directory, "sample")))
+        library.sample_message.restype = ctypes.c_char_p
+        library.sample_input_type.restype = ctypes.c_char_p
+        library.sample_destroy.argtypes = [ctypes.c_void_p]
+        program = ctypes.c_void_p()
+        self.assertEqual(library.sample_create(str(directory / "weights.bin").encode(), ctypes.byref(program)), OK)
+        self.assertEqual(library.sample_input_type(0), b"f32[1/9/16, 40]")
+        self.assertEqual(library.sample_input_bytes(0), 16 * 40 * 4)
+        inputs, outputs = ctypes.create_string_buffer(16 * 40 * 4), ctypes.create_string_buffer(16 * 33 * 4)
+
+        def call(rows, result_rows):
+            return library.sample_run(program, (ctypes.c_void_p * 1)(ctypes.addressof(inputs)),
+                                      (ctypes.c_size_t * 1)(rows * 40 * 4), ctypes.c_size_t(1),
+                                      (ctypes.c_void_p * 1)(ctypes.addressof(outputs)),
+                                      (ctypes.c_size_t * 1)(result_rows * 33 * 4), ctypes.c_size_t(1), None)
+
+        self.assertEqual(call(9, 9), OK)
+        self.assertEqual(call(2, 2), WRONG_SIZE)
+        self.assertEqual(library.sample_message(), b"input 'x' (f32[1/9/16, 40]) does not have 320 bytes: dimension 0, 'N', "
+                         b"has to be 1, 9 or 16")
+        self.assertEqual(call(9, 16), WRONG_SIZE)
+        self.assertIn(b"has 1188 bytes, not 2112", library.sample_message())
+        library.sample_destroy(program)
 
     def call(self, library, program, inputs, outputs, count=1, input_bytes=24 * 70 * 4):
         return library.sample_run(program, (ctypes.c_void_p * 1)(inputs), (ctypes.c_size_t * 1)(input_bytes),

@@ -117,10 +117,16 @@ void call_with(void (*kernel)(Parameters...), void** parameters, std::index_sequ
   kernel(*static_cast<std::remove_const_t<Parameters>*>(parameters[i])...);
 }
 template <typename... Parameters>
-cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
-                                        void** parameters, std::size_t shared_bytes, cudaStream_t) {
+cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                             void** parameters, std::size_t shared_bytes, cudaStream_t) {
   host_cuda::launch(grid.x, block.x, shared_bytes, [&] {
     call_with(kernel, parameters, std::index_sequence_for<Parameters...>());
   });
   return cudaSuccess;
+}
+template <typename... Parameters>
+cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                                        void** parameters, std::size_t shared_bytes,
+                                        cudaStream_t stream) {
+  return cudaLaunchKernel(kernel, grid, block, parameters, shared_bytes, stream);
 }
