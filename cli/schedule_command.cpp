@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "backend_cuda/compile/compile.h"
+#include "backend_cuda/libraries/library_plan.h"
 #include "backend_cuda/memory/plan_memory.h"
 #include "backend_cuda/simulate/lower_bound.h"
 #include "backend_cuda/simulate/simulate.h"
+#include "backend_cuda/traffic/traffic.h"
 #include "cli/commands.h"
 #include "cli/data_directory.h"
 #include "cli/emission.h"
@@ -25,8 +27,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct ScheduleArguments {
-  std::string model, device, policy, timeline, times, write_times;
+  std::string model, device, policy, timeline, times, write_times, libraries;
   std::vector<std::string> shapes;
+  std::vector<double> factors;
   std::uint32_t units = 0;
   bool fuses = true, stitches = false, json = false;
 };
@@ -34,6 +37,7 @@ struct ScheduleArguments {
 struct PlannedModel {
   backend::TaskProgram program;
   double planning_seconds = 0, planning_cpu_seconds = 0;
+  std::optional<backend::LibraryPlan> libraries;
 };
 
 Result<backend::CompileOptions> options_of(const ScheduleArguments& arguments,
@@ -88,7 +92,15 @@ Result<PlannedModel> plan(const ScheduleArguments& arguments) {
       static_cast<double>(std::clock() - begin_cpu) / static_cast<double>(CLOCKS_PER_SEC);
   if (!arguments.timeline.empty())
     LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.timeline, timeline_svg(program)));
-  return PlannedModel{std::move(program), seconds.count(), cpu_seconds};
+  PlannedModel result{std::move(program), seconds.count(), cpu_seconds, std::nullopt};
+  if (!arguments.libraries.empty()) {
+    LEMMA_ASSIGN_OR_RETURN(const auto file, device_file(arguments.libraries, "--library-calls"));
+    LEMMA_ASSIGN_OR_RETURN(Device device, load_device(file));
+    LEMMA_ASSIGN_OR_RETURN(
+        result.libraries,
+        backend::library_plan(prepared.graph, OperatorCosts(roofline_target(std::move(device)))));
+  }
+  return result;
 }
 
 Json json_of(const backend::Simulation& simulation, std::uint32_t units) {
@@ -105,6 +117,41 @@ Json kernels_of(const backend::TaskProgram& program) {
       recorded += kernel.is_recorded ? 1U : 0U;
     }
   return {{"all", all}, {"with_recorded_times", recorded}};
+}
+
+/// The same schedule and the same calls where launches or waits take so many times as long as the descriptions say.
+Json scaled_costs(const PlannedModel& planned, double factor) {
+  const backend::LibraryPlan& libraries = *planned.libraries;
+  const double launch = factor * planned.program.device.seconds_per_launch;
+  backend::TaskProgram program = planned.program;
+  program.device.seconds_per_launch = launch;
+  Json launches = {{"one_by_one_seconds", libraries.seconds_with(launch)},
+                   {"graph_seconds", libraries.seconds_with(factor * libraries.launch_seconds)},
+                   {"schedule_seconds", backend::simulate(program).seconds}};
+  program.device = planned.program.device;
+  program.device.seconds_per_event *= factor;
+  return {{"factor", factor},
+          {"launches", std::move(launches)},
+          {"waits", {{"schedule_seconds", backend::simulate(program).seconds}}}};
+}
+
+Json libraries_of(const ScheduleArguments& arguments, const PlannedModel& planned) {
+  const backend::LibraryPlan& plan = *planned.libraries;
+  const double launch = planned.program.device.seconds_per_launch;
+  Json json = {{"calls", plan.calls},
+               {"kernels", plan.kernels},
+               {"bytes", plan.bytes},
+               {"seconds_per_launch", launch},
+               {"seconds_per_launch_in_graph", plan.launch_seconds},
+               {"one_by_one_seconds", plan.seconds_with(launch)},
+               {"graph_seconds", plan.seconds},
+               {"operators_in_graph_seconds",
+                backend::simulate_operator_by_operator(planned.program.graph,
+                                                       planned.program.device, plan.launch_seconds)
+                    .seconds}};
+  for (const double factor : arguments.factors)
+    json["scaled"].push_back(scaled_costs(planned, factor));
+  return json;
 }
 
 Json json_of(const ScheduleArguments& arguments, const PlannedModel& planned) {
@@ -135,6 +182,12 @@ Json json_of(const ScheduleArguments& arguments, const PlannedModel& planned) {
   json["arena_bytes"] = program.arena_bytes;
   json["largest_live_bytes"] = backend::largest_live_bytes(program);
   json["unshared_bytes"] = backend::unshared_bytes(program);
+  if (planned.libraries) {
+    const backend::Traffic traffic = backend::planned_traffic(program);
+    json["bytes_read"] = traffic.read;
+    json["bytes_written"] = traffic.written;
+    json["library_calls"] = libraries_of(arguments, planned);
+  }
   json["planning_seconds"] = planned.planning_seconds;
   json["planning_cpu_seconds"] = planned.planning_cpu_seconds;
   return json;
@@ -198,6 +251,16 @@ void add_schedule_command(CLI::App& application, ExitCode& exit_code) {
   command->add_flag("!--no-fusion", arguments->fuses, "store every tensor");
   command->add_flag("--stitch", arguments->stitches,
                     "stitch operators; without it, policies are judged by the same operators");
+  auto* libraries = command->add_option("--library-calls", arguments->libraries,
+                                        "with --json: also what calls of cuBLASLt and cuDNN would "
+                                        "take, and kernels for other operators, by this "
+                                        "description for costs: h100, h200, a100, t4 or a file");
+  command
+      ->add_option("--scale-costs", arguments->factors,
+                   "with --library-calls: also where launches or waits take so many times as long "
+                   "(may be repeated)")
+      ->needs(libraries)
+      ->check(check_non_negative);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run_schedule(*arguments); });
 }

@@ -72,6 +72,27 @@ class Schedule(unittest.TestCase):
                 self.assertGreaterEqual(plan.pop(key), 0)
         self.assertEqual(plans[0], plans[1])
 
+    def test_library_calls_are_priced_beside_the_plan(self):
+        model, file = self.products(), ROOT / "costmodel" / "devices" / "h100.json"
+        plan = self.planned(model, "--device", "h100", "--library-calls", file, "--scale-costs", 0.5, "--scale-costs", 2)
+        calls = plan["library_calls"]
+        self.assertEqual((calls["calls"], calls["kernels"]), (2, 0))
+        self.assertEqual(calls["bytes"], 2 * 3 * 512 * 512 * 4)
+        launch, in_graph = calls["seconds_per_launch"], calls["seconds_per_launch_in_graph"]
+        self.assertEqual((launch, in_graph), (3.8e-6, json.loads(file.read_text())["launch_overhead_seconds"]))
+        self.assertAlmostEqual(calls["one_by_one_seconds"] - calls["graph_seconds"], 2 * (launch - in_graph), places=12)
+        for scaled in calls["scaled"]:
+            more = scaled["factor"] - 1
+            with_launches = scaled["launches"]
+            self.assertAlmostEqual(with_launches["graph_seconds"], calls["graph_seconds"] + 2 * more * in_graph, places=12)
+            self.assertAlmostEqual(with_launches["one_by_one_seconds"], calls["one_by_one_seconds"] + 2 * more * launch, places=12)
+            self.assertAlmostEqual(with_launches["schedule_seconds"], plan["schedule"]["seconds"] + more * launch, places=12)
+        # The second product waits for the first.
+        halved, doubled = (scaled["waits"]["schedule_seconds"] for scaled in calls["scaled"])
+        self.assertLess(halved, plan["schedule"]["seconds"])
+        self.assertGreater(doubled, plan["schedule"]["seconds"])
+        self.refused("--library-calls", model, "--device", "h100", "--library-calls", "no-such-device")
+
     def test_times_of_kernels_are_kept_in_a_file(self):
         model, times = self.products(), self.folder / "times.json"
         first = self.planned(model, "--device", DEVICE, "--write-kernel-times", times)
