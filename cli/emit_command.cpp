@@ -8,6 +8,7 @@
 #include "backend_cuda/emit/tables_text.h"
 #include "backend_cuda/traffic/traffic.h"
 #include "cli/commands.h"
+#include "cli/cuda_target.h"
 #include "cli/data_directory.h"
 #include "cli/emission.h"
 #include "cli/error_line.h"
@@ -24,8 +25,8 @@ struct EmitArguments {
   EmissionRequest request;
   std::string timeline, policy;
   std::vector<std::string> shapes, without;
-  std::string target = "cpu", architecture = "sm_90", device;
-  std::uint32_t units = 0, block_threads = 256;
+  std::string target = "cpu";
+  CudaChoice cuda;
   std::uint64_t cache_bytes = 0;
   bool json = false, stores_all = false, plans = false;
 };
@@ -46,34 +47,6 @@ bool is_for_cuda(const EmitArguments& arguments) {
   return arguments.target == "cuda" || arguments.target == "rtask-cuda";
 }
 
-struct Architecture {
-  std::string_view name,
-      device;  // the device that is meant where none is given; none: it has to be
-};
-constexpr Architecture architectures[] = {{"sm_75", "t4"}, {"sm_80", "a100"}, {"sm_86", ""},
-                                          {"sm_89", ""},   {"sm_90", "h100"}, {"sm_100", ""},
-                                          {"sm_120", ""}};
-
-Result<CudaTarget> cuda_target(const EmitArguments& arguments) {
-  std::string device = arguments.device;
-  for (const Architecture& each : architectures)
-    if (device.empty() && each.name == arguments.architecture) device = each.device;
-  if (device.empty())
-    return bad_input(
-        fmt::format("--arch {}: no description of such a device is shipped; give "
-                    "--device",
-                    arguments.architecture));
-  constexpr std::uint32_t warp = 32, most_threads = 1024;
-  if (arguments.block_threads < warp || arguments.block_threads > most_threads ||
-      arguments.block_threads % warp != 0)
-    return bad_input("--block-threads: a multiple of 32 up to 1024");
-  LEMMA_ASSIGN_OR_RETURN(const auto file, virtual_device_file(device));
-  CudaTarget target;
-  LEMMA_ASSIGN_OR_RETURN(target.device, backend::load_virtual_device(file, arguments.units));
-  target.options = {arguments.architecture, arguments.block_threads};
-  return target;
-}
-
 Result<Emission> emit(EmitArguments arguments) {
   if (arguments.request.directory.empty() && !arguments.plans)
     return bad_input("-o DIRECTORY or --plan is required");
@@ -84,8 +57,8 @@ Result<Emission> emit(EmitArguments arguments) {
   for (const backend::NamedPolicy& each : backend::policies())
     if (each.name == arguments.policy) arguments.request.policy = each.policy;
   if (is_for_cuda(arguments)) {
-    LEMMA_ASSIGN_OR_RETURN(arguments.request.cuda, cuda_target(arguments));
-  } else if (!arguments.device.empty() || arguments.units != 0) {
+    LEMMA_ASSIGN_OR_RETURN(arguments.request.cuda, cuda_target(arguments.cuda));
+  } else if (!arguments.cuda.device.empty() || arguments.cuda.units != 0) {
     return bad_input("--device and --units are for --target cuda; processors have --threads");
   }
   LEMMA_ASSIGN_OR_RETURN(Emission emission, emit_model(arguments.request));
@@ -181,22 +154,20 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--target", arguments->target, "what the source is for")
       ->check(CLI::IsMember({"cpu", "rtask-cpu", "cuda", "rtask-cuda"}))
       ->capture_default_str();
-  std::vector<std::string> known;
-  for (const Architecture& each : architectures) known.emplace_back(each.name);
-  command->add_option("--arch", arguments->architecture, "of the device, with --target cuda")
-      ->check(CLI::IsMember(known))
+  command->add_option("--arch", arguments->cuda.architecture, "of the device, with --target cuda")
+      ->check(CLI::IsMember(cuda_architectures()))
       ->capture_default_str();
   command->add_option(
-      "--device", arguments->device,
+      "--device", arguments->cuda.device,
       "what the schedule is for, with --target cuda: h100, h200, a100, t4 or the file of a "
       "description (default: by --arch)");
   command
       ->add_option(
-          "--units", arguments->units,
+          "--units", arguments->cuda.units,
           "blocks of the schedule, with --target cuda (0: as many as the device has units)")
       ->check(CLI::Range(0U, backend::most_units));
   command
-      ->add_option("--block-threads", arguments->block_threads,
+      ->add_option("--block-threads", arguments->cuda.block_threads,
                    "threads of a block, with --target cuda")
       ->capture_default_str();
   command

@@ -254,8 +254,24 @@ Result<std::vector<RunTimeValue>> run_by_interpreter(const Prepared& prepared, i
   return runner::run_graph(graph, prepared.model.envelope, inputs, options);
 }
 
+/// No values, and why in the answer, where there is no device.
+Result<std::vector<RunTimeValue>> run_on_cuda(const RunRequest& request, const Prepared& prepared,
+                                              RunAnswer& answer) {
+  LEMMA_RETURN_IF_ERROR(require_no_opaque_nodes(prepared.model.graph));
+  LEMMA_ASSIGN_OR_RETURN(const auto inputs, tensors_of(prepared.model.graph, prepared.inputs));
+  LEMMA_ASSIGN_OR_RETURN(CudaOutputs outputs, run_on_cuda_device(prepared.model.graph, inputs,
+                                                                 *request.cuda, answer.seconds));
+  if (!outputs.no_device.empty()) {
+    answer.status = RunStatus::no_device;
+    answer.reason = std::move(outputs.no_device);
+  }
+  return values_of(outputs.values);
+}
+
 Result<std::vector<RunTimeValue>> run_prepared(const RunRequest& request, const Prepared& prepared,
-                                               double& seconds) {
+                                               RunAnswer& answer) {
+  double& seconds = answer.seconds;
+  if (request.cuda) return run_on_cuda(request, prepared, answer);
   if (request.as_task_program) {
     LEMMA_RETURN_IF_ERROR(require_no_opaque_nodes(prepared.model.graph));
     LEMMA_ASSIGN_OR_RETURN(const auto inputs, tensors_of(prepared.model.graph, prepared.inputs));
@@ -289,8 +305,8 @@ Result<void> compare_outputs(const RunRequest& request, const OnnxModel& model, 
 
 Result<void> run_into(const RunRequest& request, RunAnswer& answer) {
   LEMMA_ASSIGN_OR_RETURN(const Prepared prepared, prepare(request, answer.notes));
-  LEMMA_ASSIGN_OR_RETURN(std::vector<RunTimeValue> values,
-                         run_prepared(request, prepared, answer.seconds));
+  LEMMA_ASSIGN_OR_RETURN(std::vector<RunTimeValue> values, run_prepared(request, prepared, answer));
+  if (answer.status == RunStatus::no_device) return {};
   for (std::size_t i = 0; i < values.size(); ++i)
     answer.outputs.push_back(
         {prepared.model.graph.outputs()[i].name, std::move(values[i]), std::nullopt});
@@ -315,6 +331,7 @@ std::string_view name(RunStatus status) {
     case RunStatus::unsupported: return "unsupported";
     case RunStatus::bad_input: return "bad_input";
     case RunStatus::internal_fault: return "internal_fault";
+    case RunStatus::no_device: return "no_device";
   }
   return "";
 }

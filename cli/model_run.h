@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/emission.h"
 #include "cli/shape_option.h"
 #include "interpreter/compare.h"
 #include "ir/run_time_value.h"
@@ -22,10 +23,12 @@ struct RunRequest {
   std::map<std::string, Shape, std::less<>> shapes;
   interpreter::Tolerance tolerance;
   int threads = 0;
-  bool as_task_program = false;  // compiled, in place of the interpreter
+  bool as_task_program = false;    // compiled, in place of the interpreter
+  std::optional<CudaTarget> cuda;  // the same for an NVIDIA device
 };
 
-enum class RunStatus { passed, wrong, unsupported, bad_input, internal_fault };
+/// `no_device`: what was asked for is built, and there is no device to run it.
+enum class RunStatus { passed, wrong, unsupported, bad_input, internal_fault, no_device };
 std::string_view name(RunStatus status);
 
 struct RunOutput {

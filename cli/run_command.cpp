@@ -9,6 +9,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "backend_cuda/execute/cuda_driver.h"
+#include "cli/cuda_target.h"
+#include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/model_run.h"
 #include "cli/number_check.h"
@@ -31,6 +34,8 @@ struct RunArguments {
   std::string model, batch, inputs, compare, outputs;
   std::vector<std::string> shapes;
   std::string engine = "interpreter";
+  CudaChoice cuda;
+  std::string architecture;  // empty: that of the device that is here
   std::uint64_t seed = 0;
   bool random = false;
   bool json = false;
@@ -184,6 +189,7 @@ ExitCode exit_code_of(RunStatus status) {
     case RunStatus::unsupported: return ExitCode::some_models_failed;
     case RunStatus::bad_input: return ExitCode::bad_input;
     case RunStatus::internal_fault: return ExitCode::internal_fault;
+    case RunStatus::no_device: return ExitCode::no_device;
   }
   return ExitCode::internal_fault;
 }
@@ -191,6 +197,17 @@ ExitCode exit_code_of(RunStatus status) {
 ExitCode complain(std::string_view model, const Error& error) {
   std::cerr << error_line(model, error.message) << "\n";
   return exit_code_of(error.kind);
+}
+
+/// What is compiled, and for what.
+Result<void> choose_engine(const RunArguments& arguments, RunRequest& request) {
+  request.as_task_program = arguments.engine == rtask_cpu_target;
+  if (arguments.engine == rtask_cuda_target) {
+    LEMMA_ASSIGN_OR_RETURN(request.cuda, cuda_target(arguments.cuda));
+  } else if (!arguments.architecture.empty() || !arguments.cuda.device.empty()) {
+    return bad_input("--arch and --device are for --engine rtask-cuda");
+  }
+  return {};
 }
 
 Result<RunRequest> request_of(const RunArguments& arguments) {
@@ -201,7 +218,7 @@ Result<RunRequest> request_of(const RunArguments& arguments) {
   if (!arguments.compare.empty()) request.expected = arguments.compare;
   request.tolerance = arguments.tolerance;
   request.threads = arguments.threads;
-  request.as_task_program = arguments.engine == "rtask-cpu";
+  LEMMA_RETURN_IF_ERROR(choose_engine(arguments, request));
   LEMMA_ASSIGN_OR_RETURN(request.shapes, parse_shape_options(arguments.shapes));
   return request;
 }
@@ -231,11 +248,12 @@ RunStatus worse(RunStatus a, RunStatus b) {
     switch (status) {
       case RunStatus::passed: return 0;
       case RunStatus::unsupported: return 1;
-      case RunStatus::bad_input: return 2;
-      case RunStatus::wrong: return 3;
-      case RunStatus::internal_fault: return 4;
+      case RunStatus::no_device: return 2;
+      case RunStatus::bad_input: return 3;
+      case RunStatus::wrong: return 4;
+      case RunStatus::internal_fault: return 5;
     }
-    return 4;
+    return 5;
   };
   return rank(a) < rank(b) ? b : a;
 }
@@ -257,7 +275,8 @@ ExitCode run_batch(const RunArguments& arguments) {
     request.inputs = request.expected = line.substr(tab + 1);
     request.tolerance = arguments.tolerance;
     request.threads = arguments.threads;
-    request.as_task_program = arguments.engine == "rtask-cpu";
+    if (const auto chosen = choose_engine(arguments, request); !chosen)
+      return complain("", chosen.error());
     const RunAnswer answer = run_model(request);
     worst = worse(worst, answer.status);
     if (arguments.json)
@@ -272,9 +291,20 @@ ExitCode run_batch(const RunArguments& arguments) {
   return exit_code_of(worst);
 }
 
-ExitCode run_run(const RunArguments& arguments) {
+ExitCode run_run(RunArguments arguments) {
   if (arguments.batch.empty() == arguments.model.empty())
     return complain("", Error{ErrorKind::bad_input, "give either a model or --batch FILE"});
+  if (!arguments.architecture.empty()) {
+    arguments.cuda.architecture = arguments.architecture;
+  } else if (arguments.engine == rtask_cuda_target) {
+    const auto device = backend::first_cuda_device();
+    if (!device) {
+      complain(arguments.model, device.error());
+      return ExitCode::no_device;
+    }
+    arguments.cuda.architecture = device->architecture;
+    arguments.cuda.units = device->multiprocessors;
+  }
   return arguments.batch.empty() ? run_one(arguments) : run_batch(arguments);
 }
 
@@ -301,10 +331,18 @@ void add_run_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--shape", arguments->shapes,
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
   command
-      ->add_option("--engine", arguments->engine,
-                   "the interpreter, or a program that is compiled for this processor")
-      ->check(CLI::IsMember({"interpreter", "rtask-cpu"}))
+      ->add_option(
+          "--engine", arguments->engine,
+          "the interpreter, or a program that is compiled for this processor or a CUDA device")
+      ->check(CLI::IsMember({"interpreter", "rtask-cpu", "rtask-cuda"}))
       ->capture_default_str();
+  command
+      ->add_option("--arch", arguments->architecture,
+                   "of the device, with --engine rtask-cuda (default: the device that is here)")
+      ->check(CLI::IsMember(cuda_architectures()));
+  command->add_option("--device", arguments->cuda.device,
+                      "what the schedule is for, with --engine rtask-cuda, as for `lemma emit` "
+                      "(default: by --arch)");
   command->add_option("--outputs", arguments->outputs, "folder to write output_0.pb, ... to");
   command->add_option(
       "--batch", arguments->batch,

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "cli/emission.h"
 #include "interpreter/run.h"
 #include "ir/graph.h"
 
@@ -15,5 +16,14 @@ namespace lemma {
 Result<std::vector<interpreter::Tensor>> run_as_task_program(
     const Graph& graph, std::span<const interpreter::NamedTensor> inputs, int threads,
     double& seconds);
+
+struct CudaOutputs {
+  std::vector<interpreter::Tensor> values;
+  std::string no_device;  // why nothing was computed; the program is built then all the same
+};
+/// The same on an NVIDIA device, compiled by nvcc ($CUDACXX) and run by a process of its own.
+Result<CudaOutputs> run_on_cuda_device(const Graph& graph,
+                                       std::span<const interpreter::NamedTensor> inputs,
+                                       const CudaTarget& target, double& seconds);
 
 }  // namespace lemma

@@ -32,7 +32,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-Result<std::string> compiler() {
+Result<std::string> cpp_compiler() {
   if (const std::string given = variable("CXX"); !given.empty()) return given;
   for (const char* name : {"c++", "g++", "clang++"})
     if (const std::string found = find_program(name); !found.empty()) return found;
@@ -49,12 +49,30 @@ std::vector<std::string> compile_words(const std::string& compiler) {
   return words;
 }
 
-/// The first line that the compiler says of itself.
-Result<std::string> version_of(const std::string& compiler) {
+Result<std::string> cuda_compiler() {
+  if (const std::string given = variable("CUDACXX"); !given.empty()) return given;
+  if (const std::string found = find_program("nvcc"); !found.empty()) return found;
+  std::error_code ignored;
+  const std::string home = variable("CUDA_HOME");
+  if (const fs::path nvcc = fs::path(home) / "bin" / "nvcc";
+      !home.empty() && fs::exists(nvcc, ignored))
+    return nvcc.string();
+  return unsupported(
+      "there is no CUDA toolkit (nvcc, version 12 or later) to build the program with; set "
+      "CUDACXX");
+}
+
+/// What the compiler says of its version: nvcc says it in the last line.
+Result<std::string> version_of(const std::string& compiler, std::string_view what,
+                               std::string_view variable_name) {
   const auto run = run_program({{compiler, "--version"}}, [] { return false; });
   if (!run || !run->succeeded() || run->output.empty())
-    return unsupported(fmt::format("the C++ compiler {} cannot be run; set CXX", compiler));
-  return run->output.substr(0, run->output.find('\n'));
+    return unsupported(
+        fmt::format("the {} {} cannot be run; set {}", what, compiler, variable_name));
+  if (what == "C++ compiler") return run->output.substr(0, run->output.find('\n'));
+  std::string text = run->output;
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
 }
 
 }  // namespace
@@ -75,34 +93,58 @@ Result<fs::path> default_cache_folder() {
 
 Result<ProgramBuilder> ProgramBuilder::create(fs::path cache_folder) {
   ProgramBuilder builder;
-  builder.cache_folder_ = std::move(cache_folder);
-  LEMMA_ASSIGN_OR_RETURN(builder.compiler_, compiler());
-  LEMMA_ASSIGN_OR_RETURN(const std::string version, version_of(builder.compiler_));
+  builder.cache_folder_ = std::move(cache_folder) / "task_programs";
+  LEMMA_ASSIGN_OR_RETURN(const std::string compiler, cpp_compiler());
+  LEMMA_ASSIGN_OR_RETURN(const std::string version, version_of(compiler, "C++ compiler", "CXX"));
   builder.identity_ = fmt::format("{}, {}", version, fmt::join(code_options, " "));
+  builder.words_ = compile_words(compiler);
+  builder.product_ = "program.so";
+  return builder;
+}
+
+Result<ProgramBuilder> ProgramBuilder::create_for_cuda(fs::path cache_folder,
+                                                       const CudaOptions& options) {
+  ProgramBuilder builder;
+  builder.cache_folder_ = std::move(cache_folder) / "cuda_programs";
+  LEMMA_ASSIGN_OR_RETURN(const std::string compiler, cuda_compiler());
+  LEMMA_ASSIGN_OR_RETURN(const std::string version,
+                         version_of(compiler, "CUDA compiler", "CUDACXX"));
+  builder.identity_ = fmt::format("{}, {}", version, options.architecture);
+  builder.words_ = {compiler,
+                    "-std=c++20",
+                    "-O3",
+                    "-arch=" + options.architecture,
+                    "--expt-relaxed-constexpr",
+                    built_names.name + ".cu",
+                    "runner.cu"};
+  builder.product_ = "runner";
+  builder.cuda_ = options;
   return builder;
 }
 
 Result<fs::path> ProgramBuilder::write(const TaskProgram& program) const {
-  LEMMA_ASSIGN_OR_RETURN(const auto files, emit_program(std::span(&program, 1), built_names));
+  LEMMA_ASSIGN_OR_RETURN(const ProgramFiles files,
+                         cuda_ ? emit_cuda_program(std::span(&program, 1), built_names, *cuda_)
+                               : emit_program(std::span(&program, 1), built_names));
   std::string key = identity_ + "\n";
-  for (const std::string& word : compile_words(compiler_)) key += word + "\n";
+  for (const std::string& word : words_) key += word + "\n";
   for (const auto& [name, contents] : files) key += fmt::format("{} {}\n", name, sha256(contents));
-  fs::path folder = cache_folder_ / "task_programs" / sha256(key).substr(0, 32);
+  fs::path folder = cache_folder_ / sha256(key).substr(0, 32);
   std::error_code error;
   if (fs::exists(folder / "weights.bin", error)) return folder;
   LEMMA_RETURN_IF_ERROR(make_folder(folder.parent_path()));
-  LEMMA_RETURN_IF_ERROR(write_program(std::span(&program, 1), built_names, {}, folder, true));
+  LEMMA_RETURN_IF_ERROR(write_program(std::span(&program, 1), files, {}, folder, true));
   return folder;
 }
 
 Result<void> ProgramBuilder::build(const fs::path& folder,
                                    const std::function<bool()>& is_over) const {
   static std::atomic<unsigned> attempts{0};
-  const fs::path library = folder / "program.so";
+  const fs::path built = folder / product_;
   std::error_code error;
-  if (fs::exists(library, error)) return {};
-  const std::string partial = fmt::format("program.so.{}.{}", getpid(), attempts++);
-  Program program{compile_words(compiler_), folder};
+  if (fs::exists(built, error)) return {};
+  const std::string partial = fmt::format("{}.{}.{}", product_, getpid(), attempts++);
+  Program program{words_, folder};
   program.words.insert(program.words.end(), {"-o", partial});
   program.shows_errors = true;
   LEMMA_ASSIGN_OR_RETURN(const ProgramRun run, run_program(program, is_over));
@@ -112,8 +154,8 @@ Result<void> ProgramBuilder::build(const fs::path& folder,
                ? bad_input("there was no time to compile the program")
                : internal_error(fmt::format("{}: the program cannot be compiled", folder.string()));
   }
-  fs::rename(folder / partial, library, error);
-  if (error) return bad_input(fmt::format("{}: {}", library.string(), error.message()));
+  fs::rename(folder / partial, built, error);
+  if (error) return bad_input(fmt::format("{}: {}", built.string(), error.message()));
   return {};
 }
 

@@ -4,10 +4,12 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "backend_cuda/emit_cuda/emit_cuda.h"
 #include "backend_cuda/program.h"
 #include "interpreter/tensor.h"
 #include "ir/result.h"
@@ -26,6 +28,11 @@ class ProgramBuilder {
   /// The compiler is $CXX, else c++, g++ or clang++. An error (`unsupported`): there is none.
   static Result<ProgramBuilder> create(std::filesystem::path cache_folder);
 
+  /// For programs of an NVIDIA device, compiled by nvcc ($CUDACXX, else that of the search path or of $CUDA_HOME). An
+  /// error (`unsupported`): there is no CUDA toolkit.
+  static Result<ProgramBuilder> create_for_cuda(std::filesystem::path cache_folder,
+                                                const CudaOptions& options);
+
   /// What code is compiled with: "c++ 13.3.0 ..., -std=c++20 -O3 -march=native".
   const std::string& identity() const { return identity_; }
 
@@ -39,8 +46,12 @@ class ProgramBuilder {
 
  private:
   ProgramBuilder() = default;
-  std::filesystem::path cache_folder_;
-  std::string compiler_, identity_;
+  std::filesystem::path cache_folder_;  // of programs of this kind
+  std::string identity_;
+  std::vector<std::string>
+      words_;            // that compile a folder's sources, without the name of the result
+  std::string product_;  // its name
+  std::optional<CudaOptions> cuda_;
 };
 
 /// Inputs and outputs in memory that programs accept.

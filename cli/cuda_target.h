@@ -1,0 +1,26 @@
+#pragma once
+// Options that say which NVIDIA device source is for.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/emission.h"
+
+namespace lemma {
+
+struct CudaChoice {
+  std::string architecture = "sm_90";
+  std::string device;       // a shipped description or a file; empty: that of the architecture
+  std::uint32_t units = 0;  // blocks; 0: as many as the device has units
+  std::uint32_t block_threads = 256;
+};
+
+/// "sm_75" and so on, as nvcc calls them.
+std::vector<std::string> cuda_architectures();
+
+/// Errors name the option: a device that is not known, an architecture without a description, a number of threads that
+/// is no multiple of a warp.
+Result<CudaTarget> cuda_target(const CudaChoice& choice);
+
+}  // namespace lemma
