@@ -1,0 +1,166 @@
+"""Builds what the run book carries to a machine with a GPU: binaries, packed weights, self-checks and models."""
+
+import json
+import lzma
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy
+import onnx
+from onnx import numpy_helper
+
+import environment
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PTX = ROOT / "backend_cuda" / "emit_cuda" / "parts"
+# Of what `lemma emit` fuses.
+VARIANTS = {"ours": (), "no-stitching": ("--without", "packing", "--without", "warp", "--without", "block"),
+            "no-fusion": ("--no-fusion",)}
+DEVICES = {"sm_75": "t4", "sm_80": "a100", "sm_90": "h100"}  # for predictions
+PERIOD = 61  # prime, so that neighbours along no axis are equal
+SMALL = 4096  # elements of weights that stay as they are
+
+
+class Refused(Exception):
+    """A model that is left out, with the reason."""
+
+
+def run(words, cwd=None):
+    return subprocess.run(list(map(str, words)), cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def must(words, cwd=None):
+    done = run(words, cwd)
+    if done.returncode != 0:
+        raise RuntimeError(f"{words[0]}: {(done.stderr.strip() or done.stdout.strip() or 'failed').splitlines()[-1]}")
+    return done.stdout
+
+
+def with_repeated_weights(model, seed):
+    """Large weights repeat a few of their own values, drawn by the seed, so that they can be carried packed. Sizes, types and
+    ranges of values stay, and with them what is computed how."""
+    for index, tensor in enumerate(model.graph.initializer):
+        values = numpy_helper.to_array(tensor)
+        if values.size <= SMALL or values.dtype.kind != "f":
+            continue
+        few = numpy.random.default_rng([seed, index]).choice(values.reshape(-1), PERIOD)
+        tensor.CopyFrom(numpy_helper.from_array(numpy.resize(few, values.shape), tensor.name))
+    return model
+
+
+def pack(source, target):
+    """target.xz, which appears whole or not at all. Weights are large, and repeat: little effort packs them."""
+    preset = 6 if source.stat().st_size < 1 << 24 else 1
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(target.name + ".partial")
+    with source.open("rb") as file, lzma.open(partial, "wb", preset=preset) as packed:
+        shutil.copyfileobj(file, packed, 1 << 20)
+    partial.rename(target.with_name(target.name + ".xz"))
+
+
+def nvcc_words(options):
+    return [options.nvcc, "-std=c++20", "-O3", f"-arch={options.arch}", "--expt-relaxed-constexpr", '-DPROGRAM_DIRECTORY="."']
+
+
+def emit(options, model, variant, directory):
+    words = [environment.lemma_program(options.lemma), "emit", model, "--target", "cuda", "--arch", options.arch, "-o", directory,
+             "--name", "program", "--block-threads", options.block_threads, *VARIANTS[variant]]
+    words += ["--device", options.device] if options.device else []
+    done = run(words)
+    if done.returncode in (2, 3):
+        raise Refused(last_part(done.stderr))
+    if done.returncode != 0:
+        raise RuntimeError(last_part(done.stderr) or f"lemma: exit code {done.returncode}")
+
+
+def last_part(text):
+    """Of "lemma: FILE: REASON"."""
+    return text.strip().splitlines()[-1].split(".onnx: ", 1)[-1] if text.strip() else ""
+
+
+def build_variant(options, model, variant, target, scratch):
+    directory = scratch / variant
+    emit(options, model, variant, directory)
+    words = nvcc_words(options)
+    must([*words, "-c", "program.cu", "-o", "program.o"], directory)
+    for name in ("selfcheck", "runner"):
+        must([*words, "program.o", f"{name}.cu", "-o", name], directory)
+        pack(directory / name, target / name)
+    for name in ("weights.bin", "selfcheck.bin"):
+        pack(directory / name, target / name)
+    shutil.rmtree(directory)
+
+
+def predicted(options, model, scratch):
+    """Seconds by way, of bench/cuda_plans; nothing where no device of the architecture is described."""
+    if options.arch not in DEVICES:
+        return None
+    file = scratch / "plans.json"
+    must([sys.executable, ROOT / "bench" / "cuda_plans", model, "--device", DEVICES[options.arch], "--lemma",
+          environment.lemma_program(options.lemma), "--json", file])
+    return json.loads(file.read_text())["plans"][0]["seconds"]
+
+
+def build_model(options, file, target):
+    """What book.json says of the model."""
+    record = target / "model.json"
+    if record.exists():
+        return json.loads(record.read_text())
+    with tempfile.TemporaryDirectory(prefix="lemma-book-") as name:
+        scratch = Path(name)
+        light = scratch / "model.onnx"
+        onnx.save(with_repeated_weights(onnx.load(file), options.seed), light)
+        for variant in options.variant:
+            build_variant(options, light, variant, target / variant, scratch)
+        pack(light, target / "model.onnx")
+        made = {"model": file.stem, "variants": options.variant, "predicted": predicted(options, light, scratch)}
+    record.write_text(json.dumps(made) + "\n")
+    return made
+
+
+def build_ptx_check(options, target):
+    """The check of ptx.cuh needs no emitted program."""
+    with tempfile.TemporaryDirectory(prefix="lemma-book-") as name:
+        scratch = Path(name)
+        for part in ("ptx.cuh", "run_time.cuh", "device_calls.cuh"):
+            shutil.copy(PTX / f"{part}.in", scratch / part)
+        shutil.copy(HERE / "ptx_check.cu", scratch)
+        must([*nvcc_words(options), "ptx_check.cu", "-o", "ptx_check"], scratch)
+        pack(scratch / "ptx_check", target / "ptx_check")
+
+
+def bytes_below(folder):
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def prepare(options):
+    """Exit code: 0; 4 where a model fails, or the directory is too large."""
+    target, failures = options.prepare, 0
+    target.mkdir(parents=True, exist_ok=True)
+    for name in ("run.py", "steps.py", "runtimes.py"):
+        shutil.copy(HERE / name, target)
+    build_ptx_check(options, target)
+    contents = {"arch": options.arch, "seed": options.seed, "models": [], "left_out": {}}
+    for file in options.models:
+        folder = target / "models" / file.stem
+        try:
+            contents["models"].append(build_model(options, file, folder))
+            print(f"prepared  {file.stem}: {bytes_below(folder) / 1e6:.2f} MB", flush=True)
+        except Refused as reason:
+            shutil.rmtree(folder, ignore_errors=True)
+            contents["left_out"][file.stem] = str(reason)
+            print(f"left out  {file.stem}: {reason}", flush=True)
+        except RuntimeError as error:
+            failures += 1
+            print(f"FAILED    {file.stem}: {error}", flush=True)
+    (target / "book.json").write_text(json.dumps(contents, indent=1) + "\n")
+    size = bytes_below(target)
+    print(f"{len(contents['models'])} models in {size / 1e6:.1f} MB")
+    if size > options.most_megabytes * 1e6:
+        print(f"{target}: more than {options.most_megabytes:g} MB", file=sys.stderr)
+        failures += 1
+    return 4 if failures else 0

@@ -1,0 +1,174 @@
+"""What the run book runs on a machine with a GPU: steps, each with a file of results. Needs nothing but Python's library."""
+
+import json
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+DONE, WRONG, FAILED, SKIPPED, NO_TIME = "done", "WRONG", "FAILED", "skipped", "no time"
+RUNTIMES = ("onnxruntime", "torch", "tensorrt")
+TIME_LIMIT = 90  # seconds of a step
+
+
+class Book:
+    """A prepared directory, and where its results go."""
+
+    def __init__(self, directory, results, seconds, runs):
+        self.directory, self.results, self.runs = directory, results, runs
+        self.contents = json.loads((directory / "book.json").read_text())
+        self.end = time.monotonic() + seconds
+        results.mkdir(parents=True, exist_ok=True)
+
+    def time_left(self):
+        return self.end - time.monotonic()
+
+    def file(self, name):
+        """A file of the directory, unpacked beside the results if it is packed."""
+        if (self.directory / name).exists():
+            return self.directory / name
+        unpacked = self.results / "unpacked" / name
+        if not unpacked.exists():
+            unpacked.parent.mkdir(parents=True, exist_ok=True)
+            partial = unpacked.with_name(unpacked.name + ".partial")
+            with lzma.open(self.directory / f"{name}.xz") as packed, partial.open("wb") as file:
+                shutil.copyfileobj(packed, file, 1 << 20)
+            if "." not in unpacked.name:
+                partial.chmod(0o755)
+            partial.rename(unpacked)
+        return unpacked
+
+    def run(self, words):
+        """Exit code, output and errors; 124 if it takes too long."""
+        try:
+            done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False,
+                                  timeout=max(1, min(TIME_LIMIT, self.time_left())))
+        except subprocess.TimeoutExpired:
+            return 124, "", "it took too long"
+        return done.returncode, done.stdout, done.stderr
+
+
+def last_line(*texts):
+    lines = [line for text in texts for line in text.strip().splitlines()]
+    return lines[-1] if lines else "it said nothing"
+
+
+def ptx(book):
+    code, output, errors = book.run([book.file("ptx_check")])
+    if code == 0:
+        return {"status": DONE, "functions": re.findall(r"^passed (\w+)$", output, re.MULTILINE)}
+    wrong = [line for line in output.splitlines() if line.startswith("FAILED")]
+    return {"status": WRONG if code == 1 else FAILED, "reason": "; ".join(wrong) or last_line(errors, output)}
+
+
+def folder_of(model, variant):
+    return f"models/{model}/{variant}"
+
+
+def correctness(book, model, variant):
+    folder = folder_of(model, variant)
+    files = [book.file(f"{folder}/{name}") for name in ("weights.bin", "selfcheck.bin")]
+    code, output, errors = book.run([book.file(f"{folder}/selfcheck"), files[0].parent])
+    return {"status": DONE} if code == 0 else {"status": WRONG if code == 1 else FAILED, "reason": last_line(output, errors)}
+
+
+def times(text):
+    """Of "seconds LEAST MEDIAN P99" in what a program prints; None if it is not there."""
+    found = re.search(r"^seconds (\S+) (\S+) (\S+)$", text, re.MULTILINE)
+    return dict(zip(("least", "p50", "p99"), map(float, found.groups()))) if found else None
+
+
+def timed(code, output, errors):
+    if code == 77:
+        return {"status": SKIPPED, "reason": last_line(output, errors)}
+    seconds = times(output)
+    if code != 0 or seconds is None:
+        return {"status": FAILED, "reason": last_line(output, errors)}
+    return {"status": DONE, "seconds": seconds}
+
+
+def latency(book, model, variant):
+    folder = folder_of(model, variant)
+    return timed(*book.run([book.file(f"{folder}/runner"), book.file(f"{folder}/weights.bin"),
+                            book.file(f"{folder}/selfcheck.bin"), "-", book.runs]))
+
+
+def runtime(book, model, name):
+    return timed(*book.run([sys.executable, book.directory / "runtimes.py", name, book.file(f"models/{model}/model.onnx"),
+                            book.runs]))
+
+
+def profile(book, model):
+    lemma = os.environ.get("LEMMA") or shutil.which("lemma")
+    if not lemma:
+        return {"status": SKIPPED, "reason": "lemma is not installed; $LEMMA names it"}
+    database = book.results / "profile.sqlite"
+    code, output, errors = book.run([lemma, "profile", book.file(f"models/{model}/model.onnx"), "--target", "rtask-cuda",
+                                     "--database", database, "--json"])
+    if code != 0:
+        return {"status": FAILED, "reason": last_line(errors, output)}
+    return {"status": DONE, "profile": json.loads(output)}
+
+
+def steps_of(contents):
+    """(name, what runs it), in the order in which they are worth most."""
+    steps = [("ptx", ptx)]
+    models = [(each["model"], each["variants"]) for each in contents["models"]]
+
+    def add(kind, function, arguments):
+        name = "-".join((kind, *arguments))
+        steps.append((name, lambda book: function(book, *arguments)))
+
+    for model, variants in models:
+        for variant in variants:
+            add("correctness", correctness, (model, variant))
+    for model, _ in models:
+        add("latency", latency, (model, "ours"))
+    for name in RUNTIMES:
+        for model, _ in models:
+            add("runtime", runtime, (model, name))
+    for model, variants in models:
+        for variant in variants:
+            if variant != "ours":
+                add("latency", latency, (model, variant))
+    for model, _ in models:
+        add("profile", profile, (model,))
+    return steps
+
+
+def kept(file):
+    """The result of an earlier run; None if the step has to be run."""
+    if not file.exists():
+        return None
+    result = json.loads(file.read_text())
+    return result if result["status"] in (DONE, WRONG) else None
+
+
+def write(file, contents):
+    partial = file.with_name(file.name + ".partial")
+    partial.write_text(json.dumps(contents, indent=1) + "\n")
+    partial.rename(file)
+
+
+def run_all(book, report):
+    """By name of step; report(name, result) after each."""
+    results = {}
+    for name, step in steps_of(book.contents):
+        file = book.results / f"{name}.json"
+        result = kept(file)
+        if result is None:
+            if book.time_left() <= 0:
+                result = {"status": NO_TIME}
+            else:
+                try:
+                    result = step(book)
+                except (OSError, lzma.LZMAError) as error:
+                    result = {"status": FAILED, "reason": str(error)}
+                write(file, result)
+        results[name] = result
+        report(name, result)
+    return results
