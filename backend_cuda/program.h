@@ -186,6 +186,7 @@ struct TaskProgram {
   std::vector<std::vector<TaskAccess>> accesses;  // by operator and task
   std::vector<std::vector<Step>> units;
   std::uint32_t counters = 0;
+  lowering::Domain domain = lowering::Domain::native;  // or prime_field (emit/prime_field.h)
   std::uint64_t arena_bytes = 0, weight_bytes = 0;
 
   const Kernel& kernel(OperatorNumber op) const {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "backend_cuda/emit/emit_program.h"
+#include "backend_cuda/emit/prime_field.h"
 #include "backend_cuda/execute/prepared_graph.h"
 #include "backend_cuda/execute/program_times.h"
 #include "frontend_onnx/import.h"
@@ -18,9 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 using interpreter::NamedTensor;
 using interpreter::Tensor;
+using lowering::Domain;
 
 /// Random inputs, whose sizes must be fixed.
-Result<std::vector<NamedTensor>> inputs_of(const Graph& graph, std::uint64_t seed) {
+Result<std::vector<NamedTensor>> inputs_of(const Graph& graph, std::uint64_t seed,
+                                           Domain domain = Domain::native) {
   std::vector<NamedTensor> inputs;
   for (const NodeId id : graph.inputs()) {
     const Node& node = graph.node(id);
@@ -33,7 +36,7 @@ Result<std::vector<NamedTensor>> inputs_of(const Graph& graph, std::uint64_t see
       return bad_input(fmt::format("the sizes of input '{}', {}, are not fixed; give --shape", name,
                                    text(type)));
     inputs.push_back({name, interpreter::random_tensor(type.data_type, *sizes, seed,
-                                                       interpreter::stream_of(name))});
+                                                       interpreter::stream_of(name), {}, domain)});
   }
   return inputs;
 }
@@ -77,11 +80,12 @@ Result<std::map<std::string, std::vector<std::string>>> dimension_names(const st
   return names;
 }
 
-/// Inputs and outputs of the self-check, by sizes.
+/// Outputs of the self-check, by sizes.
 Result<std::vector<std::vector<Tensor>>> recorded_outputs(
-    const std::vector<PreparedModel>& prepared, int threads) {
+    const std::vector<PreparedModel>& prepared, int threads, Domain domain) {
   interpreter::RunOptions running;
   running.threads = threads;
+  running.domain = domain;
   std::vector<std::vector<Tensor>> outputs;
   for (const PreparedModel& each : prepared) {
     LEMMA_ASSIGN_OR_RETURN(std::vector<Tensor> of_size,
@@ -94,7 +98,8 @@ Result<std::vector<std::vector<Tensor>>> recorded_outputs(
 Result<void> write_emission(const EmissionRequest& request,
                             const std::vector<PreparedModel>& prepared,
                             const std::vector<backend::TaskProgram>& programs) {
-  LEMMA_ASSIGN_OR_RETURN(const auto outputs, recorded_outputs(prepared, request.threads));
+  LEMMA_ASSIGN_OR_RETURN(const auto outputs,
+                         recorded_outputs(prepared, request.threads, programs.front().domain));
   backend::RecordedTensors recorded;
   for (std::size_t i = 0; i < prepared.size(); ++i) {
     for (const NamedTensor& input : prepared[i].inputs) recorded.push_back(input.value.bytes());
@@ -116,6 +121,20 @@ Result<void> write_emission(const EmissionRequest& request,
 
 }  // namespace
 
+/// The programs over the field, with inputs to compare them on.
+static Result<void> take_prime_field(const EmissionRequest& request,
+                                     std::vector<PreparedModel>& prepared,
+                                     std::vector<backend::TaskProgram>& programs) {
+  if (request.cuda) return unsupported("source for CUDA over the prime field");
+  for (backend::TaskProgram& program : programs) {
+    LEMMA_ASSIGN_OR_RETURN(program, backend::in_prime_field(std::move(program)));
+  }
+  for (PreparedModel& one : prepared) {
+    LEMMA_ASSIGN_OR_RETURN(one.inputs, inputs_of(one.graph, request.seed, Domain::prime_field));
+  }
+  return {};
+}
+
 Result<Emission> emit_model(const EmissionRequest& request) {
   std::vector<PreparedModel> prepared;
   std::vector<Graph> graphs;
@@ -129,6 +148,7 @@ Result<Emission> emit_model(const EmissionRequest& request) {
                          backend::compile_sizes(graphs, options_of(request)));
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (request.in_prime_field) LEMMA_RETURN_IF_ERROR(take_prime_field(request, prepared, programs));
   if (!request.directory.empty())
     LEMMA_RETURN_IF_ERROR(write_emission(request, prepared, programs));
   return Emission{std::move(programs), seconds};

@@ -34,6 +34,7 @@ struct EmissionRequest {
   bool replaces = false;   // a directory that is there
   bool fuses = true;       // the thread scheme
   backend::StitchOptions stitching = {};
+  bool in_prime_field = false;     // residues for elements of f32, for tests (emit/prime_field.h)
   std::optional<CudaTarget> cuda;  // nothing: source for processors
 };
 

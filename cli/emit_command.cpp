@@ -193,6 +193,8 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
       ->add_option("--without", arguments->without,
                    "a scheme of fusion that is not used (may be repeated)")
       ->check(CLI::IsMember({"thread", "packing", "warp", "block"}));
+  command->add_flag("--prime-field", arguments->request.in_prime_field,
+                    "with residues modulo 2^61 - 1 for elements of f32: the self-check is exact");
   command->add_flag("--no-fusion", arguments->stores_all, "store every tensor");
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run_emit(*arguments); });

@@ -13,24 +13,13 @@ struct Exact {
   std::int64_t v;
   bool is_infinite() const { return v == INT64_MAX || v == INT64_MIN; }
 };
-struct Residue {
-  std::uint64_t v;
-};
+using lowering::Residue;
 
 // ---- Operations that cannot fail ---------------------------------------------------------------
 
-struct Add : lowering::Add {
-  using lowering::Add::apply;
-  static Residue apply(Residue a, Residue b) { return {lowering::field_add(a.v, b.v)}; }
-};
-struct Subtract : lowering::Subtract {
-  using lowering::Subtract::apply;
-  static Residue apply(Residue a, Residue b) { return {lowering::field_subtract(a.v, b.v)}; }
-};
-struct Multiply : lowering::Multiply {
-  using lowering::Multiply::apply;
-  static Residue apply(Residue a, Residue b) { return {lowering::field_multiply(a.v, b.v)}; }
-};
+using lowering::Add;
+using lowering::Multiply;
+using lowering::Subtract;
 struct Minimum : lowering::Minimum {
   using lowering::Minimum::apply;
   static Exact apply(Exact a, Exact b) { return a.v < b.v ? a : b; }
@@ -42,7 +31,6 @@ struct Maximum : lowering::Maximum {
 struct Equal : lowering::Equal {
   using lowering::Equal::apply;
   static std::uint8_t apply(Exact a, Exact b) { return a.v == b.v ? 1 : 0; }
-  static std::uint8_t apply(Residue a, Residue b) { return a.v == b.v ? 1 : 0; }
 };
 struct Less : lowering::Less {
   using lowering::Less::apply;
@@ -59,7 +47,7 @@ struct CheckedDivide : lowering::CheckedDivide {
   using lowering::CheckedDivide::apply;
   static Residue apply(Residue a, Residue b, std::uint8_t& ok) {
     if (b.v == 0) return {ok = 0};
-    return {lowering::field_multiply(a.v, lowering::field_inverse(b.v))};
+    return a / b;
   }
   static Exact apply(Exact a, Exact b, std::uint8_t& ok) {
     if (b.v == 0 || a.is_infinite() || b.is_infinite() || a.v % b.v != 0) return {ok = 0};

@@ -1,11 +1,13 @@
 #pragma once
-// Arithmetic modulo the Mersenne prime 2^61 - 1. Operands and results lie in [0, modulus).
+// Arithmetic modulo the Mersenne prime 2^61 - 1. Operands and results lie in [0, modulus). Emitted source over the
+// field includes this file, which needs only the standard library.
 
 #include <cstdint>
 
-#include "lowering/lanes.h"
-
 namespace lemma::lowering {
+
+/// A Mersenne prime, so that reduction is a shift and an addition.
+inline constexpr std::uint64_t field_modulus = (std::uint64_t{1} << 61) - 1;
 
 inline std::uint64_t field_add(std::uint64_t a, std::uint64_t b) {
   const std::uint64_t sum = a + b;
@@ -35,5 +37,21 @@ inline std::uint64_t field_of(std::int64_t value) {
   return rest < 0 ? static_cast<std::uint64_t>(rest) + field_modulus
                   : static_cast<std::uint64_t>(rest);
 }
+
+/// An element of the field, as a scalar.
+struct Residue {
+  std::uint64_t v;
+
+  static Residue of(std::int64_t value) { return {field_of(value)}; }
+  friend Residue operator+(Residue a, Residue b) { return {field_add(a.v, b.v)}; }
+  friend Residue operator-(Residue a, Residue b) { return {field_subtract(a.v, b.v)}; }
+  friend Residue operator*(Residue a, Residue b) { return {field_multiply(a.v, b.v)}; }
+  /// A quotient by zero is undefined, and 0 here.
+  friend Residue operator/(Residue a, Residue b) {
+    return {field_multiply(a.v, field_inverse(b.v))};
+  }
+  friend Residue operator-(Residue a) { return {field_subtract(0, a.v)}; }
+  friend bool operator==(Residue a, Residue b) { return a.v == b.v; }
+};
 
 }  // namespace lemma::lowering

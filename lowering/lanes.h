@@ -9,6 +9,7 @@
 
 #include "ir/data_type.h"
 #include "ir/result.h"
+#include "lowering/field.h"
 
 namespace lemma::lowering {
 
@@ -23,9 +24,6 @@ enum class Domain : std::uint8_t {
   prime_field,    // reals are residues modulo 2^61 - 1; what needs an order is unsupported
 };
 std::string_view name(Domain domain);
-
-/// The modulus of the prime field: a Mersenne prime, so that reduction is a shift and an addition.
-inline constexpr std::uint64_t field_modulus = (std::uint64_t{1} << 61) - 1;
 
 /// How elements are held while they are computed with.
 enum class LaneKind : std::uint8_t {

@@ -25,6 +25,11 @@ HOST_DEVICE T wrapped(std::uint64_t value) {
 struct Add {
   HOST_DEVICE static float apply(float a, float b) { return a + b; }
   HOST_DEVICE static double apply(double a, double b) { return a + b; }
+  template <typename T>
+  requires std::is_class_v<T>  // such as residues of a field
+      HOST_DEVICE static T apply(T a, T b) {
+    return a + b;
+  }
   HOST_DEVICE static std::int64_t apply(std::int64_t a, std::int64_t b) {
     return wrapped<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
   }
@@ -32,6 +37,11 @@ struct Add {
 struct Subtract {
   HOST_DEVICE static float apply(float a, float b) { return a - b; }
   HOST_DEVICE static double apply(double a, double b) { return a - b; }
+  template <typename T>
+  requires std::is_class_v<T>  // such as residues of a field
+      HOST_DEVICE static T apply(T a, T b) {
+    return a - b;
+  }
   HOST_DEVICE static std::int64_t apply(std::int64_t a, std::int64_t b) {
     return wrapped<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
   }
@@ -39,6 +49,11 @@ struct Subtract {
 struct Multiply {
   HOST_DEVICE static float apply(float a, float b) { return a * b; }
   HOST_DEVICE static double apply(double a, double b) { return a * b; }
+  template <typename T>
+  requires std::is_class_v<T>  // such as residues of a field
+      HOST_DEVICE static T apply(T a, T b) {
+    return a * b;
+  }
   HOST_DEVICE static std::int64_t apply(std::int64_t a, std::int64_t b) {
     return wrapped<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
   }
@@ -332,6 +347,8 @@ HOST_DEVICE auto convert(From x) {
     return static_cast<std::uint8_t>(x != 0);
   else if constexpr (std::is_floating_point_v<To>)
     return static_cast<To>(x);
+  else if constexpr (std::is_class_v<To> && std::is_integral_v<From>)
+    return To::of(static_cast<std::int64_t>(x));
   else if constexpr (!std::is_floating_point_v<From>)
     return wrap<To>(static_cast<std::int64_t>(x));
   else if constexpr (std::is_same_v<To, std::uint64_t>)

@@ -98,7 +98,7 @@ class BlockWriter : public ElementWriter {
     line("{} {}_held[{}][lanes];", type, term_name(id), rows_text());
     line("{{");
     indent_ += 2;
-    line("constexpr std::int64_t count = vector_lanes(lanes, sizeof({}));", type);
+    line("constexpr std::int64_t count = vector_lanes<{}>(lanes);", type);
     line("Vector<{}, count> total[{}][lanes / count];", type, rows_text());
     open_parts();
     line("total[row][part] = Vector<{}, count>{{}} + {};", type, neutral);
@@ -454,8 +454,8 @@ Result<std::string> block_sizes_text(const LoweredOutput& nest, const ElementBlo
   LEMMA_ASSIGN_OR_RETURN(const std::string type,
                          computed_type(lowering::lane_kind(nest.type, nest.graph.domain())));
   std::string text =
-      fmt::format("constexpr std::int64_t lanes = {}({}, sizeof({}))",
-                  block.has_rows() ? "lanes_of_block" : "lanes_of_row", block.lane_extent, type);
+      fmt::format("constexpr std::int64_t lanes = {}<{}>({})",
+                  block.has_rows() ? "lanes_of_block" : "lanes_of_row", type, block.lane_extent);
   if (block.has_rows()) text += fmt::format(", rows = rows_of_block({})", block.row_extent);
   return text + ";";
 }

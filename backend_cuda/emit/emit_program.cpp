@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "backend_cuda/emit/parts.h"
+#include "backend_cuda/emit/prime_field.h"
 #include "backend_cuda/emit/tables_text.h"
 #include "ir/files.h"
 #include "ir/sha256.h"
@@ -159,15 +160,17 @@ Words program_words(Programs programs, const ProgramNames& names, std::size_t ke
 
 namespace {
 
-std::string kernels_header(const KernelTexts& kernels) {
+/// `text`: of all functions.
+std::string kernels_header(const std::string& text, std::string_view more_includes) {
   return "#pragma once\n"
          "// One function for each distinct kernel: a part of a tensor from its operands.\n\n"
          "#include <cstdint>\n#include <limits>\n\n#include \"fast_functions.h\"\n#include "
-         "\"half_types.h\"\n#include \"scalar_operations.h\"\n#include \"vectors.h\"\n\n"
-         "namespace {\n\nusing namespace lemma::lowering;\n\n"
+         "\"half_types.h\"\n#include \"scalar_operations.h\"\n#include \"vectors.h\"\n" +
+         std::string(more_includes) +
+         "\nnamespace {\n\nusing namespace lemma::lowering;\n\n"
          "[[maybe_unused]] inline bool is_inside(std::int64_t index, std::int64_t size) {\n"
          "  return 0 <= index && index < size;\n}\n\n" +
-         kernels.text + "}  // namespace\n";
+         text + "}  // namespace\n";
 }
 
 Result<void> write_weights(Programs programs, const fs::path& file) {
@@ -225,6 +228,16 @@ class PartialDirectory {
 
 }  // namespace
 
+/// Kernels that compute with residues, and what they need.
+static Result<void> take_residues(const std::string& kernels, ProgramFiles& files) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string text, residue_text(kernels));
+  for (auto& [name, contents] : files)
+    if (name == "kernels.h") contents = kernels_header(text, "#include \"residues.h\"\n");
+  files.emplace_back("field.h", parts::field);
+  files.emplace_back("residues.h", parts::residues);
+  return {};
+}
+
 std::string identifier_of(std::string_view text) {
   std::string result;
   for (const char each : text) {
@@ -241,22 +254,26 @@ Result<ProgramFiles> emit_program(Programs programs, const ProgramNames& names) 
   LEMMA_RETURN_IF_ERROR(check_sizes(programs));
   LEMMA_ASSIGN_OR_RETURN(const KernelTexts kernels, kernel_texts(programs));
   const Words words = program_words(programs, names, kernels.count);
-  return ProgramFiles{{"CMakeLists.txt", filled_in(parts::cmake, words)},
-                      {"README.md", filled_in(parts::readme, words)},
-                      {"call_checks.h", filled_in(parts::call_checks, words)},
-                      {"comparison.h", filled_in(parts::comparison, words)},
-                      {"fast_functions.h", std::string(parts::fast_functions)},
-                      {"half_precision.h", std::string(parts::half_precision)},
-                      {"half_types.h", std::string(parts::half_types)},
-                      {"kernels.h", kernels_header(kernels)},
-                      {names.name + ".cpp", filled_in(parts::interface_source, words)},
-                      {names.name + ".h", filled_in(parts::interface_header, words)},
-                      {"run_time.h", std::string(parts::run_time)},
-                      {"scalar_operations.h", std::string(parts::scalar_operations)},
-                      {"schedule.h", tables_text(programs, kernels, weight_digest(programs))},
-                      {"selfcheck.cpp", filled_in(parts::selfcheck, words)},
-                      {"tensors.h", filled_in(parts::tensors, words)},
-                      {"vectors.h", std::string(parts::vectors)}};
+  ProgramFiles files{
+      {"CMakeLists.txt", filled_in(parts::cmake, words)},
+      {"README.md", filled_in(parts::readme, words)},
+      {"call_checks.h", filled_in(parts::call_checks, words)},
+      {"comparison.h", filled_in(parts::comparison, words)},
+      {"fast_functions.h", std::string(parts::fast_functions)},
+      {"half_precision.h", std::string(parts::half_precision)},
+      {"half_types.h", std::string(parts::half_types)},
+      {"kernels.h", kernels_header(kernels.text, "")},
+      {names.name + ".cpp", filled_in(parts::interface_source, words)},
+      {names.name + ".h", filled_in(parts::interface_header, words)},
+      {"run_time.h", std::string(parts::run_time)},
+      {"scalar_operations.h", std::string(parts::scalar_operations)},
+      {"schedule.h", tables_text(programs, kernels, weight_digest(programs))},
+      {"selfcheck.cpp", filled_in(parts::selfcheck, words)},
+      {"tensors.h", filled_in(parts::tensors, words)},
+      {"vectors.h", std::string(parts::vectors)}};
+  if (programs.front().domain == lowering::Domain::prime_field)
+    LEMMA_RETURN_IF_ERROR(take_residues(kernels.text, files));
+  return files;
 }
 
 Result<void> write_program(Programs programs, const ProgramNames& names,

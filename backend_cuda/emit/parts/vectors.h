@@ -36,21 +36,27 @@ constexpr std::int64_t fitting(std::int64_t extent, std::int64_t most) {
   return size;
 }
 
-/// Elements of a block along an axis with this extent, of so many bytes each: two registers, or, where the block is a
-/// single row, as many as keep its sums in registers.
-[[maybe_unused]] constexpr std::int64_t lanes_of_block(std::int64_t extent, std::int64_t bytes) {
-  return fitting(extent, 2 * register_bytes / bytes);
+template <typename T>
+constexpr std::int64_t register_elements = register_bytes / static_cast<std::int64_t>(sizeof(T));
+
+/// Elements of a block along an axis with this extent: two registers, or, where the block is a single row, as many as
+/// keep its sums in registers.
+template <typename T>
+constexpr std::int64_t lanes_of_block(std::int64_t extent) {
+  return fitting(extent, 2 * register_elements<T>);
 }
-[[maybe_unused]] constexpr std::int64_t lanes_of_row(std::int64_t extent, std::int64_t bytes) {
-  return fitting(extent, registers / 4 * register_bytes / bytes);
+template <typename T>
+constexpr std::int64_t lanes_of_row(std::int64_t extent) {
+  return fitting(extent, registers / 4 * register_elements<T>);
 }
 [[maybe_unused]] constexpr std::int64_t rows_of_block(std::int64_t extent) {
   return at_most(extent, registers / 4);
 }
 
 /// Elements that one vector has, of a block with so many side by side.
-[[maybe_unused]] constexpr std::int64_t vector_lanes(std::int64_t lanes, std::int64_t bytes) {
-  return at_most(lanes, register_bytes / bytes);
+template <typename T>
+constexpr std::int64_t vector_lanes(std::int64_t lanes) {
+  return at_most(lanes, register_elements<T>);
 }
 
 template <typename T, std::int64_t lanes>
