@@ -193,3 +193,12 @@ class Distance:
 def plain(value):
     """JSON has no infinity: it becomes the text "inf"."""
     return value if math.isfinite(value) else "inf"
+
+
+def inputs_of(model):
+    """Random inputs that ONNX Runtime accepts for a model; raises its error if there are none."""
+    loaded = session(model)
+    inputs = RandomInputs(loaded.get_inputs(), {}, seed=0)
+    if error := inputs.settle(lambda feed: loaded.run(None, feed)):
+        raise error
+    return inputs.sample(0)

@@ -1,0 +1,56 @@
+"""Programs that `lemma emit` writes, built as libraries and run by their C interface."""
+
+import ctypes
+import json
+import os
+import subprocess
+import time
+
+import environment
+import numpy
+
+
+def build(lemma, model, folder, threads, *words):
+    """Emits the model and compiles it as the README of the directory says: what `lemma emit` said, and the seconds of the
+    compiler. RuntimeError if the model is refused."""
+    call = [environment.lemma_program(lemma), "emit", model, "-o", folder, "--name", "program", "--replace", "--threads",
+            threads, "--json", *words]
+    done = subprocess.run(list(map(str, call)), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
+    begin = time.perf_counter()
+    subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O3", "-march=native", "-pthread", "-shared", "-fPIC",
+                    "program.cpp", "-o", "program.so"], cwd=folder, check=True)
+    return json.loads(done.stdout), time.perf_counter() - begin
+
+
+class Program:
+    """A built program with inputs by name and outputs as bytes."""
+
+    def __init__(self, folder, feed):
+        library = ctypes.CDLL(str(folder / "program.so"))
+        library.program_input_name.restype = ctypes.c_char_p
+        library.program_message.restype = ctypes.c_char_p
+        library.program_output_bytes.restype = ctypes.c_size_t
+        self.library, self.state = library, ctypes.c_void_p()
+        self.checked(library.program_create(str(folder / "weights.bin").encode(), ctypes.byref(self.state)))
+        names = [library.program_input_name(i).decode() for i in range(library.program_input_count())]
+        self.inputs = [numpy.ascontiguousarray(feed[name]) for name in names]
+        sizes = [library.program_output_bytes(i) for i in range(library.program_output_count())]
+        self.outputs = [numpy.empty(size, numpy.uint8) for size in sizes]
+        self.words = []
+        for arrays in (self.inputs, self.outputs):
+            self.words += [(ctypes.c_void_p * len(arrays))(*[array.ctypes.data for array in arrays]),
+                           (ctypes.c_size_t * len(arrays))(*[array.nbytes for array in arrays]),
+                           ctypes.c_size_t(len(arrays))]
+
+    def checked(self, code):
+        if code != 0:
+            raise RuntimeError(self.library.program_message().decode())
+
+    def run(self):
+        self.checked(self.library.program_run(self.state, *self.words))
+
+    def close(self):
+        self.library.program_destroy(self.state)
+        self.state = ctypes.c_void_p()
