@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "backend_cuda/compile/compile.h"
@@ -27,7 +28,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct ScheduleArguments {
-  std::string model, device, policy, timeline, times, write_times, libraries;
+  std::string model, device, policy, timeline, times, write_times, libraries, calls;
   std::vector<std::string> shapes;
   std::vector<double> factors;
   std::uint32_t units = 0;
@@ -100,6 +101,9 @@ Result<PlannedModel> plan(const ScheduleArguments& arguments) {
         result.libraries,
         backend::library_plan(prepared.graph, OperatorCosts(roofline_target(std::move(device)))));
   }
+  if (!arguments.calls.empty())
+    LEMMA_RETURN_IF_ERROR(write_file_atomically(
+        arguments.calls, fmt::format("{}\n", fmt::join(result.libraries->lines, "\n"))));
   return result;
 }
 
@@ -261,6 +265,11 @@ void add_schedule_command(CLI::App& application, ExitCode& exit_code) {
                    "(may be repeated)")
       ->needs(libraries)
       ->check(check_non_negative);
+  command
+      ->add_option(
+          "--write-library-calls", arguments->calls,
+          "file for a line for each call and kernel (backend_cuda/libraries/library_call.h)")
+      ->needs(libraries);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run_schedule(*arguments); });
 }

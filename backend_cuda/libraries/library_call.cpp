@@ -1,5 +1,7 @@
 #include "backend_cuda/libraries/library_call.h"
 
+#include <initializer_list>
+
 namespace lemma::backend {
 
 namespace {
@@ -48,6 +50,62 @@ Pool with_two_axes(Pool pool) {
   insert_axis(pool.strides, 0, 1);
   insert_axis(pool.pads, 0, 0);
   return pool;
+}
+
+namespace {
+
+class Line {
+ public:
+  Line(std::string_view what, DataType type) : text_(what) {
+    text_ += ' ';
+    text_ += name(type);
+  }
+  Line& add(std::initializer_list<std::int64_t> values) { return add(std::vector(values)); }
+  Line& add(const std::vector<std::int64_t>& values) {
+    for (const std::int64_t value : values) text_ += ' ' + std::to_string(value);
+    return *this;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+std::string line_of(const MatrixProduct& problem) {
+  const ColumnMajorProduct call = column_major(problem);
+  Line line("product", problem.type);
+  line.add({call.batches});
+  for (const ColumnMajorMatrix& matrix : {call.a, call.b, call.d})
+    line.add({matrix.rows, matrix.columns, matrix.leading, matrix.batch_stride,
+              matrix.transposed ? 1 : 0});
+  return line.add({static_cast<std::int64_t>(problem.addend), problem.relu ? 1 : 0}).text();
+}
+
+std::string line_of(const Convolution& problem) {
+  const Convolution call = with_two_axes(problem);
+  Line line("convolution", call.type);
+  line.add({static_cast<std::int64_t>(call.input.size())});
+  line.add(call.input).add(call.weight).add(call.output).add({call.groups});
+  line.add(call.strides).add(call.dilations).add(call.pads);
+  return line.add({call.bias ? 1 : 0, call.relu ? 1 : 0}).text();
+}
+
+std::string line_of(const Pool& problem) {
+  const Pool call = with_two_axes(problem);
+  Line line("pool", call.type);
+  line.add({static_cast<std::int64_t>(call.input.size()), static_cast<std::int64_t>(call.kind)});
+  return line.add(call.input)
+      .add(call.output)
+      .add(call.windows)
+      .add(call.strides)
+      .add(call.pads)
+      .text();
+}
+
+}  // namespace
+
+std::string call_line(const LibraryProblem& problem) {
+  return std::visit([](const auto& one) { return line_of(one); }, problem);
 }
 
 }  // namespace lemma::backend

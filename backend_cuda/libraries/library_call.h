@@ -2,6 +2,7 @@
 // How a problem is put to a library: what the calls are given, without a header of CUDA.
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "backend_cuda/libraries/library_problem.h"
@@ -26,6 +27,15 @@ ColumnMajorProduct column_major(const MatrixProduct& product);
 /// cuDNN wants two spatial axes at least: another one of size 1 stands in front of a single one.
 Convolution with_two_axes(Convolution convolution);
 Pool with_two_axes(Pool pool);
+
+/// One line for programs that know nothing of problems (scripts/cuda_book/baseline.cu), numbers only but for the first two
+/// words:
+///   product TYPE batches, of each of a, b and d (rows, columns, leading, batch stride, transposed), addend (0, 1 a column
+///     vector, 2 a matrix), relu
+///   convolution TYPE axes, input, weight, output, groups, strides, dilations, pads, bias, relu
+///   pool TYPE axes, kind (as Pool::Kind), input, output, windows, strides, pads
+/// Convolutions and pools have two spatial axes at least; `axes` counts all.
+std::string call_line(const LibraryProblem& problem);
 
 /// So many algorithms are asked for; each is timed and the fastest counts.
 inline constexpr int algorithms_asked = 8;

@@ -2,7 +2,9 @@
 
 #include <map>
 
-#include "backend_cuda/libraries/library_problem.h"
+#include <fmt/format.h>
+
+#include "backend_cuda/libraries/library_call.h"
 #include "costmodel/graph_cost.h"
 #include "costmodel/operator_count.h"
 #include "ir/weight_only.h"
@@ -13,7 +15,7 @@ Result<LibraryPlan> library_plan(const Graph& graph, const OperatorCosts& costs)
   LibraryPlan plan;
   plan.launch_seconds = costs.target().device.launch_overhead;
   const std::vector<bool> weight_only = weight_only_nodes(graph);
-  std::map<std::string, bool> is_call;  // by text of the key
+  std::map<std::string, std::string> calls;  // by text of the key; empty: a kernel
   for (const NodeId id : graph.live_nodes()) {
     const Node& node = graph.node(id);
     if (weight_only[id.v] || node.kind == NodeKind::input) continue;
@@ -21,10 +23,13 @@ Result<LibraryPlan> library_plan(const Graph& graph, const OperatorCosts& costs)
       return unsupported("an operator without a definition has no cost");
     const CostKey key = cost_key(graph, node, weight_only, costs);
     if (key.op->has(view)) continue;
-    const auto [known, is_new] = is_call.try_emplace(text(key), false);
-    if (is_new) known->second = library_problem(key).has_value();
-    ++(known->second ? plan.calls : plan.kernels);
-    plan.bytes += count_operations(key).bytes();
+    const auto [known, is_new] = calls.try_emplace(text(key));
+    if (is_new)
+      if (const auto problem = library_problem(key)) known->second = call_line(*problem);
+    const double bytes = count_operations(key).bytes();
+    ++(known->second.empty() ? plan.kernels : plan.calls);
+    plan.lines.push_back(known->second.empty() ? fmt::format("copy {:.0f}", bytes) : known->second);
+    plan.bytes += bytes;
     plan.seconds += costs.find(key).seconds;
   }
   return plan;

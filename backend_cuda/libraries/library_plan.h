@@ -3,6 +3,8 @@
 // it, else a kernel of its own.
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "costmodel/operator_costs.h"
 #include "ir/graph.h"
@@ -15,6 +17,8 @@ struct LibraryPlan {
   double bytes = 0;           // read and written
   double seconds = 0;         // of all of them, with the target's launch_overhead for each launch
   double launch_seconds = 0;  // the target's launch_overhead
+  /// Of each launch, in order: call_line(), or "copy BYTES" for a kernel that reads and writes so many.
+  std::vector<std::string> lines;
 
   std::int64_t launches() const { return calls + kernels; }
   /// With another time for each launch.

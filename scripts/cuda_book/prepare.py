@@ -95,14 +95,16 @@ def build_variant(options, model, variant, target, scratch):
     shutil.rmtree(directory)
 
 
-def predicted(options, model, scratch):
-    """Seconds by way, of bench/cuda_plans; nothing where no device of the architecture is described."""
+def predicted(options, model, target, scratch):
+    """Seconds by way, of bench/cuda_plans; nothing where no device of the architecture is described. The calls that are
+    priced are written for the baseline."""
     if options.arch not in DEVICES:
         return None
-    file = scratch / "plans.json"
+    plans, calls = scratch / "plans.json", scratch / "calls.txt"
     must([sys.executable, ROOT / "bench" / "cuda_plans", model, "--device", DEVICES[options.arch], "--lemma",
-          environment.lemma_program(options.lemma), "--json", file])
-    return json.loads(file.read_text())["plans"][0]["seconds"]
+          environment.lemma_program(options.lemma), "--json", plans, "--calls", calls])
+    pack(calls, target / "calls.txt")
+    return json.loads(plans.read_text())["plans"][0]["seconds"]
 
 
 def build_model(options, file, target):
@@ -117,7 +119,7 @@ def build_model(options, file, target):
         for variant in options.variant:
             build_variant(options, light, variant, target / variant, scratch)
         pack(light, target / "model.onnx")
-        made = {"model": file.stem, "variants": options.variant, "predicted": predicted(options, light, scratch)}
+        made = {"model": file.stem, "variants": options.variant, "predicted": predicted(options, light, target, scratch)}
     record.write_text(json.dumps(made) + "\n")
     return made
 
@@ -133,6 +135,22 @@ def build_ptx_check(options, target):
         pack(scratch / "ptx_check", target / "ptx_check")
 
 
+def build_baseline(options, target):
+    """Why there is none; None if there is."""
+    with tempfile.TemporaryDirectory(prefix="lemma-book-") as name:
+        scratch = Path(name)
+        shutil.copy(PTX / "device_calls.cuh.in", scratch / "device_calls.cuh")
+        shutil.copy(HERE / "baseline.cu", scratch)
+        libraries = Path(options.nvcc).resolve().parent.parent / "lib"
+        # cuDNN calls its interface of single functions deprecated.
+        done = run([*nvcc_words(options), "-Xcompiler", "-Wno-deprecated-declarations", "baseline.cu", "-o", "baseline", "-L",
+                    libraries, "-lcublasLt", "-lcudnn"], scratch)
+        if done.returncode != 0:
+            return "cuBLASLt and cuDNN were not there when the book was prepared"
+        pack(scratch / "baseline", target / "baseline")
+    return None
+
+
 def bytes_below(folder):
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
@@ -144,7 +162,8 @@ def prepare(options):
     for name in ("run.py", "steps.py", "runtimes.py"):
         shutil.copy(HERE / name, target)
     build_ptx_check(options, target)
-    contents = {"arch": options.arch, "seed": options.seed, "models": [], "left_out": {}}
+    contents = {"arch": options.arch, "seed": options.seed, "models": [], "left_out": {},
+                "without_baseline": build_baseline(options, target)}
     for file in options.models:
         folder = target / "models" / file.stem
         try:

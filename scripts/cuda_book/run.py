@@ -66,7 +66,7 @@ def table(contents, results):
     """Predictions beside times, in microseconds."""
     columns = ["model", "predicted a", "b", "c", "d", "ours p50", "p99"]
     variants = sorted({each for model in contents["models"] for each in model["variants"]} - {"ours"})
-    columns += [*variants, *steps.RUNTIMES, "agrees"]
+    columns += [*variants, "calls (a)", "graph (b)", *steps.RUNTIMES, "agrees"]
     rows = [columns]
     for model in contents["models"]:
         name = model["model"]
@@ -74,6 +74,7 @@ def table(contents, results):
         ours = results.get(f"latency-{name}-ours")
         row += [microseconds(ours, "p50"), microseconds(ours, "p99")]
         row += [microseconds(results.get(f"latency-{name}-{variant}"), "p50") for variant in variants]
+        row += [microseconds(results.get(f"baseline-{name}-{way}"), "p50") for way in steps.BASELINES]
         row += [microseconds(results.get(f"runtime-{name}-{runtime}"), "p50") for runtime in steps.RUNTIMES]
         agree = {results[f"correctness-{name}-{variant}"]["status"] for variant in model["variants"]}
         row.append("yes" if agree == {steps.DONE} else ", ".join(sorted(agree - {steps.DONE})))

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 DONE, WRONG, FAILED, SKIPPED, NO_TIME = "done", "WRONG", "FAILED", "skipped", "no time"
+BASELINES = ("stream", "graph")  # (a) and (b) of bench/cuda_plans
 RUNTIMES = ("onnxruntime", "torch", "tensorrt")
 TIME_LIMIT = 90  # seconds of a step
 
@@ -102,6 +103,16 @@ def runtime(book, model, name):
                             book.runs]))
 
 
+def baseline(book, model, way):
+    """Calls of cuBLASLt and cuDNN: "graph", or "stream" for one by one."""
+    reason = book.contents.get("without_baseline")
+    if reason:
+        return {"status": SKIPPED, "reason": reason}
+    code, output, errors = book.run([book.file("baseline"), book.file(f"models/{model}/calls.txt"), way, book.runs])
+    missing_library = 127
+    return timed(77 if code == missing_library else code, output, errors)
+
+
 def profile(book, model):
     lemma = os.environ.get("LEMMA") or shutil.which("lemma")
     if not lemma:
@@ -128,6 +139,9 @@ def steps_of(contents):
             add("correctness", correctness, (model, variant))
     for model, _ in models:
         add("latency", latency, (model, "ours"))
+    for way in BASELINES:
+        for model, _ in models:
+            add("baseline", baseline, (model, way))
     for name in RUNTIMES:
         for model, _ in models:
             add("runtime", runtime, (model, name))

@@ -2,6 +2,7 @@
 """scripts/cuda_check: prepares small models with the host header in place of nvcc, and runs the whole book on what it built,
 with a driver that says there is a device. What needs other runtimes is skipped, and said to be."""
 
+import argparse
 import json
 import lzma
 import os
@@ -74,9 +75,9 @@ class Book(unittest.TestCase):
                 files = {file.name for file in (self.book / "models" / each["model"] / variant).iterdir()}
                 self.assertEqual(files, {"selfcheck.xz", "runner.xz", "weights.bin.xz", "selfcheck.bin.xz"})
         # What is there is kept.
-        compiled = len(self.toolkit.calls())
+        programs = [call for call in self.toolkit.calls() if "program" in call]
         self.assertEqual(self.prepare(self.book, *self.models).returncode, 0)
-        self.assertEqual(len(self.toolkit.calls()), compiled + 1)  # the check of ptx.cuh
+        self.assertEqual([call for call in self.toolkit.calls() if "program" in call], programs)
 
     def test_the_whole_book_on_the_host(self):
         book = self.copy_of_book("whole")
@@ -92,6 +93,8 @@ class Book(unittest.TestCase):
                 self.assertTrue(0 < seconds["least"] <= seconds["p50"] <= seconds["p99"])
             self.assertEqual(results["steps"][f"runtime-{model}-tensorrt"],
                              {"status": "skipped", "reason": "trtexec of TensorRT is not installed"})
+            # There is no host header for libraries.
+            self.assertEqual(results["steps"][f"baseline-{model}-graph"]["status"], "skipped")
             self.assertEqual(results["steps"][f"profile-{model}"]["status"], "skipped")
         table = (book / "results" / "table.txt").read_text().splitlines()
         self.assertEqual([line.split()[0] for line in table], ["model", "softmax", "convolution"])
@@ -100,6 +103,23 @@ class Book(unittest.TestCase):
         before = {file: file.stat().st_mtime_ns for file in (book / "results").glob("correctness-*.json")}
         self.assertEqual(self.run_book(book).returncode, 0)
         self.assertEqual(before, {file: file.stat().st_mtime_ns for file in before})
+
+    @unittest.skipUnless(shutil.which("nvcc"), "there is no nvcc")
+    def test_the_baseline_builds_with_the_libraries(self):
+        if not (pathlib.Path(shutil.which("nvcc")).resolve().parents[1] / "include" / "cudnn.h").exists():
+            self.skipTest("cuDNN is not in the toolkit's folder")
+        sys.path.insert(0, str(ROOT / "scripts" / "cuda_book"))
+        import prepare
+        options = argparse.Namespace(nvcc=shutil.which("nvcc"), arch="sm_90")
+        self.assertIsNone(prepare.build_baseline(options, self.folder / "baseline"))
+        program = self.folder / "baseline" / "program"
+        program.write_bytes(lzma.open(self.folder / "baseline" / "baseline.xz").read())
+        program.chmod(0o755)
+        calls = self.folder / "calls"
+        calls.write_text("copy 64\n")
+        if not shutil.which("nvidia-smi"):
+            done = subprocess.run([program, calls, "graph"], capture_output=True, text=True)
+            self.assertIn((done.returncode, done.stdout), ((77, "no CUDA device was found\n"), (127, "")))
 
     def test_wrong_results_are_found(self):
         book = self.copy_of_book("wrong")
@@ -125,7 +145,7 @@ class Book(unittest.TestCase):
         done = self.run_book(self.book, device=False)
         self.assertEqual(done.returncode, 77)
         self.assertEqual((done.stdout, done.stderr.count("\n")), ("", 1))
-        self.assertIn("nothing was run, 17 steps of 2 models are left", done.stderr)
+        self.assertIn("nothing was run, 21 steps of 2 models are left", done.stderr)
 
     def test_another_architecture_is_refused(self):
         book = self.copy_of_book("other")

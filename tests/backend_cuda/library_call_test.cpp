@@ -195,5 +195,27 @@ TEST(LibraryOperators, TimeEachKindOfProblem) {
 }
 #endif
 
+TEST(CallLine, NamesAllThatACallIsGiven) {
+  Convolution convolution;
+  convolution.type = DataType::f16;
+  convolution.input = {2, 3, 9};
+  convolution.weight = {5, 3, 4};
+  convolution.output = {2, 5, 6};
+  convolution.strides = {2};
+  convolution.dilations = {3};
+  convolution.pads = {7};
+  convolution.relu = true;
+  EXPECT_EQ(call_line(convolution), "convolution f16 4 2 3 1 9 5 3 1 4 2 5 1 6 1 1 2 1 3 0 7 0 1");
+  Pool pool;
+  pool.type = DataType::f32;
+  pool.kind = Pool::Kind::average;
+  pool.input = {1, 2, 8, 6};
+  pool.output = {1, 2, 4, 3};
+  pool.windows = {2, 3};
+  pool.strides = {4, 5};
+  pool.pads = {0, 1};
+  EXPECT_EQ(call_line(pool), "pool f32 4 1 1 2 8 6 1 2 4 3 2 3 4 5 0 1");
+}
+
 }  // namespace
 }  // namespace lemma::backend

@@ -91,6 +91,10 @@ class Schedule(unittest.TestCase):
         halved, doubled = (scaled["waits"]["schedule_seconds"] for scaled in calls["scaled"])
         self.assertLess(halved, plan["schedule"]["seconds"])
         self.assertGreater(doubled, plan["schedule"]["seconds"])
+        lines = self.folder / "calls"
+        self.planned(model, "--device", "h100", "--library-calls", file, "--write-library-calls", lines)
+        matrix = "512 512 512 0 0"
+        self.assertEqual(lines.read_text(), 2 * f"product f32 1 {matrix} {matrix} {matrix} 0 0\n")
         self.refused("--library-calls", model, "--device", "h100", "--library-calls", "no-such-device")
 
     def test_times_of_kernels_are_kept_in_a_file(self):
