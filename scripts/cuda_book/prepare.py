@@ -63,7 +63,9 @@ def pack(source, target):
 
 
 def nvcc_words(options):
-    return [options.nvcc, "-std=c++20", "-O3", f"-arch={options.arch}", "--expt-relaxed-constexpr", '-DPROGRAM_DIRECTORY="."']
+    """Programs have no symbols, so that they are small."""
+    return [options.nvcc, "-std=c++20", "-O3", f"-arch={options.arch}", "--expt-relaxed-constexpr", '-DPROGRAM_DIRECTORY="."',
+            "-Xlinker", "-s"]
 
 
 def emit(options, model, variant, directory):
