@@ -369,10 +369,15 @@ class BlockWriter : public ElementWriter {
     const std::string space(static_cast<std::size_t>(one.indent), ' ');
     const std::string inner(static_cast<std::size_t>(one.indent + loop_depth()), ' ');
     std::string text = space;
-    if (block_.has_rows())
-      text += fmt::format("for (std::int64_t row = 0; row < rows; row += {}) {{\n{}  ", row_step,
-                          space);
-    text += fmt::format("for (std::int64_t lane = 0; lane < lanes; lane += {}) {{\n", lane_step);
+    const std::string over_rows =
+        fmt::format("for (std::int64_t row = 0; row < rows; row += {}) {{\n", row_step);
+    const std::string over_lanes =
+        fmt::format("for (std::int64_t lane = 0; lane < lanes; lane += {}) {{\n", lane_step);
+    // The last axis inside: its elements are neighbours in memory.
+    if (block_.has_channel_lanes())
+      text += over_lanes + space + "  " + over_rows;
+    else
+      text += (block_.has_rows() ? over_rows + space + "  " : "") + over_lanes;
     if (block_.has_rows()) text += index_text(block_.row_axis, "row", inner);
     return text + index_text(block_.lane_axis, "lane", inner);
   }
@@ -456,7 +461,10 @@ Result<std::string> block_sizes_text(const LoweredOutput& nest, const ElementBlo
   std::string text =
       fmt::format("constexpr std::int64_t lanes = {}<{}>({})",
                   block.has_rows() ? "lanes_of_block" : "lanes_of_row", type, block.lane_extent);
-  if (block.has_rows()) text += fmt::format(", rows = rows_of_block({})", block.row_extent);
+  if (block.has_channel_lanes())
+    text += fmt::format(", rows = rows_of_panel<{}>({}, lanes)", type, block.row_extent);
+  else if (block.has_rows())
+    text += fmt::format(", rows = rows_of_block({})", block.row_extent);
   return text + ";";
 }
 

@@ -20,7 +20,8 @@ enum class LoopOrder : std::uint8_t {
 };
 
 /// Elements along two axes, given by their positions in `axes` of the nest: lanes along the last one, and rows along
-/// another, if it has any. How many follows from the registers where the source is compiled (parts/vectors.h) and from
+/// another, if it has any; or, where weights are in panels (backend_cuda/panels.h), rows along the last one and lanes
+/// along the channels. How many follows from the registers where the source is compiled (parts/vectors.h) and from
 /// the smallest extent that it has to fit into; the source calls the numbers `lanes` and `rows`.
 struct ElementBlock {
   std::size_t lane_axis = 0, row_axis = 0;
@@ -29,6 +30,7 @@ struct ElementBlock {
   std::int64_t chunk = 0;  // elements along the lanes, of LoopOrder::chunks
 
   bool has_rows() const { return row_extent > 1; }
+  bool has_channel_lanes() const { return has_rows() && row_axis > lane_axis; }
 };
 
 /// "constexpr std::int64_t lanes = ..., rows = ...;"

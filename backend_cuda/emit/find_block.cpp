@@ -1,6 +1,8 @@
 #include <algorithm>
 
 #include "backend_cuda/emit/emit_block.h"
+#include "backend_cuda/emit/vector_reduction.h"
+#include "backend_cuda/panels.h"
 
 namespace lemma::backend {
 
@@ -104,6 +106,39 @@ void choose_order(const LoweredOutput& nest, const std::vector<TermNumber>& read
   if (chunked < outside && chunked < inside) block.order = LoopOrder::chunks;
 }
 
+/// The terms of the sum.
+std::int64_t terms_of(const LoweredOutput& nest, const Term& sum) {
+  std::int64_t terms = 1;
+  for (const LoopVariable v : sum.bound) terms *= nest.graph.extent(v);
+  return terms;
+}
+
+/// Lanes along the channels of a panel of weights, and rows along the last axis.
+std::optional<ElementBlock> find_panel(const LoweredOutput& nest,
+                                       const std::vector<std::int64_t>& least_extents) {
+  const std::size_t last = nest.axes.size() - 1;
+  const lowering::VariableSet rows = lowering::set_of(nest.axes[last]);
+  if (least_extents[last] < 2) return std::nullopt;
+  for (std::size_t axis = 0; axis < last; ++axis) {
+    const std::int64_t extent = nest.graph.extent(nest.axes[axis]);
+    if (least_extents[axis] < channel_panels.back() ||
+        std::find(channel_panels.begin(), channel_panels.end(), extent) == channel_panels.end())
+      continue;
+    const ElementBlock block{axis, last, least_extents[axis], least_extents[last]};
+    for (TermNumber id = 0; id < nest.graph.size(); ++id) {
+      const Term& sum = nest.graph.term(id);
+      if (sum.kind != ExpressionKind::sum || terms_of(nest, sum) < least_panel_terms) continue;
+      const auto reduction = find_vector_reduction(nest, block, id);
+      if (!reduction || !reduction->down || reduction->step != 1) continue;
+      const Term& weight = nest.graph.term(reduction->across);
+      if ((weight.depends & rows) == 0 && (nest.graph.term(*reduction->down).depends & rows) != 0 &&
+          nest.graph.inputs()[weight.input].sizes.back() == extent)
+        return block;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<ElementBlock> find_block(const LoweredOutput& nest,
@@ -112,6 +147,7 @@ std::optional<ElementBlock> find_block(const LoweredOutput& nest,
   std::int64_t elements = 1;
   for (const LoopVariable axis : nest.axes) elements *= nest.graph.extent(axis);
   if (lowering::reduces_along_lanes(nest.graph, elements)) return std::nullopt;
+  if (const auto panel = find_panel(nest, least_extents)) return panel;
   ElementBlock block;
   block.lane_axis = nest.axes.size() - 1;
   block.lane_extent = least_extents[block.lane_axis];

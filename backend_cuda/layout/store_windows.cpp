@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "backend_cuda/layout/channel_lanes.h"
 #include "backend_cuda/layout/layout.h"
 #include "backend_cuda/layout/short_rows.h"
 #include "backend_cuda/lower/copy_definition.h"
@@ -175,7 +176,9 @@ Computation with_copies(const Computation& before, const SteppedRead& stepped, c
 ComputationGraph store_windows(ComputationGraph graph) {
   std::vector<Computation> computations;
   for (Computation& computation : graph.computations) {
-    if (const auto found = SteppedReads(computation, graph.buffers).find()) {
+    const auto found = SteppedReads(computation, graph.buffers).find();
+    // Where channels are side by side, each element that is read is a single one.
+    if (found && !find_channel_lanes(computation, graph.buffers)) {
       const std::uint32_t input = computation.definition.node(found->read).input;
       const BufferNumber source = computation.operands[input];
       Buffer buffer;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "backend_cuda/layout/channel_lanes.h"
 #include "backend_cuda/layout/layout.h"
 #include "backend_cuda/lower/copy_definition.h"
 
@@ -18,7 +19,7 @@ using lowering::LoopVariable;
 using lowering::LoweredOutput;
 using Kind = ExpressionKind;
 
-/// The axis of an input that goes with the last axis of the result.
+/// The axis of an input that goes with the axis of the result whose elements are computed side by side.
 struct Turned {
   std::uint32_t input = 0;
   std::size_t axis = 0;
@@ -89,11 +90,14 @@ class TurnedWeights {
                              const std::set<std::uint32_t>& done) const {
     const auto nest = nest_of(computation);
     if (!nest || nest->axes.empty()) return std::nullopt;
+    if (const auto channels = find_channel_lanes(computation, graph_.buffers);
+        channels && !done.contains(channels->weights))
+      return of_channels(*nest, *channels);
     const LoopVariable last = nest->axes.back();
     std::map<std::uint32_t, std::optional<std::size_t>> axes;  // by input
     for (lowering::TermNumber id = 0; id < nest->graph.size(); ++id) {
       const lowering::Term& term = nest->graph.term(id);
-      if (term.kind != Kind::read || !is_weight(computation, term.input)) continue;
+      if (term.kind != Kind::read || !is_weight(computation, graph_.buffers, term.input)) continue;
       const auto axis = axis_of(term, last);
       const auto [at, is_new] = axes.try_emplace(term.input, axis);
       if (!is_new && at->second != axis) at->second = std::nullopt;
@@ -128,10 +132,18 @@ class TurnedWeights {
                        [](std::int64_t size) { return size != 1; });
   }
 
-  bool is_weight(const Computation& computation, std::uint32_t input) const {
-    const BufferNumber buffer = computation.operands[input];
-    return buffer != no_buffer && graph_.buffers[buffer].memory == Memory::weights &&
-           bits(graph_.buffers[buffer].type) % 8 == 0;
+  /// Weights that are read in several ways stay as they are, and so does the rest of the computation.
+  static std::optional<Turned> of_channels(const LoweredOutput& nest, const ChannelLanes& lanes) {
+    std::optional<std::size_t> axis;
+    for (lowering::TermNumber id = 0; id < nest.graph.size(); ++id) {
+      const lowering::Term& term = nest.graph.term(id);
+      if (term.kind != Kind::read || term.input != lanes.weights) continue;
+      const auto found = axis_of(term, lanes.channel);
+      if (!found || (axis && axis != found)) return std::nullopt;
+      axis = found;
+    }
+    const bool is_one_panel = nest.graph.extent(lanes.channel) == lanes.panel;
+    return Turned{lanes.weights, *axis, is_one_panel ? 0 : lanes.panel};
   }
 
   /// Nothing if the variable does not go with a single axis, or no other axis goes with a loop.

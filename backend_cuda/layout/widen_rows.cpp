@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "backend_cuda/layout/channel_lanes.h"
 #include "backend_cuda/layout/layout.h"
 #include "backend_cuda/layout/short_rows.h"
 #include "backend_cuda/lower/copy_definition.h"
@@ -171,7 +172,7 @@ ComputationGraph widen_rows(ComputationGraph graph) {
     const auto nest = nest_of(computation);
     const std::size_t axes = computation.definition.outputs()[computation.output].axes.size();
     const auto rows = nest ? Rows(*nest).find(axes) : std::nullopt;
-    if (!rows) {
+    if (!rows || find_channel_lanes(computation, graph.buffers)) {
       computations.push_back(std::move(computation));
       continue;
     }

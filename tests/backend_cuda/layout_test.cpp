@@ -263,6 +263,45 @@ TEST(TurnWeights, makes_panels) {
     }
 }
 
+/// Channels side by side in panels of 32 or 16, also where there is one panel; the passes for short rows leave them.
+TEST(TurnWeights, makes_panels_of_channels) {
+  using Sizes = std::vector<std::int64_t>;
+  const Attributes twos = {{"strides", Shape{2, 2}}};
+  for (const auto& [channels, sizes] :
+       std::vector<std::pair<std::int64_t, Sizes>>{{64, {2, 16, 3, 3, 32}},
+                                                   {48, {3, 16, 3, 3, 16}},
+                                                   {32, {16, 3, 3, 32}},
+                                                   {40, {40, 16, 3, 3}}}) {
+    for (const Attributes& steps : {Attributes{}, twos}) {
+      const Graph graph = graph_of("Conv", {1, 16, 9, 15},
+                                   {weights({channels, 16, 3, 3}), weights({channels})}, steps);
+      const ComputationGraph before = lowered(graph);
+      const ComputationGraph after = turn_weights(before);
+      const auto has_sizes = [&sizes](const Buffer& buffer) { return buffer.sizes == sizes; };
+      EXPECT_EQ(std::count_if(after.buffers.begin(), after.buffers.end(), has_sizes), 1);
+      expect_same_results(before, after);
+      if (channels == 40) continue;
+      EXPECT_EQ(descriptions(widen_rows(store_windows(before))), descriptions(before));
+    }
+  }
+}
+
+/// Few products, channels that depend on groups, and weights that are not constant.
+TEST(TurnWeights, leaves_channels_where_panels_gain_nothing) {
+  Graph of_inputs;
+  const ValueId x = *of_inputs.add_input("x", {DataType::f32, Shape{1, 16, 9, 15}});
+  const ValueId w = *of_inputs.add_input("w", {DataType::f32, Shape{32, 16, 3, 3}});
+  ASSERT_TRUE(of_inputs.add_output("y", *of_inputs.add("Conv", {x, w})));
+  for (const Graph& graph :
+       {graph_of("Conv", {1, 15, 9, 15}, {weights({32, 15, 3, 3})}, {}),
+        graph_of("Conv", {1, 32, 9, 15}, {weights({32, 16, 3, 3})}, {{"group", Dimension(2)}}),
+        of_inputs}) {
+    const ComputationGraph before = lowered(graph), after = turn_weights(before);
+    for (std::size_t i = 0; i < before.buffers.size(); ++i)
+      EXPECT_EQ(after.buffers[i].sizes, before.buffers[i].sizes);
+  }
+}
+
 TEST(TurnWeights, leaves_weights_that_are_read_in_order) {
   const Graph graph = graph_of("MatMul", {3, 8}, {weights({8, 5})}, {});
   const ComputationGraph before = lowered(graph), after = turn_weights(before);

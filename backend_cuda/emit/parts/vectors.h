@@ -53,6 +53,16 @@ constexpr std::int64_t lanes_of_row(std::int64_t extent) {
   return at_most(extent, registers / 4);
 }
 
+/// Rows of a block whose lanes are channels, about as many in each block: their sums leave registers for a row of lanes,
+/// an element, and what the compiler needs. GCC 12 keeps sums in memory from 12 rows of two vectors on.
+template <typename T>
+constexpr std::int64_t rows_of_panel(std::int64_t extent, std::int64_t lanes) {
+  const std::int64_t vectors = (lanes + register_elements<T> - 1) / register_elements<T>;
+  const std::int64_t most = registers * 11 / 16 / vectors;
+  const std::int64_t blocks = (extent + most - 1) / most;
+  return (extent + blocks - 1) / blocks;
+}
+
 /// Elements that one vector has, of a block with so many side by side.
 template <typename T>
 constexpr std::int64_t vector_lanes(std::int64_t lanes) {

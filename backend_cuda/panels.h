@@ -1,0 +1,16 @@
+#pragma once
+// Panels of weights: elements of so many neighbouring channels of the result side by side, for each term of a sum. The
+// stage `layout` stores weights so, and `emit` computes blocks of channels by positions from them: every vector that is
+// loaded is a row of a panel, and rows of the result may have any length.
+
+#include <array>
+#include <cstdint>
+
+namespace lemma::backend {
+
+/// Channels of a panel, the best first.
+inline constexpr std::array channel_panels = {INT64_C(32), INT64_C(16)};
+/// Terms of a sum for which it pays: what is computed for channels side by side is stored at places far apart.
+inline constexpr std::int64_t least_panel_terms = 144;
+
+}  // namespace lemma::backend
