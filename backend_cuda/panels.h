@@ -13,4 +13,7 @@ inline constexpr std::array channel_panels = {INT64_C(32), INT64_C(16)};
 /// Terms of a sum for which it pays: what is computed for channels side by side is stored at places far apart.
 inline constexpr std::int64_t least_panel_terms = 144;
 
+/// Positions of one channel up to which it pays: beyond, the places of the channels of a block lie in pages of their own.
+inline constexpr std::int64_t most_panel_positions = 4096;
+
 }  // namespace lemma::backend

@@ -36,6 +36,14 @@ std::int64_t panel_of(std::int64_t channels) {
   return 0;
 }
 
+/// Elements of the result from one channel to the next.
+std::int64_t positions_of(const LoweredOutput& nest, LoopVariable channel) {
+  std::int64_t positions = 1;
+  for (std::size_t axis = nest.axes.size(); axis-- > 0 && nest.axes[axis] != channel;)
+    positions *= nest.graph.extent(nest.axes[axis]);
+  return positions;
+}
+
 std::optional<ChannelLanes> of_factors(const LoweredOutput& nest, const Term& weight,
                                        const Term& other) {
   const auto channel = channel_of(nest, weight);
@@ -44,7 +52,7 @@ std::optional<ChannelLanes> of_factors(const LoweredOutput& nest, const Term& we
       (other.depends & lowering::set_of(last)) == 0)
     return std::nullopt;
   const std::int64_t panel = panel_of(nest.graph.extent(*channel));
-  if (panel == 0) return std::nullopt;
+  if (panel == 0 || positions_of(nest, *channel) > most_panel_positions) return std::nullopt;
   return ChannelLanes{*channel, weight.input, panel};
 }
 

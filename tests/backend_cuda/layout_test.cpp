@@ -286,7 +286,7 @@ TEST(TurnWeights, makes_panels_of_channels) {
   }
 }
 
-/// Few products, channels that depend on groups, and weights that are not constant.
+/// Few products, many positions, channels that depend on groups, and weights that are not constant.
 TEST(TurnWeights, leaves_channels_where_panels_gain_nothing) {
   Graph of_inputs;
   const ValueId x = *of_inputs.add_input("x", {DataType::f32, Shape{1, 16, 9, 15}});
@@ -294,6 +294,7 @@ TEST(TurnWeights, leaves_channels_where_panels_gain_nothing) {
   ASSERT_TRUE(of_inputs.add_output("y", *of_inputs.add("Conv", {x, w})));
   for (const Graph& graph :
        {graph_of("Conv", {1, 15, 9, 15}, {weights({32, 15, 3, 3})}, {}),
+        graph_of("Conv", {1, 16, 67, 67}, {weights({32, 16, 3, 3})}, {}),
         graph_of("Conv", {1, 32, 9, 15}, {weights({32, 16, 3, 3})}, {{"group", Dimension(2)}}),
         of_inputs}) {
     const ComputationGraph before = lowered(graph), after = turn_weights(before);
