@@ -4,7 +4,11 @@
 
 #include <cstdint>
 
+#if __has_include("field.h")
 #include "field.h"
+#else
+#include "lowering/field.h"
+#endif
 #include "vectors.h"
 
 namespace {
