@@ -56,11 +56,15 @@ std::optional<ChannelLanes> of_factors(const LoweredOutput& nest, const Term& we
   return ChannelLanes{*channel, weight.input, panel};
 }
 
+/// Over a window as well: a sum over channels alone is a product, which goes along all positions at once.
 bool is_long_sum(const LoweredOutput& nest, const Term& term) {
   if (term.kind != ExpressionKind::sum || term.lanes != lowering::LaneKind::f32) return false;
-  std::int64_t terms = 1;
-  for (const LoopVariable v : term.bound) terms *= nest.graph.extent(v);
-  return terms >= least_panel_terms;
+  std::int64_t terms = 1, axes = 0;
+  for (const LoopVariable v : term.bound) {
+    terms *= nest.graph.extent(v);
+    axes += nest.graph.extent(v) > 1 ? 1 : 0;
+  }
+  return terms >= least_panel_terms && axes > 1;
 }
 
 }  // namespace
