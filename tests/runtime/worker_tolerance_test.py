@@ -47,6 +47,26 @@ class WorkerTolerance(unittest.TestCase):
         self.assertTrue(agrees([0, 0, numpy.inf], 0, 1e-6, SINGLE))
         self.assertFalse(agrees([0, 0, numpy.inf], 0, 1e-4, SINGLE))
 
+    def test_what_rounding_of_the_inputs_moves_is_allowed(self):
+        """y = (x + 1e6) - 1e6 loses what x has behind the point; z = x does not."""
+        class Model:
+            def run(self, names, feed):
+                x = feed["x"]
+                return [(x + numpy.float32(1e6)) - numpy.float32(1e6), x]
+
+        x = numpy.array([0.1, 1234.5678, 3e6], dtype=numpy.float32)
+        expected = Model().run(["y", "z"], {"x": x})
+        moved = WORKER.moved_by_rounding(Model(), ["y", "z"], {"x": x}, expected)
+        self.assertEqual(moved[0][0], 0)  # far below what is lost
+        self.assertGreater(moved[0][2], 0.1)
+        self.assertLess(moved[1].max(), 2)
+        other = expected[1].copy()
+        other[1] += 0.5
+        self.assertNotEqual(WORKER.difference("z", expected[1], other, SINGLE, moved[1])[0], "")
+        other = expected[0].copy()
+        other[2] += 1
+        self.assertEqual(WORKER.difference("y", expected[0], other, SINGLE, moved[0])[0], "")
+
 
 if __name__ == "__main__":
     unittest.main()
