@@ -90,16 +90,19 @@ def inputs_of(tensors, data):
     return feed
 
 
-def allowed_differences(magnitudes, request):
-    """Of an output's elements: the criterion of search/tolerance.h."""
-    allowed = request["absolute"] + request["relative"] * magnitudes
+def scale_of(magnitudes):
+    """Of an output with these elements: the largest, but at most 8 times the median of those that are not 0."""
     nonzero = magnitudes[magnitudes > 0]
     if nonzero.size == 0:
-        return allowed
-    largest, middle = nonzero.max(), nonzero.size // 2
-    scale = min(largest, 8 * numpy.partition(nonzero, middle)[middle])
-    allowed = allowed + request["rounding"] * scale
-    return allowed + request["relative"] * largest if request["of_largest"] else allowed
+        return 0.0
+    middle = nonzero.size // 2
+    return min(nonzero.max(), 8 * numpy.partition(nonzero, middle)[middle])
+
+
+def allowed_differences(magnitudes, request):
+    """Of an output's elements: the criterion of search/tolerance.h."""
+    allowed = request["absolute"] + request["relative"] * magnitudes + request["rounding"] * scale_of(magnitudes)
+    return allowed + request["relative"] * magnitudes.max(initial=0) if request["of_largest"] else allowed
 
 
 def moved_by_rounding(model, names, feed, expected):
@@ -127,7 +130,8 @@ def moved_by_rounding(model, names, feed, expected):
 
 
 def difference(name, expected, actual, request, moved=None):
-    """What differs, and the largest error. `moved`: see moved_by_rounding; several times as much is allowed."""
+    """What differs, and the largest error. `moved`: see moved_by_rounding; several times as much is allowed, but at most
+    a hundredth of the output's scale: rounding excuses no more."""
     if expected.dtype != actual.dtype or expected.shape != actual.shape:
         return f"output '{name}' is {actual.dtype}{actual.shape}, not {expected.dtype}{expected.shape}", 0.0
     if expected.dtype.kind != "f":
@@ -141,7 +145,7 @@ def difference(name, expected, actual, request, moved=None):
     wide, other = wide[finite], other[finite]
     allowed = allowed_differences(numpy.abs(wide), request)
     if moved is not None:
-        allowed = allowed + 8 * moved[finite]
+        allowed = allowed + numpy.minimum(8 * moved[finite], 0.01 * scale_of(numpy.abs(wide)))
     with numpy.errstate(all="ignore"):
         error = numpy.abs(wide - other)
         wrong = ~(error <= allowed)

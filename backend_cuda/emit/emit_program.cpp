@@ -226,10 +226,8 @@ class PartialDirectory {
   fs::path path_;
 };
 
-}  // namespace
-
 /// Kernels that compute with residues, and what they need.
-static Result<void> take_residues(const std::string& kernels, ProgramFiles& files) {
+Result<void> take_residues(const std::string& kernels, ProgramFiles& files) {
   LEMMA_ASSIGN_OR_RETURN(const std::string text, residue_text(kernels));
   for (auto& [name, contents] : files)
     if (name == "kernels.h") contents = kernels_header(text, "#include \"residues.h\"\n");
@@ -237,6 +235,8 @@ static Result<void> take_residues(const std::string& kernels, ProgramFiles& file
   files.emplace_back("residues.h", parts::residues);
   return {};
 }
+
+}  // namespace
 
 std::string identifier_of(std::string_view text) {
   std::string result;
@@ -250,26 +250,31 @@ std::string identifier_of(std::string_view text) {
   return result;
 }
 
+ProgramFiles shared_files(const Words& words) {
+  return {{"call_checks.h", filled_in(parts::call_checks, words)},
+          {"comparison.h", filled_in(parts::comparison, words)},
+          {"fast_functions.h", std::string(parts::fast_functions)},
+          {"half_precision.h", std::string(parts::half_precision)},
+          {"half_types.h", std::string(parts::half_types)},
+          {"scalar_operations.h", std::string(parts::scalar_operations)},
+          {"tensors.h", filled_in(parts::tensors, words)}};
+}
+
 Result<ProgramFiles> emit_program(Programs programs, const ProgramNames& names) {
   LEMMA_RETURN_IF_ERROR(check_sizes(programs));
   LEMMA_ASSIGN_OR_RETURN(const KernelTexts kernels, kernel_texts(programs));
   const Words words = program_words(programs, names, kernels.count);
-  ProgramFiles files{{"CMakeLists.txt", filled_in(parts::cmake, words)},
-                     {"README.md", filled_in(parts::readme, words)},
-                     {"call_checks.h", filled_in(parts::call_checks, words)},
-                     {"comparison.h", filled_in(parts::comparison, words)},
-                     {"fast_functions.h", std::string(parts::fast_functions)},
-                     {"half_precision.h", std::string(parts::half_precision)},
-                     {"half_types.h", std::string(parts::half_types)},
-                     {"kernels.h", kernels_header(kernels.text, "")},
-                     {names.name + ".cpp", filled_in(parts::interface_source, words)},
-                     {names.name + ".h", filled_in(parts::interface_header, words)},
-                     {"run_time.h", std::string(parts::run_time)},
-                     {"scalar_operations.h", std::string(parts::scalar_operations)},
-                     {"schedule.h", tables_text(programs, kernels, weight_digest(programs))},
-                     {"selfcheck.cpp", filled_in(parts::selfcheck, words)},
-                     {"tensors.h", filled_in(parts::tensors, words)},
-                     {"vectors.h", std::string(parts::vectors)}};
+  ProgramFiles files = shared_files(words);
+  files.insert(files.end(),
+               {{"CMakeLists.txt", filled_in(parts::cmake, words)},
+                {"README.md", filled_in(parts::readme, words)},
+                {"kernels.h", kernels_header(kernels.text, "")},
+                {names.name + ".cpp", filled_in(parts::interface_source, words)},
+                {names.name + ".h", filled_in(parts::interface_header, words)},
+                {"run_time.h", std::string(parts::run_time)},
+                {"schedule.h", tables_text(programs, kernels, weight_digest(programs))},
+                {"selfcheck.cpp", filled_in(parts::selfcheck, words)},
+                {"vectors.h", std::string(parts::vectors)}});
   if (programs.front().domain == lowering::Domain::prime_field)
     LEMMA_RETURN_IF_ERROR(take_residues(kernels.text, files));
   return files;

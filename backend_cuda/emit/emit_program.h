@@ -54,6 +54,9 @@ std::string filled_in(std::string_view part, const Words& words);
 /// What sources of all targets say of a program.
 Words program_words(Programs programs, const ProgramNames& names, std::size_t kernels);
 
+/// The files that are the same for all targets.
+ProgramFiles shared_files(const Words& words);
+
 /// Of the contents and places of all weights.
 std::string weight_digest(Programs programs);
 

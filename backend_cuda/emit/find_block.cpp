@@ -106,13 +106,6 @@ void choose_order(const LoweredOutput& nest, const std::vector<TermNumber>& read
   if (chunked < outside && chunked < inside) block.order = LoopOrder::chunks;
 }
 
-/// The terms of the sum.
-std::int64_t terms_of(const LoweredOutput& nest, const Term& sum) {
-  std::int64_t terms = 1;
-  for (const LoopVariable v : sum.bound) terms *= nest.graph.extent(v);
-  return terms;
-}
-
 /// Lanes along the channels of a panel of weights, and rows along the last axis.
 std::optional<ElementBlock> find_panel(const LoweredOutput& nest,
                                        const std::vector<std::int64_t>& least_extents) {
@@ -126,8 +119,7 @@ std::optional<ElementBlock> find_panel(const LoweredOutput& nest,
       continue;
     const ElementBlock block{axis, last, least_extents[axis], least_extents[last]};
     for (TermNumber id = 0; id < nest.graph.size(); ++id) {
-      const Term& sum = nest.graph.term(id);
-      if (sum.kind != ExpressionKind::sum || terms_of(nest, sum) < least_panel_terms) continue;
+      if (!is_panel_sum(nest, nest.graph.term(id))) continue;
       const auto reduction = find_vector_reduction(nest, block, id);
       if (!reduction || !reduction->down || reduction->step != 1) continue;
       const Term& weight = nest.graph.term(reduction->across);

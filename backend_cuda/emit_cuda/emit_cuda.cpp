@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "backend_cuda/emit/parts.h"
 #include "backend_cuda/emit_cuda/cuda_kernels.h"
 #include "backend_cuda/emit_cuda/cuda_parts.h"
 #include "backend_cuda/emit_cuda/cuda_tables.h"
@@ -49,25 +48,20 @@ Result<ProgramFiles> emit_cuda_program(Programs programs, const ProgramNames& na
       cuda_kernels(programs, options, shared > addresses ? shared - addresses : 0));
   const CudaMemory memory = cuda_memory(programs, kernels);
   const Words words = words_of(programs, names, options, kernels, memory);
-  return ProgramFiles{
-      {"CMakeLists.txt", filled_in(cuda_parts::cmake, words)},
-      {"README.md", filled_in(cuda_parts::readme, words)},
-      {"call_checks.h", filled_in(parts::call_checks, words)},
-      {"comparison.h", filled_in(parts::comparison, words)},
-      {"device_calls.cuh", std::string(cuda_parts::device_calls)},
-      {"fast_functions.h", std::string(parts::fast_functions)},
-      {"half_precision.h", std::string(parts::half_precision)},
-      {"half_types.h", std::string(parts::half_types)},
-      {"kernels.cuh", kernels_text(kernels)},
-      {names.name + ".cu", filled_in(cuda_parts::program, words)},
-      {names.name + ".h", filled_in(cuda_parts::interface_header, words)},
-      {"ptx.cuh", std::string(cuda_parts::ptx)},
-      {"run_time.cuh", std::string(cuda_parts::run_time)},
-      {"runner.cu", filled_in(cuda_parts::runner, words)},
-      {"scalar_operations.h", std::string(parts::scalar_operations)},
-      {"schedule.cuh", cuda_tables(programs, kernels, memory, options.block_threads)},
-      {"selfcheck.cu", filled_in(cuda_parts::selfcheck, words)},
-      {"tensors.h", filled_in(parts::tensors, words)}};
+  ProgramFiles files = shared_files(words);
+  files.insert(files.end(),
+               {{"CMakeLists.txt", filled_in(cuda_parts::cmake, words)},
+                {"README.md", filled_in(cuda_parts::readme, words)},
+                {"device_calls.cuh", std::string(cuda_parts::device_calls)},
+                {"kernels.cuh", kernels_text(kernels)},
+                {names.name + ".cu", filled_in(cuda_parts::program, words)},
+                {names.name + ".h", filled_in(cuda_parts::interface_header, words)},
+                {"ptx.cuh", std::string(cuda_parts::ptx)},
+                {"run_time.cuh", std::string(cuda_parts::run_time)},
+                {"runner.cu", filled_in(cuda_parts::runner, words)},
+                {"schedule.cuh", cuda_tables(programs, kernels, memory, options.block_threads)},
+                {"selfcheck.cu", filled_in(cuda_parts::selfcheck, words)}});
+  return files;
 }
 
 }  // namespace lemma::backend

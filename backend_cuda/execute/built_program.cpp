@@ -62,17 +62,15 @@ Result<std::string> cuda_compiler() {
       "CUDACXX");
 }
 
-/// What the compiler says of its version: nvcc says it in the last line.
-Result<std::string> version_of(const std::string& compiler, std::string_view what,
-                               std::string_view variable_name) {
+/// What the compiler says of itself, in lines. `kind` and `variable` are for the error.
+Result<std::string> version_text(const std::string& compiler, std::string_view kind,
+                                 std::string_view variable) {
   const auto run = run_program({{compiler, "--version"}}, [] { return false; });
   if (!run || !run->succeeded() || run->output.empty())
-    return unsupported(
-        fmt::format("the {} {} cannot be run; set {}", what, compiler, variable_name));
-  if (what == "C++ compiler") return run->output.substr(0, run->output.find('\n'));
+    return unsupported(fmt::format("the {} {} cannot be run; set {}", kind, compiler, variable));
   std::string text = run->output;
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text.substr(text.rfind('\n') + 1);
+  return text;
 }
 
 }  // namespace
@@ -95,8 +93,9 @@ Result<ProgramBuilder> ProgramBuilder::create(fs::path cache_folder) {
   ProgramBuilder builder;
   builder.cache_folder_ = std::move(cache_folder) / "task_programs";
   LEMMA_ASSIGN_OR_RETURN(const std::string compiler, cpp_compiler());
-  LEMMA_ASSIGN_OR_RETURN(const std::string version, version_of(compiler, "C++ compiler", "CXX"));
-  builder.identity_ = fmt::format("{}, {}", version, fmt::join(code_options, " "));
+  LEMMA_ASSIGN_OR_RETURN(const std::string version, version_text(compiler, "C++ compiler", "CXX"));
+  builder.identity_ =
+      fmt::format("{}, {}", version.substr(0, version.find('\n')), fmt::join(code_options, " "));
   builder.words_ = compile_words(compiler);
   builder.product_ = "program.so";
   return builder;
@@ -108,8 +107,10 @@ Result<ProgramBuilder> ProgramBuilder::create_for_cuda(fs::path cache_folder,
   builder.cache_folder_ = std::move(cache_folder) / "cuda_programs";
   LEMMA_ASSIGN_OR_RETURN(const std::string compiler, cuda_compiler());
   LEMMA_ASSIGN_OR_RETURN(const std::string version,
-                         version_of(compiler, "CUDA compiler", "CUDACXX"));
-  builder.identity_ = fmt::format("{}, {}", version, options.architecture);
+                         version_text(compiler, "CUDA compiler", "CUDACXX"));
+  // nvcc names its release in the last line.
+  builder.identity_ =
+      fmt::format("{}, {}", version.substr(version.rfind('\n') + 1), options.architecture);
   builder.words_ = {compiler,
                     "-std=c++20",
                     "-O3",

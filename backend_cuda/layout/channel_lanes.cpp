@@ -56,17 +56,6 @@ std::optional<ChannelLanes> of_factors(const LoweredOutput& nest, const Term& we
   return ChannelLanes{*channel, weight.input, panel};
 }
 
-/// Over a window as well: a sum over channels alone is a product, which goes along all positions at once.
-bool is_long_sum(const LoweredOutput& nest, const Term& term) {
-  if (term.kind != ExpressionKind::sum || term.lanes != lowering::LaneKind::f32) return false;
-  std::int64_t terms = 1, axes = 0;
-  for (const LoopVariable v : term.bound) {
-    terms *= nest.graph.extent(v);
-    axes += nest.graph.extent(v) > 1 ? 1 : 0;
-  }
-  return terms >= least_panel_terms && axes > 1;
-}
-
 }  // namespace
 
 std::optional<ChannelLanes> find_channel_lanes(
@@ -75,7 +64,7 @@ std::optional<ChannelLanes> find_channel_lanes(
     return std::nullopt;
   for (lowering::TermNumber id = 0; id < nest.graph.size(); ++id) {
     const Term& sum = nest.graph.term(id);
-    if (!is_long_sum(nest, sum)) continue;
+    if (!is_panel_sum(nest, sum)) continue;
     const Term& product = nest.graph.term(sum.operands[0]);
     if (product.kind != ExpressionKind::multiply) continue;
     for (const std::size_t weight : {0, 1}) {

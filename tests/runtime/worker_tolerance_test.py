@@ -67,6 +67,15 @@ class WorkerTolerance(unittest.TestCase):
         other[2] += 1
         self.assertEqual(WORKER.difference("y", expected[0], other, SINGLE, moved[0])[0], "")
 
+    def test_a_jump_excuses_no_other_result(self):
+        """Of inputs near the jump of a function, rounding moves everything."""
+        elements = numpy.ones(4)
+        other = numpy.array([1.0, 1.0, 2.0, 1.0])
+        moved = numpy.ones(4)
+        self.assertNotEqual(WORKER.difference("y", elements, other, SINGLE, moved)[0], "")
+        other[2] = 1.009
+        self.assertEqual(WORKER.difference("y", elements, other, SINGLE, moved)[0], "")
+
 
 if __name__ == "__main__":
     unittest.main()
