@@ -70,6 +70,8 @@ Result<ExactSelection> extract_exactly(const EGraph& egraph, std::span<const Cla
   exact::ExtractOptions limits;
   limits.time_limit_seconds = options.time_limit_seconds;
   limits.use_programs = options.use_programs;
+  limits.first_decisions = options.decisions;
+  limits.races = options.races;
   limits.good_enough = options.good_enough;
   limits.initial = translate(translation, initial);
   LEMMA_ASSIGN_OR_RETURN(const exact::Extraction extraction,

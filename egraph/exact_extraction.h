@@ -12,6 +12,10 @@ struct ExactExtractionOptions {
   double good_enough = 1e-6;
   /// Ask the programs clasp and cbc where they are installed.
   bool use_programs = true;
+  /// Decisions of the own search before other solvers begin.
+  std::size_t decisions = 60;
+  /// False: none begins, so that the selection is the same in every run that the time limit does not end.
+  bool races = true;
 };
 
 struct ExactSelection {

@@ -348,6 +348,9 @@ RuleMatcher::RuleMatcher(const CompiledRule& rule, bool refinements)
 std::vector<SearchTask> RuleMatcher::prepare(const EGraph& egraph) {
   // Large enough that putting them together costs nothing, small enough to divide a large search.
   constexpr std::size_t nodes_per_task = 4096;
+  // Most rules name some operator that a graph does not have.
+  const auto is_missing = [&](const PatternNode& node) { return nodes_for(egraph, node).empty(); };
+  if (std::ranges::any_of(rule_->nodes, is_missing)) return {};
   for (std::size_t p = 0; p < fits_.size(); ++p) {
     fits_[p].resize(egraph.form_count());
     for (std::size_t form = forms_seen_; form < fits_[p].size(); ++form)

@@ -139,7 +139,8 @@ class Search {
         LEMMA_RETURN_IF_ERROR(refine(best_));
         LEMMA_RETURN_IF_ERROR(saturate_whole());
         result_.strategy = Strategy::saturation;
-        if (fitted_) break;
+        // Of a graph this small, the only part would be the whole once more.
+        if (fitted_ || operators() <= options_.part_size) break;
         result_.strategy = Strategy::combined;
         LEMMA_RETURN_IF_ERROR(saturate_parts(best_));
         break;
@@ -181,11 +182,15 @@ class Search {
     return limits;
   }
 
-  std::size_t default_node_limit() const {
-    std::size_t operators = 0;
+  std::size_t operators() const {
+    std::size_t count = 0;
     for (const NodeId id : graph_.live_nodes())
-      if (graph_.node(id).kind == NodeKind::operation) ++operators;
-    return std::clamp<std::size_t>(250 * operators, 3'000, 40'000);
+      if (graph_.node(id).kind == NodeKind::operation) ++count;
+    return count;
+  }
+
+  std::size_t default_node_limit() const {
+    return std::clamp<std::size_t>(250 * operators(), 1'500, 40'000);
   }
 
   // ---- Saturation of the whole graph

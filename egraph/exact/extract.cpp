@@ -161,7 +161,7 @@ class Extractor {
       return a.part.problem.nodes.size() < b.part.problem.nodes.size();
     });
     // What a hard part leaves undone waits until the others have had their turns.
-    constexpr int most_passes = 6;
+    const int most_passes = options_.races ? 6 : 1;
     for (int pass = 0; pass < most_passes && (pass == 0 || !limit_.reached()); ++pass) {
       auto waiting = static_cast<std::size_t>(std::count_if(
           pieces.begin(), pieces.end(), [](const Piece& piece) { return !piece.settled; }));
@@ -215,7 +215,7 @@ class Extractor {
                             .limit = limit}));
       if (proved) methods_.insert("own search");
     }
-    if (!proved && !limit.reached())
+    if (options_.races && !proved && !limit.reached())
       learn(race(contenders(part, options_), part, upper(), limit, options_.good_enough, methods_));
     piece.settled = proved || (piece.selection &&
                                near(piece.selection->cost, piece.lower, options_.good_enough));

@@ -17,8 +17,10 @@ struct ExtractOptions {
   double time_limit_seconds = 60;
   /// Ask the programs clasp and cbc where they are installed.
   bool use_programs = true;
-  /// Decisions of the own search before the programs are asked.
+  /// Decisions of the own search before the solvers race.
   std::size_t first_decisions = 60;
+  /// False: these decisions are all, so that the result is the same in every run that the time limit does not end.
+  bool races = true;
   /// Solvers stop once the bound is this near to the cost, relatively; 0: only with a proof.
   double good_enough = 0;
   /// A selection that is known, by class; the result never costs more. Empty: none is.
