@@ -345,12 +345,15 @@ RuleMatcher::RuleMatcher(const CompiledRule& rule, bool refinements)
       concurrent_ = concurrent_ && !plan[i].sources.empty();
 }
 
+bool RuleMatcher::can_match(const EGraph& egraph, const CompiledRule& rule) {
+  const auto is_there = [&](const PatternNode& node) { return !nodes_for(egraph, node).empty(); };
+  return std::ranges::all_of(rule.nodes, is_there);
+}
+
 std::vector<SearchTask> RuleMatcher::prepare(const EGraph& egraph) {
   // Large enough that putting them together costs nothing, small enough to divide a large search.
   constexpr std::size_t nodes_per_task = 4096;
-  // Most rules name some operator that a graph does not have.
-  const auto is_missing = [&](const PatternNode& node) { return nodes_for(egraph, node).empty(); };
-  if (std::ranges::any_of(rule_->nodes, is_missing)) return {};
+  if (!can_match(egraph, *rule_)) return {};
   for (std::size_t p = 0; p < fits_.size(); ++p) {
     fits_[p].resize(egraph.form_count());
     for (std::size_t form = forms_seen_; form < fits_[p].size(); ++form)

@@ -100,6 +100,9 @@ class RuleMatcher {
   /// Matches at which the rule is no equation are left out, unless `refinements` is set.
   explicit RuleMatcher(const CompiledRule& rule, bool refinements = false);
 
+  /// False if the e-graph lacks an operator that the rule names, as most graphs do of most rules: it has no match then.
+  static bool can_match(const EGraph& egraph, const CompiledRule& rule);
+
   /// Learns what forms were added, and divides the search. Tasks of a rule whose outputs share
   /// nothing must run one by one: see concurrent().
   std::vector<SearchTask> prepare(const EGraph& egraph);

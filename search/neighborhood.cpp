@@ -48,24 +48,32 @@ class Explorer {
     result_.hash = hash_of_outputs();
     bool complete = true;
     // All matches first: adding right sides makes nodes that are not of the graph.
-    std::vector<RuleMatcher> matchers;
-    std::vector<MatchList> matches(rules_.size());
-    for (const CompiledRule& rule : rules_) matchers.emplace_back(rule, true);
+    std::vector<RuleSearch> searches;
+    for (std::uint32_t i = 0; i < rules_.size(); ++i)
+      if (RuleMatcher::can_match(egraph_, rules_[i]))
+        searches.push_back({i, RuleMatcher(rules_[i], true), {}});
     const SearchLimits limits{0, options_.match_limit, [this] { return stop(); }};
-    for (std::size_t i = 0; i < rules_.size() && !stop(); ++i)
-      matchers[i].find(egraph_, limits, matches[i]);
-    for (std::uint32_t i = 0; i < rules_.size() && complete; ++i) {
+    for (RuleSearch& search : searches)
+      if (!stop()) search.matcher.find(egraph_, limits, search.matches);
+    for (const auto& [rule, matcher, matches] : searches) {
       std::vector<std::shared_ptr<const RuleBindings>> bindings;
-      for (std::size_t k = 0; k < matches[i].size() && complete; ++k) {
-        consider(i, matchers[i], matches[i].classes(k), matches[i].bound(k), bindings);
+      for (std::size_t k = 0; k < matches.size() && complete; ++k) {
+        consider(rule, matcher, matches.classes(k), matches.bound(k), bindings);
         complete = (k & 0x3fU) != 0 || !stop();
       }
+      if (!complete) break;
     }
     result_.complete = complete && !stop();
     return std::move(result_);
   }
 
  private:
+  struct RuleSearch {
+    std::uint32_t rule;
+    RuleMatcher matcher;
+    MatchList matches;
+  };
+
   bool stop() {
     stopped_ = stopped_ || (options_.interrupted && options_.interrupted());
     return stopped_;
