@@ -64,6 +64,10 @@ Result<OptimizeReport> work(const OptimizeRequest& request, std::string& task_pr
                          parse_shape_options(request.sample_shapes, "--sample-shape"));
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(request.device_file));
   RuleDatabase rules({}, {});
+  // Importing ONNX Runtime takes longer than loading the rules.
+  std::optional<OnnxRuntimeWorker> runtime;
+  if (options.searches && options.onnx_runtime)
+    options.worker = &runtime.emplace(*options.onnx_runtime);
   if (options.searches) {
     say_stage("loading rules");
     take_meaning_digests(operator_digests());

@@ -22,11 +22,12 @@ struct ModelEnvelope::Data {
   std::map<std::string, std::string> node_remarks;
   /// TensorProto of an initializer without name and contents (documentation, metadata), by name.
   std::map<std::string, std::string> tensor_remarks;
-  std::map<std::string, Constant> small_initializers;    // by name, those of integers
-  std::map<std::string, std::string> functions;          // FunctionProto by function_key
-  std::vector<std::string> quantization_annotations;     // TensorAnnotation
-  std::vector<std::string> training;                     // TrainingInfoProto
-  std::map<std::string, std::string> size_parameters;    // dim_param by symbol
+  std::map<std::string, Constant> small_initializers;  // by name, those of integers
+  std::map<std::string, std::string> functions;        // FunctionProto by function_key
+  std::vector<std::string> quantization_annotations;   // TensorAnnotation
+  std::vector<std::string> training;                   // TrainingInfoProto
+  std::map<std::string, std::string> size_parameters;  // dim_param by symbol
+  std::set<std::string> positive_sizes;  // symbols: the file's graph cannot run if one is 0
   std::shared_ptr<const frontend::TensorSource> source;  // of tensors in serialized messages
   std::set<std::string> runtimes;                        // whose own operators the file has
   bool external_data = false;

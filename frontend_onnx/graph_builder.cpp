@@ -275,7 +275,17 @@ Result<GraphBuilder::Applied> GraphBuilder::apply(const OnnxMatch& match, const 
   LEMMA_ASSIGN_OR_RETURN(
       applied.node, graph_.add_operation(operator_named(match.record->name), std::move(inputs),
                                          std::move(imported.attributes), applied.outputs.size()));
+  for (const Dimension& size : imported.positive_sizes)
+    if (const auto symbol = size.as_symbol()) positive_sizes_.emplace_back(applied.node, *symbol);
   return applied;
+}
+
+std::set<std::string> GraphBuilder::positive_sizes() const {
+  std::set<std::string> result;
+  const std::vector<NodeId> live = graph_.live_nodes();
+  for (const auto& [node, symbol] : positive_sizes_)
+    if (std::binary_search(live.begin(), live.end(), node)) result.insert(symbol);
+  return result;
 }
 
 /// With sizes that are not known, shapes that cannot be shown to agree may still do at run time.

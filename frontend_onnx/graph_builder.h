@@ -35,6 +35,9 @@ class GraphBuilder {
 
   /// Whose own operators the file has.
   const std::set<std::string>& runtimes() const { return runtimes_; }
+  /// Symbols of sizes with which the graph cannot run if they are 0: some node that its outputs need cannot. Outputs are
+  /// known by now.
+  std::set<std::string> positive_sizes() const;
 
   const ValueId* find(const std::string& name) const;
   /// Nodes in whose place bodies were added: a branch, or one for each step of a Scan.
@@ -86,6 +89,7 @@ class GraphBuilder {
   absl::flat_hash_map<std::string, TensorType> declared_;
   absl::flat_hash_set<std::string> used_;
   std::set<std::string> runtimes_;
+  std::vector<std::pair<NodeId, std::string>> positive_sizes_;  // by the nodes that say so
   int taken_branches_ = 0;
   std::int64_t unrolled_nodes_ = 0;                                      // that Scans have become
   absl::flat_hash_map<std::string, std::vector<OnnxMatch>> candidates_;  // by domain and name

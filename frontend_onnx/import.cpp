@@ -335,6 +335,7 @@ class Importer {
       data_->quantization_annotations.push_back(annotation.SerializeAsString());
     data_->size_parameters = symbols_.parameters();
     data_->runtimes = builder_.runtimes();
+    data_->positive_sizes = builder_.positive_sizes();
     data_->external_data = source_->opened_external_files();
     for (const auto& training : model_.training_info())
       data_->training.push_back(training.SerializeAsString());

@@ -94,6 +94,10 @@ class ModelWriter {
   }
 
   Result<void> export_calls() {
+    const auto is_positive = [this](const Dimension& size) {
+      const auto symbol = size.as_symbol();
+      return symbol && envelope_.positive_sizes.contains(*symbol);
+    };
     for (const NodeId id : live_) {
       const Node& node = graph_.node(id);
       if (node.kind != NodeKind::operation) continue;
@@ -101,6 +105,8 @@ class ModelWriter {
       auto call =
           export_call(graph_.op(node), {types, node.attributes, node.output_count}, set_, runtime_);
       if (!call) return with_context(label(id), std::move(call.error()));
+      if (call->shorter && std::ranges::all_of(call->shorter->positive_sizes, is_positive))
+        *call = ExportedCall(call->shorter->call);
       calls_.emplace(id, std::move(*call));
     }
     return {};

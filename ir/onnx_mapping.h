@@ -8,6 +8,7 @@
 // record and becomes an opaque node.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,6 +65,8 @@ struct ImportedCall {
   std::vector<int> inputs;
   /// Which ONNX outputs are those of the record, also such that the node does not name; nothing: the same ones.
   std::optional<std::vector<std::size_t>> outputs = std::nullopt;
+  /// Sizes with which the node cannot run if they are 0.
+  std::vector<Dimension> positive_sizes = {};
 };
 
 /// An input of an exported node: operand i of the Lemma node, a constant, integers that may be
@@ -78,6 +81,8 @@ struct OnnxIntegersInput {
 };
 using OnnxInput = std::variant<OnnxAbsent, OnnxOperandInput, OnnxIntegersInput, Constant>;
 
+struct ShorterCall;
+
 struct ExportedCall {
   std::string name;
   std::string domain;
@@ -87,6 +92,13 @@ struct ExportedCall {
   std::vector<std::pair<std::string, std::vector<std::string>>> strings = {};  // lists of strings
   /// At which ONNX outputs those of the record stand; empty: at the same ones.
   std::vector<std::size_t> outputs = {};
+  std::shared_ptr<const ShorterCall> shorter = nullptr;
+};
+
+/// Another form of the same call that computes fewer sizes; one that runs only if these sizes are not 0.
+struct ShorterCall {
+  ExportedCall call;
+  std::vector<Dimension> positive_sizes;
 };
 
 struct OnnxMapping;

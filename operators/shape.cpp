@@ -83,6 +83,10 @@ Result<ImportedCall> import_reshape(const OnnxCall& call, ImportedCall imported)
           fmt::format("size {} is copied, but the input has {} axes", i, input->size()));
     shape[i] = (*input)[i];
   }
+  // Readers divide by the other sizes.
+  if (std::any_of(shape.begin(), shape.end(), [](const Dimension& size) { return size.is(-1); }))
+    for (const Dimension& size : shape)
+      if (!size.is_constant()) imported.positive_sizes.push_back(size);
   imported.attributes.set("shape", std::move(shape));
   return imported;
 }
@@ -102,6 +106,37 @@ Dimension* inferable_size(const Shape& input, Shape& shape) {
   return symbolic;
 }
 
+/// With 0 for sizes that the input has at the same places, and -1 for one that is left: nothing is computed at run time.
+/// Null if more sizes are left.
+std::shared_ptr<const ShorterCall> copying_call(const Instance& in, const ExportedCall& exported) {
+  ShorterCall shorter{exported, {}};
+  Shape shape = in.attributes.dimensions("shape");
+  const Shape& input = in.shape(0);
+  Dimension others = 1;
+  Dimension* open = nullptr;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i].is(0)) return nullptr;
+    const bool is_copied = !shape[i].is_constant() && i < input.size() && input[i] == shape[i];
+    if (!shape[i].is_constant() && !is_copied) {
+      if (open != nullptr) return nullptr;
+      open = &shape[i];
+      continue;
+    }
+    others = others * shape[i];
+    if (!is_copied) continue;
+    shorter.positive_sizes.push_back(shape[i]);
+    shape[i] = 0;
+  }
+  if (open == nullptr) {
+    shorter.positive_sizes.clear();
+  } else {
+    if (open_size(element_count(input), others) != *open) return nullptr;
+    *open = -1;
+  }
+  shorter.call.inputs[1] = OnnxIntegersInput{std::move(shape), false};
+  return std::make_shared<const ShorterCall>(std::move(shorter));
+}
+
 /// One symbolic size is written as -1, which needs no computation at run time.
 Result<ExportedCall> export_reshape(const Instance& in, int opset, ExportedCall exported) {
   Shape shape = in.attributes.dimensions("shape");
@@ -110,6 +145,7 @@ Result<ExportedCall> export_reshape(const Instance& in, int opset, ExportedCall 
   if (Dimension* open = inferable_size(in.shape(0), shape)) *open = -1;
   if (zero || std::any_of(shape.begin(), shape.end(),
                           [](const Dimension& size) { return !size.is_constant(); })) {
+    exported.shorter = copying_call(in, exported);
     if (opset >= 14)
       exported.attributes.set("allowzero", std::int64_t{1});
     else if (zero)

@@ -554,8 +554,9 @@ Result<OptimizeReport> optimize_model(const std::filesystem::path& model,
   OptimizeOptions options = given;
   // Importing ONNX Runtime takes a while, in which the model is read.
   std::optional<OnnxRuntimeWorker> runtime;
-  if (options.searches && options.onnx_runtime) runtime.emplace(*options.onnx_runtime);
-  OnnxRuntimeWorker* const worker = runtime ? &*runtime : nullptr;
+  if (options.searches && options.onnx_runtime && options.worker == nullptr)
+    options.worker = &runtime.emplace(*options.onnx_runtime);
+  OnnxRuntimeWorker* const worker = options.worker;
   LEMMA_ASSIGN_OR_RETURN(OnnxModel read, import_model(model, options.reading));
   std::string note;
   if (const std::string objection =

@@ -56,6 +56,8 @@ struct OptimizeOptions {
   std::map<std::string, Shape, std::less<>> sample_shapes;
   /// ONNX Runtime, for what follows; none: it is not started.
   std::optional<OnnxRuntimeProgram> onnx_runtime;
+  /// That program, where the caller has started it before something that takes a while; null: it is started.
+  OnnxRuntimeWorker* worker = nullptr;
   bool second_judge = true;  // compares the result with the original
   TimingOptions timing;
   /// How much larger than the original's the result's file may be, as a part of it. Nothing: by 4,096 bytes (if it is

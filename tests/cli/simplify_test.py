@@ -135,6 +135,37 @@ class Simplify(unittest.TestCase):
                                          for name, each in sizes.items()])
         self.assertEqual(self.nodes_after_simplify(model), ("optimized", 2))
 
+    def computes_sizes(self, nodes, outputs, constants):
+        """Whether what `simplify` writes does, of x with the sizes N, W and 6."""
+        model = self.write("sizes.onnx", [node("Identity", ["x"], ["a"]), *nodes],
+                           [("x", tensor_type(F32, ["N", "W", 6]))], outputs,
+                           initializers=[tiny_models.tensor(name, [len(each)], each, I64)
+                                         for name, each in constants.items()])
+        self.nodes_after_simplify(model)
+        written = (self.folder / "out.onnx").read_bytes()
+        self.assertIn(b"Reshape", written)
+        return b"Shape" in written
+
+    def test_sizes_that_stay_where_they_are_are_copied(self):
+        nodes = [node("Reshape", ["a", "k"], ["b"]), node("Relu", ["b"], ["y"])]
+        outputs = [("y", tensor_type(F32, ["N", "W", 2, 3]))]
+        for literal in ([0, -1, 2, 3], [0, 0, 2, 3]):
+            self.assertFalse(self.computes_sizes(nodes, outputs, {"k": literal}), literal)
+
+    def test_a_size_is_left_open_only_where_the_others_cannot_be_0(self):
+        """No reader finds out what -1 is beside a size of 0."""
+        constants = {"0": [0], "1": [1], "6": [6], "k": [0, -1]}
+        nodes = [node("Shape", ["x"], ["s"]), node("Gather", ["s", "0"], ["n"]), node("Gather", ["s", "1"], ["w"]),
+                 node("Concat", ["n", "1", "w", "6"], ["t"], attributes=[integer_attribute("axis", 0)]),
+                 node("Reshape", ["a", "t"], ["b"]), node("Relu", ["b"], ["y"])]
+        outputs = [("y", tensor_type(F32, ["N", 1, "W", 6]))]
+        self.assertTrue(self.computes_sizes(nodes, outputs, constants))
+        # Nobody needs the node that cannot run with N = 0.
+        unused = node("Reshape", ["a", "k"], ["z"])
+        self.assertTrue(self.computes_sizes([*nodes, unused], outputs, constants))
+        self.assertFalse(self.computes_sizes([*nodes, unused], [*outputs, ("z", tensor_type(F32, ["N", "M"]))],
+                                             constants))
+
     def test_a_single_view_keeps_its_spelling(self):
         model = self.write("view.onnx", [node("Unsqueeze", ["x", "b"], ["u"]), node("Relu", ["u"], ["y"])],
                            [("x", VECTOR)], [("y", tensor_type(F32, [1, 2]))],
