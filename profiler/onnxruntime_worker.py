@@ -340,6 +340,8 @@ def one_line(error):
     return " ".join(str(error).split())[:300]
 
 
+# Arrays are only compared: numpy's threads for products would start, wait and cost time.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 try:
     import numpy
     import onnxruntime

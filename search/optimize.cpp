@@ -44,6 +44,9 @@ bool is_better(const GraphCost& cost, const GraphCost& than) {
   return cost.seconds <= (1 + rounding) * than.seconds && cost.operators < than.operators;
 }
 
+/// Operators of a graph below which little is searched: all that there is to find is found soon.
+constexpr std::size_t tiny = 10;
+
 /// Of a graph's time, that places have to save together to be worth making.
 constexpr double least_saving = 0.001;
 
@@ -140,7 +143,11 @@ class Search {
         LEMMA_RETURN_IF_ERROR(saturate_whole());
         result_.strategy = Strategy::saturation;
         // Of a graph this small, the only part would be the whole once more.
-        if (fitted_ || operators() <= options_.part_size) break;
+        if (operators() <= options_.part_size) {
+          LEMMA_RETURN_IF_ERROR(walk_from_original());
+          break;
+        }
+        if (fitted_) break;
         result_.strategy = Strategy::combined;
         LEMMA_RETURN_IF_ERROR(saturate_parts(best_));
         break;
@@ -190,7 +197,10 @@ class Search {
   }
 
   std::size_t default_node_limit() const {
-    return std::clamp<std::size_t>(250 * operators(), 1'500, 40'000);
+    const std::size_t count = operators();
+    const std::size_t limit = std::clamp<std::size_t>(250 * count, 1'500, 40'000);
+    // What is still extracted exactly may as well be had.
+    return count < tiny ? limit : std::max(limit, std::min<std::size_t>(400 * count, 10'000));
   }
 
   // ---- Saturation of the whole graph
@@ -229,7 +239,8 @@ class Search {
     ++result_.rounds;
     result_.egraph_nodes = std::max(result_.egraph_nodes, round.nodes);
     if (result_.stop_reason.empty()) result_.stop_reason = name(round.stop);
-    fitted_ = round.stop == StopReason::saturated || round.stop == StopReason::iterations;
+    saturated_ = round.stop == StopReason::saturated;
+    fitted_ = saturated_ || round.stop == StopReason::iterations;
     if (round.alternative) {
       Candidate other = candidate;
       LEMMA_RETURN_IF_ERROR(extend(other, std::move(round.alternative->graph), round.derivation,
@@ -515,6 +526,18 @@ class Search {
         .map([](bool) {});
   }
 
+  /// What backtracking finds with few graphs, if it is better: where an e-graph does not hold all forms, it may lack
+  /// that one.
+  Result<void> walk_from_original() {
+    constexpr std::size_t most_graphs = 300;
+    if (saturated_ || operators() < tiny || deadline_.passed()) return {};
+    stage("backtracking from the original");
+    Candidate walked = first_;
+    LEMMA_RETURN_IF_ERROR(backtrack_from(walked, rules_.all, most_graphs, false));
+    if (is_better(walked.cost, best_.cost)) best_ = std::move(walked);
+    return {};
+  }
+
   Result<Walk> walked(const std::vector<BacktrackingResult::Step>& path, const Graph& end,
                       std::span<const CompiledRule> rules) const {
     return lemma::walked(path, end,
@@ -562,7 +585,8 @@ class Search {
   CandidateList found_;                   // for the evaluator
   bool evaluator_prefers_other_ = false;  // than the original
   bool layout_prefers_other_ = false;
-  bool fitted_ = false;  // the last e-graph within its limits
+  bool saturated_ = false;  // the last e-graph
+  bool fitted_ = false;     // or it met no limit but that of iterations
   std::optional<LayoutChoice> layout_choice_;
   double scale_ = 1;  // of limits
   SearchResult result_;

@@ -42,7 +42,7 @@ constexpr std::size_t most_nodes_to_lay_out = 10'000;
 
 /// E-graphs up to this size are extracted exactly, as far as that many decisions go: on random networks of 10 to 30
 /// operators they take less than a second and mostly prove the optimum, which local search misses on some.
-constexpr std::size_t most_nodes_to_settle = 10'000;
+constexpr std::size_t most_nodes_to_settle = 12'000;
 constexpr std::size_t decisions_to_settle = 300;
 
 class Rounder {
