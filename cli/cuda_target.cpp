@@ -38,9 +38,11 @@ Result<CudaTarget> cuda_target(const CudaChoice& choice) {
       choice.block_threads % warp != 0)
     return bad_input("--block-threads: a multiple of 32 up to 1024");
   LEMMA_ASSIGN_OR_RETURN(const auto file, virtual_device_file(device));
+  if (choice.takes_tf32 && choice.architecture == "sm_75")
+    return bad_input("--tf32: devices of sm_75 have no products of TF32");
   CudaTarget target;
   LEMMA_ASSIGN_OR_RETURN(target.device, backend::load_virtual_device(file, choice.units));
-  target.options = {choice.architecture, choice.block_threads};
+  target.options = {choice.architecture, choice.block_threads, choice.takes_tf32};
   return target;
 }
 

@@ -14,6 +14,7 @@ struct CudaChoice {
   std::string device;       // a shipped description or a file; empty: that of the architecture
   std::uint32_t units = 0;  // blocks; 0: as many as the device has units
   std::uint32_t block_threads = 256;
+  bool takes_tf32 = false;
 };
 
 /// "sm_75" and so on, as nvcc calls them.

@@ -9,6 +9,7 @@
 #include "backend_cuda/emit/source_types.h"
 #include "backend_cuda/emit_cuda/cuda_phases.h"
 #include "backend_cuda/emit_cuda/spread_nest.h"
+#include "backend_cuda/emit_cuda/tiled_text.h"
 
 namespace lemma::backend {
 
@@ -22,8 +23,9 @@ std::uint64_t slot_bytes(const TaskOperator& op, const Kernel& kernel,
   return copies * slot_layout(op, kernel).bytes;
 }
 
-/// The tensors of a kernel with one phase, and its loop.
+/// The tensors of a kernel with one phase, and its loop. `product`: that is computed in tiles, or none.
 Result<std::string> single_body(const TaskOperator& op, const std::vector<LoopBounds>& grid,
+                                const std::optional<TiledProduct>& product,
                                 std::uint32_t block_threads) {
   const Phase& phase = op.body.phases.front();
   std::string text;
@@ -38,7 +40,8 @@ Result<std::string> single_body(const TaskOperator& op, const std::vector<LoopBo
   LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(phase.nest.type));
   text += fmt::format("  auto* const y = static_cast<{}*>(arguments[{}]);\n", type, phase.result);
   LEMMA_ASSIGN_OR_RETURN(const std::string loop,
-                         spread_nest_text(phase.nest, grid, block_threads, 2));
+                         product ? tiled_nest_text(phase.nest, *product, grid, block_threads, 2)
+                                 : spread_nest_text(phase.nest, grid, block_threads, 2));
   return text + loop;
 }
 
@@ -58,10 +61,18 @@ std::string comment_of(const TaskProgram& program, const TaskOperator& op, const
                            kernel.task_count(), op.name, operands.empty() ? "nothing" : operands));
 }
 
+TileLimits tile_limits(const CudaOptions& options) {
+  TileLimits limits;
+  limits.block_threads = options.block_threads;
+  limits.has_matrix_units = options.has_matrix_units();
+  limits.takes_tf32 = options.has_matrix_units() && options.takes_tf32;
+  return limits;
+}
+
 class KernelWriter {
  public:
   KernelWriter(const CudaOptions& options, std::uint64_t shared_bytes)
-      : options_(options), shared_bytes_(shared_bytes), phases_(options.block_threads) {}
+      : options_(options), shared_bytes_(shared_bytes), phases_(tile_limits(options)) {}
 
   Result<void> add(const TaskProgram& program) {
     result_.by_operator.emplace_back();
@@ -83,19 +94,18 @@ class KernelWriter {
 
  private:
   Result<void> add(const TaskProgram& program, const TaskOperator& op, const Kernel& kernel) {
-    const std::uint64_t slots = slot_bytes(op, kernel, options_.block_threads);
-    const bool is_shared = slots <= shared_bytes_;
+    std::string bounds;
+    const std::vector<LoopBounds> grid = part_bounds(kernel, op.body.phases.front().nest, bounds);
+    LEMMA_ASSIGN_OR_RETURN(const Body body, body_of(op, kernel, grid));
+    const bool is_shared = body.slots <= shared_bytes_;
     std::uint64_t& most = is_shared ? result_.shared_bytes : result_.scratch_bytes;
-    most = std::max(most, slots);
-    std::string text = fmt::format(
-        "([[maybe_unused]] void* const* arguments, [[maybe_unused]] std::int64_t part, Threads "
-        "threads{}) {{\n",
-        slots > 0 ? ", unsigned char* slots" : "");
-    const std::vector<LoopBounds> grid = part_bounds(kernel, op.body.phases.front().nest, text);
-    LEMMA_ASSIGN_OR_RETURN(const std::string body,
-                           op.is_stitched() ? phases_.body_text(op, kernel, grid)
-                                            : single_body(op, grid, options_.block_threads));
-    text += body + "}\n";
+    most = std::max(most, body.slots);
+    const std::string text =
+        fmt::format(
+            "([[maybe_unused]] void* const* arguments, [[maybe_unused]] std::int64_t part, Threads "
+            "threads{}) {{\n",
+            body.slots > 0 ? ", unsigned char* slots" : "") +
+        bounds + body.text + "}\n";
     const auto number = static_cast<std::uint32_t>(calls_.size());
     // The same text may be called with slots in shared memory and elsewhere.
     const auto [at, is_new] = numbers_.try_emplace(text + (is_shared ? "s" : "g"), number);
@@ -103,12 +113,32 @@ class KernelWriter {
       functions_ += fmt::format("// {}\n__device__ __noinline__ void kernel_{}{}\n",
                                 comment_of(program, op, kernel), number, text);
       calls_.push_back(fmt::format("kernel_{}(arguments, part, threads{})", number,
-                                   slots == 0  ? ""
-                                   : is_shared ? ", shared_slots"
-                                               : ", scratch"));
+                                   body.slots == 0 ? ""
+                                   : is_shared     ? ", shared_slots"
+                                                   : ", scratch"));
     }
     result_.by_operator.back().push_back(at->second);
     return {};
+  }
+
+  struct Body {
+    std::string text;
+    std::uint64_t slots = 0;  // bytes, those of tiles included
+  };
+  Result<Body> body_of(const TaskOperator& op, const Kernel& kernel,
+                       const std::vector<LoopBounds>& grid) {
+    const std::uint64_t slots = slot_bytes(op, kernel, options_.block_threads);
+    if (op.is_stitched()) {
+      const std::uint64_t room = slots < shared_bytes_ ? shared_bytes_ - slots : 0;
+      LEMMA_ASSIGN_OR_RETURN(CudaPhases::Body body, phases_.body_text(op, kernel, grid, room));
+      return Body{std::move(body.text), slots + body.tile_bytes};
+    }
+    TileLimits limits = tile_limits(options_);
+    limits.shared_bytes = shared_bytes_;
+    const auto product = find_tiled_product(op.body.phases.front().nest, kernel.parts, limits);
+    LEMMA_ASSIGN_OR_RETURN(std::string text,
+                           single_body(op, grid, product, options_.block_threads));
+    return Body{std::move(text), product ? product->tiles.shared_bytes : 0};
   }
 
   std::string dispatch() const {

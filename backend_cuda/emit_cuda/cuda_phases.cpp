@@ -1,9 +1,11 @@
 #include "backend_cuda/emit_cuda/cuda_phases.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
-#include "backend_cuda/emit/phase_parameters.h"
 #include "backend_cuda/emit_cuda/spread_nest.h"
+#include "backend_cuda/emit_cuda/tiled_text.h"
 
 namespace lemma::backend {
 
@@ -68,19 +70,51 @@ SlotLayout slot_layout(const TaskOperator& op, const Kernel& kernel) {
   return layout;
 }
 
-Result<std::string> CudaPhases::call_text(const TaskOperator& op, const Phase& phase,
-                                          const SlotLayout& slots,
-                                          const std::vector<LoopBounds>& grid) {
-  const bool by_points = op.body.stitching == Stitching::warp;
+struct CudaPhases::Place {
+  const TaskOperator& op;
+  const Kernel& kernel;
+  const SlotLayout& slots;
+  const std::vector<LoopBounds>& grid;
+  std::uint64_t tile_room;
+
+  bool is_by_points() const { return op.body.stitching == Stitching::warp; }
+
+  /// The most elements that a task has along each axis of a phase.
+  std::vector<std::int64_t> parts(const Phase& phase) const {
+    std::vector<std::int64_t> result;
+    for (std::size_t axis = 0; axis < phase.nest.axes.size(); ++axis)
+      result.push_back(axis < kernel.parts.size() ? kernel.parts[axis]
+                                                  : phase.nest.graph.extent(phase.nest.axes[axis]));
+    return result;
+  }
+};
+
+/// The loops of a phase: in tiles, or spread over the threads.
+Result<std::string> CudaPhases::loop_text(const Place& place, const Phase& phase,
+                                          const std::vector<LoopBounds>& bounds,
+                                          PhaseParameters& parameters, Body& body) const {
+  const std::uint32_t threads = place.is_by_points() ? cuda_warp_size : limits_.block_threads;
+  if (place.is_by_points() || place.tile_room == 0)
+    return spread_nest_text(phase.nest, bounds, threads, 2);
+  TileLimits limits = limits_;
+  limits.shared_bytes = place.tile_room;
+  for (const std::uint32_t operand : phase.operands)
+    limits.is_in_block.push_back(operand != no_argument && operand >= place.op.arguments.size());
+  const auto product = find_tiled_product(phase.nest, place.parts(phase), limits);
+  if (!product) return spread_nest_text(phase.nest, bounds, threads, 2);
+  body.tile_bytes = std::max(body.tile_bytes, product->tiles.shared_bytes);
+  parameters.add("unsigned char* slots", fmt::format("slots + {}", place.slots.bytes));
+  return tiled_nest_text(phase.nest, *product, bounds, threads, 2);
+}
+
+Result<std::string> CudaPhases::call_text(const Place& place, const Phase& phase, Body& body) {
   PhaseParameters parameters;
   for (const PhaseTensor& tensor : tensors_of(phase))
-    LEMMA_RETURN_IF_ERROR(add_tensor(parameters, op, slots, tensor));
+    LEMMA_RETURN_IF_ERROR(add_tensor(parameters, place.op, place.slots, tensor));
   std::vector<LoopBounds> bounds = all_of(phase.nest);
-  parameters.add_bounds(grid, by_points, bounds);
-  parameters.add("Threads threads", by_points ? "lanes" : "threads");
-  LEMMA_ASSIGN_OR_RETURN(
-      const std::string loop,
-      spread_nest_text(phase.nest, bounds, by_points ? cuda_warp_size : block_threads_, 2));
+  parameters.add_bounds(place.grid, place.is_by_points(), bounds);
+  parameters.add("Threads threads", place.is_by_points() ? "lanes" : "threads");
+  LEMMA_ASSIGN_OR_RETURN(const std::string loop, loop_text(place, phase, bounds, parameters, body));
   const std::string function = fmt::format("({}) {{\n{}}}\n", parameters.declarations(), loop);
   const auto [at, is_new] = numbers_.try_emplace(function, numbers_.size());
   if (is_new)
@@ -88,29 +122,32 @@ Result<std::string> CudaPhases::call_text(const TaskOperator& op, const Phase& p
   return fmt::format("phase_{}({});\n", at->second, parameters.arguments());
 }
 
-Result<std::string> CudaPhases::body_text(const TaskOperator& op, const Kernel& kernel,
-                                          std::vector<LoopBounds> grid) {
-  const bool by_points = op.body.stitching == Stitching::warp;
+Result<CudaPhases::Body> CudaPhases::body_text(const TaskOperator& op, const Kernel& kernel,
+                                               std::vector<LoopBounds> grid,
+                                               std::uint64_t tile_room) {
   const SlotLayout slots = slot_layout(op, kernel);
-  std::string text, space = "  ";
-  if (by_points) {
-    text += points_loop(slots, grid);
+  const Place place = {op, kernel, slots, grid, tile_room};
+  Body body;
+  std::string space = "  ";
+  if (place.is_by_points()) {
+    body.text += points_loop(slots, grid);
     space = "    ";
   }
   if (!op.body.shared.empty())
-    text += fmt::format("{}const std::int64_t first_point = {};\n", space,
-                        first_point_text(kernel, grid));
+    body.text += fmt::format("{}const std::int64_t first_point = {};\n", space,
+                             first_point_text(kernel, grid));
   for (const Phase& phase : op.body.phases) {
-    LEMMA_ASSIGN_OR_RETURN(const std::string call, call_text(op, phase, slots, grid));
-    if (phase.has_barrier) text += space + (by_points ? "__syncwarp();\n" : "__syncthreads();\n");
-    text += space + call;
+    LEMMA_ASSIGN_OR_RETURN(const std::string call, call_text(place, phase, body));
+    if (phase.has_barrier)
+      body.text += space + (place.is_by_points() ? "__syncwarp();\n" : "__syncthreads();\n");
+    body.text += space + call;
   }
-  if (by_points) {
+  if (place.is_by_points()) {
     if (!op.body.shared.empty())
-      text += space + "__syncwarp();  // the next point takes the slots\n";
-    text += "  }\n";
+      body.text += space + "__syncwarp();  // the next point takes the slots\n";
+    body.text += "  }\n";
   }
-  return text;
+  return body;
 }
 
 }  // namespace lemma::backend

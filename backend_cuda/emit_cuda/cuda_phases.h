@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "backend_cuda/emit/nest_text.h"
+#include "backend_cuda/emit/phase_parameters.h"
+#include "backend_cuda/emit_cuda/tiled_product.h"
 #include "backend_cuda/program.h"
 
 namespace lemma::backend {
@@ -21,21 +23,30 @@ SlotLayout slot_layout(const TaskOperator& op, const Kernel& kernel);
 
 class CudaPhases {
  public:
-  explicit CudaPhases(std::uint32_t block_threads) : block_threads_(block_threads) {}
+  /// `limits`: of products in tiles.
+  explicit CudaPhases(const TileLimits& limits) : limits_(limits) {}
 
+  struct Body {
+    std::string text;
+    std::uint64_t tile_bytes = 0;  // that phases take behind the slots
+  };
   /// The body of an operator's kernel, where `arguments`, `threads`, `slots` and the bounds of the grid's axes are
-  /// declared: calls of the phases, with barriers.
-  Result<std::string> body_text(const TaskOperator& op, const Kernel& kernel,
-                                std::vector<LoopBounds> grid);
+  /// declared: calls of the phases, with barriers. `tile_room`: the shared memory that is left behind the slots; 0 where
+  /// these are not in shared memory.
+  Result<Body> body_text(const TaskOperator& op, const Kernel& kernel, std::vector<LoopBounds> grid,
+                         std::uint64_t tile_room);
 
   /// All functions, in the order in which they were first called.
   const std::string& text() const { return text_; }
 
  private:
-  Result<std::string> call_text(const TaskOperator& op, const Phase& phase, const SlotLayout& slots,
-                                const std::vector<LoopBounds>& grid);
+  struct Place;  // of a phase
+  Result<std::string> call_text(const Place& place, const Phase& phase, Body& body);
+  Result<std::string> loop_text(const Place& place, const Phase& phase,
+                                const std::vector<LoopBounds>& bounds, PhaseParameters& parameters,
+                                Body& body) const;
 
-  std::uint32_t block_threads_;
+  TileLimits limits_;
   std::map<std::string, std::size_t> numbers_;  // by text without the name
   std::string text_;
 };

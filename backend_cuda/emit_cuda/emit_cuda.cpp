@@ -1,5 +1,7 @@
 #include "backend_cuda/emit_cuda/emit_cuda.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "backend_cuda/emit_cuda/cuda_kernels.h"
@@ -18,7 +20,7 @@ std::string kernels_text(const CudaKernels& kernels) {
          "// exp, tanh and erf are those of the device.\n#define EXACT_FUNCTIONS\n"
          "#include \"fast_functions.h\"\n#include \"half_types.h\"\n#include "
          "\"run_time.cuh\"\n#include "
-         "\"scalar_operations.h\"\n\n"
+         "\"scalar_operations.h\"\n#include \"tiled_products.cuh\"\n\n"
          "namespace {\n\nusing namespace lemma::lowering;\n\n" +
          kernels.text + "}  // namespace\n";
 }
@@ -30,6 +32,17 @@ Words words_of(Programs programs, const ProgramNames& names, const CudaOptions& 
   words["units"] =
       fmt::format("{} block{} of {} threads", units, units == 1 ? "" : "s", options.block_threads);
   words["architecture"] = options.architecture;
+  words["tf32"] = "";
+  if (options.takes_tf32) {
+    // 32 units of the roundoff of a factor with 11 bits, as outputs of f16 have.
+    constexpr double allowed = 32 * 0x1p-11;
+    for (const char* const word : {"of_element", "of_largest"})
+      words[word] = fmt::format("{}", std::max(allowed, std::stod(words[word])));
+    words["tf32"] =
+        "\n\nMost products of f32 are computed with factors that are rounded to TF32 (10 bits "
+        "behind the "
+        "point).";
+  }
   words["architecture_number"] = options.architecture.substr(options.architecture.find('_') + 1);
   words["shared_bytes"] = fmt::format("{}", memory.shared_bytes);
   words["scratch_bytes"] = fmt::format("{}", memory.state_offset - memory.scratch_offset);
@@ -60,7 +73,8 @@ Result<ProgramFiles> emit_cuda_program(Programs programs, const ProgramNames& na
                 {"run_time.cuh", std::string(cuda_parts::run_time)},
                 {"runner.cu", filled_in(cuda_parts::runner, words)},
                 {"schedule.cuh", cuda_tables(programs, kernels, memory, options.block_threads)},
-                {"selfcheck.cu", filled_in(cuda_parts::selfcheck, words)}});
+                {"selfcheck.cu", filled_in(cuda_parts::selfcheck, words)},
+                {"tiled_products.cuh", std::string(cuda_parts::tiled_products)}});
   return files;
 }
 

@@ -10,6 +10,10 @@ namespace lemma::backend {
 struct CudaOptions {
   std::string architecture = "sm_90";  // as nvcc calls it
   std::uint32_t block_threads = 256;   // a multiple of 32
+  bool takes_tf32 = false;             // products of f32 may be of elements rounded to TF32
+
+  /// Of two matrices of f16, bf16 or TF32.
+  bool has_matrix_units() const { return architecture != "sm_75"; }
 };
 
 /// Contents by name of file, as emit_program has them for a processor, with the same errors. The shared memory of a block

@@ -100,20 +100,7 @@ class SpreadWriter {
         "for ({0} element = threads.rank{1}; element < count; element += threads.count{1}) {{",
         type, each));
     indent_ += 2;
-    open_axes(type);
-  }
-
-  /// The last axis is the fastest.
-  void open_axes(const std::string& type) {
-    if (nest_.axes.size() > 1) line(fmt::format("{} rest = element;", type));
-    const std::string rest = nest_.axes.size() > 1 ? "rest" : "element";
-    for (std::size_t axis = nest_.axes.size(); axis-- > 0;) {
-      const std::string length =
-          fmt::format("static_cast<{}>({})", type, length_text(bounds_[axis]));
-      line(fmt::format("const std::int64_t {} = {};", variable_name(nest_.axes[axis]),
-                       index_text(bounds_[axis], axis > 0 ? rest + " % " + length : rest)));
-      if (axis > 0) line(fmt::format("rest /= {};", length));
-    }
+    for (const std::string& index : index_lines(nest_.axes, bounds_, type, "element")) line(index);
   }
 
   const LoweredOutput& nest_;
@@ -134,6 +121,22 @@ std::string length_text(const LoopBounds& bounds) {
 
 std::string index_text(const LoopBounds& bounds, const std::string& index) {
   return bounds.first == "0" ? index : fmt::format("{} + {}", bounds.first, index);
+}
+
+/// The last axis is the fastest.
+std::vector<std::string> index_lines(const std::vector<LoopVariable>& axes,
+                                     const std::vector<LoopBounds>& bounds, const std::string& type,
+                                     const std::string& number) {
+  std::vector<std::string> lines;
+  if (axes.size() > 1) lines.push_back(fmt::format("{} rest = {};", type, number));
+  const std::string rest = axes.size() > 1 ? "rest" : number;
+  for (std::size_t axis = axes.size(); axis-- > 0;) {
+    const std::string length = fmt::format("static_cast<{}>({})", type, length_text(bounds[axis]));
+    lines.push_back(fmt::format("const std::int64_t {} = {};", variable_name(axes[axis]),
+                                index_text(bounds[axis], axis > 0 ? rest + " % " + length : rest)));
+    if (axis > 0) lines.push_back(fmt::format("rest /= {};", length));
+  }
+  return lines;
 }
 
 Result<std::string> spread_nest_text(const LoweredOutput& nest,

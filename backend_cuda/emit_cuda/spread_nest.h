@@ -16,6 +16,11 @@ std::string length_text(const LoopBounds& bounds);
 /// "first + index", where the first is not 0.
 std::string index_text(const LoopBounds& bounds, const std::string& index);
 
+/// Declarations of the indices of axes from their number in row-major order, of a type without a sign.
+std::vector<std::string> index_lines(const std::vector<lowering::LoopVariable>& axes,
+                                     const std::vector<LoopBounds>& bounds, const std::string& type,
+                                     const std::string& number);
+
 /// Statements that compute the elements between the bounds of each axis and store them to `y`. In scope are the inputs,
 /// called as in emit_element.h, `y`, and `threads`, which all take part (parts/run_time.cuh.in). A thread computes whole
 /// elements; where there are fewer elements than `group_threads`, or threads side by side would read elements that are

@@ -132,6 +132,7 @@ def build_ptx_check(options, target):
         scratch = Path(name)
         for part in ("ptx.cuh", "run_time.cuh", "device_calls.cuh"):
             shutil.copy(PTX / f"{part}.in", scratch / part)
+        shutil.copy(ROOT / "ir" / "half_precision.h", scratch)  # for a test's ptx.cuh
         shutil.copy(HERE / "ptx_check.cu", scratch)
         must([*nvcc_words(options), "ptx_check.cu", "-o", "ptx_check"], scratch)
         pack(scratch / "ptx_check", target / "ptx_check")

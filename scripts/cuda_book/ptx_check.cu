@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,89 @@ __global__ void write_shared(std::uint64_t* results, unsigned bytes) {
   std::uint64_t wrong = 0;
   for (unsigned i = 0; i < bytes; ++i) wrong += memory[i] != static_cast<unsigned char>(i * 31);
   results[1 + threadIdx.x] = wrong;
+}
+
+/// Copies of 4, 8 and 16 bytes in two groups, of which every third reads nothing.
+template <int bytes>
+__global__ void copy_to_shared(const std::uint32_t* from, std::uint32_t* results) {
+  constexpr unsigned words = bytes / 4;
+  auto* const shared = reinterpret_cast<std::uint32_t*>(ptx::shared_memory());
+  for (unsigned group = 0; group < 2; ++group) {
+    const unsigned at = (group * threads + threadIdx.x) * words;
+    ptx::copy_async<bytes>(shared + at, from + at, threadIdx.x % 3 != 0);
+    ptx::commit_copies();
+  }
+  ptx::wait_for_copies<1>();
+  __syncthreads();
+  const unsigned other = (threads - 1 - threadIdx.x) * words;
+  for (unsigned i = 0; i < words; ++i) results[other + i] = shared[other + i];
+  ptx::wait_for_copies<0>();
+  __syncthreads();
+  for (unsigned i = 0; i < words; ++i)
+    results[threads * words + other + i] = shared[threads * words + other + i];
+}
+
+/// Four matrices whose elements are their own numbers, in rows of 16 bytes, then the first two of them.
+template <bool is_turned>
+__global__ void take_matrices(std::uint32_t* results) {
+  auto* const shared = reinterpret_cast<std::uint16_t*>(ptx::shared_memory());
+  for (unsigned i = threadIdx.x; i < 4 * 64; i += threads)
+    shared[i] = static_cast<std::uint16_t>(i);
+  __syncthreads();
+  const unsigned lane = threadIdx.x % warp_size;
+  std::uint32_t four[4], two[2];
+  ptx::load_matrices<is_turned>(four, shared + lane * 8);
+  ptx::load_matrices<is_turned>(two, shared + lane % 16 * 8);
+  for (unsigned i = 0; i < 4; ++i) results[threadIdx.x * 6 + i] = four[i];
+  for (unsigned i = 0; i < 2; ++i) results[threadIdx.x * 6 + 4 + i] = two[i];
+}
+
+enum class Factors { f16, bf16, tf32 };
+
+/// The product of small whole numbers, which no rounding changes: row r and term t have (3 r + t) % 7 - 3, column c and
+/// term t have (2 c + 5 t) % 9 - 4. Sums begin with the number of their row.
+template <Factors factors>
+__global__ void multiply_once(float* results) {
+  const unsigned lane = threadIdx.x % warp_size;
+  constexpr unsigned packed = factors == Factors::tf32 ? 1 : 2;
+  const auto bits_of = [](int value) {
+    const auto number = static_cast<float>(value);
+    std::uint32_t bits;
+    memcpy(&bits, &number, sizeof(bits));
+    // Of f16: whole numbers below 8 have the same leading bits, with another bias.
+    if (factors == Factors::f16)
+      return value == 0 ? 0U
+                        : (bits >> 16U & 0x8000U) | (((bits >> 13U) & 0x3ffffU) - (112U << 10U));
+    return factors == Factors::bf16 ? bits >> 16U : bits;
+  };
+  std::uint32_t rows[4] = {}, columns[2] = {};
+  float sums[4];
+  for (unsigned i = 0; i < 4; ++i) {
+    for (unsigned part = 0; part < packed; ++part) {
+      const unsigned row = lane / 4 + i % 2 * 8,
+                     term = lane % 4 * packed + i / 2 * 4 * packed + part;
+      rows[i] |= bits_of(static_cast<int>((3 * row + term) % 7) - 3) << (16 * part);
+      if (i % 2 == 0)
+        columns[i / 2] |= bits_of(static_cast<int>((2 * (lane / 4) + 5 * term) % 9) - 4)
+                          << (16 * part);
+    }
+    sums[i] = static_cast<float>(lane / 4 + i / 2 * 8);
+  }
+  if constexpr (factors == Factors::f16) ptx::multiply_f16(sums, rows, columns);
+  if constexpr (factors == Factors::bf16) ptx::multiply_bf16(sums, rows, columns);
+  if constexpr (factors == Factors::tf32) ptx::multiply_tf32(sums, rows, columns);
+  for (unsigned i = 0; i < 4; ++i)
+    results[(lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2] = sums[i];
+}
+
+__global__ void round_to_tf32(std::uint32_t* results) {
+  // 1, and three numbers near it: below, at and above the middle between two that TF32 has.
+  const std::uint32_t bits[4] = {0x3f800000U, 0x3f800fffU, 0x3f801000U, 0xbf803001U};
+  for (unsigned i = 0; i < 4; ++i) {
+    float value;
+    memcpy(&value, &bits[i], sizeof(value));
+    results[i] = ptx::to_tf32(value);
+  }
 }
 
 template <typename T>
@@ -143,11 +227,92 @@ void check_shared_memory() {
   report("shared_memory", fault);
 }
 
+template <int bytes>
+std::string copy_fault() {
+  constexpr unsigned words = 2 * threads * bytes / 4;
+  std::vector<std::uint32_t> contents(words);
+  for (unsigned i = 0; i < words; ++i) contents[i] = i * 2654435761U + 1;
+  const DeviceArray<std::uint32_t> from(words), results(words);
+  check(cudaMemcpy(from.data, contents.data(), words * 4, cudaMemcpyHostToDevice), "cudaMemcpy");
+  launch(copy_to_shared<bytes>, 1, words * 4, from.data, results.data);
+  const std::vector<std::uint32_t> found = results.on_host();
+  for (unsigned i = 0; i < words; ++i)
+    if (found[i] != (i * 4 / bytes % threads % 3 == 0 ? 0 : contents[i]))
+      return std::to_string(bytes) + " bytes at a time, word " + std::to_string(i);
+  return "";
+}
+
+void check_copies() {
+  std::string fault;
+  for (const std::string& each : {copy_fault<4>(), copy_fault<8>(), copy_fault<16>()})
+    if (fault.empty()) fault = each;
+  for (const char* const name : {"copy_async", "commit_copies", "wait_for_copies"})
+    report(name, fault);
+}
+
+template <bool is_turned>
+std::string matrix_fault() {
+  const DeviceArray<std::uint32_t> results(threads * 6);
+  launch(take_matrices<is_turned>, 1, 4 * 64 * 2, results.data);
+  const std::vector<std::uint32_t> found = results.on_host();
+  for (unsigned thread = 0; thread < threads; ++thread)
+    for (unsigned i = 0; i < 6; ++i) {
+      const unsigned lane = thread % warp_size, matrix = i < 4 ? i : i - 4;
+      const unsigned line = lane / 4, place = lane % 4 * 2;
+      const unsigned first = matrix * 64 + (is_turned ? place * 8 + line : line * 8 + place);
+      const unsigned second = first + (is_turned ? 8 : 1);
+      if (found[thread * 6 + i] != (first | second << 16U))
+        return std::string(is_turned ? "turned" : "plain") + ", lane " + std::to_string(lane) +
+               ", matrix " + std::to_string(matrix);
+    }
+  return "";
+}
+
+template <Factors factors>
+std::string product_fault() {
+  const DeviceArray<float> results(16 * 8);
+  void (*const kernel)(float*) = multiply_once<factors>;
+  launch(kernel, 1, 0, results.data);
+  const std::vector<float> found = results.on_host();
+  for (int row = 0; row < 16; ++row)
+    for (int column = 0; column < 8; ++column) {
+      int sum = row;
+      for (int term = 0; term < (factors == Factors::tf32 ? 8 : 16); ++term)
+        sum += ((3 * row + term) % 7 - 3) * ((2 * column + 5 * term) % 9 - 4);
+      if (found[static_cast<std::size_t>(row * 8 + column)] != static_cast<float>(sum))
+        return "row " + std::to_string(row) + ", column " + std::to_string(column);
+    }
+  return "";
+}
+
+/// Products by matrix units: of devices from sm_80 on.
+void check_matrices(bool has_products) {
+  const std::string plain = matrix_fault<false>(), turned = matrix_fault<true>();
+  report("load_matrices", plain.empty() ? turned : plain);
+  if (!has_products) return;
+  report("multiply_f16", product_fault<Factors::f16>());
+  report("multiply_bf16", product_fault<Factors::bf16>());
+  report("multiply_tf32", product_fault<Factors::tf32>());
+  const DeviceArray<std::uint32_t> results(4);
+  launch(round_to_tf32, 1, 0, results.data);
+  const std::vector<std::uint32_t> expected = {0x3f800000U, 0x3f800000U, 0x3f802000U, 0xbf804000U};
+  std::string fault;
+  const std::vector<std::uint32_t> found = results.on_host();
+  for (unsigned i = 0; i < 4; ++i)
+    if ((found[i] & ~0x1fffU) != expected[i]) fault = "number " + std::to_string(i);
+  report("to_tf32", fault);
+}
+
 }  // namespace
 
 int main() {
   check_messages();
   check_exchange();
   check_shared_memory();
+  check_copies();
+  int major = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0),
+        "cudaDeviceGetAttribute");
+  check_matrices(major >= 8);
   return all_passed ? 0 : 1;
 }

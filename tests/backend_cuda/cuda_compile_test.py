@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""lemma emit --target cuda: samples are compiled and linked by nvcc for sm_80 and sm_90 (Compiled, which says with exit code
-77 that there is no toolkit), and what the command writes and refuses without one (Written)."""
+"""lemma emit --target cuda: samples are compiled and linked by nvcc for sm_80 and sm_90 (Compiled, and CompiledTiles for
+products in tiles; both say with exit code 77 that there is no toolkit), and what the command writes and refuses without one (Written)."""
 
 import json
 import pathlib
@@ -18,6 +18,15 @@ NVCC = shutil.which("nvcc")
 # Of several blocks that wait for each other.
 COMPILED = (("convolution", "sm_80"), ("lstm", "sm_90"), ("convolution_of_f16", "sm_80"), ("convolution_of_bf16", "sm_90"),
             ("many_tensors", "sm_80"), ("open_sizes", "sm_90", "--shape", "x:1/16,40"))
+# In tiles: what the PTX has.
+TILED = (("aligned_product", "sm_80", ("cp.async.cg.shared.global",)), ("tiled_convolution", "sm_90", ("cp.async.ca.shared.global",)),
+         ("aligned_product_f16", "sm_90", ("mma.sync.aligned.m16n8k16.row.col.f32.f16", "ldmatrix.sync.aligned.m8n8.x2.trans")),
+         ("tiled_convolution_bf16", "sm_80", ("mma.sync.aligned.m16n8k16.row.col.f32.bf16",)),
+         ("tiled_product", "sm_80", ("mma.sync.aligned.m16n8k8.row.col.f32.tf32", "cvt.rna.tf32"), "--tf32"),
+         ("tiled_product_f16", "sm_75", ()), ("tiled_attention", "sm_80", ("cp.async",), "--without", "warp"),
+         # Threads have few registers.
+         ("tiled_product", "sm_90", (), "--block-threads", "1024"), ("tiled_product_bf16", "sm_90", (), "--block-threads", "512"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEVICE = pathlib.Path(__file__).resolve().parent / "host_cuda" / "device.json"
 
 
@@ -59,6 +68,28 @@ class Compiled(Cuda):
             self.assertTrue("red.release.gpu.add.u64" in ptx)
 
 
+
+class CompiledTiles(Cuda):
+    def test_tiles_have_their_instructions_and_spill_nothing(self):
+        for model, architecture, instructions, *options in TILED:
+            directory = self.folder / f"{model}-{architecture}-{len(options)}"
+            done = self.emit(model, "--arch", architecture, "--device", DEVICE.parent / "large_tasks.json", "-o", directory,
+                             "--name", "sample", *(options or ("--without", "block", "--without", "packing")))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("sum_products<", (directory / "kernels.cuh").read_text(), model)
+            done = run([NVCC, "-std=c++20", "-O3", f"-arch={architecture}", "--expt-relaxed-constexpr", "-Werror", "all-warnings",
+                        "-ptx", "sample.cu", "-o", "sample.ptx"], cwd=directory)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            ptx = (directory / "sample.ptx").read_text()
+            for one in instructions:
+                self.assertIn(one, ptx, model)
+            done = run([sys.executable, ROOT / "scripts" / "cuda_resources", directory])
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            resources = json.loads((directory / "resources.json").read_text())
+            self.assertEqual(resources["spilled_bytes"], 0, model)
+            self.assertGreaterEqual(resources["blocks_by_registers"], 1, model)
+
+
 class Written(Cuda):
     def test_ptx_stands_in_one_file(self):
         self.assertEqual(self.emit("softmax", "-o", self.folder / "program").returncode, 0)
@@ -94,7 +125,7 @@ class Written(Cuda):
 def main():
     global LEMMA
     LEMMA, rest = tested_programs.given(__doc__, "lemma")
-    if NVCC is None and "Compiled" in rest:
+    if NVCC is None and any(word.startswith("Compiled") for word in rest):
         print("there is no nvcc")
         return 77
     return unittest.main(argv=[sys.argv[0], *rest])

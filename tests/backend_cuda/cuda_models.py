@@ -246,6 +246,59 @@ def of_both(make):
     return [named("f16", F16), named("bf16", BF16)]
 
 
+def tiled_product(half=F32):
+    """Of matrices whose sizes are no multiples of tiles, between other operators."""
+    nodes = [node("MatMul", ["x", "w"], ["a"]), node("Add", ["a", "bias"], ["b"]), node("Relu", ["b"], ["c"]),
+             node("Add", ["c", "x"], ["y"])]
+    return model(nodes, [("x", [75, 52])], [("y", [75, 52])],
+                 [weights("w", [52, 52], 0.3, half), weights("bias", [52], 1.0, half)], {"x": half, "y": half})
+
+
+def aligned_product(half=F32):
+    """Elements are copied 16 bytes at a time, in both directions."""
+    swap = [node("MatMul", ["x", "w"], ["a"]), node("Transpose", ["x"], ["t"]), node("MatMul", ["a", "t"], ["y"])]
+    return model(swap, [("x", [40, 48])], [("y", [40, 40])], [weights("w", [48, 48], 0.3, half)], {"x": half, "y": half})
+
+
+def batched_product(half=F32):
+    """Scores and values of three heads, whose keys lie the other way round."""
+    swap = [node("Transpose", ["k"], ["kt"], attributes=[integers_attribute("perm", [0, 2, 1])]),
+            node("MatMul", ["q", "kt"], ["s"]), node("MatMul", ["s", "v"], ["y"])]
+    return model(swap, [("q", [3, 19, 24]), ("k", [3, 21, 24]), ("v", [3, 21, 26])], [("y", [3, 19, 26])], (),
+                 {name: half for name in "qkvy"})
+
+
+def tiled_attention(half=F32):
+    """softmax(q k') v of two heads, in one operator whose phases have tiles."""
+    swap = [node("Transpose", ["k"], ["kt"], attributes=[integers_attribute("perm", [0, 2, 1])]),
+            node("MatMul", ["q", "kt"], ["s"]), node("Softmax", ["s"], ["p"]), node("MatMul", ["p", "v"], ["y"])]
+    return model(swap, [("q", [2, 37, 24]), ("k", [2, 42, 24]), ("v", [2, 42, 32])], [("y", [2, 37, 32])], (),
+                 {name: half for name in "qkvy"})
+
+
+def tiled_convolution(half=F32):
+    """With padding, steps and a residual."""
+    nodes = [node("Conv", ["x", "w", "bias"], ["a"], attributes=[integers_attribute("pads", [1, 1, 1, 1]),
+                                                                 integers_attribute("strides", [2, 1])]),
+             node("Add", ["a", "r"], ["b"]), node("Relu", ["b"], ["y"])]
+    return model(nodes, [("x", [2, 5, 13, 11]), ("r", [2, 18, 7, 11])], [("y", [2, 18, 7, 11])],
+                 [weights("w", [18, 5, 3, 3], 0.3, half), weights("bias", [18], 1.0, half)], {"x": half, "r": half, "y": half})
+
+
+def tiled_groups(half=F32):
+    """A grouped convolution, then a dilated one."""
+    nodes = [node("Conv", ["x", "w"], ["a"], attributes=[integer_attribute("group", 2)]),
+             node("Conv", ["a", "v"], ["y"], attributes=[integers_attribute("dilations", [2, 3])])]
+    return model(nodes, [("x", [1, 8, 14, 15])], [("y", [1, 9, 8, 7])],
+                 [weights("w", [20, 4, 3, 3], 0.3, half), weights("v", [9, 20, 3, 3], 0.1, half)], {"x": half, "y": half})
+
+
+def guarded_convolution():
+    """Weights that are no constants may be infinite, so that the padding is no tensor but a guard at each read."""
+    nodes = [node("Conv", ["x", "w"], ["y"], attributes=[integers_attribute("pads", [1, 1, 1, 1])])]
+    return model(nodes, [("x", [1, 5, 9, 11]), ("w", [18, 5, 3, 3])], [("y", [1, 18, 9, 11])])
+
+
 def many_tensors():
     """More addresses than a kernel has parameters."""
     names = [str(i) for i in range(250)]
@@ -261,9 +314,11 @@ def open_sizes():
 
 
 OF_HALVES = [function for make in (product_of, normalization_of, convolution_of) for function in of_both(make)]
+TILED = (tiled_product, aligned_product, batched_product, tiled_attention, tiled_convolution, tiled_groups)
+TILED_HALVES = [function for make in TILED for function in of_both(make)]
 TESTED = (elementwise, softmax, layer_normalization, products, vector_product, convolution, attention, lstm, indices, many_tensors,
           *OF_HALVES)
 SAMPLES = {function.__name__: function for function in (
-    *TESTED, strided_convolution, dilated_convolution, depthwise_convolution, convolution_of_signals, transposed_convolution,
+    *TESTED, *TILED, *TILED_HALVES, guarded_convolution, strided_convolution, dilated_convolution, depthwise_convolution, convolution_of_signals, transposed_convolution,
     normalizations, resnext_block, inception_block, transformer_block, gru, long_sums, selection)}
 MODELS = {**SAMPLES, "open_sizes": open_sizes}  # the last one for --shape

@@ -7,6 +7,7 @@ import shutil
 import host_program
 
 KERNELS, PROGRAM, RUN_TIME, SCHEDULE = "kernels.cuh", "sample.cu", "run_time.cuh", "schedule.cuh"
+TILES = "tiled_products.cuh"
 
 
 def table(name):
@@ -37,6 +38,13 @@ KINDS = [
     plain("all lanes store", KERNELS, r"if \(threads\.rank % warp_size == 0\) ", ""),
     plain("lanes not put together", KERNELS, r" = across_warp\(t(\d+),", r" = across_warp(t\1 * 2,"),
     plain("guard turned round", KERNELS, r"if \((t\d+) != 0\)", r"if (\1 == 0)"),
+    plain("barrier of tiles dropped", TILES, r"__syncthreads\(\);", ""),
+    plain("wait for copies dropped", TILES, r"ptx::wait_for_copies<stages - 2>\(\);", ""),
+    plain("wait for an older copy", TILES, r"wait_for_copies<stages - 2>", "wait_for_copies<stages - 1>"),
+    plain("copies not committed", TILES, r"ptx::commit_copies\(\);", ""),
+    plain("tiles brought too early", TILES, r"(__syncthreads\(\);)[^\n]*\n *(bring\(step \+ stages - 1\);)", r"\2 \1"),
+    plain("terms beyond the last", TILES, r"of_line != outside && term < end_term", "of_line != outside"),
+    plain("tile of results left out", TILES, r"first_row \+= row_count", "first_row += 2 * row_count"),
     plain("first of a part shifted", KERNELS, r"(first\d) = (part[^;]*);", r"\1 = \2 + 1;"),
 ]
 WITHOUT_EFFECT_ALONE = ("release dropped", "acquire dropped", "runs not counted")  # where no block waits for another
@@ -46,9 +54,11 @@ STEP = re.compile(r"\{(\d+), (\d+), (\d+), (\d+), (\d+), (\d+)\}")
 
 def sites(directory):
     """(kind, file, begin, end, new text) for each change of the source in a directory."""
-    texts = {file: (directory / file).read_text() for file in (KERNELS, PROGRAM, RUN_TIME, SCHEDULE)}
+    texts = {file: (directory / file).read_text() for file in (KERNELS, PROGRAM, RUN_TIME, SCHEDULE, TILES)}
     found = []
     for kind, file, pattern, replacement in KINDS:
+        if file == TILES and "sum_products<" not in texts[KERNELS]:
+            continue
         for match in pattern.finditer(texts[file]):
             new = replacement(match) if callable(replacement) else match.expand(replacement)
             found.append((kind, file, match.start(), match.end(), new))

@@ -44,7 +44,11 @@ struct dim3 {
 
 enum cudaError_t { cudaSuccess = 0, cudaErrorMemoryAllocation = 2 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
-enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount, cudaDevAttrCooperativeLaunch };
+enum cudaDeviceAttr {
+  cudaDevAttrMultiProcessorCount,
+  cudaDevAttrCooperativeLaunch,
+  cudaDevAttrComputeCapabilityMajor
+};
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 struct CUstream_st {};
 using cudaStream_t = CUstream_st*;
@@ -84,9 +88,10 @@ inline cudaError_t cudaGetDevice(int* device) {
 }
 inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   const char* const processors = std::getenv("HOST_CUDA_PROCESSORS");
-  *value = attribute != cudaDevAttrMultiProcessorCount ? 1
-           : processors != nullptr                     ? std::atoi(processors)
-                                                       : 1024;
+  *value = attribute == cudaDevAttrComputeCapabilityMajor ? 9
+           : attribute != cudaDevAttrMultiProcessorCount  ? 1
+           : processors != nullptr                        ? std::atoi(processors)
+                                                          : 1024;
   return cudaSuccess;
 }
 inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }

@@ -26,6 +26,11 @@ extern "C" {
 
 namespace host_cuda {
 
+void give_up(const std::string& message) {
+  std::fprintf(stderr, "host_cuda: %s\n", message.c_str());
+  std::_Exit(3);
+}
+
 namespace {
 
 constexpr unsigned warp_size = 32;
@@ -38,11 +43,6 @@ void acquire(const void* address) {
 }
 void release(const void* address) {
   if (has_sanitizer()) __tsan_release(const_cast<void*>(address));
-}
-
-[[noreturn]] void give_up(const std::string& message) {
-  std::fprintf(stderr, "host_cuda: %s\n", message.c_str());
-  std::_Exit(3);
 }
 
 enum class State { running, polling, at_barrier, ended };
@@ -70,6 +70,7 @@ struct Fibre {
   unsigned block = 0, thread = 0, exchanges = 0;
   const Barrier* barrier = nullptr;  // that it waits at, and which time
   unsigned time = 0;
+  Copies copies;
 
   bool can_go_on() const {
     return state != State::ended && !(state == State::at_barrier && barrier->passed == time);
@@ -297,18 +298,38 @@ void synchronize_block() {
 
 void synchronize_warp() { grid->wait_at(grid->warp().barrier, warp_size, true); }
 
-void exchange(const void* value, void* result, std::size_t bytes, unsigned distance) {
+namespace {
+
+// Not by a function that the sanitizer looks into: what is exchanged is no memory of the program.
+void copy(volatile unsigned char* to, const volatile unsigned char* from, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i];
+}
+
+/// What all lanes of the warp give at the same time.
+auto& exchanged_values(const void* value, std::size_t bytes) {
   const unsigned lane = grid->current().thread % warp_size;
   auto& values = grid->warp().values[grid->current().exchanges++ % 2];
   if (bytes > values[lane].size()) give_up("a value of an exchange is too large");
-  // Not by a function that the sanitizer looks into: what is exchanged is no memory of the program.
-  const auto copy = [bytes](volatile unsigned char* to, const volatile unsigned char* from) {
-    for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i];
-  };
-  copy(values[lane].data(), static_cast<const unsigned char*>(value));
+  copy(values[lane].data(), static_cast<const unsigned char*>(value), bytes);
   grid->wait_at(grid->warp().barrier, warp_size, false);
-  copy(static_cast<unsigned char*>(result), values[lane ^ distance].data());
+  return values;
 }
+
+}  // namespace
+
+void exchange(const void* value, void* result, std::size_t bytes, unsigned distance) {
+  const unsigned lane = grid->current().thread % warp_size;
+  auto& values = exchanged_values(value, bytes);
+  copy(static_cast<unsigned char*>(result), values[lane ^ distance].data(), bytes);
+}
+
+void gather(const void* value, void* results, std::size_t bytes) {
+  auto& values = exchanged_values(value, bytes);
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    copy(static_cast<unsigned char*>(results) + lane * bytes, values[lane].data(), bytes);
+}
+
+Copies& copies() { return grid->current().copies; }
 
 std::uint64_t load(const std::uint64_t* from, bool acquires) {
   const std::uint64_t value = *from;

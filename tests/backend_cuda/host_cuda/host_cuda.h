@@ -16,6 +16,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace host_cuda {
 
@@ -29,11 +31,31 @@ Index block_index();
 void launch(unsigned blocks, unsigned threads, std::size_t shared_bytes,
             const std::function<void()>& body);
 
+/// Ends the process with exit code 3.
+[[noreturn]] void give_up(const std::string& message);
+
 // For the threads of a grid.
 void synchronize_block();
 void synchronize_warp();
 /// `result`: the value of the lane with the number of this one xor `distance`. Orders no memory.
 void exchange(const void* value, void* result, std::size_t bytes, unsigned distance);
+/// `results`: the values of all lanes, one after the other. Orders no memory.
+void gather(const void* value, void* results, std::size_t bytes);
+
+/// Copies to shared memory that a thread has begun. `group`: as many groups had been committed before.
+struct Copy {
+  void* to;
+  const void* from;
+  std::size_t bytes;
+  bool is_read;
+  unsigned group;
+};
+struct Copies {
+  std::vector<Copy> begun;
+  unsigned groups = 0;
+};
+Copies& copies();
+
 std::uint64_t load(const std::uint64_t* from, bool acquires);
 void add(std::uint64_t* to, std::uint64_t summand, bool releases);
 void pause();

@@ -1,0 +1,47 @@
+#pragma once
+// The tiles in which a block computes a product of matrices, by shape.
+
+#include <cstdint>
+#include <optional>
+
+namespace lemma::backend {
+
+/// What computes the products, and what the tiles in shared memory have.
+enum class TileArithmetic : std::uint8_t {
+  f32,   // the lanes of the multiprocessor
+  f16,   // matrix units (tensor cores), sums in f32
+  bf16,  // the same
+  tf32,  // the same, of elements of f32 that are rounded
+};
+
+/// How a factor is brought to shared memory.
+struct FactorAccess {
+  bool lines_together =
+      true;  // neighbours in memory are of neighbouring lines, else of neighbouring terms
+  std::int64_t width = 1;  // elements that are copied at once
+  bool is_copied = false;  // by cp.async, else through registers
+};
+
+/// Rows by columns by terms.
+struct ProductShape {
+  std::int64_t rows = 1, columns = 1, terms = 1;
+};
+
+struct TileChoice {
+  TileArithmetic arithmetic = TileArithmetic::f32;
+  ProductShape tile;
+  /// Of a thread; with matrix units of a warp, in blocks of 16 rows and 8 columns.
+  std::int64_t part_rows = 1, part_columns = 1;
+  std::int64_t slices = 1;  // threads or warps that share the terms of a step
+  std::int64_t stages = 2;  // tiles of a factor in shared memory
+  std::uint64_t shared_bytes = 0;
+};
+
+/// The tiles that take least, of those for which threads have the registers and the block the shared memory; nothing if the threads take less when each has whole elements, or warps share their terms.
+/// Times are counted in instructions, of which a load from shared memory counts as several (analytic; nothing is
+/// measured).
+std::optional<TileChoice> choose_tiles(const ProductShape& product, TileArithmetic arithmetic,
+                                       const FactorAccess& left, const FactorAccess& right,
+                                       std::int64_t block_threads, std::uint64_t shared_bytes);
+
+}  // namespace lemma::backend

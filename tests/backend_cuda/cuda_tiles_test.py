@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Products in tiles (lemma emit --target cuda): tiled_products.cuh against plain loops, and models whose products and
+convolutions are computed in tiles against the interpreter, on this processor (host_cuda/)."""
+
+import concurrent.futures
+import itertools
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import cuda_models
+import cuda_mutants
+import host_program
+import tested_programs
+
+LEMMA = None
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+LARGE_TASKS = HERE / "host_cuda" / "large_tasks.json"
+UNSTITCHED = ("--without", "block", "--without", "warp", "--without", "packing")
+IN_BLOCKS = ("--without", "warp")
+F32, MATRIX, IN_BLOCK = "= ThreadTiles<", "= MatrixTiles<", "window_factor<"
+
+# A model, what its text has, and options.
+VARIANTS = [
+    ("tiled_product", F32), ("tiled_product", F32, "--units", 1), ("tiled_convolution", F32), ("tiled_groups", F32),
+    ("aligned_product", F32, *UNSTITCHED), ("batched_product", F32, *UNSTITCHED),
+    ("tiled_product_f16", F32, "--arch", "sm_75", "--units", 1), ("tiled_product_f16", MATRIX, "--units", 1),
+    ("aligned_product_bf16", MATRIX, *UNSTITCHED), ("batched_product_f16", MATRIX, *UNSTITCHED),
+    ("tiled_convolution_bf16", MATRIX), ("tiled_groups_f16", MATRIX),
+    ("batched_product", IN_BLOCK, *IN_BLOCKS), ("tiled_attention", IN_BLOCK, *IN_BLOCKS), ("tiled_attention_bf16", IN_BLOCK, *IN_BLOCKS),
+    ("tiled_product", MATRIX, "--tf32", "--units", 1), ("tiled_convolution", MATRIX, "--tf32"),
+]
+# (model, kind, which one): each has an effect in these programs.
+CHANGES = [("tiled_product", "barrier of tiles dropped", i) for i in range(4)] + [
+    ("tiled_product", "wait for copies dropped", 0), ("tiled_product", "wait for an older copy", 0),
+    ("tiled_product", "copies not committed", 0), ("tiled_product", "tiles brought too early", 0),
+    ("tiled_product", "terms beyond the last", 0), ("tiled_product", "tile of results left out", 0),
+    ("tiled_product_f16", "barrier of tiles dropped", 0), ("tiled_product_f16", "wait for an older copy", 0)]
+
+
+class CudaTiles(unittest.TestCase):
+    numbers = itertools.count()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="lemma-cuda-")
+        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.host = host_program.Host(cls.folder)
+        if not cls.host.sanitizer:
+            print("there is no ThreadSanitizer: races show only where they change a result", file=sys.stderr)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def emit(self, model, *words, device=LARGE_TASKS):
+        name = f"{model}-{next(self.numbers)}"
+        file = self.folder / f"{name}.onnx"
+        file.write_bytes(cuda_models.MODELS[model]())
+        done = subprocess.run([LEMMA, "emit", file, "--target", "cuda", "-o", self.folder / name, "--name", "sample",
+                               "--device", device, "--block-threads", "64", *map(str, words)], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.folder / name
+
+    def test_sums_agree_with_plain_loops(self):
+        work = self.folder / "sums"
+        work.mkdir()
+        parts = ROOT / "backend_cuda" / "emit_cuda" / "parts"
+        for name in ("run_time.cuh", "tiled_products.cuh"):
+            shutil.copy(parts / f"{name}.in", work / name)
+        for file in (ROOT / "ir" / "half_precision.h", ROOT / "backend_cuda" / "emit" / "parts" / "half_types.h",
+                     HERE / "tiled_products_check.cu", host_program.HOST_CUDA / "ptx.cuh"):
+            shutil.copy(file, work)
+        words = [host_program.compiler(), *host_program.OPTIONS, *self.host.sanitizer, "-I", host_program.HOST_CUDA, "-Wall",
+                 "-Wextra", "-Werror", "-Wno-unused-function", "-include", "cuda_runtime.h", "-x", "c++", "tiled_products_check.cu", "-x", "none",
+                 self.host.fibres, "-o", "check"]
+        done = host_program.run(words, cwd=work)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        code, output = self.host.check(work, "random:1", seconds=500)
+        self.assertEqual((code, output), (0, ""))
+
+    def agreement(self, model, has, *words):
+        """Nothing if the program of a model agrees in all orders, else what went wrong."""
+        directory = self.emit(model, *words)
+        if has not in (directory / "kernels.cuh").read_text():
+            return f"{model} {words}: no '{has}'"
+        failure = self.host.build(directory, "sample")
+        if failure:
+            return f"{model}: {failure}"
+        for order in host_program.ORDERS:
+            code, output = self.host.check(directory, order)
+            if code != 0 or "passed: 2 runs" not in output:
+                return f"{model} {words} {order}: exit code {code}: {output[-3000:]}"
+        return None
+
+    def test_models_agree_with_the_interpreter(self):
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            failures = [each for each in pool.map(lambda one: self.agreement(*one), VARIANTS) if each]
+        self.assertEqual(failures, [])
+
+    def test_few_rows_have_no_tiles(self):
+        for model in ("vector_product", "depthwise_convolution", "softmax"):
+            self.assertNotIn("sum_products<", (self.emit(model) / "kernels.cuh").read_text(), model)
+
+    def test_copies_are_as_wide_as_memory_allows(self):
+        for model, copies in (("aligned_product", ("Order::terms, 4", "Order::lines, 4")),
+                              ("aligned_product_f16", ("Order::terms, 8", "Order::lines, 8")),
+                              ("batched_product", ("Order::terms, 4", "Order::lines, 1", "Order::lines, 2")),
+                              ("tiled_convolution", ("Order::terms, 1", "Order::lines, 1"))):
+            text = (self.emit(model, *UNSTITCHED) / "kernels.cuh").read_text()
+            for one in copies:
+                self.assertIn(f"tensor_factor<{one}>(", text, model)
+
+    def test_slots_and_tiles_share_the_memory_of_a_block(self):
+        description = json.loads(LARGE_TASKS.read_text())
+        file = self.folder / "little.json"
+        for room in (30000, 17000, 6000, 2000):
+            file.write_text(json.dumps(dict(description, shared_bytes_per_unit=room)))
+            directory = self.emit("tiled_attention", *IN_BLOCKS, device=file)
+            shared = int(re.search(r"shared_bytes = (\d+)", (directory / "schedule.cuh").read_text())[1])
+            self.assertLessEqual(shared, room)
+            tiles = re.findall(r"product_bytes<Results, \d>\(\) <= (\d+)", (directory / "kernels.cuh").read_text())
+            self.assertGreater(shared, max(map(int, tiles), default=0))
+
+    def test_tf32_is_asked_for(self):
+        self.assertNotIn(MATRIX, (self.emit("tiled_product") / "kernels.cuh").read_text())
+        for words in (("--target", "cuda", "--arch", "sm_75", "--tf32"), ("--tf32",)):
+            file = self.folder / "refused.onnx"
+            file.write_bytes(cuda_models.MODELS["tiled_product"]())
+            done = subprocess.run([LEMMA, "emit", file, "--plan", *words], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("--tf32", done.stderr)
+
+    def test_changes_of_the_text_are_found(self):
+        if not self.host.sanitizer:
+            self.skipTest("there is no ThreadSanitizer")
+        directories = {model: self.emit(model, "--units", 1) for model in ("tiled_product", "tiled_product_f16")}
+        for directory in directories.values():
+            self.assertIsNone(self.host.build(directory, "sample"))
+
+        def outcome(number):
+            model, kind, which = CHANGES[number]
+            site = [one for one in cuda_mutants.sites(directories[model]) if one[0] == kind][which]
+            return cuda_mutants.outcome(self.host, directories[model], site, self.folder / f"changed-{number}")
+
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for change, how in zip(CHANGES, pool.map(outcome, range(len(CHANGES)))):
+                self.assertIn(how, ("race", "wrong", "waits for ever"), change)
+
+
+def main():
+    global LEMMA
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
+    if not host_program.compiler():
+        print("there is no C++ compiler")
+        return 77
+    return unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
