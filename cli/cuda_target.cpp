@@ -1,6 +1,9 @@
 #include "cli/cuda_target.h"
 
+#include <fstream>
+
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/data_directory.h"
 
@@ -15,6 +18,25 @@ struct Architecture {
 constexpr Architecture architectures[] = {{"sm_75", "t4"}, {"sm_80", "a100"}, {"sm_86", ""},
                                           {"sm_89", ""},   {"sm_90", "h100"}, {"sm_100", ""},
                                           {"sm_120", ""}};
+
+/// Reads what scripts/cuda_resources found for the architecture: tiles with which a function spills registers.
+Result<void> refuse_spilling_tiles(const std::string& file, backend::CudaOptions& options) {
+  std::ifstream stream(file);
+  const auto json = nlohmann::json::parse(stream, nullptr, false);
+  if (!json.is_object() || !json.contains("functions") || !json["functions"].is_array())
+    return bad_input(fmt::format("{}: no file of scripts/cuda_resources", file));
+  if (json.value("architecture", "") != options.architecture) return {};
+  for (const auto& function : json["functions"]) {
+    if (!function.is_object() || !function.contains("spill_store_bytes") ||
+        !function["spill_store_bytes"].is_number_unsigned())
+      return bad_input(fmt::format("{}: no file of scripts/cuda_resources", file));
+    if (function["spill_store_bytes"].get<std::uint64_t>() == 0) continue;
+    const auto tiles = function.find("tiles");
+    if (tiles != function.end() && tiles->is_string())
+      options.refused_tiles.insert(tiles->get<std::string>());
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -43,6 +65,8 @@ Result<CudaTarget> cuda_target(const CudaChoice& choice) {
   CudaTarget target;
   LEMMA_ASSIGN_OR_RETURN(target.device, backend::load_virtual_device(file, choice.units));
   target.options = {choice.architecture, choice.block_threads, choice.takes_tf32};
+  for (const std::string& each : choice.resources)
+    LEMMA_RETURN_IF_ERROR(refuse_spilling_tiles(each, target.options));
   return target;
 }
 

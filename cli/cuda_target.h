@@ -15,13 +15,14 @@ struct CudaChoice {
   std::uint32_t units = 0;  // blocks; 0: as many as the device has units
   std::uint32_t block_threads = 256;
   bool takes_tf32 = false;
+  std::vector<std::string> resources;  // files of scripts/cuda_resources
 };
 
 /// "sm_75" and so on, as nvcc calls them.
 std::vector<std::string> cuda_architectures();
 
 /// Errors name the option: a device that is not known, an architecture without a description, a number of threads that
-/// is no multiple of a warp.
+/// is no multiple of a warp, a file of resources that cannot be read.
 Result<CudaTarget> cuda_target(const CudaChoice& choice);
 
 }  // namespace lemma

@@ -60,8 +60,8 @@ Result<Emission> emit(EmitArguments arguments) {
     LEMMA_ASSIGN_OR_RETURN(arguments.request.cuda, cuda_target(arguments.cuda));
   } else if (!arguments.cuda.device.empty() || arguments.cuda.units != 0) {
     return bad_input("--device and --units are for --target cuda; processors have --threads");
-  } else if (arguments.cuda.takes_tf32) {
-    return bad_input("--tf32 is for --target cuda");
+  } else if (arguments.cuda.takes_tf32 || !arguments.cuda.resources.empty()) {
+    return bad_input("--tf32 and --resources are for --target cuda");
   }
   LEMMA_ASSIGN_OR_RETURN(Emission emission, emit_model(arguments.request));
   if (!arguments.timeline.empty())
@@ -172,6 +172,10 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
       ->add_option("--block-threads", arguments->cuda.block_threads,
                    "threads of a block, with --target cuda")
       ->capture_default_str();
+  command->add_option("--resources", arguments->cuda.resources,
+                      "with --target cuda: a resources.json of scripts/cuda_resources; tiles with "
+                      "which nvcc spilled "
+                      "registers are not chosen (may be repeated)");
   command->add_flag(
       "--tf32", arguments->cuda.takes_tf32,
       "round the factors of products of f32 to TF32 (10 bits behind the point), which "

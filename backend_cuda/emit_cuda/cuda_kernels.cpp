@@ -61,9 +61,10 @@ std::string comment_of(const TaskProgram& program, const TaskOperator& op, const
                            kernel.task_count(), op.name, operands.empty() ? "nothing" : operands));
 }
 
-TileLimits tile_limits(const CudaOptions& options) {
-  TileLimits limits;
-  limits.block_threads = options.block_threads;
+ProductLimits product_limits(const CudaOptions& options) {
+  ProductLimits limits;
+  limits.tiles.block_threads = options.block_threads;
+  limits.tiles.refused = options.refused_tiles;
   limits.has_matrix_units = options.has_matrix_units();
   limits.takes_tf32 = options.has_matrix_units() && options.takes_tf32;
   return limits;
@@ -72,7 +73,7 @@ TileLimits tile_limits(const CudaOptions& options) {
 class KernelWriter {
  public:
   KernelWriter(const CudaOptions& options, std::uint64_t shared_bytes)
-      : options_(options), shared_bytes_(shared_bytes), phases_(tile_limits(options)) {}
+      : options_(options), shared_bytes_(shared_bytes), phases_(product_limits(options)) {}
 
   Result<void> add(const TaskProgram& program) {
     result_.by_operator.emplace_back();
@@ -133,8 +134,8 @@ class KernelWriter {
       LEMMA_ASSIGN_OR_RETURN(CudaPhases::Body body, phases_.body_text(op, kernel, grid, room));
       return Body{std::move(body.text), slots + body.tile_bytes};
     }
-    TileLimits limits = tile_limits(options_);
-    limits.shared_bytes = shared_bytes_;
+    ProductLimits limits = product_limits(options_);
+    limits.tiles.shared_bytes = shared_bytes_;
     const auto product = find_tiled_product(op.body.phases.front().nest, kernel.parts, limits);
     LEMMA_ASSIGN_OR_RETURN(std::string text,
                            single_body(op, grid, product, options_.block_threads));

@@ -93,11 +93,13 @@ struct CudaPhases::Place {
 Result<std::string> CudaPhases::loop_text(const Place& place, const Phase& phase,
                                           const std::vector<LoopBounds>& bounds,
                                           PhaseParameters& parameters, Body& body) const {
-  const std::uint32_t threads = place.is_by_points() ? cuda_warp_size : limits_.block_threads;
+  const std::uint32_t threads = place.is_by_points()
+                                    ? cuda_warp_size
+                                    : static_cast<std::uint32_t>(limits_.tiles.block_threads);
   if (place.is_by_points() || place.tile_room == 0)
     return spread_nest_text(phase.nest, bounds, threads, 2);
-  TileLimits limits = limits_;
-  limits.shared_bytes = place.tile_room;
+  ProductLimits limits = limits_;
+  limits.tiles.shared_bytes = place.tile_room;
   for (const std::uint32_t operand : phase.operands)
     limits.is_in_block.push_back(operand != no_argument && operand >= place.op.arguments.size());
   const auto product = find_tiled_product(phase.nest, place.parts(phase), limits);

@@ -24,7 +24,7 @@ SlotLayout slot_layout(const TaskOperator& op, const Kernel& kernel);
 class CudaPhases {
  public:
   /// `limits`: of products in tiles.
-  explicit CudaPhases(const TileLimits& limits) : limits_(limits) {}
+  explicit CudaPhases(const ProductLimits& limits) : limits_(limits) {}
 
   struct Body {
     std::string text;
@@ -46,7 +46,7 @@ class CudaPhases {
                                 const std::vector<LoopBounds>& bounds, PhaseParameters& parameters,
                                 Body& body) const;
 
-  TileLimits limits_;
+  ProductLimits limits_;
   std::map<std::string, std::size_t> numbers_;  // by text without the name
   std::string text_;
 };

@@ -1,6 +1,9 @@
 #include "backend_cuda/emit_cuda/tile_choice.h"
 
 #include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
 
 namespace lemma::backend {
 
@@ -43,13 +46,13 @@ std::int64_t tile_bytes(const FactorAccess& access, std::int64_t lines, std::int
 class Chooser {
  public:
   Chooser(const ProductShape& product, TileArithmetic arithmetic, const FactorAccess& left,
-          const FactorAccess& right, std::int64_t threads, std::uint64_t shared_bytes)
+          const FactorAccess& right, const TileLimits& limits)
       : product_(product),
         arithmetic_(arithmetic),
         left_(left),
         right_(right),
-        threads_(threads),
-        shared_bytes_(shared_bytes),
+        limits_(limits),
+        threads_(limits.block_threads),
         least_time_(time_without_tiles()) {}
 
   std::optional<TileChoice> run() {
@@ -111,12 +114,13 @@ class Chooser {
                          tile_bytes(right_, tile.columns, tile.terms, bytes));
     const std::int64_t sums = 4 * choice.slices * tile.rows * (tile.columns + 1);
     choice.shared_bytes = static_cast<std::uint64_t>(std::max(tiles, sums) + 15) / 16 * 16;
-    return choice.shared_bytes <= shared_bytes_;
+    return choice.shared_bytes <= limits_.shared_bytes;
   }
 
   void take(const TileChoice& choice) {
     const double time = time_of_tiles(choice);
-    if (time >= least_time_) return;
+    if (time >= least_time_ || limits_.refused.contains(tile_name(choice, left_, right_, threads_)))
+      return;
     least_time_ = time;
     best_ = choice;
   }
@@ -194,18 +198,32 @@ class Chooser {
   ProductShape product_;
   TileArithmetic arithmetic_;
   FactorAccess left_, right_;
+  const TileLimits& limits_;
   std::int64_t threads_;
-  std::uint64_t shared_bytes_;
   double least_time_;
   std::optional<TileChoice> best_;
 };
 
 }  // namespace
 
+std::string tile_name(const TileChoice& choice, const FactorAccess& left, const FactorAccess& right,
+                      std::int64_t block_threads) {
+  const auto access = [](const FactorAccess& one) {
+    return fmt::format("{} {}{}", one.lines_together ? "lines" : "terms", one.width,
+                       one.is_copied ? "" : " through registers");
+  };
+  constexpr std::array names = {"f32", "f16", "bf16", "tf32"};
+  return fmt::format("{} {}x{}x{}, {} by {}, parts {}x{}, {} slices, {} stages, {} threads",
+                     names[static_cast<std::size_t>(choice.arithmetic)], choice.tile.rows,
+                     choice.tile.columns, choice.tile.terms, access(left), access(right),
+                     choice.part_rows, choice.part_columns, choice.slices, choice.stages,
+                     block_threads);
+}
+
 std::optional<TileChoice> choose_tiles(const ProductShape& product, TileArithmetic arithmetic,
                                        const FactorAccess& left, const FactorAccess& right,
-                                       std::int64_t block_threads, std::uint64_t shared_bytes) {
-  return Chooser(product, arithmetic, left, right, block_threads, shared_bytes).run();
+                                       const TileLimits& limits) {
+  return Chooser(product, arithmetic, left, right, limits).run();
 }
 
 }  // namespace lemma::backend

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 
 namespace lemma::backend {
 
@@ -37,11 +39,25 @@ struct TileChoice {
   std::uint64_t shared_bytes = 0;
 };
 
-/// The tiles that take least, of those for which threads have the registers and the block the shared memory; nothing if the threads take less when each has whole elements, or warps share their terms.
+/// What a block has for a product.
+struct TileLimits {
+  std::int64_t block_threads = 256;
+  std::uint64_t shared_bytes = 0;  // that tiles may take
+  /// Tiles that are not chosen, by name: such as those that nvcc was seen to spill registers for.
+  std::set<std::string> refused = {};
+};
+
+/// "f32 16x64x16, lines 4 by terms 1, parts 4x8, 2 slices, 2 stages, 256 threads": all that its code depends on but the
+/// nest.
+std::string tile_name(const TileChoice& choice, const FactorAccess& left, const FactorAccess& right,
+                      std::int64_t block_threads);
+
+/// The tiles that take least, of those for which threads have the registers and the block the shared memory; nothing if the
+/// threads take less when each has whole elements, or warps share their terms.
 /// Times are counted in instructions, of which a load from shared memory counts as several (analytic; nothing is
 /// measured).
 std::optional<TileChoice> choose_tiles(const ProductShape& product, TileArithmetic arithmetic,
                                        const FactorAccess& left, const FactorAccess& right,
-                                       std::int64_t block_threads, std::uint64_t shared_bytes);
+                                       const TileLimits& limits);
 
 }  // namespace lemma::backend

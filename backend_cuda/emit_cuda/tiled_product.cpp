@@ -111,7 +111,7 @@ bool is_rounded(const LoweredOutput& nest, TermNumber id, DataType type) {
 }
 
 TileArithmetic arithmetic_of(const LoweredOutput& nest, TermNumber left, TermNumber right,
-                             const TileLimits& limits) {
+                             const ProductLimits& limits) {
   const auto both_are = [&](DataType type) {
     return is_rounded(nest, left, type) && is_rounded(nest, right, type);
   };
@@ -175,7 +175,7 @@ std::int64_t width_along(const LoweredOutput& nest, const Linear& address, const
 class Finder {
  public:
   Finder(const LoweredOutput& nest, const std::vector<std::int64_t>& parts,
-         const TileLimits& limits)
+         const ProductLimits& limits)
       : nest_(nest), parts_(parts), limits_(limits) {}
 
   std::optional<TiledProduct> run() {
@@ -193,8 +193,8 @@ class Finder {
     const ProductShape shape = {count(product_.left.lines), count(product_.right.lines),
                                 term_count(nest_, nest_.graph.term(*sum))};
     if (std::max({shape.rows, shape.columns, shape.terms}) >= most_lines) return std::nullopt;
-    const auto tiles = choose_tiles(shape, arithmetic, product_.left.access, product_.right.access,
-                                    limits_.block_threads, limits_.shared_bytes);
+    const auto tiles =
+        choose_tiles(shape, arithmetic, product_.left.access, product_.right.access, limits_.tiles);
     if (!tiles) return std::nullopt;
     product_.tiles = *tiles;
     return product_;
@@ -258,7 +258,7 @@ class Finder {
 
   const LoweredOutput& nest_;
   const std::vector<std::int64_t>& parts_;
-  const TileLimits& limits_;
+  const ProductLimits& limits_;
   TiledProduct product_;
 };
 
@@ -266,7 +266,7 @@ class Finder {
 
 std::optional<TiledProduct> find_tiled_product(const LoweredOutput& nest,
                                                const std::vector<std::int64_t>& parts,
-                                               const TileLimits& limits) {
+                                               const ProductLimits& limits) {
   return Finder(nest, parts, limits).run();
 }
 

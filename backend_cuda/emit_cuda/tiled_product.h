@@ -30,11 +30,10 @@ struct TiledProduct {
   TileChoice tiles;
 };
 
-struct TileLimits {
-  std::uint32_t block_threads = 256;
-  std::uint64_t shared_bytes = 0;  // that tiles may take
-  bool has_matrix_units = false;   // of f16 and bf16
-  bool takes_tf32 = false;         // f32 is rounded to TF32
+struct ProductLimits {
+  TileLimits tiles;
+  bool has_matrix_units = false;  // of f16 and bf16
+  bool takes_tf32 = false;        // f32 is rounded to TF32
   /// By input of the nest: whether it is in the memory of the block. None: no input is.
   std::vector<bool> is_in_block = {};
 };
@@ -43,6 +42,6 @@ struct TileLimits {
 /// them, as for few rows or columns. `parts`: the elements of the largest task along each axis.
 std::optional<TiledProduct> find_tiled_product(const lowering::LoweredOutput& nest,
                                                const std::vector<std::int64_t>& parts,
-                                               const TileLimits& limits);
+                                               const ProductLimits& limits);
 
 }  // namespace lemma::backend

@@ -98,8 +98,8 @@ class TiledWriter {
                        tile_element(tiles.arithmetic), order_text(factor), lines,
                        tiles.tile.terms));
     };
-    line(fmt::format("// {} rows by {} columns, {} terms at a time.", tiles.tile.rows,
-                     tiles.tile.columns, tiles.tile.terms));
+    line("// Tiles: " +
+         tile_name(tiles, product_.left.access, product_.right.access, block_threads_));
     tile("Left", product_.left, tiles.tile.rows);
     tile("Right", product_.right, tiles.tile.columns);
     line(fmt::format("using Results = {}<Left, Right, {}, {}, {}>;",

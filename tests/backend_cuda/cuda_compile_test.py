@@ -87,6 +87,7 @@ class CompiledTiles(Cuda):
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             resources = json.loads((directory / "resources.json").read_text())
             self.assertEqual(resources["spilled_bytes"], 0, model)
+            self.assertTrue([one for one in resources["functions"] if "threads" in one.get("tiles", "")], model)
             self.assertGreaterEqual(resources["blocks_by_registers"], 1, model)
 
 

@@ -129,6 +129,30 @@ class CudaTiles(unittest.TestCase):
             tiles = re.findall(r"product_bytes<Results, \d>\(\) <= (\d+)", (directory / "kernels.cuh").read_text())
             self.assertGreater(shared, max(map(int, tiles), default=0))
 
+    def test_tiles_that_spill_are_not_chosen(self):
+        def tiles(directory):
+            return set(re.findall(r"// Tiles: (.*)", (directory / "kernels.cuh").read_text()))
+
+        first = tiles(self.emit("tiled_product"))
+        self.assertTrue(first)
+        file = self.folder / "resources.json"
+        functions = [{"name": "kernel_0", "spill_store_bytes": 8, "tiles": one} for one in first]
+        for resources, expected in (({"architecture": "sm_90", "functions": functions}, False),
+                                    ({"architecture": "sm_80", "functions": functions}, True),
+                                    ({"architecture": "sm_90", "functions": [dict(functions[0], spill_store_bytes=0)]}, True)):
+            file.write_text(json.dumps(resources))
+            second = tiles(self.emit("tiled_product", "--resources", file))
+            self.assertTrue(second)
+            self.assertEqual(second == first, expected, resources)
+            self.assertEqual(bool(second & first), expected, resources)
+        file.write_text("[]")
+        model = self.folder / "read.onnx"
+        model.write_bytes(cuda_models.MODELS["tiled_product"]())
+        done = subprocess.run([LEMMA, "emit", model, "--plan", "--target", "cuda", "--resources", file], capture_output=True,
+                              text=True, timeout=60)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("no file of scripts/cuda_resources", done.stderr)
+
     def test_tf32_is_asked_for(self):
         self.assertNotIn(MATRIX, (self.emit("tiled_product") / "kernels.cuh").read_text())
         for words in (("--target", "cuda", "--arch", "sm_75", "--tf32"), ("--tf32",)):

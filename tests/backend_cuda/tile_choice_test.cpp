@@ -16,7 +16,7 @@ constexpr FactorAccess wide_lines = {true, 4, true}, wide_terms = {false, 4, tru
 std::optional<TileChoice> choice_of(const ProductShape& product,
                                     TileArithmetic arithmetic = TileArithmetic::f32,
                                     std::int64_t threads = 256, std::uint64_t bytes = room) {
-  return choose_tiles(product, arithmetic, wide_terms, wide_lines, threads, bytes);
+  return choose_tiles(product, arithmetic, wide_terms, wide_lines, {threads, bytes});
 }
 
 TEST(TileChoice, few_rows_or_columns_have_no_tiles) {
@@ -74,9 +74,19 @@ TEST(TileChoice, tiles_fit) {
 
 TEST(TileChoice, a_thread_keeps_few_places) {
   const auto choice =
-      choose_tiles({512, 512, 512}, TileArithmetic::f32, one_by_one, one_by_one, 64, room);
+      choose_tiles({512, 512, 512}, TileArithmetic::f32, one_by_one, one_by_one, {64, room});
   ASSERT_TRUE(choice);
   EXPECT_LE(std::max(choice->tile.rows, choice->tile.columns) * choice->tile.terms / 64, 8);
+}
+
+TEST(TileChoice, refused_tiles_give_way_to_the_next_best) {
+  TileLimits limits = {256, room};
+  for (int i = 0; i < 5; ++i) {
+    const auto choice =
+        choose_tiles({64, 512, 512}, TileArithmetic::f32, wide_terms, wide_lines, limits);
+    ASSERT_TRUE(choice);
+    EXPECT_TRUE(limits.refused.insert(tile_name(*choice, wide_terms, wide_lines, 256)).second);
+  }
 }
 
 }  // namespace
