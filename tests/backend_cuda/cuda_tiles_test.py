@@ -60,12 +60,12 @@ class CudaTiles(unittest.TestCase):
     def tearDownClass(cls):
         cls.temporary.cleanup()
 
-    def emit(self, model, *words, device=LARGE_TASKS):
+    def emit(self, model, *words, device=LARGE_TASKS, threads=64):
         name = f"{model}-{next(self.numbers)}"
         file = self.folder / f"{name}.onnx"
         file.write_bytes(cuda_models.MODELS[model]())
         done = subprocess.run([LEMMA, "emit", file, "--target", "cuda", "-o", self.folder / name, "--name", "sample",
-                               "--device", device, "--block-threads", "64", *map(str, words)], capture_output=True, text=True, timeout=120)
+                               "--device", device, "--block-threads", str(threads), *map(str, words)], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.folder / name
 
@@ -86,9 +86,9 @@ class CudaTiles(unittest.TestCase):
         code, output = self.host.check(work, "random:1", seconds=500)
         self.assertEqual((code, output), (0, ""))
 
-    def agreement(self, model, has, *words):
+    def agreement(self, model, has, *words, threads=64):
         """Nothing if the program of a model agrees in all orders, else what went wrong."""
-        directory = self.emit(model, *words)
+        directory = self.emit(model, *words, threads=threads)
         if has not in (directory / "kernels.cuh").read_text():
             return f"{model} {words}: no '{has}'"
         failure = self.host.build(directory, "sample")
@@ -104,6 +104,10 @@ class CudaTiles(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             failures = [each for each in pool.map(lambda one: self.agreement(*one), VARIANTS) if each]
         self.assertEqual(failures, [])
+
+    def test_threads_that_are_no_power_of_two_share_tiles(self):
+        self.assertIsNone(self.agreement("tiled_product", F32, "--units", 1, threads=96))
+        self.assertIsNone(self.agreement("tiled_product_f16", MATRIX, "--units", 1, threads=160))
 
     def test_few_rows_have_no_tiles(self):
         for model in ("vector_product", "depthwise_convolution", "softmax"):
