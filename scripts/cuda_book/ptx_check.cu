@@ -1,4 +1,4 @@
-// Each function of ptx.cuh on a device: a line for each, "passed NAME" or "FAILED NAME: why". Exit code 0 if all passed, 1 if
+// Each function of ptx.cuh, and the kernel that stores addresses, on a device: a line for each, "passed NAME" or "FAILED NAME: why". Exit code 0 if all passed, 1 if
 // not, 2 if a call fails.
 
 #include <cuda_runtime.h>
@@ -16,25 +16,27 @@ namespace {
 
 constexpr unsigned blocks = 8, threads = 64, rounds = 1000;
 
+constexpr unsigned readers = blocks - 1;
 struct Message {
-  std::uint64_t number;
+  std::uint64_t numbers[readers];
   std::uint32_t contents[threads];
 };
 
-/// Block 0 writes a message in each round, the others read it, and it waits for them before the next one. A reader that
-/// sees an older element than the number says counts a fault.
+/// Block 0 writes a message in each round, the others read it, and it waits for them before the next one. As in a step of a
+/// schedule, the first threads signal, each another counter, and each reader waits for one of them by one of its threads. A
+/// reader that sees an older element than its number says counts a fault.
 __global__ void pass_messages(Message* message, std::uint64_t* answers, std::uint64_t* faults) {
   for (std::uint64_t round = 1; round <= rounds; ++round) {
     if (blockIdx.x == 0) {
       message->contents[threadIdx.x] = static_cast<std::uint32_t>(round * 7 + threadIdx.x);
       __syncthreads();
-      if (threadIdx.x == 0) {
-        ptx::add_release(&message->number, 1);
-        while (ptx::load_acquire(answers) < round * (blocks - 1)) ptx::pause();
-      }
+      if (threadIdx.x < readers) ptx::add_release(&message->numbers[threadIdx.x], 1);
+      if (threadIdx.x == 0) wait_for(answers, round * readers);
       __syncthreads();
     } else {
-      wait_for(&message->number, round);
+      const unsigned reader = blockIdx.x - 1;
+      if (threadIdx.x == reader) wait_for(&message->numbers[reader], round);
+      __syncthreads();
       if (message->contents[threads - 1 - threadIdx.x] != round * 7 + threads - 1 - threadIdx.x)
         ptx::add_release(faults, 1);
       __syncthreads();
@@ -187,8 +189,7 @@ void check_messages() {
   const std::string order =
       found == 0 ? "" : std::to_string(found) + " elements were older than their number";
   report("load_acquire", order);
-  report("add_release",
-         answered == std::uint64_t{rounds} * (blocks - 1) ? order : "answers were lost");
+  report("add_release", answered == std::uint64_t{rounds} * readers ? order : "answers were lost");
   report("pause", "");  // the rounds have ended
 }
 
@@ -303,6 +304,30 @@ void check_matrices(bool has_products) {
   report("to_tf32", fault);
 }
 
+/// The kernel that brings addresses where parameters have no room: as many as fit, and fewer.
+void check_addresses() {
+  const DeviceArray<unsigned char*> to(most_parameters + 1);
+  std::string fault;
+  for (const std::size_t count : {most_parameters, std::size_t{7}}) {
+    check(cudaMemset(to.data, 0, to.count * sizeof(void*)), "cudaMemset");
+    Addresses addresses = {};
+    addresses.to = to.data;
+    addresses.count = static_cast<std::uint32_t>(count);
+    const auto address = [&to](std::size_t i) {
+      return reinterpret_cast<unsigned char*>(to.data) + 3 * i;
+    };
+    for (std::uint32_t i = 0; i < most_parameters; ++i) addresses.at[i] = address(i);
+    void* parameters[] = {&addresses};
+    check(cudaLaunchKernel(store_addresses, dim3(1), dim3(warp_size), parameters, 0, nullptr),
+          "cudaLaunchKernel");
+    const std::vector<unsigned char*> found = to.on_host();
+    for (std::size_t i = 0; i < found.size(); ++i)
+      if (found[i] != (i < count ? address(i) : nullptr))
+        fault = "address " + std::to_string(i) + " is another one";
+  }
+  report("store_addresses", fault);
+}
+
 }  // namespace
 
 int main() {
@@ -314,5 +339,6 @@ int main() {
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0),
         "cudaDeviceGetAttribute");
   check_matrices(major >= 8);
+  check_addresses();
   return all_passed ? 0 : 1;
 }

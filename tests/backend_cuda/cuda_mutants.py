@@ -6,7 +6,7 @@ import shutil
 
 import host_program
 
-KERNELS, PROGRAM, RUN_TIME, SCHEDULE = "kernels.cuh", "sample.cu", "run_time.cuh", "schedule.cuh"
+KERNELS, PROGRAM, RUN_TIME, SCHEDULE = "kernels.cuh", "persistent.cuh", "run_time.cuh", "schedule.cuh"
 TILES = "tiled_products.cuh"
 
 
