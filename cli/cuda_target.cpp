@@ -46,10 +46,15 @@ std::vector<std::string> cuda_architectures() {
   return names;
 }
 
-Result<CudaTarget> cuda_target(const CudaChoice& choice) {
+std::string device_name(const CudaChoice& choice) {
   std::string device = choice.device;
   for (const Architecture& each : architectures)
     if (device.empty() && each.name == choice.architecture) device = each.device;
+  return device;
+}
+
+Result<CudaTarget> cuda_target(const CudaChoice& choice) {
+  const std::string device = device_name(choice);
   if (device.empty())
     return bad_input(
         fmt::format("--arch {}: no description of such a device is shipped; give "

@@ -21,6 +21,9 @@ struct CudaChoice {
 /// "sm_75" and so on, as nvcc calls them.
 std::vector<std::string> cuda_architectures();
 
+/// The device that is chosen, by itself or by the architecture; empty: none is known for that.
+std::string device_name(const CudaChoice& choice);
+
 /// Errors name the option: a device that is not known, an architecture without a description, a number of threads that
 /// is no multiple of a warp, a file of resources that cannot be read.
 Result<CudaTarget> cuda_target(const CudaChoice& choice);

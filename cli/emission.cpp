@@ -6,6 +6,7 @@
 
 #include "backend_cuda/emit/emit_program.h"
 #include "backend_cuda/emit/prime_field.h"
+#include "backend_cuda/emit_calls/emit_calls.h"
 #include "backend_cuda/execute/prepared_graph.h"
 #include "backend_cuda/execute/program_times.h"
 #include "frontend_onnx/import.h"
@@ -95,9 +96,37 @@ Result<std::vector<std::vector<Tensor>>> recorded_outputs(
   return outputs;
 }
 
+Result<backend::ProgramFiles> files_of(const EmissionRequest& request, const Emission& emission,
+                                       const backend::ProgramNames& names) {
+  if (!request.cuda) return backend::emit_program(emission.programs, names);
+  const backend::CudaOptions& options = request.cuda->options;
+  if (emission.calls && emission.calls->program)
+    return backend::emit_region_program(*emission.calls->program, emission.programs, names,
+                                        options);
+  return backend::emit_cuda_program(emission.programs, names, options);
+}
+
+/// The programs of a model, with calls of libraries between them if that was asked for and pays.
+Result<Emission> plan_model(const EmissionRequest& request, const std::vector<Graph>& graphs) {
+  Emission emission;
+  if (request.calls) {
+    if (graphs.size() > 1) return unsupported("calls of libraries for several sizes");
+    LEMMA_ASSIGN_OR_RETURN(
+        emission.calls,
+        backend::plan_regions(graphs.front(),
+                              {options_of(request), request.calls->costs, request.calls->choice}));
+    if (emission.calls->program) {
+      emission.programs = backend::programs_of(*emission.calls->program, request.cuda->device);
+      return emission;
+    }
+  }
+  LEMMA_ASSIGN_OR_RETURN(emission.programs, backend::compile_sizes(graphs, options_of(request)));
+  return emission;
+}
+
 Result<void> write_emission(const EmissionRequest& request,
-                            const std::vector<PreparedModel>& prepared,
-                            const std::vector<backend::TaskProgram>& programs) {
+                            const std::vector<PreparedModel>& prepared, const Emission& emission) {
+  const std::vector<backend::TaskProgram>& programs = emission.programs;
   LEMMA_ASSIGN_OR_RETURN(const auto outputs,
                          recorded_outputs(prepared, request.threads, programs.front().domain));
   backend::RecordedTensors recorded;
@@ -109,13 +138,10 @@ Result<void> write_emission(const EmissionRequest& request,
   backend::ProgramNames names;
   names.name = backend::identifier_of(request.name.empty() ? stem : request.name);
   names.title = stem;
-  if (programs.size() > 1) {
+  if (prepared.size() > 1) {
     LEMMA_ASSIGN_OR_RETURN(names.dimensions, dimension_names(request.model));
   }
-  LEMMA_ASSIGN_OR_RETURN(const backend::ProgramFiles files,
-                         request.cuda
-                             ? backend::emit_cuda_program(programs, names, request.cuda->options)
-                             : backend::emit_program(programs, names));
+  LEMMA_ASSIGN_OR_RETURN(const backend::ProgramFiles files, files_of(request, emission, names));
   return backend::write_program(programs, files, recorded, request.directory, request.replaces);
 }
 
@@ -144,14 +170,14 @@ Result<Emission> emit_model(const EmissionRequest& request) {
     prepared.push_back(std::move(one));
   }
   const auto begin = std::chrono::steady_clock::now();
-  LEMMA_ASSIGN_OR_RETURN(std::vector<backend::TaskProgram> programs,
-                         backend::compile_sizes(graphs, options_of(request)));
-  const double seconds =
+  LEMMA_ASSIGN_OR_RETURN(Emission emission, plan_model(request, graphs));
+  emission.planning_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (request.in_prime_field) LEMMA_RETURN_IF_ERROR(take_prime_field(request, prepared, programs));
+  if (request.in_prime_field)
+    LEMMA_RETURN_IF_ERROR(take_prime_field(request, prepared, emission.programs));
   if (!request.directory.empty())
-    LEMMA_RETURN_IF_ERROR(write_emission(request, prepared, programs));
-  return Emission{std::move(programs), seconds};
+    LEMMA_RETURN_IF_ERROR(write_emission(request, prepared, emission));
+  return emission;
 }
 
 Result<void> check_emission(const Graph& graph, int threads) {

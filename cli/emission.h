@@ -10,6 +10,8 @@
 
 #include "backend_cuda/compile/compile.h"
 #include "backend_cuda/emit_cuda/emit_cuda.h"
+#include "backend_cuda/regions/plan_regions.h"
+#include "costmodel/device.h"
 #include "interpreter/run.h"
 #include "ir/dimension.h"
 #include "ir/graph.h"
@@ -20,6 +22,12 @@ namespace lemma {
 struct CudaTarget {
   backend::VirtualDevice device;
   backend::CudaOptions options;
+};
+
+/// Calls of libraries within source for NVIDIA devices.
+struct CallRequest {
+  Device costs;  // that they are priced by
+  backend::CallChoice choice = backend::CallChoice::by_cost;
 };
 
 struct EmissionRequest {
@@ -36,6 +44,7 @@ struct EmissionRequest {
   backend::StitchOptions stitching = {};
   bool in_prime_field = false;     // residues for elements of f32, for tests (emit/prime_field.h)
   std::optional<CudaTarget> cuda;  // nothing: source for processors
+  std::optional<CallRequest> calls;
 };
 
 struct PreparedModel {
@@ -50,6 +59,8 @@ Result<PreparedModel> prepare_model(const std::string& file,
 struct Emission {
   std::vector<backend::TaskProgram> programs;  // by sizes of the inputs
   double planning_seconds = 0;
+  /// What calls of libraries were planned. If it has a program, that is what is emitted, and `programs` are its regions.
+  std::optional<backend::RegionPlan> calls;
 };
 
 /// Without a directory, the program is only planned. Otherwise the directory appears complete, or not at all.

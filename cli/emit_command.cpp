@@ -27,6 +27,7 @@ struct EmitArguments {
   std::vector<std::string> shapes, without;
   std::string target = "cpu";
   CudaChoice cuda;
+  std::string calls, call_costs;
   std::uint64_t cache_bytes = 0;
   bool json = false, stores_all = false, plans = false;
 };
@@ -47,6 +48,19 @@ bool is_for_cuda(const EmitArguments& arguments) {
   return arguments.target == "cuda" || arguments.target == "rtask-cuda";
 }
 
+/// Calls are priced by --call-costs, else by the description of costs for the device of the schedule.
+Result<std::optional<CallRequest>> call_request(const EmitArguments& arguments) {
+  if (arguments.calls.empty()) return std::nullopt;
+  CallRequest request;
+  request.choice =
+      arguments.calls == "all" ? backend::CallChoice::all : backend::CallChoice::by_cost;
+  const std::string name =
+      arguments.call_costs.empty() ? device_name(arguments.cuda) : arguments.call_costs;
+  LEMMA_ASSIGN_OR_RETURN(const auto file, device_file(name, "--call-costs"));
+  LEMMA_ASSIGN_OR_RETURN(request.costs, load_device(file));
+  return request;
+}
+
 Result<Emission> emit(EmitArguments arguments) {
   if (arguments.request.directory.empty() && !arguments.plans)
     return bad_input("-o DIRECTORY or --plan is required");
@@ -58,6 +72,9 @@ Result<Emission> emit(EmitArguments arguments) {
     if (each.name == arguments.policy) arguments.request.policy = each.policy;
   if (is_for_cuda(arguments)) {
     LEMMA_ASSIGN_OR_RETURN(arguments.request.cuda, cuda_target(arguments.cuda));
+    LEMMA_ASSIGN_OR_RETURN(arguments.request.calls, call_request(arguments));
+  } else if (!arguments.calls.empty()) {
+    return bad_input("--library-calls is for --target cuda");
   } else if (!arguments.cuda.device.empty() || arguments.cuda.units != 0) {
     return bad_input("--device and --units are for --target cuda; processors have --threads");
   } else if (arguments.cuda.takes_tf32 || !arguments.cuda.resources.empty()) {
@@ -88,12 +105,32 @@ Result<nlohmann::ordered_json> json_of(const backend::TaskProgram& program,
   return json;
 }
 
+/// What was chosen between, and what a run of it should take.
+nlohmann::ordered_json json_of(const backend::RegionPlan& plan) {
+  nlohmann::ordered_json json = {{"candidates", plan.candidates},
+                                 {"calls", plan.program ? plan.program->calls.size() : 0}};
+  if (plan.alone_seconds > 0) json["one_kernel_seconds"] = plan.alone_seconds;
+  if (plan.cut_seconds) json["graph_seconds"] = *plan.cut_seconds;
+  if (!plan.program) return json;
+  std::size_t edges = 0;
+  for (const backend::RegionNode& node : plan.program->nodes) edges += node.after.size();
+  json["kernels"] = plan.program->regions.size();
+  json["nodes"] = plan.program->nodes.size();
+  json["edges"] = edges;
+  json["workspaces"] = plan.program->workspaces;
+  json["arena_bytes"] = plan.program->arena_bytes;
+  json["weight_bytes"] = plan.program->weight_bytes;
+  return json;
+}
+
 /// Of several sizes: a list of counts, with the types of the inputs.
 Result<nlohmann::ordered_json> json_of(const EmitArguments& arguments, const Emission& emission) {
   nlohmann::ordered_json json = {{"model", arguments.request.model},
                                  {"directory", arguments.request.directory}};
   nlohmann::ordered_json sizes = nlohmann::ordered_json::array();
+  const bool is_cut = emission.calls && emission.calls->program;
   for (const backend::TaskProgram& program : emission.programs) {
+    if (is_cut) break;
     LEMMA_ASSIGN_OR_RETURN(nlohmann::ordered_json counts, json_of(program, arguments.cache_bytes));
     if (emission.programs.size() == 1) {
       json.update(counts);
@@ -106,11 +143,41 @@ Result<nlohmann::ordered_json> json_of(const EmitArguments& arguments, const Emi
     sizes.push_back(std::move(one));
   }
   if (!sizes.empty()) json["sizes"] = std::move(sizes);
+  if (emission.calls) json["library_calls"] = json_of(*emission.calls);
   json["planning_seconds"] = emission.planning_seconds;
   return json;
 }
 
+/// A line for the whole graph, then with --plan one for each call and each kernel.
+void print_regions(const EmitArguments& arguments, const backend::RegionProgram& program) {
+  std::cout << printable(fmt::format(
+                   "{}: {} library calls and {} persistent kernels take {:.1f} microseconds, arena "
+                   "{} bytes",
+                   arguments.plans ? arguments.request.model : arguments.request.directory,
+                   program.calls.size(), program.regions.size(), 1e6 * program.seconds,
+                   program.arena_bytes))
+            << "\n";
+  if (!arguments.plans) return;
+  for (const backend::RegionNode& node : program.nodes) {
+    std::string line;
+    if (node.kind == backend::RegionNode::Kind::call) {
+      const backend::LibraryStep& step = program.calls[node.number];
+      line = fmt::format("  call {:.1f} {} '{}': {}", 1e6 * step.seconds, step.description,
+                         step.name, backend::text(step.call.problem));
+    } else if (node.kind == backend::RegionNode::Kind::region) {
+      const backend::RegionStep& region = program.regions[node.number];
+      line = fmt::format("  kernel {:.1f}: {} operators in {} tasks", 1e6 * region.seconds,
+                         region.program.graph.operators.size(), region.program.task_count());
+    } else {
+      continue;
+    }
+    std::cout << printable(line) << "\n";
+  }
+}
+
 void print_lines(const EmitArguments& arguments, const Emission& emission) {
+  if (emission.calls && emission.calls->program)
+    return print_regions(arguments, *emission.calls->program);
   for (const backend::TaskProgram& program : emission.programs)
     std::cout << printable(fmt::format(
                      "{}: {} operators in {} tasks on {} units, {} waits, arena {} bytes",
@@ -180,6 +247,16 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
       "--tf32", arguments->cuda.takes_tf32,
       "round the factors of products of f32 to TF32 (10 bits behind the point), which "
       "tensor cores multiply, with --target cuda");
+  auto* calls = command->add_option(
+      "--library-calls", arguments->calls,
+      "with --target cuda: calls of cuBLASLt and cuDNN where they pay, as nodes of one CUDA graph "
+      "with persistent kernels; 'all': wherever there is one");
+  calls->expected(0, 1)->default_str("cost")->check(CLI::IsMember({"cost", "all"}));
+  command
+      ->add_option("--call-costs", arguments->call_costs,
+                   "what calls are priced by: h100, h200, a100, t4 or the file of a description of "
+                   "costs (default: as the device of the schedule)")
+      ->needs(calls);
   command
       ->add_option("--threads", arguments->request.threads,
                    "threads that run the program (0: as many as there are processors here)")

@@ -8,6 +8,10 @@
 
 namespace lemma {
 
+/// Of one operator that does this work, with elements of a type; `slowness`: of its arithmetic.
+double roofline_seconds(const OperationCount& work, DataType type, const Device& device,
+                        double slowness = 1);
+
 /// Knows every key.
 class Roofline : public CostProvider {
  public:

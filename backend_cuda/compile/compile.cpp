@@ -36,6 +36,11 @@ Result<std::vector<OperatorGraph>> task_operators(const Graph& graph,
                                                   const CompileOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(const Graph expanded, expand_composites(graph));
   LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations, lower_graph(expanded));
+  return task_operators(std::move(computations), options);
+}
+
+Result<std::vector<OperatorGraph>> task_operators(ComputationGraph computations,
+                                                  const CompileOptions& options) {
   computations = widen_rows(store_windows(store_padding(std::move(computations))));
   if (options.fuses) computations = fuse(std::move(computations));
   computations = turn_weights(std::move(computations));
@@ -52,13 +57,27 @@ Result<std::vector<OperatorGraph>> task_operators(const Graph& graph,
   return result;
 }
 
-Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(std::vector<OperatorGraph> plans, task_operators(graph, options));
+namespace {
+
+Result<TaskProgram> program_of(std::vector<OperatorGraph> plans, const CompileOptions& options) {
   TaskProgram program = best_program(std::move(plans), options);
   plan_memory(program);
   share_counters(program);
   LEMMA_RETURN_IF_ERROR(check_program(program));
   return program;
+}
+
+}  // namespace
+
+Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options) {
+  LEMMA_ASSIGN_OR_RETURN(std::vector<OperatorGraph> plans, task_operators(graph, options));
+  return program_of(std::move(plans), options);
+}
+
+Result<TaskProgram> compile(ComputationGraph computations, const CompileOptions& options) {
+  LEMMA_ASSIGN_OR_RETURN(std::vector<OperatorGraph> plans,
+                         task_operators(std::move(computations), options));
+  return program_of(std::move(plans), options);
 }
 
 Result<std::vector<TaskProgram>> compile_sizes(std::span<const Graph> graphs,

@@ -3,6 +3,7 @@
 
 #include "backend_cuda/fuse/stitch.h"
 #include "backend_cuda/kernel_times.h"
+#include "backend_cuda/lower/computation.h"
 #include "backend_cuda/program.h"
 #include "backend_cuda/schedule/placement.h"
 #include "ir/graph.h"
@@ -25,6 +26,11 @@ Result<std::vector<OperatorGraph>> task_operators(const Graph& graph,
 /// Sizes must be constant. Errors are `bad_input` and `unsupported` for the graph, and `internal` if the program
 /// cannot be proved.
 Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options);
+
+// The same from computations as they are lowered (lower/computation.h).
+Result<std::vector<OperatorGraph>> task_operators(ComputationGraph computations,
+                                                  const CompileOptions& options);
+Result<TaskProgram> compile(ComputationGraph computations, const CompileOptions& options);
 
 /// A program for each graph: one model with several sizes of its inputs. They share their weights.
 Result<std::vector<TaskProgram>> compile_sizes(std::span<const Graph> graphs,

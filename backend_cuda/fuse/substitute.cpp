@@ -25,6 +25,7 @@ Computation substitute(const Computation& reader, std::uint32_t input,
   Computation result = reader;
   result.description = producer.description + " + " + reader.description;
   result.output = 0;
+  result.sources.insert(result.sources.end(), producer.sources.begin(), producer.sources.end());
   result.operands[input] = no_buffer;
   result.views[input] = {};
   const auto first = static_cast<std::uint32_t>(result.operands.size());

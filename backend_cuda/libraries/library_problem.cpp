@@ -100,13 +100,13 @@ Result<LibraryProblem> library_problem(const CostKey& key) {
   const auto grouped = view_of(definition, inputs, /*grouped=*/true);
   if (!grouped) return unsupported("its nest is no product, convolution or pool");
   auto windows = match_windows(*grouped);
-  if (windows) return windows;
+  if (windows) return std::move(windows->problem);
   const auto plain = view_of(definition, inputs, /*grouped=*/false);
-  if (!plain) return windows;
+  if (!plain) return tl::unexpected(windows.error());
   const bool may_be_product = plain->factors.size() == 2 && !plain->guarded && !plain->divided;
-  if (!may_be_product) return windows;
-  LEMMA_ASSIGN_OR_RETURN(const MatrixProduct product, match_product(*plain));
-  return product;
+  if (!may_be_product) return tl::unexpected(windows.error());
+  LEMMA_ASSIGN_OR_RETURN(const ProductMatch product, match_product(*plain));
+  return product.problem;
 }
 
 std::string text(const LibraryProblem& problem) {

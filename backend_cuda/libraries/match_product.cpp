@@ -21,7 +21,7 @@ class ProductMatcher {
  public:
   explicit ProductMatcher(const NestView& view) : view_(view), graph_(view.nest.graph) {}
 
-  Result<MatrixProduct> run() {
+  Result<ProductMatch> run() {
     if (graph_.term(view_.reduction).kind != ExpressionKind::sum || view_.factors.size() != 2 ||
         view_.guarded || view_.divided)
       return unsupported("it is no sum of products of two tensors");
@@ -36,10 +36,12 @@ class ProductMatcher {
       for (Axis* axis : {&rows_, &columns_, &inner_, &batches_})
         std::swap(axis->strides[0], axis->strides[1]);
       std::swap(forms_[0], forms_[1]);
+      is_swapped_ = true;
     }
     if (columns_.extent > 1 && columns_.strides[2] != 1)
       return unsupported("neither rows nor columns of the result are contiguous");
-    return problem();
+    LEMMA_ASSIGN_OR_RETURN(MatrixProduct found, problem());
+    return ProductMatch{std::move(found), is_swapped_};
   }
 
  private:
@@ -133,11 +135,12 @@ class ProductMatcher {
   const NestView& view_;
   const lowering::TermGraph& graph_;
   std::array<Linear, 3> forms_;
+  bool is_swapped_ = false;
   Axis rows_, columns_, inner_, batches_;
 };
 
 }  // namespace
 
-Result<MatrixProduct> match_product(const NestView& view) { return ProductMatcher(view).run(); }
+Result<ProductMatch> match_product(const NestView& view) { return ProductMatcher(view).run(); }
 
 }  // namespace lemma::backend

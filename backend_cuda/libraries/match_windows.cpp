@@ -24,13 +24,14 @@ class WindowMatcher {
     find_output_positions();
   }
 
-  Result<LibraryProblem> run() {
+  Result<WindowMatch> run() {
     const ExpressionKind kind = graph_.term(view_.reduction).kind;
     if (view_.factors.size() == 1 && view_.addends.empty() && !view_.relu) {
-      if (kind == ExpressionKind::maximum_over && !view_.divided) return pool(Pool::Kind::maximum);
+      if (kind == ExpressionKind::maximum_over && !view_.divided)
+        return not_swapped(pool(Pool::Kind::maximum));
       if (kind == ExpressionKind::sum && view_.divided)
-        return pool(view_.divided_by_constant ? Pool::Kind::average_with_padding
-                                              : Pool::Kind::average);
+        return not_swapped(pool(view_.divided_by_constant ? Pool::Kind::average_with_padding
+                                                          : Pool::Kind::average));
     }
     if (kind == ExpressionKind::sum && view_.factors.size() == 2 && !view_.divided)
       return convolution();
@@ -38,6 +39,11 @@ class WindowMatcher {
   }
 
  private:
+  static Result<WindowMatch> not_swapped(Result<LibraryProblem> found) {
+    if (!found) return tl::unexpected(found.error());
+    return WindowMatch{*std::move(found), false};
+  }
+
   static constexpr const char* no_window = "it slides no window over its input";
 
   /// Index of each axis of the output, in loop variables.
@@ -117,13 +123,14 @@ class WindowMatcher {
     return result;
   }
 
-  Result<LibraryProblem> convolution() const {
+  Result<WindowMatch> convolution() const {
     for (const bool first_is_data : {true, false}) {
       const Term& data = graph_.term(view_.factors[first_is_data ? 0 : 1]);
       const Term& weight = graph_.term(view_.factors[first_is_data ? 1 : 0]);
       auto found = convolution_of(data, weight);
-      if (found || !first_is_data) return found;
-      if (found.error().message != no_window) return found;
+      if (found) return WindowMatch{*std::move(found), !first_is_data};
+      if (!first_is_data || found.error().message != no_window)
+        return tl::unexpected(found.error());
     }
     return unsupported(no_window);
   }
@@ -189,6 +196,6 @@ class WindowMatcher {
 
 }  // namespace
 
-Result<LibraryProblem> match_windows(const NestView& view) { return WindowMatcher(view).run(); }
+Result<WindowMatch> match_windows(const NestView& view) { return WindowMatcher(view).run(); }
 
 }  // namespace lemma::backend

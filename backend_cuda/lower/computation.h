@@ -16,6 +16,8 @@ struct Computation {
   std::vector<BufferNumber> operands;      // the same; no_buffer for absent ones
   BufferNumber result = 0;
   bool is_stored = false;  // rather than computed where it is read
+  /// Numbers of what it was fused from, for whoever has given computations numbers before.
+  std::vector<std::size_t> sources = {};
 };
 
 inline constexpr BufferNumber no_buffer = 0xffffffffU;

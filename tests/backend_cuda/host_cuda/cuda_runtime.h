@@ -19,6 +19,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -42,8 +43,12 @@ struct dim3 {
   unsigned x;
 };
 
-enum cudaError_t { cudaSuccess = 0, cudaErrorMemoryAllocation = 2 };
-enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorStreamCaptureUnsupported = 900
+};
+enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum cudaDeviceAttr {
   cudaDevAttrMultiProcessorCount,
   cudaDevAttrCooperativeLaunch,
@@ -54,12 +59,22 @@ struct CUstream_st {};
 using cudaStream_t = CUstream_st*;
 using cudaEvent_t = int;
 
+#include "host_graph.h"
+
+/// Calls that must not be part of a capture.
+inline cudaError_t not_captured() {
+  return host_cuda::captured == nullptr ? cudaSuccess : cudaErrorStreamCaptureUnsupported;
+}
+
 inline const char* cudaGetErrorString(cudaError_t error) {
-  return error == cudaSuccess ? "no error" : "out of memory";
+  return error == cudaSuccess                 ? "no error"
+         : error == cudaErrorMemoryAllocation ? "out of memory"
+                                              : "operation not permitted when stream is capturing";
 }
 
 /// Memory begins with contents that are no numbers.
 inline cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  if (not_captured() != cudaSuccess) return not_captured();
   *memory = std::aligned_alloc(256, (bytes / 256 + 1) * 256);
   if (*memory == nullptr) return cudaErrorMemoryAllocation;
   std::memset(*memory, 0xff, (bytes / 256 + 1) * 256);
@@ -71,7 +86,7 @@ inline cudaError_t cudaFree(void* memory) {
 }
 inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
   std::memcpy(to, from, bytes);
-  return cudaSuccess;
+  return not_captured();
 }
 inline cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
   std::memset(memory, value, bytes);
@@ -94,14 +109,14 @@ inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, 
                                                           : 1024;
   return cudaSuccess;
 }
-inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+inline cudaError_t cudaDeviceSynchronize() { return not_captured(); }
 
 inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   *stream = nullptr;
   return cudaSuccess;
 }
 inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return not_captured(); }
 inline cudaError_t cudaEventCreate(cudaEvent_t* event) {
   *event = 0;
   return cudaSuccess;
@@ -123,16 +138,19 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel*, 
   return cudaSuccess;
 }
 
+/// Parameters are taken when the launch is called, also where it is captured.
 template <typename... Parameters, std::size_t... i>
-void call_with(void (*kernel)(Parameters...), void** parameters, std::index_sequence<i...>) {
-  kernel(*static_cast<std::remove_const_t<Parameters>*>(parameters[i])...);
+std::tuple<Parameters...> taken(void (*)(Parameters...), void** parameters,
+                                std::index_sequence<i...>) {
+  return {*static_cast<std::remove_const_t<Parameters>*>(parameters[i])...};
 }
 template <typename... Parameters>
 cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                              void** parameters, std::size_t shared_bytes, cudaStream_t) {
-  host_cuda::launch(grid.x, block.x, shared_bytes, [&] {
-    call_with(kernel, parameters, std::index_sequence_for<Parameters...>());
-  });
+  host_cuda::enqueue(
+      [=, values = taken(kernel, parameters, std::index_sequence_for<Parameters...>())] {
+        host_cuda::launch(grid.x, block.x, shared_bytes, [&] { std::apply(kernel, values); });
+      });
   return cudaSuccess;
 }
 template <typename... Parameters>

@@ -6,6 +6,8 @@
 //   slowest:N     block N goes only when no other can, and lets the others go first whenever it has signalled
 //   random:SEED   blocks and threads in an order that changes from turn to turn
 //
+// Nodes of a graph (host_graph.h) run in such an order, too, as far as what they come after allows.
+//
 // Shared memory begins with contents that are no numbers. Threads that wait for each other for ever, and barriers that
 // not all threads reach, end the process with exit code 3 and a message.
 //
@@ -33,6 +35,14 @@ void launch(unsigned blocks, unsigned threads, std::size_t shared_bytes,
 
 /// Ends the process with exit code 3.
 [[noreturn]] void give_up(const std::string& message);
+
+/// A node of a graph: what it does, and the numbers of earlier nodes that it comes after.
+struct GraphStep {
+  std::function<void()> run;
+  std::vector<std::size_t> after;
+};
+/// Ends when all nodes have. Each runs on a stack of its own, to its end before another one begins.
+void run_graph(const std::vector<GraphStep>& steps);
 
 // For the threads of a grid.
 void synchronize_block();

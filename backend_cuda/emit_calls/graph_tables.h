@@ -1,0 +1,18 @@
+#pragma once
+// The nodes of a region program as constant tables.
+
+#include <string>
+
+#include "backend_cuda/regions/region_program.h"
+
+namespace lemma::backend {
+
+/// Which libraries a program calls.
+struct CalledLibraries {
+  bool cublas = false, cudnn = false;
+};
+CalledLibraries called_libraries(const RegionProgram& program);
+
+std::string graph_tables(const RegionProgram& program);
+
+}  // namespace lemma::backend
