@@ -134,6 +134,7 @@ Result<ProgramFiles> emit_region_program(const RegionProgram& program, Programs 
   words.merge(region_words(programs));
   words.merge(cuda_words(programs, options, source));
   words.merge(program_words(programs.last(1), names, source.kernels.count));
+  allow_rounded_factors(options, words);
   ProgramFiles files = shared_files(words);
   for (auto& file : kernel_files(programs, options, source, words))
     files.push_back(std::move(file));

@@ -19,7 +19,7 @@ ROOT = HERE.parent.parent
 PTX = ROOT / "backend_cuda" / "emit_cuda" / "parts"
 # Of what `lemma emit` fuses.
 VARIANTS = {"ours": (), "no-stitching": ("--without", "packing", "--without", "warp", "--without", "block"),
-            "no-fusion": ("--no-fusion",)}
+            "no-fusion": ("--no-fusion",), "calls": ("--library-calls",)}
 DEVICES = {"sm_75": "t4", "sm_80": "a100", "sm_90": "h100"}  # for predictions
 PERIOD = 61  # prime, so that neighbours along no axis are equal
 SMALL = 4096  # elements of weights that stay as they are
@@ -27,6 +27,10 @@ SMALL = 4096  # elements of weights that stay as they are
 
 class Refused(Exception):
     """A model that is left out, with the reason."""
+
+
+class NoVariant(Exception):
+    """A variant of a model that is left out, with the reason."""
 
 
 def run(words, cwd=None):
@@ -72,6 +76,7 @@ def emit(options, model, variant, directory):
     words = [environment.lemma_program(options.lemma), "emit", model, "--target", "cuda", "--arch", options.arch, "-o", directory,
              "--name", "program", "--block-threads", options.block_threads, *VARIANTS[variant]]
     words += ["--device", options.device] if options.device else []
+    words += ["--call-costs", DEVICES[options.arch]] if variant == "calls" and options.arch in DEVICES else []
     done = run(words)
     if done.returncode in (2, 3):
         raise Refused(last_part(done.stderr))
@@ -84,10 +89,21 @@ def last_part(text):
     return text.strip().splitlines()[-1].split(".onnx: ", 1)[-1] if text.strip() else ""
 
 
+def library_words(options, directory):
+    """What calls of libraries are linked with; nothing where a program has none."""
+    libraries = {"products.cuh": "-lcublasLt", "windows.cuh": "-lcudnn"}
+    called = [word for file, word in libraries.items() if (directory / file).exists()]
+    folder = Path(options.nvcc).resolve().parent.parent / "lib"
+    # cuDNN calls its interface of single functions deprecated.
+    return ["-Xcompiler", "-Wno-deprecated-declarations", "-L", folder, *called] if called else []
+
+
 def build_variant(options, model, variant, target, scratch):
     directory = scratch / variant
     emit(options, model, variant, directory)
-    words = nvcc_words(options)
+    if variant == "calls" and not (directory / "graph.cuh").exists():
+        raise NoVariant("no call of a library pays")
+    words = [*nvcc_words(options), *library_words(options, directory)]
     must([*words, "-c", "program.cu", "-o", "program.o"], directory)
     for name in ("selfcheck", "runner"):
         must([*words, "program.o", f"{name}.cu", "-o", name], directory)
@@ -118,10 +134,15 @@ def build_model(options, file, target):
         scratch = Path(name)
         light = scratch / "model.onnx"
         onnx.save(with_repeated_weights(onnx.load(file), options.seed), light)
+        without = {}
         for variant in options.variant:
-            build_variant(options, light, variant, target / variant, scratch)
+            try:
+                build_variant(options, light, variant, target / variant, scratch)
+            except NoVariant as reason:
+                without[variant] = str(reason)
         pack(light, target / "model.onnx")
-        made = {"model": file.stem, "variants": options.variant, "predicted": predicted(options, light, target, scratch)}
+        made = {"model": file.stem, "variants": [each for each in options.variant if each not in without], "without": without,
+                "predicted": predicted(options, light, target, scratch)}
     record.write_text(json.dumps(made) + "\n")
     return made
 
@@ -171,7 +192,8 @@ def prepare(options):
         folder = target / "models" / file.stem
         try:
             contents["models"].append(build_model(options, file, folder))
-            print(f"prepared  {file.stem}: {bytes_below(folder) / 1e6:.2f} MB", flush=True)
+            without = "".join(f"; without {name}: {reason}" for name, reason in contents["models"][-1]["without"].items())
+            print(f"prepared  {file.stem}: {bytes_below(folder) / 1e6:.2f} MB{without}", flush=True)
         except Refused as reason:
             shutil.rmtree(folder, ignore_errors=True)
             contents["left_out"][file.stem] = str(reason)

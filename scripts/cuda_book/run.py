@@ -77,6 +77,7 @@ def table(contents, results):
         row += [microseconds(results.get(f"baseline-{name}-{way}"), "p50") for way in steps.BASELINES]
         row += [microseconds(results.get(f"runtime-{name}-{runtime}"), "p50") for runtime in steps.RUNTIMES]
         agree = {results[f"correctness-{name}-{variant}"]["status"] for variant in model["variants"]}
+        agree -= {steps.SKIPPED}
         row.append("yes" if agree == {steps.DONE} else ", ".join(sorted(agree - {steps.DONE})))
         rows.append(row)
     widths = [max(len(row[i]) for row in rows) for i in range(len(columns))]

@@ -51,7 +51,7 @@ class Book(unittest.TestCase):
     def prepare(cls, book, *words):
         return subprocess.run([sys.executable, SCRIPT, "--prepare", book, "--lemma", LEMMA, "--nvcc", cls.toolkit.nvcc, "--device",
                                host_program.HOST_CUDA / "device.json", "--block-threads", "64", "--variant", "ours", "--variant",
-                               "no-fusion", *map(str, words)], capture_output=True, text=True, timeout=500)
+                               "no-fusion", "--variant", "calls", *map(str, words)], capture_output=True, text=True, timeout=500)
 
     def run_book(self, book, *words, device=True):
         """Where only the directory is: with the script in it."""
@@ -71,7 +71,11 @@ class Book(unittest.TestCase):
         self.assertEqual([each["model"] for each in contents["models"]], ["softmax", "convolution"])
         for each in contents["models"]:
             self.assertEqual(set(each["predicted"]), set("abcd"))
-            for variant in ("ours", "no-fusion"):
+            # There is no call for softmax.
+            has_calls = each["model"] == "convolution"
+            self.assertEqual(each["variants"], ["ours", "no-fusion", *(["calls"] if has_calls else [])])
+            self.assertEqual(each["without"], {} if has_calls else {"calls": "no call of a library pays"})
+            for variant in each["variants"]:
                 files = {file.name for file in (self.book / "models" / each["model"] / variant).iterdir()}
                 self.assertEqual(files, {"selfcheck.xz", "runner.xz", "weights.bin.xz", "selfcheck.bin.xz"})
         # What is there is kept.
@@ -87,13 +91,13 @@ class Book(unittest.TestCase):
         functions = re.findall(r"^__device__ inline .*?(\w+)\(", (PARTS / "ptx.cuh.in").read_text(), re.MULTILINE)
         self.assertEqual(sorted(results["steps"]["ptx"]["functions"]), sorted([*functions, "store_addresses"]))
         for model in ("softmax", "convolution"):
-            for variant in ("ours", "no-fusion"):
+            for variant in ("ours", "no-fusion", *(["calls"] if model == "convolution" else [])):
                 self.assertEqual(results["steps"][f"correctness-{model}-{variant}"], {"status": "done"})
                 seconds = results["steps"][f"latency-{model}-{variant}"]["seconds"]
                 self.assertTrue(0 < seconds["least"] <= seconds["p50"] <= seconds["p99"])
             self.assertEqual(results["steps"][f"runtime-{model}-tensorrt"],
                              {"status": "skipped", "reason": "trtexec of TensorRT is not installed"})
-            # There is no host header for libraries.
+            # There is no host header for all that the baseline calls.
             self.assertEqual(results["steps"][f"baseline-{model}-graph"]["status"], "skipped")
             self.assertEqual(results["steps"][f"profile-{model}"]["status"], "skipped")
         table = (book / "results" / "table.txt").read_text().splitlines()
@@ -145,7 +149,7 @@ class Book(unittest.TestCase):
         done = self.run_book(self.book, device=False)
         self.assertEqual(done.returncode, 77)
         self.assertEqual((done.stdout, done.stderr.count("\n")), ("", 1))
-        self.assertIn("nothing was run, 21 steps of 2 models are left", done.stderr)
+        self.assertIn("nothing was run, 23 steps of 2 models are left", done.stderr)
 
     def test_another_architecture_is_refused(self):
         book = self.copy_of_book("other")

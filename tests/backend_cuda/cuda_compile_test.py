@@ -26,6 +26,9 @@ TILED = (("aligned_product", "sm_80", ("cp.async.cg.shared.global",)), ("tiled_c
          ("tiled_product_f16", "sm_75", ()), ("tiled_attention", "sm_80", ("cp.async",), "--without", "warp"),
          # Threads have few registers.
          ("tiled_product", "sm_90", (), "--block-threads", "1024"), ("tiled_product_bf16", "sm_90", (), "--block-threads", "512"))
+# With calls of both libraries between persistent kernels, and of cuDNN alone.
+CALLED = (("attention", "sm_80"), ("convolution_of_bf16", "sm_90"))
+LIBRARIES = {"products.cuh": "-lcublasLt", "windows.cuh": "-lcudnn"}
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEVICE = pathlib.Path(__file__).resolve().parent / "host_cuda" / "device.json"
 
@@ -67,6 +70,23 @@ class Compiled(Cuda):
             self.assertTrue("ld.acquire.gpu.u64" in ptx)
             self.assertTrue("red.release.gpu.add.u64" in ptx)
 
+    def test_calls_of_libraries_compile_and_link(self):
+        toolkit = pathlib.Path(NVCC).resolve().parents[1]
+        for header in ("cudnn.h", "cublasLt.h"):
+            if not (toolkit / "include" / header).exists():
+                self.skipTest(f"{header} is not in the toolkit's folder")
+        for model, architecture in CALLED:
+            directory = self.folder / f"{model}-calls"
+            done = self.emit(model, "--library-calls", "all", "--call-costs", "h100", "--arch", architecture, "--device", DEVICE,
+                             "-o", directory, "--name", "sample")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            libraries = [word for file, word in LIBRARIES.items() if (directory / file).exists()]
+            self.assertIn(" ".join(libraries), (directory / "README.md").read_text())
+            done = run([NVCC, "-std=c++20", "-O3", f"-arch={architecture}", "--expt-relaxed-constexpr",
+                        '-DPROGRAM_DIRECTORY="."', "-Werror", "all-warnings", "-Xcompiler", "-Wno-deprecated-declarations",
+                        "sample.cu", "selfcheck.cu", "-o", "selfcheck", "-L", toolkit / "lib", *libraries], cwd=directory)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertTrue((directory / "selfcheck").exists())
 
 
 class CompiledTiles(Cuda):

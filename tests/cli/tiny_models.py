@@ -47,6 +47,10 @@ def integer_attribute(name, value):
     return content(1, name) + number(3, value) + number(20, 2)
 
 
+def float_attribute(name, value):
+    return content(1, name) + varint(2 << 3 | 5) + struct.pack("<f", value) + number(20, 1)
+
+
 def integers_attribute(name, values):
     return content(1, name) + b"".join(number(8, value) for value in values) + number(20, 7)
 
