@@ -9,7 +9,8 @@ namespace lemma::backend {
 /// side. Of all ways to cut this order into calls and persistent kernels, the choice has the least sum of the calls' prices,
 /// of the kernels' times (the work of their items over the units, or the longest path through them with waits if that is
 /// longer) and of a launch for each kernel: a shortest path over the places between items. What stands behind calls that
-/// compute only the first part of their items is computed by the kernel that follows.
+/// compute only the first part of their items is computed by the kernel that follows. At most 24 calls stand side by side in
+/// front of such a kernel.
 std::vector<bool> choose_calls(const std::vector<Item>& items, double launch_seconds,
                                double seconds_per_event);
 
