@@ -14,12 +14,13 @@ VirtualDevice cpu_device(std::uint32_t threads) {
   device.units = threads;
   device.shared_bytes_per_unit = 256U << 10U;
   device.least_task_seconds = 1e-6;
-  device.seconds_per_operation = 0.25e-9;
-  device.seconds_per_byte = 0.1e-9;
-  device.seconds_per_weight_byte = 0.1e-9;
+  device.seconds_per_operation = 0.004e-9;
+  device.seconds_per_byte = 0.0016e-9;
+  device.seconds_per_weight_byte = 0.025e-9;
   device.seconds_per_task = 20e-9;
-  device.seconds_per_event = 300e-9;
+  device.seconds_per_event = 500e-9;
   device.seconds_per_synchronization = 1e-6;
+  device.seconds_to_start_units = 40e-6;
   device.seconds_per_launch = 1e-6;
   return device;
 }
@@ -60,6 +61,9 @@ Result<VirtualDevice> device_of(const Json& json, std::uint32_t units) {
   LEMMA_RETURN_IF_ERROR(
       read_number(json, "seconds_per_synchronization", device.seconds_per_synchronization));
   LEMMA_RETURN_IF_ERROR(read_number(json, "seconds_per_launch", device.seconds_per_launch));
+  if (json.contains("seconds_to_start_units"))
+    LEMMA_RETURN_IF_ERROR(
+        read_number(json, "seconds_to_start_units", device.seconds_to_start_units));
   return device;
 }
 

@@ -23,17 +23,19 @@ struct VirtualDevice {
   double seconds_per_task = 0;   // to begin a task
   double seconds_per_event = 0;  // from a signal on one unit to the end of a wait on another
   double seconds_per_synchronization = 0;  // of all units
+  /// Of a run: until units beside the first begin, and until it is known that they have ended.
+  double seconds_to_start_units = 0;
   double seconds_per_launch =
       0;  // from the end of one operator to the next, where each is started alone
 };
 
 inline constexpr std::uint32_t most_units = 1024;
 
-/// Threads of a processor, one for each unit.
+/// Threads of a processor, one for each unit, with costs as measured (docs/rtask.md, "Costs of a processor").
 VirtualDevice cpu_device(std::uint32_t threads);
 /// Reads a description such as backend_cuda/devices/simulated-80.json: one JSON object with the members of
-/// VirtualDevice and `source`, where the figures come from. `units`: that many instead, each as in the description;
-/// 0: as many as it says. Errors name the file and the entry that is missing or malformed.
+/// VirtualDevice and `source`, where the figures come from; only `seconds_to_start_units` may be left out, for 0. `units`:
+/// that many instead, each as in the description; 0: as many as it says. Errors name the file and the entry that is missing or malformed.
 Result<VirtualDevice> load_virtual_device(const std::filesystem::path& file,
                                           std::uint32_t units = 0);
 

@@ -7,8 +7,10 @@
 #include "backend_cuda/emit/emit_program.h"
 #include "backend_cuda/emit/prime_field.h"
 #include "backend_cuda/emit_calls/emit_calls.h"
+#include "backend_cuda/execute/built_program.h"
 #include "backend_cuda/execute/prepared_graph.h"
 #include "backend_cuda/execute/program_times.h"
+#include "cli/data_directory.h"
 #include "frontend_onnx/import.h"
 #include "interpreter/random.h"
 #include "search/fold_constants.h"
@@ -59,8 +61,8 @@ Result<PreparedModel> prepare_model(const std::string& file,
 namespace {
 
 backend::CompileOptions options_of(const EmissionRequest& request) {
-  backend::CompileOptions options = backend::compile_options(request.threads);
-  if (request.cuda) options.device = request.cuda->device;
+  backend::CompileOptions options = backend::compile_options(
+      request.threads, request.cuda ? std::optional(request.cuda->device) : request.device);
   options.fuses = request.fuses;
   options.stitching = request.stitching;
   options.policy = request.policy;
@@ -178,6 +180,15 @@ Result<Emission> emit_model(const EmissionRequest& request) {
   if (!request.directory.empty())
     LEMMA_RETURN_IF_ERROR(write_emission(request, prepared, emission));
   return emission;
+}
+
+Result<std::optional<backend::VirtualDevice>> processor_device(const std::string& name,
+                                                               int threads) {
+  if (name.empty()) return std::nullopt;
+  LEMMA_ASSIGN_OR_RETURN(const auto file, virtual_device_file(name));
+  LEMMA_ASSIGN_OR_RETURN(backend::VirtualDevice device,
+                         backend::load_virtual_device(file, backend::thread_count(threads)));
+  return std::optional(std::move(device));
 }
 
 Result<void> check_emission(const Graph& graph, int threads) {

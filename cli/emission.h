@@ -36,11 +36,13 @@ struct EmissionRequest {
   std::string name;       // of functions and files; empty: that of the model
   /// Of inputs, for each of the sizes that the program is for.
   std::vector<std::map<std::string, Shape, std::less<>>> shapes = {{}};
-  backend::Policy policy = backend::place_by_critical_path;
+  backend::Policy policy = backend::place_by_best;
   std::uint64_t seed = 0;  // of the inputs of the self-check
-  int threads = 0;         // that run the program; 0: all processors
-  bool replaces = false;   // a directory that is there
-  bool fuses = true;       // the thread scheme
+  int threads = 0;         // that run the program, at most; 0: all processors
+  /// What a schedule for processors is made for, on exactly so many units; nothing: the threads.
+  std::optional<backend::VirtualDevice> device;
+  bool replaces = false;  // a directory that is there
+  bool fuses = true;      // the thread scheme
   backend::StitchOptions stitching = {};
   bool in_prime_field = false;     // residues for elements of f32, for tests (emit/prime_field.h)
   std::optional<CudaTarget> cuda;  // nothing: source for processors
@@ -65,6 +67,10 @@ struct Emission {
 
 /// Without a directory, the program is only planned. Otherwise the directory appears complete, or not at all.
 Result<Emission> emit_model(const EmissionRequest& request);
+
+/// The description of a processor that --device names, with a unit for each thread; nothing for no name.
+Result<std::optional<backend::VirtualDevice>> processor_device(const std::string& name,
+                                                               int threads);
 
 /// Why no task program can be made of a graph; nothing is written.
 Result<void> check_emission(const Graph& graph, int threads);

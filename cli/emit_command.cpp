@@ -23,7 +23,7 @@ namespace {
 
 struct EmitArguments {
   EmissionRequest request;
-  std::string timeline, policy;
+  std::string timeline, policy = "best";
   std::vector<std::string> shapes, without;
   std::string target = "cpu";
   CudaChoice cuda;
@@ -75,10 +75,13 @@ Result<Emission> emit(EmitArguments arguments) {
     LEMMA_ASSIGN_OR_RETURN(arguments.request.calls, call_request(arguments));
   } else if (!arguments.calls.empty()) {
     return bad_input("--library-calls is for --target cuda");
-  } else if (!arguments.cuda.device.empty() || arguments.cuda.units != 0) {
-    return bad_input("--device and --units are for --target cuda; processors have --threads");
   } else if (arguments.cuda.takes_tf32 || !arguments.cuda.resources.empty()) {
     return bad_input("--tf32 and --resources are for --target cuda");
+  } else if (arguments.cuda.units != 0) {
+    return bad_input("--units is for --target cuda; processors have --threads");
+  } else {
+    LEMMA_ASSIGN_OR_RETURN(arguments.request.device,
+                           processor_device(arguments.cuda.device, arguments.request.threads));
   }
   LEMMA_ASSIGN_OR_RETURN(Emission emission, emit_model(arguments.request));
   if (!arguments.timeline.empty())
@@ -228,8 +231,9 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command->add_option(
       "--device", arguments->cuda.device,
-      "what the schedule is for, with --target cuda: h100, h200, a100, t4 or the file of a "
-      "description (default: by --arch)");
+      "what the schedule is for: h100, h200, a100, t4, slow-cpu or the file of a description "
+      "(default: with --target cuda by --arch, else the processors here); with --target cpu all of "
+      "--threads are used");
   command
       ->add_option(
           "--units", arguments->cuda.units,
@@ -259,11 +263,12 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
       ->needs(calls);
   command
       ->add_option("--threads", arguments->request.threads,
-                   "threads that run the program (0: as many as there are processors here)")
+                   "threads that run the program, at most: fewer where it ends sooner with them as "
+                   "planned (0: as "
+                   "many as there are processors here)")
       ->check(check_non_negative);
   std::vector<std::string> names;
   for (const backend::NamedPolicy& each : backend::policies()) names.emplace_back(each.name);
-  arguments->policy = names.front();
   command->add_option("--policy", arguments->policy, "how tasks are scheduled")
       ->check(CLI::IsMember(names))
       ->capture_default_str();

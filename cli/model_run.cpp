@@ -272,11 +272,11 @@ Result<std::vector<RunTimeValue>> run_prepared(const RunRequest& request, const 
                                                RunAnswer& answer) {
   double& seconds = answer.seconds;
   if (request.cuda) return run_on_cuda(request, prepared, answer);
-  if (request.as_task_program) {
+  if (request.task_program) {
     LEMMA_RETURN_IF_ERROR(require_no_opaque_nodes(prepared.model.graph));
     LEMMA_ASSIGN_OR_RETURN(const auto inputs, tensors_of(prepared.model.graph, prepared.inputs));
     LEMMA_ASSIGN_OR_RETURN(const auto outputs, run_as_task_program(prepared.model.graph, inputs,
-                                                                   request.threads, seconds));
+                                                                   *request.task_program, seconds));
     return values_of(outputs);
   }
   const auto start = std::chrono::steady_clock::now();

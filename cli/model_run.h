@@ -23,8 +23,8 @@ struct RunRequest {
   std::map<std::string, Shape, std::less<>> shapes;
   interpreter::Tolerance tolerance;
   int threads = 0;
-  bool as_task_program = false;    // compiled, in place of the interpreter
-  std::optional<CudaTarget> cuda;  // the same for an NVIDIA device
+  std::optional<backend::CompileOptions> task_program;  // compiled, in place of the interpreter
+  std::optional<CudaTarget> cuda;                       // the same for an NVIDIA device
 };
 
 /// `no_device`: what was asked for is built, and there is no device to run it.

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backend_cuda/execute/cuda_driver.h"
+#include "backend_cuda/execute/program_times.h"
 #include "cli/cuda_target.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
@@ -201,11 +202,17 @@ ExitCode complain(std::string_view model, const Error& error) {
 
 /// What is compiled, and for what.
 Result<void> choose_engine(const RunArguments& arguments, RunRequest& request) {
-  request.as_task_program = arguments.engine == rtask_cpu_target;
   if (arguments.engine == rtask_cuda_target) {
     LEMMA_ASSIGN_OR_RETURN(request.cuda, cuda_target(arguments.cuda));
-  } else if (!arguments.architecture.empty() || !arguments.cuda.device.empty()) {
-    return bad_input("--arch and --device are for --engine rtask-cuda");
+    return {};
+  }
+  if (!arguments.architecture.empty()) return bad_input("--arch is for --engine rtask-cuda");
+  if (arguments.engine == rtask_cpu_target) {
+    LEMMA_ASSIGN_OR_RETURN(const auto device,
+                           processor_device(arguments.cuda.device, arguments.threads));
+    request.task_program = backend::compile_options(arguments.threads, device);
+  } else if (!arguments.cuda.device.empty()) {
+    return bad_input("--device is for --engine rtask-cpu and rtask-cuda");
   }
   return {};
 }
@@ -341,8 +348,8 @@ void add_run_command(CLI::App& application, ExitCode& exit_code) {
                    "of the device, with --engine rtask-cuda (default: the device that is here)")
       ->check(CLI::IsMember(cuda_architectures()));
   command->add_option("--device", arguments->cuda.device,
-                      "what the schedule is for, with --engine rtask-cuda, as for `lemma emit` "
-                      "(default: by --arch)");
+                      "what the schedule is for, as for `lemma emit` (default: with --engine "
+                      "rtask-cuda by --arch, else the processors here)");
   command->add_option("--outputs", arguments->outputs, "folder to write output_0.pb, ... to");
   command->add_option(
       "--batch", arguments->batch,

@@ -7,7 +7,6 @@
 #include "backend_cuda/execute/built_program.h"
 #include "backend_cuda/execute/cuda_runner.h"
 #include "backend_cuda/execute/prepared_graph.h"
-#include "backend_cuda/execute/program_times.h"
 
 namespace lemma {
 
@@ -29,11 +28,11 @@ std::vector<Tensor> ordered_inputs(const backend::TaskProgram& program,
 }  // namespace
 
 Result<std::vector<Tensor>> run_as_task_program(const Graph& graph,
-                                                std::span<const NamedTensor> inputs, int threads,
+                                                std::span<const NamedTensor> inputs,
+                                                const backend::CompileOptions& options,
                                                 double& seconds) {
   LEMMA_ASSIGN_OR_RETURN(const Graph prepared, backend::prepared_graph(graph, inputs));
-  LEMMA_ASSIGN_OR_RETURN(const backend::TaskProgram program,
-                         backend::compile(prepared, backend::compile_options(threads)));
+  LEMMA_ASSIGN_OR_RETURN(const backend::TaskProgram program, backend::compile(prepared, options));
   LEMMA_ASSIGN_OR_RETURN(const std::filesystem::path cache, backend::default_cache_folder());
   LEMMA_ASSIGN_OR_RETURN(const auto builder, backend::ProgramBuilder::create(cache));
   LEMMA_ASSIGN_OR_RETURN(const std::filesystem::path folder, builder.write(program));

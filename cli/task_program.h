@@ -10,12 +10,11 @@
 
 namespace lemma {
 
-/// Values of the graph's outputs, in order, by a program for so many threads. It is compiled by $CXX or c++ into a
-/// folder named by its source, below $LEMMA_CACHE or ~/.cache/lemma, unless it is there. `seconds` is the time of
-/// the computation alone.
+/// Values of the graph's outputs, in order, by a program. It is compiled by $CXX or c++ into a folder named by its
+/// source, below $LEMMA_CACHE or ~/.cache/lemma, unless it is there. `seconds` is the time of the computation alone.
 Result<std::vector<interpreter::Tensor>> run_as_task_program(
-    const Graph& graph, std::span<const interpreter::NamedTensor> inputs, int threads,
-    double& seconds);
+    const Graph& graph, std::span<const interpreter::NamedTensor> inputs,
+    const backend::CompileOptions& options, double& seconds);
 
 struct CudaOutputs {
   std::vector<interpreter::Tensor> values;

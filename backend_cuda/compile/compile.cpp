@@ -15,35 +15,21 @@ namespace lemma::backend {
 
 namespace {
 
-/// The plan whose schedule ends first: the latency evaluator.
-TaskProgram best_program(std::vector<OperatorGraph> plans, const CompileOptions& options) {
-  std::optional<TaskProgram> best;
-  double least = 0;
-  for (OperatorGraph& operators : plans) {
-    const Placement placement = options.policy(operators, options.device);
-    TaskProgram program = make_program(std::move(operators), options.device, placement);
-    const double end = planned_end(program);
-    if (best && end >= least) continue;
-    best = std::move(program);
-    least = end;
-  }
-  return std::move(*best);
-}
-
-}  // namespace
-
-Result<std::vector<OperatorGraph>> task_operators(const Graph& graph,
-                                                  const CompileOptions& options) {
+Result<ComputationGraph> lowered(const Graph& graph) {
   LEMMA_ASSIGN_OR_RETURN(const Graph expanded, expand_composites(graph));
-  LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations, lower_graph(expanded));
-  return task_operators(std::move(computations), options);
+  return lower_graph(expanded);
 }
 
-Result<std::vector<OperatorGraph>> task_operators(ComputationGraph computations,
-                                                  const CompileOptions& options) {
+/// What is computed, with its layouts: the same for all devices.
+ComputationGraph laid_out(ComputationGraph computations, const CompileOptions& options) {
   computations = widen_rows(store_windows(store_padding(std::move(computations))));
   if (options.fuses) computations = fuse(std::move(computations));
-  computations = turn_weights(std::move(computations));
+  return turn_weights(std::move(computations));
+}
+
+/// By plan of stitching.
+Result<std::vector<OperatorGraph>> operators_of(const ComputationGraph& computations,
+                                                const CompileOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(const std::vector<StitchPlan> plans,
                          stitch_plans(computations, options.device, options.stitching));
   std::vector<OperatorGraph> result;
@@ -57,27 +43,74 @@ Result<std::vector<OperatorGraph>> task_operators(ComputationGraph computations,
   return result;
 }
 
-namespace {
+struct PlannedProgram {
+  TaskProgram program;
+  double end = 0;  // seconds
+};
 
-Result<TaskProgram> program_of(std::vector<OperatorGraph> plans, const CompileOptions& options) {
-  TaskProgram program = best_program(std::move(plans), options);
-  plan_memory(program);
-  share_counters(program);
-  LEMMA_RETURN_IF_ERROR(check_program(program));
-  return program;
+/// The plan whose schedule ends first: the latency evaluator.
+PlannedProgram best_program(std::vector<OperatorGraph> plans, const CompileOptions& options) {
+  std::optional<PlannedProgram> best;
+  for (OperatorGraph& operators : plans) {
+    const Placement placement = options.policy(operators, options.device);
+    TaskProgram program = make_program(std::move(operators), options.device, placement);
+    double end = planned_end(program);
+    if (options.device.units > 1) end += options.device.seconds_to_start_units;
+    if (!best || end < best->end) best = {std::move(program), end};
+  }
+  return std::move(*best);
+}
+
+/// Numbers of units that are tried, ascending: powers of two, and all.
+std::vector<std::uint32_t> unit_counts(const CompileOptions& options) {
+  std::vector<std::uint32_t> counts;
+  if (options.chooses_units)
+    for (std::uint32_t count = 1; count < options.device.units; count *= 2) counts.push_back(count);
+  counts.push_back(options.device.units);
+  return counts;
+}
+
+/// With as many units as it ends first with. What more units gain has to be more than what costs are wrong by, and than what
+/// it costs when other programs take one of the processors: all units wait for the slowest one.
+Result<TaskProgram> best_of_unit_counts(const ComputationGraph& computations,
+                                        CompileOptions options) {
+  constexpr double clearly = 0.9;
+  std::optional<PlannedProgram> best;
+  for (const std::uint32_t count : unit_counts(options)) {
+    options.device.units = count;
+    LEMMA_ASSIGN_OR_RETURN(std::vector<OperatorGraph> plans, operators_of(computations, options));
+    PlannedProgram planned = best_program(std::move(plans), options);
+    if (!best || planned.end < clearly * best->end) best = std::move(planned);
+  }
+  return std::move(best->program);
 }
 
 }  // namespace
 
+Result<std::vector<OperatorGraph>> task_operators(const Graph& graph,
+                                                  const CompileOptions& options) {
+  LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations, lowered(graph));
+  return task_operators(std::move(computations), options);
+}
+
+Result<std::vector<OperatorGraph>> task_operators(ComputationGraph computations,
+                                                  const CompileOptions& options) {
+  return operators_of(laid_out(std::move(computations), options), options);
+}
+
 Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(std::vector<OperatorGraph> plans, task_operators(graph, options));
-  return program_of(std::move(plans), options);
+  LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations, lowered(graph));
+  return compile(std::move(computations), options);
 }
 
 Result<TaskProgram> compile(ComputationGraph computations, const CompileOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(std::vector<OperatorGraph> plans,
-                         task_operators(std::move(computations), options));
-  return program_of(std::move(plans), options);
+  LEMMA_ASSIGN_OR_RETURN(
+      TaskProgram program,
+      best_of_unit_counts(laid_out(std::move(computations), options), options));
+  plan_memory(program);
+  share_counters(program);
+  LEMMA_RETURN_IF_ERROR(check_program(program));
+  return program;
 }
 
 Result<std::vector<TaskProgram>> compile_sizes(std::span<const Graph> graphs,

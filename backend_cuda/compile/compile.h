@@ -12,6 +12,8 @@ namespace lemma::backend {
 
 struct CompileOptions {
   VirtualDevice device = cpu_device(1);
+  /// The program may have fewer units than the device, where it ends sooner with them as planned.
+  bool chooses_units = false;
   Policy policy = place_by_critical_path;
   const KernelTimes* times = nullptr;  // that are taken in place of modelled ones
   bool fuses = true;                   // the thread scheme

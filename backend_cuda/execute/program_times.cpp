@@ -63,9 +63,11 @@ std::vector<Result<void>> build_all(const ProgramBuilder& builder,
 
 }  // namespace
 
-CompileOptions compile_options(int threads) {
+CompileOptions compile_options(int threads, const std::optional<VirtualDevice>& device) {
   CompileOptions options;
-  options.device = cpu_device(thread_count(threads));
+  options.device = device ? *device : cpu_device(thread_count(threads));
+  options.chooses_units = !device;
+  options.policy = place_by_best;
   return options;
 }
 

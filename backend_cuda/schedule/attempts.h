@@ -14,7 +14,4 @@ struct Attempt {
 Attempt attempt_critical_path(const OperatorGraph& graph, const VirtualDevice& device);
 Attempt attempt_waves(const OperatorGraph& graph, const VirtualDevice& device);
 
-/// The better of the two: the critical path on one unit, and where they end at the same time.
-Placement place_by_best(const OperatorGraph& graph, const VirtualDevice& device);
-
 }  // namespace lemma::backend

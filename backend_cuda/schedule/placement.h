@@ -34,11 +34,14 @@ Placement place_by_waves(const OperatorGraph& graph, const VirtualDevice& device
 /// The same waves, each operator with the kernel with which it ends first if it has the device to itself.
 Placement place_by_waves_without_choice(const OperatorGraph& graph, const VirtualDevice& device);
 
+/// The critical path or the waves: what ends first; the critical path on one unit, and where they end at the same time.
+Placement place_by_best(const OperatorGraph& graph, const VirtualDevice& device);
+
 struct NamedPolicy {
   std::string_view name;
   Policy policy;
 };
-/// The first one is the default.
+/// The first one is the default of plans for devices that are described.
 std::span<const NamedPolicy> policies();
 
 /// The operators whose results each operator reads, ascending.

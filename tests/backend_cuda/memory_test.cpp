@@ -12,6 +12,7 @@
 #include "backend_cuda/prove/check_program.h"
 #include "backend_cuda/schedule/schedule.h"
 #include "tests/backend_cuda/random_graph.h"
+#include "tests/backend_cuda/slow_device.h"
 
 namespace lemma::backend {
 namespace {
@@ -113,7 +114,7 @@ TEST(Pack, small_problems_are_solved) {
 
 CompileOptions stored(std::uint32_t units) {
   CompileOptions options;
-  options.device = cpu_device(units);
+  options.device = slow_device(units);
   options.device.least_task_seconds = 0;
   options.fuses = false;
   options.stitching = StitchOptions::none();

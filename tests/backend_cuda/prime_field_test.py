@@ -118,7 +118,7 @@ class PrimeField(unittest.TestCase):
         for options in ((), ("-march=native",)):
             for name, make in MODELS.items():
                 with self.subTest(model=name, options=options):
-                    checked = self.check(self.emitted(make(), name, "--prime-field", "--threads", 3), *options)
+                    checked = self.check(self.emitted(make(), name, "--prime-field", "--device", "slow-cpu", "--threads", 3), *options)
                     self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
 
     def test_kernels_are_those_of_f32_but_for_the_type(self):

@@ -12,6 +12,7 @@
 #include "backend_cuda/schedule/schedule.h"
 #include "tests/backend_cuda/exhaustive_check.h"
 #include "tests/backend_cuda/random_graph.h"
+#include "tests/backend_cuda/slow_device.h"
 
 namespace lemma::backend {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 /// Tasks as small as can be, so that small graphs have schedules with many events.
 CompileOptions fine_grained(std::uint32_t units, Policy policy) {
   CompileOptions options;
-  options.device = cpu_device(units);
+  options.device = slow_device(units);
   options.device.least_task_seconds = 0;
   options.device.seconds_per_task = 1e-9;
   options.device.seconds_per_event = 1e-9;
@@ -302,7 +303,7 @@ TEST(Compile, a_product_of_three_is_one_program_with_a_global_synchronization) {
   const ValueId inner = *graph.add("MatMul", {factors[1], factors[2]});
   ASSERT_TRUE(graph.add_output("z", *graph.add("MatMul", {factors[0], inner})));
   CompileOptions options;
-  options.device = cpu_device(6);
+  options.device = slow_device(6);
   const TaskProgram program = compiled(graph, options);
   ASSERT_EQ(program.graph.operators.size(), 2U);
   const auto clocks = clocks_of(program);
@@ -321,6 +322,35 @@ TEST(Compile, a_product_of_three_is_one_program_with_a_global_synchronization) {
       EXPECT_EQ(known, program.units.size()) << unit << " " << i;
     }
   }
+}
+
+/// A chain of products: on several units, each waits for all of the one before it.
+Graph chain_of_products(std::int64_t size) {
+  Graph graph;
+  ValueId value = *graph.add_input("x", {DataType::f32, Shape{size, size}});
+  const ValueId factor = *graph.add_input("a", {DataType::f32, Shape{size, size}});
+  for (int i = 0; i < 6; ++i) value = *graph.add("MatMul", {factor, value});
+  EXPECT_TRUE(graph.add_output("y", value));
+  return graph;
+}
+
+/// A program has as many units as it ends first with: one, where waits and the start of others take longer than they save.
+TEST(Compile, it_takes_as_many_units_as_pay) {
+  CompileOptions options;
+  options.device = slow_device(3);
+  options.stitching = StitchOptions::none();
+  const auto units_for = [&options](std::int64_t size) {
+    return compiled(chain_of_products(size), options).units.size();
+  };
+  EXPECT_EQ(units_for(64), 3U);  // not asked to choose
+  options.chooses_units = true;
+  EXPECT_EQ(units_for(64), 3U);
+  options.device.seconds_to_start_units = 1;  // a run takes 1.6 milliseconds on one unit
+  EXPECT_EQ(units_for(64), 1U);
+  options.device.seconds_to_start_units = 0;
+  options.device.seconds_per_event = 1e-3;
+  EXPECT_EQ(units_for(64), 1U);
+  EXPECT_EQ(units_for(256), 3U);
 }
 
 TEST(Compile, names_what_has_no_loop_nest) {

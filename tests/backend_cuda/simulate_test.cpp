@@ -15,13 +15,14 @@
 #include "backend_cuda/schedule/schedule.h"
 #include "backend_cuda/simulate/lower_bound.h"
 #include "tests/backend_cuda/random_graph.h"
+#include "tests/backend_cuda/slow_device.h"
 
 namespace lemma::backend {
 namespace {
 
 CompileOptions small_tasks(std::uint32_t units, Policy policy) {
   CompileOptions options;
-  options.device = cpu_device(units);
+  options.device = slow_device(units);
   options.device.least_task_seconds = 0;
   options.policy = policy;
   return options;

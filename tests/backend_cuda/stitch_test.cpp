@@ -11,6 +11,7 @@
 #include "backend_cuda/traffic/traffic.h"
 #include "interpreter/random.h"
 #include "tests/backend_cuda/random_graph.h"
+#include "tests/backend_cuda/slow_device.h"
 
 namespace lemma::backend {
 namespace {
@@ -90,7 +91,7 @@ TEST(Stitch, a_product_of_three_matrices_is_one_kernel_with_a_barrier) {
   const ValueId ab = *graph.add("MatMul", {a, b});
   ASSERT_TRUE(graph.add_output("z", *graph.add("MatMul", {ab, c})));
   CompileOptions options;
-  options.device = cpu_device(2);
+  options.device = slow_device(2);
   const TaskProgram program = compiled(graph, options);
   ASSERT_EQ(program.graph.operators.size(), 1U);
   EXPECT_EQ(barriers(program.graph.operators[0]), 1U);

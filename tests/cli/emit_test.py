@@ -19,6 +19,8 @@ from tiny_models import F16, F32, integer_attribute, node, tensor_type
 
 LEMMA = None
 TWO_LAYER = pathlib.Path(__file__).resolve().parents[2] / "examples" / "two_layer.onnx"
+# On which small tensors are worth several tasks: with it, --threads is how many units there are.
+SLOW = ("--device", "slow-cpu", "--threads")
 OK, BAD_ARGUMENT, WRONG_SIZE, NO_WEIGHTS, BAD_WEIGHTS = range(5)
 
 
@@ -72,7 +74,7 @@ class Emit(unittest.TestCase):
         if not compilers:
             self.skipTest("there is no compiler")
         for model, threads in ((TWO_LAYER, 3), (self.softmax_model(), 2), (self.half_model(), 2)):
-            directory = self.emit(model, model.stem, "--threads", threads)
+            directory = self.emit(model, model.stem, *SLOW, threads)
             for compiler in compilers:
                 self.build(compiler, directory, "-std=c++20", "-O1", "-pthread", "-Wall", "-Wextra", "-Werror",
                            '-DPROGRAM_DIRECTORY="."', model.stem + ".cpp", "selfcheck.cpp", "-o", "check")
@@ -119,7 +121,7 @@ class Emit(unittest.TestCase):
             self.skipTest("there is no sanitizer for " + kind)
         for model, threads, words in ((self.softmax_model(), 4, ()), (self.half_model(), 3, ()),
                                       (self.deep_model(), 3, ()), (self.deep_model(), 4, ("--no-fusion",))):
-            directory = self.emit(model, f"{model.stem}-{threads}", "--threads", threads, *words)
+            directory = self.emit(model, f"{model.stem}-{threads}", *SLOW, threads, *words)
             self.build("g++", directory, "-std=c++20", "-O1", "-g", "-pthread", option, "-fno-sanitize-recover=all",
                        '-DPROGRAM_DIRECTORY="."', model.stem + ".cpp", "selfcheck.cpp", "-o", "check")
             call = [directory / "check", directory, str(runs)]
@@ -137,7 +139,7 @@ class Emit(unittest.TestCase):
 
     def test_a_race_would_be_found(self):
         """The same check with a schedule whose waits are gone."""
-        directory = self.emit(self.deep_model(), "program", "--threads", 4, "--no-fusion")
+        directory = self.emit(self.deep_model(), "program", *SLOW, 4, "--no-fusion")
         probe = subprocess.run(["g++", "-fsanitize=thread", "-x", "c++", "-", "-o", self.folder / "probe"],
                                input="int main() {}", text=True, capture_output=True) if shutil.which("g++") else None
         if probe is None or probe.returncode != 0:
@@ -154,8 +156,8 @@ class Emit(unittest.TestCase):
         self.assertIn("data race", done.stderr)
 
     def test_the_same_model_gives_the_same_bytes(self):
-        first = self.emit(TWO_LAYER, "first", "--threads", 2)
-        second = self.emit(TWO_LAYER, "second", "--threads", 2)
+        first = self.emit(TWO_LAYER, "first", *SLOW, 2)
+        second = self.emit(TWO_LAYER, "second", *SLOW, 2)
         names = sorted(file.name for file in first.iterdir())
         self.assertEqual(names, sorted(file.name for file in second.iterdir()))
         for name in names:
@@ -163,7 +165,7 @@ class Emit(unittest.TestCase):
 
     def test_the_timeline_shows_every_task(self):
         picture = self.folder / "timeline.svg"
-        done = self.run_it("emit", TWO_LAYER, "-o", self.folder / "program", "--threads", 2, "--timeline", picture,
+        done = self.run_it("emit", TWO_LAYER, "-o", self.folder / "program", *SLOW, 2, "--timeline", picture,
                            "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         root = ElementTree.parse(picture).getroot()
@@ -204,7 +206,7 @@ class Emit(unittest.TestCase):
         self.emit(symbolic, "out", "--shape", "x:5,3")
 
     def library(self, name):
-        directory = self.emit(self.softmax_model(), name, "--name", name, "--threads", 2)
+        directory = self.emit(self.softmax_model(), name, "--name", name, *SLOW, 2)
         self.build("g++", directory, "-std=c++20", "-O1", "-pthread", "-shared", "-fPIC", name + ".cpp", "-o",
                    "program.so")
         library = ctypes.CDLL(str(directory / "program.so"))
@@ -288,9 +290,23 @@ class Emit(unittest.TestCase):
                           [("x", rows), ("mask", mask)], [("y", rows)],
                           initializers=[tiny_models.tensor("w", [64, 64], [(i * 31 % 97 - 48) / 97 for i in range(4096)])])
 
+    def test_sizes_have_as_many_threads_as_pay(self):
+        """One row is computed by one thread, many by two: in one program, whose threads are not needed in each run."""
+        rows = ("--shape", "x:1/8192,64", "--shape", "mask:1/8192,1", "--threads", 2)
+        done = self.run_it("emit", self.rows_model(), "-o", self.folder / "rows", "--json", *rows)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([size["units"] for size in json.loads(done.stdout)["sizes"]], [1, 2])
+        if not shutil.which("g++"):
+            self.skipTest("there is no compiler")
+        self.build("g++", self.folder / "rows", "-std=c++20", "-O2", "-pthread", '-DPROGRAM_DIRECTORY="."', "rows.cpp",
+                   "selfcheck.cpp", "-o", "check")
+        checked = subprocess.run([self.folder / "rows" / "check", self.folder / "rows", "50"], capture_output=True, text=True,
+                                 timeout=60)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
     def test_several_sizes_share_weights_and_are_chosen_at_run_time(self):
         model = self.rows_model()
-        words = ("--shape", "x:1/4/16,64", "--shape", "mask:1/4/16,1", "--threads", 2)
+        words = ("--shape", "x:1/4/16,64", "--shape", "mask:1/4/16,1", *SLOW, 2)
         directory = self.emit(model, "rows", *words)
         # With one row, the weights are stored in another order: twice in all.
         bytes_of = {}
@@ -364,7 +380,7 @@ class Emit(unittest.TestCase):
         model, expected = self.softmax_model(), self.folder / "expected"
         done = self.run_it("run", model, "--random", 5, "--outputs", expected)
         self.assertEqual(done.returncode, 0, done.stderr)
-        words = ("run", model, "--random", 5, "--engine", "rtask-cpu", "--threads", 2, "--compare", expected, "--rtol",
+        words = ("run", model, "--random", 5, "--engine", "rtask-cpu", *SLOW, 2, "--compare", expected, "--rtol",
                  "1e-4", "--atol", "1e-5")
         libraries = []
         for _ in range(2):

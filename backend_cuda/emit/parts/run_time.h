@@ -3,7 +3,11 @@
 //
 // A step waits until counters have reached values, runs one task, and may signal that it has ended. Counters grow
 // from run to run and are never set back: what a step waits for is counted from where they stood when the run
-// began. A wait spins for a moment and then sleeps, so that units without a processor of their own get on.
+// began.
+//
+// A wait spins for about as long as it takes to wake a thread up, then lets other threads run, and then sleeps. So tasks of
+// some microseconds follow each other without the operating system, and units without a processor of their own get on:
+// where there are more units than processors, waits do not spin.
 
 #include <atomic>
 #include <condition_variable>
@@ -55,11 +59,14 @@ struct Schedule {
 
 class Machine {
  public:
-  /// Of so many schedules, for the same number of units.
+  /// Of so many schedules.
   Machine(const Schedule* schedules, std::size_t count)
       : schedules_(schedules), counters_(count), runs_(count, 0) {
-    for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t i = 0; i < count; ++i) {
       counters_[i].reset(new Counter[schedules[i].counter_count + 1]);
+      if (schedules[i].unit_count > most_units_) most_units_ = schedules[i].unit_count;
+    }
+    if (std::thread::hardware_concurrency() < most_units_) pauses_ = 0;
   }
 
   ~Machine() {
@@ -76,23 +83,24 @@ class Machine {
 
   /// Throws std::system_error if a thread cannot be started.
   void start() {
-    for (std::uint32_t unit = 1; unit < schedules_[0].unit_count; ++unit)
+    for (std::uint32_t unit = 1; unit < most_units_; ++unit)
       threads_.emplace_back([this, unit] { serve(unit); });
   }
 
   /// Runs the schedule of this number.
   void run(std::size_t number, void* const* memories) {
     const Run run = {number, runs_[number]++, memories};
+    const std::uint32_t others = schedules_[number].unit_count - 1;
+    if (others == 0) return run_unit(0, run);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       run_ = run;
       ++begun_;
-      busy_ = schedules_[number].unit_count - 1;
     }
     wake_.notify_all();
     run_unit(0, run);
-    std::unique_lock<std::mutex> lock(mutex_);
-    done_.wait(lock, [this] { return busy_ == 0; });
+    to_end_ += others;
+    await(ended_.value, to_end_);
   }
 
  private:
@@ -117,9 +125,9 @@ class Machine {
         seen = begun_;
         run = run_;
       }
+      if (unit >= schedules_[run.number].unit_count) continue;
       run_unit(unit, run);
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (--busy_ == 0) done_.notify_one();
+      signal(ended_.value);
     }
   }
 
@@ -140,32 +148,51 @@ class Machine {
         arguments[a] = static_cast<std::byte*>(run.memories[location.memory]) + location.offset;
       }
       op.kernel(arguments.data(), step.part);
-      for (std::uint32_t s = 0; s < step.signal_count; ++s) {
-        Counter& counter = counters[schedule.signals[step.first_signal + s]];
-        counter.value.fetch_add(1, std::memory_order_release);
-        counter.value.notify_all();
-      }
+      for (std::uint32_t s = 0; s < step.signal_count; ++s)
+        signal(counters[schedule.signals[step.first_signal + s]].value);
     }
   }
 
-  static void await(std::atomic<std::uint64_t>& counter, std::uint64_t value) {
-    constexpr int spins = 2000;
+  static void signal(std::atomic<std::uint64_t>& counter) {
+    counter.fetch_add(1, std::memory_order_release);
+    counter.notify_all();
+  }
+
+  void await(std::atomic<std::uint64_t>& counter, std::uint64_t value) const {
+    constexpr int yields = 100;
     for (int i = 0;; ++i) {
       const std::uint64_t now = counter.load(std::memory_order_acquire);
       if (now >= value) return;
-      if (i >= spins) counter.wait(now, std::memory_order_acquire);
+      if (i < pauses_)
+        pause();
+      else if (i < pauses_ + yields)
+        std::this_thread::yield();
+      else
+        counter.wait(now, std::memory_order_acquire);
     }
+  }
+
+  /// Leaves the processor's resources to what runs beside it for some nanoseconds.
+  static void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
   }
 
   const Schedule* const schedules_;
   std::vector<std::unique_ptr<Counter[]>> counters_;  // by schedule
   std::vector<std::uint64_t> runs_;                   // by schedule: how many have begun
+  std::uint32_t most_units_ = 1;
+  int pauses_ = 1000;
   std::vector<std::thread> threads_;
   std::mutex mutex_;
-  std::condition_variable wake_, done_;
+  std::condition_variable wake_;
   Run run_ = {};
   std::uint64_t begun_ = 0;
-  std::uint32_t busy_ = 0;
+  Counter ended_;             // that a unit beside the first has ended a run
+  std::uint64_t to_end_ = 0;  // what it is when the runs so far have ended
   bool stopped_ = false;
 };
 
