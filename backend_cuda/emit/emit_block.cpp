@@ -27,6 +27,7 @@ struct Group {
     std::optional<TermNumber> term;  // that it computes
   };
   int indent = 0;
+  bool goes_along_rows = false;  // of a block with channel lanes: the loop over rows is inside
   std::vector<Statement> statements;
   std::set<TermNumber> defined, used;
 };
@@ -43,7 +44,12 @@ class BlockWriter : public ElementWriter {
                    (block.has_rows() ? lowering::set_of(nest.axes[block.row_axis]) : 0)) {}
 
   Result<std::string> write_all() {
+    const bool stores_along_rows = block_.has_channel_lanes();
+    const bool is_split = stores_along_rows && operations_after_sums() > most_operations_of_a_store;
+    if (is_split) LEMMA_RETURN_IF_ERROR(write_reads_along_rows());
     LEMMA_RETURN_IF_ERROR(write_parts(0));
+    if (is_split) close_group();
+    group().goes_along_rows = stores_along_rows;
     group().used.insert(nest_.root);
     group_line(fmt::format(fmt::runtime(store_), term_name(nest_.root)));
     close_group();
@@ -58,9 +64,36 @@ class BlockWriter : public ElementWriter {
     for (const TermNumber id : plan_.regions[region].terms)
       if (!is_in_lanes(id)) LEMMA_RETURN_IF_ERROR(write_term(id));
     for (const TermNumber id : plan_.regions[region].terms) {
-      if (!is_in_lanes(id)) continue;
+      if (!is_in_lanes(id) || written_.contains(id)) continue;
       LEMMA_RETURN_IF_ERROR(is_reduction(graph_.term(id).kind) ? write_sums(id) : add_to_group(id));
     }
+    return {};
+  }
+
+  /// Of a block with channel lanes, what is done with each sum: it goes along the rows with the store, where vectors are short
+  /// and far apart, or, where it is more than this, along the lanes, and only the store goes along the rows.
+  static constexpr std::size_t most_operations_of_a_store = 3;
+  std::size_t operations_after_sums() const {
+    const std::vector<TermNumber>& terms = plan_.regions[0].terms;
+    return static_cast<std::size_t>(
+        std::count_if(terms.begin(), terms.end(), [this](TermNumber id) {
+          const Term& term = graph_.term(id);
+          return is_in_lanes(id) && term.kind != ExpressionKind::read && !is_reduction(term.kind);
+        }));
+  }
+
+  /// Of a block with channel lanes, the elements of other operands that are neighbours along the rows: like the result, they
+  /// are far apart along the lanes. What lies between goes along the lanes.
+  Result<void> write_reads_along_rows() {
+    for (const TermNumber id : plan_.regions[0].terms) {
+      const Term& term = graph_.term(id);
+      if (term.kind != ExpressionKind::read || !depends_on_row(id) || !has_linear_indices(term))
+        continue;
+      group().goes_along_rows = true;
+      LEMMA_RETURN_IF_ERROR(add_to_group(id));
+      written_.insert(id);
+    }
+    close_group();
     return {};
   }
 
@@ -244,12 +277,16 @@ class BlockWriter : public ElementWriter {
 
   bool has_linear_reads(RegionId region) const {
     bool result = true;
-    visit_reads(region, [&result](const Term& read) {
-      for (const lowering::Linear& index : read.indices)
-        for (const auto& [atom, factor] : index.terms)
-          result = result && atom < lowering::first_term_atom;
-    });
+    visit_reads(region,
+                [&result](const Term& read) { result = result && has_linear_indices(read); });
     return result;
+  }
+
+  static bool has_linear_indices(const Term& read) {
+    for (const lowering::Linear& index : read.indices)
+      for (const auto& [atom, factor] : index.terms)
+        if (atom >= lowering::first_term_atom) return false;
+    return true;
   }
 
   /// Whether it holds for a whole block if it holds at the block's corners, and is computed in the group.
@@ -373,8 +410,7 @@ class BlockWriter : public ElementWriter {
         fmt::format("for (std::int64_t row = 0; row < rows; row += {}) {{\n", row_step);
     const std::string over_lanes =
         fmt::format("for (std::int64_t lane = 0; lane < lanes; lane += {}) {{\n", lane_step);
-    // The last axis inside: its elements are neighbours in memory.
-    if (block_.has_channel_lanes())
+    if (one.goes_along_rows)
       text += over_lanes + space + "  " + over_rows;
     else
       text += (block_.has_rows() ? over_rows + space + "  " : "") + over_lanes;
@@ -447,6 +483,7 @@ class BlockWriter : public ElementWriter {
   lowering::VariableSet variables_;
   std::vector<Group> groups_;
   bool is_open_ = false;
+  std::set<TermNumber> written_;                             // before the others of their region
   std::vector<std::pair<std::size_t, std::string>> pieces_;  // a group, or text
   std::set<TermNumber> held_;                                // reductions
   std::set<std::pair<std::size_t, TermNumber>> needed_;      // by other groups

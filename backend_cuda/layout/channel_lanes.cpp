@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend_cuda/panels.h"
+#include "lowering/merge_axes.h"
 
 namespace lemma::backend {
 
@@ -44,15 +45,68 @@ std::int64_t positions_of(const LoweredOutput& nest, LoopVariable channel) {
   return positions;
 }
 
+/// Channels of a group, if an axis of the result is divided into groups; 0 if it is not; nothing if other axes are divided.
+std::optional<std::int64_t> group_of(const LoweredOutput& nest, LoopVariable channel) {
+  const std::vector<std::int64_t> parts = lowering::find_parts(nest);
+  if (parts.empty()) return 0;
+  std::int64_t group = 0;
+  std::size_t axis = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (nest.sizes[i] == 1) continue;
+    if (nest.axes[axis++] == channel)
+      group = parts[i];
+    else if (parts[i] != 1)
+      return std::nullopt;
+  }
+  return group;
+}
+
+/// Whether an operand depends on no more of a channel than which group it is in.
+bool is_shared_by_group(const LoweredOutput& nest, const Term& other, LoopVariable channel,
+                        std::int64_t group) {
+  if ((other.depends & lowering::set_of(channel)) == 0) return true;
+  if (group == 0) return false;
+  for (const Linear& index : other.indices)
+    if (index.coefficient(channel) != 0) return false;
+  // What divides the channel divides it into groups.
+  for (lowering::TermNumber id = 0; id < nest.graph.size(); ++id) {
+    const Term& term = nest.graph.term(id);
+    if (term.divisor > 1 && (term.depends & lowering::set_of(channel)) != 0 &&
+        !(term.divisor == group && term.linear == Linear::atom(channel)))
+      return false;
+  }
+  return true;
+}
+
+std::int64_t loops_of(const LoweredOutput& nest, const Term& sum) {
+  return std::count_if(sum.bound.begin(), sum.bound.end(),
+                       [&nest](LoopVariable v) { return nest.graph.extent(v) > 1; });
+}
+
+/// Whether a product along the last axis of the merged nest leaves a fifth of the lanes empty, or has no whole block, and
+/// channels side by side with that axis as rows do not.
+bool leaves_lanes_empty(const LoweredOutput& nest) {
+  constexpr std::int64_t lanes = 32, least_rows = 6;
+  const auto merged = lowering::merge_axes(nest);
+  if (!merged) return false;
+  const std::int64_t row = merged->graph.extent(merged->axes.back());
+  const std::int64_t vectors = (row + lanes - 1) / lanes;
+  return row >= least_rows && (row < lanes || 5 * row < 4 * vectors * lanes);
+}
+
 std::optional<ChannelLanes> of_factors(const LoweredOutput& nest, const Term& weight,
-                                       const Term& other) {
+                                       const Term& other, bool has_window) {
   const auto channel = channel_of(nest, weight);
   const LoopVariable last = nest.axes.back();
-  if (!channel || *channel == last || (other.depends & lowering::set_of(*channel)) != 0 ||
-      (other.depends & lowering::set_of(last)) == 0)
+  if (!channel || *channel == last || (other.depends & lowering::set_of(last)) == 0)
     return std::nullopt;
-  const std::int64_t panel = panel_of(nest.graph.extent(*channel));
-  if (panel == 0 || positions_of(nest, *channel) > most_panel_positions) return std::nullopt;
+  const auto group = group_of(nest, *channel);
+  if (!group || !is_shared_by_group(nest, other, *channel, *group)) return std::nullopt;
+  const std::int64_t panel = panel_of(*group != 0 ? *group : nest.graph.extent(*channel));
+  if (panel == 0 || (*group != 0 && *group != panel) ||
+      positions_of(nest, *channel) > most_panel_positions)
+    return std::nullopt;
+  if (!has_window && (*group != 0 || !leaves_lanes_empty(nest))) return std::nullopt;
   return ChannelLanes{*channel, weight.input, panel};
 }
 
@@ -60,8 +114,7 @@ std::optional<ChannelLanes> of_factors(const LoweredOutput& nest, const Term& we
 
 std::optional<ChannelLanes> find_channel_lanes(
     const LoweredOutput& nest, const std::function<bool(std::uint32_t)>& is_weight) {
-  if (nest.axes.size() < 2 || nest.type != DataType::f32 || !lowering::find_parts(nest).empty())
-    return std::nullopt;
+  if (nest.axes.size() < 2 || nest.type != DataType::f32) return std::nullopt;
   for (lowering::TermNumber id = 0; id < nest.graph.size(); ++id) {
     const Term& sum = nest.graph.term(id);
     if (!is_panel_sum(nest, sum)) continue;
@@ -73,7 +126,7 @@ std::optional<ChannelLanes> find_channel_lanes(
       if (factor.kind != ExpressionKind::read || other.kind != ExpressionKind::read ||
           !is_weight(factor.input))
         continue;
-      if (const auto found = of_factors(nest, factor, other)) return found;
+      if (const auto found = of_factors(nest, factor, other, loops_of(nest, sum) > 1)) return found;
     }
   }
   return std::nullopt;

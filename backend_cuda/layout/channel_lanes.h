@@ -8,6 +8,8 @@
 
 namespace lemma::backend {
 
+/// Sums over a window; others are products, which go along all positions at once, but where the vectors of the last row
+/// would stay empty. Channels of a group have to be one panel.
 struct ChannelLanes {
   lowering::LoopVariable channel = 0;  // the axis of the result, which is not the last one
   std::uint32_t weights = 0;           // the input
@@ -15,7 +17,7 @@ struct ChannelLanes {
 };
 
 /// A factor of the products is a weight that depends on the channel and on no other axis of the result; the other one
-/// depends on the last axis and not on the channel. `is_weight`: of an input.
+/// depends on the last axis and not on the channel, or only on its group. `is_weight`: of an input.
 std::optional<ChannelLanes> find_channel_lanes(const lowering::LoweredOutput& nest,
                                                const std::function<bool(std::uint32_t)>& is_weight);
 

@@ -286,7 +286,33 @@ TEST(TurnWeights, makes_panels_of_channels) {
   }
 }
 
-/// Few products, many positions, channels that depend on groups, and weights that are not constant.
+/// Channels of a group are one panel, and products with few positions have panels as well.
+TEST(TurnWeights, makes_panels_of_groups_and_of_products_with_few_positions) {
+  using Sizes = std::vector<std::int64_t>;
+  struct Case {
+    Shape input;
+    Sizes filters;
+    Attributes attributes;
+    Sizes panels;
+  };
+  const std::vector<Case> cases = {
+      {Shape{1, 32, 9, 15}, Sizes{32, 16, 3, 3}, {{"group", Dimension(2)}}, {2, 16, 3, 3, 16}},
+      {Shape{1, 48, 7, 7}, Sizes{96, 16, 3, 3}, {{"group", Dimension(3)}}, {3, 16, 3, 3, 32}},
+      {Shape{1, 160, 7, 7}, Sizes{64, 160, 1, 1}, {}, {2, 160, 1, 1, 32}},
+      {Shape{1, 160, 14, 14}, Sizes{64, 160, 1, 1}, {{"strides", Shape{2, 2}}}, {2, 160, 1, 1, 32}},
+      // As many positions as nearly fill vectors, and groups of 8 channels.
+      {Shape{1, 160, 14, 14}, Sizes{64, 160, 1, 1}, {}, {64, 160, 1, 1}},
+      {Shape{1, 64, 7, 7}, Sizes{32, 16, 3, 3}, {{"group", Dimension(4)}}, {32, 16, 3, 3}}};
+  for (const Case& each : cases) {
+    const Graph graph = graph_of("Conv", each.input, {weights(each.filters)}, each.attributes);
+    const ComputationGraph before = lowered(graph), after = turn_weights(before);
+    EXPECT_TRUE(std::any_of(after.buffers.begin(), after.buffers.end(),
+                            [&each](const Buffer& buffer) { return buffer.sizes == each.panels; }));
+    expect_same_results(before, after);
+  }
+}
+
+/// Few products, many positions, and weights that are not constant.
 TEST(TurnWeights, leaves_channels_where_panels_gain_nothing) {
   Graph of_inputs;
   const ValueId x = *of_inputs.add_input("x", {DataType::f32, Shape{1, 16, 9, 15}});
@@ -294,9 +320,7 @@ TEST(TurnWeights, leaves_channels_where_panels_gain_nothing) {
   ASSERT_TRUE(of_inputs.add_output("y", *of_inputs.add("Conv", {x, w})));
   for (const Graph& graph :
        {graph_of("Conv", {1, 15, 9, 15}, {weights({32, 15, 3, 3})}, {}),
-        graph_of("Conv", {1, 16, 67, 67}, {weights({32, 16, 3, 3})}, {}),
-        graph_of("Conv", {1, 32, 9, 15}, {weights({32, 16, 3, 3})}, {{"group", Dimension(2)}}),
-        of_inputs}) {
+        graph_of("Conv", {1, 16, 67, 67}, {weights({32, 16, 3, 3})}, {}), of_inputs}) {
     const ComputationGraph before = lowered(graph), after = turn_weights(before);
     for (std::size_t i = 0; i < before.buffers.size(); ++i)
       EXPECT_EQ(after.buffers[i].sizes, before.buffers[i].sizes);

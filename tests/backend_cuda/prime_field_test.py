@@ -37,6 +37,14 @@ def convolution(name, sizes, filters, result, *attributes):
             [weights("w" + name, filters), weights("b" + name, [filters[0]])])
 
 
+def residual(name, sizes, filters, result):
+    """A convolution whose result another tensor is added to, of which each row is computed with channels side by side."""
+    nodes, inputs, outputs, constants = convolution(name, sizes, filters, result)
+    nodes[0] = node("Conv", ["x" + name, "w" + name, "b" + name], ["c" + name])
+    nodes.append(node("Add", ["c" + name, "r" + name], ["y" + name]))
+    return nodes, [*inputs, ("r" + name, result)], outputs, constants
+
+
 def side_by_side(*parts):
     """Models without anything in common as one: programs are compiled once."""
     return model(*(sum((part[i] for part in parts), []) for i in range(4)))
@@ -54,6 +62,8 @@ def convolutions():
         convolution("_plain", [1, 5, 17, 35], [9, 5, 3, 3], [1, 9, 17, 35], PADS),
         convolution("_many_channels", [1, 16, 13, 13], [64, 16, 3, 3], [1, 64, 13, 13], PADS),
         convolution("_pointwise", [1, 160, 14, 14], [48, 160, 1, 1], [1, 48, 14, 14]),
+        convolution("_grouped_panels", [1, 64, 7, 7], [64, 16, 3, 3], [1, 64, 7, 7], PADS, group(4)),
+        residual("_few_positions", [1, 160, 7, 7], [64, 160, 1, 1], [1, 64, 7, 7]),
         convolution("_strided", [2, 3, 17, 23], [5, 3, 3, 5], [2, 5, 9, 12], two, integers_attribute("pads", [1, 2, 1, 2])),
         convolution("_strided_channels", [1, 16, 19, 19], [32, 16, 3, 3], [1, 32, 9, 9], two),
         convolution("_grouped", [1, 16, 14, 14], [32, 4, 3, 3], [1, 32, 14, 14], PADS, group(4)),
@@ -118,7 +128,8 @@ class PrimeField(unittest.TestCase):
         for options in ((), ("-march=native",)):
             for name, make in MODELS.items():
                 with self.subTest(model=name, options=options):
-                    checked = self.check(self.emitted(make(), name, "--prime-field", "--device", "slow-cpu", "--threads", 3), *options)
+                    words = ("--prime-field", "--device", "slow-cpu", "--threads", 3)
+                    checked = self.check(self.emitted(make(), name, *words), *options)
                     self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
 
     def test_kernels_are_those_of_f32_but_for_the_type(self):
