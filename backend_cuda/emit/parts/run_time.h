@@ -5,9 +5,9 @@
 // from run to run and are never set back: what a step waits for is counted from where they stood when the run
 // began.
 //
-// A wait spins for about as long as it takes to wake a thread up, then lets other threads run, and then sleeps. So tasks of
-// some microseconds follow each other without the operating system, and units without a processor of their own get on:
-// where there are more units than processors, waits do not spin.
+// A wait spins for about as long as it takes to wake a thread up, and then sleeps. So tasks of some microseconds follow each
+// other without the operating system, and units without a processor of their own get on: where there are more units than
+// processors, waits do not spin.
 
 #include <atomic>
 #include <condition_variable>
@@ -159,14 +159,11 @@ class Machine {
   }
 
   void await(std::atomic<std::uint64_t>& counter, std::uint64_t value) const {
-    constexpr int yields = 100;
     for (int i = 0;; ++i) {
       const std::uint64_t now = counter.load(std::memory_order_acquire);
       if (now >= value) return;
       if (i < pauses_)
         pause();
-      else if (i < pauses_ + yields)
-        std::this_thread::yield();
       else
         counter.wait(now, std::memory_order_acquire);
     }
@@ -185,7 +182,7 @@ class Machine {
   std::vector<std::unique_ptr<Counter[]>> counters_;  // by schedule
   std::vector<std::uint64_t> runs_;                   // by schedule: how many have begun
   std::uint32_t most_units_ = 1;
-  int pauses_ = 1000;
+  int pauses_ = 2000;  // some tens of microseconds
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable wake_;
