@@ -1,13 +1,17 @@
 #include "backend_cuda/emit/nest_text.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
+#include "backend_cuda/emit/element_writer.h"
 #include "backend_cuda/emit/emit_block.h"
-#include "backend_cuda/emit/emit_element.h"
+#include "backend_cuda/emit/guarded_row.h"
 #include "backend_cuda/emit/source_types.h"
 
 namespace lemma::backend {
 
+using lowering::LoopVariable;
 using lowering::LoweredOutput;
 
 std::vector<LoopBounds> all_of(const LoweredOutput& nest) {
@@ -21,6 +25,14 @@ std::vector<LoopBounds> all_of(const LoweredOutput& nest) {
 
 namespace {
 
+/// What an element reads is inside.
+class InsideWriter : public ElementWriter {
+ public:
+  InsideWriter(const LoweredOutput& nest, int indent) : ElementWriter(nest, indent) {
+    reads_are_inside_ = true;
+  }
+};
+
 class NestWriter {
  public:
   NestWriter(const LoweredOutput& nest, const std::vector<LoopBounds>& bounds,
@@ -28,11 +40,10 @@ class NestWriter {
       : nest_(nest), bounds_(bounds), result_(result), indent_(indent) {}
 
   Result<std::string> write_elements() {
+    if (const auto row = find_guarded_row(nest_)) return write_rows(*row);
     for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis) open_loop(axis, "");
     LEMMA_ASSIGN_OR_RETURN(const ElementSource element, emit_element(nest_, indent_));
-    text_ += element.statements;
-    LEMMA_ASSIGN_OR_RETURN(const std::string store, store_text());
-    line(fmt::format(fmt::runtime(store), element.value));
+    LEMMA_RETURN_IF_ERROR(write_element(element));
     return closed();
   }
 
@@ -49,6 +60,64 @@ class NestWriter {
  private:
   void line(std::string_view part) {
     text_ += std::string(static_cast<std::size_t>(indent_), ' ') + std::string(part) + "\n";
+  }
+
+  Result<void> write_element(const ElementSource& element) {
+    text_ += element.statements;
+    LEMMA_ASSIGN_OR_RETURN(const std::string store, store_text());
+    line(fmt::format(fmt::runtime(store), element.value));
+    return {};
+  }
+
+  /// Each row in three parts: the guard holds for all of the second one.
+  Result<std::string> write_rows(const GuardedRow& row) {
+    for (std::size_t axis = 0; axis + 1 < nest_.axes.size(); ++axis) open_loop(axis, "");
+    const LoopBounds& all = bounds_.back();
+    write_bounds(row, all);
+    LoweredOutput inside = nest_;
+    inside.root = row.value;
+    for (const auto& [first, end] : {std::pair<std::string, std::string>{all.first, "from"},
+                                     {"from", "to"},
+                                     {"to", all.end}}) {
+      line(fmt::format("for (std::int64_t {0} = {1}; {0} < {2}; ++{0}) {{",
+                       variable_name(nest_.axes.back()), first, end));
+      indent_ += 2;
+      LEMMA_ASSIGN_OR_RETURN(const ElementSource element,
+                             end == "to" ? InsideWriter(inside, indent_).write(inside.root)
+                                         : emit_element(nest_, indent_));
+      LEMMA_RETURN_IF_ERROR(write_element(element));
+      indent_ -= 2;
+      line("}");
+    }
+    for (std::size_t axis = 0; axis + 1 < nest_.axes.size(); ++axis) {
+      indent_ -= 2;
+      line("}");
+    }
+    return std::move(text_);
+  }
+
+  /// `from` and `to`: where the bounds hold, or two times the same number.
+  void write_bounds(const GuardedRow& row, const LoopBounds& all) {
+    line(fmt::format("std::int64_t from = {}, to = {};", all.first, all.end));
+    const LoopVariable last = nest_.axes.back();
+    for (const RowBound& bound : row.bounds) {
+      const std::int64_t factor = bound.form.coefficient(last);
+      // The other side of a comparison with the last axis, in whole numbers.
+      lowering::Linear rest = lowering::combine(bound.form, lowering::Linear::atom(last), -factor);
+      if (factor == 0) {
+        line(fmt::format("if ({} {} 0) to = {};", linear_text(nest_.graph, rest),
+                         bound.is_strict ? ">=" : ">", all.first));
+      } else if (factor < 0) {
+        rest.constant += bound.is_strict ? 1 : 0;
+        line(fmt::format("from = at_least(from, {});", linear_text(nest_.graph, rest)));
+      } else {
+        rest = lowering::scale(rest, -1);
+        rest.constant += bound.is_strict ? 0 : 1;
+        line(fmt::format("to = at_most(to, {});", linear_text(nest_.graph, rest)));
+      }
+    }
+    line(fmt::format("from = at_most(from, {});", all.end));
+    line("to = at_least(to, from);");
   }
 
   void open_block_loops(const ElementBlock& block) {

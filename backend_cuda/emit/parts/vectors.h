@@ -29,6 +29,10 @@ constexpr std::int64_t at_most(std::int64_t value, std::int64_t limit) {
   return value < limit ? value : limit;
 }
 
+[[maybe_unused]] constexpr std::int64_t at_least(std::int64_t value, std::int64_t limit) {
+  return value < limit ? limit : value;
+}
+
 /// The greatest power of two that is no more than both.
 constexpr std::int64_t fitting(std::int64_t extent, std::int64_t most) {
   std::int64_t size = 1;
