@@ -104,9 +104,8 @@ Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options) {
 }
 
 Result<TaskProgram> compile(ComputationGraph computations, const CompileOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(
-      TaskProgram program,
-      best_of_unit_counts(laid_out(std::move(computations), options), options));
+  LEMMA_ASSIGN_OR_RETURN(TaskProgram program,
+                         best_of_unit_counts(laid_out(std::move(computations), options), options));
   plan_memory(program);
   share_counters(program);
   LEMMA_RETURN_IF_ERROR(check_program(program));
