@@ -1,6 +1,9 @@
 #include "cli/cuda_target.h"
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -44,6 +47,11 @@ std::vector<std::string> cuda_architectures() {
   std::vector<std::string> names;
   for (const Architecture& each : architectures) names.emplace_back(each.name);
   return names;
+}
+
+bool is_cuda_device(const std::string& name) {
+  constexpr std::string_view names[] = {"a100", "h100", "h200", "t4"};
+  return std::ranges::find(names, name) != std::end(names);
 }
 
 std::string device_name(const CudaChoice& choice) {

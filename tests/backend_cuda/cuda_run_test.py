@@ -48,7 +48,7 @@ class Run(Base):
                       "there is no CUDA toolkit")
 
     def test_options_for_other_engines_are_refused(self):
-        self.one_line(self.run_it("--arch", "sm_90"), 2, "--arch and --device are for --engine rtask-cuda")
+        self.one_line(self.run_it("--arch", "sm_90"), 2, "--arch is for --engine rtask-cuda")
         self.one_line(self.run_it("--engine", "rtask-cuda", "--arch", "sm_86"), 2, "no description of such a device")
 
     @unittest.skipIf(shutil.which("nvidia-smi"), "there is a device")
