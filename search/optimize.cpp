@@ -125,7 +125,7 @@ class Search {
     LEMMA_RETURN_IF_ERROR(fold());
     if (options_.strategy == Strategy::backtracking) {
       stage("backtracking");
-      return backtrack_from(best_, rules_.all, options_.budget, false);
+      return backtrack_from(best_, rules_.all, options_.budget, false, deadline_);
     }
     LEMMA_RETURN_IF_ERROR(fold_weights(best_));
     switch (options_.strategy) {
@@ -445,7 +445,7 @@ class Search {
     constexpr std::size_t most_graphs = 30;
     if (rules_.refining.compiled.empty() || deadline_.passed()) return {};
     stage("replacing what a rule refines");
-    return backtrack_from(candidate, rules_.refining, most_graphs, true);
+    return backtrack_from(candidate, rules_.refining, most_graphs, true, deadline_);
   }
 
   /// Wherever it saves something, before an e-graph also holds the many other forms of what is replaced and meets its
@@ -507,13 +507,13 @@ class Search {
   // ---- Backtracking
 
   Result<void> backtrack_from(Candidate& candidate, const RuleSet& rules, std::size_t budget,
-                              bool only_refinements) {
+                              bool only_refinements, const Deadline& deadline) {
     BacktrackingOptions options;
     options.alpha = &rules == &rules_.all ? options_.alpha : 1.0;
     options.only_refinements = only_refinements;
     options.budget = budget;
     options.memory_limit_bytes = scaled(options_.memory_limit_bytes / 2);
-    options.interrupted = [this] { return deadline_.passed(); };
+    options.interrupted = [&deadline] { return deadline.passed(); };
     LEMMA_ASSIGN_OR_RETURN(BacktrackingResult found,
                            backtrack(candidate.graph, rules.compiled, costs_, options));
     if (&rules == &rules_.all) {
@@ -533,7 +533,9 @@ class Search {
     if (saturated_ || operators() < tiny || deadline_.passed()) return {};
     stage("backtracking from the original");
     Candidate walked = first_;
-    LEMMA_RETURN_IF_ERROR(backtrack_from(walked, rules_.all, most_graphs, false));
+    // What comes after, such as running what was found, needs its time.
+    const Deadline end = deadline_.within(0.1 * deadline_.remaining());
+    LEMMA_RETURN_IF_ERROR(backtrack_from(walked, rules_.all, most_graphs, false, end));
     if (is_better(walked.cost, best_.cost)) best_ = std::move(walked);
     return {};
   }
