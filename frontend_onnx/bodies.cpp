@@ -1,6 +1,7 @@
 #include "frontend_onnx/bodies.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -179,16 +180,19 @@ class Rewriter {
   }
 
   /// Nodes and constants. Inputs, outputs and what is said of the body stay. New names are new in all of the
-  /// model.
+  /// model, those in bodies of the body too: ONNX lets no body define a name that stands for another value around it.
   void put_back(GraphMessage written, GraphMessage& body) {
     const std::set<std::string> before = names_of(body);
+    const std::function<std::string(const std::string&)> new_name = [&](const std::string& name) {
+      if (before.contains(name)) return name;
+      std::string fresh = name;
+      for (int i = 1; !names_.insert(fresh).second; ++i) fresh = fmt::format("{}_{}", name, i);
+      return fresh;
+    };
     NameMap names;
     const auto define = [&](const std::string& name) {
-      if (name.empty() || before.contains(name) || captured_.contains(name)) return;
-      std::string fresh = name;
-      for (int i = 1; names_.contains(fresh); ++i) fresh = fmt::format("{}_{}", name, i);
-      names_.insert(fresh);
-      if (fresh != name) names.emplace(name, fresh);
+      if (name.empty() || captured_.contains(name)) return;
+      if (std::string fresh = new_name(name); fresh != name) names.emplace(name, std::move(fresh));
     };
     for (const auto& tensor : written.initializer()) define(tensor.name());
     for (const NodeMessage& node : written.node())
@@ -209,7 +213,7 @@ class Rewriter {
     for (NodeMessage& node : *written.mutable_node()) {
       for (std::string& input : *node.mutable_input()) input = renamed(input);
       for (std::string& output : *node.mutable_output()) defined.insert(output = renamed(output));
-      rename_captures(node, names);
+      rename_subgraphs(node, names, new_name);
       *body.add_node() = std::move(node);
     }
     GraphMessage said;  // of values that are still there
