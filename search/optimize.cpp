@@ -198,9 +198,9 @@ class Search {
 
   std::size_t default_node_limit() const {
     const std::size_t count = operators();
-    const std::size_t limit = std::clamp<std::size_t>(250 * count, 1'500, 40'000);
+    if (count < tiny) return std::max<std::size_t>(150 * count, 500);
     // What is still extracted exactly may as well be had.
-    return count < tiny ? limit : std::max(limit, std::min<std::size_t>(400 * count, 10'000));
+    return std::clamp<std::size_t>(250 * count, std::min<std::size_t>(400 * count, 10'000), 40'000);
   }
 
   // ---- Saturation of the whole graph

@@ -33,8 +33,9 @@ struct SearchOptions {
   Strategy strategy = Strategy::automatic;
   double time_limit_seconds = 20;
   std::size_t memory_limit_bytes = 2'000'000'000;  // of what the search keeps
-  /// E-nodes of the e-graph of a whole model. 0: 250 for each operator of the model, but at least 3,000
-  /// and at most 40,000, so that a small model does not take the time of a large one.
+  /// E-nodes of the e-graph of a whole model. 0: 250 for each operator of the model and at most 40,000; less
+  /// below 10 operators and more up to 40 of them (docs/search.md, "Strategies"), so that a small model
+  /// does not take the time of a large one.
   std::size_t node_limit = 0;
   std::size_t part_node_limit = 8'000;  // of the e-graph of a part (combined)
   std::size_t part_size = 60;           // in operators

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <set>
+#include <string>
+#include <unordered_map>
 
 #include "egraph/rule_use.h"
 #include "search/blocked_layout.h"
@@ -16,10 +19,15 @@ namespace {
 std::vector<OperationCost> typical_situations(const OperatorCosts& costs) {
   std::vector<OperationCost> result;
   for (const std::int64_t size : {4, 32})
-    result.emplace_back([sized = costs.with_sizes({.otherwise = size})](
+    result.emplace_back([sized = costs.with_sizes({.otherwise = size}),
+                         known = std::make_shared<std::unordered_map<std::string, double>>()](
                             const OperatorRecord& record, const Instance& instance,
                             std::span<const TensorType> outputs) {
-      return sized.find(sized.key(record, instance, outputs)).seconds;
+      // Rules have most applications in common.
+      const CostKey key = sized.key(record, instance, outputs);
+      const auto [cost, is_new] = known->try_emplace(text(key), 0);
+      if (is_new) cost->second = sized.find(key).seconds;
+      return cost->second;
     });
   return result;
 }
