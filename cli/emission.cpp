@@ -55,7 +55,7 @@ Result<PreparedModel> prepare_model(const std::string& file,
   reading.shapes = shapes;
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(file, reading));
   LEMMA_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs, inputs_of(model.graph, seed));
-  LEMMA_ASSIGN_OR_RETURN(Graph graph, backend::prepared_graph(model.graph, inputs));
+  LEMMA_ASSIGN_OR_RETURN(Graph graph, backend::program_graph(model.graph, inputs));
   return PreparedModel{std::move(graph), std::move(inputs)};
 }
 

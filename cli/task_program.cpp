@@ -31,7 +31,7 @@ Result<std::vector<Tensor>> run_as_task_program(const Graph& graph,
                                                 std::span<const NamedTensor> inputs,
                                                 const backend::CompileOptions& options,
                                                 double& seconds) {
-  LEMMA_ASSIGN_OR_RETURN(const Graph prepared, backend::prepared_graph(graph, inputs));
+  LEMMA_ASSIGN_OR_RETURN(const Graph prepared, backend::program_graph(graph, inputs));
   LEMMA_ASSIGN_OR_RETURN(const backend::TaskProgram program, backend::compile(prepared, options));
   LEMMA_ASSIGN_OR_RETURN(const std::filesystem::path cache, backend::default_cache_folder());
   LEMMA_ASSIGN_OR_RETURN(const auto builder, backend::ProgramBuilder::create(cache));
@@ -50,7 +50,7 @@ Result<CudaOutputs> run_on_cuda_device(const Graph& graph, std::span<const Named
   LEMMA_ASSIGN_OR_RETURN(const std::filesystem::path cache, backend::default_cache_folder());
   LEMMA_ASSIGN_OR_RETURN(const auto builder,
                          backend::ProgramBuilder::create_for_cuda(cache, target.options));
-  LEMMA_ASSIGN_OR_RETURN(const Graph prepared, backend::prepared_graph(graph, inputs));
+  LEMMA_ASSIGN_OR_RETURN(const Graph prepared, backend::program_graph(graph, inputs));
   backend::CompileOptions options;
   options.device = target.device;
   LEMMA_ASSIGN_OR_RETURN(const backend::TaskProgram program, backend::compile(prepared, options));

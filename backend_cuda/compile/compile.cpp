@@ -5,6 +5,7 @@
 
 #include "backend_cuda/fuse/fuse.h"
 #include "backend_cuda/layout/layout.h"
+#include "backend_cuda/lower/join_products.h"
 #include "backend_cuda/lower/tile.h"
 #include "backend_cuda/memory/plan_memory.h"
 #include "backend_cuda/prove/check_program.h"
@@ -17,7 +18,8 @@ namespace {
 
 Result<ComputationGraph> lowered(const Graph& graph) {
   LEMMA_ASSIGN_OR_RETURN(const Graph expanded, expand_composites(graph));
-  return lower_graph(expanded);
+  LEMMA_ASSIGN_OR_RETURN(const Graph joined, join_products(expanded));
+  return lower_graph(joined);
 }
 
 /// What is computed, with its layouts: the same for all devices.

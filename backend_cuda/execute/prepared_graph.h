@@ -11,5 +11,7 @@ namespace lemma::backend {
 
 /// The graph with the sizes of the inputs, and with what depends on constants alone computed.
 Result<Graph> prepared_graph(const Graph& graph, std::span<const interpreter::NamedTensor> inputs);
+/// The same without composite operators, so that what these make of their weights alone is computed too.
+Result<Graph> program_graph(const Graph& graph, std::span<const interpreter::NamedTensor> inputs);
 
 }  // namespace lemma::backend

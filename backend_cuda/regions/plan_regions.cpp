@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend_cuda/lower/join_products.h"
 #include "backend_cuda/regions/check_regions.h"
 #include "backend_cuda/regions/choose_calls.h"
 #include "backend_cuda/regions/cut.h"
@@ -12,7 +13,8 @@ namespace lemma::backend {
 
 Result<RegionPlan> plan_regions(const Graph& graph, const RegionOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(const Graph expanded, expand_composites(graph));
-  LEMMA_ASSIGN_OR_RETURN(const ComputationGraph computations, lower_graph(expanded));
+  LEMMA_ASSIGN_OR_RETURN(const Graph joined, join_products(expanded));
+  LEMMA_ASSIGN_OR_RETURN(const ComputationGraph computations, lower_graph(joined));
   LEMMA_ASSIGN_OR_RETURN(const std::vector<Item> items,
                          items_of(computations, options.compile, options.calls));
   RegionPlan plan;
