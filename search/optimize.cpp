@@ -239,8 +239,9 @@ class Search {
     ++result_.rounds;
     result_.egraph_nodes = std::max(result_.egraph_nodes, round.nodes);
     if (result_.stop_reason.empty()) result_.stop_reason = name(round.stop);
-    saturated_ = round.stop == StopReason::saturated;
-    fitted_ = saturated_ || round.stop == StopReason::iterations;
+    const bool saturated = round.stop == StopReason::saturated;
+    fitted_ = saturated || round.stop == StopReason::iterations;
+    exhausted_ = exhausted_ && saturated && round.extraction && round.extraction->optimal;
     if (round.alternative) {
       Candidate other = candidate;
       LEMMA_RETURN_IF_ERROR(extend(other, std::move(round.alternative->graph), round.derivation,
@@ -526,11 +527,11 @@ class Search {
         .map([](bool) {});
   }
 
-  /// What backtracking finds with few graphs, if it is better: where an e-graph does not hold all forms, it may lack
-  /// that one.
+  /// What backtracking finds with few graphs, if it is better: where an e-graph does not hold all forms, or was not
+  /// searched to the end, that one may have been missed.
   Result<void> walk_from_original() {
     constexpr std::size_t most_graphs = 300;
-    if (saturated_ || operators() < tiny || deadline_.passed()) return {};
+    if (exhausted_ || operators() < tiny || deadline_.passed()) return {};
     stage("backtracking from the original");
     Candidate walked = first_;
     // What comes after, such as running what was found, needs its time.
@@ -587,8 +588,9 @@ class Search {
   CandidateList found_;                   // for the evaluator
   bool evaluator_prefers_other_ = false;  // than the original
   bool layout_prefers_other_ = false;
-  bool saturated_ = false;  // the last e-graph
-  bool fitted_ = false;     // or it met no limit but that of iterations
+  bool fitted_ = false;  // the last e-graph met no limit but that of iterations
+  bool exhausted_ =
+      true;  // all e-graphs held every form, and what was taken is proved to be the cheapest
   std::optional<LayoutChoice> layout_choice_;
   double scale_ = 1;  // of limits
   SearchResult result_;
