@@ -2,21 +2,26 @@
 # minutes and is seldom needed has the label `long` too (LONG): scripts/test runs it with --all only. What takes
 # seconds, to build as well, has the label `quick` (QUICK, or LEMMA_QUICK_TESTS set for a folder): scripts/test
 # --quick builds and runs nothing else. gtest_discover_tests takes no list of labels, so both words are one label.
+# COST says about how many seconds a test takes that takes many: ctest begins with those, so that none of them is left
+# alone in the end.
 
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
 add_custom_target(quick_tests)
 
-# lemma_add_test(ir_graph_test SOURCES graph_test.cpp... [LINKS Lemma::ir ...] [TIMEOUT SECONDS])
+# lemma_add_test(ir_graph_test SOURCES graph_test.cpp... [LINKS Lemma::ir ...] [TIMEOUT SECONDS] [COST SECONDS])
 # One ctest entry per TEST, listed when ctest runs; GTEST_SKIP is reported as skipped.
 function(lemma_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;COST" "SOURCES;LINKS")
   if(NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "lemma_add_test(${name}): bad arguments")
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
+  endif()
+  if(NOT arg_COST)
+    set(arg_COST 0)
   endif()
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME label)
   if(LEMMA_QUICK_TESTS)
@@ -38,18 +43,21 @@ function(lemma_add_test name)
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${label}" TIMEOUT ${arg_TIMEOUT})
+    PROPERTIES LABELS "${label}" TIMEOUT ${arg_TIMEOUT} COST ${arg_COST})
 endfunction()
 
-# lemma_add_script_test(readme COMMAND program arguments... [TIMEOUT SECONDS] [LONG | QUICK])
+# lemma_add_script_test(readme COMMAND program arguments... [TIMEOUT SECONDS] [COST SECONDS] [LONG | QUICK])
 # The program says with exit code 77 that it could not run here; that is reported as skipped.
 function(lemma_add_script_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "LONG;QUICK" "TIMEOUT" "COMMAND")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "LONG;QUICK" "TIMEOUT;COST" "COMMAND")
   if(NOT arg_COMMAND OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "lemma_add_script_test(${name}): bad arguments")
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
+  endif()
+  if(NOT arg_COST)
+    set(arg_COST 0)
   endif()
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME label)
   if(arg_LONG)
@@ -61,5 +69,5 @@ function(lemma_add_script_test name)
   # Results of tests must not depend on timing, nor on what was measured before.
   set_tests_properties(${name} PROPERTIES
     ENVIRONMENT "LEMMA_TARGET=cpu;LEMMA_PROFILE=:memory:"
-    SKIP_RETURN_CODE 77 LABELS "${label}" TIMEOUT ${arg_TIMEOUT})
+    SKIP_RETURN_CODE 77 LABELS "${label}" TIMEOUT ${arg_TIMEOUT} COST ${arg_COST})
 endfunction()
