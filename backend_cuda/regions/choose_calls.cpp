@@ -44,7 +44,8 @@ class Cutter {
 
   std::vector<bool> run() {
     least_[0] = 0;
-    for (std::size_t begin = 0; begin < items_.size(); ++begin) extend_calls(begin);
+    for (std::size_t begin = 0; begin < items_.size(); ++begin)
+      if (begin == 0 || is_candidate(begin)) extend_calls(begin);
     std::vector<bool> is_call(items_.size(), false);
     for (std::size_t at = items_.size(); at > 0; at = steps_[at].begin)
       for (std::size_t i = steps_[at].begin; i < steps_[at].calls_end; ++i)
@@ -61,12 +62,20 @@ class Cutter {
 
   const Item& at(std::size_t position) const { return items_[order_[position]]; }
 
+  /// Whether the item may be a call. One whose call takes as long as a kernel of its own would is none: it gains nothing,
+  /// and recurrent networks have thousands of them.
+  bool is_candidate(std::size_t position) const {
+    const Item& item = at(position);
+    return item.candidate &&
+           item.candidate->seconds < launch_ + std::max(item.cost.work, item.cost.path);
+  }
+
   void extend_calls(std::size_t begin) {
     double prices = 0;
     for (std::size_t end = begin; end <= std::min(items_.size(), begin + most_calls); ++end) {
       if (end > begin) {
         const Item& last = at(end - 1);
-        if (!last.candidate || waits_for_rest(begin, end - 1)) return;
+        if (!is_candidate(end - 1) || waits_for_rest(begin, end - 1)) return;
         prices += last.candidate->seconds;
       }
       extend_kernel(begin, end, prices);
@@ -96,7 +105,9 @@ class Cutter {
     offer({begin, calls_end}, calls_end, prices + (has_rest ? launch_ + std::max(work, path) : 0));
     for (std::size_t end = calls_end + 1; end <= items_.size(); ++end) {
       add(order_[end - 1], at(end - 1).cost, work, path);
-      offer({begin, calls_end}, end, prices + launch_ + std::max(work, path));
+      // A kernel that another one follows at once is never better than the two as one.
+      if (end == items_.size() || is_candidate(end))
+        offer({begin, calls_end}, end, prices + launch_ + std::max(work, path));
     }
   }
 

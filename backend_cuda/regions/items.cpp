@@ -1,7 +1,11 @@
 #include "backend_cuda/regions/items.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "backend_cuda/fuse/fuse.h"
 #include "backend_cuda/fuse/substitute.h"
@@ -28,9 +32,13 @@ class ItemMaker {
         options_(options),
         calls_(calls),
         makers_(graph.buffers.size()),
+        readers_(graph.buffers.size()),
         items_(graph.computations.size(), 0) {
-    for (std::size_t i = 0; i < graph.computations.size(); ++i)
+    for (std::size_t i = 0; i < graph.computations.size(); ++i) {
       makers_[graph.computations[i].result] = i;
+      for (const BufferNumber operand : graph.computations[i].operands)
+        if (operand != no_buffer) readers_[operand].push_back(i);
+    }
   }
 
   Result<std::vector<Item>> run() {
@@ -76,12 +84,46 @@ class ItemMaker {
     return std::binary_search(members.begin(), members.end(), member);
   }
 
-  /// Compiled alone, without stitching.
-  Result<PersistentCost> cost_of_members(const Members& members) const {
+  /// Compiled alone, without stitching; once for all that are equal but for their tensors, as steps of a recurrent
+  /// network are.
+  Result<PersistentCost> cost_of_members(const Members& members) {
+    const auto [known, is_new] = costs_.try_emplace(structure_of_members(members));
+    if (!is_new) return known->second;
     LEMMA_ASSIGN_OR_RETURN(const std::vector<OperatorGraph> plans,
                            task_operators(part_of(graph_, members).graph, options_));
     const LowerBound bound = lower_bound(plans.back(), options_.device);
-    return PersistentCost{bound.work, std::max(bound.work, bound.path_with_events)};
+    known->second = {bound.work, std::max(bound.work, bound.path_with_events)};
+    return known->second;
+  }
+
+  /// All that the cost of members depends on.
+  std::string structure_of_members(const Members& members) const {
+    std::map<BufferNumber, std::size_t> numbers;
+    std::string result;
+    const auto number_of = [&](BufferNumber buffer) {
+      if (buffer == no_buffer) return std::string("-");
+      const auto [known, is_new] = numbers.emplace(buffer, numbers.size());
+      if (!is_new) return fmt::format("{}", known->second);
+      const Buffer& one = graph_.buffers[buffer];
+      return fmt::format("{}:{} {} [{}] {}", known->second, static_cast<int>(one.type),
+                         one.memory == Memory::weights, fmt::join(one.sizes, " "),
+                         is_used_elsewhere(buffer, members));
+    };
+    for (const std::size_t member : members) {
+      const Computation& one = graph_.computations[member];
+      result += fmt::format("{}\n{} {}", text(one.definition), one.output, one.is_stored);
+      for (const lowering::InputView& view : one.views)
+        result += fmt::format("|{} {}", static_cast<int>(view.type), fmt::join(view.sizes, " "));
+      for (const BufferNumber operand : one.operands) result += "," + number_of(operand);
+      result += ">" + number_of(one.result) + "\n";
+    }
+    return result;
+  }
+
+  bool is_used_elsewhere(BufferNumber buffer, const Members& members) const {
+    return graph_.buffers[buffer].memory == Memory::output ||
+           std::any_of(readers_[buffer].begin(), readers_[buffer].end(),
+                       [&](std::size_t reader) { return !contains(members, reader); });
   }
 
   /// The call that does the most work, and of those of one product or window the one that computes the most.
@@ -144,7 +186,9 @@ class ItemMaker {
   const CompileOptions& options_;
   const Device& calls_;
   std::vector<std::optional<std::size_t>> makers_;  // by buffer
+  std::vector<std::vector<std::size_t>> readers_;   // by buffer
   std::vector<std::size_t> items_;                  // by computation
+  std::map<std::string, PersistentCost> costs_;     // by structure
 };
 
 }  // namespace
