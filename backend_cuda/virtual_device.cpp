@@ -37,6 +37,21 @@ Result<void> read_number(const Json& json, const char* key, double& value) {
   return {};
 }
 
+Result<Multiprocessor> multiprocessor_of(const Json& json) {
+  if (!json.is_object() || !json.contains("architecture") || !json["architecture"].is_string())
+    return bad_input("'multiprocessor' is no object with an 'architecture'");
+  Multiprocessor result;
+  result.source.architecture = json["architecture"];
+  for (const auto& [key, value] :
+       {std::pair{"cycles_per_second", &result.cycles_per_second},
+        std::pair{"f32_lanes", &result.f32_lanes}, std::pair{"f64_lanes", &result.f64_lanes},
+        std::pair{"matrix_lanes", &result.matrix_lanes}}) {
+    LEMMA_RETURN_IF_ERROR(read_number(json, key, *value));
+    if (*value == 0) return bad_input(fmt::format("'{}' is 0", key));
+  }
+  return result;
+}
+
 Result<VirtualDevice> device_of(const Json& json, std::uint32_t units) {
   if (!json.is_object()) return bad_input("a device description is one JSON object");
   for (const char* key : {"name", "source"})
@@ -64,6 +79,9 @@ Result<VirtualDevice> device_of(const Json& json, std::uint32_t units) {
   if (json.contains("seconds_to_start_units"))
     LEMMA_RETURN_IF_ERROR(
         read_number(json, "seconds_to_start_units", device.seconds_to_start_units));
+  if (json.contains("multiprocessor")) {
+    LEMMA_ASSIGN_OR_RETURN(device.multiprocessor, multiprocessor_of(json["multiprocessor"]));
+  }
   return device;
 }
 

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "backend_cuda/multiprocessor.h"
 #include "ir/result.h"
 
 namespace lemma::backend {
@@ -27,6 +29,9 @@ struct VirtualDevice {
   double seconds_to_start_units = 0;
   double seconds_per_launch =
       0;  // from the end of one operator to the next, where each is started alone
+  /// Of GPUs: what tasks compute takes as many cycles as their source needs (blocks/block_time.h), and
+  /// seconds_per_operation counts only where operators are chosen to be stitched.
+  std::optional<Multiprocessor> multiprocessor = {};
 };
 
 inline constexpr std::uint32_t most_units = 1024;
@@ -34,7 +39,8 @@ inline constexpr std::uint32_t most_units = 1024;
 /// Threads of a processor, one for each unit, with costs as measured (docs/rtask.md, "Costs of a processor").
 VirtualDevice cpu_device(std::uint32_t threads);
 /// Reads a description such as backend_cuda/devices/simulated-80.json: one JSON object with the members of
-/// VirtualDevice and `source`, where the figures come from; only `seconds_to_start_units` may be left out, for 0. `units`:
+/// VirtualDevice and `source`, where the figures come from; `seconds_to_start_units` may be left out, for 0, and
+/// `multiprocessor`, an object with the numbers of Multiprocessor and `architecture`. `units`:
 /// that many instead, each as in the description; 0: as many as it says. Errors name the file and the entry that is missing or malformed.
 Result<VirtualDevice> load_virtual_device(const std::filesystem::path& file,
                                           std::uint32_t units = 0);

@@ -1,8 +1,6 @@
 #include "cli/cuda_target.h"
 
-#include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -49,11 +47,6 @@ std::vector<std::string> cuda_architectures() {
   return names;
 }
 
-bool is_cuda_device(const std::string& name) {
-  constexpr std::string_view names[] = {"a100", "h100", "h200", "t4"};
-  return std::ranges::find(names, name) != std::end(names);
-}
-
 std::string device_name(const CudaChoice& choice) {
   std::string device = choice.device;
   for (const Architecture& each : architectures)
@@ -80,6 +73,8 @@ Result<CudaTarget> cuda_target(const CudaChoice& choice) {
   target.options = {choice.architecture, choice.block_threads, choice.takes_tf32};
   for (const std::string& each : choice.resources)
     LEMMA_RETURN_IF_ERROR(refuse_spilling_tiles(each, target.options));
+  // Times are those of this source.
+  if (target.device.multiprocessor) target.device.multiprocessor->source = target.options;
   return target;
 }
 

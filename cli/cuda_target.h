@@ -21,9 +21,6 @@ struct CudaChoice {
 /// "sm_75" and so on, as nvcc calls them.
 std::vector<std::string> cuda_architectures();
 
-/// Whether a description of this name is shipped that is of a GPU.
-bool is_cuda_device(const std::string& name);
-
 /// The device that is chosen, by itself or by the architecture; empty: none is known for that.
 std::string device_name(const CudaChoice& choice);
 

@@ -10,7 +10,6 @@
 #include "backend_cuda/execute/built_program.h"
 #include "backend_cuda/execute/prepared_graph.h"
 #include "backend_cuda/execute/program_times.h"
-#include "cli/cuda_target.h"
 #include "cli/data_directory.h"
 #include "frontend_onnx/import.h"
 #include "interpreter/random.h"
@@ -186,11 +185,11 @@ Result<Emission> emit_model(const EmissionRequest& request) {
 Result<std::optional<backend::VirtualDevice>> processor_device(const std::string& name,
                                                                int threads) {
   if (name.empty()) return std::nullopt;
-  if (is_cuda_device(name))
-    return bad_input(fmt::format("--device {} is for --target cuda or --engine rtask-cuda", name));
   LEMMA_ASSIGN_OR_RETURN(const auto file, virtual_device_file(name));
   LEMMA_ASSIGN_OR_RETURN(backend::VirtualDevice device,
                          backend::load_virtual_device(file, backend::thread_count(threads)));
+  if (device.multiprocessor)
+    return bad_input(fmt::format("--device {} is for --target cuda or --engine rtask-cuda", name));
   return std::optional(std::move(device));
 }
 

@@ -1,4 +1,4 @@
-#include "backend_cuda/emit_cuda/tile_choice.h"
+#include "backend_cuda/blocks/tile_choice.h"
 
 #include <algorithm>
 #include <array>
@@ -14,19 +14,12 @@ constexpr double most_vectors = 8;       // that a thread brings of a factor in 
 constexpr std::int64_t least_lines = 4;  // with fewer, a factor is read for nearly each element
 
 // Instructions that an access counts as.
-constexpr double of_shared_load = 8, of_matrix_load = 10, of_matrix_product = 6, of_copy = 8,
-                 of_element = 24, of_global_load = 12, of_barrier = 40, of_result = 24,
-                 of_first_step = 600;
+constexpr double of_matrix_load = 10, of_copy = 8, of_element = 24, of_first_step = 600;
 /// A multiprocessor has four schedulers, which need about two warps each to be busy.
 constexpr double schedulers = 4, busy_warps = 8;
 
 double parts_in(std::int64_t whole, std::int64_t part) {
   return static_cast<double>((whole + part - 1) / part);
-}
-
-/// The time of so many instructions in each of some threads.
-double time_of(double instructions, std::int64_t threads) {
-  return instructions * std::max(busy_warps, parts_in(threads, warp)) / schedulers;
 }
 
 bool has_matrix_units(TileArithmetic arithmetic) { return arithmetic != TileArithmetic::f32; }
@@ -71,9 +64,9 @@ class Chooser {
     const double term = 2 * of_global_load + 8;
     const std::int64_t elements = product_.rows * product_.columns;
     if (elements >= threads_)
-      return time_of(parts_in(elements, threads_) * static_cast<double>(product_.terms) * term,
-                     threads_);
-    return time_of(
+      return cycles_of(parts_in(elements, threads_) * static_cast<double>(product_.terms) * term,
+                       threads_);
+    return cycles_of(
         parts_in(elements, threads_ / warp) * (parts_in(product_.terms, warp) * term + of_barrier),
         threads_);
   }
@@ -123,6 +116,7 @@ class Chooser {
       return;
     least_time_ = time;
     best_ = choice;
+    best_->cycles = time;
   }
 
   double time_of_tiles(const TileChoice& choice) const {
@@ -130,13 +124,13 @@ class Chooser {
     const double elements = static_cast<double>(tile.rows * tile.columns);
     const double results = elements / static_cast<double>(threads_) *
                            (of_result + static_cast<double>(choice.slices - 1) * of_shared_load);
-    const double step = time_of(brought(left_, tile.rows, tile.terms) +
-                                    brought(right_, tile.columns, tile.terms) + of_barrier,
-                                threads_) +
-                        time_of(added(choice), workers(choice));
+    const double step = cycles_of(brought(left_, tile.rows, tile.terms) +
+                                      brought(right_, tile.columns, tile.terms) + of_barrier,
+                                  threads_) +
+                        cycles_of(added(choice), workers(choice));
     const double steps = parts_in(product_.terms, tile.terms);
     return parts_in(product_.rows, tile.rows) * parts_in(product_.columns, tile.columns) *
-           (steps * step + time_of(results, threads_) + of_first_step);
+           (steps * step + cycles_of(results, threads_) + of_first_step);
   }
 
   double brought(const FactorAccess& access, std::int64_t lines, std::int64_t terms) const {
@@ -180,13 +174,13 @@ class Chooser {
                columns = static_cast<double>(choice.part_columns),
                terms = static_cast<double>(choice.tile.terms / choice.slices);
     if (!has_matrix_units(arithmetic_))
-      return terms *
-             (rows * columns + of_shared_load * (loads(left_, rows) + loads(right_, columns)));
+      return terms * (rows * columns * limits_.multiply_add +
+                      of_shared_load * (loads(left_, rows) + loads(right_, columns)));
     const bool is_half = element_bytes(arithmetic_) == 2;
     const double row_loads = is_half ? of_matrix_load : 4 * of_shared_load,
                  column_loads = is_half ? of_matrix_load : 2 * of_shared_load;
     return terms / (is_half ? 16 : 8) *
-           (rows * columns * of_matrix_product + rows * row_loads + columns * column_loads);
+           (rows * columns * limits_.matrix_product + rows * row_loads + columns * column_loads);
   }
 
   /// Vectors that a thread loads for each term.
@@ -205,6 +199,10 @@ class Chooser {
 };
 
 }  // namespace
+
+double cycles_of(double instructions, std::int64_t threads) {
+  return instructions * std::max(busy_warps, parts_in(threads, warp)) / schedulers;
+}
 
 std::string tile_name(const TileChoice& choice, const FactorAccess& left, const FactorAccess& right,
                       std::int64_t block_threads) {

@@ -37,6 +37,7 @@ struct TileChoice {
   std::int64_t slices = 1;  // threads or warps that share the terms of a step
   std::int64_t stages = 2;  // tiles of a factor in shared memory
   std::uint64_t shared_bytes = 0;
+  double cycles = 0;  // of the multiprocessor
 };
 
 /// What a block has for a product.
@@ -45,7 +46,16 @@ struct TileLimits {
   std::uint64_t shared_bytes = 0;  // that tiles may take
   /// Tiles that are not chosen, by name: such as those that nvcc was seen to spill registers for.
   std::set<std::string> refused = {};
+  // Places in the order of instructions that an instruction of a warp takes: a multiplication with an addition of f32, and a
+  // product of matrices of 16 by 8 by 16 elements of f16.
+  double multiply_add = 1, matrix_product = 6;
 };
+
+// Places in the order of instructions that an access counts as (analytic; nothing is measured).
+inline constexpr double of_shared_load = 8, of_global_load = 12, of_barrier = 40, of_result = 24;
+
+/// The cycles of a multiprocessor for so many instructions in each of some threads.
+double cycles_of(double instructions, std::int64_t threads);
 
 /// "f32 16x64x16, lines 4 by terms 1, parts 4x8, 2 slices, 2 stages, 256 threads": all that its code depends on but the
 /// nest.
@@ -54,8 +64,8 @@ std::string tile_name(const TileChoice& choice, const FactorAccess& left, const 
 
 /// The tiles that take least, of those for which threads have the registers and the block the shared memory; nothing if the
 /// threads take less when each has whole elements, or warps share their terms.
-/// Times are counted in instructions, of which a load from shared memory counts as several (analytic; nothing is
-/// measured).
+/// Times are counted in cycles, from instructions, of which a load from shared memory counts as several (analytic; nothing
+/// is measured).
 std::optional<TileChoice> choose_tiles(const ProductShape& product, TileArithmetic arithmetic,
                                        const FactorAccess& left, const FactorAccess& right,
                                        const TileLimits& limits);

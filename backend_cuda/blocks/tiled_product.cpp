@@ -1,4 +1,4 @@
-#include "backend_cuda/emit_cuda/tiled_product.h"
+#include "backend_cuda/blocks/tiled_product.h"
 
 #include <algorithm>
 #include <bit>

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "backend_cuda/emit_cuda/tile_choice.h"
+#include "backend_cuda/blocks/tile_choice.h"
 #include "backend_cuda/program.h"
 
 namespace lemma::backend {

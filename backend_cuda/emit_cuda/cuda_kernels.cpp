@@ -15,14 +15,6 @@ namespace lemma::backend {
 
 namespace {
 
-/// Slots of an operator: those of a block, or of all its warps.
-std::uint64_t slot_bytes(const TaskOperator& op, const Kernel& kernel,
-                         std::uint32_t block_threads) {
-  const std::uint64_t copies =
-      op.body.stitching == Stitching::warp ? block_threads / cuda_warp_size : 1;
-  return copies * slot_layout(op, kernel).bytes;
-}
-
 /// The tensors of a kernel with one phase, and its loop. `product`: that is computed in tiles, or none.
 Result<std::string> single_body(const TaskOperator& op, const std::vector<LoopBounds>& grid,
                                 const std::optional<TiledProduct>& product,
@@ -61,19 +53,20 @@ std::string comment_of(const TaskProgram& program, const TaskOperator& op, const
                            kernel.task_count(), op.name, operands.empty() ? "nothing" : operands));
 }
 
-ProductLimits product_limits(const CudaOptions& options) {
-  ProductLimits limits;
-  limits.tiles.block_threads = options.block_threads;
-  limits.tiles.refused = options.refused_tiles;
-  limits.has_matrix_units = options.has_matrix_units();
-  limits.takes_tf32 = options.has_matrix_units() && options.takes_tf32;
-  return limits;
+/// The multiprocessor that the source is for; what it computes at a time is that of the device, where it is described.
+Multiprocessor multiprocessor_of(Programs programs, const CudaOptions& options) {
+  Multiprocessor unit = programs.front().device.multiprocessor.value_or(Multiprocessor{});
+  unit.source = options;
+  return unit;
 }
 
 class KernelWriter {
  public:
-  KernelWriter(const CudaOptions& options, std::uint64_t shared_bytes)
-      : options_(options), shared_bytes_(shared_bytes), phases_(product_limits(options)) {}
+  KernelWriter(const Multiprocessor& unit, std::uint64_t shared_bytes)
+      : block_threads_(unit.source.block_threads),
+        shared_bytes_(shared_bytes),
+        limits_(product_limits(unit, shared_bytes)),
+        phases_(limits_) {}
 
   Result<void> add(const TaskProgram& program) {
     result_.by_operator.emplace_back();
@@ -128,17 +121,13 @@ class KernelWriter {
   };
   Result<Body> body_of(const TaskOperator& op, const Kernel& kernel,
                        const std::vector<LoopBounds>& grid) {
-    const std::uint64_t slots = slot_bytes(op, kernel, options_.block_threads);
     if (op.is_stitched()) {
-      const std::uint64_t room = slots < shared_bytes_ ? shared_bytes_ - slots : 0;
-      LEMMA_ASSIGN_OR_RETURN(CudaPhases::Body body, phases_.body_text(op, kernel, grid, room));
-      return Body{std::move(body.text), slots + body.tile_bytes};
+      LEMMA_ASSIGN_OR_RETURN(CudaPhases::Body body, phases_.body_text(op, kernel, grid));
+      return Body{std::move(body.text),
+                  slots_of_block(op, kernel, block_threads_) + body.tile_bytes};
     }
-    ProductLimits limits = product_limits(options_);
-    limits.tiles.shared_bytes = shared_bytes_;
-    const auto product = find_tiled_product(op.body.phases.front().nest, kernel.parts, limits);
-    LEMMA_ASSIGN_OR_RETURN(std::string text,
-                           single_body(op, grid, product, options_.block_threads));
+    const auto product = tiled_phase(op, kernel, op.body.phases.front(), limits_);
+    LEMMA_ASSIGN_OR_RETURN(std::string text, single_body(op, grid, product, block_threads_));
     return Body{std::move(text), product ? product->tiles.shared_bytes : 0};
   }
 
@@ -158,8 +147,9 @@ class KernelWriter {
     return text + "    default: return;\n  }\n}\n\n";
   }
 
-  const CudaOptions& options_;
+  std::uint32_t block_threads_;
   std::uint64_t shared_bytes_;
+  ProductLimits limits_;
   CudaPhases phases_;
   CudaKernels result_;
   std::map<std::string, std::uint32_t> numbers_;  // by text without the name
@@ -171,7 +161,7 @@ class KernelWriter {
 
 Result<CudaKernels> cuda_kernels(Programs programs, const CudaOptions& options,
                                  std::uint64_t shared_bytes) {
-  KernelWriter writer(options, shared_bytes);
+  KernelWriter writer(multiprocessor_of(programs, options), shared_bytes);
   for (const TaskProgram& program : programs) LEMMA_RETURN_IF_ERROR(writer.add(program));
   return writer.finish();
 }

@@ -4,14 +4,13 @@
 
 #include <fmt/format.h>
 
+#include "backend_cuda/blocks/shared_terms.h"
 #include "backend_cuda/emit_cuda/spread_nest.h"
 #include "backend_cuda/emit_cuda/tiled_text.h"
 
 namespace lemma::backend {
 
 namespace {
-
-constexpr std::uint64_t slot_alignment = 16;
 
 /// The elements of an argument of the operator, or of the task's part of a shared buffer.
 Result<void> add_tensor(PhaseParameters& parameters, const TaskOperator& op,
@@ -61,32 +60,13 @@ std::string points_loop(const SlotLayout& slots, std::vector<LoopBounds>& grid) 
 
 }  // namespace
 
-SlotLayout slot_layout(const TaskOperator& op, const Kernel& kernel) {
-  SlotLayout layout;
-  for (const auto& [slot, bytes] : slot_bytes(op, kernel)) {
-    layout.offsets[slot] = layout.bytes;
-    layout.bytes += (bytes + slot_alignment - 1) / slot_alignment * slot_alignment;
-  }
-  return layout;
-}
-
 struct CudaPhases::Place {
   const TaskOperator& op;
   const Kernel& kernel;
   const SlotLayout& slots;
   const std::vector<LoopBounds>& grid;
-  std::uint64_t tile_room;
 
   bool is_by_points() const { return op.body.stitching == Stitching::warp; }
-
-  /// The most elements that a task has along each axis of a phase.
-  std::vector<std::int64_t> parts(const Phase& phase) const {
-    std::vector<std::int64_t> result;
-    for (std::size_t axis = 0; axis < phase.nest.axes.size(); ++axis)
-      result.push_back(axis < kernel.parts.size() ? kernel.parts[axis]
-                                                  : phase.nest.graph.extent(phase.nest.axes[axis]));
-    return result;
-  }
 };
 
 /// The loops of a phase: in tiles, or spread over the threads.
@@ -96,13 +76,7 @@ Result<std::string> CudaPhases::loop_text(const Place& place, const Phase& phase
   const std::uint32_t threads = place.is_by_points()
                                     ? cuda_warp_size
                                     : static_cast<std::uint32_t>(limits_.tiles.block_threads);
-  if (place.is_by_points() || place.tile_room == 0)
-    return spread_nest_text(phase.nest, bounds, threads, 2);
-  ProductLimits limits = limits_;
-  limits.tiles.shared_bytes = place.tile_room;
-  for (const std::uint32_t operand : phase.operands)
-    limits.is_in_block.push_back(operand != no_argument && operand >= place.op.arguments.size());
-  const auto product = find_tiled_product(phase.nest, place.parts(phase), limits);
+  const auto product = tiled_phase(place.op, place.kernel, phase, limits_);
   if (!product) return spread_nest_text(phase.nest, bounds, threads, 2);
   body.tile_bytes = std::max(body.tile_bytes, product->tiles.shared_bytes);
   parameters.add("unsigned char* slots", fmt::format("slots + {}", place.slots.bytes));
@@ -125,10 +99,9 @@ Result<std::string> CudaPhases::call_text(const Place& place, const Phase& phase
 }
 
 Result<CudaPhases::Body> CudaPhases::body_text(const TaskOperator& op, const Kernel& kernel,
-                                               std::vector<LoopBounds> grid,
-                                               std::uint64_t tile_room) {
+                                               std::vector<LoopBounds> grid) {
   const SlotLayout slots = slot_layout(op, kernel);
-  const Place place = {op, kernel, slots, grid, tile_room};
+  const Place place = {op, kernel, slots, grid};
   Body body;
   std::string space = "  ";
   if (place.is_by_points()) {

@@ -6,20 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "backend_cuda/blocks/phase_tiles.h"
 #include "backend_cuda/emit/nest_text.h"
 #include "backend_cuda/emit/phase_parameters.h"
-#include "backend_cuda/emit_cuda/tiled_product.h"
 #include "backend_cuda/program.h"
 
 namespace lemma::backend {
-
-/// The places of an operator's slots, one after the other, in bytes from where those of the block (Stitching::block) or
-/// of the warp begin.
-struct SlotLayout {
-  std::map<std::uint32_t, std::uint64_t> offsets;  // by slot
-  std::uint64_t bytes = 0;
-};
-SlotLayout slot_layout(const TaskOperator& op, const Kernel& kernel);
 
 class CudaPhases {
  public:
@@ -31,10 +23,9 @@ class CudaPhases {
     std::uint64_t tile_bytes = 0;  // that phases take behind the slots
   };
   /// The body of an operator's kernel, where `arguments`, `threads`, `slots` and the bounds of the grid's axes are
-  /// declared: calls of the phases, with barriers. `tile_room`: the shared memory that is left behind the slots; 0 where
-  /// these are not in shared memory.
-  Result<Body> body_text(const TaskOperator& op, const Kernel& kernel, std::vector<LoopBounds> grid,
-                         std::uint64_t tile_room);
+  /// declared: calls of the phases, with barriers.
+  Result<Body> body_text(const TaskOperator& op, const Kernel& kernel,
+                         std::vector<LoopBounds> grid);
 
   /// All functions, in the order in which they were first called.
   const std::string& text() const { return text_; }

@@ -9,8 +9,6 @@
 
 namespace lemma::backend {
 
-inline constexpr std::uint32_t cuda_warp_size = 32;  // "warp_size" in the source
-
 /// How many elements lie between the bounds, as an expression.
 std::string length_text(const LoopBounds& bounds);
 /// "first + index", where the first is not 0.
@@ -23,8 +21,7 @@ std::vector<std::string> index_lines(const std::vector<lowering::LoopVariable>& 
 
 /// Statements that compute the elements between the bounds of each axis and store them to `y`. In scope are the inputs,
 /// called as in emit_element.h, `y`, and `threads`, which all take part (parts/run_time.cuh.in). A thread computes whole
-/// elements; where there are fewer elements than `group_threads`, or threads side by side would read elements that are
-/// far from each other, the lanes of a warp share the terms of an element's reduction.
+/// elements, or the lanes of a warp share the terms of an element's reduction (blocks/shared_terms.h).
 Result<std::string> spread_nest_text(const lowering::LoweredOutput& nest,
                                      const std::vector<LoopBounds>& bounds,
                                      std::int64_t group_threads, int indent);

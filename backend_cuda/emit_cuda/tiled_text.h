@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "backend_cuda/blocks/tiled_product.h"
 #include "backend_cuda/emit/nest_text.h"
-#include "backend_cuda/emit_cuda/tiled_product.h"
 
 namespace lemma::backend {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "backend_cuda/blocks/block_time.h"
 #include "backend_cuda/lower/stitched_operator.h"
 #include "backend_cuda/lower/tile.h"
 
@@ -73,6 +74,7 @@ class TaskModel {
   TaskModel(const TaskOperator& op, const std::vector<Buffer>& buffers, const VirtualDevice& device,
             const Kernel& one_task)
       : op_(op), buffers_(buffers), device_(device) {
+    if (device.multiprocessor) block_.emplace(op, device);
     for (const Phase& phase : op.body.phases) operations_ += operation_count(phase.nest);
     for (const Region& read : access_of(op, one_task, 0).reads) {
       const Memory memory = buffers[read.buffer].memory;
@@ -83,23 +85,29 @@ class TaskModel {
 
   /// Of the largest task, without what it takes to begin one.
   double seconds(const Kernel& kernel) const {
-    double part = 1;
-    for (std::size_t axis = 0; axis < kernel.parts.size(); ++axis)
-      part *= static_cast<double>(kernel.parts[axis]) / static_cast<double>(kernel.extents[axis]);
     const TaskAccess access = access_of(op_, kernel, 0);
     double bytes = 0;
     for (const Region& write : access.writes) bytes += bytes_of(write, buffers_);
     for (const Region& read : access.reads) bytes += bytes_of(read, buffers_);
     const double weights = weight_bytes_ / static_cast<double>(kernel.task_count());
-    return std::max({operations_ * part * device_.seconds_per_operation,
-                     bytes * device_.seconds_per_byte, weights * device_.seconds_per_weight_byte});
+    return std::max({computing_seconds(kernel), bytes * device_.seconds_per_byte,
+                     weights * device_.seconds_per_weight_byte});
   }
 
  private:
+  double computing_seconds(const Kernel& kernel) const {
+    if (block_) return block_->seconds(kernel);
+    double part = 1;
+    for (std::size_t axis = 0; axis < kernel.parts.size(); ++axis)
+      part *= static_cast<double>(kernel.parts[axis]) / static_cast<double>(kernel.extents[axis]);
+    return operations_ * part * device_.seconds_per_operation;
+  }
+
   const TaskOperator& op_;
   const std::vector<Buffer>& buffers_;
   const VirtualDevice& device_;
   double operations_ = 0, weight_bytes_ = 0;
+  std::optional<BlockTime> block_;  // of GPUs
 };
 
 /// The cut whose tasks take the least time, if that is clearly less than that of the cut along the first axes.

@@ -1,0 +1,36 @@
+#pragma once
+// What the threads of a block take for a task, by the source that is emitted for it: products in the tiles that the source has,
+// other loops as they are spread over the threads. Analytic, from instructions (tile_choice.h) and bytes; docs/cuda.md names
+// what is assumed.
+
+#include <map>
+
+#include "backend_cuda/blocks/phase_tiles.h"
+
+namespace lemma::backend {
+
+/// Of one phase for all of a task's points.
+struct PhaseTime {
+  double cycles = 0;      // of the multiprocessor
+  double tile_bytes = 0;  // that tiles bring from other memory than the block's
+};
+
+class BlockTime {
+ public:
+  /// The device must be one of multiprocessors, and outlive this, as the operator must.
+  BlockTime(const TaskOperator& op, const VirtualDevice& device);
+
+  /// Of the largest task of a kernel, phase by phase. Copies to tiles run beside the sums: what takes longer counts.
+  double seconds(const Kernel& kernel) const;
+
+  PhaseTime of_phase(const Kernel& kernel, const Phase& phase) const;
+
+ private:
+  double warp_cycles(const Kernel& kernel) const;
+
+  const TaskOperator& op_;
+  const VirtualDevice& device_;
+  ProductLimits limits_;
+};
+
+}  // namespace lemma::backend

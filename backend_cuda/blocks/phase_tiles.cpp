@@ -1,0 +1,61 @@
+#include "backend_cuda/blocks/phase_tiles.h"
+
+#include "backend_cuda/blocks/shared_terms.h"
+
+namespace lemma::backend {
+
+SlotLayout slot_layout(const TaskOperator& op, const Kernel& kernel) {
+  constexpr std::uint64_t slot_alignment = 16;
+  SlotLayout layout;
+  for (const auto& [slot, bytes] : slot_bytes(op, kernel)) {
+    layout.offsets[slot] = layout.bytes;
+    layout.bytes += (bytes + slot_alignment - 1) / slot_alignment * slot_alignment;
+  }
+  return layout;
+}
+
+std::uint64_t slots_of_block(const TaskOperator& op, const Kernel& kernel,
+                             std::int64_t block_threads) {
+  const std::int64_t copies =
+      op.body.stitching == Stitching::warp ? block_threads / cuda_warp_size : 1;
+  return static_cast<std::uint64_t>(copies) * slot_layout(op, kernel).bytes;
+}
+
+ProductLimits product_limits(const Multiprocessor& unit, std::uint64_t shared_bytes) {
+  // Four schedulers begin an instruction of 32 lanes in each cycle.
+  constexpr double places = 128, terms_of_matrix_product = 16 * 8 * 16;
+  ProductLimits limits;
+  limits.tiles.block_threads = unit.source.block_threads;
+  limits.tiles.shared_bytes = shared_bytes;
+  limits.tiles.refused = unit.source.refused_tiles;
+  limits.tiles.multiply_add = places / unit.f32_lanes;
+  limits.tiles.matrix_product =
+      places / cuda_warp_size * terms_of_matrix_product / unit.matrix_lanes;
+  limits.has_matrix_units = unit.source.has_matrix_units();
+  limits.takes_tf32 = limits.has_matrix_units && unit.source.takes_tf32;
+  return limits;
+}
+
+std::vector<std::int64_t> parts_of(const Kernel& kernel, const lowering::LoweredOutput& nest) {
+  std::vector<std::int64_t> result;
+  for (std::size_t axis = 0; axis < nest.axes.size(); ++axis)
+    result.push_back(axis < kernel.parts.size() ? kernel.parts[axis]
+                                                : nest.graph.extent(nest.axes[axis]));
+  return result;
+}
+
+std::optional<TiledProduct> tiled_phase(const TaskOperator& op, const Kernel& kernel,
+                                        const Phase& phase, const ProductLimits& limits) {
+  if (!op.is_stitched())
+    return find_tiled_product(phase.nest, parts_of(kernel, phase.nest), limits);
+  if (op.body.stitching == Stitching::warp) return std::nullopt;
+  const std::uint64_t slots = slot_layout(op, kernel).bytes;
+  if (slots >= limits.tiles.shared_bytes) return std::nullopt;
+  ProductLimits behind = limits;
+  behind.tiles.shared_bytes -= slots;
+  for (const std::uint32_t operand : phase.operands)
+    behind.is_in_block.push_back(operand != no_argument && operand >= op.arguments.size());
+  return find_tiled_product(phase.nest, parts_of(kernel, phase.nest), behind);
+}
+
+}  // namespace lemma::backend
