@@ -13,6 +13,7 @@
 #include "cli/emission.h"
 #include "cli/error_line.h"
 #include "cli/number_check.h"
+#include "cli/region_report.h"
 #include "cli/shape_option.h"
 #include "cli/timeline_svg.h"
 #include "ir/files.h"
@@ -108,24 +109,6 @@ Result<nlohmann::ordered_json> json_of(const backend::TaskProgram& program,
   return json;
 }
 
-/// What was chosen between, and what a run of it should take.
-nlohmann::ordered_json json_of(const backend::RegionPlan& plan) {
-  nlohmann::ordered_json json = {{"candidates", plan.candidates},
-                                 {"calls", plan.program ? plan.program->calls.size() : 0}};
-  if (plan.alone_seconds > 0) json["one_kernel_seconds"] = plan.alone_seconds;
-  if (plan.cut_seconds) json["graph_seconds"] = *plan.cut_seconds;
-  if (!plan.program) return json;
-  std::size_t edges = 0;
-  for (const backend::RegionNode& node : plan.program->nodes) edges += node.after.size();
-  json["kernels"] = plan.program->regions.size();
-  json["nodes"] = plan.program->nodes.size();
-  json["edges"] = edges;
-  json["workspaces"] = plan.program->workspaces;
-  json["arena_bytes"] = plan.program->arena_bytes;
-  json["weight_bytes"] = plan.program->weight_bytes;
-  return json;
-}
-
 /// Of several sizes: a list of counts, with the types of the inputs.
 Result<nlohmann::ordered_json> json_of(const EmitArguments& arguments, const Emission& emission) {
   nlohmann::ordered_json json = {{"model", arguments.request.model},
@@ -146,7 +129,7 @@ Result<nlohmann::ordered_json> json_of(const EmitArguments& arguments, const Emi
     sizes.push_back(std::move(one));
   }
   if (!sizes.empty()) json["sizes"] = std::move(sizes);
-  if (emission.calls) json["library_calls"] = json_of(*emission.calls);
+  if (emission.calls) json["library_calls"] = region_json(*emission.calls);
   json["planning_seconds"] = emission.planning_seconds;
   return json;
 }
@@ -161,21 +144,7 @@ void print_regions(const EmitArguments& arguments, const backend::RegionProgram&
                    program.arena_bytes))
             << "\n";
   if (!arguments.plans) return;
-  for (const backend::RegionNode& node : program.nodes) {
-    std::string line;
-    if (node.kind == backend::RegionNode::Kind::call) {
-      const backend::LibraryStep& step = program.calls[node.number];
-      line = fmt::format("  call {:.1f} {} '{}': {}", 1e6 * step.seconds, step.description,
-                         step.name, backend::text(step.call.problem));
-    } else if (node.kind == backend::RegionNode::Kind::region) {
-      const backend::RegionStep& region = program.regions[node.number];
-      line = fmt::format("  kernel {:.1f}: {} operators in {} tasks", 1e6 * region.seconds,
-                         region.program.graph.operators.size(), region.program.task_count());
-    } else {
-      continue;
-    }
-    std::cout << printable(line) << "\n";
-  }
+  for (const std::string& line : region_lines(program)) std::cout << printable(line) << "\n";
 }
 
 void print_lines(const EmitArguments& arguments, const Emission& emission) {

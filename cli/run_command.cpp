@@ -207,6 +207,7 @@ Result<void> choose_engine(const RunArguments& arguments, RunRequest& request) {
     return {};
   }
   if (!arguments.architecture.empty()) return bad_input("--arch is for --engine rtask-cuda");
+  if (arguments.cuda.takes_tf32) return bad_input("--tf32 is for --engine rtask-cuda");
   if (arguments.engine == rtask_cpu_target) {
     LEMMA_ASSIGN_OR_RETURN(const auto device,
                            processor_device(arguments.cuda.device, arguments.threads));
@@ -350,6 +351,10 @@ void add_run_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--device", arguments->cuda.device,
                       "what the schedule is for, as for `lemma emit` (default: with --engine "
                       "rtask-cuda by --arch, else the processors here)");
+  command->add_flag(
+      "--tf32", arguments->cuda.takes_tf32,
+      "with --engine rtask-cuda: round the factors of products of f32 to TF32, as for "
+      "`lemma emit`");
   command->add_option("--outputs", arguments->outputs, "folder to write output_0.pb, ... to");
   command->add_option(
       "--batch", arguments->batch,

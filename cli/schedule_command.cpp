@@ -9,6 +9,7 @@
 #include "backend_cuda/compile/compile.h"
 #include "backend_cuda/libraries/library_plan.h"
 #include "backend_cuda/memory/plan_memory.h"
+#include "backend_cuda/regions/plan_regions.h"
 #include "backend_cuda/simulate/lower_bound.h"
 #include "backend_cuda/simulate/simulate.h"
 #include "backend_cuda/traffic/traffic.h"
@@ -17,6 +18,7 @@
 #include "cli/emission.h"
 #include "cli/error_line.h"
 #include "cli/number_check.h"
+#include "cli/region_report.h"
 #include "cli/shape_option.h"
 #include "cli/timeline_svg.h"
 #include "ir/files.h"
@@ -32,13 +34,14 @@ struct ScheduleArguments {
   std::vector<std::string> shapes;
   std::vector<double> factors;
   std::uint32_t units = 0;
-  bool fuses = true, stitches = false, json = false;
+  bool fuses = true, stitches = false, cuts = false, json = false;
 };
 
 struct PlannedModel {
   backend::TaskProgram program;
   double planning_seconds = 0, planning_cpu_seconds = 0;
   std::optional<backend::LibraryPlan> libraries;
+  std::optional<backend::RegionPlan> regions;
 };
 
 Result<backend::CompileOptions> options_of(const ScheduleArguments& arguments,
@@ -93,10 +96,14 @@ Result<PlannedModel> plan(const ScheduleArguments& arguments) {
       static_cast<double>(std::clock() - begin_cpu) / static_cast<double>(CLOCKS_PER_SEC);
   if (!arguments.timeline.empty())
     LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.timeline, timeline_svg(program)));
-  PlannedModel result{std::move(program), seconds.count(), cpu_seconds, std::nullopt};
+  PlannedModel result{std::move(program), seconds.count(), cpu_seconds, std::nullopt, std::nullopt};
   if (!arguments.libraries.empty()) {
     LEMMA_ASSIGN_OR_RETURN(const auto file, device_file(arguments.libraries, "--library-calls"));
     LEMMA_ASSIGN_OR_RETURN(Device device, load_device(file));
+    if (arguments.cuts) {
+      LEMMA_ASSIGN_OR_RETURN(result.regions,
+                             backend::plan_regions(prepared.graph, {options, device}));
+    }
     LEMMA_ASSIGN_OR_RETURN(
         result.libraries,
         backend::library_plan(prepared.graph, OperatorCosts(roofline_target(std::move(device)))));
@@ -192,9 +199,22 @@ Json json_of(const ScheduleArguments& arguments, const PlannedModel& planned) {
     json["bytes_written"] = traffic.written;
     json["library_calls"] = libraries_of(arguments, planned);
   }
+  if (planned.regions) json["cut"] = region_json(*planned.regions);
   json["planning_seconds"] = planned.planning_seconds;
   json["planning_cpu_seconds"] = planned.planning_cpu_seconds;
   return json;
+}
+
+void print_cut(const backend::RegionPlan& plan) {
+  const std::string best =
+      plan.cut_seconds ? fmt::format("{:.1f} microseconds", 1e6 * *plan.cut_seconds) : "none";
+  std::cout << fmt::format(
+      "{} library calls pay, of {}; one persistent kernel takes {:.1f} "
+      "microseconds, the best cut with calls: {}\n",
+      plan.program ? plan.program->calls.size() : 0, plan.candidates, 1e6 * plan.alone_seconds,
+      best);
+  if (!plan.program) return;
+  for (const std::string& line : region_lines(*plan.program)) std::cout << printable(line) << "\n";
 }
 
 ExitCode run_schedule(const ScheduleArguments& arguments) {
@@ -220,6 +240,7 @@ ExitCode run_schedule(const ScheduleArguments& arguments) {
                    1e6 *
                        std::max(bound["work"].get<double>(), bound["critical_path"].get<double>())))
             << "\n";
+  if (planned->regions) print_cut(*planned->regions);
   return ExitCode::done;
 }
 
@@ -255,10 +276,11 @@ void add_schedule_command(CLI::App& application, ExitCode& exit_code) {
   command->add_flag("!--no-fusion", arguments->fuses, "store every tensor");
   command->add_flag("--stitch", arguments->stitches,
                     "stitch operators; without it, policies are judged by the same operators");
-  auto* libraries = command->add_option("--library-calls", arguments->libraries,
-                                        "with --json: also what calls of cuBLASLt and cuDNN would "
-                                        "take, and kernels for other operators, by this "
-                                        "description for costs: h100, h200, a100, t4 or a file");
+  auto* libraries =
+      command->add_option("--library-calls", arguments->libraries,
+                          "with --json or --cut: also what calls of cuBLASLt and cuDNN would "
+                          "take, and kernels for other operators, by this "
+                          "description for costs: h100, h200, a100, t4 or a file");
   command
       ->add_option("--scale-costs", arguments->factors,
                    "with --library-calls: also where launches or waits take so many times as long "
@@ -269,6 +291,12 @@ void add_schedule_command(CLI::App& application, ExitCode& exit_code) {
       ->add_option(
           "--write-library-calls", arguments->calls,
           "file for a line for each call and kernel (backend_cuda/libraries/library_call.h)")
+      ->needs(libraries);
+  command
+      ->add_flag(
+          "--cut", arguments->cuts,
+          "with --library-calls: also the cut into library calls and persistent kernels that "
+          "`lemma emit --library-calls` would choose")
       ->needs(libraries);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run_schedule(*arguments); });

@@ -49,6 +49,8 @@ class Run(Base):
 
     def test_options_for_other_engines_are_refused(self):
         self.one_line(self.run_it("--arch", "sm_90"), 2, "--arch is for --engine rtask-cuda")
+        self.one_line(self.run_it("--engine", "rtask-cpu", "--tf32"), 2, "--tf32 is for --engine rtask-cuda")
+        self.one_line(self.run_it("--engine", "rtask-cuda", "--arch", "sm_75", "--tf32"), 2, "have no products of TF32")
         self.one_line(self.run_it("--engine", "rtask-cuda", "--arch", "sm_86"), 2, "no description of such a device")
 
     @unittest.skipIf(shutil.which("nvidia-smi"), "there is a device")

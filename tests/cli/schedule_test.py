@@ -97,6 +97,17 @@ class Schedule(unittest.TestCase):
         self.assertEqual(lines.read_text(), 2 * f"product f32 1 {matrix} {matrix} {matrix} 0 0\n")
         self.refused("--library-calls", model, "--device", "h100", "--library-calls", "no-such-device")
 
+    def test_the_cut_is_that_of_emitted_source(self):
+        words = (self.products(), "--device", "h100", "--stitch", "--library-calls", "h100", "--cut")
+        cut = self.planned(*words)["cut"]
+        self.assertEqual(cut["candidates"], 2)
+        done = subprocess.run([LEMMA, "emit", str(self.products()), "--target", "cuda", "--library-calls", "--plan", "--json",
+                               "--policy", "best"], capture_output=True, text=True, timeout=120)
+        self.assertEqual(cut, json.loads(done.stdout)["library_calls"])
+        lines = self.run_it(*words).stdout.splitlines()
+        self.assertEqual(len(lines), 2 + cut["calls"] + cut.get("kernels", 0), lines)
+        self.assertNotEqual(self.run_it(self.products(), "--device", "h100", "--cut").returncode, 0)
+
     def test_times_of_kernels_are_kept_in_a_file(self):
         model, times = self.products(), self.folder / "times.json"
         first = self.planned(model, "--device", DEVICE, "--write-kernel-times", times)
