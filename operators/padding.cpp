@@ -63,6 +63,14 @@ Result<void> check_mode(const Instance& in) {
     const Dimension copies = minimum(1, axis.before + axis.after);
     if (axis.size.is(0) || !in.is_at_most(copies, axis.size))
       return bad_input(fmt::format("mode '{}' has nothing to copy", mode));
+    if (mode == "edge" && axis.before.is_constant() && axis.after.is_constant()) {
+      // What negative pads leave is copied; they remove no edge that is.
+      const Dimension left =
+          axis.size + minimum(axis.before, Dimension(0)) + minimum(axis.after, Dimension(0));
+      if (!in.is_at_most(1, left))
+        return bad_input(fmt::format("mode '{}' has nothing to copy", mode));
+      continue;
+    }
     for (const Dimension& pad : {axis.before, axis.after})
       if (!in.is_at_most(0, pad))
         return unsupported(fmt::format("negative pads in mode '{}'", mode));

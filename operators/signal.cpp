@@ -75,6 +75,11 @@ Types infer_dft(const Instance& in) {
   return std::vector<TensorType>{{in.type(0), std::move(shape)}};
 }
 
+/// From one element to the next, in the first bin after the constant one.
+double turn_step(std::int64_t length, bool inverse) {
+  return (inverse ? 2 : -2) * std::numbers::pi / static_cast<double>(length);
+}
+
 Definition define_dft(const Instance& in) {
   DefinitionBuilder d;
   const Transform transform = *transform_of(in);
@@ -99,8 +104,7 @@ Definition define_dft(const Instance& in) {
   if (transform.completes()) imaginary = d.select(is_given, imaginary, d.real(0, type) - imaginary);
   // The angle's multiple is reduced as an integer, so that it is exact.
   const Expression multiple = d.floor_mod(axes[transform.axis] * k, transform.length);
-  const double step =
-      (transform.inverse ? 2 : -2) * std::numbers::pi / static_cast<double>(transform.length);
+  const double step = turn_step(transform.length, transform.inverse);
   // In f32 the sine of half a turn would be no 0.
   const Expression angle = d.cast(multiple, DataType::f64) * d.real(step, DataType::f64);
   const Expression cosine = d.cast(d.apply(ScalarFunction::cos, angle), type);
@@ -129,6 +133,102 @@ Result<ImportedCall> import_dft(const OnnxCall& call, ImportedCall imported) {
 
 constexpr std::array dft_onnx = {OnnxMapping{
     .name = "DFT", .since = 17, .parameters = dft_parameters, .import_hook = import_dft}};
+
+// ---- STFT --------------------------------------------------------------------------------------
+//
+// Operands: signal [batch, length, parts], or [batch, length] of real numbers, as ONNX Runtime takes it; window [frame].
+
+constexpr std::array stft_attributes = {
+    AttributeSpecification{"frame_length", AttributeKind::dimension, "optional"},
+    AttributeSpecification{"frame_step", AttributeKind::dimension},
+    AttributeSpecification{"onesided", AttributeKind::integer, "1"},
+};
+
+struct Frames {
+  Dimension count;
+  std::int64_t length = 0, step = 1;  // of a frame, and from one to the next
+  std::int64_t parts = 1, bins = 0;   // of a number, and of a spectrum
+};
+
+Result<Frames> frames_of(const Instance& in) {
+  LEMMA_RETURN_IF_ERROR(require_types(in, TypeSet::real));
+  LEMMA_RETURN_IF_ERROR(require_rank(in, 0, 2, 3));
+  if (in.has(1)) LEMMA_RETURN_IF_ERROR(require_rank(in, 1, 1, 1));
+  const Dimension step = in.attributes.dimension("frame_step");
+  const Dimension length = in.attributes.has("frame_length")
+                               ? in.attributes.dimension("frame_length")
+                           : in.has(1) ? in.shape(1)[0]
+                                       : in.shape(0)[1];
+  const Dimension parts = in.rank(0) == 3 ? in.shape(0)[2] : Dimension(1);
+  if (!length.is_constant() || !step.is_constant())
+    return unsupported("frames of a length or at distances that are not known");
+  if (length.offset() < 1 || step.offset() < 1)
+    return bad_input(
+        fmt::format("frames of {} elements, {} apart", length.offset(), step.offset()));
+  if (!parts.is(1) && !parts.is(2))
+    return bad_input(fmt::format("{} parts of a complex number", parts.text()));
+  if (in.has(1))
+    LEMMA_RETURN_IF_ERROR(require_same_size(in, in.shape(1)[0], length, "the window and a frame"));
+  if (!in.is_at_most(length, in.shape(0)[1]))
+    return bad_input(
+        fmt::format("a frame of {} elements is longer than the signal", length.offset()));
+  const bool onesided = in.attributes.integer("onesided") != 0;
+  if (onesided && !parts.is(1)) return bad_input("a complex signal has no symmetric spectrum");
+  return Frames{floor_div(in.shape(0)[1] - length, step) + 1, length.offset(), step.offset(),
+                parts.offset(), onesided ? length.offset() / 2 + 1 : length.offset()};
+}
+
+Types infer_stft(const Instance& in) {
+  LEMMA_ASSIGN_OR_RETURN(const Frames frames, frames_of(in));
+  return std::vector<TensorType>{{in.type(0), Shape{in.shape(0)[0], frames.count, frames.bins, 2}}};
+}
+
+/// What a frame is multiplied by, [length * parts, bins * 2], as in the definition of DFT.
+template <class Element>
+Constant fourier_matrix(const Frames& frames, DataType type) {
+  std::vector<Element> elements;
+  for (std::int64_t k = 0; k < frames.length; ++k) {
+    for (std::int64_t part = 0; part < frames.parts; ++part) {
+      for (std::int64_t bin = 0; bin < frames.bins; ++bin) {
+        const double angle =
+            turn_step(frames.length, false) * static_cast<double>(bin * k % frames.length);
+        const double cosine = std::cos(angle), sine = std::sin(angle);
+        elements.push_back(static_cast<Element>(part == 0 ? cosine : -sine));
+        elements.push_back(static_cast<Element>(part == 0 ? sine : cosine));
+      }
+    }
+  }
+  return Constant::of(type, {frames.length * frames.parts, frames.bins * 2}, elements);
+}
+
+/// A product of the frames, weighed by the window, with cosines and sines that are computed once: a transform of each
+/// frame would compute them for each.
+Result<std::vector<ValueId>> compose_stft(Graph& graph, const Instance& in,
+                                          std::span<const ValueId> inputs) {
+  Composer c(graph);
+  const Frames frames = *frames_of(in);
+  const Shape places = {frames.count, frames.length};
+  const ValueId step = c.scalar(static_cast<double>(frames.step), DataType::i64);
+  const ValueId indices = c.add(c.multiply(c.positions(places, 0), step), c.positions(places, 1));
+  const ValueId signal =
+      in.rank(0) == 3 ? inputs[0] : c("Unsqueeze", {inputs[0]}, {{"axes", Integers{2}}});
+  ValueId framed = c("Gather", {signal, indices}, {{"axis", std::int64_t{1}}});
+  if (in.has(1)) framed = c.multiply(framed, c("Unsqueeze", {inputs[1]}, {{"axes", Integers{1}}}));
+  const Dimension batch = in.shape(0)[0];
+  const Shape rows = {batch, frames.count, frames.length * frames.parts};
+  const ValueId matrix =
+      c.constant(in.type(0) == DataType::f64 ? fourier_matrix<double>(frames, DataType::f64)
+                                             : fourier_matrix<float>(frames, DataType::f32));
+  const ValueId product =
+      c("MatMul", {c("Reshape", {framed}, {{"shape", rows}}), c.cast(matrix, in.type(0))});
+  return c.outputs(
+      {c("Reshape", {product}, {{"shape", Shape{batch, frames.count, frames.bins, 2}}})});
+}
+
+constexpr std::array stft_parameters = {OnnxParameter{"frame_step", 1},
+                                        OnnxParameter{"frame_length", 3}};
+constexpr std::array stft_onnx = {
+    OnnxMapping{.name = "STFT", .since = 17, .parameters = stft_parameters}};
 
 // ---- Windows -----------------------------------------------------------------------------------
 //
@@ -202,6 +302,14 @@ constexpr std::array signal_records = {
                    .onnx = dft_onnx},
     window_record<"HammingWindow", hamming>("25/46 - 21/46 cos t over one turn"),
     window_record<"HannWindow", hann>("0.5 - 0.5 cos t over one turn"),
+    OperatorRecord{.name = "STFT",
+                   .summary = "the discrete Fourier transforms of frames of a signal, each weighed "
+                              "by a window",
+                   .inputs = {1, 2},
+                   .attributes = stft_attributes,
+                   .infer = infer_stft,
+                   .compose = compose_stft,
+                   .onnx = stft_onnx},
 };
 static_assert(is_complete(signal_records));
 

@@ -89,6 +89,17 @@ TEST(Pad, ExpandsAxes) {
             "Pad: the output would have the shape [-1]");
 }
 
+TEST(Pad, CopiesTheEdgeOfWhatNegativePadsLeave) {
+  const auto edge = [](const char* type, const char* before, const char* after) {
+    return apply("Pad", {type},
+                 {{"pads", dimensions({before, after})}, {"mode", std::string("edge")}})
+        .types;
+  };
+  EXPECT_EQ(edge("f32[5]", "1", "-1"), "f32[5]");
+  EXPECT_EQ(edge("f32[5]", "-3", "4"), "f32[6]");
+  EXPECT_EQ(edge("f32[5]", "-5", "1"), "Pad: mode 'edge' has nothing to copy");
+}
+
 TEST(Blocks, MoveBetweenChannelsAndSpace) {
   EXPECT_EQ(apply("DepthToSpace", {"f32[1, 8, H, W]"}, {{"blocksize", Dimension(2)}}).types,
             "f32[1, 2, 2*H, 2*W]");

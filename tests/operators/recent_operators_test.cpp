@@ -55,6 +55,44 @@ Integers integers_of(const Result<std::vector<Tensor>>& outputs) {
   return outputs ? (*outputs)[0].integers() : Integers{};
 }
 
+// ---- STFT --------------------------------------------------------------------------------------
+
+TEST(Stft, TransformsEachWeighedFrame) {
+  Floats signal, window;
+  for (int i = 0; i < 11; ++i) signal.push_back(static_cast<float>((7 * i) % 5) - 2);
+  for (int i = 0; i < 4; ++i) window.push_back(0.25F * static_cast<float>(i + 1));
+  for (const std::int64_t onesided : {0, 1}) {
+    const Attributes attributes{{"frame_step", Dimension(3)}, {"onesided", onesided}};
+    const Reals given =
+        reals_of(run("STFT", {floats({1, 11, 1}, signal), floats({4}, window)}, attributes));
+    Floats frames;
+    for (std::size_t frame = 0; frame < 3; ++frame)
+      for (std::size_t i = 0; i < 4; ++i) frames.push_back(signal[3 * frame + i] * window[i]);
+    const Reals expected =
+        reals_of(run("DFT", {floats({3, 4, 1}, frames)}, {{"onesided", onesided}}));
+    ASSERT_EQ(given.size(), expected.size());
+    for (std::size_t i = 0; i < given.size(); ++i) EXPECT_NEAR(given[i], expected[i], 1e-5);
+  }
+}
+
+TEST(Stft, TransformsComplexSignals) {
+  const Floats signal = {1, 2, -1, 0.5F, 3, -2};
+  const Attributes attributes{{"frame_step", Dimension(1)}, {"onesided", std::int64_t{0}}};
+  const Reals given = reals_of(run("STFT", {floats({1, 3, 2}, signal)}, attributes));
+  const Reals expected = reals_of(run("DFT", {floats({1, 3, 2}, signal)}));
+  ASSERT_EQ(given.size(), expected.size());
+  for (std::size_t i = 0; i < given.size(); ++i) EXPECT_NEAR(given[i], expected[i], 1e-5);
+}
+
+TEST(Stft, CountsFrames) {
+  const Attributes step{{"frame_step", Dimension(160)}};
+  EXPECT_EQ(apply("STFT", {"f32[B, 16000]", "f32[400]"}, step).types, "f32[B, 98, 201, 2]");
+  EXPECT_EQ(apply("STFT", {"f32[1, 300, 1]", "f32[400]"}, step).types,
+            "STFT: a frame of 400 elements is longer than the signal");
+  EXPECT_EQ(apply("STFT", {"f32[1, 600, 2]", "f32[400]"}, step).types,
+            "STFT: a complex signal has no symmetric spectrum");
+}
+
 // ---- BitCast -----------------------------------------------------------------------------------
 
 TEST(BitCast, KeepsTheBitsOfIntegers) {
