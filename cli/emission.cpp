@@ -13,6 +13,7 @@
 #include "cli/data_directory.h"
 #include "frontend_onnx/import.h"
 #include "interpreter/random.h"
+#include "pipeline/taken_branches.h"
 #include "search/fold_constants.h"
 
 namespace lemma {
@@ -52,7 +53,9 @@ Result<PreparedModel> prepare_model(const std::string& file,
   ImportOptions reading;
   reading.fix_overridable_initializers = true;
   reading.shapes = shapes;
-  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(file, reading));
+  LEMMA_ASSIGN_OR_RETURN(OnnxModel read, import_model(file, reading));
+  const OnnxModel model =
+      with_taken_branches(std::move(read), fs::path(file).parent_path(), reading, {});
   LEMMA_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs, inputs_of(model.graph, seed));
   LEMMA_ASSIGN_OR_RETURN(Graph graph, backend::program_graph(model.graph, inputs));
   return PreparedModel{std::move(graph), std::move(inputs)};

@@ -12,6 +12,7 @@
 #include "frontend_onnx/value_file.h"
 #include "interpreter/random.h"
 #include "interpreter/run.h"
+#include "pipeline/taken_branches.h"
 #include "runner/run_graph.h"
 
 namespace lemma {
@@ -211,8 +212,10 @@ Result<Prepared> prepare(const RunRequest& request, std::vector<std::string>& no
   auto bindings = interpreter::bind_symbols(graph, types_of(inputs));
   if (!bindings && bindings.error().kind == ErrorKind::bad_input)
     return tl::unexpected(std::move(bindings.error()));
-  LEMMA_ASSIGN_OR_RETURN(OnnxModel bound,
-                         import_model(request.model, options_for(declared, inputs)));
+  const ImportOptions reading = options_for(declared, inputs);
+  LEMMA_ASSIGN_OR_RETURN(OnnxModel bound, import_model(request.model, reading));
+  if (request.task_program || request.cuda)
+    bound = with_taken_branches(std::move(bound), request.model.parent_path(), reading, {});
   return Prepared{std::move(bound), std::move(inputs)};
 }
 

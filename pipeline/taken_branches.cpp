@@ -62,8 +62,9 @@ Result<OnnxModel> read_again(const OnnxModel& model, const std::filesystem::path
 
 OnnxModel with_taken_branches(OnnxModel model, const std::filesystem::path& folder,
                               const ImportOptions& reading, const FoldOptions& folding) {
+  const std::filesystem::path place = folder.empty() ? "." : folder;
   for (int depth = 0; depth < most_depth && may_be_understood(model.graph); ++depth) {
-    auto next = read_again(model, folder, reading, folding);
+    auto next = read_again(model, place, reading, folding);
     if (!next) break;
     model = std::move(*next);
   }

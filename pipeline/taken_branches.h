@@ -12,7 +12,7 @@ namespace lemma {
 
 /// The model with such branches in place of their nodes, also of those that only show in a branch that was
 /// taken, and with such operators in place of opaque nodes. Constants are folded then. The model as it is where that
-/// cannot be done.
+/// cannot be done. `folder` is that of the model's file.
 OnnxModel with_taken_branches(OnnxModel model, const std::filesystem::path& folder,
                               const ImportOptions& reading, const FoldOptions& folding);
 
