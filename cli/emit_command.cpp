@@ -6,6 +6,7 @@
 
 #include "backend_cuda/compile/compile.h"
 #include "backend_cuda/emit/tables_text.h"
+#include "backend_cuda/lower/tile.h"
 #include "backend_cuda/traffic/traffic.h"
 #include "cli/commands.h"
 #include "cli/cuda_target.h"
@@ -30,7 +31,7 @@ struct EmitArguments {
   CudaChoice cuda;
   std::string calls, call_costs;
   std::uint64_t cache_bytes = 0;
-  bool json = false, stores_all = false, plans = false;
+  bool json = false, stores_all = false, plans = false, lists_operators = false;
 };
 
 /// Switches schemes of fusion off.
@@ -91,9 +92,27 @@ Result<Emission> emit(EmitArguments arguments) {
   return emission;
 }
 
+/// What each operator of a program computes, in the order of the program's tables.
+nlohmann::ordered_json operators_json(const backend::TaskProgram& program) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const backend::TaskOperator& op : program.graph.operators) {
+    double operations = 0;
+    std::uint64_t bytes = 0;
+    for (const backend::Phase& phase : op.body.phases)
+      operations += backend::operation_count(phase.nest);
+    for (const backend::BufferNumber number : op.arguments)
+      bytes += program.graph.buffers[number].bytes();
+    list.push_back({{"name", op.name},
+                    {"description", op.description},
+                    {"operations", operations},
+                    {"bytes", bytes}});
+  }
+  return list;
+}
+
 /// Counts of one program.
 Result<nlohmann::ordered_json> json_of(const backend::TaskProgram& program,
-                                       std::uint64_t cache_bytes) {
+                                       std::uint64_t cache_bytes, bool lists_operators) {
   const backend::Traffic traffic = backend::planned_traffic(program);
   nlohmann::ordered_json json = {
       {"units", program.units.size()},      {"operators", program.graph.operators.size()},
@@ -106,6 +125,7 @@ Result<nlohmann::ordered_json> json_of(const backend::TaskProgram& program,
     json["simulated_bytes_read"] = simulated.read;
     json["simulated_bytes_written"] = simulated.written;
   }
+  if (lists_operators) json["each_operator"] = operators_json(program);
   return json;
 }
 
@@ -117,7 +137,8 @@ Result<nlohmann::ordered_json> json_of(const EmitArguments& arguments, const Emi
   const bool is_cut = emission.calls && emission.calls->program;
   for (const backend::TaskProgram& program : emission.programs) {
     if (is_cut) break;
-    LEMMA_ASSIGN_OR_RETURN(nlohmann::ordered_json counts, json_of(program, arguments.cache_bytes));
+    LEMMA_ASSIGN_OR_RETURN(nlohmann::ordered_json counts,
+                           json_of(program, arguments.cache_bytes, arguments.lists_operators));
     if (emission.programs.size() == 1) {
       json.update(counts);
       continue;
@@ -257,7 +278,11 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
   command->add_flag("--prime-field", arguments->request.in_prime_field,
                     "with residues modulo 2^61 - 1 for elements of f32: the self-check is exact");
   command->add_flag("--no-fusion", arguments->stores_all, "store every tensor");
-  command->add_flag("--json", arguments->json, "print one JSON object");
+  auto* json = command->add_flag("--json", arguments->json, "print one JSON object");
+  command
+      ->add_flag("--list-operators", arguments->lists_operators,
+                 "with --json: the operations of each operator, and the bytes of its tensors")
+      ->needs(json);
   command->callback([arguments, &exit_code] { exit_code = run_emit(*arguments); });
 }
 

@@ -10,18 +10,29 @@ import environment
 import numpy
 
 
-def build(lemma, model, folder, threads, *words):
-    """Emits the model and compiles it as the README of the directory says: what `lemma emit` said, and the seconds of the
-    compiler. RuntimeError if the model is refused."""
+def emit(lemma, model, folder, threads, *words):
+    """What `lemma emit` said. RuntimeError if the model is refused."""
     call = [environment.lemma_program(lemma), "emit", model, "-o", folder, "--name", "program", "--replace", "--threads",
             threads, "--json", *words]
     done = subprocess.run(list(map(str, call)), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
+    return json.loads(done.stdout)
+
+
+def compile_library(folder, source):
+    """program.so, with the options that the README of the directory names."""
+    subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O3", "-ffp-contract=off", "-march=native", "-pthread",
+                    "-shared", "-fPIC", source, "-o", "program.so"], cwd=folder, check=True)
+
+
+def build(lemma, model, folder, threads, *words):
+    """Emits the model and compiles it: what `lemma emit` said, and the seconds of the compiler. RuntimeError if the model
+    is refused."""
+    said = emit(lemma, model, folder, threads, *words)
     begin = time.perf_counter()
-    subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O3", "-march=native", "-pthread", "-shared", "-fPIC",
-                    "program.cpp", "-o", "program.so"], cwd=folder, check=True)
-    return json.loads(done.stdout), time.perf_counter() - begin
+    compile_library(folder, "program.cpp")
+    return said, time.perf_counter() - begin
 
 
 class Program:

@@ -1,6 +1,7 @@
 #pragma once
 // Writes the statements of a loop nest's body: for one element, or, by classes made of this one, for several.
 
+#include <set>
 #include <string>
 
 #include <fmt/format.h>
@@ -33,6 +34,11 @@ class ElementWriter {
   void close_loops(std::size_t count);
   static Result<std::string> step_text(const lowering::Term& term, const std::string& total,
                                        const std::string& element);
+  /// With these, every way to write a sum rounds its products alike: the cut into tasks decides which way it is.
+  bool sums_products(const lowering::Term& reduction) const;
+  /// The total with one more element.
+  Result<std::string> accumulation_text(const lowering::Term& reduction,
+                                        const std::string& total) const;
   Result<std::string> neutral_text(const lowering::Term& term) const;
 
   const lowering::TermGraph& graph_;
@@ -52,6 +58,7 @@ class ElementWriter {
   Result<void> write_warp_combination(TermNumber id, const lowering::Term& term);
 
   LongReductions reductions_;
+  std::set<TermNumber> products_in_sums_;
 };
 
 }  // namespace lemma::backend

@@ -115,8 +115,9 @@ class BlockWriter : public ElementWriter {
       if (loop != plan_.below[id].back()) close_group();
     }
     use(term.operands[0]);
-    LEMMA_ASSIGN_OR_RETURN(const std::string step,
-                           step_text(term, held(id), term_name(term.operands[0])));
+    if (sums_products(term))
+      for (const TermNumber factor : graph_.term(term.operands[0]).operands) use(factor);
+    LEMMA_ASSIGN_OR_RETURN(const std::string step, accumulation_text(term, held(id)));
     group_line(fmt::format("{} = {};", held(id), step));
     close_group();
     close_loops(plan_.below[id].size());
@@ -182,8 +183,10 @@ class BlockWriter : public ElementWriter {
     if (!across_first) load_lanes();
     if (reduction.down && !down_first) load_scalar();
     line("for (std::int64_t part = 0; part < lanes / count; ++part)");
-    if (kind == ExpressionKind::sum)
-      line("  total[row][part] += across[part]{};", reduction.down ? " * down" : "");
+    if (kind == ExpressionKind::sum && reduction.down)
+      line("  add_products<{}, count>(total[row][part], across[part], down);", type);
+    else if (kind == ExpressionKind::sum)
+      line("  total[row][part] += across[part];");
     else
       line("  take_{}(total[row][part], across[part]);",
            kind == ExpressionKind::minimum_over ? "minimum" : "maximum");

@@ -28,7 +28,11 @@ ElementWriter::ElementWriter(const LoweredOutput& output, int indent, LongReduct
     : graph_(output.graph),
       plan_(plan_regions(graph_, output.root, deals_out(output, reductions))),
       indent_(indent),
-      reductions_(reductions) {}
+      reductions_(reductions) {
+  for (TermNumber id = 0; id < graph_.size(); ++id)
+    if (is_reduction(graph_.term(id).kind) && sums_products(graph_.term(id)))
+      products_in_sums_.insert(graph_.term(id).operands[0]);
+}
 
 Result<ElementSource> ElementWriter::write(TermNumber root) {
   LEMMA_RETURN_IF_ERROR(write_region(0));
@@ -55,7 +59,8 @@ Result<void> ElementWriter::write_term(TermNumber id) {
   if (term.kind == Kind::logical_and) return write_and(id, type);
   if (is_reduction(term.kind)) return write_reduction(id, type);
   LEMMA_ASSIGN_OR_RETURN(const std::string value, value_of(term));
-  line("const {} {} = {};", type, term_name(id), value);
+  line("{}const {} {} = {};", products_in_sums_.contains(id) ? "[[maybe_unused]] " : "", type,
+       term_name(id), value);
   return {};
 }
 
@@ -146,8 +151,7 @@ Result<void> ElementWriter::write_reduction(TermNumber id, const std::string& ty
       open_loop(loop);
     LEMMA_RETURN_IF_ERROR(write_region(loop));
   }
-  LEMMA_ASSIGN_OR_RETURN(const std::string step,
-                         step_text(term, total, term_name(term.operands[0])));
+  LEMMA_ASSIGN_OR_RETURN(const std::string step, accumulation_text(term, total));
   line("{} = {};", total, step);
   close_loops(loops.size());
   if (is_across_warp) return write_warp_combination(id, term);
@@ -168,6 +172,21 @@ Result<void> ElementWriter::write_combination(TermNumber id, const Term& term) {
   line("  for (std::int64_t i = 0; i < width; ++i) p{}[i] = {};", id, step);
   line("{} = p{}[0];", term_name(id), id);
   return {};
+}
+
+bool ElementWriter::sums_products(const Term& reduction) const {
+  if (reductions_ != LongReductions::partial_results || reduction.kind != Kind::sum) return false;
+  return (reduction.lanes == LaneKind::f32 || reduction.lanes == LaneKind::f64) &&
+         graph_.term(reduction.operands[0]).kind == Kind::multiply;
+}
+
+Result<std::string> ElementWriter::accumulation_text(const Term& reduction,
+                                                     const std::string& total) const {
+  const TermNumber element = reduction.operands[0];
+  if (!sums_products(reduction)) return step_text(reduction, total, term_name(element));
+  const Term& product = graph_.term(element);
+  return fmt::format("fast::multiply_add({}, {}, {})", term_name(product.operands[0]),
+                     term_name(product.operands[1]), total);
 }
 
 Result<std::string> ElementWriter::step_text(const Term& term, const std::string& total,

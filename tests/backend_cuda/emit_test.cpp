@@ -234,8 +234,8 @@ constexpr std::string_view product =
         for (std::int64_t i2 = 0; i2 < 3; ++i2) {
           const float t3 = static_cast<float>(x0[i0 * 3LL + i2]);
           const float t4 = static_cast<float>(x1[i1 + i2 * 4LL]);
-          const float t5 = Multiply::apply(t3, t4);
-          t6 = Add::apply(t6, t5);
+          [[maybe_unused]] const float t5 = Multiply::apply(t3, t4);
+          t6 = fast::multiply_add(t3, t4, t6);
         }
         y[i0 * 4LL + i1] = static_cast<float>(t6);
       }

@@ -3,8 +3,13 @@
 // registers for.
 
 #include <cstdint>
+#include <type_traits>
 #include <utility>
+#if defined(__FMA__)
+#include <immintrin.h>
+#endif
 
+#include "fast_functions.h"
 #include "half_types.h"
 
 namespace {
@@ -131,6 +136,37 @@ template <std::int64_t lanes, std::int64_t step, typename V>
 template <std::int64_t lanes, std::int64_t step, typename V>
 [[gnu::always_inline]] inline void load(V& to, const BF16* from) {
   load_halves<lanes, step>(to, from);
+}
+
+/// total += a * b, rounded as fast::multiply_add does it.
+template <typename T, std::int64_t lanes>
+[[gnu::always_inline]] inline void add_products(Vector<T, lanes>& total, const Vector<T, lanes>& a,
+                                                T b) {
+#if defined(__FMA__) && !defined(EXACT_FUNCTIONS)
+  constexpr std::size_t bytes = lanes * sizeof(T);
+  if constexpr (!std::is_floating_point_v<T>) {
+    total += a * b;
+  } else if constexpr (std::is_same_v<T, float> && bytes == 16) {
+    total = _mm_fmadd_ps(a, _mm_set1_ps(b), total);
+  } else if constexpr (std::is_same_v<T, float> && bytes == 32) {
+    total = _mm256_fmadd_ps(a, _mm256_set1_ps(b), total);
+  } else if constexpr (std::is_same_v<T, double> && bytes == 16) {
+    total = _mm_fmadd_pd(a, _mm_set1_pd(b), total);
+  } else if constexpr (std::is_same_v<T, double> && bytes == 32) {
+    total = _mm256_fmadd_pd(a, _mm256_set1_pd(b), total);
+#if defined(__AVX512F__)
+  } else if constexpr (std::is_same_v<T, float> && bytes == 64) {
+    total = _mm512_fmadd_ps(a, _mm512_set1_ps(b), total);
+  } else if constexpr (std::is_same_v<T, double> && bytes == 64) {
+    total = _mm512_fmadd_pd(a, _mm512_set1_pd(b), total);
+#endif
+  } else {
+    for (std::int64_t lane = 0; lane < lanes; ++lane)
+      total[lane] = fast::multiply_add<T>(a[lane], b, total[lane]);
+  }
+#else
+  total += a * b;
+#endif
 }
 
 /// The lesser or the greater element of each two; NaN if one of them is.
