@@ -101,13 +101,14 @@ std::vector<std::string> index_lines(const std::vector<LoopVariable>& axes,
                                      const std::vector<LoopBounds>& bounds, const std::string& type,
                                      const std::string& number) {
   std::vector<std::string> lines;
-  if (axes.size() > 1) lines.push_back(fmt::format("{} rest = {};", type, number));
-  const std::string rest = axes.size() > 1 ? "rest" : number;
+  // Rows and columns are numbered in one scope.
+  const std::string rest = axes.size() > 1 ? number + "_rest" : number;
+  if (axes.size() > 1) lines.push_back(fmt::format("{} {} = {};", type, rest, number));
   for (std::size_t axis = axes.size(); axis-- > 0;) {
     const std::string length = fmt::format("static_cast<{}>({})", type, length_text(bounds[axis]));
     lines.push_back(fmt::format("const std::int64_t {} = {};", variable_name(axes[axis]),
                                 index_text(bounds[axis], axis > 0 ? rest + " % " + length : rest)));
-    if (axis > 0) lines.push_back(fmt::format("rest /= {};", length));
+    if (axis > 0) lines.push_back(fmt::format("{} /= {};", rest, length));
   }
   return lines;
 }
