@@ -20,10 +20,10 @@ def emit(lemma, model, folder, threads, *words):
     return json.loads(done.stdout)
 
 
-def compile_library(folder, source):
+def compile_library(folder, source, *words):
     """program.so, with the options that the README of the directory names."""
     subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O3", "-ffp-contract=off", "-march=native", "-pthread",
-                    "-shared", "-fPIC", source, "-o", "program.so"], cwd=folder, check=True)
+                    "-shared", "-fPIC", *words, source, "-o", "program.so"], cwd=folder, check=True)
 
 
 def build(lemma, model, folder, threads, *words):

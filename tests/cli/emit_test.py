@@ -163,6 +163,18 @@ class Emit(unittest.TestCase):
         for name in names:
             self.assertEqual((first / name).read_bytes(), (second / name).read_bytes(), name)
 
+    def test_outputs_do_not_depend_on_the_number_of_threads(self):
+        if not shutil.which("c++") and not os.environ.get("CXX"):
+            self.skipTest("there is no compiler")
+        for model in (TWO_LAYER, self.half_model()):
+            outputs = set()
+            for threads in (1, 4):
+                folder = self.folder / f"outputs-{threads}"
+                done = self.run_it("run", model, "--random", 1, "--engine", "rtask-cpu", *SLOW, threads, "--outputs", folder)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                outputs.add((folder / "output_0.pb").read_bytes())
+            self.assertEqual(len(outputs), 1, model)
+
     def test_the_timeline_shows_every_task(self):
         picture = self.folder / "timeline.svg"
         done = self.run_it("emit", TWO_LAYER, "-o", self.folder / "program", *SLOW, 2, "--timeline", picture,
