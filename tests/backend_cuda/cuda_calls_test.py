@@ -3,25 +3,19 @@
 the libraries' calls (host_cuda/), and its outputs are compared with the interpreter's in three orders of its nodes and
 blocks. Where there is ThreadSanitizer, races between nodes and between threads are errors too."""
 
-import concurrent.futures
 import ctypes
 import json
 import os
-import pathlib
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
-import unittest
 
+import cuda_case
 import cuda_models
 import host_program
-import tested_programs
 from cuda_models import integers_attribute, model, node, weights
 from tiny_models import float_attribute, integer_attribute
 
-LEMMA = None
 OK, BAD_ARGUMENT, WRONG_SIZE = range(3)
 LIBRARY_ERROR, NOT_SUPPORTED = 8, 15
 DEVICE = host_program.HOST_CUDA / "device.json"
@@ -53,48 +47,22 @@ MODELS = {**cuda_models.MODELS, "scaled_products": scaled_products, "branches": 
 AGREEING = ("scaled_products", "branches", "attention", "convolution_of_f16", "product_of_bf16", "transformer_block")
 
 
-class Calls(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory(prefix="lemma-calls-")
-        cls.folder = pathlib.Path(cls.temporary.name)
-        cls.host = host_program.Host(cls.folder)
-        if not cls.host.sanitizer:
-            print("there is no ThreadSanitizer: races show only where they change a result", file=sys.stderr)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
-
-    def run_emit(self, name, *words):
-        file = self.folder / f"{name}.onnx"
-        file.write_bytes(MODELS[name]())
-        return subprocess.run([LEMMA, "emit", file, "--target", "cuda", *map(str, words)], capture_output=True, text=True,
-                              timeout=120)
+class Calls(cuda_case.ProgramCase):
+    models = MODELS
 
     def emit(self, name, directory):
-        done = self.run_emit(name, "--library-calls", "all", "--call-costs", "h100", "--device", DEVICE, "--block-threads", 32,
-                             "--name", "sample", "-o", self.folder / directory)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return self.folder / directory
+        return self.write_program(name, directory, "--library-calls", "all", "--call-costs", "h100", "--device", DEVICE,
+                                  "--block-threads", 32)
 
     def agreement(self, name):
         """Nothing if the program of a model agrees in all orders, else what went wrong."""
         directory = self.emit(name, f"{name}-agrees")
         if not (directory / "graph.cuh").exists():
             return f"{name}: there are no calls"
-        failure = self.host.build(directory, "sample")
-        if failure:
-            return f"{name}: {failure}"
-        for order in host_program.ORDERS:
-            code, output = self.host.check(directory, order)
-            if code != 0 or "passed: 2 runs" not in output:
-                return f"{name} {order}: exit code {code}: {output[-3000:]}"
-        return None
+        return self.disagreement(directory)
 
     def test_programs_agree_with_the_interpreter_in_every_order(self):
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            failures = [each for each in pool.map(self.agreement, AGREEING) if each]
+        failures = [each for each in self.for_each(self.agreement, AGREEING) if each]
         self.assertEqual(failures, [])
 
     def outcome(self, directory, target, file, old, new):
@@ -126,9 +94,8 @@ class Calls(unittest.TestCase):
         def codes(number):
             return self.outcome(directory, self.folder / f"edge-{number}", "graph.cuh", *changes[number])
 
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for change, found in zip(changes, pool.map(codes, range(len(changes)))):
-                self.assertNotEqual(set(found), {0}, change[0])
+        for change, found in zip(changes, self.for_each(codes, range(len(changes)))):
+            self.assertNotEqual(set(found), {0}, change[0])
 
     def test_calls_that_compute_something_else_are_found(self):
         directory = self.emit("scaled_products", "changed")
@@ -231,14 +198,5 @@ class Calls(unittest.TestCase):
         self.assertIn("several sizes", done.stderr)
 
 
-def main():
-    global LEMMA
-    LEMMA, rest = tested_programs.given(__doc__, "lemma")
-    if not host_program.compiler():
-        print("there is no C++ compiler")
-        return 77
-    return unittest.main(argv=[sys.argv[0], *rest])
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cuda_case.main(__doc__))

@@ -3,23 +3,17 @@
 its outputs are compared with the interpreter's in three orders of its blocks. Where there is ThreadSanitizer, races
 between the threads of a grid are errors too."""
 
-import concurrent.futures
 import ctypes
 import itertools
 import json
 import os
-import pathlib
-import subprocess
 import sys
-import tempfile
-import unittest
 
+import cuda_case
 import cuda_models
 import cuda_mutants
 import host_program
-import tested_programs
 
-LEMMA = None
 OK, BAD_ARGUMENT, WRONG_SIZE, NO_WEIGHTS = range(4)
 UNFIT_DEVICE = 6
 DEVICE = host_program.HOST_CUDA / "device.json"
@@ -31,28 +25,8 @@ CHANGES = {"products": [("barrier of the block dropped", 0), ("barrier of the bl
            "softmax": [("barrier of a warp dropped", 1), ("all lanes store", 0)]}
 
 
-class CudaText(unittest.TestCase):
+class CudaText(cuda_case.ProgramCase):
     numbers = itertools.count()
-
-    @classmethod
-    def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory(prefix="lemma-cuda-")
-        cls.folder = pathlib.Path(cls.temporary.name)
-        cls.host = host_program.Host(cls.folder)
-        if not cls.host.sanitizer:
-            print("there is no ThreadSanitizer: races show only where they change a result", file=sys.stderr)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
-
-    def emit(self, model, name, *words, target="cuda"):
-        file = self.folder / f"{model}.onnx"
-        file.write_bytes(cuda_models.MODELS[model]())
-        done = subprocess.run([LEMMA, "emit", file, "--target", target, "-o", self.folder / name, "--name", "sample",
-                               *map(str, words)], capture_output=True, text=True, timeout=120)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return self.folder / name
 
     def little_device(self):
         """Without room for what phases hand on: that is in device memory then."""
@@ -63,15 +37,9 @@ class CudaText(unittest.TestCase):
 
     def agreement(self, model, *words, sizes=1):
         """Nothing if the program of a model agrees in all orders, with each of its sizes, else what went wrong."""
-        directory = self.emit(model, f"{model}-{next(self.numbers)}", *words)
-        failure = self.host.build(directory, "sample")
-        if failure:
-            return f"{model}: {failure}"
-        for order in host_program.ORDERS:
-            code, output = self.host.check(directory, order)
-            if code != 0 or f"passed: {2 * sizes} runs" not in output:
-                return f"{model} {words} {order}: exit code {code}: {output[-3000:]}"
-        return None
+        directory = self.write_program(model, f"{model}-{next(self.numbers)}", *words)
+        failure = self.disagreement(directory, 2 * sizes)
+        return f"{words}: {failure}" if failure else None
 
     def test_programs_agree_with_the_interpreter_in_every_order(self):
         variants = [(each.__name__, "--device", DEVICE, "--block-threads", 64) for each in cuda_models.TESTED]
@@ -79,14 +47,13 @@ class CudaText(unittest.TestCase):
                      for model in ("softmax", "lstm")]
         variants += [(model, "--device", self.little_device(), "--block-threads", 64) for model in ("softmax", "attention")]
         variants += [("layer_normalization", "--device", DEVICE, "--units", 3, "--block-threads", 96, "--no-fusion")]
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            failures = [each for each in pool.map(lambda words: self.agreement(*words), variants) if each]
+        failures = [each for each in self.for_each(lambda words: self.agreement(*words), variants) if each]
         self.assertEqual(failures, [])
 
     def test_sizes_of_the_inputs_share_a_program(self):
         words = ("--device", DEVICE, "--block-threads", 64, "--shape", "x:1/9/16,40")
         self.assertIsNone(self.agreement("open_sizes", *words, sizes=3))
-        directory = self.emit("open_sizes", "sizes", *words)
+        directory = self.write_program("open_sizes", "sizes", *words)
         library = ctypes.CDLL(str(self.host.library(directory, "sample")))
         library.sample_message.restype = ctypes.c_char_p
         library.sample_input_type.restype = ctypes.c_char_p
@@ -117,7 +84,7 @@ class CudaText(unittest.TestCase):
                                   (ctypes.c_size_t * 1)(24 * 70 * 4), ctypes.c_size_t(1), None)
 
     def test_wrong_calls_are_answered(self):
-        directory = self.emit("softmax", "called", "--device", DEVICE, "--block-threads", 64)
+        directory = self.write_program("softmax", "called", "--device", DEVICE, "--block-threads", 64)
         library = ctypes.CDLL(str(self.host.library(directory, "sample")))
         library.sample_message.restype = ctypes.c_char_p
         library.sample_destroy.argtypes = [ctypes.c_void_p]
@@ -152,28 +119,14 @@ class CudaText(unittest.TestCase):
         words = ("--device", DEVICE, "--block-threads", 64)
         chosen = []
         for model in ("products", "softmax"):
-            directory = self.emit(model, f"{model}-to-change", *words)
+            directory = self.write_program(model, f"{model}-to-change", *words)
             self.assertIsNone(self.host.build(directory, "sample"))
             for kind, number in CHANGES[model]:
                 found = [site for site in cuda_mutants.sites(directory) if site[0] == kind]
                 chosen.append((directory, found[number]))
 
-        def outcome(number):
-            return cuda_mutants.outcome(self.host, *chosen[number], self.folder / f"changed-{number}")
-
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for one, how in zip(chosen, pool.map(outcome, range(len(chosen)))):
-                self.assertIn(how, ("race", "wrong", "waits for ever"), cuda_mutants.description(*one))
-
-
-def main():
-    global LEMMA
-    LEMMA, rest = tested_programs.given(__doc__, "lemma")
-    if not host_program.compiler():
-        print("there is no C++ compiler")
-        return 77
-    return unittest.main(argv=[sys.argv[0], *rest])
+        self.for_each(lambda number: self.assert_found(*chosen[number], number), range(len(chosen)))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cuda_case.main(__doc__))

@@ -2,24 +2,17 @@
 """Products in tiles (lemma emit --target cuda): tiled_products.cuh against plain loops, and models whose products and
 convolutions are computed in tiles against the interpreter, on this processor (host_cuda/)."""
 
-import concurrent.futures
 import itertools
 import json
-import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
-import unittest
 
-import cuda_models
+import cuda_case
 import cuda_mutants
 import host_program
-import tested_programs
 
-LEMMA = None
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LARGE_TASKS = HERE / "host_cuda" / "large_tasks.json"
@@ -46,30 +39,26 @@ CHANGES = [("tiled_product", "barrier of tiles dropped", i) for i in range(4)] +
     ("tiled_product_f16", "barrier of tiles dropped", 0), ("tiled_product_f16", "wait for an older copy", 0)]
 
 
-class CudaTiles(unittest.TestCase):
+class Tiles(cuda_case.ProgramCase):
     numbers = itertools.count()
 
-    @classmethod
-    def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory(prefix="lemma-cuda-")
-        cls.folder = pathlib.Path(cls.temporary.name)
-        cls.host = host_program.Host(cls.folder)
-        if not cls.host.sanitizer:
-            print("there is no ThreadSanitizer: races show only where they change a result", file=sys.stderr)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
-
     def emit(self, model, *words, device=LARGE_TASKS, threads=64):
-        name = f"{model}-{next(self.numbers)}"
-        file = self.folder / f"{name}.onnx"
-        file.write_bytes(cuda_models.MODELS[model]())
-        done = subprocess.run([LEMMA, "emit", file, "--target", "cuda", "-o", self.folder / name, "--name", "sample",
-                               "--device", device, "--block-threads", str(threads), *map(str, words)], capture_output=True, text=True, timeout=120)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return self.folder / name
+        return self.write_program(model, f"{model}-{next(self.numbers)}", "--device", device, "--block-threads", threads, *words)
 
+    def agreement(self, model, has, *words, threads=64):
+        """Nothing if the program of a model agrees in all orders, else what went wrong."""
+        directory = self.emit(model, *words, threads=threads)
+        if has not in (directory / "kernels.cuh").read_text():
+            return f"{model} {words}: no '{has}'"
+        failure = self.disagreement(directory)
+        return f"{words}: {failure}" if failure else None
+
+    def all_agree(self, variants):
+        failures = [each for each in self.for_each(lambda one: self.agreement(*one), variants) if each]
+        self.assertEqual(failures, [])
+
+
+class CudaTiles(Tiles):
     def test_sums_agree_with_plain_loops(self):
         work = self.folder / "sums"
         work.mkdir()
@@ -79,32 +68,13 @@ class CudaTiles(unittest.TestCase):
         for file in (ROOT / "ir" / "half_precision.h", ROOT / "backend_cuda" / "emit" / "parts" / "half_types.h",
                      HERE / "tiled_products_check.cu", host_program.HOST_CUDA / "ptx.cuh"):
             shutil.copy(file, work)
-        words = [host_program.compiler(), *host_program.OPTIONS, *self.host.sanitizer, "-I", host_program.HOST_CUDA, "-Wall",
-                 "-Wextra", "-Werror", "-Wno-unused-function", "-include", "cuda_runtime.h", "-x", "c++", "tiled_products_check.cu", "-x", "none",
+        words = [host_program.compiler(), *self.host.headers["checked"], "-Wall",
+                 "-Wextra", "-Werror", "-Wno-unused-function", "-x", "c++", "tiled_products_check.cu", "-x", "none",
                  self.host.fibres, "-o", "check"]
         done = host_program.run(words, cwd=work)
         self.assertEqual(done.returncode, 0, done.stderr)
         code, output = self.host.check(work, "random:1", seconds=500)
         self.assertEqual((code, output), (0, ""))
-
-    def agreement(self, model, has, *words, threads=64):
-        """Nothing if the program of a model agrees in all orders, else what went wrong."""
-        directory = self.emit(model, *words, threads=threads)
-        if has not in (directory / "kernels.cuh").read_text():
-            return f"{model} {words}: no '{has}'"
-        failure = self.host.build(directory, "sample")
-        if failure:
-            return f"{model}: {failure}"
-        for order in host_program.ORDERS:
-            code, output = self.host.check(directory, order)
-            if code != 0 or "passed: 2 runs" not in output:
-                return f"{model} {words} {order}: exit code {code}: {output[-3000:]}"
-        return None
-
-    def all_agree(self, variants):
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            failures = [each for each in pool.map(lambda one: self.agreement(*one), variants) if each]
-        self.assertEqual(failures, [])
 
     def test_models_agree_with_the_interpreter(self):
         self.all_agree(SAMPLES)
@@ -153,21 +123,18 @@ class CudaTiles(unittest.TestCase):
             self.assertEqual(second == first, expected, resources)
             self.assertEqual(bool(second & first), expected, resources)
         file.write_text("[]")
-        model = self.folder / "read.onnx"
-        model.write_bytes(cuda_models.MODELS["tiled_product"]())
-        done = subprocess.run([LEMMA, "emit", model, "--plan", "--target", "cuda", "--resources", file], capture_output=True,
-                              text=True, timeout=60)
+        done = self.run_emit("tiled_product", "--plan", "--resources", file)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("no file of scripts/cuda_resources", done.stderr)
 
     def test_tf32_is_asked_for(self):
         self.assertNotIn(MATRIX, (self.emit("tiled_product") / "kernels.cuh").read_text())
-        for words in (("--target", "cuda", "--arch", "sm_75", "--tf32"), ("--tf32",)):
-            file = self.folder / "refused.onnx"
-            file.write_bytes(cuda_models.MODELS["tiled_product"]())
-            done = subprocess.run([LEMMA, "emit", file, "--plan", *words], capture_output=True, text=True, timeout=60)
-            self.assertEqual(done.returncode, 2, done.stderr)
-            self.assertIn("--tf32", done.stderr)
+        done = self.run_emit("tiled_product", "--plan", "--arch", "sm_75", "--tf32")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--tf32", done.stderr)
+        done = host_program.run([self.lemma, "emit", self.folder / "tiled_product.onnx", "--plan", "--tf32"])
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--tf32", done.stderr)
 
     def test_changes_of_the_text_are_found(self):
         if not self.host.sanitizer:
@@ -176,17 +143,15 @@ class CudaTiles(unittest.TestCase):
         for directory in directories.values():
             self.assertIsNone(self.host.build(directory, "sample"))
 
-        def outcome(number):
+        def is_found(number):
             model, kind, which = CHANGES[number]
             site = [one for one in cuda_mutants.sites(directories[model]) if one[0] == kind][which]
-            return cuda_mutants.outcome(self.host, directories[model], site, self.folder / f"changed-{number}")
+            self.assert_found(directories[model], site, number)
 
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for change, how in zip(CHANGES, pool.map(outcome, range(len(CHANGES)))):
-                self.assertIn(how, ("race", "wrong", "waits for ever"), change)
+        self.for_each(is_found, range(len(CHANGES)))
 
 
-class OtherTiles(CudaTiles):
+class OtherTiles(Tiles):
     """What takes minutes."""
 
     def test_models_agree_with_the_interpreter(self):
@@ -196,14 +161,5 @@ class OtherTiles(CudaTiles):
         self.assertIsNone(self.agreement("tiled_product", F32, "--units", 1, threads=96))
 
 
-def main():
-    global LEMMA
-    LEMMA, rest = tested_programs.given(__doc__, "lemma")
-    if not host_program.compiler():
-        print("there is no C++ compiler")
-        return 77
-    return unittest.main(argv=[sys.argv[0], *rest])
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cuda_case.main(__doc__))

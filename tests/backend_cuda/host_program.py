@@ -36,7 +36,7 @@ def plain_addresses():
 
 
 class Host:
-    """What all programs share: the fibres, compiled once, and whether races are looked for."""
+    """What all programs share: the fibres and the headers, compiled once, and whether races are looked for."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -45,12 +45,25 @@ class Host:
         done = run([compiler(), *OPTIONS, "-c", HOST_CUDA / "host_cuda.cpp", "-o", self.fibres])
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
+        self.headers = {kind: self.precompiled(kind, options) for kind, options in
+                        (("checked", self.sanitizer), ("plain", []))}
+
+    def precompiled(self, kind, options):
+        """The words with which a compilation with the same options begins. Most of its time would go into the headers of
+        the standard library."""
+        file = self.folder / f"{kind}.h"
+        file.write_text("#include <cuda_runtime.h>\n")
+        words = [*OPTIONS, *options, "-I", HOST_CUDA]
+        done = run([compiler(), *words, "-x", "c++-header", file, "-o", f"{file}.gch"])
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+        return [*map(str, words), "-include", str(file)]
 
     def build(self, directory, name):
         """Compiles the source of a directory there; what the compiler said if it failed. A self-check that is compiled
         already is taken as it is."""
         shutil.copy(HOST_CUDA / "ptx.cuh", directory / "ptx.cuh")
-        words = [compiler(), *OPTIONS, *self.sanitizer, "-I", HOST_CUDA, "-Wall", "-Wextra", "-Werror",
+        words = [compiler(), *self.headers["checked"], "-Wall", "-Wextra", "-Werror",
                  "-Wno-unused-function", '-DPROGRAM_DIRECTORY="."', "-x", "c++"]
         if not (directory / "selfcheck.o").exists():
             done = run([*words, "-c", "selfcheck.cu", "-o", "selfcheck.o"], cwd=directory)
@@ -62,7 +75,7 @@ class Host:
     def library(self, directory, name):
         """The source of a directory as a shared library, without the sanitizer."""
         shutil.copy(HOST_CUDA / "ptx.cuh", directory / "ptx.cuh")
-        done = run([compiler(), *OPTIONS, "-shared", "-I", HOST_CUDA, "-x", "c++", f"{name}.cu", "-x", "none", self.fibres, "-o",
+        done = run([compiler(), *self.headers["plain"], "-shared", "-x", "c++", f"{name}.cu", "-x", "none", self.fibres, "-o",
                     "program.so"], cwd=directory)
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
