@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "costmodel/graph_cost.h"
+#include "costmodel/operator_costs.h"
 #include "ir/graph.h"
 #include "search/derivation.h"
 
@@ -21,6 +23,14 @@ struct Candidate {
   /// Graphs on the way, before and after each use of a rule that is no equation there.
   std::vector<Graph> stages;
 };
+
+/// By more than rounding; of two that cost the same, the one with fewer operators.
+bool is_better(const GraphCost& cost, const GraphCost& than);
+
+/// Goes on from a candidate to another graph that equals it, by way of stages. Without a derivation it is not recorded why.
+Result<void> extend(Candidate& candidate, Graph graph, std::optional<Derivation>& derivation,
+                    const std::map<std::string, std::size_t>& rules_used, std::vector<Graph> stages,
+                    const OperatorCosts& costs);
 
 /// The cheapest distinct ones, the cheapest first; of equal ones that which was found first.
 class CandidateList {

@@ -1,8 +1,6 @@
 #include "search/optimize.h"
 
 #include <algorithm>
-#include <cmath>
-#include <iterator>
 #include <memory>
 #include <new>
 
@@ -15,6 +13,7 @@
 #include "search/candidate.h"
 #include "search/deadline.h"
 #include "search/descent.h"
+#include "search/evaluated_choice.h"
 #include "search/explanation.h"
 #include "search/fold_recurrences.h"
 #include "search/kept_operands.h"
@@ -37,18 +36,8 @@ Result<Graph> without_dead_nodes(const Graph& graph) {
       });
 }
 
-/// By more than rounding; of two that cost the same, the one with fewer operators.
-bool is_better(const GraphCost& cost, const GraphCost& than) {
-  constexpr double rounding = 1e-9;
-  if (cost.seconds < (1 - rounding) * than.seconds) return true;
-  return cost.seconds <= (1 + rounding) * than.seconds && cost.operators < than.operators;
-}
-
 /// Operators of a graph below which little is searched: all that there is to find is found soon.
 constexpr std::size_t tiny = 10;
-
-/// Of a graph's time, that places have to save together to be worth making.
-constexpr double least_saving = 0.001;
 
 class Search {
  public:
@@ -245,7 +234,7 @@ class Search {
     if (round.alternative) {
       Candidate other = candidate;
       LEMMA_RETURN_IF_ERROR(extend(other, std::move(round.alternative->graph), round.derivation,
-                                   round.alternative->rules_used, {}));
+                                   round.alternative->rules_used, {}, costs_));
       found_.add(other);
     }
     LEMMA_RETURN_IF_ERROR(take_laid_out(round, candidate));
@@ -263,7 +252,7 @@ class Search {
     if (!improves) return {};
     Candidate other = candidate;
     LEMMA_RETURN_IF_ERROR(extend(other, std::move(round.laid_out->graph), round.derivation,
-                                 round.laid_out->rules_used, {}));
+                                 round.laid_out->rules_used, {}, costs_));
     layout_choice_->keep(std::move(other), round.laid_out_seconds);
     return {};
   }
@@ -274,52 +263,16 @@ class Search {
                        std::vector<Graph> stages = {}) {
     if (!is_better(cost_of(graph, costs_), candidate.cost)) return false;
     LEMMA_RETURN_IF_ERROR(
-        extend(candidate, std::move(graph), derivation, rules_used, std::move(stages)));
+        extend(candidate, std::move(graph), derivation, rules_used, std::move(stages), costs_));
     if (options_.on_graph) options_.on_graph(step_, candidate.graph);
     if (options_.evaluator != nullptr) found_.add(candidate);
     return true;
   }
 
-  /// Goes on from a candidate to another graph that equals it.
-  Result<void> extend(Candidate& candidate, Graph graph, std::optional<Derivation>& derivation,
-                      const std::map<std::string, std::size_t>& rules_used,
-                      std::vector<Graph> stages) const {
-    std::map<std::string, std::size_t> merging;  // uses of rules
-    if (derivation) {
-      std::set<std::uint32_t> reasons;
-      stages.push_back(graph);
-      for (std::size_t i = 0; i < stages.size(); ++i) {
-        const Graph& before = i == 0 ? candidate.graph : stages[i - 1];
-        LEMMA_ASSIGN_OR_RETURN(const auto pairs, derivation->pairs(before, stages[i]));
-        LEMMA_ASSIGN_OR_RETURN(const auto some, derivation->reasons(pairs));
-        reasons.insert(some.begin(), some.end());
-      }
-      stages.pop_back();
-      for (const std::uint32_t reason : reasons)
-        if (const Derivation::Use& use = derivation->uses()[reason]; !use.is_of_copies())
-          ++merging[use.use.substitution->name];
-      LEMMA_RETURN_IF_ERROR(candidate.derivation.adopt(*derivation, reasons, {}));
-    }
-    // Where the next saturation begins is a stage too, if this was no equation.
-    if (!stages.empty()) {
-      candidate.stages.push_back(candidate.graph);
-      std::move(stages.begin(), stages.end(), std::back_inserter(candidate.stages));
-      candidate.stages.push_back(graph);
-    }
-    candidate.graph = std::move(graph);
-    candidate.cost = cost_of(candidate.graph, costs_);
-    for (const auto& [rule, count] : rules_used) candidate.rules_used[rule] += count;
-    for (const auto& [rule, count] : merging)
-      if (!rules_used.contains(rule)) candidate.rules_used[rule] += count;
-    return {};
-  }
+  // ---- What is taken in the end
 
-  // ---- The evaluator's part
-
-  /// Makes that one of the candidates the best, the original among them, which the evaluator finds the
-  /// cheapest; of equal ones the original, then the cheapest as a sum. If it has the time, it also compares
-  /// graphs in which only some rewrites are made, and at last the graph of those that pay.
-  Result<void> let_evaluator_choose() {
+  /// What the evaluator finds the cheapest, or without one what costs least with moves between layouts.
+  Result<void> choose() {
     if (options_.evaluator == nullptr)
       return layout_choice_->choose(original(), best_, layout_seconds()).map([this](bool chosen) {
         layout_prefers_other_ = chosen;
@@ -327,71 +280,19 @@ class Search {
     std::vector<Candidate> candidates = found_.take();
     LEMMA_RETURN_IF_ERROR(layout_choice_->join(candidates, layout_seconds()));
     if (candidates.empty()) return {};
-    const Candidate cheapest = candidates.front();
-    LEMMA_ASSIGN_OR_RETURN(MixedCandidates mixed,
-                           MixedCandidates::of(graph_, cheapest, costs_,
-                                               options_.evaluator->affordable(result_.before)));
-    candidates.insert(candidates.begin(), original());
-    const std::size_t first_mixed = candidates.size();
-    for (const Candidate& one : mixed.graphs()) candidates.push_back(one);
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<Cost> costs, evaluate(candidates));
-    result_.candidates = candidates.size();
-    const std::size_t least = index_of_least(costs);
-    bool is_mixed = least >= first_mixed;
-    evaluator_prefers_other_ = least != 0;
-    Candidate best = std::move(candidates[least]);
-    LEMMA_ASSIGN_OR_RETURN(std::optional<Candidate> paying,
-                           what_pays(mixed, std::span<const Cost>(costs).subspan(first_mixed)));
-    if (paying && options_.evaluator->affordable(result_.before) < 2) {
-      evaluator_prefers_other_ = is_mixed = true;  // each part gained
-      best = std::move(*paying);
-    } else if (paying) {
-      std::vector<Candidate> last = {std::move(best), std::move(*paying)};
-      if (evaluator_prefers_other_) last.insert(last.begin(), original());
-      LEMMA_ASSIGN_OR_RETURN(const std::vector<Cost> again, evaluate(last));
-      const std::size_t winner = index_of_least(again);
-      is_mixed = winner + 1 == last.size() || (is_mixed && winner != 0);
-      evaluator_prefers_other_ = winner != 0;
-      best = std::move(last[winner]);
-    }
-    best_ = std::move(best);
-    if (!is_mixed) return {};
-    // Why the candidate equals the original is why what lies between them does.
-    best_.derivation = cheapest.derivation;
-    best_.stages = cheapest.stages;
-    if (!options_.explain) return {};
-    LEMMA_ASSIGN_OR_RETURN(best_.rules_used, rules_needed(graph_, best_));
+    const auto say = [this](std::size_t count) {
+      stage(fmt::format("evaluating {} graphs", count));
+    };
+    LEMMA_ASSIGN_OR_RETURN(
+        EvaluatedChoice choice,
+        choose_evaluated(
+            original(), std::move(candidates), costs_,
+            {.evaluator = *options_.evaluator, .explain = options_.explain, .say = say}));
+    best_ = std::move(choice.candidate);
+    evaluator_prefers_other_ = choice.is_other;
+    result_.candidates = choice.candidates;
+    result_.places = std::move(choice.places);
     return {};
-  }
-
-  Result<std::vector<Cost>> evaluate(const std::vector<Candidate>& candidates) {
-    std::vector<const Graph*> graphs;
-    for (const Candidate& candidate : candidates) graphs.push_back(&candidate.graph);
-    stage(fmt::format("evaluating {} graphs", graphs.size()));
-    return options_.evaluator->evaluate(graphs);
-  }
-
-  static std::size_t index_of_least(const std::vector<Cost>& costs) {
-    const auto least =
-        std::min_element(costs.begin(), costs.end(),
-                         [](const Cost& a, const Cost& b) { return a.seconds < b.seconds; });
-    return static_cast<std::size_t>(least - costs.begin());
-  }
-
-  /// The graph of all groups of places that gain by themselves. Nothing: it is one that was evaluated.
-  Result<std::optional<Candidate>> what_pays(const MixedCandidates& mixed,
-                                             std::span<const Cost> costs) {
-    if (costs.empty()) return std::nullopt;
-    std::vector<bool> pays;
-    for (std::size_t i = 1; i < costs.size(); ++i) {
-      RewrittenPlaces& places = result_.places.emplace_back(mixed.groups()[i - 1]);
-      const double saving = costs[0].seconds - costs[i].seconds;
-      // Infinitely much is what a graph costs that cannot be run.
-      if (std::isfinite(saving)) places.measured_saving = saving;
-      pays.push_back(std::isfinite(saving) && saving > least_saving * costs[0].seconds);
-    }
-    if (std::count(pays.begin(), pays.end(), true) < 2) return std::nullopt;
-    return mixed.with(pays);
   }
 
   /// One more round, whose e-graph holds the best so far.
@@ -481,7 +382,7 @@ class Search {
     LEMMA_ASSIGN_OR_RETURN(Walk walk, walked(folded.path, folded.graph, folded.rules));
     Candidate candidate = original();
     LEMMA_RETURN_IF_ERROR(extend(candidate, std::move(folded.graph), walk.derivation,
-                                 walk.rules_used, std::move(walk.stages)));
+                                 walk.rules_used, std::move(walk.stages), costs_));
     LEMMA_RETURN_IF_ERROR(simplify(candidate));
     if (options_.on_graph) options_.on_graph(step_, candidate.graph);
     LEMMA_RETURN_IF_ERROR(saturate_from(candidate, rules_.all));
@@ -502,7 +403,7 @@ class Search {
       for (const auto& [before, after] : simplified->pairs)
         derivation->add_copies(terms[before.v], terms[after.v]);
     }
-    return extend(candidate, std::move(simplified->graph), derivation, {}, {});
+    return extend(candidate, std::move(simplified->graph), derivation, {}, {}, costs_);
   }
 
   // ---- Backtracking
@@ -549,7 +450,7 @@ class Search {
 
   /// Constants are folded, and the whole is compared with the original.
   Result<void> finish() {
-    LEMMA_RETURN_IF_ERROR(let_evaluator_choose());
+    LEMMA_RETURN_IF_ERROR(choose());
     stage("folding constants");
     auto folded = fold_constants(best_.graph, options_.fold);
     if (!folded && folded.error().kind == ErrorKind::internal)
