@@ -69,6 +69,8 @@ backend::CompileOptions options_of(const EmissionRequest& request) {
   options.fuses = request.fuses;
   options.stitching = request.stitching;
   options.policy = request.policy;
+  options.tiles_windows = !request.cuda;
+  if (request.in_prime_field) options.domain = Domain::prime_field;
   return options;
 }
 

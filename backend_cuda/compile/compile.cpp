@@ -23,8 +23,12 @@ Result<ComputationGraph> lowered(const Graph& graph) {
 }
 
 /// What is computed, with its layouts: the same for all devices.
-ComputationGraph laid_out(ComputationGraph computations, const CompileOptions& options) {
-  computations = widen_rows(store_windows(store_padding(std::move(computations))));
+Result<ComputationGraph> laid_out(ComputationGraph computations, const CompileOptions& options) {
+  computations = store_padding(std::move(computations));
+  if (options.tiles_windows) {
+    LEMMA_ASSIGN_OR_RETURN(computations, tile_windows(std::move(computations), options.domain));
+  }
+  computations = widen_rows(store_windows(std::move(computations)));
   if (options.fuses) computations = fuse(std::move(computations));
   return turn_weights(std::move(computations));
 }
@@ -97,7 +101,8 @@ Result<std::vector<OperatorGraph>> task_operators(const Graph& graph,
 
 Result<std::vector<OperatorGraph>> task_operators(ComputationGraph computations,
                                                   const CompileOptions& options) {
-  return operators_of(laid_out(std::move(computations), options), options);
+  LEMMA_ASSIGN_OR_RETURN(computations, laid_out(std::move(computations), options));
+  return operators_of(computations, options);
 }
 
 Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options) {
@@ -106,8 +111,8 @@ Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options) {
 }
 
 Result<TaskProgram> compile(ComputationGraph computations, const CompileOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(TaskProgram program,
-                         best_of_unit_counts(laid_out(std::move(computations), options), options));
+  LEMMA_ASSIGN_OR_RETURN(computations, laid_out(std::move(computations), options));
+  LEMMA_ASSIGN_OR_RETURN(TaskProgram program, best_of_unit_counts(computations, options));
   plan_memory(program);
   share_counters(program);
   LEMMA_RETURN_IF_ERROR(check_program(program));

@@ -18,6 +18,11 @@ struct CompileOptions {
   const KernelTimes* times = nullptr;  // that are taken in place of modelled ones
   bool fuses = true;                   // the thread scheme
   StitchOptions stitching = {};
+  /// Windows of 3x3 are computed by tiles (layout/layout.h) where that pays on a processor.
+  bool tiles_windows = false;
+  /// That weights of tiles are transformed in; the rest of a program becomes one of the prime field later
+  /// (emit/prime_field.h).
+  lowering::Domain domain = lowering::Domain::native;
 };
 
 /// The stages up to the kernels of each operator: what is scheduled, by plan of stitching. The last plan stitches

@@ -16,6 +16,10 @@ class ElementWriter {
   ElementWriter(const lowering::LoweredOutput& output, int indent,
                 LongReductions reductions = LongReductions::partial_results);
 
+  ElementWriter(const ElementWriter&) = delete;
+  ElementWriter& operator=(const ElementWriter&) = delete;
+  virtual ~ElementWriter() = default;
+
   Result<ElementSource> write(lowering::TermNumber root);
 
  protected:
@@ -29,6 +33,8 @@ class ElementWriter {
   }
   Result<void> write_region(RegionId region);
   Result<void> write_term(TermNumber id);
+  /// Of an element of an operand.
+  virtual Result<std::string> read_text(TermNumber id) const;
   /// "for (...) {", and one level deeper.
   void open_loop(RegionId loop, const std::string& first = "0", const std::string& step = "1");
   void close_loops(std::size_t count);
@@ -49,8 +55,7 @@ class ElementWriter {
 
  private:
   Result<void> write_block(RegionId region, TermNumber target, TermNumber value);
-  Result<std::string> value_of(const lowering::Term& term) const;
-  Result<std::string> read_text(const lowering::Term& term) const;
+  Result<std::string> value_of(TermNumber id) const;
   Result<void> write_select(TermNumber id, const std::string& type);
   Result<void> write_and(TermNumber id, const std::string& type);
   Result<void> write_reduction(TermNumber id, const std::string& type);

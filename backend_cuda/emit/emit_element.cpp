@@ -58,19 +58,20 @@ Result<void> ElementWriter::write_term(TermNumber id) {
   if (term.kind == Kind::select) return write_select(id, type);
   if (term.kind == Kind::logical_and) return write_and(id, type);
   if (is_reduction(term.kind)) return write_reduction(id, type);
-  LEMMA_ASSIGN_OR_RETURN(const std::string value, value_of(term));
+  LEMMA_ASSIGN_OR_RETURN(const std::string value, value_of(id));
   line("{}const {} {} = {};", products_in_sums_.contains(id) ? "[[maybe_unused]] " : "", type,
        term_name(id), value);
   return {};
 }
 
-Result<std::string> ElementWriter::value_of(const Term& term) const {
+Result<std::string> ElementWriter::value_of(TermNumber id) const {
+  const Term& term = graph_.term(id);
   const auto operand = [&](std::size_t i) { return term_name(term.operands[i]); };
   switch (term.kind) {
     case Kind::integer_constant:
     case Kind::real_constant: return constant_text(term.bits, term.lanes);
     case Kind::index: return linear_text(graph_, term.linear);
-    case Kind::read: return read_text(term);
+    case Kind::read: return read_text(id);
     case Kind::logical_not: return fmt::format("Equal::apply({}, std::uint8_t{{0}})", operand(0));
     default: break;
   }
@@ -92,7 +93,8 @@ Result<std::string> ElementWriter::value_of(const Term& term) const {
 }
 
 /// Reads that may lie outside are behind a guard, but may have been moved in front of it.
-Result<std::string> ElementWriter::read_text(const Term& term) const {
+Result<std::string> ElementWriter::read_text(TermNumber id) const {
+  const Term& term = graph_.term(id);
   LEMMA_RETURN_IF_ERROR(stored_type(term.type));
   LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
   const std::string element = fmt::format("static_cast<{}>({}[{}])", type, input_name(term.input),

@@ -1,13 +1,16 @@
 #include "backend_cuda/emit/nest_text.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "backend_cuda/emit/case_text.h"
 #include "backend_cuda/emit/element_writer.h"
 #include "backend_cuda/emit/emit_block.h"
 #include "backend_cuda/emit/guarded_row.h"
 #include "backend_cuda/emit/source_types.h"
+#include "backend_cuda/emit/turned_block.h"
 
 namespace lemma::backend {
 
@@ -44,6 +47,49 @@ class NestWriter {
     for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis) open_loop(axis, "");
     LEMMA_ASSIGN_OR_RETURN(const ElementSource element, emit_element(nest_, indent_));
     LEMMA_RETURN_IF_ERROR(write_element(element));
+    return closed();
+  }
+
+  /// All elements along the axes of the cases together.
+  Result<std::string> write_cases(const Cases& cases) {
+    constexpr std::int64_t most_lanes = 16;
+    const LoopBounds& last = bounds_.back();
+    const bool has_vectors = last.extent % most_lanes == 0 && last.least % most_lanes == 0 &&
+                             can_be_vectors(nest_, cases);
+    if (has_vectors)
+      line(fmt::format("constexpr std::int64_t count = fitting({}, register_elements<float>);",
+                       most_lanes));
+    for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis)
+      if (std::find(cases.axes.begin(), cases.axes.end(), axis) == cases.axes.end())
+        open_loop(axis, "", has_vectors && axis + 1 == nest_.axes.size() ? "count" : "1");
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(nest_.type));
+    const auto store = [&](const std::vector<std::int64_t>& indices, const std::string& value) {
+      const std::string place = linear_text(nest_.graph, place_of_case(cases, indices));
+      return has_vectors ? fmt::format("store<count>(&{}[{}], {});", result_, place, value)
+                         : fmt::format("{}[{}] = static_cast<{}>({});", result_, place, type, value);
+    };
+    LEMMA_ASSIGN_OR_RETURN(const std::string body,
+                           has_vectors ? case_vector_text(nest_, cases, store, indent_)
+                                       : case_text(nest_, cases, store, indent_));
+    text_ += body;
+    close_loops(nest_.axes.size() - cases.axes.size());
+    return std::move(text_);
+  }
+
+  Result<std::string> write_turned(const TurnedBlock& block) {
+    const auto rows = fmt::format("{}", block.rows), lanes = fmt::format("{}", block.lanes);
+    for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis)
+      if (axis == block.lane_axis)
+        open_loop(axis, lanes);
+      else if (axis != block.row_axis)
+        open_loop(axis, "");
+      else if (!block.has_rows_inside)
+        open_loop(axis, rows);
+    if (block.has_rows_inside) open_loop(block.row_axis, rows);
+    LEMMA_ASSIGN_OR_RETURN(const std::string store, store_text());
+    LEMMA_ASSIGN_OR_RETURN(const std::string body,
+                           emit_turned_block(nest_, block, store, indent_));
+    text_ += body;
     return closed();
   }
 
@@ -152,13 +198,15 @@ class NestWriter {
         variable, all.end));
   }
 
-  /// `step`: the name of a number, or empty for one element at a time.
-  void open_loop(std::size_t axis, std::string_view step) {
+  /// `step`: the name of a number, or empty for `plain_step` elements at a time, of which there is no last block.
+  void open_loop(std::size_t axis, std::string_view step, std::string_view plain_step = "1") {
     const std::string variable = variable_name(nest_.axes[axis]);
     const std::string name = step.empty() ? variable : "block_" + variable;
     line(fmt::format("for (std::int64_t {0} = {1}; {0} < {2}; {3}) {{", name, bounds_[axis].first,
                      bounds_[axis].end,
-                     step.empty() ? "++" + name : fmt::format("{} += {}", name, step)));
+                     !step.empty()       ? fmt::format("{} += {}", name, step)
+                     : plain_step == "1" ? "++" + name
+                                         : fmt::format("{} += {}", name, plain_step)));
     indent_ += 2;
     if (!step.empty())
       line(fmt::format("const std::int64_t start_{0} = {1} + {2} <= {3} ? {1} : {3} - {2};",
@@ -168,19 +216,39 @@ class NestWriter {
   /// A statement for an element's value, "{}".
   Result<std::string> store_text() const {
     LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(nest_.type));
+    return fmt::format("{}[{}] = static_cast<{}>({{}});", result_,
+                       linear_text(nest_.graph, place_of_element()), type);
+  }
+
+  lowering::Linear place_of_case(const Cases& cases,
+                                 const std::vector<std::int64_t>& indices) const {
+    lowering::Linear place = place_of_element();
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      const LoopVariable axis = nest_.axes[cases.axes[i]];
+      const std::int64_t step = place.coefficient(axis);
+      place = lowering::combine(place, lowering::Linear::atom(axis), -step);
+      place.constant += step * indices[i];
+    }
+    return place;
+  }
+
+  lowering::Linear place_of_element() const {
     lowering::Linear place;
     for (const lowering::LoopVariable axis : nest_.axes)
       place = lowering::combine(lowering::scale(place, nest_.graph.extent(axis)),
                                 lowering::Linear::atom(axis));
-    return fmt::format("{}[{}] = static_cast<{}>({{}});", result_, linear_text(nest_.graph, place),
-                       type);
+    return place;
   }
 
-  std::string closed() {
-    for (std::size_t i = 0; i < nest_.axes.size() + extra_loops_; ++i) {
+  void close_loops(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
       indent_ -= 2;
       line("}");
     }
+  }
+
+  std::string closed() {
+    close_loops(nest_.axes.size() + extra_loops_);
     return std::move(text_);
   }
 
@@ -191,6 +259,12 @@ class NestWriter {
   std::size_t extra_loops_ = 0;  // beside one for each axis
   std::string text_;
 };
+
+bool goes_through_all(const Cases& cases, const std::vector<LoopBounds>& bounds) {
+  return std::all_of(cases.axes.begin(), cases.axes.end(), [&](std::size_t axis) {
+    return bounds[axis].least == bounds[axis].extent;
+  });
+}
 
 }  // namespace
 
@@ -205,6 +279,9 @@ Result<std::string> blocked_nest_text(const LoweredOutput& nest,
   std::vector<std::int64_t> least;
   for (const LoopBounds& each : bounds) least.push_back(each.least);
   NestWriter writer(nest, bounds, result, indent);
+  if (const auto cases = find_cases(nest); cases && goes_through_all(*cases, bounds))
+    return writer.write_cases(*cases);
+  if (const auto turned = find_turned_block(nest, least)) return writer.write_turned(*turned);
   if (const auto block = find_block(nest, least)) return writer.write_blocks(*block);
   return writer.write_elements();
 }

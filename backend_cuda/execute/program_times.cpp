@@ -68,6 +68,7 @@ CompileOptions compile_options(int threads, const std::optional<VirtualDevice>& 
   options.device = device ? *device : cpu_device(thread_count(threads));
   options.chooses_units = !device;
   options.policy = place_by_best;
+  options.tiles_windows = true;
   return options;
 }
 

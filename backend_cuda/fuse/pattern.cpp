@@ -158,6 +158,47 @@ DeltaEvaluator::Work DeltaEvaluator::work_of(const std::vector<std::size_t>& mem
   return work;
 }
 
+/// A product between two transforms of tiles, each of which hands its results to the next one alone. It is stitched although it
+/// computes long: its loops go over a part of the tiles as they go over all of them.
+std::vector<std::size_t> DeltaEvaluator::product_of_tiles(std::size_t tiles) const {
+  const auto only_reader = [this](std::size_t member) -> std::optional<std::size_t> {
+    if (readers_[member].size() != 1 ||
+        graph_->buffers[graph_->computations[member].result].memory != Memory::arena)
+      return std::nullopt;
+    return readers_[member].front();
+  };
+  const auto product = only_reader(tiles);
+  const auto results = product ? only_reader(*product) : std::nullopt;
+  if (!results || !choices_[tiles].has_cases || !choices_[*product].has_reduction ||
+      !choices_[*results].has_cases)
+    return {};
+  return {tiles, *product, *results};
+}
+
+/// One task for each group of tiles (layout/tile_windows.cpp), for which weights are read again.
+std::optional<Pattern> DeltaEvaluator::pattern_of_tiles(std::size_t tiles) const {
+  std::vector<std::size_t> members = product_of_tiles(tiles);
+  if (members.empty()) return std::nullopt;
+  constexpr double most_shared = 1 << 20;  // bytes: a near cache, and what a stack has room for
+  std::vector<const GridChoices*> choices;
+  std::set<BufferNumber> made;
+  for (const std::size_t member : members) {
+    choices.push_back(&choices_[member]);
+    made.insert(graph_->computations[member].result);
+  }
+  const std::int64_t points = common_points(choices, made);
+  const double shared = bytes_of(graph_->computations[members[0]].result) +
+                        bytes_of(graph_->computations[members[1]].result);
+  if (!options_.block || points == 1 || shared > most_shared * static_cast<double>(points))
+    return std::nullopt;
+  Pattern result;
+  result.seconds = seconds(work_of(members, points, 1));
+  for (const std::size_t member : members) result.gain += alone(member).seconds;
+  result.gain -= result.seconds;
+  result.group = {std::move(members), points, Stitching::block};
+  return result;
+}
+
 std::optional<Pattern> DeltaEvaluator::pattern(std::vector<std::size_t> members) const {
   if (members.size() == 1) return alone(members.front());
   if (members.size() > most_members) return std::nullopt;

@@ -21,6 +21,9 @@ class DeltaEvaluator {
   /// `members`: ascending. Nothing if they cannot be stitched by the schemes that there are.
   std::optional<Pattern> pattern(std::vector<std::size_t> members) const;
   const Pattern& alone(std::size_t computation) const { return alone_[computation]; }
+  /// Of a transform of tiles, their product and the transform of that; nothing for another computation, or if these cannot
+  /// be stitched.
+  std::optional<Pattern> pattern_of_tiles(std::size_t tiles) const;
 
   /// By computation: those that read its result, ascending, each once.
   const std::vector<std::vector<std::size_t>>& readers() const { return readers_; }
@@ -46,6 +49,7 @@ class DeltaEvaluator {
   bool is_stored(std::size_t member, const std::vector<std::size_t>& members) const;
   Pattern make_alone(std::size_t computation) const;
   bool is_bound_by_memory(std::size_t member) const;
+  std::vector<std::size_t> product_of_tiles(std::size_t tiles) const;
   std::optional<Stitching> scheme(const std::vector<std::size_t>& members, std::int64_t points,
                                   double shared_bytes, bool has_edges) const;
   bool reads_rows_again(std::size_t member, std::int64_t points) const;

@@ -48,6 +48,9 @@ class Exploration {
     }
     for (Pattern& one : partial)
       if (one.group.members.size() > 1) found.push_back(std::move(one));
+    if (auto tiles = evaluator_.pattern_of_tiles(computation);
+        tiles && tiles->gain > 0 && separate_.can_join(tiles->group.members))
+      found.push_back(std::move(*tiles));
     best_[computation] = std::move(found);
   }
 

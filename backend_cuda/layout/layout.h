@@ -9,6 +9,11 @@ namespace lemma::backend {
 /// convolutions and pools), so that no read is guarded.
 ComputationGraph store_padding(ComputationGraph graph);
 
+/// Sums of products over channels and a window of 3x3 are computed by tiles of 4x4 results with Winograd's algorithm
+/// (window_transform.h), where that takes clearly less time. `domain`: that the program computes in. Errors are those of
+/// numbers that the domain does not have.
+Result<ComputationGraph> tile_windows(ComputationGraph graph, lowering::Domain domain);
+
 /// What windows with steps read along short rows, as of strided convolutions, is stored in the order in which it is read,
 /// so that the last two axes of the result are one loop.
 ComputationGraph store_windows(ComputationGraph graph);

@@ -120,6 +120,7 @@ class TurnedWeights {
     const bool is_row = results == sizes[axis];
     const std::vector<std::int64_t> parts = lowering::find_parts(nest);
     if (others == 1 || nest.graph.extent(nest.axes.back()) != sizes[axis]) return 0;
+    if (!is_row && sizes[axis] == block_panels.front()) return 0;
     for (const std::int64_t panel : is_row ? row_panels : block_panels)
       if (sizes[axis] > panel && sizes[axis] % panel == 0 &&
           (parts.empty() || parts.back() == panel))

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "backend_cuda/cases.h"
 #include "backend_cuda/lower/tile.h"
 #include "lowering/merge_axes.h"
 
@@ -19,6 +20,15 @@ std::vector<std::int64_t> prefixes_of(const LoweredOutput& nest) {
   std::vector<std::int64_t> result = {1};
   for (const lowering::LoopVariable axis : nest.axes)
     result.push_back(result.back() * nest.graph.extent(axis));
+  return result;
+}
+
+/// Those that can be points of a grid. Axes that are split for other reasons are no axes of it, and elements that are computed
+/// together stay in one task.
+std::vector<std::int64_t> points_of(const LoweredOutput& nest) {
+  if (!lowering::find_parts(nest).empty()) return {1};
+  std::vector<std::int64_t> result = prefixes_of(nest);
+  if (const auto cases = find_cases(nest)) result.resize(cases->axes.front() + 1);
   return result;
 }
 
@@ -55,9 +65,8 @@ Result<GridChoices> grid_choices(const Computation& computation) {
   result.operations = operation_count(nest);
   for (const ExpressionNode& node : computation.definition.nodes())
     result.has_reduction = result.has_reduction || is_reduction(node.kind);
-  // Axes that are split for other reasons are no axes of a grid.
-  result.points =
-      lowering::find_parts(nest).empty() ? prefixes_of(nest) : std::vector<std::int64_t>{1};
+  result.points = points_of(nest);
+  result.has_cases = find_cases(nest).has_value();
   LEMMA_ASSIGN_OR_RETURN(const LoweredOutput merged, lowering::merge_axes(nest));
   result.fixed = prefixes_of(merged);
   for (TermNumber id = 0; id < nest.graph.size(); ++id) {

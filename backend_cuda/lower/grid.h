@@ -17,6 +17,7 @@ struct GridChoices {
   std::map<BufferNumber, std::int64_t> most_points;
   double operations = 0;  // on elements
   bool has_reduction = false;
+  bool has_cases = false;  // backend_cuda/cases.h
 };
 
 Result<GridChoices> grid_choices(const Computation& computation);

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "backend_cuda/blocks/block_time.h"
+#include "backend_cuda/cases.h"
 #include "backend_cuda/lower/stitched_operator.h"
 #include "backend_cuda/lower/tile.h"
 
@@ -17,12 +18,24 @@ constexpr std::int64_t most_tasks = 256;
 
 std::int64_t parts_in(std::int64_t extent, std::int64_t part) { return (extent + part - 1) / part; }
 
+/// How an operator may be cut.
+struct Axes {
+  std::vector<std::int64_t> extents;
+  std::vector<bool> is_whole;  // axes along which elements are computed together
+  std::int64_t line = 1;       // elements of the last axis that stay together
+
+  std::int64_t most_parts(std::size_t axis, std::int64_t tasks) const {
+    return is_whole[axis] ? 1 : std::min(tasks, extents[axis]);
+  }
+};
+
 /// Cut along the first axes, so that parts lie together in memory.
-Kernel kernel_for(const std::vector<std::int64_t>& extents, std::int64_t tasks, std::int64_t line) {
+Kernel kernel_for(const Axes& axes, std::int64_t tasks) {
   Kernel kernel;
-  for (const std::int64_t extent : extents) {
-    const bool is_last = kernel.extents.size() + 1 == extents.size();
-    std::int64_t part = parts_in(extent, std::min(tasks, extent));
+  for (std::size_t axis = 0; axis < axes.extents.size(); ++axis) {
+    const std::int64_t extent = axes.extents[axis], line = axes.line;
+    const bool is_last = axis + 1 == axes.extents.size();
+    std::int64_t part = parts_in(extent, axes.most_parts(axis, tasks));
     if (is_last) part = std::min(parts_in(part, line) * line, extent);
     kernel.extents.push_back(extent);
     kernel.parts.push_back(part);
@@ -34,21 +47,18 @@ Kernel kernel_for(const std::vector<std::int64_t>& extents, std::int64_t tasks, 
 /// All ways to cut every axis into so many parts that there are about as many tasks as wanted.
 class Cuts {
  public:
-  Cuts(const std::vector<std::int64_t>& extents, std::int64_t tasks, std::int64_t line)
-      : extents_(extents), line_(line), parts_(extents) {
-    cut(0, tasks);
-  }
+  Cuts(const Axes& axes, std::int64_t tasks) : axes_(axes), parts_(axes.extents) { cut(0, tasks); }
   const std::vector<Kernel>& all() const { return all_; }
 
  private:
   void cut(std::size_t axis, std::int64_t tasks) {
-    if (axis == extents_.size()) {
-      if (tasks == 1) all_.push_back({extents_, parts_});
+    if (axis == axes_.extents.size()) {
+      if (tasks == 1) all_.push_back({axes_.extents, parts_});
       return;
     }
-    const std::int64_t extent = extents_[axis];
-    const std::int64_t step = axis + 1 == extents_.size() ? line_ : 1;
-    for (std::int64_t count = 1; count <= std::min(tasks, extent); ++count) {
+    const std::int64_t extent = axes_.extents[axis];
+    const std::int64_t step = axis + 1 == axes_.extents.size() ? axes_.line : 1;
+    for (std::int64_t count = 1; count <= axes_.most_parts(axis, tasks); ++count) {
       if (tasks % count != 0) continue;
       parts_[axis] = std::min(parts_in(parts_in(extent, count), step) * step, extent);
       cut(axis + 1, tasks / count);
@@ -56,11 +66,21 @@ class Cuts {
     parts_[axis] = extent;
   }
 
-  std::vector<std::int64_t> extents_;
-  std::int64_t line_;
+  const Axes& axes_;
   std::vector<std::int64_t> parts_;
   std::vector<Kernel> all_;
 };
+
+Axes axes_of(const LoweredOutput& nest, std::int64_t line) {
+  Axes axes;
+  axes.line = line;
+  for (const lowering::LoopVariable axis : nest.axes)
+    axes.extents.push_back(nest.graph.extent(axis));
+  axes.is_whole.resize(axes.extents.size(), false);
+  if (const auto cases = find_cases(nest))
+    for (const std::size_t axis : cases->axes) axes.is_whole[axis] = true;
+  return axes;
+}
 
 double bytes_of(const Region& region, const std::vector<Buffer>& buffers) {
   double elements = 1;
@@ -111,12 +131,11 @@ class TaskModel {
 };
 
 /// The cut whose tasks take the least time, if that is clearly less than that of the cut along the first axes.
-Kernel best_cut(const std::vector<std::int64_t>& extents, std::int64_t tasks, std::int64_t line,
-                const TaskModel& model) {
+Kernel best_cut(const Axes& axes, std::int64_t tasks, const TaskModel& model) {
   constexpr double clearly = 0.9;
-  Kernel best = kernel_for(extents, tasks, line);
+  Kernel best = kernel_for(axes, tasks);
   double least = clearly * model.seconds(best);
-  const Cuts cuts(extents, tasks, line);
+  const Cuts cuts(axes, tasks);
   for (const Kernel& kernel : cuts.all()) {
     const double seconds = model.seconds(kernel);
     if (seconds >= least) continue;
@@ -147,11 +166,11 @@ void sort_by_tasks(std::vector<Kernel>& kernels) {
   kernels.erase(same, kernels.end());
 }
 
-std::vector<Kernel> cuts_of(const std::vector<std::int64_t>& extents, std::int64_t line,
-                            const TaskModel& model, const VirtualDevice& device) {
+std::vector<Kernel> cuts_of(const Axes& axes, const TaskModel& model,
+                            const VirtualDevice& device) {
   std::vector<Kernel> kernels;
   for (const std::int64_t count : wanted_counts(device)) {
-    kernels.push_back(best_cut(extents, count, line, model));
+    kernels.push_back(best_cut(axes, count, model));
     if (count > 1 && model.seconds(kernels.back()) < device.least_task_seconds) break;
   }
   sort_by_tasks(kernels);
@@ -183,12 +202,11 @@ void add_kernels(TaskOperator& op, const std::vector<std::int64_t>& grid,
   const LoweredOutput& nest = op.body.phases.back().nest;
   const auto line = static_cast<std::int64_t>(
       std::max<std::uint64_t>(1, buffer_alignment / byte_size(nest.type)));
-  std::vector<std::int64_t> extents = grid;
-  if (!op.is_stitched())
-    for (const lowering::LoopVariable axis : nest.axes) extents.push_back(nest.graph.extent(axis));
-  const TaskModel model(op, buffers, device, {extents, extents});
+  Axes axes{grid, std::vector<bool>(grid.size(), false), line};
+  if (!op.is_stitched()) axes = axes_of(nest, line);
+  const TaskModel model(op, buffers, device, {axes.extents, axes.extents});
   std::vector<Kernel> kernels =
-      op.is_stitched() ? stitched_cuts(op, grid, device) : cuts_of(extents, line, model, device);
+      op.is_stitched() ? stitched_cuts(op, grid, device) : cuts_of(axes, model, device);
   for (Kernel& kernel : kernels) {
     const double seconds = model.seconds(kernel);
     if (!op.kernels.empty() && seconds < device.least_task_seconds) break;

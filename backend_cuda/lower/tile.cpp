@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "backend_cuda/cases.h"
 #include "backend_cuda/lower/kernels.h"
 #include "backend_cuda/lower/operator_kind.h"
 #include "backend_cuda/lower/stitched_operator.h"
@@ -55,6 +56,12 @@ double operation_count(const LoweredOutput& nest) {
   }
   std::vector<bool> is_used(nest.graph.size(), false);
   is_used[nest.root] = true;
+  if (const auto cases = find_cases(nest)) {
+    // All formulas together, each element of the other axes once.
+    is_used[nest.root] = false;
+    for (const TermNumber value : cases->values) is_used[value] = true;
+    elements /= static_cast<double>(cases->values.size());
+  }
   double sum = 0;
   for (TermNumber id = nest.root + 1; id-- > 0;) {
     if (!is_used[id]) continue;

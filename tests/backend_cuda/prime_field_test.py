@@ -61,6 +61,8 @@ def convolutions():
     return side_by_side(
         convolution("_plain", [1, 5, 17, 35], [9, 5, 3, 3], [1, 9, 17, 35], PADS),
         convolution("_many_channels", [1, 16, 13, 13], [64, 16, 3, 3], [1, 64, 13, 13], PADS),
+        convolution("_tiles", [1, 48, 12, 16], [32, 48, 3, 3], [1, 32, 12, 16], PADS),
+        convolution("_tiles_over_edges", [2, 48, 9, 11], [64, 48, 3, 3], [2, 64, 9, 11], PADS),
         convolution("_pointwise", [1, 160, 14, 14], [48, 160, 1, 1], [1, 48, 14, 14]),
         convolution("_grouped_panels", [1, 64, 7, 7], [64, 16, 3, 3], [1, 64, 7, 7], PADS, group(4)),
         residual("_few_positions", [1, 160, 7, 7], [64, 160, 1, 1], [1, 64, 7, 7]),

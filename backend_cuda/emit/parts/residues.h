@@ -28,6 +28,12 @@ struct ResidueVector {
     for (Residue& one : a.elements) one = one * b;
     return a;
   }
+  friend ResidueVector operator+(ResidueVector a, const ResidueVector& b) { return a += b; }
+  friend ResidueVector operator-(ResidueVector a, const ResidueVector& b) {
+    for (std::int64_t lane = 0; lane < lanes; ++lane)
+      a.elements[lane] = a.elements[lane] - b.elements[lane];
+    return a;
+  }
   ResidueVector& operator+=(const ResidueVector& other) {
     for (std::int64_t lane = 0; lane < lanes; ++lane)
       elements[lane] = elements[lane] + other.elements[lane];

@@ -179,6 +179,51 @@ template <typename V>
   total = ((total > other) | (total != total)) ? total : other;
 }
 
+/// A square of elements is transposed: to[16 * row + lane] = from[row + lane * step]. The rows lie side by side.
+template <std::int64_t rows, std::int64_t lanes, typename T>
+[[maybe_unused]] inline void turn(T* __restrict to, const T* __restrict from, std::int64_t step) {
+  for (std::int64_t lane = 0; lane < lanes; ++lane)
+    for (std::int64_t row = 0; row < rows; ++row) to[16 * row + lane] = from[row + lane * step];
+}
+
+#if defined(__clang__) || __GNUC__ >= 12
+/// Exchanges the corners beside the diagonal in squares of 2 * distance rows, of which these two are one row of each half.
+template <int distance, typename V, int... lane>
+[[gnu::always_inline]] inline void exchange(V& a, V& b, std::integer_sequence<int, lane...>) {
+  constexpr int count = sizeof...(lane);
+  const V first = a;
+  a = __builtin_shufflevector(first, b,
+                              ((lane & distance) == 0 ? lane : lane - distance + count)...);
+  b = __builtin_shufflevector(first, b,
+                              ((lane & distance) == 0 ? lane + distance : lane + count)...);
+}
+template <int distance, typename V>
+[[gnu::always_inline]] inline void exchange_corners(V (&square)[16]) {
+  for (int row = 0; row < 16; ++row)
+    if ((row & distance) == 0)
+      exchange<distance>(square[row], square[row + distance],
+                         std::make_integer_sequence<int, 16>());
+}
+
+template <std::int64_t rows, std::int64_t lanes>
+[[maybe_unused, gnu::always_inline]] inline void turn(float* __restrict to,
+                                                      const float* __restrict from,
+                                                      std::int64_t step) {
+  static_assert(rows == 16 && lanes <= 16);
+  using Loose = typename VectorType<float, 16>::loose;
+  Vector<float, 16> square[16];
+  for (std::int64_t lane = 0; lane < 16; ++lane)
+    square[lane] = lane < lanes ? *reinterpret_cast<const Loose*>(from + lane * step)
+                                : Vector<float, 16>{};
+  exchange_corners<1>(square);
+  exchange_corners<2>(square);
+  exchange_corners<4>(square);
+  exchange_corners<8>(square);
+  for (std::int64_t row = 0; row < 16; ++row)
+    *reinterpret_cast<Loose*>(to + 16 * row) = square[row];
+}
+#endif
+
 template <std::int64_t lanes, typename T>
 [[gnu::always_inline]] inline void store(T* to, const Vector<T, lanes>& from) {
   *reinterpret_cast<typename VectorType<T, lanes>::loose*>(to) = from;

@@ -1,0 +1,28 @@
+#pragma once
+// The body of a loop nest whose elements along some axes have formulas of their own (backend_cuda/cases.h): all of them, in
+// one step of the loops over the other axes.
+
+#include <functional>
+#include <string>
+
+#include "backend_cuda/cases.h"
+
+namespace lemma::backend {
+
+/// `store`: a statement for the element with these indices along the axes of the cases, and its value.
+using CaseStore =
+    std::function<std::string(const std::vector<std::int64_t>& indices, const std::string& value)>;
+
+/// For one element of the other axes.
+Result<std::string> case_text(const lowering::LoweredOutput& nest, const Cases& cases,
+                              const CaseStore& store, int indent);
+
+/// Whether all formulas are sums, differences and products of elements of f32 that lie side by side along the last axis, and
+/// of numbers.
+bool can_be_vectors(const lowering::LoweredOutput& nest, const Cases& cases);
+
+/// The same for a vector of elements along the last axis, with as many as `count` of the source.
+Result<std::string> case_vector_text(const lowering::LoweredOutput& nest, const Cases& cases,
+                                     const CaseStore& store, int indent);
+
+}  // namespace lemma::backend
