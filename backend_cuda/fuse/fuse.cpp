@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend_cuda/fuse/substitute.h"
+#include "backend_cuda/lower/copy_definition.h"
 
 namespace lemma::backend {
 
@@ -31,6 +32,36 @@ bool is_read_in_reduction(const Definition& definition, std::uint32_t input) {
     if (is_below[i] && node.kind == ExpressionKind::read && node.input == input) return true;
     for (const ExpressionId operand : node.operands)
       if (is_below[i] || is_reduction(node.kind)) is_below[operand.v] = true;
+  }
+  return false;
+}
+
+/// Whether the operand is read behind a guard, as in paddings and concatenations.
+bool is_guarded(const Definition& definition, std::uint32_t input) {
+  std::vector<bool> is_below(definition.nodes().size(), false);
+  for (std::size_t i = is_below.size(); i-- > 0;) {
+    const ExpressionNode& node = definition.nodes()[i];
+    if (is_below[i] && node.kind == ExpressionKind::read && node.input == input) return true;
+    for (std::size_t j = 0; j < node.operands.size(); ++j)
+      if (is_below[i] || (node.kind == ExpressionKind::select && j > 0))
+        is_below[node.operands[j].v] = true;
+  }
+  return false;
+}
+
+/// Whether elements are read side by side along another axis than the last one: they are transposed in blocks, which guards
+/// would cut up.
+bool reads_across(const Computation& computation) {
+  const Definition& definition = computation.definition;
+  const DefinedOutput& output = definition.outputs()[computation.output];
+  const std::vector<bool> is_reached = reachable_expressions(definition, output.value);
+  for (std::size_t i = 0; i < is_reached.size(); ++i) {
+    const ExpressionNode& node = definition.nodes()[i];
+    if (!is_reached[i] || node.kind != ExpressionKind::read || node.operands.size() < 2) continue;
+    const ExpressionNode& last = definition.node(node.operands.back());
+    if (last.kind != ExpressionKind::index) continue;
+    for (std::size_t axis = 0; axis + 1 < output.axes.size(); ++axis)
+      if (last.variable == output.axes[axis]) return true;
   }
   return false;
 }
@@ -100,6 +131,7 @@ class Fusion {
         reader.operands.size() + producer.operands.size() > most_operands ||
         reader.definition.nodes().size() + producer.definition.nodes().size() > most_nodes)
       return false;
+    if (is_guarded(reader.definition, input) && reads_across(producer)) return false;
     // Sums inside of a sum cannot be computed for many elements side by side, and two sums of many elements are computed
     // best in different ways.
     constexpr std::int64_t many = 16384;

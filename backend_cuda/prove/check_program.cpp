@@ -65,6 +65,15 @@ class ProgramChecker {
   }
 
  private:
+  /// As many bytes, or residues that take the place of elements of f32 (emit/prime_field.h).
+  static bool has_contents(const Buffer& buffer) {
+    if (!buffer.contents) return false;
+    const bool is_of_field = buffer.type == DataType::f32 &&
+                             buffer.contents->type().data_type == DataType::u64;
+    return is_of_field ? static_cast<std::int64_t>(buffer.contents->element_count()) == buffer.elements
+                       : buffer.contents->bytes().size() == buffer.bytes();
+  }
+
   Result<void> check_buffers() const {
     for (const Buffer& buffer : buffers_) {
       const bool is_planned = buffer.memory == Memory::arena || buffer.memory == Memory::weights;
@@ -75,8 +84,7 @@ class ProgramChecker {
         return internal_error(fmt::format("'{}' lies outside its memory", buffer.name));
       if (is_planned && buffer.offset % buffer_alignment != 0)
         return internal_error(fmt::format("'{}' is not aligned", buffer.name));
-      if (buffer.memory == Memory::weights &&
-          (!buffer.contents || buffer.contents->bytes().size() != buffer.bytes()))
+      if (buffer.memory == Memory::weights && !has_contents(buffer))
         return internal_error(fmt::format("'{}' has no contents", buffer.name));
     }
     LEMMA_RETURN_IF_ERROR(check_positions(program_.graph.inputs, Memory::input));

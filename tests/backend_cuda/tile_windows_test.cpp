@@ -77,12 +77,12 @@ void expect_tiled(const Shape& input, std::int64_t channels, std::int64_t filter
 
 TEST(TileWindows, give_the_same_results) {
   expect_tiled({1, 32, 12, 16}, 32, 48, padded);
-  expect_tiled({1, 48, 10, 14}, 48, 32, {});
+  expect_tiled({1, 48, 18, 22}, 48, 48, {});
 }
 
 TEST(TileWindows, may_reach_over_the_edges) {
-  expect_tiled({1, 48, 13, 13}, 48, 64, padded);
-  expect_tiled({1, 64, 9, 8}, 64, 64, {{"pads", Shape{0, 1, 1, 0}}});
+  expect_tiled({1, 64, 13, 13}, 64, 64, padded);
+  expect_tiled({1, 64, 21, 16}, 64, 64, {{"pads", Shape{0, 1, 1, 0}}});
   expect_tiled({3, 64, 7, 11}, 64, 32, padded);
 }
 
@@ -146,10 +146,11 @@ TEST(TileWindows, need_finite_weights_of_f32) {
 TEST(TileWindows, share_the_tiles_of_an_image) {
   Graph graph;
   const ValueId x = *graph.add_input("x", {DataType::f32, Shape{1, 48, 12, 12}});
-  for (const char* name : {"y", "z"})
+  for (const auto& [name, filters] : {std::pair("y", 64), std::pair("z", 32)})
     ASSERT_TRUE(graph.add_output(
-        name, *graph.add("Conv", {x, graph.add_constant(weights(DataType::f32, {64, 48, 3, 3}))},
-                         padded)));
+        name,
+        *graph.add("Conv", {x, graph.add_constant(weights(DataType::f32, {filters, 48, 3, 3}))},
+                   padded)));
   const ComputationGraph before = lowered(graph), after = tiled(before);
   EXPECT_EQ(count_of(after, "tiles"), 1U);
   EXPECT_EQ(count_of(after, "products of tiles"), 2U);
