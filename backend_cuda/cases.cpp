@@ -67,8 +67,8 @@ class CaseFinder {
     for (TermNumber id = nest_.root + 1; id-- > 0;) {
       if (!is_choice[id]) continue;
       const Term& term = nest_.graph.term(id);
-      const auto comparison = term.kind == Kind::select ? comparison_of(nest_, term.operands[0])
-                                                        : std::nullopt;
+      const auto comparison =
+          term.kind == Kind::select ? comparison_of(nest_, term.operands[0]) : std::nullopt;
       if (!comparison) {
         values.push_back(id);
         continue;

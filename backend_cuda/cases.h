@@ -12,7 +12,7 @@
 namespace lemma::backend {
 
 struct Cases {
-  std::vector<std::size_t> axes;              // ascending positions in `axes` of the nest
+  std::vector<std::size_t> axes;             // ascending positions in `axes` of the nest
   std::vector<lowering::TermNumber> values;  // by element along these axes, the last one fastest
 };
 

@@ -65,8 +65,9 @@ class NestWriter {
     LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(nest_.type));
     const auto store = [&](const std::vector<std::int64_t>& indices, const std::string& value) {
       const std::string place = linear_text(nest_.graph, place_of_case(cases, indices));
-      return has_vectors ? fmt::format("store<count>(&{}[{}], {});", result_, place, value)
-                         : fmt::format("{}[{}] = static_cast<{}>({});", result_, place, type, value);
+      return has_vectors
+                 ? fmt::format("store<count>(&{}[{}], {});", result_, place, value)
+                 : fmt::format("{}[{}] = static_cast<{}>({});", result_, place, type, value);
     };
     LEMMA_ASSIGN_OR_RETURN(const std::string body,
                            has_vectors ? case_vector_text(nest_, cases, store, indent_)
@@ -87,8 +88,7 @@ class NestWriter {
         open_loop(axis, rows);
     if (block.has_rows_inside) open_loop(block.row_axis, rows);
     LEMMA_ASSIGN_OR_RETURN(const std::string store, store_text());
-    LEMMA_ASSIGN_OR_RETURN(const std::string body,
-                           emit_turned_block(nest_, block, store, indent_));
+    LEMMA_ASSIGN_OR_RETURN(const std::string body, emit_turned_block(nest_, block, store, indent_));
     text_ += body;
     return closed();
   }
@@ -261,9 +261,8 @@ class NestWriter {
 };
 
 bool goes_through_all(const Cases& cases, const std::vector<LoopBounds>& bounds) {
-  return std::all_of(cases.axes.begin(), cases.axes.end(), [&](std::size_t axis) {
-    return bounds[axis].least == bounds[axis].extent;
-  });
+  return std::all_of(cases.axes.begin(), cases.axes.end(),
+                     [&](std::size_t axis) { return bounds[axis].least == bounds[axis].extent; });
 }
 
 }  // namespace

@@ -18,8 +18,9 @@ using lowering::Term;
 using lowering::TermNumber;
 using Kind = ExpressionKind;
 
-constexpr std::int64_t side = 16;         // of a square that is transposed
-constexpr std::int64_t least_step = 16;  // elements between neighbours: several in one cache line are no loss
+constexpr std::int64_t side = 16;  // of a square that is transposed
+constexpr std::int64_t least_step =
+    16;  // elements between neighbours: several in one cache line are no loss
 
 /// Whether neighbours along the row axis lie side by side, and those along the last axis far apart.
 bool is_turned(const LoweredOutput& nest, const Term& read, LoopVariable row, LoopVariable lane) {
@@ -85,9 +86,9 @@ class TurnedWriter : public ElementWriter {
     const Term& read = graph_.term(id);
     LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(read.type));
     const Linear address = graph_.address(read);
-    std::string start = linear_text(
-        graph_, lowering::combine(lowering::combine(address, Linear::atom(row), -1),
-                                  Linear::atom(lane), -address.coefficient(lane)));
+    std::string start =
+        linear_text(graph_, lowering::combine(lowering::combine(address, Linear::atom(row), -1),
+                                              Linear::atom(lane), -address.coefficient(lane)));
     line("{} turned_{}[{}];", type, term_name(id), side * side);
     line("turn<{}, {}>(turned_{}, &{}[{} + start_{} + start_{} * {}LL], {});", block_.rows,
          block_.lanes, term_name(id), input_name(read.input), start, variable_name(row),

@@ -12,7 +12,7 @@ namespace lemma::backend {
 
 /// Elements along the last axis, by elements along another one, along which some operands lie side by side.
 struct TurnedBlock {
-  std::size_t row_axis = 0, lane_axis = 0;     // positions in `axes` of the nest
+  std::size_t row_axis = 0, lane_axis = 0;  // positions in `axes` of the nest
   std::int64_t rows = 0, lanes = 0;
   /// The loop over rows is the innermost one: of the tensors that are read and written, the one with the shorter steps is gone
   /// through in its order, in whole pages.

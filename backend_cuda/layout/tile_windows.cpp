@@ -54,8 +54,9 @@ TileGroups groups_of(const WindowSum& sum) {
     return bytes <= near_bytes ? 1 : bytes <= cache_bytes ? beyond_near : beyond_cache;
   };
   const double weights = static_cast<double>(points * sum.channels * sum.filters) * sizeof(float);
-  const double row = static_cast<double>(points * sum.tile_columns() * (sum.channels + sum.filters)) *
-                     sizeof(float);
+  const double row =
+      static_cast<double>(points * sum.tile_columns() * (sum.channels + sum.filters)) *
+      sizeof(float);
   const double all = row * static_cast<double>(sum.batch * sum.tile_rows());
   TileGroups best{1, sum.batch, 1, sum.tile_rows()};
   double least = 2 * all * cost(all) + weights * cost(weights);
@@ -63,8 +64,8 @@ TileGroups groups_of(const WindowSum& sum) {
     if (sum.tile_rows() % rows != 0) continue;
     const TileGroups groups{sum.batch, 1, sum.tile_rows() / rows, rows};
     const double each = row * static_cast<double>(rows);
-    const double bytes = 2 * all * cost(each) + weights * cost(weights) *
-                                                    static_cast<double>(groups.count());
+    const double bytes =
+        2 * all * cost(each) + weights * cost(weights) * static_cast<double>(groups.count());
     if (bytes >= least) continue;
     least = bytes;
     best = groups;
@@ -157,7 +158,8 @@ bool pays(const WindowSum& sum) {
   if (sum.channels % least_multiple != 0 || sum.filters % least_multiple != 0) return false;
   const auto positions = static_cast<double>(sum.batch * sum.height * sum.width);
   const auto tiles = static_cast<double>(sum.batch * sum.tile_rows() * sum.tile_columns());
-  const auto channels = static_cast<double>(sum.channels), filters = static_cast<double>(sum.filters);
+  const auto channels = static_cast<double>(sum.channels),
+             filters = static_cast<double>(sum.filters);
   constexpr double taps = window_side * window_side;
   const double weights = channels * filters * sizeof(float) * of_byte;
   const double plain = 2 * taps * channels * filters * positions + taps * weights;
@@ -170,7 +172,8 @@ bool pays(const WindowSum& sum) {
 Expression chosen(DefinitionBuilder& builder, Expression axis, std::span<const Expression> values) {
   Expression result = values.back();
   for (std::size_t i = values.size() - 1; i-- > 0;)
-    result = builder.select(axis == builder.integer(static_cast<std::int64_t>(i)), values[i], result);
+    result =
+        builder.select(axis == builder.integer(static_cast<std::int64_t>(i)), values[i], result);
   return result;
 }
 
@@ -182,8 +185,7 @@ class TiledWindows {
   Result<ComputationGraph> run() {
     for (Computation& computation : graph_.computations) {
       const auto nest = nest_of(computation);
-      const auto sum =
-          nest ? SumFinder(computation, graph_.buffers, *nest).find() : std::nullopt;
+      const auto sum = nest ? SumFinder(computation, graph_.buffers, *nest).find() : std::nullopt;
       if (sum && pays(*sum)) LEMMA_RETURN_IF_ERROR(tile(computation, *sum));
       result_.push_back(std::move(computation));
     }
@@ -216,7 +218,8 @@ class TiledWindows {
   /// A computation of a new buffer with these sizes from others. `value`: of the axes.
   template <typename Value>
   BufferNumber add(std::string name, std::string description, const Sizes& sizes,
-                   const std::vector<std::pair<BufferNumber, Sizes>>& operands, const Value& value) {
+                   const std::vector<std::pair<BufferNumber, Sizes>>& operands,
+                   const Value& value) {
     DefinitionBuilder builder;
     std::vector<Expression> axes;
     for (const std::int64_t size : sizes) axes.push_back(builder.variable(size));
@@ -237,9 +240,8 @@ class TiledWindows {
 
   Result<BufferNumber> windows_of(BufferNumber from, const WindowSum& sum) {
     if (const auto found = windows_.find(from); found != windows_.end()) return found->second;
-    LEMMA_ASSIGN_OR_RETURN(
-        Constant contents,
-        transformed_windows(*graph_.buffers[from].contents, sum.panel(), domain_));
+    LEMMA_ASSIGN_OR_RETURN(Constant contents, transformed_windows(*graph_.buffers[from].contents,
+                                                                  sum.panel(), domain_));
     const BufferNumber number =
         add_buffer(graph_.buffers[from].name + " transformed",
                    {sum.filters / sum.panel(), points, sum.channels, sum.panel()});
@@ -272,10 +274,9 @@ class TiledWindows {
           for (std::size_t j = 0; j < tile_side; ++j) {
             std::array<Expression, tile_side> column;
             for (std::size_t i = 0; i < tile_side; ++i)
-              column[i] = builder.read(
-                  0, DataType::f32,
-                  {axes[0] + axes[3], first_row + static_cast<std::int64_t>(i),
-                   first_column + static_cast<std::int64_t>(j), axes[6]});
+              column[i] = builder.read(0, DataType::f32,
+                                       {axes[0] + axes[3], first_row + static_cast<std::int64_t>(i),
+                                        first_column + static_cast<std::int64_t>(j), axes[6]});
             const auto transformed = transformed_tile_row(builder, column);
             for (std::size_t i = 0; i < tile_side; ++i) half[i][j] = transformed[i];
           }
@@ -369,10 +370,10 @@ class TiledWindows {
     const DefinedOutput& output = before.outputs()[computation.output];
     const auto input = static_cast<std::uint32_t>(computation.operands.size());
     computation.operands.push_back(results);
-    computation.views.push_back({DataType::f32,
-                                 {sum.batch, result_side * sum.tile_rows(),
-                                  result_side * sum.tile_columns(), sum.filters},
-                                 false});
+    computation.views.push_back(
+        {DataType::f32,
+         {sum.batch, result_side * sum.tile_rows(), result_side * sum.tile_columns(), sum.filters},
+         false});
     DefinitionBuilder builder;
     std::map<std::uint32_t, Expression> variables;
     std::vector<Expression> axes;

@@ -79,8 +79,8 @@ Result<Constant> residues(const std::vector<double>& windows, const lowering::Si
 
 }  // namespace
 
-std::array<Expression, tile_side> transformed_tile_row(
-    DefinitionBuilder& builder, const std::array<Expression, tile_side>& x) {
+std::array<Expression, tile_side> transformed_tile_row(DefinitionBuilder& builder,
+                                                       const std::array<Expression, tile_side>& x) {
   const auto real = [&builder](double value) { return builder.real(value, DataType::f32); };
   const auto pair = [&](double point, double other) {
     const Expression even = x[4] - x[2] * real(other * other),
@@ -90,8 +90,8 @@ std::array<Expression, tile_side> transformed_tile_row(
   const auto [first, minus_first] = pair(a, b);
   const auto [second, minus_second] = pair(b, a);
   const Expression sum = real(a * a + b * b), product = real(a * a * b * b);
-  return {x[4] - x[2] * sum + x[0] * product, first,        minus_first, second,
-          minus_second,                       x[5] - x[3] * sum + x[1] * product};
+  return {x[4] - x[2] * sum + x[0] * product, first, minus_first, second, minus_second,
+          x[5] - x[3] * sum + x[1] * product};
 }
 
 std::array<Expression, result_side> transformed_product_row(
@@ -110,8 +110,7 @@ Result<Constant> transformed_windows(const Constant& windows, std::int64_t panel
   const lowering::Sizes sizes = {shape[0].offset() / panel, tile_side * tile_side,
                                  shape[1].offset(), panel};
   if (domain == lowering::Domain::prime_field) return residues(windows.reals(), sizes);
-  std::vector<float> result(
-      static_cast<std::size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]));
+  std::vector<float> result(static_cast<std::size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]));
   transform_windows(windows.reals(), matrix_of_windows(0.0, 1.0, a, b), sizes,
                     [&result](std::int64_t at, double value) {
                       result[static_cast<std::size_t>(at)] = static_cast<float>(value);

@@ -166,8 +166,7 @@ void sort_by_tasks(std::vector<Kernel>& kernels) {
   kernels.erase(same, kernels.end());
 }
 
-std::vector<Kernel> cuts_of(const Axes& axes, const TaskModel& model,
-                            const VirtualDevice& device) {
+std::vector<Kernel> cuts_of(const Axes& axes, const TaskModel& model, const VirtualDevice& device) {
   std::vector<Kernel> kernels;
   for (const std::int64_t count : wanted_counts(device)) {
     kernels.push_back(best_cut(axes, count, model));

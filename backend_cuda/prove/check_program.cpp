@@ -68,10 +68,11 @@ class ProgramChecker {
   /// As many bytes, or residues that take the place of elements of f32 (emit/prime_field.h).
   static bool has_contents(const Buffer& buffer) {
     if (!buffer.contents) return false;
-    const bool is_of_field = buffer.type == DataType::f32 &&
-                             buffer.contents->type().data_type == DataType::u64;
-    return is_of_field ? static_cast<std::int64_t>(buffer.contents->element_count()) == buffer.elements
-                       : buffer.contents->bytes().size() == buffer.bytes();
+    const bool is_of_field =
+        buffer.type == DataType::f32 && buffer.contents->type().data_type == DataType::u64;
+    return is_of_field
+               ? static_cast<std::int64_t>(buffer.contents->element_count()) == buffer.elements
+               : buffer.contents->bytes().size() == buffer.bytes();
   }
 
   Result<void> check_buffers() const {

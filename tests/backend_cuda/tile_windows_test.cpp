@@ -27,11 +27,10 @@ Graph graph_of(const Shape& input, const Constant& windows, const Attributes& at
   Graph graph;
   const DataType type = windows.type().data_type;
   const std::int64_t filters = windows.type().shape->front().offset();
-  const auto value = graph.add(
-      "Conv",
-      {*graph.add_input("x", {type, input}), graph.add_constant(windows),
-       graph.add_constant(weights(type, {filters}))},
-      attributes);
+  const auto value = graph.add("Conv",
+                               {*graph.add_input("x", {type, input}), graph.add_constant(windows),
+                                graph.add_constant(weights(type, {filters}))},
+                               attributes);
   EXPECT_TRUE(value) << value.error().message;
   EXPECT_TRUE(graph.add_output("y", *graph.add(activation, {*value})));
   return graph;
@@ -44,9 +43,9 @@ ComputationGraph tiled(const ComputationGraph& graph) {
 }
 
 std::size_t count_of(const ComputationGraph& graph, std::string_view description) {
-  return static_cast<std::size_t>(
-      std::count_if(graph.computations.begin(), graph.computations.end(),
-                    [description](const Computation& each) { return each.description == description; }));
+  return static_cast<std::size_t>(std::count_if(
+      graph.computations.begin(), graph.computations.end(),
+      [description](const Computation& each) { return each.description == description; }));
 }
 
 /// Sums of products of random elements have rounding errors that go with their largest results.
@@ -99,7 +98,8 @@ std::size_t tiled_products(const Graph& graph) {
 
 TEST(TileWindows, are_taken_for_windows_of_3x3_with_steps_of_1_alone) {
   const Shape input = {1, 64, 16, 16};
-  const auto products = [&](const std::vector<std::int64_t>& windows, const Attributes& attributes) {
+  const auto products = [&](const std::vector<std::int64_t>& windows,
+                            const Attributes& attributes) {
     return tiled_products(graph_of(input, weights(DataType::f32, windows), attributes));
   };
   EXPECT_EQ(products({64, 64, 3, 3}, padded), 1U);
@@ -118,10 +118,10 @@ TEST(TileWindows, are_taken_where_they_pay) {
     return tiled_products(
         graph_of(input, weights(DataType::f32, {filters, channels, 3, 3}), padded));
   };
-  EXPECT_EQ(products({1, 3, 32, 32}, 64), 0U);    // vectors stay empty
-  EXPECT_EQ(products({1, 64, 32, 32}, 20), 0U);   // the same
-  EXPECT_EQ(products({1, 16, 32, 32}, 16), 0U);   // more work for transforms than for products
-  EXPECT_EQ(products({1, 512, 3, 3}, 512), 0U);   // more weights than results
+  EXPECT_EQ(products({1, 3, 32, 32}, 64), 0U);   // vectors stay empty
+  EXPECT_EQ(products({1, 64, 32, 32}, 20), 0U);  // the same
+  EXPECT_EQ(products({1, 16, 32, 32}, 16), 0U);  // more work for transforms than for products
+  EXPECT_EQ(products({1, 512, 3, 3}, 512), 0U);  // more weights than results
 }
 
 TEST(TileWindows, need_finite_weights_of_f32) {
@@ -132,9 +132,9 @@ TEST(TileWindows, need_finite_weights_of_f32) {
        {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     std::vector<float> elements(64 * 64 * 9, 1.0F);
     elements[1000] = odd;
-    EXPECT_EQ(tiled_products(graph_of(
-                  input, Constant::of(DataType::f32, {64, 64, 3, 3}, elements), {})),
-              0U);
+    EXPECT_EQ(
+        tiled_products(graph_of(input, Constant::of(DataType::f32, {64, 64, 3, 3}, elements), {})),
+        0U);
   }
   Graph graph;
   const ValueId x = *graph.add_input("x", {DataType::f32, Shape{1, 64, 16, 16}});
@@ -158,11 +158,12 @@ TEST(TileWindows, share_the_tiles_of_an_image) {
 }
 
 TEST(Cases, are_the_points_of_a_tile) {
-  const ComputationGraph graph = tiled(lowered(
-      graph_of({1, 48, 12, 12}, weights(DataType::f32, {64, 48, 3, 3}), padded)));
+  const ComputationGraph graph =
+      tiled(lowered(graph_of({1, 48, 12, 12}, weights(DataType::f32, {64, 48, 3, 3}), padded)));
   std::vector<std::size_t> counts;
   for (const Computation& computation : graph.computations)
-    if (const auto cases = find_cases(*nest_of(computation))) counts.push_back(cases->values.size());
+    if (const auto cases = find_cases(*nest_of(computation)))
+      counts.push_back(cases->values.size());
   EXPECT_EQ(counts, (std::vector<std::size_t>{36, 16}));
 }
 
@@ -171,10 +172,9 @@ TEST(Cases, do_not_depend_on_their_axes) {
   const auto cases_of = [](bool uses_axis) {
     DefinitionBuilder builder;
     const Expression i = builder.variable(2), j = builder.variable(5);
-    const auto read = [&](Expression index) {
-      return builder.read(0, DataType::f32, {index, j});
-    };
-    const Expression first = read(uses_axis ? i : builder.integer(1)), second = read(builder.integer(0));
+    const auto read = [&](Expression index) { return builder.read(0, DataType::f32, {index, j}); };
+    const Expression first = read(uses_axis ? i : builder.integer(1)),
+                     second = read(builder.integer(0));
     builder.output({i, j}, builder.select(i == builder.integer(1), first, second));
     Computation computation;
     computation.definition = std::move(builder).finish();

@@ -213,8 +213,8 @@ template <std::int64_t rows, std::int64_t lanes>
   using Loose = typename VectorType<float, 16>::loose;
   Vector<float, 16> square[16];
   for (std::int64_t lane = 0; lane < 16; ++lane)
-    square[lane] = lane < lanes ? *reinterpret_cast<const Loose*>(from + lane * step)
-                                : Vector<float, 16>{};
+    square[lane] =
+        lane < lanes ? *reinterpret_cast<const Loose*>(from + lane * step) : Vector<float, 16>{};
   exchange_corners<1>(square);
   exchange_corners<2>(square);
   exchange_corners<4>(square);
