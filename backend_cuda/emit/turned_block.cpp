@@ -127,8 +127,9 @@ std::optional<TurnedBlock> find_turned_block(const LoweredOutput& nest,
     std::int64_t row_step = 1;
     for (std::size_t axis = block.row_axis + 1; axis < nest.axes.size(); ++axis)
       row_step *= nest.graph.extent(nest.axes[axis]);
-    block.has_rows_inside =
-        nest.graph.address(read).coefficient(nest.axes[block.lane_axis]) < row_step;
+    constexpr std::int64_t far = 16384;  // elements between rows that are written in many pages
+    block.has_rows_inside = row_step >= far && nest.graph.address(read).coefficient(
+                                                   nest.axes[block.lane_axis]) < row_step;
     return block;
   }
   return std::nullopt;

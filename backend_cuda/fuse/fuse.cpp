@@ -36,14 +36,15 @@ bool is_read_in_reduction(const Definition& definition, std::uint32_t input) {
   return false;
 }
 
-/// Whether the operand is read behind a guard, as in paddings and concatenations.
+/// Whether the operand is read behind a guard, as in paddings and concatenations, or by a maximum or minimum of a window.
 bool is_guarded(const Definition& definition, std::uint32_t input) {
   std::vector<bool> is_below(definition.nodes().size(), false);
   for (std::size_t i = is_below.size(); i-- > 0;) {
     const ExpressionNode& node = definition.nodes()[i];
     if (is_below[i] && node.kind == ExpressionKind::read && node.input == input) return true;
     for (std::size_t j = 0; j < node.operands.size(); ++j)
-      if (is_below[i] || (node.kind == ExpressionKind::select && j > 0))
+      if (is_below[i] || (node.kind == ExpressionKind::select && j > 0) ||
+          node.kind == ExpressionKind::maximum_over || node.kind == ExpressionKind::minimum_over)
         is_below[node.operands[j].v] = true;
   }
   return false;
