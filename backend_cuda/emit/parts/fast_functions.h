@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #if __has_include("scalar_operations.h")
 #include "scalar_operations.h"
@@ -22,10 +23,12 @@ namespace fast {
 template <typename T>
 inline T multiply_add(T a, T b, T c) {
 #if defined(__FMA__) && !defined(EXACT_FUNCTIONS)
-  if constexpr (sizeof(T) == sizeof(float))
+  if constexpr (std::is_same_v<T, float>)
     return __builtin_fmaf(a, b, c);
-  else
+  else if constexpr (std::is_same_v<T, double>)
     return __builtin_fma(a, b, c);
+  else
+    return a * b + c;
 #else
   return a * b + c;
 #endif
