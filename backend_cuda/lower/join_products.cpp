@@ -44,13 +44,29 @@ bool gives_rows(const Definition& definition, const Dimension& length) {
       });
 }
 
+/// Whether the operator gives rows of another length just so: no attribute speaks of the length.
+bool takes_any_length(const Graph& graph, const Node& node, std::vector<TensorType> types) {
+  const auto longer = [](const TensorType& type) {
+    TensorType result = type;
+    result.shape->back() = result.shape->back() + 1;
+    return result;
+  };
+  types[0] = longer(types[0]);
+  const auto given = graph.op(node).infer({types, node.attributes, node.output_count});
+  if (!given) return false;
+  for (std::uint32_t i = 0; i < node.output_count; ++i)
+    if ((*given)[i] != longer(graph.type(node.output(i)))) return false;
+  return true;
+}
+
 bool gives_rows(const Graph& graph, const Node& node) {
   if (node.kind != NodeKind::operation || node.inputs.size() != 1) return false;
   const std::vector<TensorType> types = graph.input_types(node);
   if (!types[0].is_known() || types[0].shape->empty() || graph.op(node).define == nullptr)
     return false;
   return gives_rows(graph.op(node).define({types, node.attributes, node.output_count}),
-                    types[0].shape->back());
+                    types[0].shape->back()) &&
+         takes_any_length(graph, node, types);
 }
 
 /// y[r.., j] = sum over k of x[r.., k] * w[k, j].
@@ -67,7 +83,9 @@ bool is_product(const Definition& definition) {
   if (x.input != 0 || w.input != 1 || w.operands.size() != 2) return false;
   if (x.operands.size() != output.axes.size()) return false;
   for (std::size_t axis = 0; axis + 1 < output.axes.size(); ++axis)
-    if (!is_index(definition, x.operands[axis], output.axes[axis])) return false;
+    if (!is_index(definition, x.operands[axis], output.axes[axis]) &&
+        !definition.extent(output.axes[axis]).is(1))
+      return false;
   return is_index(definition, x.operands.back(), sum.bound[0]) &&
          is_index(definition, w.operands[0], sum.bound[0]) &&
          is_index(definition, w.operands[1], output.axes.back());
@@ -173,11 +191,7 @@ Result<Graph> join_products(const Graph& graph) {
       graph, [](const Graph& source, ValueId value) { return source.type(value); },
       [&](Graph& target, const Node& node,
           std::vector<ValueId> inputs) -> Result<std::vector<ValueId>> {
-        if (products.is_joined(node)) {
-          // Not if attributes of a part speak of the length of its rows.
-          auto part = part_of_product(target, node, inputs);
-          if (part && target.type(part->front()) == graph.type(node.output())) return part;
-        }
+        if (products.is_joined(node)) return part_of_product(target, node, inputs);
         return add_copy(target, node, node.attributes, std::move(inputs));
       });
 }

@@ -138,8 +138,19 @@ TEST(JoinProducts, not_of_parts_that_name_the_length_of_rows) {
       products.push_back(added(graph, "MatMul", {part, w}));
     }
     add_outputs(graph, products);
-    expect_joined(graph, 2, columns > 5 ? 2 : 1);
+    expect_joined(graph, 2, 2);
   }
+}
+
+TEST(JoinProducts, of_parts_of_what_a_reshape_gives) {
+  Graph graph;
+  const ValueId x = input(graph, {3, 5}), w = weight(graph, {5, 4});
+  const ValueId whole = added(graph, "Reshape", {x}, {{"shape", Shape{3, 1, 5}}});
+  std::vector<ValueId> products;
+  for (std::int64_t i = 0; i < 3; ++i)
+    products.push_back(added(graph, "MatMul", {slice(graph, whole, 0, i, i + 1), w}));
+  add_outputs(graph, products);
+  expect_joined(graph, 3, 1);
 }
 
 TEST(JoinProducts, not_of_columns_of_other_weights_or_of_steps_put_together) {
