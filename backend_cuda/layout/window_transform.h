@@ -5,7 +5,7 @@
 //   tile of results = A^T [(G window G^T) * (B^T tile of 6x6 elements B)] A,
 //
 // where * is element by element, 36 products in place of 144. The points of the polynomials are 0, 5/8, -5/8, 3/2, -3/2 and
-// infinity, so that all factors of B and A are exact, and rounding errors are smaller than with 1, -1, 2 and -2 (docs/rtask.md).
+// infinity, so that all factors of B and A are exact, and smaller than with 1, -1, 2 and -2 (docs/rtask.md).
 
 #include <array>
 

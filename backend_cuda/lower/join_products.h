@@ -6,8 +6,8 @@
 
 namespace lemma::backend {
 
-/// The product of part(x) and w becomes part(the product of x and w), for parts that give rows of x and together give
-/// all of them (Slice, Split, Squeeze; recognised by their definitions): a row of a product needs no other row. So the
+/// The product of part(x) and w becomes part(the product of x and w), for parts that give rows of x, together as
+/// many as it has (Slice, Split, Squeeze; recognised by their definitions): a row of a product needs no other row. So the
 /// steps of a recurrence read the weights of what they are given once for all steps, not once each (operator batching,
 /// Wolong), and parts are copied nowhere, since `fuse` reads through them. Left as they are: parts of many rows, which
 /// gain nothing, and those of an x that is itself put together of steps, where the first would wait for the last.
