@@ -121,7 +121,7 @@ class SumFinder {
     const Sizes &all = nest_.sizes, &sizes = nest_.graph.inputs()[windows.input].sizes;
     if (image.indices.size() != 4 || windows.indices.size() != 4 || sum_->bound.size() != 3 ||
         sizes != Sizes{all[1], sizes[1], window_side, window_side} || !is_inside(image) ||
-        !is_inside(windows) || !are_finite_weights(windows.input))
+        !is_inside(windows) || !are_small_weights(windows.input))
       return std::nullopt;
     const Linear channel = Linear::atom(sum_->bound[0]), row = Linear::atom(sum_->bound[1]),
                  column = Linear::atom(sum_->bound[2]);
@@ -136,12 +136,15 @@ class SumFinder {
     return WindowSum{image.input, windows.input, all[0], all[1], sizes[1], all[2], all[3]};
   }
 
-  bool are_finite_weights(std::uint32_t input) const {
+  bool are_small_weights(std::uint32_t input) const {
     if (!is_weight(computation_, buffers_, input)) return false;
     const auto& contents = buffers_[computation_.operands[input]].contents;
     if (!contents || contents->type().data_type != DataType::f32) return false;
     const std::vector<double> elements = contents->reals();
-    return std::all_of(elements.begin(), elements.end(), [](double x) { return std::isfinite(x); });
+    // Finite, and so that what they are transformed to is, too.
+    constexpr double most = 0x1p100;
+    return std::all_of(elements.begin(), elements.end(),
+                       [](double x) { return std::abs(x) <= most; });
   }
 
   const Computation& computation_;

@@ -129,7 +129,8 @@ TEST(TileWindows, need_finite_weights_of_f32) {
   EXPECT_EQ(tiled_products(graph_of(input, weights(DataType::f64, {64, 64, 3, 3}), padded)), 0U);
   EXPECT_EQ(tiled_products(graph_of(input, weights(DataType::f16, {64, 64, 3, 3}), padded)), 0U);
   for (const float odd :
-       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(),
+        std::numeric_limits<float>::max()}) {
     std::vector<float> elements(64 * 64 * 9, 1.0F);
     elements[1000] = odd;
     EXPECT_EQ(
