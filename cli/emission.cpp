@@ -184,6 +184,7 @@ Result<Emission> emit_model(const EmissionRequest& request) {
     LEMMA_RETURN_IF_ERROR(take_prime_field(request, prepared, emission.programs));
   if (!request.directory.empty())
     LEMMA_RETURN_IF_ERROR(write_emission(request, prepared, emission));
+  for (PreparedModel& one : prepared) emission.inputs.push_back(std::move(one.inputs));
   return emission;
 }
 

@@ -59,7 +59,8 @@ Result<PreparedModel> prepare_model(const std::string& file,
                                     std::uint64_t seed);
 
 struct Emission {
-  std::vector<backend::TaskProgram> programs;  // by sizes of the inputs
+  std::vector<backend::TaskProgram> programs;                 // by sizes of the inputs
+  std::vector<std::vector<interpreter::NamedTensor>> inputs;  // random ones, by sizes
   double planning_seconds = 0;
   /// What calls of libraries were planned. If it has a program, that is what is emitted, and `programs` are its regions.
   std::optional<backend::RegionPlan> calls;

@@ -16,8 +16,8 @@
 #include "cli/number_check.h"
 #include "cli/region_report.h"
 #include "cli/shape_option.h"
+#include "cli/task_program.h"
 #include "cli/timeline_svg.h"
-#include "ir/files.h"
 
 namespace lemma {
 
@@ -31,7 +31,8 @@ struct EmitArguments {
   CudaChoice cuda;
   std::string calls, call_costs;
   std::uint64_t cache_bytes = 0;
-  bool json = false, stores_all = false, plans = false, lists_operators = false;
+  bool json = false, stores_all = false, plans = false, lists_operators = false,
+       measures = false;  // the timeline
 };
 
 /// Switches schemes of fusion off.
@@ -63,6 +64,19 @@ Result<std::optional<CallRequest>> call_request(const EmitArguments& arguments) 
   return request;
 }
 
+/// Runs among which the one of median length is drawn.
+constexpr int recorded_runs = 21;
+
+Result<void> draw_timeline(const EmitArguments& arguments, const Emission& emission) {
+  const backend::TaskProgram& program = emission.programs.front();
+  StepTimes measured;
+  if (arguments.measures) {
+    LEMMA_ASSIGN_OR_RETURN(measured,
+                           measured_step_times(program, emission.inputs.front(), recorded_runs));
+  }
+  return write_timeline(arguments.timeline, program, measured);
+}
+
 Result<Emission> emit(EmitArguments arguments) {
   if (arguments.request.directory.empty() && !arguments.plans)
     return bad_input("-o DIRECTORY or --plan is required");
@@ -70,6 +84,8 @@ Result<Emission> emit(EmitArguments arguments) {
   LEMMA_ASSIGN_OR_RETURN(arguments.request.shapes, parse_shape_lists(arguments.shapes));
   if (arguments.request.shapes.size() > 1 && !arguments.timeline.empty())
     return bad_input("--timeline draws the schedule of one size");
+  if (arguments.measures && is_for_cuda(arguments))
+    return bad_input("--measure-timeline is for --target cpu");
   for (const backend::NamedPolicy& each : backend::policies())
     if (each.name == arguments.policy) arguments.request.policy = each.policy;
   if (is_for_cuda(arguments)) {
@@ -86,9 +102,7 @@ Result<Emission> emit(EmitArguments arguments) {
                            processor_device(arguments.cuda.device, arguments.request.threads));
   }
   LEMMA_ASSIGN_OR_RETURN(Emission emission, emit_model(arguments.request));
-  if (!arguments.timeline.empty())
-    LEMMA_RETURN_IF_ERROR(
-        write_file_atomically(arguments.timeline, timeline_svg(emission.programs.front())));
+  if (!arguments.timeline.empty()) LEMMA_RETURN_IF_ERROR(draw_timeline(arguments, emission));
   return emission;
 }
 
@@ -269,7 +283,15 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
                       "of the functions and files (default: that of the model)");
   command->add_option("--random", arguments->request.seed, "seed of the inputs of the self-check")
       ->capture_default_str();
-  command->add_option("--timeline", arguments->timeline, "SVG file for a picture of the schedule");
+  auto* timeline =
+      command->add_option("--timeline", arguments->timeline,
+                          "file for a picture of the schedule, SVG or a page that ends in .html");
+  command
+      ->add_flag(
+          "--measure-timeline", arguments->measures,
+          "build and run the program here, and draw below the plan when its tasks ran, in the "
+          "run of median length")
+      ->needs(timeline);
   command->add_flag("--replace", arguments->request.replaces, "replace a directory that is there");
   command
       ->add_option("--without", arguments->without,

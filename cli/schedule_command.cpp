@@ -95,7 +95,7 @@ Result<PlannedModel> plan(const ScheduleArguments& arguments) {
   const double cpu_seconds =
       static_cast<double>(std::clock() - begin_cpu) / static_cast<double>(CLOCKS_PER_SEC);
   if (!arguments.timeline.empty())
-    LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.timeline, timeline_svg(program)));
+    LEMMA_RETURN_IF_ERROR(write_timeline(arguments.timeline, program));
   PlannedModel result{std::move(program), seconds.count(), cpu_seconds, std::nullopt, std::nullopt};
   if (!arguments.libraries.empty()) {
     LEMMA_ASSIGN_OR_RETURN(const auto file, device_file(arguments.libraries, "--library-calls"));
@@ -272,7 +272,8 @@ void add_schedule_command(CLI::App& application, ExitCode& exit_code) {
                       "add the times of all kernels to this file");
   command->add_option("--shape", arguments->shapes,
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
-  command->add_option("--timeline", arguments->timeline, "SVG file for a picture of the schedule");
+  command->add_option("--timeline", arguments->timeline,
+                      "file for a picture of the schedule, SVG or a page that ends in .html");
   command->add_flag("!--no-fusion", arguments->fuses, "store every tensor");
   command->add_flag("--stitch", arguments->stitches,
                     "stitch operators; without it, policies are judged by the same operators");

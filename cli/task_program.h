@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/emission.h"
+#include "cli/timeline_svg.h"
 #include "interpreter/run.h"
 #include "ir/graph.h"
 
@@ -15,6 +16,11 @@ namespace lemma {
 Result<std::vector<interpreter::Tensor>> run_as_task_program(
     const Graph& graph, std::span<const interpreter::NamedTensor> inputs,
     const backend::CompileOptions& options, double& seconds);
+
+/// When each step of a program begins and ends on this machine, in seconds, by unit and position: of the run of median
+/// length among so many. The program is built as above.
+Result<StepTimes> measured_step_times(const backend::TaskProgram& program,
+                                      std::span<const interpreter::NamedTensor> inputs, int runs);
 
 struct CudaOutputs {
   std::vector<interpreter::Tensor> values;

@@ -1,13 +1,25 @@
 #pragma once
-// A picture of a schedule: units from top to bottom, planned time from left to right.
+// A picture of a schedule: units from top to bottom, time from left to right.
 
+#include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "backend_cuda/program.h"
+#include "ir/result.h"
 
 namespace lemma {
 
-/// Tasks are colored by the operators that they stand for; a tooltip names each. The same program gives the same bytes.
-std::string timeline_svg(const backend::TaskProgram& program);
+/// When each step begins and ends, in seconds, by unit and position.
+using StepTimes = std::vector<std::vector<std::pair<double, double>>>;
+
+/// Planned times, and below them, on the same scale, measured ones; empty: none. Tasks are colored by the operators
+/// that they stand for; a tooltip names each. The same program and times give the same bytes.
+std::string timeline_svg(const backend::TaskProgram& program, const StepTimes& measured = {});
+
+/// The picture as a file, or within a page where the file's name ends in .html.
+Result<void> write_timeline(const std::filesystem::path& file, const backend::TaskProgram& program,
+                            const StepTimes& measured = {});
 
 }  // namespace lemma

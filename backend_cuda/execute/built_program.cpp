@@ -193,10 +193,12 @@ Result<BuiltProgram> BuiltProgram::open(const fs::path& folder) {
   if (!program.library_) return internal_error(fmt::format("{}", dlerror()));
   const auto create = program.function<Create>("create");
   program.run_ = program.function<Run>("run");
+  program.step_count_ = program.function<StepCount>("step_count");
+  program.record_ = program.function<Record>("record");
   program.destroy_ = program.function<Destroy>("destroy");
   program.message_ = program.function<Message>("message");
-  if (create == nullptr || program.run_ == nullptr || program.destroy_ == nullptr ||
-      program.message_ == nullptr)
+  if (create == nullptr || program.run_ == nullptr || program.step_count_ == nullptr ||
+      program.record_ == nullptr || program.destroy_ == nullptr || program.message_ == nullptr)
     return internal_error(fmt::format("{}: not the functions of a program", folder.string()));
   if (create((folder / "weights.bin").c_str(), &program.state_) != 0)
     return internal_error(program.message_());
@@ -207,6 +209,8 @@ BuiltProgram::BuiltProgram(BuiltProgram&& other) noexcept
     : library_(std::move(other.library_)),
       state_(std::exchange(other.state_, nullptr)),
       run_(other.run_),
+      step_count_(other.step_count_),
+      record_(other.record_),
       destroy_(other.destroy_),
       message_(other.message_) {}
 
@@ -220,6 +224,15 @@ Result<void> BuiltProgram::run(ProgramCall& call) const {
            call.output_pointers_.size()) != 0)
     return internal_error(message_());
   return {};
+}
+
+Result<std::vector<double>> BuiltProgram::run_recorded(ProgramCall& call) const {
+  std::vector<double> times(2 * step_count_());
+  if (record_(state_, times.data()) != 0) return internal_error(message_());
+  const Result<void> ran = run(call);
+  record_(state_, nullptr);
+  LEMMA_RETURN_IF_ERROR(ran);
+  return times;
 }
 
 }  // namespace lemma::backend

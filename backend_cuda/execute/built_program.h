@@ -86,11 +86,15 @@ class BuiltProgram {
   ~BuiltProgram();
 
   Result<void> run(ProgramCall& call) const;
+  /// When each step began and ended, in seconds since the run began: two numbers for each, unit after unit.
+  Result<std::vector<double>> run_recorded(ProgramCall& call) const;
 
  private:
   using Create = int (*)(const char*, void**);
   using Run = int (*)(void*, const void* const*, const std::size_t*, std::size_t, void* const*,
                       const std::size_t*, std::size_t);
+  using StepCount = std::size_t (*)();
+  using Record = int (*)(void*, double*);
   using Destroy = void (*)(void*);
   using Message = const char* (*)();
   struct Close {
@@ -104,6 +108,8 @@ class BuiltProgram {
   std::unique_ptr<void, Close> library_;
   void* state_ = nullptr;
   Run run_ = nullptr;
+  StepCount step_count_ = nullptr;
+  Record record_ = nullptr;
   Destroy destroy_ = nullptr;
   Message message_ = nullptr;
 };

@@ -185,6 +185,34 @@ class Emit(unittest.TestCase):
         self.assertEqual(len(bars), json.loads(done.stdout)["tasks"])
         self.assertTrue(any(bar.text.startswith("MatMul + Relu") for bar in bars), [bar.text for bar in bars])
 
+    def test_the_timeline_shows_measured_tasks_beside_planned_ones(self):
+        page = self.folder / "timeline.html"
+        done = self.run_it("emit", TWO_LAYER, "--plan", *SLOW, 2, "--timeline", page, "--measure-timeline", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = page.read_text()
+        root = ElementTree.fromstring(text[text.index("<svg"):text.index("</svg>") + len("</svg>")])
+        bars = [title.text for title in root.findall(".//{*}rect/{*}title")]
+        planned, measured = ([bar for bar in bars if f", {kind}: " in bar] for kind in ("planned", "measured"))
+        self.assertEqual(len(bars), 2 * json.loads(done.stdout)["tasks"])
+        self.assertEqual([bar.split(", planned")[0] for bar in planned],
+                         [bar.split(", measured")[0] for bar in measured])
+        rows = {}
+        for rectangle in root.findall(".//{*}rect[{*}title]"):
+            begin, length = float(rectangle.get("x")), float(rectangle.get("width"))
+            self.assertGreaterEqual(length, 0)
+            # Two decimals are written of each.
+            self.assertGreaterEqual(begin, rows.get(rectangle.get("y"), 0) - 0.02)
+            rows[rectangle.get("y")] = begin + length
+        self.assertEqual(len(rows), 4)  # two units, planned and measured
+
+    def test_only_programs_for_processors_are_measured(self):
+        for words, message in ((("--target", "cuda", "--timeline", self.folder / "a.svg"), "--target cpu"),
+                               ((), "--timeline")):
+            done = self.run_it("emit", TWO_LAYER, "--plan", "--measure-timeline", *words)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(message, done.stderr)
+            self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_fusion_stores_fewer_tensors(self):
         counts = []
         for words in ((), ("--no-fusion",)):

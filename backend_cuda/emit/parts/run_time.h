@@ -10,6 +10,7 @@
 // processors, waits do not spin.
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -57,6 +58,8 @@ struct Schedule {
   std::uint32_t most_arguments;
 };
 
+using Clock = std::chrono::steady_clock;
+
 class Machine {
  public:
   /// Of so many schedules.
@@ -87,9 +90,14 @@ class Machine {
       threads_.emplace_back([this, unit] { serve(unit); });
   }
 
+  /// Where later runs write when each step begins, its waits being over, and ends, in seconds since the run began: unit
+  /// after unit, in the order of the steps. Null: nowhere.
+  void record(double* times) { times_ = times; }
+
   /// Runs the schedule of this number.
   void run(std::size_t number, void* const* memories) {
-    const Run run = {number, runs_[number]++, memories};
+    const Run run = {number, runs_[number]++, memories, times_,
+                     times_ == nullptr ? Clock::time_point() : Clock::now()};
     const std::uint32_t others = schedules_[number].unit_count - 1;
     if (others == 0) return run_unit(0, run);
     {
@@ -112,6 +120,10 @@ class Machine {
     std::size_t number;
     std::uint64_t earlier;  // runs of the same schedule
     void* const* memories;
+    double* times;  // see record()
+    Clock::time_point begin;
+
+    double seconds() const { return std::chrono::duration<double>(Clock::now() - begin).count(); }
   };
 
   void serve(std::uint32_t unit) {
@@ -147,7 +159,9 @@ class Machine {
         const Location& location = schedule.arguments[op.first_argument + a];
         arguments[a] = static_cast<std::byte*>(run.memories[location.memory]) + location.offset;
       }
+      if (run.times != nullptr) run.times[2 * i] = run.seconds();
       op.kernel(arguments.data(), step.part);
+      if (run.times != nullptr) run.times[2 * i + 1] = run.seconds();
       for (std::uint32_t s = 0; s < step.signal_count; ++s)
         signal(counters[schedule.signals[step.first_signal + s]].value);
     }
@@ -187,6 +201,7 @@ class Machine {
   std::mutex mutex_;
   std::condition_variable wake_;
   Run run_ = {};
+  double* times_ = nullptr;
   std::uint64_t begun_ = 0;
   Counter ended_;             // that a unit beside the first has ended a run
   std::uint64_t to_end_ = 0;  // what it is when the runs so far have ended
