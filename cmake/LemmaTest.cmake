@@ -10,10 +10,11 @@ include(GoogleTest)
 
 add_custom_target(quick_tests)
 
-# lemma_add_test(ir_graph_test SOURCES graph_test.cpp... [LINKS Lemma::ir ...] [TIMEOUT SECONDS] [COST SECONDS])
-# One ctest entry per TEST, listed when ctest runs; GTEST_SKIP is reported as skipped.
+# lemma_add_test(ir_graph_test SOURCES graph_test.cpp... [LINKS Lemma::ir ...] [TIMEOUT SECONDS] [COST SECONDS] [WHOLE])
+# One ctest entry per TEST, listed when ctest runs; GTEST_SKIP is reported as skipped. WHOLE makes one entry of the
+# binary, in one process: for tests that share what takes seconds, such as all axioms, evaluated.
 function(lemma_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;COST" "SOURCES;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "WHOLE" "TIMEOUT;COST" "SOURCES;LINKS")
   if(NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "lemma_add_test(${name}): bad arguments")
   endif()
@@ -38,6 +39,11 @@ function(lemma_add_test name)
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/bin"
     UNITY_BUILD OFF)  # test files use the same short names
+  if(arg_WHOLE)
+    add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+    set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${arg_TIMEOUT} COST ${arg_COST})
+    return()
+  endif()
   gtest_discover_tests(${name}
     TEST_PREFIX "${name}."
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"

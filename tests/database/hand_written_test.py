@@ -13,6 +13,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
+import few_axioms  # noqa: E402
 from shipped_rules import certificates_in  # noqa: E402
 
 # relu_of_permuted is an instance of what is found among the candidates; the other two are about an
@@ -37,7 +38,7 @@ rule tanh_of_transposed_matrix
 def build(lemma, written, output, *extra):
     return subprocess.run(
         [lemma, "rules", "build", "--candidates", HERE / "candidates.rules", "--name", "test",
-         "--hand-written", written, "-o", output, "--work", f"{output}.work", "--threads", "2", *extra],
+         "--rules", output.parent / "rules", "--hand-written", written, "-o", output, "--work", f"{output}.work", "--threads", "2", *extra],
         capture_output=True, text=True)
 
 
@@ -91,6 +92,7 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
+        few_axioms.write(scratch / "rules")
         output = check_marks(arguments.lemma, scratch)
         check_own_folder(arguments.lemma, output)
         check_refusal(arguments.lemma, scratch)
