@@ -11,6 +11,7 @@
 #include "cli/operator_targets.h"
 #include "cli/optimize_request.h"
 #include "cli/shape_option.h"
+#include "frontend_onnx/import.h"
 #include "rule_language/operator_meaning.h"
 #include "search/deadline.h"
 #include "system/program.h"
@@ -50,6 +51,18 @@ Result<std::string> emit_beside(const OptimizeRequest& request) {
   return emission.directory;
 }
 
+/// A small file is read before anything else is loaded and started: if it cannot be, the answer comes at once.
+Result<void> check_small_model(const std::filesystem::path& model, const ImportOptions& reading) {
+  constexpr std::uintmax_t small = 1U << 20U;  // bytes: read twice sooner than the rules are once
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(model, error) ||
+      std::filesystem::file_size(model, error) > small || error)
+    return {};
+  if (auto read = import_model(model, reading); !read)
+    return tl::unexpected(std::move(read.error()));
+  return {};
+}
+
 Result<OptimizeReport> work(const OptimizeRequest& request, std::string& task_program) {
   const Deadline deadline = Deadline::after(request.options.time_limit_seconds);
   std::optional<MemoryGuard> memory;
@@ -63,6 +76,7 @@ Result<OptimizeReport> work(const OptimizeRequest& request, std::string& task_pr
   LEMMA_ASSIGN_OR_RETURN(options.sample_shapes,
                          parse_shape_options(request.sample_shapes, "--sample-shape"));
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(request.device_file));
+  LEMMA_RETURN_IF_ERROR(check_small_model(request.model, options.reading));
   RuleDatabase rules({}, {});
   // Importing ONNX Runtime takes longer than loading the rules.
   std::optional<OnnxRuntimeWorker> runtime;
