@@ -68,7 +68,7 @@ class CudaTiles(Tiles):
         for file in (ROOT / "ir" / "half_precision.h", ROOT / "backend_cuda" / "emit" / "parts" / "half_types.h",
                      HERE / "tiled_products_check.cu", host_program.HOST_CUDA / "ptx.cuh"):
             shutil.copy(file, work)
-        words = [host_program.compiler(), *self.host.headers["checked"], "-Wall",
+        words = [host_program.compiler(), *self.host.headers("checked"), "-Wall",
                  "-Wextra", "-Werror", "-Wno-unused-function", "-x", "c++", "tiled_products_check.cu", "-x", "none",
                  self.host.fibres, "-o", "check"]
         done = host_program.run(words, cwd=work)

@@ -50,7 +50,7 @@ class HostToolkit:
         self.log = folder / "compiled"
         self.nvcc = folder / "nvcc"
         self.nvcc.write_text(COMPILER.format(host=str(host_program.HOST_CUDA), compiler=host_program.compiler(),
-                                             options=host.headers["plain"], fibres=str(host.fibres), log=str(self.log)))
+                                             options=host.headers("plain"), fibres=str(host.fibres), log=str(self.log)))
         self.nvcc.chmod(0o755)
         self.driver_folder = folder / "driver"
 

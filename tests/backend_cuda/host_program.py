@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import threading
 
 HOST_CUDA = pathlib.Path(__file__).resolve().parent / "host_cuda"
 ORDERS = ("ascending", "descending", "random:1")
@@ -45,10 +46,17 @@ class Host:
         done = run([compiler(), *OPTIONS, "-c", HOST_CUDA / "host_cuda.cpp", "-o", self.fibres])
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
-        self.headers = {kind: self.precompiled(kind, options) for kind, options in
-                        (("checked", self.sanitizer), ("plain", []))}
+        self.precompiled = {}
+        self.compiling = threading.Lock()
 
-    def precompiled(self, kind, options):
+    def headers(self, kind):
+        """The words with which a compilation begins that looks for races ("checked"), or does not ("plain")."""
+        with self.compiling:
+            if kind not in self.precompiled:
+                self.precompiled[kind] = self.precompile(kind, self.sanitizer if kind == "checked" else [])
+            return self.precompiled[kind]
+
+    def precompile(self, kind, options):
         """The words with which a compilation with the same options begins. Most of its time would go into the headers of
         the standard library."""
         file = self.folder / f"{kind}.h"
@@ -63,7 +71,7 @@ class Host:
         """Compiles the source of a directory there; what the compiler said if it failed. A self-check that is compiled
         already is taken as it is."""
         shutil.copy(HOST_CUDA / "ptx.cuh", directory / "ptx.cuh")
-        words = [compiler(), *self.headers["checked"], "-Wall", "-Wextra", "-Werror",
+        words = [compiler(), *self.headers("checked"), "-Wall", "-Wextra", "-Werror",
                  "-Wno-unused-function", '-DPROGRAM_DIRECTORY="."', "-x", "c++"]
         if not (directory / "selfcheck.o").exists():
             done = run([*words, "-c", "selfcheck.cu", "-o", "selfcheck.o"], cwd=directory)
@@ -75,7 +83,7 @@ class Host:
     def library(self, directory, name):
         """The source of a directory as a shared library, without the sanitizer."""
         shutil.copy(HOST_CUDA / "ptx.cuh", directory / "ptx.cuh")
-        done = run([compiler(), *self.headers["plain"], "-shared", "-x", "c++", f"{name}.cu", "-x", "none", self.fibres, "-o",
+        done = run([compiler(), *self.headers("plain"), "-shared", "-x", "c++", f"{name}.cu", "-x", "none", self.fibres, "-o",
                     "program.so"], cwd=directory)
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
