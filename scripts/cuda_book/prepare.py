@@ -1,10 +1,12 @@
 """Builds what the run book carries to a machine with a GPU: binaries, packed weights, self-checks and models."""
 
+import hashlib
 import json
 import lzma
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import onnx
 from onnx import numpy_helper
 
 import environment
+import model_sizes
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -20,6 +23,7 @@ PTX = ROOT / "backend_cuda" / "emit_cuda" / "parts"
 # Of what `lemma emit` fuses.
 VARIANTS = {"ours": (), "no-stitching": ("--without", "packing", "--without", "warp", "--without", "block"),
             "no-fusion": ("--no-fusion",), "calls": ("--library-calls",)}
+PROGRAMS = ("selfcheck", "runner")
 DEVICES = {"sm_75": "t4", "sm_80": "a100", "sm_90": "h100"}  # for predictions
 PERIOD = 61  # prime, so that neighbours along no axis are equal
 SMALL = 4096  # elements of weights that stay as they are
@@ -53,6 +57,14 @@ def with_repeated_weights(model, seed):
             continue
         few = numpy.random.default_rng([seed, index]).choice(values.reshape(-1), PERIOD)
         tensor.CopyFrom(numpy_helper.from_array(numpy.resize(few, values.shape), tensor.name))
+    return model
+
+
+def with_sizes(model, sizes):
+    """Sizes that the model leaves open are those that it is used with, for all that the book runs."""
+    for tensor in model.graph.input:
+        for dimension, size in zip(tensor.type.tensor_type.shape.dim, sizes.get(tensor.name, ())):
+            dimension.dim_value = size
     return model
 
 
@@ -98,6 +110,41 @@ def library_words(options, directory):
     return ["-Xcompiler", "-Wno-deprecated-declarations", "-L", folder, *called] if called else []
 
 
+def build_main(words, directory, name, scratch):
+    """The object of the self-check or the runner, which have no code for the device: the stages for it would take most of the
+    time. Most variants have the same ones."""
+    made = scratch / f"{name}.o"
+    sources = [(directory / file).read_text() for file in (f"{name}.cu", "program.h")]
+    key = scratch / f"{name}.sources"
+    if not key.exists() or key.read_text() != "".join(sources):
+        must([*words, "-x", "c++", "-c", f"{name}.cu", "-o", made], directory)
+        key.write_text("".join(sources))
+    return made
+
+
+def pack_programs(directory, target):
+    """Both in one file, as most of the one is also in the other."""
+    both = directory / "programs.tar"
+    with tarfile.open(both, "w") as file:
+        for name in PROGRAMS:
+            member = file.gettarinfo(directory / name, name)
+            member.mtime = 0
+            with (directory / name).open("rb") as contents:
+                file.addfile(member, contents)
+    pack(both, target / both.name)
+
+
+def pack_shared(source, target):
+    """For all variants of a model, beside their folders; a variant that has other contents has a file of its own."""
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    key = target.parent / f"{source.name}.sha256"
+    if not key.exists():
+        pack(source, target.parent / source.name)
+        key.write_text(digest + "\n")
+    elif key.read_text().strip() != digest:
+        pack(source, target / source.name)
+
+
 def build_variant(options, model, variant, target, scratch):
     directory = scratch / variant
     emit(options, model, variant, directory)
@@ -105,11 +152,11 @@ def build_variant(options, model, variant, target, scratch):
         raise NoVariant("no call of a library pays")
     words = [*nvcc_words(options), *library_words(options, directory)]
     must([*words, "-c", "program.cu", "-o", "program.o"], directory)
-    for name in ("selfcheck", "runner"):
-        must([*words, "program.o", f"{name}.cu", "-o", name], directory)
-        pack(directory / name, target / name)
+    for name in PROGRAMS:
+        must([*words, "program.o", build_main(words, directory, name, scratch), "-o", name], directory)
+    pack_programs(directory, target)
     for name in ("weights.bin", "selfcheck.bin"):
-        pack(directory / name, target / name)
+        pack_shared(directory / name, target)
     shutil.rmtree(directory)
 
 
@@ -130,10 +177,12 @@ def build_model(options, file, target):
     record = target / "model.json"
     if record.exists():
         return json.loads(record.read_text())
+    shutil.rmtree(target, ignore_errors=True)  # of a call that was interrupted
     with tempfile.TemporaryDirectory(prefix="lemma-book-") as name:
         scratch = Path(name)
         light = scratch / "model.onnx"
-        onnx.save(with_repeated_weights(onnx.load(file), options.seed), light)
+        loaded = with_sizes(onnx.load(file), model_sizes.sizes_of(file))
+        onnx.save(with_repeated_weights(loaded, options.seed), light)
         without = {}
         for variant in options.variant:
             try:
@@ -149,6 +198,8 @@ def build_model(options, file, target):
 
 def build_ptx_check(options, target):
     """The check of ptx.cuh needs no emitted program."""
+    if (target / "ptx_check.xz").exists():
+        return
     with tempfile.TemporaryDirectory(prefix="lemma-book-") as name:
         scratch = Path(name)
         for part in ("ptx.cuh", "run_time.cuh", "device_calls.cuh"):
@@ -161,6 +212,8 @@ def build_ptx_check(options, target):
 
 def build_baseline(options, target):
     """Why there is none; None if there is."""
+    if (target / "baseline.xz").exists():
+        return None
     with tempfile.TemporaryDirectory(prefix="lemma-book-") as name:
         scratch = Path(name)
         shutil.copy(PTX / "device_calls.cuh.in", scratch / "device_calls.cuh")

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -14,6 +15,27 @@ DONE, WRONG, FAILED, SKIPPED, NO_TIME = "done", "WRONG", "FAILED", "skipped", "n
 BASELINES = ("stream", "graph")  # (a) and (b) of bench/cuda_plans
 RUNTIMES = ("onnxruntime", "torch", "tensorrt")
 TIME_LIMIT = 90  # seconds of a step
+
+
+PROGRAMS = ("selfcheck", "runner")  # of a variant, packed together
+
+
+def same_file(source, target):
+    """Without a copy where the file system has links."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def unpack(source, target):
+    """The file appears whole or not at all. Programs may be run."""
+    partial = target.with_name(target.name + ".partial")
+    with partial.open("wb") as file:
+        shutil.copyfileobj(source, file, 1 << 20)
+    if "." not in target.name:
+        partial.chmod(0o755)
+    partial.rename(target)
 
 
 class Book:
@@ -33,14 +55,21 @@ class Book:
         if (self.directory / name).exists():
             return self.directory / name
         unpacked = self.results / "unpacked" / name
-        if not unpacked.exists():
-            unpacked.parent.mkdir(parents=True, exist_ok=True)
-            partial = unpacked.with_name(unpacked.name + ".partial")
-            with lzma.open(self.directory / f"{name}.xz") as packed, partial.open("wb") as file:
-                shutil.copyfileobj(packed, file, 1 << 20)
-            if "." not in unpacked.name:
-                partial.chmod(0o755)
-            partial.rename(unpacked)
+        if unpacked.exists():
+            return unpacked
+        unpacked.parent.mkdir(parents=True, exist_ok=True)
+        programs = self.directory / Path(name).with_name("programs.tar.xz")
+        shared = Path(name).parent.parent / unpacked.name  # one for all variants
+        if (self.directory / f"{name}.xz").exists():
+            with lzma.open(self.directory / f"{name}.xz") as source:
+                unpack(source, unpacked)
+        elif unpacked.name in PROGRAMS and programs.exists():
+            with tarfile.open(programs) as file:
+                unpack(file.extractfile(unpacked.name), unpacked)
+        elif (self.directory / f"{shared}.xz").exists():
+            same_file(self.file(str(shared)), unpacked)
+        else:
+            raise FileNotFoundError(f"{name} is not in the directory")
         return unpacked
 
     def run(self, words):
@@ -195,6 +224,8 @@ def run_all(book, report):
                     result = step(book)
                 except (OSError, lzma.LZMAError) as error:
                     result = {"status": FAILED, "reason": str(error)}
+                if result["status"] == FAILED and book.time_left() <= 0:
+                    result["status"] = NO_TIME  # it may have been stopped
                 write(file, result)
         results[name] = result
         report(name, result)

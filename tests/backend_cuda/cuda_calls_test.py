@@ -13,7 +13,7 @@ import sys
 import cuda_case
 import cuda_models
 import host_program
-from cuda_models import integers_attribute, model, node, weights
+from cuda_models import CALL_MODELS
 from tiny_models import float_attribute, integer_attribute
 
 OK, BAD_ARGUMENT, WRONG_SIZE = range(3)
@@ -21,34 +21,11 @@ LIBRARY_ERROR, NOT_SUPPORTED = 8, 15
 DEVICE = host_program.HOST_CUDA / "device.json"
 
 
-def scaled_products():
-    """Factors, a matrix and a bias that are added, transposed operands, a vector."""
-    nodes = [node("Gemm", ["x", "w", "c"], ["a"], attributes=[float_attribute("alpha", 0.5), float_attribute("beta", -2.0),
-                                                             integer_attribute("transA", 1), integer_attribute("transB", 1)]),
-             node("Gemm", ["a", "v", "bias"], ["b"], attributes=[float_attribute("alpha", 0.25)]), node("Relu", ["b"], ["d"]),
-             node("MatMul", ["d", "u"], ["y"])]
-    return model(nodes, [("x", [7, 6]), ("c", [6, 9])], [("y", [6])],
-                 [weights("w", [9, 7]), weights("v", [9, 10]), weights("bias", [10]), weights("u", [10], 0.3)])
-
-
-def branches():
-    """Convolutions side by side, whose results are read in several places; a pool; an input that nothing reads."""
-    pads = lambda size: integers_attribute("pads", [size] * 4)
-    nodes = [node("Conv", ["x", "w1", "b1"], ["a"]), node("Conv", ["x", "w3", "b1"], ["b"], attributes=[pads(1)]),
-             node("Tanh", ["a"], ["c"]), node("Add", ["b", "c"], ["s"]), node("Relu", ["s"], ["t"]),
-             node("MaxPool", ["t"], ["m"], attributes=[integers_attribute("kernel_shape", [3, 3]), pads(1)]),
-             node("Conv", ["m", "w1x", "b1"], ["d"]), node("Mul", ["d", "a"], ["y"])]
-    return model(nodes, [("x", [1, 4, 6, 5]), ("unused", [3])], [("y", [1, 4, 6, 5]), ("t", [1, 4, 6, 5])],
-                 [weights("w1", [4, 4, 1, 1], 0.4), weights("w3", [4, 4, 3, 3], 0.2), weights("w1x", [4, 4, 1, 1], 0.3),
-                  weights("b1", [4])])
-
-
-MODELS = {**cuda_models.MODELS, "scaled_products": scaled_products, "branches": branches}
 AGREEING = ("scaled_products", "branches", "attention", "convolution_of_f16", "product_of_bf16", "transformer_block")
 
 
 class Calls(cuda_case.ProgramCase):
-    models = MODELS
+    models = CALL_MODELS
 
     def emit(self, name, directory):
         return self.write_program(name, directory, "--library-calls", "all", "--call-costs", "h100", "--device", DEVICE,

@@ -5,7 +5,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 import tiny_models
-from tiny_models import BF16, F16, F32, I64, integer_attribute, integers_attribute, node, tensor, tensor_type
+from tiny_models import (BF16, F16, F32, I64, float_attribute, integer_attribute, integers_attribute, node, string_attribute,
+                         tensor, tensor_type)
 
 
 def values(count, scale=1.0):
@@ -293,6 +294,14 @@ def tiled_groups(half=F32):
                  [weights("w", [20, 4, 3, 3], 0.3, half), weights("v", [9, 20, 3, 3], 0.1, half)], {"x": half, "y": half})
 
 
+def tiled_products_of_axes():
+    """Rows and columns of several axes each, which are numbered in one scope."""
+    nodes = [node("Einsum", ["x", "w"], ["a"], attributes=[string_attribute("equation", "abk,kcd->abcd")]),
+             node("Add", ["a", "bias"], ["b"]), node("Relu", ["b"], ["y"])]
+    return model(nodes, [("x", [6, 7, 24])], [("y", [6, 7, 4, 9])],
+                 [weights("w", [24, 4, 9], 0.3), weights("bias", [6, 1, 4, 1])])
+
+
 def guarded_convolution():
     """Weights that are no constants may be infinite, so that the padding is no tensor but a guard at each read."""
     nodes = [node("Conv", ["x", "w"], ["y"], attributes=[integers_attribute("pads", [1, 1, 1, 1])])]
@@ -313,12 +322,35 @@ def open_sizes():
     return model(nodes, [("x", ["N", 40])], [("y", ["N", 33])], [weights("w", [40, 96]), weights("v", [96, 33])])
 
 
+def scaled_products():
+    """Factors, a matrix and a bias that are added, transposed operands, a vector."""
+    nodes = [node("Gemm", ["x", "w", "c"], ["a"], attributes=[float_attribute("alpha", 0.5), float_attribute("beta", -2.0),
+                                                             integer_attribute("transA", 1), integer_attribute("transB", 1)]),
+             node("Gemm", ["a", "v", "bias"], ["b"], attributes=[float_attribute("alpha", 0.25)]), node("Relu", ["b"], ["d"]),
+             node("MatMul", ["d", "u"], ["y"])]
+    return model(nodes, [("x", [7, 6]), ("c", [6, 9])], [("y", [6])],
+                 [weights("w", [9, 7]), weights("v", [9, 10]), weights("bias", [10]), weights("u", [10], 0.3)])
+
+
+def branches():
+    """Convolutions side by side, whose results are read in several places; a pool; an input that nothing reads."""
+    pads = lambda size: integers_attribute("pads", [size] * 4)
+    nodes = [node("Conv", ["x", "w1", "b1"], ["a"]), node("Conv", ["x", "w3", "b1"], ["b"], attributes=[pads(1)]),
+             node("Tanh", ["a"], ["c"]), node("Add", ["b", "c"], ["s"]), node("Relu", ["s"], ["t"]),
+             node("MaxPool", ["t"], ["m"], attributes=[integers_attribute("kernel_shape", [3, 3]), pads(1)]),
+             node("Conv", ["m", "w1x", "b1"], ["d"]), node("Mul", ["d", "a"], ["y"])]
+    return model(nodes, [("x", [1, 4, 6, 5]), ("unused", [3])], [("y", [1, 4, 6, 5]), ("t", [1, 4, 6, 5])],
+                 [weights("w1", [4, 4, 1, 1], 0.4), weights("w3", [4, 4, 3, 3], 0.2), weights("w1x", [4, 4, 1, 1], 0.3),
+                  weights("b1", [4])])
+
+
 OF_HALVES = [function for make in (product_of, normalization_of, convolution_of) for function in of_both(make)]
 TILED = (tiled_product, aligned_product, batched_product, tiled_attention, tiled_convolution, tiled_groups)
 TILED_HALVES = [function for make in TILED for function in of_both(make)]
 TESTED = (elementwise, softmax, layer_normalization, products, vector_product, convolution, attention, lstm, indices, many_tensors,
           *OF_HALVES)
 SAMPLES = {function.__name__: function for function in (
-    *TESTED, *TILED, *TILED_HALVES, guarded_convolution, strided_convolution, dilated_convolution, depthwise_convolution, convolution_of_signals, transposed_convolution,
+    *TESTED, *TILED, *TILED_HALVES, tiled_products_of_axes, guarded_convolution, strided_convolution, dilated_convolution, depthwise_convolution, convolution_of_signals, transposed_convolution,
     normalizations, resnext_block, inception_block, transformer_block, gru, long_sums, selection)}
 MODELS = {**SAMPLES, "open_sizes": open_sizes}  # the last one for --shape
+CALL_MODELS = {**MODELS, "scaled_products": scaled_products, "branches": branches}  # for --library-calls

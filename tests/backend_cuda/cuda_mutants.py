@@ -81,11 +81,11 @@ def sites(directory):
     return found
 
 
-def choose(directories, count, seed):
-    """As many of each kind as there can be, in a fixed order: (directory, site) pairs."""
+def choose(directories, count, seed, sites_of=None):
+    """As many of each kind as there can be, in a fixed order: (directory, site) pairs. `sites_of`: in place of `sites`."""
     by_kind = {}
     for directory in directories:
-        for site in sites(directory):
+        for site in (sites_of or sites)(directory):
             by_kind.setdefault(site[0], []).append((directory, site))
     chooser = random.Random(seed)
     for each in by_kind.values():

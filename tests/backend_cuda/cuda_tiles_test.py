@@ -82,6 +82,12 @@ class CudaTiles(Tiles):
     def test_threads_that_are_no_power_of_two_share_tiles(self):
         self.assertIsNone(self.agreement("tiled_product_f16", MATRIX, "--units", 1, threads=160))
 
+    def test_rows_and_columns_of_several_axes_have_names_of_their_own(self):
+        text = (self.emit("tiled_products_of_axes") / "kernels.cuh").read_text()
+        for name in ("row_rest", "column_rest"):
+            self.assertIn(f"std::uint32_t {name} = ", text)
+        self.assertIsNone(self.agreement("tiled_products_of_axes", F32))
+
     def test_few_rows_have_no_tiles(self):
         for model in ("vector_product", "depthwise_convolution", "softmax"):
             self.assertNotIn("sum_products<", (self.emit(model) / "kernels.cuh").read_text(), model)

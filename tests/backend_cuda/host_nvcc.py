@@ -29,7 +29,7 @@ with tempfile.TemporaryDirectory() as name:
     for each in inputs:
         call += ["-x", "c++", work / each.name] if each.suffix == ".cu" else ["-x", "none", each]
     if "-c" not in words:
-        call += ["-x", "none", FIBRES]
+        call += ["-x", "none", FIBRES, "-lstdc++", "-lm"]  # which are left out where all inputs are objects
     sys.exit(subprocess.run([*map(str, call), "-o", str(target)]).returncode)
 """
 DRIVER = """

@@ -55,6 +55,10 @@ def integers_attribute(name, values):
     return content(1, name) + b"".join(number(8, value) for value in values) + number(20, 7)
 
 
+def string_attribute(name, value):
+    return content(1, name) + content(4, value) + number(20, 3)
+
+
 def graph_attribute(name, nodes, outputs):
     """A subgraph without inputs; outputs are (name, type) pairs."""
     graph = b"".join(content(1, each) for each in nodes) + content(2, name)
