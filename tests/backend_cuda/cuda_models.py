@@ -44,6 +44,14 @@ def softmax():
     return model(nodes, [("x", [24, 70])], [("y", [24, 70])], [weights("w", [70])])
 
 
+def softmax_of_large_values():
+    """The largest elements of a row are so large that exp of them, without what is subtracted, is infinite; they are those that
+    a lane reads after its first."""
+    nodes = [node("Add", ["x", "w"], ["s"]), node("Softmax", ["s"], ["y"], attributes=[integer_attribute("axis", 1)])]
+    offsets = [300.0 if 32 <= i < 64 else 0.0 for i in range(70)]
+    return model(nodes, [("x", [24, 70])], [("y", [24, 70])], [tensor("w", [70], offsets, F32)])
+
+
 def layer_normalization():
     nodes = [node("LayerNormalization", ["x", "scale", "bias"], ["n"]), node("Relu", ["n"], ["y"])]
     return model(nodes, [("x", [11, 48])], [("y", [11, 48])], [weights("scale", [48]), weights("bias", [48])])
@@ -329,7 +337,7 @@ def scaled_products():
              node("Gemm", ["a", "v", "bias"], ["b"], attributes=[float_attribute("alpha", 0.25)]), node("Relu", ["b"], ["d"]),
              node("MatMul", ["d", "u"], ["y"])]
     return model(nodes, [("x", [7, 6]), ("c", [6, 9])], [("y", [6])],
-                 [weights("w", [9, 7]), weights("v", [9, 10]), weights("bias", [10]), weights("u", [10], 0.3)])
+                 [weights("w", [9, 7]), weights("v", [9, 10]), weights("bias", [10]), weights("u", [10], -0.3)])
 
 
 def branches():
@@ -350,7 +358,7 @@ TILED_HALVES = [function for make in TILED for function in of_both(make)]
 TESTED = (elementwise, softmax, layer_normalization, products, vector_product, convolution, attention, lstm, indices, many_tensors,
           *OF_HALVES)
 SAMPLES = {function.__name__: function for function in (
-    *TESTED, *TILED, *TILED_HALVES, tiled_products_of_axes, guarded_convolution, strided_convolution, dilated_convolution, depthwise_convolution, convolution_of_signals, transposed_convolution,
+    *TESTED, *TILED, *TILED_HALVES, softmax_of_large_values, tiled_products_of_axes, guarded_convolution, strided_convolution, dilated_convolution, depthwise_convolution, convolution_of_signals, transposed_convolution,
     normalizations, resnext_block, inception_block, transformer_block, gru, long_sums, selection)}
 MODELS = {**SAMPLES, "open_sizes": open_sizes}  # the last one for --shape
 CALL_MODELS = {**MODELS, "scaled_products": scaled_products, "branches": branches}  # for --library-calls

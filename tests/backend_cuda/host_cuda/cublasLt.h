@@ -185,7 +185,9 @@ inline cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc
   for (int i = 0; i < 4; ++i)
     if (reinterpret_cast<std::uintptr_t>(tensors[i]) % algorithm->alignments[i] != 0)
       return CUBLAS_STATUS_INVALID_VALUE;
-  if (workspace_bytes < algorithm->workspace_bytes) return CUBLAS_STATUS_INVALID_VALUE;
+  if (workspace_bytes < algorithm->workspace_bytes ||
+      !host_cuda::is_allocated(workspace, workspace_bytes))
+    return CUBLAS_STATUS_INVALID_VALUE;
   const bool turns_a = description->transposes[0] == CUBLAS_OP_T,
              turns_b = description->transposes[1] == CUBLAS_OP_T;
   const std::int64_t inner = turns_a ? of_a->rows : of_a->columns;

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <new>
 #include <string>
@@ -29,7 +30,7 @@
 #define __global__
 #define __device__
 #define __host__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __grid_constant__
 #define __noinline__ __attribute__((noinline))
 #define threadIdx (host_cuda::thread_index())
@@ -72,15 +73,33 @@ inline const char* cudaGetErrorString(cudaError_t error) {
                                               : "operation not permitted when stream is capturing";
 }
 
+namespace host_cuda {
+
+/// The bytes of each allocation.
+inline std::map<const char*, std::size_t> allocations;
+
+/// Whether all of some memory belongs to one allocation, as calls of libraries demand of what they are given.
+inline bool is_allocated(const void* memory, std::size_t bytes) {
+  const char* const begin = static_cast<const char*>(memory);
+  auto after = allocations.upper_bound(begin);
+  if (after == allocations.begin()) return false;
+  --after;
+  return begin + bytes <= after->first + after->second;
+}
+
+}  // namespace host_cuda
+
 /// Memory begins with contents that are no numbers.
 inline cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   if (not_captured() != cudaSuccess) return not_captured();
   *memory = std::aligned_alloc(256, (bytes / 256 + 1) * 256);
   if (*memory == nullptr) return cudaErrorMemoryAllocation;
   std::memset(*memory, 0xff, (bytes / 256 + 1) * 256);
+  host_cuda::allocations[static_cast<const char*>(*memory)] = bytes;
   return cudaSuccess;
 }
 inline cudaError_t cudaFree(void* memory) {
+  host_cuda::allocations.erase(static_cast<const char*>(memory));
   std::free(memory);
   return cudaSuccess;
 }

@@ -293,7 +293,9 @@ inline cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t, const void*,
                                              cudnnConvolutionFwdAlgo_t, void* workspace,
                                              std::size_t workspace_bytes, const void*,
                                              cudnnTensorDescriptor_t of_y, void* y) {
-  if (workspace_bytes < host_cuda::convolution_workspace_bytes) return CUDNN_STATUS_BAD_PARAM;
+  if (workspace_bytes < host_cuda::convolution_workspace_bytes ||
+      !host_cuda::is_allocated(workspace, workspace_bytes))
+    return CUDNN_STATUS_BAD_PARAM;
   const host_cuda::ConvolutionCall call{*convolution, *of_x, *of_w, *of_y, x, w, nullptr, y, false};
   host_cuda::enqueue([=] {
     host_cuda::spoil(workspace, host_cuda::convolution_workspace_bytes);
@@ -308,7 +310,9 @@ inline cudnnStatus_t cudnnConvolutionBiasActivationForward(
     cudnnTensorDescriptor_t, const void*, cudnnTensorDescriptor_t, const void* bias,
     cudnnActivationDescriptor_t activation, cudnnTensorDescriptor_t of_y, void* y) {
   const bool has_relu = activation->mode == CUDNN_ACTIVATION_RELU;
-  if (workspace_bytes < host_cuda::convolution_workspace_bytes) return CUDNN_STATUS_BAD_PARAM;
+  if (workspace_bytes < host_cuda::convolution_workspace_bytes ||
+      !host_cuda::is_allocated(workspace, workspace_bytes))
+    return CUDNN_STATUS_BAD_PARAM;
   if (!has_relu && algorithm != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM)
     return CUDNN_STATUS_NOT_SUPPORTED;
   const host_cuda::ConvolutionCall call{*convolution, *of_x, *of_w, *of_y, x, w, bias, y, has_relu};
