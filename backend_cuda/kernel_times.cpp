@@ -49,11 +49,20 @@ std::optional<double> KernelTimes::find(const TaskOperator& op, const Kernel& ke
   return found->second;
 }
 
-void KernelTimes::add(const TaskOperator& op) {
+void KernelTimes::add(const TaskOperator& op, const Kernel& kernel, double seconds) {
   OperatorTimes& times = by_operator[op.digest];
   times.description = op.description;
-  for (const Kernel& kernel : op.kernels)
-    times.of_parts[parts_text(kernel)] = kernel.seconds_per_task;
+  times.of_parts[parts_text(kernel)] = seconds;
+}
+
+KernelCount kernel_count(const OperatorGraph& graph) {
+  KernelCount count;
+  for (const TaskOperator& op : graph.operators)
+    for (const Kernel& kernel : op.kernels) {
+      ++count.all;
+      count.recorded += kernel.is_recorded ? 1U : 0U;
+    }
+  return count;
 }
 
 Result<KernelTimes> load_kernel_times(const std::filesystem::path& file) {

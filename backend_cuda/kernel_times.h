@@ -21,8 +21,14 @@ struct KernelTimes {
   std::map<std::string, OperatorTimes> by_operator;  // by the operator's digest
 
   std::optional<double> find(const TaskOperator& op, const Kernel& kernel) const;
-  void add(const TaskOperator& op);
+  void add(const TaskOperator& op, const Kernel& kernel, double seconds);
 };
+
+/// Of all operators' kernels, how many have a time of a file.
+struct KernelCount {
+  std::size_t all = 0, recorded = 0;
+};
+KernelCount kernel_count(const OperatorGraph& graph);
 
 /// Errors name the file and what is malformed.
 Result<KernelTimes> load_kernel_times(const std::filesystem::path& file);

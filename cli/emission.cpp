@@ -70,6 +70,7 @@ backend::CompileOptions options_of(const EmissionRequest& request) {
   options.stitching = request.stitching;
   options.policy = request.policy;
   options.tiles_windows = !request.cuda;
+  if (request.times) options.times = &*request.times;
   if (request.in_prime_field) options.domain = Domain::prime_field;
   return options;
 }

@@ -41,8 +41,9 @@ struct EmissionRequest {
   int threads = 0;         // that run the program, at most; 0: all processors
   /// What a schedule for processors is made for, on exactly so many units; nothing: the threads.
   std::optional<backend::VirtualDevice> device;
-  bool replaces = false;  // a directory that is there
-  bool fuses = true;      // the thread scheme
+  std::optional<backend::KernelTimes> times;  // that are taken in place of modelled ones
+  bool replaces = false;                      // a directory that is there
+  bool fuses = true;                          // the thread scheme
   backend::StitchOptions stitching = {};
   bool in_prime_field = false;     // residues for elements of f32, for tests (emit/prime_field.h)
   std::optional<CudaTarget> cuda;  // nothing: source for processors

@@ -13,6 +13,7 @@
 #include "cli/data_directory.h"
 #include "cli/emission.h"
 #include "cli/error_line.h"
+#include "cli/kernel_times_option.h"
 #include "cli/number_check.h"
 #include "cli/region_report.h"
 #include "cli/shape_option.h"
@@ -29,7 +30,7 @@ struct EmitArguments {
   std::vector<std::string> shapes, without;
   std::string target = "cpu";
   CudaChoice cuda;
-  std::string calls, call_costs;
+  std::string calls, call_costs, times;
   std::uint64_t cache_bytes = 0;
   bool json = false, stores_all = false, plans = false, lists_operators = false,
        measures = false;  // the timeline
@@ -89,6 +90,7 @@ Result<Emission> emit(EmitArguments arguments) {
   for (const backend::NamedPolicy& each : backend::policies())
     if (each.name == arguments.policy) arguments.request.policy = each.policy;
   if (is_for_cuda(arguments)) {
+    if (!arguments.times.empty()) return bad_input("--kernel-times is for --target cpu");
     LEMMA_ASSIGN_OR_RETURN(arguments.request.cuda, cuda_target(arguments.cuda));
     LEMMA_ASSIGN_OR_RETURN(arguments.request.calls, call_request(arguments));
   } else if (!arguments.calls.empty()) {
@@ -100,8 +102,13 @@ Result<Emission> emit(EmitArguments arguments) {
   } else {
     LEMMA_ASSIGN_OR_RETURN(arguments.request.device,
                            processor_device(arguments.cuda.device, arguments.request.threads));
+    LEMMA_ASSIGN_OR_RETURN(arguments.request.times, kernel_times_for_processor(arguments.times));
   }
   LEMMA_ASSIGN_OR_RETURN(Emission emission, emit_model(arguments.request));
+  if (arguments.request.times)
+    for (const backend::TaskProgram& program : emission.programs)
+      if (const auto note = missing_times(backend::kernel_count(program.graph)))
+        std::cerr << printable("note: " + *note) << "\n";
   if (!arguments.timeline.empty()) LEMMA_RETURN_IF_ERROR(draw_timeline(arguments, emission));
   return emission;
 }
@@ -139,6 +146,8 @@ Result<nlohmann::ordered_json> json_of(const backend::TaskProgram& program,
     json["simulated_bytes_read"] = simulated.read;
     json["simulated_bytes_written"] = simulated.written;
   }
+  if (const backend::KernelCount count = backend::kernel_count(program.graph); count.recorded > 0)
+    json["kernels"] = kernel_count_json(program.graph);
   if (lists_operators) json["each_operator"] = operators_json(program);
   return json;
 }
@@ -276,6 +285,9 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--policy", arguments->policy, "how tasks are scheduled")
       ->check(CLI::IsMember(names))
       ->capture_default_str();
+  command->add_option("--kernel-times", arguments->times,
+                      "with --target cpu: times of tasks from `lemma schedule --device cpu "
+                      "--measure-kernels`, taken in place of modelled ones");
   command->add_option("--shape", arguments->shapes,
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated), or list several, "
                       "NAME:1/4/16,128");

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/kernel_times_option.h"
 #include "cli/task_program.h"
 #include "cli/value_comparison.h"
 #include "frontend_onnx/import.h"
@@ -278,9 +279,13 @@ Result<std::vector<RunTimeValue>> run_prepared(const RunRequest& request, const 
   if (request.task_program) {
     LEMMA_RETURN_IF_ERROR(require_no_opaque_nodes(prepared.model.graph));
     LEMMA_ASSIGN_OR_RETURN(const auto inputs, tensors_of(prepared.model.graph, prepared.inputs));
-    LEMMA_ASSIGN_OR_RETURN(const auto outputs, run_as_task_program(prepared.model.graph, inputs,
-                                                                   *request.task_program, seconds));
-    return values_of(outputs);
+    backend::CompileOptions options = *request.task_program;
+    if (request.times) options.times = &*request.times;
+    LEMMA_ASSIGN_OR_RETURN(const ProgramOutputs outputs,
+                           run_as_task_program(prepared.model.graph, inputs, options, seconds));
+    if (const auto note = missing_times(outputs.kernels); request.times && note)
+      answer.notes.push_back(*note);
+    return values_of(outputs.values);
   }
   const auto start = std::chrono::steady_clock::now();
   LEMMA_ASSIGN_OR_RETURN(std::vector<RunTimeValue> values,

@@ -24,6 +24,7 @@ struct RunRequest {
   interpreter::Tolerance tolerance;
   int threads = 0;
   std::optional<backend::CompileOptions> task_program;  // compiled, in place of the interpreter
+  std::optional<backend::KernelTimes> times;            // for its plan, in place of modelled ones
   std::optional<CudaTarget> cuda;                       // the same for an NVIDIA device
 };
 

@@ -14,6 +14,7 @@
 #include "cli/cuda_target.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
+#include "cli/kernel_times_option.h"
 #include "cli/model_run.h"
 #include "cli/number_check.h"
 #include "cli/table.h"
@@ -32,7 +33,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t shown_elements = 6;
 
 struct RunArguments {
-  std::string model, batch, inputs, compare, outputs;
+  std::string model, batch, inputs, compare, outputs, times;
   std::vector<std::string> shapes;
   std::string engine = "interpreter";
   CudaChoice cuda;
@@ -202,6 +203,8 @@ ExitCode complain(std::string_view model, const Error& error) {
 
 /// What is compiled, and for what.
 Result<void> choose_engine(const RunArguments& arguments, RunRequest& request) {
+  if (!arguments.times.empty() && arguments.engine != rtask_cpu_target)
+    return bad_input("--kernel-times is for --engine rtask-cpu");
   if (arguments.engine == rtask_cuda_target) {
     LEMMA_ASSIGN_OR_RETURN(request.cuda, cuda_target(arguments.cuda));
     return {};
@@ -212,6 +215,7 @@ Result<void> choose_engine(const RunArguments& arguments, RunRequest& request) {
     LEMMA_ASSIGN_OR_RETURN(const auto device,
                            processor_device(arguments.cuda.device, arguments.threads));
     request.task_program = backend::compile_options(arguments.threads, device);
+    LEMMA_ASSIGN_OR_RETURN(request.times, kernel_times_for_processor(arguments.times));
   } else if (!arguments.cuda.device.empty()) {
     return bad_input("--device is for --engine rtask-cpu and rtask-cuda");
   }
@@ -351,6 +355,8 @@ void add_run_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--device", arguments->cuda.device,
                       "what the schedule is for, as for `lemma emit` (default: with --engine "
                       "rtask-cuda by --arch, else the processors here)");
+  command->add_option("--kernel-times", arguments->times,
+                      "with --engine rtask-cpu: measured times of tasks, as for `lemma emit`");
   command->add_flag(
       "--tf32", arguments->cuda.takes_tf32,
       "with --engine rtask-cuda: round the factors of products of f32 to TF32, as for "

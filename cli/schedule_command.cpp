@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "backend_cuda/compile/compile.h"
+#include "backend_cuda/execute/measured_times.h"
+#include "backend_cuda/execute/program_times.h"
 #include "backend_cuda/libraries/library_plan.h"
 #include "backend_cuda/memory/plan_memory.h"
 #include "backend_cuda/regions/plan_regions.h"
@@ -17,11 +19,13 @@
 #include "cli/data_directory.h"
 #include "cli/emission.h"
 #include "cli/error_line.h"
+#include "cli/kernel_times_option.h"
 #include "cli/number_check.h"
 #include "cli/region_report.h"
 #include "cli/shape_option.h"
 #include "cli/timeline_svg.h"
 #include "ir/files.h"
+#include "system/program.h"
 
 namespace lemma {
 
@@ -30,7 +34,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct ScheduleArguments {
-  std::string model, device, policy, timeline, times, write_times, libraries, calls;
+  std::string model, device, policy, timeline, times, write_times, measured, libraries, calls;
   std::vector<std::string> shapes;
   std::vector<double> factors;
   std::uint32_t units = 0;
@@ -44,20 +48,27 @@ struct PlannedModel {
   std::optional<backend::RegionPlan> regions;
 };
 
+bool is_for_processor(const ScheduleArguments& arguments) { return arguments.device == "cpu"; }
+
 Result<backend::CompileOptions> options_of(const ScheduleArguments& arguments,
                                            std::optional<backend::KernelTimes>& times) {
   backend::CompileOptions options;
-  LEMMA_ASSIGN_OR_RETURN(const auto device, virtual_device_file(arguments.device));
-  LEMMA_ASSIGN_OR_RETURN(options.device, backend::load_virtual_device(device, arguments.units));
-  if (!arguments.times.empty()) {
-    LEMMA_ASSIGN_OR_RETURN(times, backend::load_kernel_times(arguments.times));
-    if (times->device != options.device.name)
-      return bad_input(fmt::format("{}: times of '{}', not of '{}'", arguments.times, times->device,
-                                   options.device.name));
-    options.times = &*times;
+  if (is_for_processor(arguments)) {
+    options = backend::compile_options(static_cast<int>(arguments.units));
+    LEMMA_ASSIGN_OR_RETURN(times, kernel_times_for_processor(arguments.times));
+  } else {
+    LEMMA_ASSIGN_OR_RETURN(const auto device, virtual_device_file(arguments.device));
+    LEMMA_ASSIGN_OR_RETURN(options.device, backend::load_virtual_device(device, arguments.units));
+    if (!arguments.stitches) options.stitching = backend::StitchOptions::none();
+    if (!arguments.times.empty()) {
+      LEMMA_ASSIGN_OR_RETURN(times, backend::load_kernel_times(arguments.times));
+      if (times->device != options.device.name)
+        return bad_input(fmt::format("{}: times of '{}', not of '{}'", arguments.times,
+                                     times->device, options.device.name));
+    }
   }
+  if (times) options.times = &*times;
   options.fuses = arguments.fuses;
-  if (!arguments.stitches) options.stitching = backend::StitchOptions::none();
   for (const backend::NamedPolicy& each : backend::policies())
     if (each.name == arguments.policy) options.policy = each.policy;
   return options;
@@ -77,8 +88,22 @@ Result<void> write_times(const Graph& graph, const backend::CompileOptions& opti
         "modelled from operations, bytes and the description of the device; not measured";
   }
   for (const backend::OperatorGraph& plan : plans)
-    for (const backend::TaskOperator& op : plan.operators) times.add(op);
+    for (const backend::TaskOperator& op : plan.operators)
+      for (const backend::Kernel& kernel : op.kernels)
+        times.add(op, kernel, kernel.seconds_per_task);
   return write_file_atomically(file, backend::text(times));
+}
+
+/// Times of this processor, in place of what the file had.
+Result<void> measure_times(const PreparedModel& model, const ScheduleArguments& arguments,
+                           const backend::CompileOptions& options) {
+  if (!is_for_processor(arguments)) return bad_input("--measure-kernels is for --device cpu");
+  // Programs are built, run and removed: each has all weights of the model.
+  const TemporaryDirectory folder;
+  LEMMA_ASSIGN_OR_RETURN(const auto builder, backend::ProgramBuilder::create(folder.path()));
+  LEMMA_ASSIGN_OR_RETURN(const backend::KernelTimes times,
+                         backend::measure_kernels(model.graph, model.inputs, options, builder));
+  return write_file_atomically(arguments.measured, backend::text(times));
 }
 
 Result<PlannedModel> plan(const ScheduleArguments& arguments) {
@@ -88,9 +113,13 @@ Result<PlannedModel> plan(const ScheduleArguments& arguments) {
   LEMMA_ASSIGN_OR_RETURN(const PreparedModel prepared, prepare_model(arguments.model, shapes, 0));
   if (!arguments.write_times.empty())
     LEMMA_RETURN_IF_ERROR(write_times(prepared.graph, options, arguments.write_times));
+  if (!arguments.measured.empty())
+    LEMMA_RETURN_IF_ERROR(measure_times(prepared, arguments, options));
   const auto begin = std::chrono::steady_clock::now();
   const std::clock_t begin_cpu = std::clock();
   LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program, backend::compile(prepared.graph, options));
+  if (const auto note = missing_times(backend::kernel_count(program.graph)); times && note)
+    std::cerr << printable("note: " + *note) << "\n";
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   const double cpu_seconds =
       static_cast<double>(std::clock() - begin_cpu) / static_cast<double>(CLOCKS_PER_SEC);
@@ -118,16 +147,6 @@ Json json_of(const backend::Simulation& simulation, std::uint32_t units) {
   return {{"seconds", simulation.seconds},
           {"utilisation", simulation.utilisation(units)},
           {"outside_seconds", simulation.outside_seconds}};
-}
-
-Json kernels_of(const backend::TaskProgram& program) {
-  std::size_t recorded = 0, all = 0;
-  for (const backend::TaskOperator& op : program.graph.operators)
-    for (const backend::Kernel& kernel : op.kernels) {
-      ++all;
-      recorded += kernel.is_recorded ? 1U : 0U;
-    }
-  return {{"all", all}, {"with_recorded_times", recorded}};
 }
 
 /// The same schedule and the same calls where launches or waits take so many times as long as the descriptions say.
@@ -183,7 +202,7 @@ Json json_of(const ScheduleArguments& arguments, const PlannedModel& planned) {
                {"operators", program.graph.operators.size()},
                {"tasks", program.task_count()},
                {"waits", waits},
-               {"kernels", kernels_of(program)},
+               {"kernels", kernel_count_json(program.graph)},
                {"schedule", json_of(backend::simulate(program), device.units)},
                {"operator_by_operator", alone(device.seconds_per_launch)},
                {"operators_after_barriers", alone(device.seconds_per_synchronization)}};
@@ -252,13 +271,16 @@ void add_schedule_command(CLI::App& application, ExitCode& exit_code) {
   auto arguments = std::make_shared<ScheduleArguments>();
   command->add_option("model", arguments->model, "ONNX file")->required();
   command
-      ->add_option(
-          "--device", arguments->device,
-          "what is scheduled for: h100, h200, a100, t4, simulated-80 or the file of a description")
+      ->add_option("--device", arguments->device,
+                   "what is scheduled for: h100, h200, a100, t4, simulated-80, cpu (this "
+                   "processor, as `lemma "
+                   "emit` does it) or the file of a description")
       ->required();
   command
-      ->add_option("--units", arguments->units,
-                   "so many units instead, each as described (0: as many as described)")
+      ->add_option(
+          "--units", arguments->units,
+          "so many units instead, each as described (0: as many as described); with --device "
+          "cpu threads, at most")
       ->check(CLI::Range(0U, backend::most_units));
   std::vector<std::string> names;
   for (const backend::NamedPolicy& each : backend::policies()) names.emplace_back(each.name);
@@ -270,6 +292,10 @@ void add_schedule_command(CLI::App& application, ExitCode& exit_code) {
                       "JSON file with times of tasks, taken in place of modelled ones");
   command->add_option("--write-kernel-times", arguments->write_times,
                       "add the times of all kernels to this file");
+  command->add_option(
+      "--measure-kernels", arguments->measured,
+      "with --device cpu: measure tasks of all kernels here and write their times to "
+      "this file, for --kernel-times");
   command->add_option("--shape", arguments->shapes,
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
   command->add_option("--timeline", arguments->timeline,

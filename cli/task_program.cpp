@@ -48,10 +48,9 @@ StepTimes by_unit(const backend::TaskProgram& program, std::span<const double> t
 
 }  // namespace
 
-Result<std::vector<Tensor>> run_as_task_program(const Graph& graph,
-                                                std::span<const NamedTensor> inputs,
-                                                const backend::CompileOptions& options,
-                                                double& seconds) {
+Result<ProgramOutputs> run_as_task_program(const Graph& graph, std::span<const NamedTensor> inputs,
+                                           const backend::CompileOptions& options,
+                                           double& seconds) {
   LEMMA_ASSIGN_OR_RETURN(const Graph prepared, backend::program_graph(graph, inputs));
   LEMMA_ASSIGN_OR_RETURN(const backend::TaskProgram program, backend::compile(prepared, options));
   LEMMA_ASSIGN_OR_RETURN(const auto executable, built(program));
@@ -59,7 +58,7 @@ Result<std::vector<Tensor>> run_as_task_program(const Graph& graph,
   const auto begin = std::chrono::steady_clock::now();
   LEMMA_RETURN_IF_ERROR(executable.run(call));
   seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return call.outputs();
+  return ProgramOutputs{call.outputs(), backend::kernel_count(program.graph)};
 }
 
 Result<StepTimes> measured_step_times(const backend::TaskProgram& program,

@@ -11,11 +11,15 @@
 
 namespace lemma {
 
+struct ProgramOutputs {
+  std::vector<interpreter::Tensor> values;
+  backend::KernelCount kernels;  // that the program was planned from
+};
 /// Values of the graph's outputs, in order, by a program. It is compiled by $CXX or c++ into a folder named by its
 /// source, below $LEMMA_CACHE or ~/.cache/lemma, unless it is there. `seconds` is the time of the computation alone.
-Result<std::vector<interpreter::Tensor>> run_as_task_program(
-    const Graph& graph, std::span<const interpreter::NamedTensor> inputs,
-    const backend::CompileOptions& options, double& seconds);
+Result<ProgramOutputs> run_as_task_program(const Graph& graph,
+                                           std::span<const interpreter::NamedTensor> inputs,
+                                           const backend::CompileOptions& options, double& seconds);
 
 /// When each step of a program begins and ends on this machine, in seconds, by unit and position: of the run of median
 /// length among so many. The program is built as above.

@@ -67,15 +67,6 @@ PlannedProgram best_program(std::vector<OperatorGraph> plans, const CompileOptio
   return std::move(*best);
 }
 
-/// Numbers of units that are tried, ascending: powers of two, and all.
-std::vector<std::uint32_t> unit_counts(const CompileOptions& options) {
-  std::vector<std::uint32_t> counts;
-  if (options.chooses_units)
-    for (std::uint32_t count = 1; count < options.device.units; count *= 2) counts.push_back(count);
-  counts.push_back(options.device.units);
-  return counts;
-}
-
 /// With as many units as it ends first with. What more units gain has to be more than what costs are wrong by, and than what
 /// it costs when other programs take one of the processors: all units wait for the slowest one.
 Result<TaskProgram> best_of_unit_counts(const ComputationGraph& computations,
@@ -92,6 +83,14 @@ Result<TaskProgram> best_of_unit_counts(const ComputationGraph& computations,
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> unit_counts(const CompileOptions& options) {
+  std::vector<std::uint32_t> counts;
+  if (options.chooses_units)
+    for (std::uint32_t count = 1; count < options.device.units; count *= 2) counts.push_back(count);
+  counts.push_back(options.device.units);
+  return counts;
+}
 
 Result<std::vector<OperatorGraph>> task_operators(const Graph& graph,
                                                   const CompileOptions& options) {
@@ -115,6 +114,19 @@ Result<TaskProgram> compile(ComputationGraph computations, const CompileOptions&
   LEMMA_ASSIGN_OR_RETURN(TaskProgram program, best_of_unit_counts(computations, options));
   plan_memory(program);
   share_counters(program);
+  LEMMA_RETURN_IF_ERROR(check_program(program));
+  return program;
+}
+
+Result<TaskProgram> compile_in_order(OperatorGraph graph, std::vector<std::uint32_t> kernels) {
+  Placement placement{std::move(kernels), {}};
+  for (OperatorNumber op = 0; op < graph.operators.size(); ++op) {
+    const Kernel& kernel = graph.operators[op].kernels[placement.kernels[op]];
+    for (std::int64_t task = 0; task < kernel.task_count(); ++task)
+      placement.tasks.push_back({{op, static_cast<std::uint32_t>(task)}, 0});
+  }
+  TaskProgram program = make_program(std::move(graph), cpu_device(1), placement);
+  plan_memory(program);
   LEMMA_RETURN_IF_ERROR(check_program(program));
   return program;
 }

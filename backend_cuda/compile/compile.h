@@ -25,6 +25,9 @@ struct CompileOptions {
   lowering::Domain domain = lowering::Domain::native;
 };
 
+/// Numbers of units that are tried, ascending: powers of two, and all.
+std::vector<std::uint32_t> unit_counts(const CompileOptions& options);
+
 /// The stages up to the kernels of each operator: what is scheduled, by plan of stitching. The last plan stitches
 /// nothing.
 Result<std::vector<OperatorGraph>> task_operators(const Graph& graph,
@@ -38,6 +41,9 @@ Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options);
 Result<std::vector<OperatorGraph>> task_operators(ComputationGraph computations,
                                                   const CompileOptions& options);
 Result<TaskProgram> compile(ComputationGraph computations, const CompileOptions& options);
+
+/// Operators one after the other on one unit, each with the kernel of this number: what times of tasks are measured with.
+Result<TaskProgram> compile_in_order(OperatorGraph graph, std::vector<std::uint32_t> kernels);
 
 /// A program for each graph: one model with several sizes of its inputs. They share their weights.
 Result<std::vector<TaskProgram>> compile_sizes(std::span<const Graph> graphs,

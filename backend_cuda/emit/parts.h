@@ -14,6 +14,6 @@ extern const std::string_view residues;           // parts/residues.h
 extern const std::string_view fast_functions;     // parts/fast_functions.h
 // Those of parts/, where "{{word}}" stands for what the program has.
 extern const std::string_view run_time, interface_header, interface_source, call_checks, comparison,
-    tensors, selfcheck, cmake, readme;
+    tensors, selfcheck, operator_times, cmake, readme;
 
 }  // namespace lemma::backend::parts

@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "backend_cuda/emit/emit_program.h"
+#include "backend_cuda/emit/parts.h"
 #include "ir/files.h"
 #include "ir/sha256.h"
 #include "system/program.h"
@@ -26,6 +27,8 @@ namespace fs = std::filesystem;
 
 /// Of functions and files of the programs that are built here.
 const ProgramNames built_names = {"task_program", "task program"};
+
+constexpr const char* operator_times_source = "operator_times.cpp";
 
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -124,10 +127,21 @@ Result<ProgramBuilder> ProgramBuilder::create_for_cuda(fs::path cache_folder,
   return builder;
 }
 
+ProgramBuilder ProgramBuilder::with_operator_times() const {
+  ProgramBuilder builder = *this;
+  builder.has_operator_times_ = true;
+  builder.words_.back() = operator_times_source;
+  builder.words_.emplace_back("-w");  // of a source that includes another one's types
+  return builder;
+}
+
 Result<fs::path> ProgramBuilder::write(const TaskProgram& program) const {
-  LEMMA_ASSIGN_OR_RETURN(const ProgramFiles files,
+  LEMMA_ASSIGN_OR_RETURN(ProgramFiles files,
                          cuda_ ? emit_cuda_program(std::span(&program, 1), built_names, *cuda_)
                                : emit_program(std::span(&program, 1), built_names));
+  if (has_operator_times_)
+    files.emplace_back(operator_times_source,
+                       filled_in(parts::operator_times, {{"name", built_names.name}}));
   std::string key = identity_ + "\n";
   for (const std::string& word : words_) key += word + "\n";
   for (const auto& [name, contents] : files) key += fmt::format("{} {}\n", name, sha256(contents));
@@ -216,6 +230,14 @@ BuiltProgram::BuiltProgram(BuiltProgram&& other) noexcept
 
 BuiltProgram::~BuiltProgram() {
   if (state_ != nullptr) destroy_(state_);
+}
+
+Result<void> BuiltProgram::operator_times(ProgramCall& call, std::span<double> seconds) const {
+  const auto times = function<Times>("operator_times");
+  if (times == nullptr) return internal_error("the program has no function for operators' times");
+  if (times(state_, call.input_pointers_.data(), call.output_pointers_.data(), seconds.data()) != 0)
+    return internal_error("operators are timed in programs for one unit");
+  return {};
 }
 
 Result<void> BuiltProgram::run(ProgramCall& call) const {

@@ -33,6 +33,9 @@ class ProgramBuilder {
   static Result<ProgramBuilder> create_for_cuda(std::filesystem::path cache_folder,
                                                 const CudaOptions& options);
 
+  /// The same for processors, of programs that also say how long each operator takes (BuiltProgram::operator_times).
+  ProgramBuilder with_operator_times() const;
+
   /// What code is compiled with: "c++ 13.3.0 ..., -std=c++20 -O3 -march=native".
   const std::string& identity() const { return identity_; }
 
@@ -52,6 +55,7 @@ class ProgramBuilder {
       words_;            // that compile a folder's sources, without the name of the result
   std::string product_;  // its name
   std::optional<CudaOptions> cuda_;
+  bool has_operator_times_ = false;
 };
 
 /// Inputs and outputs in memory that programs accept.
@@ -88,6 +92,9 @@ class BuiltProgram {
   Result<void> run(ProgramCall& call) const;
   /// When each step began and ended, in seconds since the run began: two numbers for each, unit after unit.
   Result<std::vector<double>> run_recorded(ProgramCall& call) const;
+  /// Runs the only unit, and adds the processor's seconds of each operator, by number. The program is of a builder
+  /// with_operator_times().
+  Result<void> operator_times(ProgramCall& call, std::span<double> seconds) const;
 
  private:
   using Create = int (*)(const char*, void**);
@@ -95,6 +102,7 @@ class BuiltProgram {
                       const std::size_t*, std::size_t);
   using StepCount = std::size_t (*)();
   using Record = int (*)(void*, double*);
+  using Times = int (*)(void*, const void* const*, void* const*, double*);
   using Destroy = void (*)(void*);
   using Message = const char* (*)();
   struct Close {

@@ -27,7 +27,6 @@ constexpr double least_seconds = 1e-8;  // no operator takes less
 constexpr double most_weight_bytes = 256e6;
 constexpr double most_instances = 64;
 constexpr double most_seconds_of_instances = 0.02;
-constexpr double most_seconds_of_waiting = 3;  // for other programs that time something
 
 /// What is built of a graph and what it is called with.
 struct ProgramOfGraph {

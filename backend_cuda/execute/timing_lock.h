@@ -2,6 +2,8 @@
 
 namespace lemma::backend {
 
+inline constexpr double most_seconds_of_waiting = 3;  // for others, where a time limit does not say
+
 /// While it lives, other programs of this user that time models wait: two at once would measure each other. It is the
 /// lock of profiler/onnxruntime_worker.py.
 class TimingLock {

@@ -206,13 +206,19 @@ void add_kernels(TaskOperator& op, const std::vector<std::int64_t>& grid,
   const TaskModel model(op, buffers, device, {axes.extents, axes.extents});
   std::vector<Kernel> kernels =
       op.is_stitched() ? stitched_cuts(op, grid, device) : cuts_of(axes, model, device);
+  // A cut without a time has the modelled one in the proportion of the last cut before it that has one. Otherwise an
+  // operator's cuts would be compared by two measures, and what the model is wrong by would choose.
+  double recorded_to_modelled = 1;
   for (Kernel& kernel : kernels) {
     const double seconds = model.seconds(kernel);
     if (!op.kernels.empty() && seconds < device.least_task_seconds) break;
     kernel.seconds_per_task = device.seconds_per_task + seconds;
     if (const auto recorded = times != nullptr ? times->find(op, kernel) : std::nullopt) {
+      recorded_to_modelled = *recorded / kernel.seconds_per_task;
       kernel.seconds_per_task = *recorded;
       kernel.is_recorded = true;
+    } else {
+      kernel.seconds_per_task *= recorded_to_modelled;
     }
     op.kernels.push_back(std::move(kernel));
   }

@@ -163,7 +163,8 @@ TEST(KernelTimes, are_taken_in_place_of_the_model) {
   ASSERT_TRUE(modelled);
   KernelTimes times;
   times.device = options.device.name;
-  for (const TaskOperator& op : modelled->back().operators) times.add(op);
+  for (const TaskOperator& op : modelled->back().operators)
+    for (const Kernel& kernel : op.kernels) times.add(op, kernel, kernel.seconds_per_task);
   for (auto& [digest, op] : times.by_operator)
     for (auto& [parts, seconds] : op.of_parts) seconds *= 3;
   const std::string name = testing::TempDir() + "/lemma_times.json";
@@ -183,6 +184,31 @@ TEST(KernelTimes, are_taken_in_place_of_the_model) {
       EXPECT_NEAR(after.seconds_per_task, 3 * before.seconds_per_task,
                   3e-3 * before.seconds_per_task);  // four digits are written
     }
+}
+
+TEST(KernelTimes, of_one_cut_are_taken_in_proportion_for_the_others) {
+  CompileOptions options = small_tasks(4, place_by_critical_path);
+  const Graph graph = random_graph(7, 12);
+  const auto modelled = task_operators(graph, options);
+  ASSERT_TRUE(modelled);
+  KernelTimes times;
+  for (const TaskOperator& op : modelled->back().operators)
+    times.add(op, op.kernels.front(), 3 * op.kernels.front().seconds_per_task);
+  options.times = &times;
+  const auto recorded = task_operators(graph, options);
+  ASSERT_TRUE(recorded);
+  const std::vector<TaskOperator>& operators = recorded->back().operators;
+  std::size_t kernels = 0;
+  for (OperatorNumber op = 0; op < operators.size(); ++op)
+    for (std::size_t i = 0; i < operators[op].kernels.size(); ++i, ++kernels) {
+      const double before = modelled->back().operators[op].kernels[i].seconds_per_task;
+      EXPECT_EQ(operators[op].kernels[i].is_recorded, i == 0);
+      EXPECT_NEAR(operators[op].kernels[i].seconds_per_task, 3 * before, 1e-9 * before);
+    }
+  EXPECT_GT(kernels, operators.size());
+  const KernelCount count = kernel_count(recorded->back());
+  EXPECT_EQ(count.recorded, operators.size());
+  EXPECT_EQ(count.all, kernels);
 }
 
 }  // namespace

@@ -122,6 +122,56 @@ class Schedule(unittest.TestCase):
         slower = self.planned(model, "--device", DEVICE, "--kernel-times", times)
         self.assertGreater(slower["schedule"]["seconds"], 5 * first["schedule"]["seconds"])
 
+    def measured(self, model, units):
+        times = self.folder / "measured.json"
+        self.planned(model, "--device", "cpu", "--units", units, "--measure-kernels", times)
+        return times, json.loads(times.read_text())
+
+    def rewritten(self, times, recorded, factor):
+        """The file with times of cuts by another factor for each number of parts."""
+        for operator in recorded["operators"].values():
+            cuts = sorted(operator["seconds"].items(), key=lambda cut: -cut[1])
+            operator["seconds"] = {parts: factor[min(i, 1)] * 1e-3 for i, (parts, _) in enumerate(cuts)}
+        times.write_text(json.dumps(recorded))
+
+    def test_plans_for_this_processor_take_measured_times(self):
+        model = self.products()
+        times, recorded = self.measured(model, 2)
+        for operator in recorded["operators"].values():
+            self.assertGreater(len(operator["seconds"]), 1)
+            self.assertTrue(all(seconds > 0 for seconds in operator["seconds"].values()))
+        plan = self.planned(model, "--device", "cpu", "--units", 2, "--kernel-times", times)
+        self.assertGreater(plan["kernels"]["with_recorded_times"], 0)
+        # As if two tasks on two units took 0.6 of the time of one, and as if cutting only cost time.
+        for factor, units in (((1, 0.6), 2), ((1, 2), 1)):
+            self.rewritten(times, recorded, factor)
+            plan = self.planned(model, "--device", "cpu", "--units", 2, "--kernel-times", times)
+            self.assertEqual(plan["units"], units)
+            self.assertEqual(plan["tasks"] > plan["operators"], units == 2)
+        self.assertAlmostEqual(plan["schedule"]["seconds"], plan["operators"] * 1e-3, places=5)
+        done = subprocess.run([LEMMA, "emit", str(model), "--threads", "2", "--plan", "--json", "--kernel-times", str(times)],
+                              capture_output=True, text=True, timeout=120)
+        said = json.loads(done.stdout)
+        self.assertEqual((said["units"], said["tasks"], said["kernels"]), (1, plan["operators"], plan["kernels"]))
+        missing = plan["kernels"]["all"] - plan["kernels"]["with_recorded_times"]
+        if missing:
+            self.assertIn(f"{missing} of {plan['kernels']['all']} kernels have no time", done.stderr)
+        recorded["operators"].clear()
+        times.write_text(json.dumps(recorded))
+        done = self.run_it(model, "--device", "cpu", "--units", 2, "--kernel-times", times)
+        self.assertIn("kernels have no time in the file; theirs are modelled", done.stderr)
+
+    def test_times_of_another_processor_are_refused(self):
+        times = self.folder / "times.json"
+        times.write_text('{"device": "another", "source": "", "operators": {}}')
+        self.refused("times of 'another', not of this processor", TWO_LAYER, "--device", "cpu", "--kernel-times", times)
+        for words in (["run", "--random", "1", "--engine", "rtask-cpu"], ["emit", "--plan"]):
+            done = subprocess.run([LEMMA, words[0], str(TWO_LAYER), *words[1:], "--kernel-times", str(times)],
+                                  capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("not of this processor", done.stderr)
+        self.refused("--measure-kernels is for --device cpu", TWO_LAYER, "--device", DEVICE, "--measure-kernels", times)
+
     def test_the_timeline_shows_every_task(self):
         picture = self.folder / "timeline.svg"
         plan = self.planned(TWO_LAYER, "--device", DEVICE, "--units", 3, "--timeline", picture)
