@@ -83,7 +83,7 @@ std::int64_t loops_of(const LoweredOutput& nest, const Term& sum) {
                        [&nest](LoopVariable v) { return nest.graph.extent(v) > 1; });
 }
 
-/// Whether a product along the last axis of the merged nest leaves a fifth of the lanes empty, or has no whole block, and
+/// Whether a product along the last axis of the merged nest leaves a tenth of the lanes empty, or has no whole block, and
 /// channels side by side with that axis as rows do not.
 bool leaves_lanes_empty(const LoweredOutput& nest) {
   constexpr std::int64_t lanes = 32, least_rows = 6;
@@ -91,7 +91,7 @@ bool leaves_lanes_empty(const LoweredOutput& nest) {
   if (!merged) return false;
   const std::int64_t row = merged->graph.extent(merged->axes.back());
   const std::int64_t vectors = (row + lanes - 1) / lanes;
-  return row >= least_rows && (row < lanes || 5 * row < 4 * vectors * lanes);
+  return row >= least_rows && (row < lanes || 10 * row < 9 * vectors * lanes);
 }
 
 std::optional<ChannelLanes> of_factors(const LoweredOutput& nest, const Term& weight,

@@ -300,8 +300,9 @@ TEST(TurnWeights, makes_panels_of_groups_and_of_products_with_few_positions) {
       {Shape{1, 48, 7, 7}, Sizes{96, 16, 3, 3}, {{"group", Dimension(3)}}, {3, 16, 3, 3, 32}},
       {Shape{1, 160, 7, 7}, Sizes{64, 160, 1, 1}, {}, {2, 160, 1, 1, 32}},
       {Shape{1, 160, 14, 14}, Sizes{64, 160, 1, 1}, {{"strides", Shape{2, 2}}}, {2, 160, 1, 1, 32}},
+      {Shape{1, 160, 14, 14}, Sizes{64, 160, 1, 1}, {}, {2, 160, 1, 1, 32}},
       // As many positions as nearly fill vectors, and groups of 8 channels.
-      {Shape{1, 160, 14, 14}, Sizes{64, 160, 1, 1}, {}, {64, 160, 1, 1}},
+      {Shape{1, 160, 15, 16}, Sizes{64, 160, 1, 1}, {}, {64, 160, 1, 1}},
       {Shape{1, 64, 7, 7}, Sizes{32, 16, 3, 3}, {{"group", Dimension(4)}}, {32, 16, 3, 3}}};
   for (const Case& each : cases) {
     const Graph graph = graph_of("Conv", each.input, {weights(each.filters)}, each.attributes);
