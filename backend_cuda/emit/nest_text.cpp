@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "backend_cuda/emit/block_prefetch.h"
 #include "backend_cuda/emit/case_text.h"
 #include "backend_cuda/emit/element_writer.h"
 #include "backend_cuda/emit/emit_block.h"
@@ -99,7 +100,7 @@ class NestWriter {
     open_block_loops(block);
     LEMMA_ASSIGN_OR_RETURN(const std::string store, store_text());
     LEMMA_ASSIGN_OR_RETURN(const std::string body, emit_block(nest_, block, store, indent_));
-    text_ += body;
+    text_ += prefetch_text(nest_, block, result_, place_of_element(), indent_) + body;
     return closed();
   }
 

@@ -44,29 +44,32 @@ bool gives_rows(const Definition& definition, const Dimension& length) {
       });
 }
 
-/// Whether the operator gives rows of another length just so: no attribute speaks of the length.
-bool takes_any_length(const Graph& graph, const Node& node, std::vector<TensorType> types) {
-  const auto longer = [](const TensorType& type) {
-    TensorType result = type;
-    result.shape->back() = result.shape->back() + 1;
-    return result;
-  };
-  types[0] = longer(types[0]);
+TensorType with_length(const TensorType& type, const Dimension& length) {
+  TensorType result = type;
+  result.shape->back() = length;
+  return result;
+}
+
+/// Whether the operator gives rows of this length just so: attributes that speak of the length of rows may not fit.
+bool takes_length(const Graph& graph, const Node& node, std::vector<TensorType> types,
+                  const Dimension& length) {
+  types[0] = with_length(types[0], length);
   const auto given = graph.op(node).infer({types, node.attributes, node.output_count});
   if (!given) return false;
   for (std::uint32_t i = 0; i < node.output_count; ++i)
-    if ((*given)[i] != longer(graph.type(node.output(i)))) return false;
-  return true;
+    if ((*given)[i] != with_length(graph.type(node.output(i)), length)) return false;
+  return gives_rows(graph.op(node).define({types, node.attributes, node.output_count}), length);
 }
 
-bool gives_rows(const Graph& graph, const Node& node) {
+/// Whether it gives rows of its operand, and would of one with rows of this length.
+bool gives_rows(const Graph& graph, const Node& node, const Dimension& length) {
   if (node.kind != NodeKind::operation || node.inputs.size() != 1) return false;
   const std::vector<TensorType> types = graph.input_types(node);
   if (!types[0].is_known() || types[0].shape->empty() || graph.op(node).define == nullptr)
     return false;
   return gives_rows(graph.op(node).define({types, node.attributes, node.output_count}),
                     types[0].shape->back()) &&
-         takes_any_length(graph, node, types);
+         takes_length(graph, node, types, length);
 }
 
 /// y[r.., j] = sum over k of x[r.., k] * w[k, j].
@@ -111,9 +114,10 @@ struct Part {
   std::vector<ValueId> steps;  // the last one first
 };
 
-Part part_of(const Graph& graph, ValueId value) {
+/// `length`: of the rows of the product, of which the same part is taken.
+Part part_of(const Graph& graph, ValueId value, const Dimension& length) {
   Part part{value, {}};
-  while (gives_rows(graph, graph.node(graph.producer(part.whole)))) {
+  while (gives_rows(graph, graph.node(graph.producer(part.whole)), length)) {
     part.steps.push_back(part.whole);
     part.whole = graph.node(graph.producer(part.whole)).inputs[0];
   }
@@ -154,7 +158,7 @@ class Products {
     if (!is_product(graph_, node)) return;
     const ValueId rows = node.inputs[0], weight = node.inputs[1];
     if (!is_fixed(graph_.type(rows)) || rows_of(graph_, rows) > most_rows) return;
-    const Part part = part_of(graph_, rows);
+    const Part part = part_of(graph_, rows, graph_.type(weight).shape->back());
     if (part.steps.empty() || !is_fixed(graph_.type(part.whole)) ||
         is_put_together(graph_, graph_.node(graph_.producer(part.whole))))
       return;
@@ -169,7 +173,7 @@ class Products {
 /// The rows of the product of the whole that the part gives of it.
 Result<std::vector<ValueId>> part_of_product(Graph& target, const Node& product,
                                              const std::vector<ValueId>& inputs) {
-  const Part part = part_of(target, inputs[0]);
+  const Part part = part_of(target, inputs[0], target.type(inputs[1]).shape->back());
   LEMMA_ASSIGN_OR_RETURN(std::vector<ValueId> result,
                          add_copy(target, product, product.attributes, {part.whole, inputs[1]}));
   for (auto step = part.steps.rbegin(); step != part.steps.rend(); ++step) {

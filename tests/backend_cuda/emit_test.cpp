@@ -157,6 +157,22 @@ void expect_the_same(const Sample& sample, const Library& library, const std::st
   }
 }
 
+/// What lies far apart is asked for before long sums, and not before short ones or where the result is small.
+TEST(EmitCpp, asks_for_rows_before_long_sums) {
+  const OperatorRecord& product = record(operator_named("MatMul"));
+  const auto emitted = [&product](std::int64_t rows, std::int64_t terms) {
+    const OperatorInstance instance = {
+        {{DataType::f32, Shape{rows, terms}}, {DataType::f32, Shape{terms, 256}}}, {}, 1};
+    const Definition definition =
+        product.define({instance.inputs, instance.attributes, instance.output_count});
+    const std::vector<Tensor> inputs = *random_inputs(instance.inputs, 7, 1 << 20);
+    return *emit_cpp(definition, views_of(inputs), "product", true);
+  };
+  EXPECT_NE(emitted(256, 96).find("prefetch<"), std::string::npos);
+  EXPECT_EQ(emitted(256, 8).find("prefetch<"), std::string::npos);
+  EXPECT_EQ(emitted(12, 96).find("prefetch<"), std::string::npos);
+}
+
 TEST(EmittedSource, computes_what_the_interpreter_does) {
   const std::string compiler = std::filesystem::exists(LEMMA_CXX_COMPILER)
                                    ? std::string(LEMMA_CXX_COMPILER)

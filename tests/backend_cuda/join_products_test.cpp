@@ -126,7 +126,8 @@ TEST(JoinProducts, through_squeezed_slices_and_splits) {
   expect_joined(split, 3, 1);
 }
 
-TEST(JoinProducts, not_of_parts_that_name_the_length_of_rows) {
+/// The part of the product has another length than the part of the operand.
+TEST(JoinProducts, not_of_parts_that_name_a_length_of_rows_that_products_do_not_have) {
   for (const std::int64_t columns : {3, 5, 7}) {
     Graph graph;
     const ValueId x = input(graph, {2, 5}), w = weight(graph, {5, columns});
@@ -138,7 +139,21 @@ TEST(JoinProducts, not_of_parts_that_name_the_length_of_rows) {
       products.push_back(added(graph, "MatMul", {part, w}));
     }
     add_outputs(graph, products);
-    expect_joined(graph, 2, 2);
+    expect_joined(graph, 2, columns > 5 ? 2 : 1);
+  }
+}
+
+TEST(JoinProducts, of_reshaped_parts_where_products_are_as_long_as_the_operand) {
+  for (const std::int64_t columns : {5, 4}) {
+    Graph graph;
+    const ValueId x = input(graph, {3, 1, 5}), w = weight(graph, {5, columns});
+    std::vector<ValueId> products;
+    for (std::int64_t i = 0; i < 3; ++i)
+      products.push_back(added(
+          graph, "MatMul",
+          {added(graph, "Reshape", {slice(graph, x, 0, i, i + 1)}, {{"shape", Shape{1, 5}}}), w}));
+    add_outputs(graph, products);
+    expect_joined(graph, 3, columns == 5 ? 1 : 3);
   }
 }
 

@@ -97,6 +97,14 @@ template <typename V, int... lane>
 }
 #endif
 
+/// Asks for so many elements side by side, to be stored or read later.
+template <std::int64_t count, bool stores, typename T>
+[[gnu::always_inline]] inline void prefetch(const T* first) {
+  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+  for (std::int64_t i = 0; i < count; i += line) __builtin_prefetch(first + i, stores);
+  __builtin_prefetch(first + count - 1, stores);
+}
+
 /// Elements first, first + 1, ... of a tensor, of which a task keeps only those.
 template <typename T>
 struct Window {
