@@ -1,7 +1,6 @@
 #include "backend_cuda/emit/block_prefetch.h"
 
 #include <algorithm>
-#include <set>
 #include <vector>
 
 #include <fmt/format.h>
