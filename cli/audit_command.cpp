@@ -143,8 +143,6 @@ void print_table(const std::vector<Audit>& audits, const Database& database) {
 ExitCode audit_axiom(const AuditArguments& arguments, const std::vector<Audit>& audits,
                      const Database& database) {
   const auto axiom = database.table.find(arguments.axiom);
-  if (axiom == database.table.end())
-    return report_error({ErrorKind::bad_input, fmt::format("no axiom '{}'", arguments.axiom)});
   Json list = Json::array();
   using enum Table::Align;
   Table table({"rule", "cases", "steps with it", "of"}, {left, right, right, right});
@@ -390,6 +388,8 @@ ExitCode run_audit(const AuditArguments& arguments) {
   if (!database) return report_error(database.error());
   const auto rules = chosen_rules(arguments, *database);
   if (!rules) return report_error(rules.error());
+  if (!arguments.axiom.empty() && !database->table.contains(arguments.axiom))
+    return report_error({ErrorKind::bad_input, fmt::format("no axiom '{}'", arguments.axiom)});
   const std::vector<Audit> audits = audit_all(*rules, *database);
   if (!arguments.pages.empty())
     if (const auto written = write_pages(arguments, directory, *rules, audits, *database); !written)

@@ -2,12 +2,25 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "egraph/egraph.h"
 
 namespace lemma {
+
+namespace {
+
+/// Most of the list is sorted already: what was added since is at its end.
+void sort_distinct(std::vector<ENodeId>& list) {
+  const auto sorted_end = std::is_sorted_until(list.begin(), list.end());
+  std::sort(sorted_end, list.end());
+  std::inplace_merge(list.begin(), sorted_end, list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+}
+
+}  // namespace
 
 void EGraph::touch(const std::vector<ENodeId>& nodes) {
   for (const ENodeId id : nodes) stamp_of_[id.v] = clock_;
@@ -99,13 +112,10 @@ void EGraph::rebuild() {
       // Repairing may merge this very class with others; what is then added to its list is dealt
       // with in the next round.
       std::vector<ENodeId> parents = at(find(id)).parents;
-      std::sort(parents.begin(), parents.end());
-      parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
+      sort_distinct(parents);
       for (const ENodeId parent : parents) repair(parent);
       if (find(id) != id) continue;
-      std::vector<ENodeId>& list = at(id).parents;
-      std::sort(list.begin(), list.end());
-      list.erase(std::unique(list.begin(), list.end()), list.end());
+      sort_distinct(at(id).parents);
     }
   }
   drop_duplicates();

@@ -1,5 +1,6 @@
 #include "ir/definition.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
@@ -46,9 +47,12 @@ bool is_reduction(ExpressionKind kind) {
 DataType Expression::type() const { return builder_->node(id_).type; }
 
 Expression DefinitionBuilder::add(ExpressionNode node) {
-  // Definitions are small: a linear search backwards finds shared subexpressions.
+  // A linear search backwards finds shared subexpressions. None comes before its operands, so it ends there.
   auto& nodes = definition_.nodes_;
-  for (std::size_t i = nodes.size(); i-- > 0;)
+  std::size_t first = 0;
+  for (const ExpressionId operand : node.operands)
+    first = std::max(first, std::size_t{operand.v} + 1);
+  for (std::size_t i = nodes.size(); i-- > first;)
     if (nodes[i] == node) return {this, {static_cast<std::uint32_t>(i)}};
   nodes.push_back(std::move(node));
   return {this, {static_cast<std::uint32_t>(nodes.size() - 1)}};
@@ -59,7 +63,8 @@ Expression DefinitionBuilder::variable(Dimension extent) {
   node.kind = Kind::index;
   node.variable = {static_cast<std::uint32_t>(definition_.extents_.size())};
   definition_.extents_.push_back(std::move(extent));
-  return add(std::move(node));
+  definition_.nodes_.push_back(std::move(node));  // there is none with this number
+  return {this, {static_cast<std::uint32_t>(definition_.nodes_.size() - 1)}};
 }
 
 std::vector<Expression> DefinitionBuilder::variables(const Shape& extents) {

@@ -20,6 +20,7 @@ class Table:
     def __init__(self, input_names):
         self.input_names = input_names
         self.nodes, self.counts, self.numbers, self.lets = [], {}, {}, {}
+        self.orders = {}  # what below() has found: nodes do not change once they are there
 
     def node(self, op, attributes, operands):
         written = attributes if op is None else tuple((n, text_of(e)) for n, e in attributes)
@@ -95,7 +96,13 @@ class Table:
 
     def below(self, roots):
         """Numbers of the nodes that the roots need, operands first."""
-        order, stack = [], [(root[0], False) for root in reversed(roots)]
+        key = tuple(root[0] for root in roots)
+        if key not in self.orders:
+            self.orders[key] = self.operands_first(key)
+        return self.orders[key]
+
+    def operands_first(self, roots):
+        order, stack = [], [(root, False) for root in reversed(roots)]
         seen = set()
         while stack:
             node, ready = stack.pop()

@@ -1,6 +1,7 @@
 """Sizes: integer polynomials over symbols that are at least 0, and over floordiv, min and max of two
 sizes. docs/certificates.md, "Cases", says how they are written."""
 
+import functools
 import re
 
 
@@ -14,7 +15,8 @@ def demand(condition, message):
 
 
 class Size:
-    """Equal polynomials are one object: compared with `is` or `==`, and usable as keys.
+    """Equal polynomials are one object: compared with `is` or `==`, and usable as keys. So what is computed of them is
+    computed once.
 
     `terms` has the coefficient of each monomial; a monomial is a sorted tuple of atoms; an atom is
     ("", NAME) for a symbol or (FUNCTION, TEXT) with the arguments in ARGUMENTS."""
@@ -61,6 +63,7 @@ def atom(kind, a, b):
     return Size({((kind, name),): 1})
 
 
+@functools.lru_cache(maxsize=None)
 def size_text(size):
     """Terms by falling degree, then by their atoms; the constant last."""
     if not size.key:
@@ -75,6 +78,7 @@ def size_text(size):
     return text
 
 
+@functools.lru_cache(maxsize=None)
 def add(a, b, factor=1):
     terms = dict(a.terms)
     for monomial, coefficient in b.terms.items():
@@ -86,6 +90,7 @@ def subtract(a, b):
     return add(a, b, -1)
 
 
+@functools.lru_cache(maxsize=None)
 def multiply(a, b):
     terms = {}
     for m, c in a.terms.items():
@@ -199,6 +204,7 @@ def without_quotients(a):
     return result
 
 
+@functools.lru_cache(maxsize=None)
 def at_least(a, b):
     """Whether a >= b is seen for all values of the symbols."""
     difference = subtract(a, b)

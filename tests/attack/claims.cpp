@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "rule_language/rule_database.h"
+#include "tests/verifier/shipped_axioms.h"
 #include "verifier/index/prove_axiom.h"
 #include "verifier/prover/sampling.h"
 
@@ -68,15 +69,6 @@ std::vector<std::string> families() {
   return result;
 }
 
-const verifier::AxiomSet& shipped_axioms() {
-  static const verifier::AxiomSet set = [] {
-    std::vector<Substitution> axioms = *read_substitutions("rules/axioms", ".axioms");
-    const std::vector<std::string> no_objections(axioms.size());
-    return verifier::AxiomSet(std::move(axioms), no_objections, {});
-  }();
-  return set;
-}
-
 Answer ask_index(const Substitution& rule) {
   return timed([&rule] {
     const verifier::IndexProof proof = verifier::prove_by_index(rule);
@@ -86,7 +78,7 @@ Answer ask_index(const Substitution& rule) {
 
 Answer ask_axioms(const Substitution& rule) {
   return timed([&rule] {
-    const verifier::Verdict verdict = verifier::prove_from_axioms(rule, shipped_axioms());
+    const verifier::Verdict verdict = verifier::prove_from_axioms(rule, verifier::shipped_axioms());
     return Answer{verifier::is_proved(verdict), verifier::text(verdict)};
   });
 }

@@ -22,9 +22,6 @@ std::vector<Claim> read_claims(const std::string& file);
 /// Names of the files tests/attack/false/*.axioms, sorted, without folder and extension.
 std::vector<std::string> families();
 
-/// The shipped axioms. They are not evaluated here: other tests do that.
-const verifier::AxiomSet& shipped_axioms();
-
 struct Answer {
   bool proved = false;
   std::string reason;  // why not

@@ -77,11 +77,12 @@ class Audit(unittest.TestCase):
                       audit("--axiom", "conv_concat_batch").stdout)
 
     def test_pages_stand_by_themselves(self):
+        """Of a quarter of the rules: the index proof of a case, which each page shows, takes most of the time."""
+        rules = {*sorted(shipped_certificates())[::4], "merge_convs_sharing_input"}
         with tempfile.TemporaryDirectory() as folder:
-            done = audit("--html", folder)
+            done = audit(*sorted(rules), "--html", folder)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             files = {one.name: one.read_text() for one in pathlib.Path(folder).iterdir()}
-        rules = shipped_certificates()
         self.assertLessEqual({f"rule-{name}.html" for name in rules}, set(files))
         for name, text in files.items():
             for target in re.findall(r'href="([^"]*)"', text):

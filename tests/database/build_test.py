@@ -3,8 +3,8 @@
 
 The job is killed with SIGKILL at 10 random moments, started again each time, and its result compared
 with that of a job that was left alone. A damaged journal is used as far as it is good. The whole job has all
-axioms; the job that is done again and again has those of a few themes, and no convolutions, which take most of the
-time of the whole one.
+axioms; the job that is done again and again has those of a few themes, and every second of the candidates without
+convolutions, which take most of the time of the whole one.
 """
 import argparse
 import json
@@ -46,7 +46,7 @@ class Job:
 def short_job(lemma, scratch):
     comment, *candidates = (HERE / "candidates.rules").read_text().split("\n\nrule ")
     file = scratch / "short.rules"
-    file.write_text("\n\nrule ".join([comment, *(one for one in candidates if "Conv" not in one)]))
+    file.write_text("\n\nrule ".join([comment, *[one for one in candidates if "Conv" not in one][1::2]]))
     themes = [theme for theme in few_axioms.THEMES if theme != "convolution"]
     return Job(lemma, file, few_axioms.write(scratch / "axioms", themes))
 
@@ -183,7 +183,7 @@ def main():
         begin = time.monotonic()
         figures = short.run(scratch / "short.work", scratch / "short")
         seconds = time.monotonic() - begin
-        assert figures["refuted"] == 1 and figures["proved"] >= 20, figures
+        assert figures["refuted"] == 1 and figures["proved"] >= 8 and figures["unknown"] > 0, figures
         expected = contents(scratch / "short")
         short.run(scratch / "one.work", scratch / "one", threads=1)
         assert contents(scratch / "one") == expected, "other bytes with one thread"

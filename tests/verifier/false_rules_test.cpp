@@ -7,6 +7,7 @@
 
 #include "rule_language/rule_cases.h"
 #include "rule_language/rule_database.h"
+#include "tests/verifier/shipped_axioms.h"
 #include "verifier/prover/prove.h"
 
 namespace lemma::verifier {
@@ -19,11 +20,6 @@ std::vector<Substitution> read(const std::string& family) {
   auto rules = parse_substitutions(contents ? *contents : "", file);
   EXPECT_TRUE(rules) << (rules ? "" : rules.error().message);
   return rules ? std::move(*rules) : std::vector<Substitution>{};
-}
-
-const AxiomSet& shipped_axioms() {
-  static const AxiomSet axioms(*read_substitutions("rules/axioms", ".axioms"));
-  return axioms;
 }
 
 /// Sampling would refute most of them: what is tested is that there is no path from axioms.

@@ -9,6 +9,7 @@
 
 #include "rule_language/rule_database.h"
 #include "tests/verifier/axiom_mutants.h"
+#include "tests/verifier/shipped_axioms.h"
 #include "verifier/index/prove_axiom.h"
 #include "verifier/prover/prove.h"
 
@@ -57,13 +58,12 @@ std::vector<Substitution> mutants_of(const Substitution& rule) {
 }
 
 TEST(Mutants, OfRulesAreNotAccepted) {
-  const AxiomSet axioms(*read_substitutions("rules/axioms", ".axioms"));
   const auto rules = *parse_substitutions(
       *read_text_file("tests/database/hand_written_first.rules"), "hand_written_first.rules");
   std::size_t mutants = 0, refuted = 0, true_ones = 0;
   for (const Substitution& rule : rules)
     for (const Substitution& mutant : mutants_of(rule)) {
-      const Verdict verdict = prove(mutant, axioms);
+      const Verdict verdict = prove(mutant, shipped_axioms());
       ++mutants;
       refuted += is_refuted(verdict) ? 1 : 0;
       if (is_refuted(verdict)) continue;

@@ -9,10 +9,11 @@ namespace {
 /// terms, so the recursion is as deep as they are long.
 class Matcher {
  public:
-  Matcher(const Closure& terms, const Substitution& axiom, std::size_t limit)
+  Matcher(const Closure& terms, const Substitution& axiom, std::size_t limit, TriedMatches& tried)
       : terms_(terms),
         axiom_(axiom),
         limit_(limit),
+        tried_(tried),
         inputs_(axiom.inputs.size()),
         classes_(axiom.terms.size()),
         nodes_(axiom.terms.size()) {}
@@ -28,7 +29,7 @@ class Matcher {
     ValueId value;  // a class
   };
 
-  bool full() const { return matches_.size() >= limit_; }
+  bool full() const { return found_ >= limit_; }
 
   void match_root(std::size_t root) {
     if (full()) return;
@@ -98,11 +99,24 @@ class Matcher {
   }
 
   void finish() {
+    std::vector<std::uint32_t> ids;
+    ids.reserve(inputs_.size() + nodes_.size());
+    for (const auto& input : inputs_) {
+      if (!input) return;
+      ids.push_back(input->v);
+    }
+    for (const auto& node : nodes_) ids.push_back(node.value_or(NodeId{}).v);
+    const auto [tried, is_new] = tried_.try_emplace(std::move(ids), false);
+    if (is_new) tried->second = add_match();
+    if (tried->second) ++found_;
+  }
+
+  /// False if the variables cannot be bound.
+  bool add_match() {
     const Graph& graph = terms_.graph();
     Match match;
     std::vector<const TensorType*> types;
     for (const auto& input : inputs_) {
-      if (!input) return;
       match.inputs.push_back(*input);
       types.push_back(&graph.type(*input));
     }
@@ -115,16 +129,19 @@ class Matcher {
       operand_types.push_back(graph.input_types(node));
       nodes.push_back({TermId{i}, &node.attributes, operand_types.back()});
     }
-    if (!bind_variables(axiom_, types, nodes, match.bindings)) return;
+    if (!bind_variables(axiom_, types, nodes, match.bindings)) return false;
     for (const auto& node : nodes_) match.nodes.push_back(node.value_or(NodeId{}));
     for (const TermId root : axiom_.left)
       match.left.push_back(graph.node(*nodes_[root.v]).output(axiom_.terms[root.v].output));
     matches_.push_back(std::move(match));
+    return true;
   }
 
   const Closure& terms_;
   const Substitution& axiom_;
   const std::size_t limit_;
+  TriedMatches& tried_;
+  std::size_t found_ = 0;                        // now and before
   std::vector<std::optional<ValueId>> inputs_;   // by input of the axiom
   std::vector<std::optional<ValueId>> classes_;  // by term
   std::vector<std::optional<NodeId>> nodes_;     // by term
@@ -133,9 +150,9 @@ class Matcher {
 
 }  // namespace
 
-std::vector<Match> find_matches(const Closure& terms, const Substitution& axiom,
-                                std::size_t limit) {
-  return Matcher(terms, axiom, limit).run();
+std::vector<Match> find_matches(const Closure& terms, const Substitution& axiom, std::size_t limit,
+                                TriedMatches& tried) {
+  return Matcher(terms, axiom, limit, tried).run();
 }
 
 }  // namespace lemma::verifier

@@ -1,7 +1,10 @@
 #pragma once
 // Where the left side of an axiom occurs among terms, up to the equalities known so far.
 
+#include <cstdint>
 #include <vector>
+
+#include <absl/container/flat_hash_map.h>
 
 #include "rule_language/substitution.h"
 #include "verifier/prover/closure.h"
@@ -15,7 +18,12 @@ struct Match {
   RuleBindings bindings;
 };
 
-/// All matches, in a fixed order, but at most `limit`.
-std::vector<Match> find_matches(const Closure& terms, const Substitution& axiom, std::size_t limit);
+/// What was tried for one axiom: ids of inputs and of nodes, and whether variables can be bound to them. That depends on
+/// nothing else, so nothing is tried again when there are more terms and equalities.
+using TriedMatches = absl::flat_hash_map<std::vector<std::uint32_t>, bool>;
+
+/// The matches that were not found before, in a fixed order. At most `limit`, with those that were.
+std::vector<Match> find_matches(const Closure& terms, const Substitution& axiom, std::size_t limit,
+                                TriedMatches& tried);
 
 }  // namespace lemma::verifier

@@ -60,6 +60,7 @@ class Search {
         axioms_(axioms),
         premises_(premises),
         limits_(limits),
+        tried_(axioms.size()),
         always_defined_(terms.graph()) {
     for (const ValueId input : premises.defined) always_defined_.declare(input);
   }
@@ -92,13 +93,15 @@ class Search {
                        [this](const Goal& goal) { return terms_.equal(goal.left, goal.right); });
   }
 
-  /// Matches of all axioms against the terms of this moment; then their conclusions.
+  /// Matches of all axioms against the terms of this moment; then their conclusions. A match of an earlier round has had
+  /// its conclusion, or will never have one.
   bool apply_all(bool with_reordering) {
     std::vector<std::pair<const DirectedAxiom*, Match>> found;
-    for (const DirectedAxiom* axiom : axioms_) {
+    for (std::size_t i = 0; i < axioms_.size(); ++i) {
+      const DirectedAxiom* axiom = axioms_[i];
       if (axiom->reorders && !with_reordering) continue;
       if (axiom->from_the_goal && (!premises_.from_the_goal || premises_.equations_only)) continue;
-      for (Match& match : find_matches(terms_, axiom->rule, limits_.matches))
+      for (Match& match : find_matches(terms_, axiom->rule, limits_.matches, tried_[i]))
         found.emplace_back(axiom, std::move(match));
     }
     bool changed = false;
@@ -157,6 +160,7 @@ class Search {
   const std::vector<const DirectedAxiom*>& axioms_;
   const Premises& premises_;
   const SaturationLimits& limits_;
+  std::vector<TriedMatches> tried_;  // by axiom
   AlwaysDefined always_defined_;
   Saturation result_;
 };

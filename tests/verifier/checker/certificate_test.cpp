@@ -4,6 +4,7 @@
 #include "ir/sha256.h"
 #include "rule_language/rule_cases.h"
 #include "rule_language/rule_database.h"
+#include "tests/verifier/shipped_axioms.h"
 #include "verifier/checker/replay.h"
 #include "verifier/prover/prove.h"
 
@@ -12,16 +13,12 @@ namespace {
 
 using checker::AxiomTable;
 using checker::Certificate;
-
-const verifier::AxiomSet& axioms() {
-  static const verifier::AxiomSet set(*read_substitutions("rules/axioms", ".axioms"));
-  return set;
-}
+using verifier::shipped_axioms;
 
 const AxiomTable& table() {
   static const AxiomTable result = [] {
     AxiomTable entries;
-    for (const Substitution& axiom : axioms().axioms()) entries[axiom.name] = &axiom;
+    for (const Substitution& axiom : shipped_axioms().axioms()) entries[axiom.name] = &axiom;
     return entries;
   }();
   return result;
@@ -34,7 +31,7 @@ Substitution rule(std::string_view text) {
 }
 
 std::string certificate_of(std::string_view text) {
-  const verifier::Verdict verdict = prove(rule(text), axioms());
+  const verifier::Verdict verdict = prove(rule(text), shipped_axioms());
   const auto* proved = std::get_if<verifier::Proved>(&verdict);
   EXPECT_NE(proved, nullptr) << verifier::text(verdict);
   return proved == nullptr ? "" : proved->certificate;
@@ -105,7 +102,7 @@ TEST(Certificate, MissesNoCase) {
 TEST(Certificate, StepsThatRestOnOneElementTypeAreRefused) {
   // Shapes and terms fit; the axiom is about f32 only.
   const std::string claim = "rule cast\n  x : [A..]\n  Cast{to=f32}(x) => x\n";
-  EXPECT_FALSE(verifier::is_proved(prove(rule(claim), axioms())));
+  EXPECT_FALSE(verifier::is_proved(prove(rule(claim), shipped_axioms())));
 }
 
 TEST(Certificate, OfAnEquationSpeaksOfTheTypesOfEitherSide) {
@@ -115,7 +112,7 @@ TEST(Certificate, OfAnEquationSpeaksOfTheTypesOfEitherSide) {
   const std::string proof = certificate_of(inputs + "  Add(x, " + zero + ") => x\n");
   EXPECT_EQ(refusal(proof), "");
   const std::string equation = inputs + "  Add(x, " + zero + ") = x\n";
-  EXPECT_FALSE(verifier::is_proved(prove(rule(equation), axioms())));
+  EXPECT_FALSE(verifier::is_proved(prove(rule(equation), shipped_axioms())));
   std::string forged = replaced(proof, ") => x", ") = x");
   const std::size_t id = forged.find("id ") + 3;
   forged.replace(id, 64, sha256(text(rule(equation))));
@@ -124,8 +121,8 @@ TEST(Certificate, OfAnEquationSpeaksOfTheTypesOfEitherSide) {
 }
 
 TEST(Certificate, ContradictoryConditionsHaveNoWitness) {
-  const verifier::Verdict verdict =
-      prove(rule("rule never\n  x : [n, m]\n  where n < n\n  Relu(x) => Neg(x)\n"), axioms());
+  const verifier::Verdict verdict = prove(
+      rule("rule never\n  x : [n, m]\n  where n < n\n  Relu(x) => Neg(x)\n"), shipped_axioms());
   EXPECT_FALSE(verifier::is_proved(verdict));
 }
 
@@ -146,7 +143,7 @@ TEST(Certificate, ExtraRunTimeConditionsAreRefused) {
   const verifier::Verdict verdict =
       prove(rule("rule fixed\n  x : [n]\n  y : [n]\n  Mul(x, y) => Reshape{shape=[n]}("
                  "Reshape{shape=[3]}(Mul(x, y)))\n"),
-            axioms());
+            shipped_axioms());
   EXPECT_FALSE(verifier::is_proved(verdict));
 }
 

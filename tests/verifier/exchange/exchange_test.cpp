@@ -9,6 +9,7 @@
 
 #include "ir/operator.h"
 #include "rule_language/rule_database.h"
+#include "tests/verifier/shipped_axioms.h"
 #include "verifier/checker/certificate.h"
 #include "verifier/checker/replay.h"
 #include "verifier/conditions/equations.h"
@@ -22,8 +23,8 @@
 namespace lemma::exchange {
 namespace {
 
-using verifier::AxiomSet;
 using verifier::ConditionedRule;
+using verifier::shipped_axioms;
 
 std::string small_file() {
   const auto bytes = read_text_file("tests/verifier/exchange/small.pb");
@@ -42,11 +43,6 @@ Substitution parse(std::string_view source) {
   auto parsed = parse_substitutions(source, "test");
   EXPECT_TRUE(parsed) << parsed.error().message;
   return parsed ? std::move(parsed->at(0)) : Substitution{};
-}
-
-const AxiomSet& shipped_axioms() {
-  static const AxiomSet axioms(*read_substitutions("rules/axioms", ".axioms"));
-  return axioms;
 }
 
 ConditionedRule decide(std::string_view source) {
@@ -195,7 +191,7 @@ class LeftSide {
 };
 
 /// Random shapes: where TASO's left side is well typed, the declared shapes must admit them.
-TEST(TasoImport, DeclaresNoShapesThatExcludeWhatTasoAdmits) {
+TEST(TasosFile, DeclaresNoShapesThatExcludeWhatTasoAdmits) {
   const auto bytes = taso_file();
   if (!bytes) GTEST_SKIP() << "TASO's file is absent";
   std::uint64_t state = 1;
@@ -388,7 +384,7 @@ TEST(Conditions, KeepAllInstancesOnWhichTheSidesAgree) {
   expect_weak_conditions(import_rules(*read_taso(small_file())).rules, 5);
 }
 
-TEST(Conditions, KeepAllInstancesOnWhichTheSidesOfTasosRulesAgree) {
+TEST(TasosFile, HasConditionsThatKeepAllInstancesOnWhichTheSidesAgree) {
   const auto bytes = taso_file();
   if (!bytes) GTEST_SKIP() << "TASO's file is absent";
   const ImportedRules imported = import_rules(*read_taso(*bytes));
