@@ -10,10 +10,6 @@ namespace lemma::backend {
 
 namespace {
 
-std::string parts_text(const Kernel& kernel) {
-  return kernel.parts.empty() ? "1" : fmt::format("{}", fmt::join(kernel.parts, "x"));
-}
-
 Result<KernelTimes> times_of(const nlohmann::json& json) {
   KernelTimes times;
   const auto malformed = [](std::string_view what) {
@@ -40,6 +36,10 @@ Result<KernelTimes> times_of(const nlohmann::json& json) {
 }
 
 }  // namespace
+
+std::string parts_text(const Kernel& kernel) {
+  return kernel.parts.empty() ? "1" : fmt::format("{}", fmt::join(kernel.parts, "x"));
+}
 
 std::optional<double> KernelTimes::find(const TaskOperator& op, const Kernel& kernel) const {
   const auto times = by_operator.find(op.digest);

@@ -24,6 +24,9 @@ struct KernelTimes {
   void add(const TaskOperator& op, const Kernel& kernel, double seconds);
 };
 
+/// The extents of a kernel's parts: "1x64x14".
+std::string parts_text(const Kernel& kernel);
+
 /// Of all operators' kernels, how many have a time of a file.
 struct KernelCount {
   std::size_t all = 0, recorded = 0;

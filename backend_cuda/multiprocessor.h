@@ -4,20 +4,25 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace lemma::backend {
 
 struct CudaOptions {
   std::string architecture = "sm_90";        // as nvcc calls it
   std::uint32_t block_threads = 256;         // a multiple of 32
+  std::uint32_t blocks = 1;                  // of a multiprocessor, at the same time
   bool takes_tf32 = false;                   // products of f32 may be of elements rounded to TF32
   std::set<std::string> refused_tiles = {};  // by name (blocks/tile_choice.h)
+  bool keeps_weights = true;                 // in shared memory (resident_weights.h)
+  // Of operators, by digest (TaskOperator): tiles by name, and cuts (parts_text in kernel_times.h).
+  std::set<std::pair<std::string, std::string>> refused_tiles_of = {}, refused_cuts_of = {};
 
   /// Of two matrices of f16, bf16 or TF32.
   bool has_matrix_units() const { return architecture != "sm_75"; }
 };
 
-/// A unit that is a multiprocessor with one block.
+/// Where a unit is: the only block of one, or one of several (CudaOptions::blocks).
 struct Multiprocessor {
   double cycles_per_second = 1e9;
   // Multiplications with an addition in a cycle: of lanes, and of f16 by the matrix instruction of a warp (mma.sync).

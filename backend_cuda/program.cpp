@@ -72,6 +72,35 @@ std::size_t TaskProgram::task_count() const {
   return count;
 }
 
+double TaskProgram::seconds_of(const Task& task) const {
+  const Kernel& chosen = kernel(task.op);
+  return has_residents(task) ? chosen.seconds_with_residents : chosen.seconds_per_task;
+}
+
+double TaskProgram::loading_seconds(UnitNumber unit) const {
+  if (residents.is_empty()) return 0;
+  std::uint64_t bytes = 0;
+  for (const ResidentPart& part : residents.parts[unit]) bytes += part.copied_bytes();
+  return static_cast<double>(bytes) * device.seconds_per_weight_byte;
+}
+
+std::uint64_t address_bytes(const OperatorGraph& graph) {
+  constexpr std::uint64_t alignment = 128;
+  std::size_t most = 0;
+  for (const TaskOperator& op : graph.operators) most = std::max(most, op.arguments.size());
+  return (most * sizeof(void*) + alignment - 1) / alignment * alignment;
+}
+
+std::vector<bool> repeated_weights(const OperatorGraph& graph) {
+  std::vector<int> readers(graph.buffers.size(), 0);
+  for (const TaskOperator& op : graph.operators)
+    for (const BufferNumber operand : op.operands()) ++readers[operand];
+  std::vector<bool> result(graph.buffers.size(), false);
+  for (BufferNumber i = 0; i < graph.buffers.size(); ++i)
+    result[i] = graph.buffers[i].memory == Memory::weights && readers[i] > 1;
+  return result;
+}
+
 std::string text(const TaskProgram& program) {
   std::string result;
   for (UnitNumber unit = 0; unit < program.units.size(); ++unit)

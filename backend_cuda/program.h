@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "backend_cuda/resident_weights.h"
 #include "backend_cuda/virtual_device.h"
 #include "ir/constant.h"
 #include "lowering/lower.h"
@@ -126,6 +127,10 @@ struct Kernel {
   std::vector<std::int64_t> extents, parts;
   double seconds_per_task = 0;
   bool is_recorded = false;  // the time is from a file (kernel_times.h), not modelled
+  // Of multiprocessors.
+  std::uint64_t shared_bytes = 0;  // of the memory of a unit, that a task takes for itself
+  std::vector<ResidentLayout> residents = {};  // arguments that tasks may read from there instead
+  double seconds_with_residents = 0;           // where they do
 
   std::int64_t task_count() const;
   /// First element and end along each axis.
@@ -188,12 +193,25 @@ struct TaskProgram {
   std::uint32_t counters = 0;
   lowering::Domain domain = lowering::Domain::native;  // or prime_field (emit/prime_field.h)
   std::uint64_t arena_bytes = 0, weight_bytes = 0;
+  ResidentWeights residents;
 
   const Kernel& kernel(OperatorNumber op) const {
     return graph.operators[op].kernels[chosen_kernels[op]];
   }
   std::size_t task_count() const;
+  bool has_residents(const Task& task) const {
+    return !residents.is_empty() && !residents.reads[task.op][task.number].empty();
+  }
+  double seconds_of(const Task& task) const;
+  /// Until a unit has the weights that it keeps.
+  double loading_seconds(UnitNumber unit) const;
 };
+
+/// The memory of a unit that the addresses of a task's arguments take: as much as the operator with the most needs.
+std::uint64_t address_bytes(const OperatorGraph& graph);
+
+/// By buffer: whether it has weights that several operators read.
+std::vector<bool> repeated_weights(const OperatorGraph& graph);
 
 /// Bytes of each slot of shared memory that a task of the kernel takes: as many as the largest buffer that has the slot.
 std::map<std::uint32_t, std::uint64_t> slot_bytes(const TaskOperator& op, const Kernel& kernel);

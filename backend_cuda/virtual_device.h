@@ -29,8 +29,8 @@ struct VirtualDevice {
   double seconds_to_start_units = 0;
   double seconds_per_launch =
       0;  // from the end of one operator to the next, where each is started alone
-  /// Of GPUs: what tasks compute takes as many cycles as their source needs (blocks/block_time.h), and
-  /// seconds_per_operation counts only where operators are chosen to be stitched.
+  /// Of GPUs: what tasks compute takes as many cycles as their source needs (blocks/block_time.h), and seconds_per_operation
+  /// does not count.
   std::optional<Multiprocessor> multiprocessor = {};
 };
 

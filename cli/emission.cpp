@@ -1,6 +1,8 @@
 #include "cli/emission.h"
 
+#include <algorithm>
 #include <chrono>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -25,8 +27,26 @@ using interpreter::NamedTensor;
 using interpreter::Tensor;
 using lowering::Domain;
 
+/// Of random elements; a period repeats the first of them.
+Tensor random_input(DataType type, const lowering::Sizes& sizes, const InputChoice& choice,
+                    const std::string& name, Domain domain) {
+  const std::int64_t count = interpreter::element_count(sizes);
+  const bool repeats = 0 < choice.period && choice.period < count;
+  const Tensor drawn =
+      interpreter::random_tensor(type, repeats ? lowering::Sizes{choice.period} : sizes,
+                                 choice.seed, interpreter::stream_of(name), {}, domain);
+  if (!repeats) return drawn;
+  Tensor result = Tensor::uninitialized(type, sizes, domain);
+  std::span<std::byte> left = result.writable_bytes();
+  while (!left.empty()) {
+    const auto part = drawn.bytes().first(std::min(drawn.bytes().size(), left.size()));
+    left = left.subspan(std::ranges::copy(part, left.begin()).out - left.begin());
+  }
+  return result;
+}
+
 /// Random inputs, whose sizes must be fixed.
-Result<std::vector<NamedTensor>> inputs_of(const Graph& graph, std::uint64_t seed,
+Result<std::vector<NamedTensor>> inputs_of(const Graph& graph, const InputChoice& choice,
                                            Domain domain = Domain::native) {
   std::vector<NamedTensor> inputs;
   for (const NodeId id : graph.inputs()) {
@@ -39,8 +59,7 @@ Result<std::vector<NamedTensor>> inputs_of(const Graph& graph, std::uint64_t see
     if (!sizes)
       return bad_input(fmt::format("the sizes of input '{}', {}, are not fixed; give --shape", name,
                                    text(type)));
-    inputs.push_back({name, interpreter::random_tensor(type.data_type, *sizes, seed,
-                                                       interpreter::stream_of(name), {}, domain)});
+    inputs.push_back({name, random_input(type.data_type, *sizes, choice, name, domain)});
   }
   return inputs;
 }
@@ -49,14 +68,14 @@ Result<std::vector<NamedTensor>> inputs_of(const Graph& graph, std::uint64_t see
 
 Result<PreparedModel> prepare_model(const std::string& file,
                                     const std::map<std::string, Shape, std::less<>>& shapes,
-                                    std::uint64_t seed) {
+                                    const InputChoice& choice) {
   ImportOptions reading;
   reading.fix_overridable_initializers = true;
   reading.shapes = shapes;
   LEMMA_ASSIGN_OR_RETURN(OnnxModel read, import_model(file, reading));
   const OnnxModel model =
       with_taken_branches(std::move(read), fs::path(file).parent_path(), reading, {});
-  LEMMA_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs, inputs_of(model.graph, seed));
+  LEMMA_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs, inputs_of(model.graph, choice));
   LEMMA_ASSIGN_OR_RETURN(Graph graph, backend::program_graph(model.graph, inputs));
   return PreparedModel{std::move(graph), std::move(inputs)};
 }
@@ -132,6 +151,20 @@ Result<Emission> plan_model(const EmissionRequest& request, const std::vector<Gr
   return emission;
 }
 
+/// Until nothing is chosen that is known to spill or not to fit; `request` has what is not chosen.
+Result<Emission> plan_with_known_resources(EmissionRequest& request,
+                                           const std::vector<Graph>& graphs) {
+  while (true) {
+    LEMMA_ASSIGN_OR_RETURN(Emission emission, plan_model(request, graphs));
+    if (!request.cuda) return emission;
+    LEMMA_ASSIGN_OR_RETURN(const bool is_refused,
+                           take_known_resources(emission.programs, *request.cuda));
+    if (is_refused) continue;
+    emission.cuda = request.cuda->options;
+    return emission;
+  }
+}
+
 Result<void> write_emission(const EmissionRequest& request,
                             const std::vector<PreparedModel>& prepared, const Emission& emission) {
   const std::vector<backend::TaskProgram>& programs = emission.programs;
@@ -164,21 +197,28 @@ static Result<void> take_prime_field(const EmissionRequest& request,
     LEMMA_ASSIGN_OR_RETURN(program, backend::in_prime_field(std::move(program)));
   }
   for (PreparedModel& one : prepared) {
-    LEMMA_ASSIGN_OR_RETURN(one.inputs, inputs_of(one.graph, request.seed, Domain::prime_field));
+    LEMMA_ASSIGN_OR_RETURN(one.inputs, inputs_of(one.graph, request.inputs, Domain::prime_field));
   }
   return {};
 }
 
-Result<Emission> emit_model(const EmissionRequest& request) {
+Result<bool> take_known_resources(backend::Programs programs, CudaTarget& target) {
+  auto refused = target.known.refuse(programs, target.options, target.device);
+  if (!refused) refused.error().message += "; --no-resources takes no notice of it";
+  return refused;
+}
+
+Result<Emission> emit_model(const EmissionRequest& asked) {
+  EmissionRequest request = asked;
   std::vector<PreparedModel> prepared;
   std::vector<Graph> graphs;
   for (const auto& shapes : request.shapes) {
-    LEMMA_ASSIGN_OR_RETURN(PreparedModel one, prepare_model(request.model, shapes, request.seed));
+    LEMMA_ASSIGN_OR_RETURN(PreparedModel one, prepare_model(request.model, shapes, request.inputs));
     graphs.push_back(one.graph);
     prepared.push_back(std::move(one));
   }
   const auto begin = std::chrono::steady_clock::now();
-  LEMMA_ASSIGN_OR_RETURN(Emission emission, plan_model(request, graphs));
+  LEMMA_ASSIGN_OR_RETURN(Emission emission, plan_with_known_resources(request, graphs));
   emission.planning_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (request.in_prime_field)

@@ -10,6 +10,7 @@
 
 #include "backend_cuda/compile/compile.h"
 #include "backend_cuda/emit_cuda/emit_cuda.h"
+#include "backend_cuda/execute/known_resources.h"
 #include "backend_cuda/regions/plan_regions.h"
 #include "costmodel/device.h"
 #include "interpreter/run.h"
@@ -22,12 +23,24 @@ namespace lemma {
 struct CudaTarget {
   backend::VirtualDevice device;
   backend::CudaOptions options;
+  backend::KnownResources known = {};  // of the architecture
 };
+
+/// Whether what was planned for a target is known to spill registers or not to fit. The target then has what is not to be
+/// chosen again, and is to be planned for once more. An error: there is no other choice.
+Result<bool> take_known_resources(backend::Programs programs, CudaTarget& target);
 
 /// Calls of libraries within source for NVIDIA devices.
 struct CallRequest {
   Device costs;  // that they are priced by
   backend::CallChoice choice = backend::CallChoice::by_cost;
+};
+
+/// Random inputs of a model.
+struct InputChoice {
+  std::uint64_t seed = 0;
+  /// So many elements of each are random, and repeated; 0: all are random.
+  std::int64_t period = 0;
 };
 
 struct EmissionRequest {
@@ -37,8 +50,8 @@ struct EmissionRequest {
   /// Of inputs, for each of the sizes that the program is for.
   std::vector<std::map<std::string, Shape, std::less<>>> shapes = {{}};
   backend::Policy policy = backend::place_by_best;
-  std::uint64_t seed = 0;  // of the inputs of the self-check
-  int threads = 0;         // that run the program, at most; 0: all processors
+  InputChoice inputs;  // of the self-check
+  int threads = 0;     // that run the program, at most; 0: all processors
   /// What a schedule for processors is made for, on exactly so many units; nothing: the threads.
   std::optional<backend::VirtualDevice> device;
   std::optional<backend::KernelTimes> times;  // that are taken in place of modelled ones
@@ -57,7 +70,7 @@ struct PreparedModel {
 /// A model from a file, with random inputs. All sizes must be fixed, by the file or by `shapes`.
 Result<PreparedModel> prepare_model(const std::string& file,
                                     const std::map<std::string, Shape, std::less<>>& shapes,
-                                    std::uint64_t seed);
+                                    const InputChoice& choice = {});
 
 struct Emission {
   std::vector<backend::TaskProgram> programs;                 // by sizes of the inputs
@@ -65,6 +78,8 @@ struct Emission {
   double planning_seconds = 0;
   /// What calls of libraries were planned. If it has a program, that is what is emitted, and `programs` are its regions.
   std::optional<backend::RegionPlan> calls;
+  /// Of source for NVIDIA devices, with what is known to spill or not to fit, which was not chosen.
+  std::optional<backend::CudaOptions> cuda;
 };
 
 /// Without a directory, the program is only planned. Otherwise the directory appears complete, or not at all.

@@ -7,6 +7,7 @@
 #include "backend_cuda/compile/compile.h"
 #include "backend_cuda/emit/tables_text.h"
 #include "backend_cuda/lower/tile.h"
+#include "backend_cuda/simulate/simulate.h"
 #include "backend_cuda/traffic/traffic.h"
 #include "cli/commands.h"
 #include "cli/cuda_target.h"
@@ -78,6 +79,15 @@ Result<void> draw_timeline(const EmitArguments& arguments, const Emission& emiss
   return write_timeline(arguments.timeline, program, measured);
 }
 
+/// What was not chosen because of what nvcc made of it before, for people.
+std::optional<std::string> refused_text(const Emission& emission) {
+  if (!emission.cuda) return std::nullopt;
+  const backend::CudaOptions& options = *emission.cuda;
+  if (options.refused_tiles_of.empty() && options.refused_cuts_of.empty()) return std::nullopt;
+  return fmt::format("not chosen, as nvcc spilled registers: {} tiles, {} cuts of operators",
+                     options.refused_tiles_of.size(), options.refused_cuts_of.size());
+}
+
 Result<Emission> emit(EmitArguments arguments) {
   if (arguments.request.directory.empty() && !arguments.plans)
     return bad_input("-o DIRECTORY or --plan is required");
@@ -95,8 +105,9 @@ Result<Emission> emit(EmitArguments arguments) {
     LEMMA_ASSIGN_OR_RETURN(arguments.request.calls, call_request(arguments));
   } else if (!arguments.calls.empty()) {
     return bad_input("--library-calls is for --target cuda");
-  } else if (arguments.cuda.takes_tf32 || !arguments.cuda.resources.empty()) {
-    return bad_input("--tf32 and --resources are for --target cuda");
+  } else if (arguments.cuda.takes_tf32 || !arguments.cuda.resources.empty() ||
+             !arguments.cuda.keeps_weights) {
+    return bad_input("--tf32, --resources and --no-resident-weights are for --target cuda");
   } else if (arguments.cuda.units != 0) {
     return bad_input("--units is for --target cuda; processors have --threads");
   } else {
@@ -109,6 +120,7 @@ Result<Emission> emit(EmitArguments arguments) {
     for (const backend::TaskProgram& program : emission.programs)
       if (const auto note = missing_times(backend::kernel_count(program.graph)))
         std::cerr << printable("note: " + *note) << "\n";
+  if (const auto note = refused_text(emission)) std::cerr << printable("note: " + *note) << "\n";
   if (!arguments.timeline.empty()) LEMMA_RETURN_IF_ERROR(draw_timeline(arguments, emission));
   return emission;
 }
@@ -131,6 +143,20 @@ nlohmann::ordered_json operators_json(const backend::TaskProgram& program) {
   return list;
 }
 
+/// Weights that units keep, in all and at most in one, how many tasks read them there, and when a run ends as planned.
+nlohmann::ordered_json planned_json(const backend::TaskProgram& program) {
+  std::uint64_t bytes = 0;
+  for (const auto& parts : program.residents.parts)
+    for (const backend::ResidentPart& part : parts) bytes += part.copied_bytes();
+  std::size_t tasks = 0;
+  for (const std::vector<backend::Step>& steps : program.units)
+    for (const backend::Step& step : steps) tasks += program.has_residents(step.task) ? 1 : 0;
+  return {{"resident_weight_bytes", bytes},
+          {"resident_bytes_per_unit", program.residents.bytes},
+          {"tasks_with_residents", tasks},
+          {"planned_seconds", backend::simulate(program).seconds}};
+}
+
 /// Counts of one program.
 Result<nlohmann::ordered_json> json_of(const backend::TaskProgram& program,
                                        std::uint64_t cache_bytes, bool lists_operators) {
@@ -146,6 +172,7 @@ Result<nlohmann::ordered_json> json_of(const backend::TaskProgram& program,
     json["simulated_bytes_read"] = simulated.read;
     json["simulated_bytes_written"] = simulated.written;
   }
+  if (program.device.multiprocessor) json.update(planned_json(program));
   if (const backend::KernelCount count = backend::kernel_count(program.graph); count.recorded > 0)
     json["kernels"] = kernel_count_json(program.graph);
   if (lists_operators) json["each_operator"] = operators_json(program);
@@ -174,6 +201,9 @@ Result<nlohmann::ordered_json> json_of(const EmitArguments& arguments, const Emi
   }
   if (!sizes.empty()) json["sizes"] = std::move(sizes);
   if (emission.calls) json["library_calls"] = region_json(*emission.calls);
+  if (refused_text(emission))
+    json["refused"] = {{"tiles", emission.cuda->refused_tiles_of.size()},
+                       {"cuts", emission.cuda->refused_cuts_of.size()}};
   json["planning_seconds"] = emission.planning_seconds;
   return json;
 }
@@ -191,15 +221,25 @@ void print_regions(const EmitArguments& arguments, const backend::RegionProgram&
   for (const std::string& line : region_lines(program)) std::cout << printable(line) << "\n";
 }
 
+/// Of programs for multiprocessors.
+std::string planned_text(const backend::TaskProgram& program) {
+  if (!program.device.multiprocessor) return "";
+  const nlohmann::ordered_json planned = planned_json(program);
+  const std::uint64_t bytes = planned["resident_weight_bytes"];
+  return fmt::format("{}, {:.1f} microseconds as planned",
+                     bytes == 0 ? "" : fmt::format(", units keep {} bytes of weights", bytes),
+                     1e6 * planned["planned_seconds"].get<double>());
+}
+
 void print_lines(const EmitArguments& arguments, const Emission& emission) {
   if (emission.calls && emission.calls->program)
     return print_regions(arguments, *emission.calls->program);
   for (const backend::TaskProgram& program : emission.programs)
     std::cout << printable(fmt::format(
-                     "{}: {} operators in {} tasks on {} units, {} waits, arena {} bytes",
+                     "{}: {} operators in {} tasks on {} units, {} waits, arena {} bytes{}",
                      arguments.plans ? arguments.request.model : arguments.request.directory,
                      program.graph.operators.size(), program.task_count(), program.units.size(),
-                     backend::wait_count(program), program.arena_bytes))
+                     backend::wait_count(program), program.arena_bytes, planned_text(program)))
               << "\n";
 }
 
@@ -260,10 +300,14 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
                       "with --target cuda: a resources.json of scripts/cuda_resources; tiles with "
                       "which nvcc spilled "
                       "registers are not chosen (may be repeated)");
+  add_resource_options(*command, arguments->cuda.known, "with --target cuda");
   command->add_flag(
       "--tf32", arguments->cuda.takes_tf32,
       "round the factors of products of f32 to TF32 (10 bits behind the point), which "
       "tensor cores multiply, with --target cuda");
+  command->add_flag("!--no-resident-weights", arguments->cuda.keeps_weights,
+                    "with --target cuda: blocks keep no weights in shared memory, but read them in "
+                    "each task again");
   auto* calls = command->add_option(
       "--library-calls", arguments->calls,
       "with --target cuda: calls of cuBLASLt and cuDNN where they pay, as nodes of one CUDA graph "
@@ -293,8 +337,16 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
                       "NAME:1/4/16,128");
   command->add_option("--name", arguments->request.name,
                       "of the functions and files (default: that of the model)");
-  command->add_option("--random", arguments->request.seed, "seed of the inputs of the self-check")
+  command
+      ->add_option("--random", arguments->request.inputs.seed,
+                   "seed of the inputs of the self-check")
       ->capture_default_str();
+  command
+      ->add_option(
+          "--repeat-inputs", arguments->request.inputs.period,
+          "so many random elements of each input of the self-check, repeated, so that it is "
+          "small when packed (0: all are random)")
+      ->check(check_non_negative);
   auto* timeline =
       command->add_option("--timeline", arguments->timeline,
                           "file for a picture of the schedule, SVG or a page that ends in .html");

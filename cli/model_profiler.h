@@ -18,7 +18,7 @@ namespace lemma {
 
 struct ProfileArguments {
   std::string target{onnx_runtime_target};
-  std::vector<std::string> models, shapes;
+  std::vector<std::string> models, shapes, resources;
   std::string database = default_profile_file().string();
   std::string export_file, import_file;
   bool elsewhere = false, hold_out_all = false, list = false, json = false;

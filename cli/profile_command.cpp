@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -74,6 +75,33 @@ Result<ExitCode> profile_models(const ProfileArguments& arguments, ProfileDataba
   return failed || is_stop_requested() ? ExitCode::some_models_failed : ExitCode::done;
 }
 
+Result<void> take_resources(const std::string& file, ProfileDatabase& database) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string text, read_text_file(file));
+  const auto facts = parse_resources(text);
+  if (!facts) return bad_input(file + ": " + facts.error().message);
+  LEMMA_RETURN_IF_ERROR(database.put(*facts));
+  std::cout << fmt::format("{}: {} functions read\n", printable(file), facts->functions.size());
+  return {};
+}
+
+/// What is known of functions; nothing where nothing is.
+Result<std::string> resource_listing(const ProfileDatabase& database) {
+  using enum Table::Align;
+  LEMMA_ASSIGN_OR_RETURN(const auto all, database.resources());
+  if (all.empty()) return std::string();
+  Table table({"architecture", "compiler", "headers", "threads", "functions", "that spill"},
+              {left, left, left, right, right, right});
+  for (const ResourceFacts& facts : all) {
+    const CompiledSource& source = facts.source;
+    const auto spilling = std::count_if(facts.functions.begin(), facts.functions.end(),
+                                        [](const auto& one) { return one.spilled_bytes > 0; });
+    table.add({source.architecture, source.compiler, source.headers,
+               fmt::format("{}", source.block_threads), fmt::format("{}", facts.functions.size()),
+               fmt::format("{}", spilling)});
+  }
+  return "\n" + table.text();
+}
+
 Result<std::string> listing(const ProfileDatabase& database) {
   using enum Table::Align;
   Table table({"runtime", "processor", "threads", "how it is known", "entries"},
@@ -87,13 +115,15 @@ Result<std::string> listing(const ProfileDatabase& database) {
       table.add({target.runtime, target.processor, fmt::format("{}", target.threads),
                  std::string(name(provenance)), fmt::format("{}", count)});
   }
-  return table.text();
+  LEMMA_ASSIGN_OR_RETURN(const std::string resources, resource_listing(database));
+  return table.text() + resources;
 }
 
 Result<ExitCode> work(const ProfileArguments& arguments) {
   if (arguments.models.empty() && !arguments.list && arguments.export_file.empty() &&
-      arguments.import_file.empty())
-    return bad_input("give models to profile, or --list, --export FILE or --import FILE");
+      arguments.import_file.empty() && arguments.resources.empty())
+    return bad_input(
+        "give models to profile, or --list, --export FILE, --import FILE or --resources FILE");
   LEMMA_ASSIGN_OR_RETURN(ProfileDatabase database, ProfileDatabase::open(arguments.database));
   if (!arguments.import_file.empty()) {
     LEMMA_ASSIGN_OR_RETURN(const std::string text, read_text_file(arguments.import_file));
@@ -102,6 +132,8 @@ Result<ExitCode> work(const ProfileArguments& arguments) {
     if (!count) return bad_input(arguments.import_file + ": " + count.error().message);
     std::cout << fmt::format("{} entries read\n", *count);
   }
+  for (const std::string& file : arguments.resources)
+    LEMMA_RETURN_IF_ERROR(take_resources(file, database));
   ExitCode code = ExitCode::done;
   if (!arguments.models.empty()) {
     LEMMA_ASSIGN_OR_RETURN(code, profile_models(arguments, database));
@@ -187,6 +219,11 @@ void add_profile_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--export", arguments->export_file,
                       "write the database to this file as JSON");
   command->add_option("--import", arguments->import_file, "take in what --export wrote")
+      ->check(CLI::ExistingFile);
+  command
+      ->add_option("--resources", arguments->resources,
+                   "take in a resources.json of scripts/cuda_resources: what nvcc made of "
+                   "functions; those that spilled registers are not chosen again (may be repeated)")
       ->check(CLI::ExistingFile);
   command->add_flag("--elsewhere", arguments->elsewhere,
                     "what is imported was measured on another machine of this kind");

@@ -315,7 +315,7 @@ ExitCode run_run(RunArguments arguments) {
       return ExitCode::no_device;
     }
     arguments.cuda.architecture = device->architecture;
-    arguments.cuda.units = device->multiprocessors;
+    arguments.cuda.units = arguments.cuda.multiprocessors = device->multiprocessors;
   }
   return arguments.batch.empty() ? run_one(arguments) : run_batch(arguments);
 }
@@ -361,6 +361,7 @@ void add_run_command(CLI::App& application, ExitCode& exit_code) {
       "--tf32", arguments->cuda.takes_tf32,
       "with --engine rtask-cuda: round the factors of products of f32 to TF32, as for "
       "`lemma emit`");
+  add_resource_options(*command, arguments->cuda.known, "with --engine rtask-cuda");
   command->add_option("--outputs", arguments->outputs, "folder to write output_0.pb, ... to");
   command->add_option(
       "--batch", arguments->batch,

@@ -16,6 +16,7 @@
 #include "backend_cuda/simulate/simulate.h"
 #include "backend_cuda/traffic/traffic.h"
 #include "cli/commands.h"
+#include "cli/cuda_target.h"
 #include "cli/data_directory.h"
 #include "cli/emission.h"
 #include "cli/error_line.h"
@@ -38,7 +39,8 @@ struct ScheduleArguments {
   std::vector<std::string> shapes;
   std::vector<double> factors;
   std::uint32_t units = 0;
-  bool fuses = true, stitches = false, cuts = false, json = false;
+  bool fuses = true, stitches = false, cuts = false, json = false, keeps_weights = true;
+  ResourceChoice known;
 };
 
 struct PlannedModel {
@@ -60,6 +62,8 @@ Result<backend::CompileOptions> options_of(const ScheduleArguments& arguments,
     LEMMA_ASSIGN_OR_RETURN(const auto device, virtual_device_file(arguments.device));
     LEMMA_ASSIGN_OR_RETURN(options.device, backend::load_virtual_device(device, arguments.units));
     if (!arguments.stitches) options.stitching = backend::StitchOptions::none();
+    if (options.device.multiprocessor)
+      options.device.multiprocessor->source.keeps_weights = arguments.keeps_weights;
     if (!arguments.times.empty()) {
       LEMMA_ASSIGN_OR_RETURN(times, backend::load_kernel_times(arguments.times));
       if (times->device != options.device.name)
@@ -106,18 +110,39 @@ Result<void> measure_times(const PreparedModel& model, const ScheduleArguments& 
   return write_file_atomically(arguments.measured, backend::text(times));
 }
 
+/// With nothing that is known to spill registers or not to fit; `options` have what is not chosen.
+Result<backend::TaskProgram> program_of(const Graph& graph, const ScheduleArguments& arguments,
+                                        backend::CompileOptions& options) {
+  CudaTarget target;
+  target.device = options.device;
+  if (options.device.multiprocessor) {
+    target.options = options.device.multiprocessor->source;
+    LEMMA_ASSIGN_OR_RETURN(
+        target.known,
+        known_resources(arguments.known, target.options.architecture, target.options.blocks));
+  }
+  while (true) {
+    options.device = target.device;
+    LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program, backend::compile(graph, options));
+    LEMMA_ASSIGN_OR_RETURN(const bool is_refused,
+                           take_known_resources(std::span(&program, 1), target));
+    if (!is_refused) return program;
+  }
+}
+
 Result<PlannedModel> plan(const ScheduleArguments& arguments) {
   LEMMA_ASSIGN_OR_RETURN(const auto shapes, parse_shape_options(arguments.shapes));
   std::optional<backend::KernelTimes> times;
-  LEMMA_ASSIGN_OR_RETURN(const backend::CompileOptions options, options_of(arguments, times));
-  LEMMA_ASSIGN_OR_RETURN(const PreparedModel prepared, prepare_model(arguments.model, shapes, 0));
+  LEMMA_ASSIGN_OR_RETURN(backend::CompileOptions options, options_of(arguments, times));
+  LEMMA_ASSIGN_OR_RETURN(const PreparedModel prepared, prepare_model(arguments.model, shapes));
   if (!arguments.write_times.empty())
     LEMMA_RETURN_IF_ERROR(write_times(prepared.graph, options, arguments.write_times));
   if (!arguments.measured.empty())
     LEMMA_RETURN_IF_ERROR(measure_times(prepared, arguments, options));
   const auto begin = std::chrono::steady_clock::now();
   const std::clock_t begin_cpu = std::clock();
-  LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program, backend::compile(prepared.graph, options));
+  LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program,
+                         program_of(prepared.graph, arguments, options));
   if (const auto note = missing_times(backend::kernel_count(program.graph)); times && note)
     std::cerr << printable("note: " + *note) << "\n";
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
@@ -303,6 +328,10 @@ void add_schedule_command(CLI::App& application, ExitCode& exit_code) {
   command->add_flag("!--no-fusion", arguments->fuses, "store every tensor");
   command->add_flag("--stitch", arguments->stitches,
                     "stitch operators; without it, policies are judged by the same operators");
+  add_resource_options(*command, arguments->known, "of devices with a description of source");
+  command->add_flag("!--no-resident-weights", arguments->keeps_weights,
+                    "units of a GPU keep no weights in shared memory, but read them in each task "
+                    "again");
   auto* libraries =
       command->add_option("--library-calls", arguments->libraries,
                           "with --json or --cut: also what calls of cuBLASLt and cuDNN would "

@@ -12,19 +12,8 @@
 namespace lemma {
 
 using interpreter::NamedTensor;
-using interpreter::Tensor;
 
 namespace {
-
-/// In the order of the program.
-std::vector<Tensor> ordered_inputs(const backend::TaskProgram& program,
-                                   std::span<const NamedTensor> inputs) {
-  std::vector<Tensor> ordered;
-  for (const backend::BufferNumber number : program.graph.inputs)
-    for (const NamedTensor& tensor : inputs)
-      if (tensor.name == program.graph.buffers[number].name) ordered.push_back(tensor.value);
-  return ordered;
-}
 
 /// Compiled, unless that was done, and ready to run.
 Result<backend::BuiltProgram> built(const backend::TaskProgram& program) {
@@ -54,7 +43,7 @@ Result<ProgramOutputs> run_as_task_program(const Graph& graph, std::span<const N
   LEMMA_ASSIGN_OR_RETURN(const Graph prepared, backend::program_graph(graph, inputs));
   LEMMA_ASSIGN_OR_RETURN(const backend::TaskProgram program, backend::compile(prepared, options));
   LEMMA_ASSIGN_OR_RETURN(const auto executable, built(program));
-  backend::ProgramCall call(program, ordered_inputs(program, inputs));
+  backend::ProgramCall call(program, backend::inputs_by_position(program, inputs));
   const auto begin = std::chrono::steady_clock::now();
   LEMMA_RETURN_IF_ERROR(executable.run(call));
   seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -64,7 +53,7 @@ Result<ProgramOutputs> run_as_task_program(const Graph& graph, std::span<const N
 Result<StepTimes> measured_step_times(const backend::TaskProgram& program,
                                       std::span<const NamedTensor> inputs, int runs) {
   LEMMA_ASSIGN_OR_RETURN(const auto executable, built(program));
-  backend::ProgramCall call(program, ordered_inputs(program, inputs));
+  backend::ProgramCall call(program, backend::inputs_by_position(program, inputs));
   // The first run starts threads and fills caches.
   LEMMA_RETURN_IF_ERROR(executable.run(call));
   std::vector<std::vector<double>> recorded;
@@ -80,19 +69,32 @@ Result<StepTimes> measured_step_times(const backend::TaskProgram& program,
   return by_unit(program, *median);
 }
 
+/// With nothing that is known to spill registers or not to fit; `target` has what is not chosen.
+static Result<backend::TaskProgram> program_for(const Graph& graph, CudaTarget& target) {
+  while (true) {
+    backend::CompileOptions options;
+    options.device = target.device;
+    LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program, backend::compile(graph, options));
+    LEMMA_ASSIGN_OR_RETURN(const bool is_refused,
+                           take_known_resources(std::span(&program, 1), target));
+    if (!is_refused) return program;
+  }
+}
+
 Result<CudaOutputs> run_on_cuda_device(const Graph& graph, std::span<const NamedTensor> inputs,
-                                       const CudaTarget& target, double& seconds) {
+                                       const CudaTarget& asked, double& seconds) {
+  CudaTarget target = asked;
   LEMMA_ASSIGN_OR_RETURN(const std::filesystem::path cache, backend::default_cache_folder());
+  LEMMA_RETURN_IF_ERROR(backend::cuda_compiler_version());
+  LEMMA_ASSIGN_OR_RETURN(const Graph prepared, backend::program_graph(graph, inputs));
+  LEMMA_ASSIGN_OR_RETURN(const backend::TaskProgram program, program_for(prepared, target));
   LEMMA_ASSIGN_OR_RETURN(const auto builder,
                          backend::ProgramBuilder::create_for_cuda(cache, target.options));
-  LEMMA_ASSIGN_OR_RETURN(const Graph prepared, backend::program_graph(graph, inputs));
-  backend::CompileOptions options;
-  options.device = target.device;
-  LEMMA_ASSIGN_OR_RETURN(const backend::TaskProgram program, backend::compile(prepared, options));
   LEMMA_ASSIGN_OR_RETURN(const std::filesystem::path folder, builder.write(program));
   LEMMA_RETURN_IF_ERROR(builder.build(folder, [] { return false; }));
-  LEMMA_ASSIGN_OR_RETURN(backend::CudaRun run,
-                         backend::run_on_cuda(folder, program, ordered_inputs(program, inputs)));
+  LEMMA_ASSIGN_OR_RETURN(
+      backend::CudaRun run,
+      backend::run_on_cuda(folder, program, backend::inputs_by_position(program, inputs)));
   if (!run.found_device)
     return CudaOutputs{
         {}, fmt::format("no CUDA device was found; the program is built in {}", folder.string())};

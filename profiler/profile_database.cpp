@@ -25,6 +25,12 @@ constexpr const char* schema = R"(
     seconds REAL NOT NULL, spread REAL NOT NULL, repetitions INTEGER NOT NULL,
     provenance INTEGER NOT NULL, date TEXT NOT NULL,
     PRIMARY KEY (runtime, processor, threads, key)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS resources (
+    architecture TEXT NOT NULL, compiler TEXT NOT NULL, headers TEXT NOT NULL,
+    block_threads INTEGER NOT NULL, digest TEXT NOT NULL, description TEXT NOT NULL,
+    stack_bytes INTEGER NOT NULL, spilled_bytes INTEGER NOT NULL, registers INTEGER NOT NULL,
+    shared_bytes INTEGER NOT NULL, blocks INTEGER NOT NULL,
+    PRIMARY KEY (architecture, compiler, headers, block_threads, digest)) WITHOUT ROWID;
 )";
 
 constexpr const char* columns =
@@ -54,6 +60,11 @@ class Statement {
     sqlite3_bind_int(statement_, ++bound_, value);
     return *this;
   }
+  Statement& bind(std::int64_t value) {
+    sqlite3_bind_int64(statement_, ++bound_, value);
+    return *this;
+  }
+  Statement& bind(std::uint64_t value) { return bind(static_cast<std::int64_t>(value)); }
   Statement& bind(const TargetIdentity& target) {
     return bind(target.runtime).bind(target.processor).bind(target.threads);
   }
@@ -69,6 +80,7 @@ class Statement {
   }
   double real(int column) const { return sqlite3_column_double(statement_, column); }
   int integer(int column) const { return sqlite3_column_int(statement_, column); }
+  std::int64_t long_integer(int column) const { return sqlite3_column_int64(statement_, column); }
 
  private:
   sqlite3_stmt* statement_ = nullptr;
@@ -79,6 +91,13 @@ ProfileEntry entry_in(const Statement& row) {
   return {row.text(0), row.text(1), row.real(2),    row.real(3),
           row.real(4), row.real(5), row.integer(6), static_cast<Provenance>(row.integer(7)),
           row.text(8)};
+}
+
+FunctionResources function_in(const Statement& row) {
+  const auto number = [&row](int column) {
+    return static_cast<std::uint64_t>(row.long_integer(column));
+  };
+  return {row.text(4), row.text(5), number(6), number(7), number(8), number(9), number(10)};
 }
 
 Json to_json(const ProfileEntry& entry) {
@@ -117,17 +136,37 @@ Result<ProfileDatabase> ProfileDatabase::open(const fs::path& file) {
   sqlite3_busy_timeout(opened, milliseconds_for_a_lock);
   // The write-ahead log lets readers and a writer work at once.
   LEMMA_RETURN_IF_ERROR(database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL"));
-  Statement version(opened, "PRAGMA user_version");
-  const int found = version.step() == SQLITE_ROW ? version.integer(0) : 0;
-  if (found != 0 && found != schema_version)
-    return bad_input(fmt::format("{}: is of version {}, this program reads version {}",
-                                 file.string(), found, schema_version));
-  version.reset();
+  LEMMA_ASSIGN_OR_RETURN(const int found, database.version());
   LEMMA_RETURN_IF_ERROR(database.execute(schema));
   if (found == 0)
     LEMMA_RETURN_IF_ERROR(
         database.execute(fmt::format("PRAGMA user_version = {}", schema_version).c_str()));
   return database;
+}
+
+/// 0: that of a new file.
+Result<int> ProfileDatabase::version() const {
+  Statement row(database_.get(), "PRAGMA user_version");
+  if (!row.good() || row.step() != SQLITE_ROW) return bad_input(failure());
+  const int found = row.integer(0);
+  if (found != 0 && found != schema_version)
+    return bad_input(fmt::format("{}: is of version {}, this program reads version {}",
+                                 sqlite3_db_filename(database_.get(), "main"), found,
+                                 schema_version));
+  return found;
+}
+
+Result<std::optional<ProfileDatabase>> ProfileDatabase::open_to_read(const fs::path& file) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return std::nullopt;
+  sqlite3* opened = nullptr;
+  const int code = sqlite3_open_v2(file.c_str(), &opened, SQLITE_OPEN_READONLY, nullptr);
+  ProfileDatabase database{std::unique_ptr<sqlite3, Close>(opened)};
+  if (code != SQLITE_OK)
+    return bad_input(fmt::format("{}: cannot be opened: {}", file.string(), sqlite3_errstr(code)));
+  sqlite3_busy_timeout(opened, milliseconds_for_a_lock);
+  LEMMA_RETURN_IF_ERROR(database.version());
+  return std::optional(std::move(database));
 }
 
 Result<std::vector<ProfileEntry>> ProfileDatabase::entries(const TargetIdentity& target) const {
@@ -202,6 +241,68 @@ Result<void> ProfileDatabase::put(const TargetIdentity& target,
   return bad_input(why);
 }
 
+Result<std::vector<ResourceFacts>> ProfileDatabase::resources(std::string_view architecture) const {
+  // A file of an earlier version of the program has no such table.
+  Statement table(database_.get(), "SELECT 1 FROM sqlite_master WHERE name = 'resources'");
+  if (!table.good()) return bad_input(failure());
+  if (table.step() != SQLITE_ROW) return std::vector<ResourceFacts>();
+  Statement rows(database_.get(),
+                 "SELECT architecture, compiler, headers, block_threads, digest, description, "
+                 "stack_bytes, spilled_bytes, registers, shared_bytes, blocks FROM resources "
+                 "WHERE ?1 = '' OR architecture = ?1 ORDER BY 1, 2, 3, 4, 5");
+  if (!rows.good()) return bad_input(failure());
+  rows.bind(std::string(architecture));
+  std::vector<ResourceFacts> result;
+  int code = rows.step();
+  for (; code == SQLITE_ROW; code = rows.step()) {
+    CompiledSource source = {rows.text(0), rows.text(1), rows.text(2), rows.long_integer(3)};
+    if (result.empty() || result.back().source != source) result.push_back({std::move(source), {}});
+    result.back().functions.push_back(function_in(rows));
+  }
+  if (code != SQLITE_DONE) return bad_input(failure());
+  return result;
+}
+
+Result<void> ProfileDatabase::put(const ResourceFacts& facts) {
+  LEMMA_RETURN_IF_ERROR(execute("BEGIN IMMEDIATE"));
+  Statement insert(database_.get(),
+                   "INSERT OR REPLACE INTO resources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  bool good = insert.good();
+  for (const FunctionResources& one : facts.functions) {
+    if (!good) break;
+    insert.bind(facts.source.architecture).bind(facts.source.compiler).bind(facts.source.headers);
+    insert.bind(facts.source.block_threads).bind(one.digest).bind(one.description);
+    insert.bind(one.stack_bytes).bind(one.spilled_bytes).bind(one.registers);
+    insert.bind(one.shared_bytes).bind(one.blocks);
+    good = insert.step() == SQLITE_DONE;
+    insert.reset();
+  }
+  if (good) return execute("COMMIT");
+  const std::string why = failure();
+  (void)execute("ROLLBACK");
+  return bad_input(why);
+}
+
+namespace {
+
+/// A line for each function.
+std::string text_of(const ResourceFacts& facts) {
+  Json json = resources_json(facts);
+  const Json functions = json["functions"];
+  json.erase("functions");
+  std::string line = json.dump();
+  line.pop_back();  // its closing brace
+  std::string result = line + ", \"functions\": [";
+  std::string_view comma = "\n";
+  for (const Json& function : functions) {
+    result += fmt::format("{}  {}", comma, function.dump());
+    comma = ",\n";
+  }
+  return result + "]}";
+}
+
+}  // namespace
+
 Result<std::string> ProfileDatabase::export_json() const {
   LEMMA_ASSIGN_OR_RETURN(const auto all, targets());
   std::string result = "{\"format\": \"lemma profile 2\", \"targets\": [";
@@ -221,12 +322,29 @@ Result<std::string> ProfileDatabase::export_json() const {
     }
     result += "]}";
   }
-  return result + "]}\n";
+  result += "]";
+  LEMMA_ASSIGN_OR_RETURN(const auto functions, resources());
+  for (std::size_t i = 0; i < functions.size(); ++i)
+    result += fmt::format("{}\n{}", i == 0 ? ", \"resources\": [" : ",", text_of(functions[i]));
+  return result + (functions.empty() ? "}\n" : "]}\n");
+}
+
+/// Of functions, if there are any.
+Result<std::size_t> ProfileDatabase::import_resources(std::string_view text) {
+  const Json document = Json::parse(text);
+  std::size_t count = 0;
+  if (!document.contains("resources")) return count;
+  for (const Json& one : document["resources"]) {
+    LEMMA_ASSIGN_OR_RETURN(const ResourceFacts facts, resources_of(one));
+    LEMMA_RETURN_IF_ERROR(put(facts));
+    count += facts.functions.size();
+  }
+  return count;
 }
 
 Result<std::size_t> ProfileDatabase::import_json(std::string_view text, Provenance as) {
   LEMMA_ASSIGN_OR_RETURN(const auto profiles, parse_profile(text, as));
-  std::size_t count = 0;
+  LEMMA_ASSIGN_OR_RETURN(std::size_t count, import_resources(text));
   for (const TargetProfile& profile : profiles) {
     LEMMA_RETURN_IF_ERROR(put(profile.target, profile.entries));
     count += profile.entries.size();

@@ -13,6 +13,7 @@
 
 #include "costmodel/cost_provider.h"
 #include "ir/result.h"
+#include "profiler/function_resources.h"
 
 struct sqlite3;
 
@@ -53,6 +54,8 @@ class ProfileDatabase {
  public:
   /// Makes the file, and its folder, if it is not there. An error names the file.
   static Result<ProfileDatabase> open(const std::filesystem::path& file);
+  /// Only to read from: nothing if there is no such file.
+  static Result<std::optional<ProfileDatabase>> open_to_read(const std::filesystem::path& file);
   ProfileDatabase(ProfileDatabase&&) noexcept = default;
   ProfileDatabase& operator=(ProfileDatabase&&) noexcept = default;
 
@@ -66,6 +69,11 @@ class ProfileDatabase {
   /// measured elsewhere does not replace one that was measured.
   Result<void> put(const TargetIdentity& target, std::span<const ProfileEntry> entries);
 
+  /// What is known of functions for an architecture; without one, of all. In the order of what was compiled, and of digests.
+  Result<std::vector<ResourceFacts>> resources(std::string_view architecture = "") const;
+  /// All or nothing. What was known of the same functions is replaced.
+  Result<void> put(const ResourceFacts& facts);
+
   /// All of it as JSON, sorted, with a line for each entry.
   Result<std::string> export_json() const;
   /// Takes in what export_json() wrote. The number of entries read. `as`: how the entries are known here.
@@ -78,6 +86,8 @@ class ProfileDatabase {
   explicit ProfileDatabase(std::unique_ptr<sqlite3, Close> database)
       : database_(std::move(database)) {}
   Result<void> execute(const char* sql) const;
+  Result<int> version() const;
+  Result<std::size_t> import_resources(std::string_view text);
   std::string failure() const;
 
   std::unique_ptr<sqlite3, Close> database_;

@@ -1,6 +1,7 @@
 #include "backend_cuda/blocks/block_time.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "backend_cuda/blocks/shared_terms.h"
 
@@ -21,9 +22,16 @@ constexpr double of_loop = 6;
 /// Places in the order of instructions for each element of a phase.
 class ElementCost {
  public:
-  /// `by_lanes`: the lanes of a warp share the terms of long reductions.
-  ElementCost(const TaskOperator& op, const Phase& phase, const Multiprocessor& unit, bool by_lanes)
-      : op_(op), phase_(phase), nest_(phase.nest), unit_(unit), by_lanes_(by_lanes) {
+  /// `residents`: arguments that are in the memory of the block. `by_lanes`: the lanes of a warp share the terms of long
+  /// reductions.
+  ElementCost(const TaskOperator& op, const Phase& phase, const Multiprocessor& unit,
+              const BlockTime::Arguments& residents, bool by_lanes)
+      : op_(op),
+        phase_(phase),
+        nest_(phase.nest),
+        unit_(unit),
+        residents_(residents),
+        by_lanes_(by_lanes) {
     const LoweredOutput& nest = phase.nest;
     for (const LoopVariable axis : nest.axes) axes_ |= lowering::set_of(axis);
     if (!by_lanes) return;
@@ -33,10 +41,9 @@ class ElementCost {
   }
 
   /// With the loop around the elements, their indices and the store.
-  double with_loop() const {
-    constexpr double of_index = 10;  // a division
-    const double indices =
-        nest_.axes.size() > 1 ? of_index * static_cast<double>(nest_.axes.size() - 1) : 0;
+  double with_loop(const Kernel& kernel) const {
+    double indices = 0;
+    for (std::size_t axis = 1; axis < nest_.axes.size(); ++axis) indices += of_index(axis, kernel);
     return run() + of_loop + indices + of_access(phase_.result);
   }
 
@@ -55,6 +62,20 @@ class ElementCost {
   }
 
  private:
+  /// Of the quotient and the remainder of an element's number by the length of an axis, in instructions of PTX. nvcc knows the
+  /// length but for axes whose parts differ, and for cut axes of phases, which are functions with bounds for parameters. A point
+  /// that is the work of a warp has no length.
+  double of_index(std::size_t axis, const Kernel& kernel) const {
+    constexpr double by_shift = 2, by_multiplication = 5, by_division = 20;
+    const std::int64_t extent = nest_.graph.extent(nest_.axes[axis]);
+    const std::int64_t part = axis < kernel.parts.size() ? kernel.parts[axis] : extent;
+    const bool is_of_point = op_.is_stitched() && op_.body.stitching == Stitching::warp;
+    if (axis < kernel.parts.size() && is_of_point) return 0;
+    if (part < extent && (op_.is_stitched() || extent % part != 0)) return by_division;
+    if (part == 1) return 0;
+    return std::has_single_bit(static_cast<std::uint64_t>(part)) ? by_shift : by_multiplication;
+  }
+
   double times(lowering::VariableSet variables) const {
     double result = 1;
     for (LoopVariable v = 0; v < nest_.graph.variable_count(); ++v) {
@@ -92,7 +113,8 @@ class ElementCost {
   }
 
   double of_access(std::uint32_t operand) const {
-    const bool is_in_block = operand != no_argument && operand >= op_.arguments.size();
+    const bool is_in_block =
+        operand != no_argument && (operand >= op_.arguments.size() || residents_.contains(operand));
     return is_in_block ? of_shared_load : of_global_load;
   }
 
@@ -109,17 +131,19 @@ class ElementCost {
   const Phase& phase_;
   const LoweredOutput& nest_;
   const Multiprocessor& unit_;
+  BlockTime::Arguments residents_;
   bool by_lanes_;
   lowering::VariableSet axes_ = 0, shared_ = 0;
 };
 
 /// Of elements spread over the threads of a group.
-double spread_cycles(const TaskOperator& op, const Phase& phase, const Multiprocessor& unit,
+double spread_cycles(const TaskOperator& op, const Kernel& kernel, const Phase& phase,
+                     const Multiprocessor& unit, const BlockTime::Arguments& residents,
                      std::int64_t elements, std::int64_t least_elements) {
   const std::int64_t threads = unit.source.block_threads;
   const bool by_lanes = shares_terms(phase.nest, least_elements, threads);
   const std::int64_t lanes = by_lanes ? cuda_warp_size : 1;
-  const double each = ElementCost(op, phase, unit, by_lanes).with_loop();
+  const double each = ElementCost(op, phase, unit, residents, by_lanes).with_loop(kernel);
   const std::int64_t turns = rounds(elements, std::max<std::int64_t>(1, threads / lanes));
   return cycles_of(static_cast<double>(turns) * each, std::min(threads, elements * lanes));
 }
@@ -169,7 +193,7 @@ PhaseTime tiled_time(const TaskOperator& op, const Phase& phase,
   const double bytes = source_bytes(nest, product.left) * brought(rows, columns, tile.columns) +
                        source_bytes(nest, product.right) * brought(columns, rows, tile.rows);
   const std::int64_t threads = unit.source.block_threads;
-  const double after = ElementCost(op, phase, unit, false).run(product.sum);
+  const double after = ElementCost(op, phase, unit, {}, false).run(product.sum);
   const auto turns = static_cast<double>(rounds(rows * columns, threads));
   return {batches * (product.tiles.cycles + cycles_of(turns * after, threads)),
           batches * terms * bytes};
@@ -186,17 +210,19 @@ BlockTime::BlockTime(const TaskOperator& op, const VirtualDevice& device)
                                                        : 0);
 }
 
-PhaseTime BlockTime::of_phase(const Kernel& kernel, const Phase& phase) const {
+PhaseTime BlockTime::of_phase(const Kernel& kernel, const Phase& phase,
+                              const Arguments& residents) const {
   const Multiprocessor& unit = *device_.multiprocessor;
   const std::vector<std::int64_t> parts = parts_of(kernel, phase.nest);
   if (const auto product = tiled_phase(op_, kernel, phase, limits_))
     return tiled_time(op_, phase, parts, *product, unit);
-  return {spread_cycles(op_, phase, unit, product_of(parts), least_elements(kernel, phase.nest)),
+  return {spread_cycles(op_, kernel, phase, unit, residents, product_of(parts),
+                        least_elements(kernel, phase.nest)),
           0};
 }
 
 /// Each warp goes through its points, all phases for one before the next.
-double BlockTime::warp_cycles(const Kernel& kernel) const {
+double BlockTime::warp_cycles(const Kernel& kernel, const Arguments& residents) const {
   const Multiprocessor& unit = *device_.multiprocessor;
   Kernel point = kernel;
   std::fill(point.parts.begin(), point.parts.end(), 1);
@@ -206,9 +232,9 @@ double BlockTime::warp_cycles(const Kernel& kernel) const {
     const std::int64_t elements = product_of(parts_of(point, nest));
     const bool by_lanes = shares_terms(nest, elements, cuda_warp_size);
     const std::int64_t turns = by_lanes ? elements : rounds(elements, cuda_warp_size);
-    instructions +=
-        static_cast<double>(turns) * ElementCost(op_, phase, unit, by_lanes).with_loop() +
-        (phase.has_barrier ? of_barrier : 0);
+    instructions += static_cast<double>(turns) *
+                        ElementCost(op_, phase, unit, residents, by_lanes).with_loop(point) +
+                    (phase.has_barrier ? of_barrier : 0);
   }
   const std::int64_t warps = unit.source.block_threads / cuda_warp_size;
   const std::int64_t points = kernel.most_points();
@@ -216,13 +242,13 @@ double BlockTime::warp_cycles(const Kernel& kernel) const {
                    std::min(points, warps) * cuda_warp_size);
 }
 
-double BlockTime::seconds(const Kernel& kernel) const {
+double BlockTime::seconds(const Kernel& kernel, const Arguments& residents) const {
   const double cycles_per_second = device_.multiprocessor->cycles_per_second;
   if (op_.is_stitched() && op_.body.stitching == Stitching::warp)
-    return warp_cycles(kernel) / cycles_per_second;
+    return warp_cycles(kernel, residents) / cycles_per_second;
   double seconds = 0;
   for (const Phase& phase : op_.body.phases) {
-    const PhaseTime time = of_phase(kernel, phase);
+    const PhaseTime time = of_phase(kernel, phase, residents);
     const double cycles =
         time.cycles + (phase.has_barrier
                            ? cycles_of(of_barrier, device_.multiprocessor->source.block_threads)

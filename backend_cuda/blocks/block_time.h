@@ -3,7 +3,7 @@
 // other loops as they are spread over the threads. Analytic, from instructions (tile_choice.h) and bytes; docs/cuda.md names
 // what is assumed.
 
-#include <map>
+#include <set>
 
 #include "backend_cuda/blocks/phase_tiles.h"
 
@@ -17,16 +17,22 @@ struct PhaseTime {
 
 class BlockTime {
  public:
+  using Arguments = std::set<std::uint32_t>;
+
   /// The device must be one of multiprocessors, and outlive this, as the operator must.
   BlockTime(const TaskOperator& op, const VirtualDevice& device);
 
   /// Of the largest task of a kernel, phase by phase. Copies to tiles run beside the sums: what takes longer counts.
-  double seconds(const Kernel& kernel) const;
+  /// `residents`: arguments that are in the memory of the block, of kernels without tiles.
+  double seconds(const Kernel& kernel, const Arguments& residents = {}) const;
 
-  PhaseTime of_phase(const Kernel& kernel, const Phase& phase) const;
+  BlockMemory memory(const Kernel& kernel) const { return block_memory(op_, kernel, limits_); }
+
+  PhaseTime of_phase(const Kernel& kernel, const Phase& phase,
+                     const Arguments& residents = {}) const;
 
  private:
-  double warp_cycles(const Kernel& kernel) const;
+  double warp_cycles(const Kernel& kernel, const Arguments& residents) const;
 
   const TaskOperator& op_;
   const VirtualDevice& device_;

@@ -1,5 +1,7 @@
 #include "backend_cuda/blocks/phase_tiles.h"
 
+#include <algorithm>
+
 #include "backend_cuda/blocks/shared_terms.h"
 
 namespace lemma::backend {
@@ -26,8 +28,10 @@ ProductLimits product_limits(const Multiprocessor& unit, std::uint64_t shared_by
   constexpr double places = 128, terms_of_matrix_product = 16 * 8 * 16;
   ProductLimits limits;
   limits.tiles.block_threads = unit.source.block_threads;
+  limits.tiles.blocks = unit.source.blocks;
   limits.tiles.shared_bytes = shared_bytes;
   limits.tiles.refused = unit.source.refused_tiles;
+  limits.refused_tiles_of = unit.source.refused_tiles_of;
   limits.tiles.multiply_add = places / unit.f32_lanes;
   limits.tiles.matrix_product =
       places / cuda_warp_size * terms_of_matrix_product / unit.matrix_lanes;
@@ -46,16 +50,28 @@ std::vector<std::int64_t> parts_of(const Kernel& kernel, const lowering::Lowered
 
 std::optional<TiledProduct> tiled_phase(const TaskOperator& op, const Kernel& kernel,
                                         const Phase& phase, const ProductLimits& limits) {
-  if (!op.is_stitched())
-    return find_tiled_product(phase.nest, parts_of(kernel, phase.nest), limits);
+  ProductLimits of_phase = limits;
+  for (const auto& [digest, tiles] : limits.refused_tiles_of)
+    if (digest == op.digest) of_phase.tiles.refused.insert(tiles);
+  const std::vector<std::int64_t> parts = parts_of(kernel, phase.nest);
+  if (!op.is_stitched()) return find_tiled_product(phase.nest, parts, of_phase);
   if (op.body.stitching == Stitching::warp) return std::nullopt;
   const std::uint64_t slots = slot_layout(op, kernel).bytes;
   if (slots >= limits.tiles.shared_bytes) return std::nullopt;
-  ProductLimits behind = limits;
-  behind.tiles.shared_bytes -= slots;
+  of_phase.tiles.shared_bytes -= slots;
   for (const std::uint32_t operand : phase.operands)
-    behind.is_in_block.push_back(operand != no_argument && operand >= op.arguments.size());
-  return find_tiled_product(phase.nest, parts_of(kernel, phase.nest), behind);
+    of_phase.is_in_block.push_back(operand != no_argument && operand >= op.arguments.size());
+  return find_tiled_product(phase.nest, parts, of_phase);
+}
+
+BlockMemory block_memory(const TaskOperator& op, const Kernel& kernel,
+                         const ProductLimits& limits) {
+  BlockMemory memory;
+  memory.slots = slots_of_block(op, kernel, limits.tiles.block_threads);
+  for (const Phase& phase : op.body.phases)
+    if (const auto product = tiled_phase(op, kernel, phase, limits))
+      memory.tiles = std::max(memory.tiles, product->tiles.shared_bytes);
+  return memory;
 }
 
 }  // namespace lemma::backend

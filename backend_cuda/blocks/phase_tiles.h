@@ -23,6 +23,12 @@ SlotLayout slot_layout(const TaskOperator& op, const Kernel& kernel);
 std::uint64_t slots_of_block(const TaskOperator& op, const Kernel& kernel,
                              std::int64_t block_threads);
 
+/// What the largest task of a kernel takes of the memory of its block for itself, in bytes.
+struct BlockMemory {
+  std::uint64_t slots = 0, tiles = 0;  // tiles lie behind the slots
+};
+BlockMemory block_memory(const TaskOperator& op, const Kernel& kernel, const ProductLimits& limits);
+
 /// For the source on a multiprocessor. `shared_bytes`: of a block, for slots and tiles.
 ProductLimits product_limits(const Multiprocessor& unit, std::uint64_t shared_bytes);
 

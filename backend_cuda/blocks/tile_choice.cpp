@@ -144,7 +144,7 @@ class Chooser {
 
   double most_registers() const {
     constexpr double of_multiprocessor = 65536, of_thread = 255;
-    return std::min(of_thread, of_multiprocessor / static_cast<double>(threads_));
+    return std::min(of_thread, of_multiprocessor / static_cast<double>(threads_ * limits_.blocks));
   }
 
   /// Of a thread: its sums, what it multiplies, where it copies from, and the rest.

@@ -49,6 +49,7 @@ struct TileLimits {
   // Places in the order of instructions that an instruction of a warp takes: a multiplication with an addition of f32, and a
   // product of matrices of 16 by 8 by 16 elements of f16.
   double multiply_add = 1, matrix_product = 6;
+  std::int64_t blocks = 1;  // that share the registers of a multiprocessor
 };
 
 // Places in the order of instructions that an access counts as (analytic; nothing is measured).

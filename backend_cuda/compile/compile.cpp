@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "backend_cuda/fuse/fuse.h"
 #include "backend_cuda/layout/layout.h"
@@ -9,6 +10,7 @@
 #include "backend_cuda/lower/tile.h"
 #include "backend_cuda/memory/plan_memory.h"
 #include "backend_cuda/prove/check_program.h"
+#include "backend_cuda/schedule/choose_residents.h"
 #include "backend_cuda/schedule/schedule.h"
 #include "ir/expand.h"
 
@@ -44,7 +46,10 @@ Result<std::vector<OperatorGraph>> operators_of(const ComputationGraph& computat
     grouped.groups = plan.groups;
     LEMMA_ASSIGN_OR_RETURN(OperatorGraph operators,
                            tile(std::move(grouped), options.device, options.times));
-    result.push_back(std::move(operators));
+    // Stitched operators may have no cut that is not refused; the last plan stitches nothing.
+    if (std::all_of(operators.operators.begin(), operators.operators.end(),
+                    [](const TaskOperator& op) { return !op.kernels.empty(); }))
+      result.push_back(std::move(operators));
   }
   return result;
 }
@@ -54,16 +59,38 @@ struct PlannedProgram {
   double end = 0;  // seconds
 };
 
+/// Units keep weights where the program then ends no later as planned.
+void keep_weights(TaskProgram& program) {
+  choose_residents(program);
+  if (program.residents.is_empty()) return;
+  const double end = planned_end(program);
+  const ResidentWeights residents = std::exchange(program.residents, {});
+  if (end <= planned_end(program)) program.residents = residents;
+}
+
+/// Policies, which prefer units that keep what a task reads, and the same without that preference.
+std::vector<VirtualDevice> devices_to_try(const OperatorGraph& operators,
+                                          const VirtualDevice& device) {
+  std::vector<VirtualDevice> devices = {device};
+  const std::vector<bool> is_repeated = repeated_weights(operators);
+  if (device.multiprocessor && device.multiprocessor->source.keeps_weights &&
+      std::find(is_repeated.begin(), is_repeated.end(), true) != is_repeated.end())
+    devices.emplace_back(device).multiprocessor->source.keeps_weights = false;
+  return devices;
+}
+
 /// The plan whose schedule ends first: the latency evaluator.
 PlannedProgram best_program(std::vector<OperatorGraph> plans, const CompileOptions& options) {
   std::optional<PlannedProgram> best;
-  for (OperatorGraph& operators : plans) {
-    const Placement placement = options.policy(operators, options.device);
-    TaskProgram program = make_program(std::move(operators), options.device, placement);
-    double end = planned_end(program);
-    if (options.device.units > 1) end += options.device.seconds_to_start_units;
-    if (!best || end < best->end) best = {std::move(program), end};
-  }
+  for (const OperatorGraph& operators : plans)
+    for (const VirtualDevice& device : devices_to_try(operators, options.device)) {
+      const Placement placement = options.policy(operators, device);
+      TaskProgram program = make_program(operators, options.device, placement);
+      keep_weights(program);
+      double end = planned_end(program);
+      if (options.device.units > 1) end += options.device.seconds_to_start_units;
+      if (!best || end < best->end) best = {std::move(program), end};
+    }
   return std::move(*best);
 }
 
@@ -118,6 +145,11 @@ Result<TaskProgram> compile(ComputationGraph computations, const CompileOptions&
   return program;
 }
 
+void make_room_for_addresses(TaskProgram& program, std::uint64_t bytes) {
+  if (!program.residents.is_empty() && bytes > address_bytes(program.graph))
+    choose_residents(program, bytes);
+}
+
 Result<TaskProgram> compile_in_order(OperatorGraph graph, std::vector<std::uint32_t> kernels) {
   Placement placement{std::move(kernels), {}};
   for (OperatorNumber op = 0; op < graph.operators.size(); ++op) {
@@ -139,6 +171,10 @@ Result<std::vector<TaskProgram>> compile_sizes(std::span<const Graph> graphs,
     programs.push_back(std::move(program));
   }
   if (programs.size() == 1) return programs;
+  std::uint64_t addresses = 0;
+  for (const TaskProgram& program : programs)
+    addresses = std::max(addresses, address_bytes(program.graph));
+  for (TaskProgram& program : programs) make_room_for_addresses(program, addresses);
   share_weights(programs);
   for (const TaskProgram& program : programs) LEMMA_RETURN_IF_ERROR(check_program(program));
   return programs;

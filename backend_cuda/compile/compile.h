@@ -42,6 +42,10 @@ Result<std::vector<OperatorGraph>> task_operators(ComputationGraph computations,
                                                   const CompileOptions& options);
 Result<TaskProgram> compile(ComputationGraph computations, const CompileOptions& options);
 
+/// Programs whose kernels are in one source have room for as many addresses as the one with the most needs. What units keep
+/// lies behind that: as much of it as there is room for then.
+void make_room_for_addresses(TaskProgram& program, std::uint64_t bytes);
+
 /// Operators one after the other on one unit, each with the kernel of this number: what times of tasks are measured with.
 Result<TaskProgram> compile_in_order(OperatorGraph graph, std::vector<std::uint32_t> kernels);
 

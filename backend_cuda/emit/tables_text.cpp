@@ -7,39 +7,28 @@
 
 namespace lemma::backend {
 
-namespace {
+Table::Table(std::string_view type, std::string_view name, std::string_view qualifier)
+    : text_(fmt::format("{} {} {}[] = {{\n   ", qualifier, type, name)) {}
 
-/// "QUALIFIER TYPE NAME[] = {...};", several entries a line. An array of C has at least one element.
-class Table {
- public:
-  Table(std::string_view type, std::string_view name, std::string_view qualifier = "constexpr")
-      : text_(fmt::format("{} {} {}[] = {{\n   ", qualifier, type, name)) {}
-
-  void add(const std::string& entry) {
-    if (width_ + entry.size() > 110) {
-      text_ += "\n   ";
-      width_ = 0;
-    }
-    text_ += " " + entry + ",";
-    width_ += entry.size() + 2;
-    is_empty_ = false;
-  }
-  void start_group(const std::string& comment) {
-    text_ += fmt::format("{}    // {}\n   ", width_ == 0 ? "\n" : "\n", comment);
+void Table::add(const std::string& entry) {
+  if (width_ + entry.size() > 110) {
+    text_ += "\n   ";
     width_ = 0;
   }
-  std::string finish(const std::string& if_empty) {
-    if (is_empty_) add(if_empty);
-    return text_ + "\n};\n\n";
-  }
+  text_ += " " + entry + ",";
+  width_ += entry.size() + 2;
+  is_empty_ = false;
+}
 
- private:
-  std::string text_;
-  std::size_t width_ = 0;
-  bool is_empty_ = true;
-};
+void Table::start_group(const std::string& comment) {
+  text_ += fmt::format("{}    // {}\n   ", width_ == 0 ? "\n" : "\n", comment);
+  width_ = 0;
+}
 
-}  // namespace
+std::string Table::finish(const std::string& if_empty) {
+  if (is_empty_) add(if_empty);
+  return text_ + "\n};\n\n";
+}
 
 std::string location_text(const TaskProgram& program, const Buffer& buffer) {
   switch (buffer.memory) {

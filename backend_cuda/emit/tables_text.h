@@ -4,11 +4,27 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend_cuda/emit/kernel_text.h"
 
 namespace lemma::backend {
+
+/// "QUALIFIER TYPE NAME[] = {...};", several entries a line. An array of C has at least one element.
+class Table {
+ public:
+  Table(std::string_view type, std::string_view name, std::string_view qualifier = "constexpr");
+
+  void add(const std::string& entry);
+  void start_group(const std::string& comment);
+  std::string finish(const std::string& if_empty);
+
+ private:
+  std::string text_;
+  std::size_t width_ = 0;
+  bool is_empty_ = true;
+};
 
 /// Of programs for several sizes of the same inputs, each in a namespace.
 std::string tables_text(std::span<const TaskProgram> programs, const KernelTexts& kernels,

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "backend_cuda/blocks/resident_reads.h"
 #include "backend_cuda/emit/kernel_text.h"
 #include "backend_cuda/emit/source_types.h"
 #include "backend_cuda/emit_cuda/cuda_phases.h"
@@ -70,65 +71,110 @@ class KernelWriter {
 
   Result<void> add(const TaskProgram& program) {
     result_.by_operator.emplace_back();
+    result_.with_residents.emplace_back();
+    program_bytes_ = 0;
     for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op) {
       const TaskOperator& one = program.graph.operators[op];
-      auto added = add(program, one, program.kernel(op));
+      auto added = add(program, op);
       if (!added)
         return with_context(fmt::format("{} '{}'", one.description, one.name),
                             std::move(added.error()));
     }
+    const std::uint64_t addresses = program.device.shared_bytes_per_unit - shared_bytes_;
+    if (!program.residents.is_empty() && addresses + program_bytes_ > program.residents.offset)
+      return internal_error("kernels take the shared memory of weights that are kept there");
     return {};
   }
 
   CudaKernels finish() {
     result_.text = phases_.text() + functions_ + dispatch();
     result_.count = calls_.size();
+    for (std::size_t i = 0; i < phases_.functions().size(); ++i) {
+      const CudaPhases::Function& phase = phases_.functions()[i];
+      result_.functions.push_back({phase.text, phase.tiles, phase_operators_[i]});
+    }
+    for (CudaFunction& kernel : kernels_) result_.functions.push_back(std::move(kernel));
     return std::move(result_);
   }
 
  private:
-  Result<void> add(const TaskProgram& program, const TaskOperator& op, const Kernel& kernel) {
+  /// The kernels that tasks of the operator run: one, or two where only some of them find their weights in their unit.
+  Result<void> add(const TaskProgram& program, OperatorNumber number) {
+    const TaskOperator& op = program.graph.operators[number];
+    const Kernel& kernel = program.kernel(number);
+    std::int64_t with_residents = 0;
+    for (std::uint32_t task = 0; task < kernel.task_count(); ++task)
+      with_residents += program.has_residents({number, task}) ? 1 : 0;
+    std::optional<std::uint32_t> resident, plain;
+    if (with_residents > 0) {
+      TaskOperator reading = op;
+      reading.body = with_resident_reads(op, kernel.residents);
+      LEMMA_ASSIGN_OR_RETURN(resident, add(program, number, reading, false));
+    }
+    if (with_residents < kernel.task_count()) {
+      LEMMA_ASSIGN_OR_RETURN(plain, add(program, number, op, true));
+    }
+    result_.by_operator.back().push_back(plain ? *plain : *resident);
+    result_.with_residents.back().push_back(resident ? *resident : *plain);
+    return {};
+  }
+
+  /// The number of the kernel.
+  Result<std::uint32_t> add(const TaskProgram& program, OperatorNumber number,
+                            const TaskOperator& op, bool has_tiles) {
+    const Kernel& kernel = program.kernel(number);
+    const std::pair caller(result_.by_operator.size() - 1, number);
     std::string bounds;
     const std::vector<LoopBounds> grid = part_bounds(kernel, op.body.phases.front().nest, bounds);
-    LEMMA_ASSIGN_OR_RETURN(const Body body, body_of(op, kernel, grid));
+    LEMMA_ASSIGN_OR_RETURN(const Body body, body_of(op, kernel, grid, has_tiles));
     const bool is_shared = body.slots <= shared_bytes_;
     std::uint64_t& most = is_shared ? result_.shared_bytes : result_.scratch_bytes;
     most = std::max(most, body.slots);
+    if (is_shared) program_bytes_ = std::max(program_bytes_, body.slots);
     const std::string text =
         fmt::format(
             "([[maybe_unused]] void* const* arguments, [[maybe_unused]] std::int64_t part, Threads "
             "threads{}) {{\n",
             body.slots > 0 ? ", unsigned char* slots" : "") +
         bounds + body.text + "}\n";
-    const auto number = static_cast<std::uint32_t>(calls_.size());
+    const auto next = static_cast<std::uint32_t>(calls_.size());
     // The same text may be called with slots in shared memory and elsewhere.
-    const auto [at, is_new] = numbers_.try_emplace(text + (is_shared ? "s" : "g"), number);
+    const auto [at, is_new] = numbers_.try_emplace(text + (is_shared ? "s" : "g"), next);
     if (is_new) {
       functions_ += fmt::format("// {}\n__device__ __noinline__ void kernel_{}{}\n",
-                                comment_of(program, op, kernel), number, text);
-      calls_.push_back(fmt::format("kernel_{}(arguments, part, threads{})", number,
+                                comment_of(program, op, kernel), next, text);
+      calls_.push_back(fmt::format("kernel_{}(arguments, part, threads{})", next,
                                    body.slots == 0 ? ""
                                    : is_shared     ? ", shared_slots"
                                                    : ", scratch"));
+      kernels_.push_back({text, body.tiles, {}});
     }
-    result_.by_operator.back().push_back(at->second);
-    return {};
+    kernels_[at->second].operators.push_back(caller);
+    for (const std::size_t phase : body.phases) phase_operators_[phase].push_back(caller);
+    return at->second;
   }
 
   struct Body {
     std::string text;
-    std::uint64_t slots = 0;  // bytes, those of tiles included
+    std::uint64_t slots = 0;               // bytes, those of tiles included
+    std::string tiles = {};                // of a kernel with one phase: by name, or empty
+    std::vector<std::size_t> phases = {};  // numbers of functions that it calls
   };
   Result<Body> body_of(const TaskOperator& op, const Kernel& kernel,
-                       const std::vector<LoopBounds>& grid) {
+                       const std::vector<LoopBounds>& grid, bool has_tiles) {
     if (op.is_stitched()) {
-      LEMMA_ASSIGN_OR_RETURN(CudaPhases::Body body, phases_.body_text(op, kernel, grid));
+      LEMMA_ASSIGN_OR_RETURN(CudaPhases::Body body, phases_.body_text(op, kernel, grid, has_tiles));
       return Body{std::move(body.text),
-                  slots_of_block(op, kernel, block_threads_) + body.tile_bytes};
+                  slots_of_block(op, kernel, block_threads_) + body.tile_bytes, "",
+                  std::move(body.functions)};
     }
-    const auto product = tiled_phase(op, kernel, op.body.phases.front(), limits_);
+    const auto product =
+        has_tiles ? tiled_phase(op, kernel, op.body.phases.front(), limits_) : std::nullopt;
     LEMMA_ASSIGN_OR_RETURN(std::string text, single_body(op, grid, product, block_threads_));
-    return Body{std::move(text), product ? product->tiles.shared_bytes : 0};
+    if (!product) return Body{std::move(text)};
+    return Body{
+        std::move(text), product->tiles.shared_bytes,
+        tile_name(product->tiles, product->left.access, product->right.access, block_threads_)};
   }
 
   std::string dispatch() const {
@@ -148,13 +194,17 @@ class KernelWriter {
   }
 
   std::uint32_t block_threads_;
-  std::uint64_t shared_bytes_;
+  std::uint64_t shared_bytes_,
+      program_bytes_ = 0;  // of a block, and those that kernels of the last program take
   ProductLimits limits_;
   CudaPhases phases_;
   CudaKernels result_;
   std::map<std::string, std::uint32_t> numbers_;  // by text without the name
   std::string functions_;
-  std::vector<std::string> calls_;  // by number
+  std::vector<std::string> calls_;     // by number
+  std::vector<CudaFunction> kernels_;  // the same
+  std::map<std::size_t, std::vector<std::pair<std::size_t, OperatorNumber>>>
+      phase_operators_;  // by number of the function
 };
 
 }  // namespace

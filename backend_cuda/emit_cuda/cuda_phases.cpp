@@ -65,6 +65,7 @@ struct CudaPhases::Place {
   const Kernel& kernel;
   const SlotLayout& slots;
   const std::vector<LoopBounds>& grid;
+  bool has_tiles;
 
   bool is_by_points() const { return op.body.stitching == Stitching::warp; }
 };
@@ -72,14 +73,17 @@ struct CudaPhases::Place {
 /// The loops of a phase: in tiles, or spread over the threads.
 Result<std::string> CudaPhases::loop_text(const Place& place, const Phase& phase,
                                           const std::vector<LoopBounds>& bounds,
-                                          PhaseParameters& parameters, Body& body) const {
+                                          PhaseParameters& parameters, Body& body,
+                                          std::string& tiles) const {
   const std::uint32_t threads = place.is_by_points()
                                     ? cuda_warp_size
                                     : static_cast<std::uint32_t>(limits_.tiles.block_threads);
-  const auto product = tiled_phase(place.op, place.kernel, phase, limits_);
+  const auto product =
+      place.has_tiles ? tiled_phase(place.op, place.kernel, phase, limits_) : std::nullopt;
   if (!product) return spread_nest_text(phase.nest, bounds, threads, 2);
   body.tile_bytes = std::max(body.tile_bytes, product->tiles.shared_bytes);
   parameters.add("unsigned char* slots", fmt::format("slots + {}", place.slots.bytes));
+  tiles = tile_name(product->tiles, product->left.access, product->right.access, threads);
   return tiled_nest_text(phase.nest, *product, bounds, threads, 2);
 }
 
@@ -90,18 +94,23 @@ Result<std::string> CudaPhases::call_text(const Place& place, const Phase& phase
   std::vector<LoopBounds> bounds = all_of(phase.nest);
   parameters.add_bounds(place.grid, place.is_by_points(), bounds);
   parameters.add("Threads threads", place.is_by_points() ? "lanes" : "threads");
-  LEMMA_ASSIGN_OR_RETURN(const std::string loop, loop_text(place, phase, bounds, parameters, body));
+  std::string tiles;
+  LEMMA_ASSIGN_OR_RETURN(const std::string loop,
+                         loop_text(place, phase, bounds, parameters, body, tiles));
   const std::string function = fmt::format("({}) {{\n{}}}\n", parameters.declarations(), loop);
   const auto [at, is_new] = numbers_.try_emplace(function, numbers_.size());
-  if (is_new)
+  if (is_new) {
     text_ += fmt::format("__device__ __noinline__ void phase_{}{}\n", at->second, function);
+    functions_.push_back({function, std::move(tiles)});
+  }
+  body.functions.push_back(at->second);
   return fmt::format("phase_{}({});\n", at->second, parameters.arguments());
 }
 
 Result<CudaPhases::Body> CudaPhases::body_text(const TaskOperator& op, const Kernel& kernel,
-                                               std::vector<LoopBounds> grid) {
+                                               std::vector<LoopBounds> grid, bool has_tiles) {
   const SlotLayout slots = slot_layout(op, kernel);
-  const Place place = {op, kernel, slots, grid};
+  const Place place = {op, kernel, slots, grid, has_tiles};
   Body body;
   std::string space = "  ";
   if (place.is_by_points()) {

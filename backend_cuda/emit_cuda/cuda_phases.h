@@ -20,25 +20,32 @@ class CudaPhases {
 
   struct Body {
     std::string text;
-    std::uint64_t tile_bytes = 0;  // that phases take behind the slots
+    std::uint64_t tile_bytes = 0;             // that phases take behind the slots
+    std::vector<std::size_t> functions = {};  // numbers of the phases' functions
   };
   /// The body of an operator's kernel, where `arguments`, `threads`, `slots` and the bounds of the grid's axes are
-  /// declared: calls of the phases, with barriers.
-  Result<Body> body_text(const TaskOperator& op, const Kernel& kernel,
-                         std::vector<LoopBounds> grid);
+  /// declared: calls of the phases, with barriers. `has_tiles`: where that pays.
+  Result<Body> body_text(const TaskOperator& op, const Kernel& kernel, std::vector<LoopBounds> grid,
+                         bool has_tiles);
 
   /// All functions, in the order in which they were first called.
   const std::string& text() const { return text_; }
+  struct Function {
+    std::string text;   // without its name
+    std::string tiles;  // by name, or empty
+  };
+  const std::vector<Function>& functions() const { return functions_; }
 
  private:
   struct Place;  // of a phase
   Result<std::string> call_text(const Place& place, const Phase& phase, Body& body);
   Result<std::string> loop_text(const Place& place, const Phase& phase,
                                 const std::vector<LoopBounds>& bounds, PhaseParameters& parameters,
-                                Body& body) const;
+                                Body& body, std::string& tiles) const;
 
   ProductLimits limits_;
   std::map<std::string, std::size_t> numbers_;  // by text without the name
+  std::vector<Function> functions_;
   std::string text_;
 };
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "backend_cuda/emit/tables_text.h"
+#include "backend_cuda/emit_cuda/resident_tables.h"
 
 namespace lemma::backend {
 
@@ -17,7 +18,8 @@ std::uint64_t aligned(std::uint64_t bytes, std::uint64_t alignment) {
 }
 
 /// Each operator in a line, after what it is.
-std::string operators_of(const TaskProgram& program, const std::vector<std::uint32_t>& kernels) {
+std::string operators_of(const TaskProgram& program, const std::vector<std::uint32_t>& kernels,
+                         const std::vector<std::uint32_t>& with_residents) {
   std::string operators, arguments;
   std::size_t count = 0;
   for (OperatorNumber number = 0; number < program.graph.operators.size(); ++number) {
@@ -26,8 +28,8 @@ std::string operators_of(const TaskProgram& program, const std::vector<std::uint
                                       program.kernel(number).task_count());
     for (char& each : comment)
       if (static_cast<unsigned char>(each) < ' ' || each == '\\') each = '_';
-    operators += fmt::format("    // {}\n    {{{}, {}, {}}},\n", comment, kernels[number], count,
-                             op.arguments.size());
+    operators += fmt::format("    // {}\n    {{{}, {}, {}, {}}},\n", comment, kernels[number],
+                             with_residents[number], count, op.arguments.size());
     for (const BufferNumber argument : op.arguments) {
       std::string name = program.graph.buffers[argument].name;
       for (char& each : name)
@@ -43,7 +45,7 @@ std::string operators_of(const TaskProgram& program, const std::vector<std::uint
       "= "
       "{{\n{}}};\n\n",
       arguments.empty() ? "    {0, 0}\n" : arguments,
-      operators.empty() ? "    {0, 0, 0}\n" : operators);
+      operators.empty() ? "    {0, 0, 0, 0}\n" : operators);
 }
 
 std::string number_text(std::string_view name, std::uint64_t value) {
@@ -53,11 +55,9 @@ std::string number_text(std::string_view name, std::uint64_t value) {
 }  // namespace
 
 std::uint64_t address_bytes(Programs programs) {
-  std::size_t most = 0;
-  for (const TaskProgram& program : programs)
-    for (const TaskOperator& op : program.graph.operators)
-      most = std::max(most, op.arguments.size());
-  return aligned(most * sizeof(void*), 128);
+  std::uint64_t most = 0;
+  for (const TaskProgram& program : programs) most = std::max(most, address_bytes(program.graph));
+  return most;
 }
 
 CudaMemory cuda_memory(Programs programs, const CudaKernels& kernels) {
@@ -66,6 +66,10 @@ CudaMemory cuda_memory(Programs programs, const CudaKernels& kernels) {
   CudaMemory memory;
   memory.address_bytes = address_bytes(programs);
   memory.shared_bytes = memory.address_bytes + kernels.shared_bytes;
+  for (const TaskProgram& program : programs)
+    if (!program.residents.is_empty())
+      memory.shared_bytes =
+          std::max(memory.shared_bytes, program.residents.offset + program.residents.bytes);
   memory.scratch_offset = aligned(arena, block_alignment);
   memory.state_offset = memory.scratch_offset + programs.front().units.size() *
                                                     aligned(kernels.scratch_bytes, block_alignment);
@@ -73,34 +77,44 @@ CudaMemory cuda_memory(Programs programs, const CudaKernels& kernels) {
 }
 
 std::string cuda_tables(Programs programs, const CudaKernels& kernels, const CudaMemory& memory,
-                        std::uint32_t block_threads) {
+                        const CudaOptions& options) {
   std::string text =
       "#pragma once\n"
       "// The schedule: which block runs which parts of which operators, and what it waits for.\n\n"
       "#include <cstddef>\n\n#include \"run_time.cuh\"\n\nnamespace {\n\n";
   text += fmt::format("constexpr unsigned unit_count = {}, block_threads = {};\n",
-                      programs.front().units.size(), block_threads);
+                      programs.front().units.size(), options.block_threads);
+  text += fmt::format("constexpr unsigned blocks_of_multiprocessor = {};  // that are resident\n",
+                      options.blocks);
   text += number_text("weight_bytes", programs.front().weight_bytes);
   text +=
-      "// Shared memory of a block: addresses of a task's tensors, then what its phases hand on.\n";
+      "// Shared memory of a block: addresses of a task's tensors, what its phases hand on, "
+      "weights "
+      "that are kept.\n";
   text += number_text("address_bytes", memory.address_bytes);
   text += number_text("shared_bytes", memory.shared_bytes);
   text += "// The arena: tensors, what has no room in the shared memory of a block, counters.\n";
   text += number_text("scratch_offset", memory.scratch_offset);
   text += number_text("scratch_bytes_per_block", aligned(kernels.scratch_bytes, block_alignment));
   text += number_text("state_offset", memory.state_offset);
+  text += fmt::format("constexpr bool keeps_weights = {};\n",
+                      std::any_of(programs.begin(), programs.end(), [](const TaskProgram& each) {
+                        return !each.residents.is_empty();
+                      }));
   text +=
       fmt::format("constexpr char weight_digest[] = {};\n\n", quoted_text(weight_digest(programs)));
   std::string schedules, counters;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     text += in_namespace(
         i, "// A memory (0 the arena, 1 the weights, then inputs and outputs) and an offset.\n" +
-               operators_of(programs[i], kernels.by_operator[i]) +
+               operators_of(programs[i], kernels.by_operator[i], kernels.with_residents[i]) +
                "// A counter, and how far it must have grown in this run.\n" +
-               steps_text(programs[i], "__device__ const"));
+               steps_text(programs[i], "__device__ const") + residents_text(programs[i]));
     schedules += fmt::format(
         "    {{size_{0}::arguments, size_{0}::operators, size_{0}::waits, size_{0}::signals,\n"
-        "     size_{0}::steps, size_{0}::first_step, size_{0}::signals_per_run}},\n",
+        "     size_{0}::steps, size_{0}::first_step, size_{0}::signals_per_run,\n"
+        "     size_{0}::resident_parts, size_{0}::first_part, size_{0}::resident_reads, "
+        "size_{0}::first_read}},\n",
         i);
     counters += fmt::format("{}{}", i == 0 ? "" : ", ", programs[i].counters);
   }

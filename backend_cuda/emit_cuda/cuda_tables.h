@@ -21,6 +21,6 @@ CudaMemory cuda_memory(Programs programs, const CudaKernels& kernels);
 
 /// Programs for several sizes have a namespace each.
 std::string cuda_tables(Programs programs, const CudaKernels& kernels, const CudaMemory& memory,
-                        std::uint32_t block_threads);
+                        const CudaOptions& options);
 
 }  // namespace lemma::backend

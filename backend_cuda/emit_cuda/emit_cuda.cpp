@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "backend_cuda/emit/parts.h"
 #include "backend_cuda/emit_cuda/cuda_parts.h"
 #include "backend_cuda/emit_cuda/cuda_source.h"
+#include "ir/sha256.h"
 
 namespace lemma::backend {
 
@@ -28,6 +30,9 @@ std::string kernels_text(const CudaKernels& kernels) {
 
 Words cuda_words(Programs programs, const CudaOptions& options, const CudaSource& source) {
   const std::size_t units = programs.front().units.size();
+  std::uint64_t resident_bytes = 0;
+  for (const TaskProgram& program : programs)
+    resident_bytes = std::max(resident_bytes, program.residents.bytes);
   return {{"units", fmt::format("{} block{} of {} threads", units, units == 1 ? "" : "s",
                                 options.block_threads)},
           {"architecture", options.architecture},
@@ -35,6 +40,7 @@ Words cuda_words(Programs programs, const CudaOptions& options, const CudaSource
           {"shared_bytes", fmt::format("{}", source.memory.shared_bytes)},
           {"scratch_bytes",
            fmt::format("{}", source.memory.state_offset - source.memory.scratch_offset)},
+          {"resident_bytes", fmt::format("{}", resident_bytes)},
           {"tf32", ""},
           {"more_codes", ""},
           {"more_functions", ""}};
@@ -63,16 +69,15 @@ Result<CudaSource> cuda_source(Programs programs, const CudaOptions& options) {
 
 ProgramFiles kernel_files(Programs programs, const CudaOptions& options, const CudaSource& source,
                           const Words& words) {
-  return {
-      {"device_calls.cuh", std::string(cuda_parts::device_calls)},
-      {"kernels.cuh", kernels_text(source.kernels)},
-      {"persistent.cuh", filled_in(cuda_parts::persistent, words)},
-      {"ptx.cuh", std::string(cuda_parts::ptx)},
-      {"run_time.cuh", std::string(cuda_parts::run_time)},
-      {"runner.cu", filled_in(cuda_parts::runner, words)},
-      {"schedule.cuh", cuda_tables(programs, source.kernels, source.memory, options.block_threads)},
-      {"selfcheck.cu", filled_in(cuda_parts::selfcheck, words)},
-      {"tiled_products.cuh", std::string(cuda_parts::tiled_products)}};
+  return {{"device_calls.cuh", std::string(cuda_parts::device_calls)},
+          {"kernels.cuh", kernels_text(source.kernels)},
+          {"persistent.cuh", filled_in(cuda_parts::persistent, words)},
+          {"ptx.cuh", std::string(cuda_parts::ptx)},
+          {"run_time.cuh", std::string(cuda_parts::run_time)},
+          {"runner.cu", filled_in(cuda_parts::runner, words)},
+          {"schedule.cuh", cuda_tables(programs, source.kernels, source.memory, options)},
+          {"selfcheck.cu", filled_in(cuda_parts::selfcheck, words)},
+          {"tiled_products.cuh", std::string(cuda_parts::tiled_products)}};
 }
 
 Result<ProgramFiles> emit_cuda_program(Programs programs, const ProgramNames& names,
@@ -90,6 +95,29 @@ Result<ProgramFiles> emit_cuda_program(Programs programs, const ProgramNames& na
                              {names.name + ".cu", filled_in(cuda_parts::program, words)},
                              {names.name + ".h", filled_in(cuda_parts::interface_header, words)}});
   return files;
+}
+
+std::string text_digest(std::string_view text) {
+  constexpr std::size_t digest_length = 20;
+  return sha256(text).substr(0, digest_length);
+}
+
+std::string header_digest(std::uint32_t blocks) {
+  constexpr std::pair<std::string_view, const std::string_view*> files[] = {
+      {"fast_functions.h", &parts::fast_functions},
+      {"half_precision.h", &parts::half_precision},
+      {"half_types.h", &parts::half_types},
+      {"ptx.cuh", &cuda_parts::ptx},
+      {"run_time.cuh", &cuda_parts::run_time},
+      {"scalar_operations.h", &parts::scalar_operations},
+      {"tiled_products.cuh", &cuda_parts::tiled_products}};
+  std::string all;
+  for (const auto& [name, text] : files) all += fmt::format("{} {}\n", name, sha256(*text));
+  constexpr std::string_view bounds = "__launch_bounds__(";
+  const std::size_t begin = cuda_parts::persistent.find(bounds);
+  all += cuda_parts::persistent.substr(begin, cuda_parts::persistent.find(')', begin) - begin);
+  all += fmt::format(" = {}", blocks);
+  return text_digest(all);
 }
 
 }  // namespace lemma::backend

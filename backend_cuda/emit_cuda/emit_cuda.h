@@ -1,6 +1,9 @@
 #pragma once
 // A task program as a directory of CUDA source: one persistent kernel, in which each block is a unit of the schedule.
 
+#include <string>
+#include <string_view>
+
 #include "backend_cuda/emit/emit_program.h"
 #include "backend_cuda/multiprocessor.h"
 
@@ -10,5 +13,11 @@ namespace lemma::backend {
 /// is that of a unit of the programs' device.
 Result<ProgramFiles> emit_cuda_program(Programs programs, const ProgramNames& names,
                                        const CudaOptions& options);
+
+/// Of all that nvcc makes the code of a function from, but its text, the architecture and the number of threads: the files that
+/// kernels.cuh includes, and the launch bounds of the persistent kernel, of which so many share a multiprocessor. scripts/cuda_resources has it of a directory.
+std::string header_digest(std::uint32_t blocks);
+/// Of the text of a function, in the same way.
+std::string text_digest(std::string_view text);
 
 }  // namespace lemma::backend

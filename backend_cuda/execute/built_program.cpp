@@ -84,6 +84,14 @@ std::uint32_t thread_count(int threads) {
                      : std::max(1U, std::thread::hardware_concurrency());
 }
 
+Result<std::string> cuda_compiler_version() {
+  LEMMA_ASSIGN_OR_RETURN(const std::string compiler, cuda_compiler());
+  LEMMA_ASSIGN_OR_RETURN(const std::string version,
+                         version_text(compiler, "CUDA compiler", "CUDACXX"));
+  // nvcc names its release in the last line.
+  return version.substr(version.rfind('\n') + 1);
+}
+
 Result<fs::path> default_cache_folder() {
   if (const std::string given = variable("LEMMA_CACHE"); !given.empty()) return fs::path(given);
   if (const std::string base = variable("XDG_CACHE_HOME"); !base.empty())
@@ -110,11 +118,8 @@ Result<ProgramBuilder> ProgramBuilder::create_for_cuda(fs::path cache_folder,
   ProgramBuilder builder;
   builder.cache_folder_ = std::move(cache_folder) / "cuda_programs";
   LEMMA_ASSIGN_OR_RETURN(const std::string compiler, cuda_compiler());
-  LEMMA_ASSIGN_OR_RETURN(const std::string version,
-                         version_text(compiler, "CUDA compiler", "CUDACXX"));
-  // nvcc names its release in the last line.
-  builder.identity_ =
-      fmt::format("{}, {}", version.substr(version.rfind('\n') + 1), options.architecture);
+  LEMMA_ASSIGN_OR_RETURN(const std::string version, cuda_compiler_version());
+  builder.identity_ = fmt::format("{}, {}", version, options.architecture);
   builder.words_ = {compiler,
                     "-std=c++20",
                     "-O3",
@@ -173,6 +178,15 @@ Result<void> ProgramBuilder::build(const fs::path& folder,
   fs::rename(folder / partial, built, error);
   if (error) return bad_input(fmt::format("{}: {}", built.string(), error.message()));
   return {};
+}
+
+std::vector<interpreter::Tensor> inputs_by_position(
+    const TaskProgram& program, std::span<const interpreter::NamedTensor> inputs) {
+  std::vector<interpreter::Tensor> ordered;
+  for (const BufferNumber number : program.graph.inputs)
+    for (const interpreter::NamedTensor& tensor : inputs)
+      if (tensor.name == program.graph.buffers[number].name) ordered.push_back(tensor.value);
+  return ordered;
 }
 
 ProgramCall::ProgramCall(const TaskProgram& program, std::span<const interpreter::Tensor> inputs) {

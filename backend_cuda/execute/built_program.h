@@ -11,6 +11,7 @@
 
 #include "backend_cuda/emit_cuda/emit_cuda.h"
 #include "backend_cuda/program.h"
+#include "interpreter/run.h"
 #include "interpreter/tensor.h"
 #include "ir/result.h"
 
@@ -21,6 +22,10 @@ std::uint32_t thread_count(int threads);
 
 /// $LEMMA_CACHE, else lemma's folder below $XDG_CACHE_HOME or ~/.cache.
 Result<std::filesystem::path> default_cache_folder();
+
+/// The last line of what nvcc says of itself ($CUDACXX, else that of the search path or of $CUDA_HOME). An error (`unsupported`):
+/// there is no CUDA toolkit.
+Result<std::string> cuda_compiler_version();
 
 /// The compiler of programs, and where they are kept.
 class ProgramBuilder {
@@ -57,6 +62,10 @@ class ProgramBuilder {
   std::optional<CudaOptions> cuda_;
   bool has_operator_times_ = false;
 };
+
+/// The tensors of the program's inputs, in its order. Others are left out, and so is an input that has none.
+std::vector<interpreter::Tensor> inputs_by_position(
+    const TaskProgram& program, std::span<const interpreter::NamedTensor> inputs);
 
 /// Inputs and outputs in memory that programs accept.
 class ProgramCall {

@@ -3,8 +3,10 @@
 # The files, sorted, by their names below the root of the repository.
 function(generator_sources root out)
   set(patterns "")
-  foreach(folder IN ITEMS lowering backend_cuda backend_cuda/compile backend_cuda/emit backend_cuda/emit/parts
-                          backend_cuda/fuse backend_cuda/lower backend_cuda/memory backend_cuda/schedule)
+  foreach(folder IN ITEMS lowering backend_cuda backend_cuda/blocks backend_cuda/compile backend_cuda/emit
+                          backend_cuda/emit/parts backend_cuda/emit_cuda backend_cuda/emit_cuda/parts
+                          backend_cuda/fuse backend_cuda/layout backend_cuda/lower backend_cuda/memory
+                          backend_cuda/schedule)
     list(APPEND patterns "${root}/${folder}/*.cpp" "${root}/${folder}/*.h" "${root}/${folder}/*.in")
   endforeach()
   if(CMAKE_SCRIPT_MODE_FILE)

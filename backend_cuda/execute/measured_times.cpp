@@ -19,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using interpreter::NamedTensor;
-using interpreter::Tensor;
 
 constexpr double least_seconds_of_task =
     1e-9;  // shorter tasks are within what the clock is wrong by
@@ -53,11 +52,7 @@ Result<std::vector<double>> least_times(const TaskProgram& program, const fs::pa
                                         std::span<const NamedTensor> inputs,
                                         const KernelMeasurement& measurement) {
   LEMMA_ASSIGN_OR_RETURN(const BuiltProgram built, BuiltProgram::open(folder));
-  std::vector<Tensor> ordered;
-  for (const BufferNumber number : program.graph.inputs)
-    for (const NamedTensor& tensor : inputs)
-      if (tensor.name == program.graph.buffers[number].name) ordered.push_back(tensor.value);
-  ProgramCall call(program, ordered);
+  ProgramCall call(program, inputs_by_position(program, inputs));
   LEMMA_RETURN_IF_ERROR(built.run(call));
   const auto begin = std::chrono::steady_clock::now();
   std::vector<double> least;

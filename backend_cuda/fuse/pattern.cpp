@@ -28,6 +28,7 @@ Result<DeltaEvaluator> DeltaEvaluator::make(const ComputationGraph& graph,
                                             const VirtualDevice& device,
                                             const StitchOptions& options) {
   DeltaEvaluator result(graph, device, options);
+  if (device.multiprocessor) result.times_ = std::make_shared<GroupTimes>(graph, device);
   const std::size_t count = graph.computations.size();
   result.readers_.resize(count);
   result.producers_.resize(count);
@@ -53,6 +54,12 @@ Result<DeltaEvaluator> DeltaEvaluator::make(const ComputationGraph& graph,
   return result;
 }
 
+DeltaEvaluator DeltaEvaluator::without_packing() const {
+  DeltaEvaluator result = *this;
+  result.options_.packing = false;
+  return result;
+}
+
 double DeltaEvaluator::bytes_of(BufferNumber buffer) const {
   return static_cast<double>(graph_->buffers[buffer].bytes());
 }
@@ -73,7 +80,9 @@ Pattern DeltaEvaluator::make_alone(std::size_t computation) const {
   const Buffer& result = graph_->buffers[graph_->computations[computation].result];
   Work work = work_of({computation}, 1, 1);
   work.most_units = static_cast<double>(result.elements);
-  return {{{computation}, 1, Stitching::block}, seconds(work), 0};
+  const Group group = {{computation}, 1, Stitching::block};
+  const auto planned = times_ ? times_->seconds(group, {true}) : std::nullopt;
+  return {group, planned ? *planned : seconds(work), 0};
 }
 
 bool DeltaEvaluator::is_small(std::size_t computation) const {
@@ -118,10 +127,11 @@ bool DeltaEvaluator::reads_rows_again(std::size_t member, std::int64_t points) c
                      [points](const auto& each) { return each.second < points; });
 }
 
-std::optional<Stitching> DeltaEvaluator::scheme(const std::vector<std::size_t>& members,
-                                                std::int64_t points, double shared_bytes,
-                                                bool has_edges) const {
-  if (!has_edges) return Stitching::block;
+/// The first one is the choice where operations and bytes decide.
+std::vector<Stitching> DeltaEvaluator::schemes(const std::vector<std::size_t>& members,
+                                               std::int64_t points, double shared_bytes,
+                                               bool has_edges) const {
+  if (!has_edges) return {Stitching::block};
   double most_elements = 0;
   bool has_rows_again = false;
   for (const std::size_t member : members) {
@@ -130,12 +140,13 @@ std::optional<Stitching> DeltaEvaluator::scheme(const std::vector<std::size_t>& 
         std::max(most_elements, static_cast<double>(made.elements) / static_cast<double>(points));
     has_rows_again = has_rows_again || reads_rows_again(member, points);
   }
+  std::vector<Stitching> result;
   if (options_.warp && points > 1 && !has_rows_again && most_elements >= warp_lanes &&
       most_elements <= most_warp_elements)
-    return Stitching::warp;
+    result.push_back(Stitching::warp);
   if (options_.block && shared_bytes <= static_cast<double>(device_.shared_bytes_per_unit))
-    return Stitching::block;
-  return std::nullopt;
+    result.push_back(Stitching::block);
+  return result;
 }
 
 /// Operands are read once, and those that all points share once more for each task beyond one for each unit.
@@ -208,7 +219,7 @@ std::optional<Pattern> DeltaEvaluator::pattern(std::vector<std::size_t> members)
   std::size_t arguments = 0;
   bool has_edges = false;
   for (const std::size_t member : members) {
-    if (!is_bound_by_memory_[member]) return std::nullopt;
+    if (!times_ && !is_bound_by_memory_[member]) return std::nullopt;
     choices.push_back(&choices_[member]);
     made.insert(graph_->computations[member].result);
     arguments += choices_[member].most_points.size() + 1;
@@ -221,18 +232,31 @@ std::optional<Pattern> DeltaEvaluator::pattern(std::vector<std::size_t> members)
   for (const std::size_t member : members)
     if (!is_stored(member, members))
       shared += bytes_of(graph_->computations[member].result) / static_cast<double>(points);
-  const auto stitching = scheme(members, points, shared, has_edges);
-  if (!stitching) return std::nullopt;
-  const double tasks = *stitching == Stitching::block
-                           ? shared * static_cast<double>(points) /
+  double apart = 0;
+  for (const std::size_t member : members) apart += alone(member).seconds;
+  std::optional<Pattern> best;
+  for (const Stitching stitching : schemes(members, points, shared, has_edges)) {
+    const Group group = {members, points, stitching};
+    const auto taken = seconds(group, shared);
+    if (taken && (!best || *taken < best->seconds)) best = {group, *taken, apart - *taken};
+    if (!times_) break;
+  }
+  return best;
+}
+
+/// Of several members. `shared_bytes`: of a point.
+std::optional<double> DeltaEvaluator::seconds(const Group& group, double shared_bytes) const {
+  if (times_) {
+    std::vector<bool> stored;
+    for (const std::size_t member : group.members)
+      stored.push_back(is_stored(member, group.members));
+    return times_->seconds(group, stored);
+  }
+  const double tasks = group.stitching == Stitching::block
+                           ? shared_bytes * static_cast<double>(group.points) /
                                  static_cast<double>(device_.shared_bytes_per_unit)
                            : 1;
-  Pattern result;
-  result.seconds = seconds(work_of(members, points, std::max(1.0, tasks)));
-  for (const std::size_t member : members) result.gain += alone(member).seconds;
-  result.gain -= result.seconds;
-  result.group = {std::move(members), points, *stitching};
-  return result;
+  return seconds(work_of(group.members, group.points, std::max(1.0, tasks)));
 }
 
 }  // namespace lemma::backend

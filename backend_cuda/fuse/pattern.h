@@ -1,9 +1,13 @@
 #pragma once
 // Patterns of computations that can be stitched, and what they cost: the delta evaluator of FusionStitching (section
-// 5.3), from bytes, operations and calls.
+// 5.3), from the times of the tasks that they would have where these are those of the source (lower/group_time.h), else from
+// bytes, operations and calls.
+
+#include <memory>
 
 #include "backend_cuda/fuse/stitch.h"
 #include "backend_cuda/lower/grid.h"
+#include "backend_cuda/lower/group_time.h"
 
 namespace lemma::backend {
 
@@ -15,8 +19,14 @@ struct Pattern {
 
 class DeltaEvaluator {
  public:
+  /// The graph and the device must outlive the evaluator.
   static Result<DeltaEvaluator> make(const ComputationGraph& graph, const VirtualDevice& device,
                                      const StitchOptions& options);
+
+  /// The same for patterns without packing.
+  DeltaEvaluator without_packing() const;
+  bool packs() const { return options_.packing; }
+  bool has_times() const { return times_ != nullptr; }
 
   /// `members`: ascending. Nothing if they cannot be stitched by the schemes that there are.
   std::optional<Pattern> pattern(std::vector<std::size_t> members) const;
@@ -50,8 +60,9 @@ class DeltaEvaluator {
   Pattern make_alone(std::size_t computation) const;
   bool is_bound_by_memory(std::size_t member) const;
   std::vector<std::size_t> product_of_tiles(std::size_t tiles) const;
-  std::optional<Stitching> scheme(const std::vector<std::size_t>& members, std::int64_t points,
-                                  double shared_bytes, bool has_edges) const;
+  std::vector<Stitching> schemes(const std::vector<std::size_t>& members, std::int64_t points,
+                                 double shared_bytes, bool has_edges) const;
+  std::optional<double> seconds(const Group& group, double shared_bytes) const;
   bool reads_rows_again(std::size_t member, std::int64_t points) const;
   Work work_of(const std::vector<std::size_t>& members, std::int64_t points, double tasks) const;
 
@@ -64,6 +75,7 @@ class DeltaEvaluator {
   // What many patterns ask for, by computation.
   std::vector<Pattern> alone_;
   std::vector<bool> is_bound_by_memory_;
+  std::shared_ptr<GroupTimes> times_;  // of devices whose tasks have the times of their source
 };
 
 }  // namespace lemma::backend

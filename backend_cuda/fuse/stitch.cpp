@@ -183,6 +183,18 @@ bool same_groups(const std::vector<Group>& a, const std::vector<Group>& b) {
   });
 }
 
+/// Plans of patterns that the evaluator has, in the order of the beam.
+std::vector<StitchPlan> plans_of(const DeltaEvaluator& evaluator, const StitchOptions& options) {
+  std::vector<StitchPlan> plans;
+  const auto patterns = Exploration(evaluator, options.patterns_per_vertex).run();
+  for (GroupGraph& state : Beam(evaluator, patterns, options.beam_width).run()) {
+    join_neighbours(state, evaluator);
+    if (evaluator.packs()) join_independent(state, evaluator);
+    plans.push_back({state.ordered(), state.seconds()});
+  }
+  return plans;
+}
+
 }  // namespace
 
 Result<std::vector<StitchPlan>> stitch_plans(const ComputationGraph& graph,
@@ -192,12 +204,11 @@ Result<std::vector<StitchPlan>> stitch_plans(const ComputationGraph& graph,
   LEMMA_ASSIGN_OR_RETURN(const DeltaEvaluator evaluator,
                          DeltaEvaluator::make(graph, device, options));
   if (options.packing || options.warp || options.block) {
-    const auto patterns = Exploration(evaluator, options.patterns_per_vertex).run();
-    for (GroupGraph& state : Beam(evaluator, patterns, options.beam_width).run()) {
-      join_neighbours(state, evaluator);
-      if (options.packing) join_independent(state, evaluator);
-      plans.push_back({state.ordered(), state.seconds()});
-    }
+    plans = plans_of(evaluator, options);
+    // The evaluator takes the waits of operators that run beside each other for gained. Their schedules tell which is better.
+    if (evaluator.has_times() && options.packing)
+      for (StitchPlan& plan : plans_of(evaluator.without_packing(), options))
+        plans.push_back(std::move(plan));
     std::stable_sort(plans.begin(), plans.end(), [](const StitchPlan& a, const StitchPlan& b) {
       return a.seconds < b.seconds;
     });

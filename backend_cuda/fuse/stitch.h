@@ -26,7 +26,8 @@ struct StitchPlan {
 
 /// Plans, the best first; the last one groups nothing. Patterns are found bottom-up: those that begin with a
 /// computation are made of it and of patterns that begin with its readers, and the best few are kept. A beam over all
-/// computations puts them together, and neighbouring or independent groups are joined while that pays.
+/// computations puts them together, and neighbouring or independent groups are joined while that pays. Where tasks have the times
+/// of their source, there are also plans without packing.
 Result<std::vector<StitchPlan>> stitch_plans(const ComputationGraph& graph,
                                              const VirtualDevice& device,
                                              const StitchOptions& options);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 
 #include "backend_cuda/blocks/block_time.h"
+#include "backend_cuda/blocks/resident_reads.h"
 #include "backend_cuda/cases.h"
 #include "backend_cuda/lower/stitched_operator.h"
 #include "backend_cuda/lower/tile.h"
@@ -99,24 +101,45 @@ class TaskModel {
     for (const Region& read : access_of(op, one_task, 0).reads) {
       const Memory memory = buffers[read.buffer].memory;
       if (memory == Memory::weights || memory == Memory::input)
-        weight_bytes_ += bytes_of(read, buffers);
+        weight_bytes_[read.buffer] += bytes_of(read, buffers);
     }
   }
 
-  /// Of the largest task, without what it takes to begin one.
-  double seconds(const Kernel& kernel) const {
+  /// Of the largest task, without what it takes to begin one. `residents`: arguments that are in the unit's memory.
+  double seconds(const Kernel& kernel, const BlockTime::Arguments& residents = {}) const {
+    const auto is_resident = [&](BufferNumber buffer) {
+      return std::any_of(residents.begin(), residents.end(),
+                         [&](std::uint32_t argument) { return op_.arguments[argument] == buffer; });
+    };
     const TaskAccess access = access_of(op_, kernel, 0);
-    double bytes = 0;
+    double bytes = 0, weights = 0;
     for (const Region& write : access.writes) bytes += bytes_of(write, buffers_);
-    for (const Region& read : access.reads) bytes += bytes_of(read, buffers_);
-    const double weights = weight_bytes_ / static_cast<double>(kernel.task_count());
-    return std::max({computing_seconds(kernel), bytes * device_.seconds_per_byte,
+    for (const Region& read : access.reads)
+      if (!is_resident(read.buffer)) bytes += bytes_of(read, buffers_);
+    for (const auto& [buffer, of_buffer] : weight_bytes_)
+      if (!is_resident(buffer)) weights += of_buffer;
+    weights /= static_cast<double>(kernel.task_count());
+    return std::max({computing_seconds(kernel, residents), bytes * device_.seconds_per_byte,
                      weights * device_.seconds_per_weight_byte});
   }
 
+  /// What a kernel for a multiprocessor takes of its memory, and what it may read from there.
+  void add_residents(Kernel& kernel) const {
+    kernel.seconds_with_residents = kernel.seconds_per_task;
+    if (!block_) return;
+    const BlockMemory memory = block_->memory(kernel);
+    kernel.shared_bytes = memory.slots + memory.tiles;
+    // Tiles are copied from the device's memory.
+    if (memory.tiles > 0 || !device_.multiprocessor->source.keeps_weights) return;
+    kernel.residents = resident_layouts(op_, buffers_, access_of(op_, kernel, 0));
+    BlockTime::Arguments arguments;
+    for (const ResidentLayout& layout : kernel.residents) arguments.insert(layout.argument);
+    kernel.seconds_with_residents = device_.seconds_per_task + seconds(kernel, arguments);
+  }
+
  private:
-  double computing_seconds(const Kernel& kernel) const {
-    if (block_) return block_->seconds(kernel);
+  double computing_seconds(const Kernel& kernel, const BlockTime::Arguments& residents) const {
+    if (block_) return block_->seconds(kernel, residents);
     double part = 1;
     for (std::size_t axis = 0; axis < kernel.parts.size(); ++axis)
       part *= static_cast<double>(kernel.parts[axis]) / static_cast<double>(kernel.extents[axis]);
@@ -126,8 +149,9 @@ class TaskModel {
   const TaskOperator& op_;
   const std::vector<Buffer>& buffers_;
   const VirtualDevice& device_;
-  double operations_ = 0, weight_bytes_ = 0;
-  std::optional<BlockTime> block_;  // of GPUs
+  double operations_ = 0;
+  std::map<BufferNumber, double> weight_bytes_;  // of weights and inputs
+  std::optional<BlockTime> block_;               // of GPUs
 };
 
 /// The cut whose tasks take the least time, if that is clearly less than that of the cut along the first axes.
@@ -193,6 +217,19 @@ std::vector<Kernel> stitched_cuts(const TaskOperator& op, const std::vector<std:
   return kernels;
 }
 
+/// Without cuts that are known to be bad: of an operator that is not stitched, the first one stays where all are.
+std::vector<Kernel> without_refused(std::vector<Kernel> kernels, const TaskOperator& op,
+                                    const VirtualDevice& device) {
+  if (!device.multiprocessor || device.multiprocessor->source.refused_cuts_of.empty())
+    return kernels;
+  std::vector<Kernel> result;
+  for (const Kernel& kernel : kernels)
+    if (!device.multiprocessor->source.refused_cuts_of.contains({op.digest, parts_text(kernel)}))
+      result.push_back(kernel);
+  if (result.empty() && !op.is_stitched()) result.push_back(std::move(kernels.front()));
+  return result;
+}
+
 }  // namespace
 
 void add_kernels(TaskOperator& op, const std::vector<std::int64_t>& grid,
@@ -204,8 +241,9 @@ void add_kernels(TaskOperator& op, const std::vector<std::int64_t>& grid,
   Axes axes{grid, std::vector<bool>(grid.size(), false), line};
   if (!op.is_stitched()) axes = axes_of(nest, line);
   const TaskModel model(op, buffers, device, {axes.extents, axes.extents});
-  std::vector<Kernel> kernels =
-      op.is_stitched() ? stitched_cuts(op, grid, device) : cuts_of(axes, model, device);
+  std::vector<Kernel> kernels = without_refused(
+      op.is_stitched() ? stitched_cuts(op, grid, device) : cuts_of(axes, model, device), op,
+      device);
   // A cut without a time has the modelled one in the proportion of the last cut before it that has one. Otherwise an
   // operator's cuts would be compared by two measures, and what the model is wrong by would choose.
   double recorded_to_modelled = 1;
@@ -220,6 +258,7 @@ void add_kernels(TaskOperator& op, const std::vector<std::int64_t>& grid,
     } else {
       kernel.seconds_per_task *= recorded_to_modelled;
     }
+    model.add_residents(kernel);
     op.kernels.push_back(std::move(kernel));
   }
 }

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ir/sha256.h"
+
 namespace lemma::backend {
 
 namespace {
@@ -74,6 +76,12 @@ std::string structure_of(const TaskOperator& op, const std::vector<std::int64_t>
     text.add(phase.nest);
   }
   return text.take();
+}
+
+std::string digest_of(const TaskOperator& op, const std::vector<std::int64_t>& grid,
+                      const std::vector<Buffer>& buffers) {
+  constexpr std::size_t digest_length = 20;
+  return sha256(structure_of(op, grid, buffers)).substr(0, digest_length);
 }
 
 }  // namespace lemma::backend

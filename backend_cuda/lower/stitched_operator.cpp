@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "backend_cuda/lower/grid.h"
+#include "lowering/merge_axes.h"
 
 namespace lemma::backend {
 
@@ -167,6 +168,30 @@ class Stitcher {
 };
 
 }  // namespace
+
+Result<TaskOperator> operator_of(Computation computation) {
+  TaskOperator op;
+  auto nest = lowering::lower_to_long_loops(computation.definition,
+                                            computation.definition.outputs()[computation.output],
+                                            computation.views, lowering::Domain::native);
+  if (!nest)
+    return with_context(fmt::format("{} '{}'", computation.description, computation.name),
+                        std::move(nest.error()));
+  op.name = std::move(computation.name);
+  op.description = std::move(computation.description);
+  std::vector<std::uint32_t> operands(computation.operands.size(), no_argument);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const BufferNumber buffer = computation.operands[i];
+    if (buffer == no_buffer) continue;
+    const auto found = std::find(op.arguments.begin(), op.arguments.end(), buffer);
+    operands[i] = static_cast<std::uint32_t>(found - op.arguments.begin());
+    if (found == op.arguments.end()) op.arguments.push_back(buffer);
+  }
+  const auto result = static_cast<std::uint32_t>(op.arguments.size());
+  op.arguments.push_back(computation.result);
+  op.body.phases.push_back({std::move(*nest), std::move(operands), result});
+  return op;
+}
 
 Result<TaskOperator> stitched_operator(const ComputationGraph& graph, const Group& group,
                                        const std::vector<bool>& is_stored,

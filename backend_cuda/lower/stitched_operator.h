@@ -1,5 +1,5 @@
 #pragma once
-// A group of computations as one operator of several phases.
+// A group of computations as one operator, of several phases if there are several.
 
 #include "backend_cuda/lower/computation.h"
 
@@ -10,6 +10,9 @@ std::vector<Group> groups_of(const ComputationGraph& graph);
 
 /// By buffer: whether it lies in memory. The others are made and read by one group only.
 std::vector<bool> stored_buffers(const ComputationGraph& graph, const std::vector<Group>& groups);
+
+/// Of one phase. The arguments are the buffers that the nest reads, each once, and the result.
+Result<TaskOperator> operator_of(Computation computation);
 
 /// Phases in the order of the members. Buffers that are not stored become shared buffers, which use the same memory
 /// one after the other. `grid`: its extents are put there. Errors: the members have no common grid.

@@ -1,51 +1,17 @@
 #include "backend_cuda/lower/tile.h"
 
-#include <algorithm>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "backend_cuda/cases.h"
 #include "backend_cuda/lower/kernels.h"
 #include "backend_cuda/lower/operator_kind.h"
 #include "backend_cuda/lower/stitched_operator.h"
-#include "ir/sha256.h"
-#include "lowering/merge_axes.h"
 
 namespace lemma::backend {
-
-namespace {
 
 using lowering::LoweredOutput;
 using lowering::Term;
 using lowering::TermNumber;
-
-/// The arguments are the buffers that the nest reads, each once, and the result.
-Result<TaskOperator> operator_of(Computation computation) {
-  TaskOperator op;
-  auto nest = lowering::lower_to_long_loops(computation.definition,
-                                            computation.definition.outputs()[computation.output],
-                                            computation.views, lowering::Domain::native);
-  if (!nest)
-    return with_context(fmt::format("{} '{}'", computation.description, computation.name),
-                        std::move(nest.error()));
-  op.name = std::move(computation.name);
-  op.description = std::move(computation.description);
-  std::vector<std::uint32_t> operands(computation.operands.size(), no_argument);
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const BufferNumber buffer = computation.operands[i];
-    if (buffer == no_buffer) continue;
-    const auto found = std::find(op.arguments.begin(), op.arguments.end(), buffer);
-    operands[i] = static_cast<std::uint32_t>(found - op.arguments.begin());
-    if (found == op.arguments.end()) op.arguments.push_back(buffer);
-  }
-  const auto result = static_cast<std::uint32_t>(op.arguments.size());
-  op.arguments.push_back(computation.result);
-  op.body.phases.push_back({std::move(*nest), std::move(operands), result});
-  return op;
-}
-
-}  // namespace
 
 double operation_count(const LoweredOutput& nest) {
   lowering::VariableSet axes = 0;
@@ -81,7 +47,6 @@ double operation_count(const LoweredOutput& nest) {
 
 Result<OperatorGraph> tile(ComputationGraph graph, const VirtualDevice& device,
                            const KernelTimes* times) {
-  constexpr std::size_t digest_length = 20;
   const std::vector<Group> groups = groups_of(graph);
   const std::vector<bool> is_stored = stored_buffers(graph, groups);
   OperatorGraph result;
@@ -92,7 +57,7 @@ Result<OperatorGraph> tile(ComputationGraph graph, const VirtualDevice& device,
                   ? operator_of(std::move(graph.computations[group.members[0]]))
                   : stitched_operator(graph, group, is_stored, grid);
     if (!op) return tl::unexpected(std::move(op.error()));
-    op->digest = sha256(structure_of(*op, grid, graph.buffers)).substr(0, digest_length);
+    op->digest = digest_of(*op, grid, graph.buffers);
     const auto number = static_cast<OperatorNumber>(result.operators.size());
     const auto [first, is_new] = firsts.emplace(op->digest, number);
     if (is_new) {

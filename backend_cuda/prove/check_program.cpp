@@ -5,33 +5,13 @@
 #include <fmt/format.h>
 
 #include "backend_cuda/prove/check_phases.h"
+#include "backend_cuda/prove/check_residents.h"
 #include "backend_cuda/prove/memory_history.h"
+#include "backend_cuda/prove/region_runs.h"
 
 namespace lemma::backend {
 
 namespace {
-
-/// Calls visit(first, end) for each run of elements that lie together.
-template <typename Visit>
-Result<void> visit_runs(const Region& region, const Visit& visit) {
-  const bool ends_in_run = !region.axes.empty() && region.axes.back().stride == 1;
-  const std::size_t outer = region.axes.size() - (ends_in_run ? 1 : 0);
-  const std::int64_t length = ends_in_run ? region.axes.back().extent : 1;
-  std::vector<std::int64_t> indices(outer, 0);
-  std::int64_t first = region.base;
-  while (true) {
-    LEMMA_RETURN_IF_ERROR(visit(first, first + length));
-    std::size_t axis = outer;
-    while (axis > 0 && indices[axis - 1] + 1 == region.axes[axis - 1].extent) {
-      --axis;
-      first -= indices[axis] * region.axes[axis].stride;
-      indices[axis] = 0;
-    }
-    if (axis == 0) return {};
-    ++indices[axis - 1];
-    first += region.axes[axis - 1].stride;
-  }
-}
 
 std::int64_t run_count(const Region& region) {
   std::int64_t count = 1;
@@ -51,6 +31,7 @@ class ProgramChecker {
       outputs_.emplace_back(buffers_[output].bytes());
     LEMMA_RETURN_IF_ERROR(check_operators());
     LEMMA_RETURN_IF_ERROR(check_steps());
+    LEMMA_RETURN_IF_ERROR(check_residents(program_));
     LEMMA_ASSIGN_OR_RETURN(const std::vector<OrderedStep> order, execution_order(program_));
     for (const OrderedStep& step : order) {
       const Task task = program_.units[step.unit][step.index].task;

@@ -10,7 +10,8 @@
 // - two tasks that touch the same byte, of which one writes it, are ordered by the units' order and the waits;
 // - a byte that a task reads has been written, in this run and last of all, for the buffer that is read;
 // - all bytes of the outputs have been written at the end;
-// - phases read only what earlier phases wrote to shared memory.
+// - phases read only what earlier phases wrote to shared memory;
+// - what a task reads of weights that its unit keeps is kept there (check_residents.h).
 //
 // A wait is taken to say only what is certain: of a counter that several units signal, a value short of the total
 // says little about each of them.

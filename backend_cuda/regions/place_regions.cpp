@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "backend_cuda/compile/compile.h"
 #include "backend_cuda/memory/pack.h"
 #include "backend_cuda/memory/plan_memory.h"
 #include "backend_cuda/prove/check_program.h"
@@ -106,6 +107,10 @@ Result<void> place_weights(RegionProgram& program) {
   for (std::size_t i = 0; i < numbers.size(); ++i)
     program.buffers[numbers[i]].offset = programs.back().graph.buffers[i].offset;
   program.weight_bytes = programs.back().weight_bytes;
+  std::uint64_t addresses = 0;
+  for (const TaskProgram& each : programs)
+    addresses = std::max(addresses, address_bytes(each.graph));
+  for (TaskProgram& each : programs) make_room_for_addresses(each, addresses);
   for (std::size_t i = 0; i < program.regions.size(); ++i) {
     program.regions[i].program = std::move(programs[i]);
     LEMMA_RETURN_IF_ERROR(check_program(program.regions[i].program));

@@ -13,5 +13,6 @@ struct Attempt {
 /// See placement.h.
 Attempt attempt_critical_path(const OperatorGraph& graph, const VirtualDevice& device);
 Attempt attempt_waves(const OperatorGraph& graph, const VirtualDevice& device);
+Attempt attempt_waves_without_choice(const OperatorGraph& graph, const VirtualDevice& device);
 
 }  // namespace lemma::backend

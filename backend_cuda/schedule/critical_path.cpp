@@ -40,7 +40,8 @@ std::uint32_t choose_kernel(Units& units, const TaskOperator& op, OperatorNumber
   for (std::uint32_t kernel = 0; kernel < op.kernels.size(); ++kernel) {
     const double work = static_cast<double>(op.kernels[kernel].task_count()) *
                         op.kernels[kernel].seconds_per_task / device.units;
-    const double score = units.end_with(number, kernel) + work_weight * work;
+    const auto [end, saved] = units.outcome_with(number, kernel);
+    const double score = end + work_weight * (work - saved / device.units);
     if (kernel != 0 && score >= least) continue;
     best = kernel;
     least = score;

@@ -3,46 +3,16 @@
 #include <algorithm>
 
 #include "backend_cuda/lower/tile.h"
+#include "backend_cuda/region_box.h"
 #include "backend_cuda/schedule/schedule.h"
 
 namespace lemma::backend {
 
 namespace {
 
-using Box = std::vector<std::pair<std::int64_t, std::int64_t>>;  // first and end, by axis
-
-/// A region as a box of a tensor with these extents; nothing where it is none.
-std::optional<Box> box_of_region(const Region& region, const std::vector<std::int64_t>& extents) {
-  Box box(extents.size());
-  std::int64_t rest = region.base;
-  std::vector<std::int64_t> strides(extents.size(), 1);
-  for (std::size_t i = extents.size(); i-- > 1;) strides[i - 1] = strides[i] * extents[i];
-  for (std::size_t i = 0; i < extents.size(); ++i) {
-    box[i] = {rest / strides[i], rest / strides[i] + 1};
-    rest %= strides[i];
-  }
-  auto axis = region.axes.rbegin();
-  std::int64_t extent = 0;  // of what is left of the region's axis
-  for (std::size_t i = extents.size(); i-- > 0;) {
-    if (extent == 0 && axis != region.axes.rend() && axis->stride == strides[i])
-      extent = (axis++)->extent;
-    if (extent == 0) continue;
-    if (box[i].first + extent <= extents[i]) {
-      box[i].second = box[i].first + extent;
-      extent = 0;
-    } else {
-      if (box[i].first != 0 || extent % extents[i] != 0) return std::nullopt;
-      box[i].second = extents[i];
-      extent /= extents[i];
-    }
-  }
-  if (extent != 0 || axis != region.axes.rend()) return std::nullopt;
-  return box;
-}
-
 /// The tasks of a kernel whose parts meet the box along the axes of the grid; visits each once, ascending.
 template <typename Visit>
-void visit_parts(const Kernel& kernel, const Box& box, const Visit& visit) {
+void visit_parts(const Kernel& kernel, const RegionBox& box, const Visit& visit) {
   const std::size_t rank = kernel.extents.size();
   std::vector<std::int64_t> first(rank), last(rank), counts(rank);
   for (std::size_t i = 0; i < rank; ++i) {

@@ -82,14 +82,15 @@ std::vector<std::vector<std::pair<double, double>>> planned_times(const TaskProg
   std::vector<std::vector<std::pair<double, double>>> times(program.units.size());
   visit_steps(program, [&](Position position, const Signals& signals) {
     const Step& step = program.units[position.unit][position.index];
-    double begin = position.index == 0 ? 0 : times[position.unit].back().second;
+    double begin = position.index == 0 ? program.loading_seconds(position.unit)
+                                       : times[position.unit].back().second;
     for (const Wait& wait : step.waits)
       signals.visit_awaited(wait, [&](Position at) {
         const double passed = times[at.unit][at.index].second +
                               (at.unit == position.unit ? 0 : program.device.seconds_per_event);
         begin = std::max(begin, passed);
       });
-    times[position.unit].emplace_back(begin, begin + program.kernel(step.task.op).seconds_per_task);
+    times[position.unit].emplace_back(begin, begin + program.seconds_of(step.task));
   });
   return times;
 }

@@ -34,7 +34,8 @@ Placement place_by_waves(const OperatorGraph& graph, const VirtualDevice& device
 /// The same waves, each operator with the kernel with which it ends first if it has the device to itself.
 Placement place_by_waves_without_choice(const OperatorGraph& graph, const VirtualDevice& device);
 
-/// The critical path or the waves: what ends first; the critical path on one unit, and where they end at the same time.
+/// The critical path or the waves, with or without a choice of kernels: what ends first; of those that end at the same
+/// time, the first one. On one unit, the critical path.
 Placement place_by_best(const OperatorGraph& graph, const VirtualDevice& device);
 
 struct NamedPolicy {

@@ -34,7 +34,8 @@ void share_counters(TaskProgram& program);
 /// By how many seconds each step alone may begin later, as planned, so that the last one of all ends at the same time.
 std::vector<std::vector<double>> planned_slack(const TaskProgram& program);
 
-/// When each step begins and ends as the device's costs have it, by unit and position.
+/// When each step begins and ends as the device's costs have it, by unit and position. The first of a unit begins when the
+/// unit has the weights that it keeps.
 std::vector<std::vector<std::pair<double, double>>> planned_times(const TaskProgram& program);
 /// When the last step ends as planned.
 double planned_end(const TaskProgram& program);

@@ -22,6 +22,7 @@ Units::Units(const OperatorGraph& graph, const VirtualDevice& device)
     : graph_(&graph),
       device_(&device),
       dependencies_(graph),
+      held_(graph, device, dependencies_),
       predecessors_(backend::predecessors(graph)),
       free_(device.units, 0),
       placed_(graph.operators.size()) {
@@ -64,43 +65,69 @@ std::vector<Units::Ready> Units::ready_times(OperatorNumber op, std::uint32_t ke
   return result;
 }
 
+double Units::Ready::at(UnitNumber there, double event) const {
+  if (!has_any) return 0;
+  if (there != unit) return last + event;
+  return std::max(last, elsewhere > 0 ? elsewhere + event : 0.0);
+}
+
+void Units::prefer_holders(HeldWeights::Number needed, const Ready& ready,
+                           const std::vector<double>& free, double with_residents,
+                           Choice& choice) const {
+  const std::vector<UnitNumber>& holders = held_.holders(needed);
+  for (const UnitNumber unit : holders) {
+    const double begin = std::max(free[unit], ready.at(unit, device_->seconds_per_event));
+    if (begin + with_residents <= choice.begin + choice.seconds)
+      choice = {unit, begin, with_residents};
+  }
+  if (!holders.empty()) return;
+  for (UnitNumber unit = 0; unit < free.size(); ++unit)
+    if (held_.bytes(unit) < held_.bytes(choice.unit) &&
+        std::max(free[unit], ready.at(unit, device_->seconds_per_event)) <= choice.begin)
+      choice.unit = unit;
+}
+
 Units::Plan Units::plan(OperatorNumber op, std::uint32_t kernel) {
-  const double seconds = graph_->operators[op].kernels[kernel].seconds_per_task;
+  const Kernel& cut = graph_->operators[op].kernels[kernel];
   const double event = device_->seconds_per_event;
+  const std::vector<HeldWeights::Number>& needs = held_.needs(op, kernel);
   std::vector<double> free = free_;
   std::set<std::pair<double, UnitNumber>> order;
   for (UnitNumber unit = 0; unit < device_->units; ++unit) order.emplace(free[unit], unit);
   Plan plan;
   for (const Ready& ready : ready_times(op, kernel)) {
     const double there = ready.has_any ? ready.last + event : 0;
-    auto chosen = order.upper_bound({there, device_->units});
-    if (chosen != order.begin()) --chosen;
-    double begin = std::max(there, chosen->first);
+    auto next = order.upper_bound({there, device_->units});
+    if (next != order.begin()) --next;
+    Choice choice{next->second, std::max(there, next->first), cut.seconds_per_task};
     if (ready.has_any) {
-      const double at_home = std::max(
-          {free[ready.unit], ready.last, ready.elsewhere > 0 ? ready.elsewhere + event : 0.0});
-      if (at_home <= begin) {
-        begin = at_home;
-        chosen = order.find({free[ready.unit], ready.unit});
+      const double at_home = std::max(free[ready.unit], ready.at(ready.unit, event));
+      if (at_home <= choice.begin) {
+        choice.begin = at_home;
+        choice.unit = ready.unit;
       }
     }
-    const UnitNumber unit = chosen->second;
-    order.erase(chosen);
-    free[unit] = begin + seconds;
-    order.emplace(free[unit], unit);
-    plan.tasks.push_back({free[unit], unit});
-    plan.end = std::max(plan.end, free[unit]);
+    if (!needs.empty() && needs[plan.tasks.size()] != HeldWeights::none)
+      prefer_holders(needs[plan.tasks.size()], ready, free, cut.seconds_with_residents, choice);
+    order.erase({free[choice.unit], choice.unit});
+    free[choice.unit] = choice.begin + choice.seconds;
+    order.emplace(free[choice.unit], choice.unit);
+    plan.tasks.push_back({free[choice.unit], choice.unit});
+    plan.outcome.end = std::max(plan.outcome.end, free[choice.unit]);
+    plan.outcome.saved += cut.seconds_per_task - choice.seconds;
   }
   return plan;
 }
 
 void Units::place(OperatorNumber op, std::uint32_t kernel) {
   Plan chosen = plan(op, kernel);
+  const std::vector<HeldWeights::Number>& needs = held_.needs(op, kernel);
   placement_.kernels[op] = kernel;
   for (std::uint32_t task = 0; task < chosen.tasks.size(); ++task) {
     const auto [end, unit] = chosen.tasks[task];
     placement_.tasks.push_back({{op, task}, unit});
     free_[unit] = std::max(free_[unit], end);
+    if (!needs.empty() && needs[task] != HeldWeights::none) held_.add(needs[task], unit);
   }
   placed_[op] = std::move(chosen.tasks);
 }
@@ -108,6 +135,7 @@ void Units::place(OperatorNumber op, std::uint32_t kernel) {
 void Units::restore(const State& state) {
   free_ = state.free;
   placement_.tasks.resize(state.tasks);
+  held_.restore(state.held);
 }
 
 double Units::end() const { return *std::max_element(free_.begin(), free_.end()); }

@@ -71,14 +71,7 @@ Placement place_by_waves(const OperatorGraph& graph, const VirtualDevice& device
   return attempt_waves(graph, device).placement;
 }
 
-Placement place_by_best(const OperatorGraph& graph, const VirtualDevice& device) {
-  Attempt best = attempt_critical_path(graph, device);
-  if (device.units == 1) return std::move(best.placement);
-  Attempt waves = attempt_waves(graph, device);
-  return std::move((waves.end < best.end ? waves : best).placement);
-}
-
-Placement place_by_waves_without_choice(const OperatorGraph& graph, const VirtualDevice& device) {
+Attempt attempt_waves_without_choice(const OperatorGraph& graph, const VirtualDevice& device) {
   Units units(graph, device);
   for (const Wave& wave : waves_of(units.predecessors()))
     for (const OperatorNumber op : wave)
@@ -87,7 +80,20 @@ Placement place_by_waves_without_choice(const OperatorGraph& graph, const Virtua
                         (kernel.task_count() + device.units - 1) / device.units;
                     return static_cast<double>(rounds) * kernel.seconds_per_task;
                   }));
-  return units.take();
+  const double end = units.end();
+  return {units.take(), end};
+}
+
+Placement place_by_waves_without_choice(const OperatorGraph& graph, const VirtualDevice& device) {
+  return attempt_waves_without_choice(graph, device).placement;
+}
+
+Placement place_by_best(const OperatorGraph& graph, const VirtualDevice& device) {
+  Attempt best = attempt_critical_path(graph, device);
+  if (device.units == 1) return std::move(best.placement);
+  for (const auto attempt : {attempt_waves, attempt_waves_without_choice})
+    if (Attempt waves = attempt(graph, device); waves.end < best.end) best = std::move(waves);
+  return std::move(best.placement);
 }
 
 std::span<const NamedPolicy> policies() {

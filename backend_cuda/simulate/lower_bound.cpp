@@ -20,11 +20,22 @@ struct Least {
   double remote = 0;  // until a unit can know that all have, with the cost of waiting
 };
 
-Least least_of(const TaskOperator& op, const VirtualDevice& device) {
+/// Of a task, wherever it finds its weights. `is_repeated`: by buffer, of repeated_weights.
+double least_seconds(const TaskOperator& op, const Kernel& kernel,
+                     const std::vector<bool>& is_repeated) {
+  const bool may_be_kept = std::any_of(
+      kernel.residents.begin(), kernel.residents.end(),
+      [&](const ResidentLayout& layout) { return is_repeated[op.arguments[layout.argument]]; });
+  return may_be_kept ? std::min(kernel.seconds_per_task, kernel.seconds_with_residents)
+                     : kernel.seconds_per_task;
+}
+
+Least least_of(const TaskOperator& op, const VirtualDevice& device,
+               const std::vector<bool>& is_repeated) {
   Least least;
   const double units = device.units;
   for (std::size_t i = 0; i < op.kernels.size(); ++i) {
-    const double task = op.kernels[i].seconds_per_task;
+    const double task = least_seconds(op, op.kernels[i], is_repeated);
     const double work = task * static_cast<double>(op.kernels[i].task_count());
     const double all = std::max(task, work / units);
     // On one unit, without an event; or with one, while the waiting unit itself may work on.
@@ -45,14 +56,15 @@ Least least_of(const TaskOperator& op, const VirtualDevice& device) {
 class Paths {
  public:
   Paths(const OperatorGraph& graph, const VirtualDevice& device)
-      : graph_(graph), device_(device), dependencies_(graph) {
-    for (const TaskOperator& op : graph.operators) {
-      if (op.kind >= least_.size()) least_.resize(op.kind + 1);
-      if (!least_[op.kind]) least_[op.kind] = least_of(op, device);
-    }
+      : graph_(graph),
+        device_(device),
+        is_repeated_(repeated_weights(graph)),
+        dependencies_(graph) {
+    for (const TaskOperator& op : graph.operators)
+      if (!least_.contains(key_of(op))) least_[key_of(op)] = least_of(op, device, is_repeated_);
   }
 
-  const Least& least(OperatorNumber op) const { return *least_[graph_.operators[op].kind]; }
+  const Least& least(OperatorNumber op) const { return least_.at(key_of(graph_.operators[op])); }
 
   /// Whether each task of the operator, with each of its kernels, reads all of a result of another one. What a task reads of a
   /// kernel with more tasks is part of what one reads of a kernel with fewer.
@@ -77,11 +89,11 @@ class Paths {
     for (const Dependencies::Source& source : dependencies_.sources(reader))
       if (source.writer == writer) joints.insert(joints.end(), {source.result, source.argument});
     const auto [known, is_new] =
-        steps_.emplace(std::tuple(from.kind, to.kind, std::move(joints)), least(writer).task);
+        steps_.emplace(std::tuple(key_of(from), to.kind, std::move(joints)), least(writer).task);
     constexpr std::size_t few = 8;  // so many pairs of kernels are looked at
     if (!is_new || from.kernels.size() > few || to.kernels.size() > few) return known->second;
     for (std::uint32_t i = 0; i < from.kernels.size(); ++i) {
-      const double task = from.kernels[i].seconds_per_task;
+      const double task = least_seconds(from, from.kernels[i], is_repeated_);
       const auto needed = static_cast<double>(fewest_tasks(writer, i, reader));
       const double step =
           needed <= 1 ? task : std::min(needed * task, task + device_.seconds_per_event);
@@ -91,6 +103,13 @@ class Paths {
   }
 
  private:
+  /// The kind, and whether others read some of the weights.
+  using Key = std::pair<std::uint32_t, bool>;
+  Key key_of(const TaskOperator& op) const {
+    return {op.kind, std::any_of(op.arguments.begin(), op.arguments.end(),
+                                 [this](BufferNumber each) { return is_repeated_[each]; })};
+  }
+
   bool reads_all_of(OperatorNumber op, BufferNumber buffer) {
     const TaskOperator& reader = graph_.operators[op];
     const auto [known, is_new] =
@@ -168,12 +187,13 @@ class Paths {
 
   const OperatorGraph& graph_;
   const VirtualDevice& device_;
+  std::vector<bool> is_repeated_;  // by buffer
   Dependencies dependencies_;
-  std::vector<std::optional<Least>> least_;  // by kind
+  std::map<Key, Least> least_;
   /// By kind, and the arguments that the buffer is.
   std::map<std::pair<std::uint32_t, std::vector<std::size_t>>, bool> reads_all_, uses_all_;
   /// By kinds of writer and reader, and what joins them: operators of the same kinds may be joined in other ways.
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::vector<std::size_t>>, double> steps_;
+  std::map<std::tuple<Key, std::uint32_t, std::vector<std::size_t>>, double> steps_;
 };
 
 /// By operator: what has to have been computed, all of it, when all of the operator has been.

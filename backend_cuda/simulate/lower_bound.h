@@ -18,7 +18,7 @@ struct LowerBound {
   double seconds_with_events() const { return work > path_with_events ? work : path_with_events; }
 };
 
-/// The time of the one launch is part of no bound.
+/// The time of the one launch is part of no bound, nor that until units have the weights that they keep.
 LowerBound lower_bound(const OperatorGraph& graph, const VirtualDevice& device);
 
 }  // namespace lemma::backend

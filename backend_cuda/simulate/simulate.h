@@ -15,7 +15,7 @@ struct Simulation {
   double utilisation(std::uint32_t units) const;
 };
 
-/// One launch, then units run their tasks as soon as the waits have passed.
+/// One launch, then units copy the weights that they keep and run their tasks as soon as the waits have passed.
 Simulation simulate(const TaskProgram& program);
 
 /// Each operator alone, with the kernel that ends first on all units, and `seconds_between` before each: what a

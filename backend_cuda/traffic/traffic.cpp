@@ -32,6 +32,19 @@ double bytes_of(const std::vector<Region>& regions, const std::vector<Buffer>& b
   return bytes;
 }
 
+/// What a task does not read from weights that its unit keeps.
+std::vector<Region> reads_from_memory(const TaskProgram& program, const Task& task) {
+  std::vector<Region> reads = program.accesses[task.op][task.number].reads;
+  if (!program.has_residents(task)) return reads;
+  std::erase_if(reads, [&](const Region& read) {
+    const auto& residents = program.residents.reads[task.op][task.number];
+    return std::any_of(residents.begin(), residents.end(), [&](const ResidentRead& resident) {
+      return program.graph.operators[task.op].arguments[resident.argument] == read.buffer;
+    });
+  });
+  return reads;
+}
+
 /// The accesses of one phase, in the order of its loops.
 class PhaseAccesses {
  public:
@@ -196,11 +209,14 @@ class OperatorAccesses {
 
 Traffic planned_traffic(const TaskProgram& program) {
   Traffic traffic;
-  for (const std::vector<TaskAccess>& tasks : program.accesses)
-    for (const TaskAccess& access : tasks) {
-      traffic.read += bytes_of(access.reads, program.graph.buffers);
+  for (OperatorNumber op = 0; op < program.accesses.size(); ++op)
+    for (std::uint32_t task = 0; task < program.accesses[op].size(); ++task) {
+      const TaskAccess& access = program.accesses[op][task];
+      traffic.read += bytes_of(reads_from_memory(program, {op, task}), program.graph.buffers);
       traffic.written += bytes_of(access.writes, program.graph.buffers);
     }
+  for (const std::vector<ResidentPart>& parts : program.residents.parts)
+    for (const ResidentPart& part : parts) traffic.read += static_cast<double>(part.copied_bytes());
   return traffic;
 }
 

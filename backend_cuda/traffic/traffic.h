@@ -11,7 +11,7 @@ struct Traffic {
 };
 
 /// As planned: each task reads what it reads, and writes what it writes, once. What phases hand to each other stays
-/// in the task.
+/// in the task. Weights that a unit keeps are read once.
 Traffic planned_traffic(const TaskProgram& program);
 
 struct CacheOptions {

@@ -2,12 +2,8 @@
 
 import hashlib
 import json
-import lzma
 import shutil
-import subprocess
 import sys
-import tarfile
-import tempfile
 from pathlib import Path
 
 import numpy
@@ -16,36 +12,16 @@ from onnx import numpy_helper
 
 import environment
 import model_sizes
+from packing import pack, pack_together
+from programs import (DEVICES, PERIOD, WITH_CUDNN, NoVariant, Refused, build_variant, folder_words, must, nvcc_words, run,
+                      shared_runtime)
+from unfinished import finished_bytes, locked, workplace
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PTX = ROOT / "backend_cuda" / "emit_cuda" / "parts"
-# Of what `lemma emit` fuses.
-VARIANTS = {"ours": (), "no-stitching": ("--without", "packing", "--without", "warp", "--without", "block"),
-            "no-fusion": ("--no-fusion",), "calls": ("--library-calls",)}
-PROGRAMS = ("selfcheck", "runner")
-DEVICES = {"sm_75": "t4", "sm_80": "a100", "sm_90": "h100"}  # for predictions
-PERIOD = 61  # prime, so that neighbours along no axis are equal
+SCRIPTS = ("run.py", "steps.py", "runtimes.py")
 SMALL = 4096  # elements of weights that stay as they are
-
-
-class Refused(Exception):
-    """A model that is left out, with the reason."""
-
-
-class NoVariant(Exception):
-    """A variant of a model that is left out, with the reason."""
-
-
-def run(words, cwd=None):
-    return subprocess.run(list(map(str, words)), cwd=cwd, capture_output=True, text=True, check=False)
-
-
-def must(words, cwd=None):
-    done = run(words, cwd)
-    if done.returncode != 0:
-        raise RuntimeError(f"{words[0]}: {(done.stderr.strip() or done.stdout.strip() or 'failed').splitlines()[-1]}")
-    return done.stdout
 
 
 def with_repeated_weights(model, seed):
@@ -68,195 +44,181 @@ def with_sizes(model, sizes):
     return model
 
 
-def pack(source, target):
-    """target.xz, which appears whole or not at all. Weights are large, and repeat: little effort packs them."""
-    preset = 6 if source.stat().st_size < 1 << 24 else 1
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(target.name + ".partial")
-    with source.open("rb") as file, lzma.open(partial, "wb", preset=preset) as packed:
-        shutil.copyfileobj(file, packed, 1 << 20)
-    partial.rename(target.with_name(target.name + ".xz"))
+class ModelFiles:
+    """What is carried for a model: one archive of all but weights and the model itself, which are large and repeat. Weights
+    and recorded tensors are there once for all variants, and again where a variant has others."""
+
+    def __init__(self, folder):
+        self.folder, self.together, self.digests = folder, [], {}
+
+    def has_already(self, file):
+        """Whether it is the same for the variants before; the first one decides what all have in common."""
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        return self.digests.setdefault(file.name, digest) == digest
+
+    def add_variant(self, name, directory):
+        self.together.append((f"{name}/program", directory / "program"))
+        for file in (directory / "weights.bin", directory / "selfcheck.bin"):
+            is_first, is_same = file.name not in self.digests, self.has_already(file)
+            place = file.name if is_first else f"{name}/{file.name}"
+            if is_first or not is_same:
+                if file.name == "weights.bin":
+                    pack(file, self.folder / place)
+                    file.unlink()  # it may be large
+                else:
+                    self.together.append((place, file))
+
+    def write(self):
+        pack_together(self.together, self.folder / "files.tar")
 
 
-def nvcc_words(options):
-    """Programs have no symbols, so that they are small."""
-    return [options.nvcc, "-std=c++20", "-O3", f"-arch={options.arch}", "--expt-relaxed-constexpr", '-DPROGRAM_DIRECTORY="."',
-            "-Xlinker", "-s"]
-
-
-def emit(options, model, variant, directory):
-    words = [environment.lemma_program(options.lemma), "emit", model, "--target", "cuda", "--arch", options.arch, "-o", directory,
-             "--name", "program", "--block-threads", options.block_threads, *VARIANTS[variant]]
-    words += ["--device", options.device] if options.device else []
-    words += ["--call-costs", DEVICES[options.arch]] if variant == "calls" and options.arch in DEVICES else []
-    done = run(words)
-    if done.returncode in (2, 3):
-        raise Refused(last_part(done.stderr))
-    if done.returncode != 0:
-        raise RuntimeError(last_part(done.stderr) or f"lemma: exit code {done.returncode}")
-
-
-def last_part(text):
-    """Of "lemma: FILE: REASON"."""
-    return text.strip().splitlines()[-1].split(".onnx: ", 1)[-1] if text.strip() else ""
-
-
-def library_words(options, directory):
-    """What calls of libraries are linked with; nothing where a program has none."""
-    libraries = {"products.cuh": "-lcublasLt", "windows.cuh": "-lcudnn"}
-    called = [word for file, word in libraries.items() if (directory / file).exists()]
-    folder = Path(options.nvcc).resolve().parent.parent / "lib"
-    # cuDNN calls its interface of single functions deprecated.
-    return ["-Xcompiler", "-Wno-deprecated-declarations", "-L", folder, *called] if called else []
-
-
-def build_main(words, directory, name, scratch):
-    """The object of the self-check or the runner, which have no code for the device: the stages for it would take most of the
-    time. Most variants have the same ones."""
-    made = scratch / f"{name}.o"
-    sources = [(directory / file).read_text() for file in (f"{name}.cu", "program.h")]
-    key = scratch / f"{name}.sources"
-    if not key.exists() or key.read_text() != "".join(sources):
-        must([*words, "-x", "c++", "-c", f"{name}.cu", "-o", made], directory)
-        key.write_text("".join(sources))
-    return made
-
-
-def pack_programs(directory, target):
-    """Both in one file, as most of the one is also in the other."""
-    both = directory / "programs.tar"
-    with tarfile.open(both, "w") as file:
-        for name in PROGRAMS:
-            member = file.gettarinfo(directory / name, name)
-            member.mtime = 0
-            with (directory / name).open("rb") as contents:
-                file.addfile(member, contents)
-    pack(both, target / both.name)
-
-
-def pack_shared(source, target):
-    """For all variants of a model, beside their folders; a variant that has other contents has a file of its own."""
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()
-    key = target.parent / f"{source.name}.sha256"
-    if not key.exists():
-        pack(source, target.parent / source.name)
-        key.write_text(digest + "\n")
-    elif key.read_text().strip() != digest:
-        pack(source, target / source.name)
-
-
-def build_variant(options, model, variant, target, scratch):
-    directory = scratch / variant
-    emit(options, model, variant, directory)
-    if variant == "calls" and not (directory / "graph.cuh").exists():
-        raise NoVariant("no call of a library pays")
-    words = [*nvcc_words(options), *library_words(options, directory)]
-    must([*words, "-c", "program.cu", "-o", "program.o"], directory)
-    for name in PROGRAMS:
-        must([*words, "program.o", build_main(words, directory, name, scratch), "-o", name], directory)
-    pack_programs(directory, target)
-    for name in ("weights.bin", "selfcheck.bin"):
-        pack_shared(directory / name, target)
-    shutil.rmtree(directory)
-
-
-def predicted(options, model, target, scratch):
+def predicted(options, model, scratch):
     """Seconds by way, of bench/cuda_plans; nothing where no device of the architecture is described. The calls that are
-    priced are written for the baseline."""
+    priced are in calls.txt then, for the baseline."""
     if options.arch not in DEVICES:
         return None
     plans, calls = scratch / "plans.json", scratch / "calls.txt"
     must([sys.executable, ROOT / "bench" / "cuda_plans", model, "--device", DEVICES[options.arch], "--lemma",
           environment.lemma_program(options.lemma), "--json", plans, "--calls", calls])
-    pack(calls, target / "calls.txt")
     return json.loads(plans.read_text())["plans"][0]["seconds"]
 
 
-def build_model(options, file, target):
-    """What book.json says of the model."""
-    record = target / "model.json"
-    if record.exists():
-        return json.loads(record.read_text())
-    shutil.rmtree(target, ignore_errors=True)  # of a call that was interrupted
-    with tempfile.TemporaryDirectory(prefix="lemma-book-") as name:
-        scratch = Path(name)
-        light = scratch / "model.onnx"
-        loaded = with_sizes(onnx.load(file), model_sizes.sizes_of(file))
-        onnx.save(with_repeated_weights(loaded, options.seed), light)
-        without = {}
-        for variant in options.variant:
-            try:
-                build_variant(options, light, variant, target / variant, scratch)
-            except NoVariant as reason:
-                without[variant] = str(reason)
-        pack(light, target / "model.onnx")
-        made = {"model": file.stem, "variants": [each for each in options.variant if each not in without], "without": without,
-                "predicted": predicted(options, light, target, scratch)}
-    record.write_text(json.dumps(made) + "\n")
-    return made
+def build_model(options, file, target, folder):
+    """Files in a folder of the model, and what book.json says of it; all appears at once."""
+    scratch, made = folder / "scratch", folder / file.stem
+    for each in (scratch, made):
+        each.mkdir()
+    light = scratch / "model.onnx"
+    loaded = with_sizes(onnx.load(file), model_sizes.sizes_of(file))
+    onnx.save(with_repeated_weights(loaded, options.seed), light)
+    files, without = ModelFiles(made), {}
+    for variant in options.variant:
+        try:
+            files.add_variant(variant, build_variant(options, light, variant, scratch))
+        except NoVariant as reason:
+            without[variant] = str(reason)
+    seconds = predicted(options, light, scratch)
+    if seconds is not None:
+        files.together.append(("calls.txt", scratch / "calls.txt"))
+    files.write()
+    pack(light, made / "model.onnx")
+    record = {"model": file.stem, "variants": [each for each in options.variant if each not in without], "without": without,
+              "predicted": seconds}
+    (made / "model.json").write_text(json.dumps(record) + "\n")
+    with locked(target):
+        if not (target / "models" / file.stem).exists():
+            made.rename(target / "models" / file.stem)
 
 
-def build_ptx_check(options, target):
+def build_ptx_check(options, target, scratch):
     """The check of ptx.cuh needs no emitted program."""
     if (target / "ptx_check.xz").exists():
         return
-    with tempfile.TemporaryDirectory(prefix="lemma-book-") as name:
-        scratch = Path(name)
-        for part in ("ptx.cuh", "run_time.cuh", "device_calls.cuh"):
-            shutil.copy(PTX / f"{part}.in", scratch / part)
-        shutil.copy(ROOT / "ir" / "half_precision.h", scratch)  # for a test's ptx.cuh
-        shutil.copy(HERE / "ptx_check.cu", scratch)
-        must([*nvcc_words(options), "ptx_check.cu", "-o", "ptx_check"], scratch)
-        pack(scratch / "ptx_check", target / "ptx_check")
+    for part in ("ptx.cuh", "run_time.cuh", "device_calls.cuh"):
+        shutil.copy(PTX / f"{part}.in", scratch / part)
+    shutil.copy(ROOT / "ir" / "half_precision.h", scratch)  # for a test's ptx.cuh
+    shutil.copy(HERE / "ptx_check.cu", scratch)
+    must([*nvcc_words(options), "ptx_check.cu", "-o", "ptx_check"], scratch)
+    pack(scratch / "ptx_check", scratch / "packed")
+    (scratch / "packed.xz").rename(target / "ptx_check.xz")
 
 
-def build_baseline(options, target):
+def build_baseline(options, target, scratch):
     """Why there is none; None if there is."""
     if (target / "baseline.xz").exists():
         return None
-    with tempfile.TemporaryDirectory(prefix="lemma-book-") as name:
-        scratch = Path(name)
-        shutil.copy(PTX / "device_calls.cuh.in", scratch / "device_calls.cuh")
-        shutil.copy(HERE / "baseline.cu", scratch)
-        libraries = Path(options.nvcc).resolve().parent.parent / "lib"
-        # cuDNN calls its interface of single functions deprecated.
-        done = run([*nvcc_words(options), "-Xcompiler", "-Wno-deprecated-declarations", "baseline.cu", "-o", "baseline", "-L",
-                    libraries, "-lcublasLt", "-lcudnn"], scratch)
-        if done.returncode != 0:
-            return "cuBLASLt and cuDNN were not there when the book was prepared"
-        pack(scratch / "baseline", target / "baseline")
+    shutil.copy(PTX / "device_calls.cuh.in", scratch / "device_calls.cuh")
+    shutil.copy(HERE / "baseline.cu", scratch)
+    done = run([*nvcc_words(options), *WITH_CUDNN, "baseline.cu", "-o", "baseline", *folder_words(options), "-lcublasLt", "-lcudnn"],
+               scratch)
+    if done.returncode != 0:
+        return "cuBLASLt and cuDNN were not there when the book was prepared"
+    pack(scratch / "baseline", scratch / "packed")
+    (scratch / "packed.xz").rename(target / "baseline.xz")
     return None
 
 
-def bytes_below(folder):
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+class OtherBook(Exception):
+    """The directory is prepared for something else."""
+
+
+class Contents:
+    """book.json: all models that are in the directory, whichever call has prepared them, in order of their names."""
+
+    def __init__(self, options, target):
+        self.target, self.file, self.made_for = target, target / "book.json", {"arch": options.arch, "seed": options.seed}
+        self.update()
+
+    def update(self, **changes):
+        """Entries `without_baseline`, and `left_out` by model, are put in place of what is there."""
+        with locked(self.target):
+            there = json.loads(self.file.read_text()) if self.file.exists() else dict(self.made_for)
+            for key, value in self.made_for.items():
+                if there[key] != value:
+                    raise OtherBook(f"{self.target}: it is prepared with {key} {there[key]}, not {value}")
+            models = [json.loads(file.read_text()) for file in sorted((self.target / "models").glob("*/model.json"))]
+            left_out = {**there.get("left_out", {}), **changes.get("left_out", {})}
+            made = {each["model"] for each in models}
+            contents = {**self.made_for, "models": models,
+                        "left_out": {name: left_out[name] for name in sorted(left_out) if name not in made},
+                        "without_baseline": changes.get("without_baseline", there.get("without_baseline"))}
+            partial = self.file.with_name("book.json.partial")
+            partial.write_text(json.dumps(contents, indent=1) + "\n")
+            partial.rename(self.file)
+            return contents
+
+
+def prepare_common(options, target, contents):
+    """What all models need."""
+    (target / "models").mkdir(exist_ok=True)
+    with workplace(target) as folder:
+        for name in SCRIPTS:
+            shutil.copy(HERE / name, folder / "script")
+            (folder / "script").rename(target / name)
+        runtime = shared_runtime(options)
+        if runtime and not (target / "libraries" / f"{runtime.name}.xz").exists():
+            (target / "libraries").mkdir(exist_ok=True)
+            pack(runtime, folder / "packed")
+            (folder / "packed.xz").rename(target / "libraries" / f"{runtime.name}.xz")
+        build_ptx_check(options, target, folder)
+        contents.update(without_baseline=build_baseline(options, target, folder))
+
+
+def prepare_model(options, file, target, contents):
+    """Whether nothing failed. What is there is kept."""
+    finished = target / "models" / file.stem
+    try:
+        if not finished.exists():
+            with workplace(target) as folder:
+                build_model(options, file, target, folder)
+        record = json.loads((finished / "model.json").read_text())
+        without = "".join(f"; without {name}: {reason}" for name, reason in record["without"].items())
+        print(f"prepared  {file.stem}: {finished_bytes(finished) / 1e6:.2f} MB{without}", flush=True)
+        contents.update()
+    except Refused as reason:
+        contents.update(left_out={file.stem: str(reason)})
+        print(f"left out  {file.stem}: {reason}", flush=True)
+    except RuntimeError as error:
+        print(f"FAILED    {file.stem}: {error}", flush=True)
+        return False
+    return True
 
 
 def prepare(options):
-    """Exit code: 0; 4 where a model fails, or the directory is too large."""
-    target, failures = options.prepare, 0
+    """Exit code: 0; 2 where the directory is prepared for something else; 4 where a model fails, or it is too large."""
+    target = options.prepare
     target.mkdir(parents=True, exist_ok=True)
-    for name in ("run.py", "steps.py", "runtimes.py"):
-        shutil.copy(HERE / name, target)
-    build_ptx_check(options, target)
-    contents = {"arch": options.arch, "seed": options.seed, "models": [], "left_out": {},
-                "without_baseline": build_baseline(options, target)}
-    for file in options.models:
-        folder = target / "models" / file.stem
-        try:
-            contents["models"].append(build_model(options, file, folder))
-            without = "".join(f"; without {name}: {reason}" for name, reason in contents["models"][-1]["without"].items())
-            print(f"prepared  {file.stem}: {bytes_below(folder) / 1e6:.2f} MB{without}", flush=True)
-        except Refused as reason:
-            shutil.rmtree(folder, ignore_errors=True)
-            contents["left_out"][file.stem] = str(reason)
-            print(f"left out  {file.stem}: {reason}", flush=True)
-        except RuntimeError as error:
-            failures += 1
-            print(f"FAILED    {file.stem}: {error}", flush=True)
-    (target / "book.json").write_text(json.dumps(contents, indent=1) + "\n")
-    size = bytes_below(target)
-    print(f"{len(contents['models'])} models in {size / 1e6:.1f} MB")
+    try:
+        contents = Contents(options, target)
+    except OtherBook as error:
+        print(error, file=sys.stderr)
+        return 2
+    prepare_common(options, target, contents)
+    failures = sum(not prepare_model(options, file, target, contents) for file in options.models)
+    there = contents.update()
+    with locked(target):
+        size = finished_bytes(target)
+    print(f"{len(there['models'])} models in {size / 1e6:.1f} MB")
     if size > options.most_megabytes * 1e6:
         print(f"{target}: more than {options.most_megabytes:g} MB", file=sys.stderr)
         failures += 1

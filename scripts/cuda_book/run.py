@@ -4,7 +4,8 @@ Without DIRECTORY, that of this file. Needs Python's library, the CUDA driver, a
 they are installed.
 
 Exit code: 0; 3 where steps were not run (call it again: what has a result is not run again); 4 where a result is wrong or
-a step failed; 2 for wrong calls; 77, with one line, where there is no device that the programs are for.
+a step failed; 2 for wrong calls, and where this Python cannot unpack the programs; 77, with one line, where there is no
+device that the programs are for.
 """
 
 import argparse
@@ -13,7 +14,15 @@ import json
 import sys
 from pathlib import Path
 
-import steps
+try:
+    import steps
+except ModuleNotFoundError as error:
+    # Not every Python is built with the library that unpacks what is carried.
+    if error.name not in ("lzma", "_lzma"):
+        raise
+    print(f"{sys.executable} has no module {error.name}, which unpacks the programs: nothing was run; call another Python",
+          file=sys.stderr)
+    sys.exit(2)
 
 ATTRIBUTES = {"major": 75, "minor": 76, "multiprocessors": 16}  # CUdevice_attribute
 

@@ -16,8 +16,7 @@ BASELINES = ("stream", "graph")  # (a) and (b) of bench/cuda_plans
 RUNTIMES = ("onnxruntime", "torch", "tensorrt")
 TIME_LIMIT = 90  # seconds of a step
 
-
-PROGRAMS = ("selfcheck", "runner")  # of a variant, packed together
+PROGRAM = "program"  # of a variant: the self-check and the runner
 
 
 def same_file(source, target):
@@ -30,6 +29,7 @@ def same_file(source, target):
 
 def unpack(source, target):
     """The file appears whole or not at all. Programs may be run."""
+    target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(target.name + ".partial")
     with partial.open("wb") as file:
         shutil.copyfileobj(source, file, 1 << 20)
@@ -57,25 +57,46 @@ class Book:
         unpacked = self.results / "unpacked" / name
         if unpacked.exists():
             return unpacked
-        unpacked.parent.mkdir(parents=True, exist_ok=True)
-        programs = self.directory / Path(name).with_name("programs.tar.xz")
-        shared = Path(name).parent.parent / unpacked.name  # one for all variants
         if (self.directory / f"{name}.xz").exists():
             with lzma.open(self.directory / f"{name}.xz") as source:
                 unpack(source, unpacked)
-        elif unpacked.name in PROGRAMS and programs.exists():
-            with tarfile.open(programs) as file:
-                unpack(file.extractfile(unpacked.name), unpacked)
-        elif (self.directory / f"{shared}.xz").exists():
-            same_file(self.file(str(shared)), unpacked)
-        else:
-            raise FileNotFoundError(f"{name} is not in the directory")
-        return unpacked
+            return unpacked
+        self.unpack_model(Path(*Path(name).parts[:2]))
+        if unpacked.exists():
+            return unpacked
+        if len(Path(name).parts) > 3:  # of a variant
+            shared = self.file(str(Path(name).parent.parent / unpacked.name))
+            unpacked.parent.mkdir(parents=True, exist_ok=True)
+            same_file(shared, unpacked)
+            return unpacked
+        raise FileNotFoundError(f"{name} is not in the directory")
 
-    def run(self, words):
+    def unpack_model(self, folder):
+        """All of "models/NAME" that is packed together, as reading one file of it means to read those before it."""
+        archive = self.directory / folder / "files.tar.xz"
+        if not archive.exists():
+            return
+        with tarfile.open(archive, "r|xz") as files:
+            for member in files:
+                target = self.results / "unpacked" / folder / member.name
+                if not target.exists():
+                    unpack(files.extractfile(member), target)
+
+    def environment(self):
+        """With the libraries that are carried in front of others."""
+        for packed in sorted((self.directory / "libraries").glob("*.xz")):
+            self.file(f"libraries/{packed.stem}")
+        folders = [str((self.results / "unpacked" / "libraries").resolve()), os.environ.get("LD_LIBRARY_PATH", "")]
+        return dict(os.environ, LD_LIBRARY_PATH=":".join(each for each in folders if each))
+
+    def run_program(self, name, *words):
+        """A program of the directory."""
+        return self.run([self.file(name), *words], self.environment())
+
+    def run(self, words, environment=None):
         """Exit code, output and errors; 124 if it takes too long."""
         try:
-            done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False,
+            done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False, env=environment,
                                   timeout=max(1, min(TIME_LIMIT, self.time_left())))
         except subprocess.TimeoutExpired:
             return 124, "", "it took too long"
@@ -88,7 +109,7 @@ def last_line(*texts):
 
 
 def ptx(book):
-    code, output, errors = book.run([book.file("ptx_check")])
+    code, output, errors = book.run_program("ptx_check")
     if code == 0:
         return {"status": DONE, "functions": re.findall(r"^passed (\w+)$", output, re.MULTILINE)}
     wrong = [line for line in output.splitlines() if line.startswith("FAILED")]
@@ -112,7 +133,7 @@ def without_library(variant, code, output, errors):
 def correctness(book, model, variant):
     folder = folder_of(model, variant)
     files = [book.file(f"{folder}/{name}") for name in ("weights.bin", "selfcheck.bin")]
-    code, output, errors = book.run([book.file(f"{folder}/selfcheck"), files[0].parent])
+    code, output, errors = book.run_program(f"{folder}/{PROGRAM}", "selfcheck", files[0].parent)
     skipped = without_library(variant, code, output, errors)
     if skipped:
         return skipped
@@ -136,8 +157,8 @@ def timed(code, output, errors):
 
 def latency(book, model, variant):
     folder = folder_of(model, variant)
-    done = book.run([book.file(f"{folder}/runner"), book.file(f"{folder}/weights.bin"), book.file(f"{folder}/selfcheck.bin"), "-",
-                     book.runs])
+    done = book.run_program(f"{folder}/{PROGRAM}", "runner", book.file(f"{folder}/weights.bin"),
+                            book.file(f"{folder}/selfcheck.bin"), "-", book.runs)
     return without_library(variant, *done) or timed(*done)
 
 
@@ -151,7 +172,7 @@ def baseline(book, model, way):
     reason = book.contents.get("without_baseline")
     if reason:
         return {"status": SKIPPED, "reason": reason}
-    code, output, errors = book.run([book.file("baseline"), book.file(f"models/{model}/calls.txt"), way, book.runs])
+    code, output, errors = book.run_program("baseline", book.file(f"models/{model}/calls.txt"), way, book.runs)
     return timed(77 if code == MISSING_LIBRARY else code, output, errors)
 
 
@@ -168,29 +189,30 @@ def profile(book, model):
 
 
 def steps_of(contents):
-    """(name, what runs it), in the order in which they are worth most."""
+    """(name, what runs it), in the order in which they are worth most: those that there is no time for are the last ones."""
     steps = [("ptx", ptx)]
     models = [(each["model"], each["variants"]) for each in contents["models"]]
+    ours = [(model, "ours") for model, variants in models if "ours" in variants]
+    others = [(model, variant) for model, variants in models for variant in variants if variant != "ours"]
 
     def add(kind, function, arguments):
         name = "-".join((kind, *arguments))
         steps.append((name, lambda book: function(book, *arguments)))
 
-    for model, variants in models:
-        for variant in variants:
-            add("correctness", correctness, (model, variant))
-    for model, _ in models:
-        add("latency", latency, (model, "ours"))
+    for each in ours:
+        add("correctness", correctness, each)
+    for each in ours:
+        add("latency", latency, each)
     for way in BASELINES:
         for model, _ in models:
             add("baseline", baseline, (model, way))
+    for each in others:
+        add("correctness", correctness, each)
+    for each in others:
+        add("latency", latency, each)
     for name in RUNTIMES:
         for model, _ in models:
             add("runtime", runtime, (model, name))
-    for model, variants in models:
-        for variant in variants:
-            if variant != "ours":
-                add("latency", latency, (model, variant))
     for model, _ in models:
         add("profile", profile, (model,))
     return steps

@@ -112,6 +112,27 @@ TEST(BlockTime, lanes_and_cycles_count) {
               (half - device.seconds_per_task) / 2, half / 100);
 }
 
+/// Of x + v as one task, where v has an element for each row, but for what it takes to begin one.
+double seconds_of_sum(const VirtualDevice& device, std::int64_t rows, std::int64_t columns) {
+  Graph graph;
+  const ValueId x = *graph.add_input("x", matrix(rows, columns, DataType::f32));
+  const ValueId v = *graph.add_input("v", matrix(rows, 1, DataType::f32));
+  graph.add_output("y", *graph.add("Add", {x, v}));
+  CompileOptions options;
+  options.device = device;
+  const auto plans = task_operators(graph, options);
+  EXPECT_TRUE(plans) << (plans ? "" : plans.error().message);
+  return plans->back().operators.back().kernels.front().seconds_per_task - device.seconds_per_task;
+}
+
+/// nvcc divides by a length that it knows: by a shift, or by a multiplication.
+TEST(BlockTime, rows_of_a_power_of_two_are_numbered_faster) {
+  VirtualDevice device = described("h100");
+  device.seconds_per_byte = device.seconds_per_weight_byte = 0;
+  EXPECT_GT(seconds_of_sum(device, 256, 1000) / 1000,
+            1.02 * seconds_of_sum(device, 256, 1024) / 1024);
+}
+
 /// No product can take less than its multiplications take on all lanes, nor less than its operands take to be read once.
 TEST(BlockTime, nothing_is_faster_than_the_lanes_or_the_memory) {
   for (const char* const name : {"h100", "a100", "t4"}) {

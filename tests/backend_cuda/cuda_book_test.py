@@ -3,14 +3,17 @@
 with a driver that says there is a device. What needs other runtimes is skipped, and said to be."""
 
 import argparse
+import fcntl
 import json
 import lzma
 import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 
@@ -41,17 +44,27 @@ class Book(unittest.TestCase):
             cls.models.append(cls.folder / f"{name}.onnx")
             cls.models[-1].write_bytes(cuda_models.SAMPLES[name]())
         cls.book = cls.folder / "book"
+        # Two calls at the same time, which share all but one model.
+        other = cls.start_preparing(cls.book, cls.models[1])
         cls.prepared = cls.prepare(cls.book, *cls.models)
+        cls.prepared_beside = other.communicate(timeout=500) + (other.returncode,)
 
     @classmethod
     def tearDownClass(cls):
         cls.made.cleanup()
 
     @classmethod
+    def start_preparing(cls, book, *words):
+        return subprocess.Popen([sys.executable, SCRIPT, "--prepare", book, "--lemma", LEMMA, "--nvcc", cls.toolkit.nvcc, "--device",
+                                 host_program.HOST_CUDA / "device.json", "--block-threads", "64", "--variant", "ours", "--variant",
+                                 "no-fusion", "--variant", "calls", *map(str, words)], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+
+    @classmethod
     def prepare(cls, book, *words):
-        return subprocess.run([sys.executable, SCRIPT, "--prepare", book, "--lemma", LEMMA, "--nvcc", cls.toolkit.nvcc, "--device",
-                               host_program.HOST_CUDA / "device.json", "--block-threads", "64", "--variant", "ours", "--variant",
-                               "no-fusion", "--variant", "calls", *map(str, words)], capture_output=True, text=True, timeout=500)
+        process = cls.start_preparing(book, *words)
+        output, errors = process.communicate(timeout=500)
+        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
     def run_book(self, book, *words, device=True):
         """Where only the directory is: with the script in it."""
@@ -68,22 +81,73 @@ class Book(unittest.TestCase):
     def test_the_directory_has_all_that_is_carried(self):
         self.assertEqual(self.prepared.returncode, 0, self.prepared.stdout + self.prepared.stderr)
         contents = json.loads((self.book / "book.json").read_text())
-        self.assertEqual([each["model"] for each in contents["models"]], ["softmax", "convolution"])
+        self.assertEqual([each["model"] for each in contents["models"]], ["convolution", "softmax"])
         for each in contents["models"]:
             self.assertEqual(set(each["predicted"]), set("abcd"))
             # There is no call for softmax.
             has_calls = each["model"] == "convolution"
             self.assertEqual(each["variants"], ["ours", "no-fusion", *(["calls"] if has_calls else [])])
             self.assertEqual(each["without"], {} if has_calls else {"calls": "no call of a library pays"})
-            for variant in each["variants"]:
-                files = {file.name for file in (self.book / "models" / each["model"] / variant).iterdir()}
-                self.assertLessEqual(files - {"weights.bin.xz"}, {"programs.tar.xz"})
-            shared = {file.name for file in (self.book / "models" / each["model"]).iterdir() if file.is_file()}
-            self.assertLessEqual({"weights.bin.xz", "selfcheck.bin.xz"}, shared)
+            folder = self.book / "models" / each["model"]
+            self.assertLessEqual({"weights.bin.xz", "model.onnx.xz", "files.tar.xz"}, {file.name for file in folder.iterdir()})
+            self.assertLessEqual({"selfcheck.bin", "calls.txt", *(f"{variant}/program" for variant in each["variants"])},
+                                 set(self.packed(each["model"])))
         # What is there is kept.
         programs = [call for call in self.toolkit.calls() if "program" in call]
         self.assertEqual(self.prepare(self.book, *self.models).returncode, 0)
         self.assertEqual([call for call in self.toolkit.calls() if "program" in call], programs)
+
+    def packed(self, model):
+        """What is in the archive of a model, by name."""
+        with tarfile.open(self.book / "models" / model / "files.tar.xz") as files:
+            return {member.name: files.extractfile(member).read() for member in files}
+
+    def test_calls_at_the_same_time_leave_one_directory(self):
+        output, errors, code = self.prepared_beside
+        self.assertEqual((code, errors), (0, ""), output)
+        self.assertIn("prepared  convolution", output)
+        self.assertEqual([each.name for each in self.book.iterdir() if "nfinished" in each.name or "partial" in each.name], [])
+        # A call that was killed leaves a folder, which the next one removes, unless its owner still runs.
+        left, held = self.book / ".unfinished-left", self.book / ".unfinished-held"
+        for folder in (left, held):
+            folder.mkdir()
+        with (held / ".lock").open("w") as owner:
+            fcntl.flock(owner, fcntl.LOCK_EX)
+            self.assertEqual(self.prepare(self.book, *self.models).returncode, 0)
+        self.assertEqual((left.exists(), held.exists()), (False, True))
+        shutil.rmtree(held)
+
+    def test_a_directory_for_something_else_is_refused(self):
+        before = (self.book / "book.json").read_bytes()
+        done = self.prepare(self.book, self.models[0], "--seed", "1")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", f"{self.book}: it is prepared with seed 0, not 1\n"))
+        self.assertEqual((self.book / "book.json").read_bytes(), before)
+
+    def test_a_large_input_repeats_some_random_elements(self):
+        elements = struct.unpack("<728f", self.packed("convolution")["selfcheck.bin"][:728 * 4])
+        self.assertEqual(len(set(elements[:61])), 61)
+        self.assertEqual(elements, (elements[:61] * 12)[:728])
+
+    def test_what_there_may_be_no_time_for_comes_last(self):
+        contents = json.loads((self.book / "book.json").read_text())
+        sys.path.insert(0, str(ROOT / "scripts" / "cuda_book"))
+        import steps
+        names = [name for name, _ in steps.steps_of(contents)]
+        both = ("convolution", "softmax")
+        others = ("convolution-no-fusion", "convolution-calls", "softmax-no-fusion")
+        self.assertEqual(names, [
+            "ptx", *(f"correctness-{model}-ours" for model in both), *(f"latency-{model}-ours" for model in both),
+            *(f"baseline-{model}-{way}" for way in ("stream", "graph") for model in both),
+            *(f"correctness-{other}" for other in others), *(f"latency-{other}" for other in others),
+            *(f"runtime-{model}-{name}" for name in ("onnxruntime", "torch", "tensorrt") for model in both),
+            *(f"profile-{model}" for model in both)])
+
+    def test_without_what_unpacks_one_line_says_so(self):
+        code = f"import runpy, sys; sys.modules['_lzma'] = None; sys.path.insert(0, {str(self.book)!r}); " \
+               f"runpy.run_path({str(self.book / 'run.py')!r}, run_name='__main__')"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+        self.assertIn("has no module _lzma, which unpacks the programs: nothing was run", done.stderr)
 
     def test_the_whole_book_on_the_host(self):
         book = self.copy_of_book("whole")
@@ -103,7 +167,7 @@ class Book(unittest.TestCase):
             self.assertEqual(results["steps"][f"baseline-{model}-graph"]["status"], "skipped")
             self.assertEqual(results["steps"][f"profile-{model}"]["status"], "skipped")
         table = (book / "results" / "table.txt").read_text().splitlines()
-        self.assertEqual([line.split()[0] for line in table], ["model", "softmax", "convolution"])
+        self.assertEqual([line.split()[0] for line in table], ["model", "convolution", "softmax"])
         self.assertTrue(all(line.endswith("yes") for line in table[1:]), table)
         # A second call runs no step that has a result.
         before = {file: file.stat().st_mtime_ns for file in (book / "results").glob("correctness-*.json")}
@@ -117,13 +181,17 @@ class Book(unittest.TestCase):
         sys.path.insert(0, str(ROOT / "scripts" / "cuda_book"))
         import prepare
         options = argparse.Namespace(nvcc=shutil.which("nvcc"), arch="sm_90")
-        self.assertIsNone(prepare.build_baseline(options, self.folder / "baseline"))
-        program = self.folder / "baseline" / "program"
-        program.write_bytes(lzma.open(self.folder / "baseline" / "baseline.xz").read())
+        folder, scratch = self.folder / "baseline", self.folder / "baseline-scratch"
+        folder.mkdir()
+        scratch.mkdir()
+        self.assertIsNone(prepare.build_baseline(options, folder, scratch))
+        program = folder / "program"
+        program.write_bytes(lzma.open(folder / "baseline.xz").read())
         program.chmod(0o755)
         calls = self.folder / "calls"
         calls.write_text("copy 64\n")
         if not shutil.which("nvidia-smi"):
+            # Without the libraries that are carried, the linker may find none of CUDA's.
             done = subprocess.run([program, calls, "graph"], capture_output=True, text=True)
             self.assertIn((done.returncode, done.stdout), ((77, "no CUDA device was found\n"), (127, "")))
 
@@ -131,7 +199,7 @@ class Book(unittest.TestCase):
         book = self.copy_of_book("wrong")
         results = book / "results" / "unpacked" / "models" / "softmax" / "ours"
         results.mkdir(parents=True)
-        recorded = bytearray(lzma.open(book / "models" / "softmax" / "selfcheck.bin.xz").read())
+        recorded = bytearray(self.packed("softmax")["selfcheck.bin"])
         recorded[-2] ^= 0x40  # the exponent of the last output
         (results / "selfcheck.bin").write_bytes(recorded)
         done = self.run_book(book)

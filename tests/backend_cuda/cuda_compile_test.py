@@ -4,6 +4,7 @@ products in tiles; both say with exit code 77 that there is no toolkit), and wha
 
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -15,9 +16,14 @@ import tested_programs
 
 LEMMA = None
 NVCC = shutil.which("nvcc")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEVICE = pathlib.Path(__file__).resolve().parent / "host_cuda" / "device.json"
+KEEPING = DEVICE.with_name("multiprocessors.json")
 # Of several blocks that wait for each other.
 COMPILED = (("convolution", "sm_80"), ("lstm", "sm_90"), ("convolution_of_f16", "sm_80"), ("convolution_of_bf16", "sm_90"),
-            ("many_tensors", "sm_80"), ("open_sizes", "sm_90", "--shape", "x:1/16,40"))
+            ("many_tensors", "sm_80"), ("open_sizes", "sm_90", "--shape", "x:1/16,40"),
+            # With weights that blocks keep.
+            ("recurrence", "sm_90", "--device", KEEPING), ("recurrence_f16", "sm_80", "--device", KEEPING))
 # In tiles: what the PTX has.
 TILED = (("aligned_product", "sm_80", ("cp.async.cg.shared.global",)), ("tiled_convolution", "sm_90", ("cp.async.ca.shared.global",)),
          ("aligned_product_f16", "sm_90", ("mma.sync.aligned.m16n8k16.row.col.f32.f16", "ldmatrix.sync.aligned.m8n8.x2.trans")),
@@ -28,13 +34,23 @@ TILED = (("aligned_product", "sm_80", ("cp.async.cg.shared.global",)), ("tiled_c
          ("tiled_product", "sm_90", (), "--block-threads", "1024"), ("tiled_product_bf16", "sm_90", (), "--block-threads", "512"))
 # With calls of both libraries between persistent kernels, and of cuDNN alone.
 CALLED = (("attention", "sm_80"), ("convolution_of_bf16", "sm_90"))
+# Self-checks differ in a table of sizes. The other programs are linked as libraries; their code for the host may be slower.
+WITH_SELFCHECK = ("convolution", "open_sizes", "attention")
 LIBRARIES = {"products.cuh": "-lcublasLt", "windows.cuh": "-lcudnn"}
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-DEVICE = pathlib.Path(__file__).resolve().parent / "host_cuda" / "device.json"
 
 
 def run(words, **options):
     return subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=300, **options)
+
+
+def compile_program(directory, model, architecture, *words):
+    """nvcc for the program of a model, with the self-check or as a library."""
+    common = [NVCC, "-std=c++20", f"-arch={architecture}", "--expt-relaxed-constexpr", "-Werror", "all-warnings"]
+    if model in WITH_SELFCHECK:
+        common += ["-O3", '-DPROGRAM_DIRECTORY="."', "sample.cu", "selfcheck.cu", "-o", "selfcheck"]
+    else:
+        common += ["-O1", "-shared", "-Xcompiler", "-fPIC", "-Xlinker", "--no-undefined", "sample.cu", "-o", "sample.so"]
+    return run([*common, *words], cwd=directory)
 
 
 class Cuda(unittest.TestCase):
@@ -53,11 +69,11 @@ class Compiled(Cuda):
     def test_it_compiles_and_links(self):
         for model, architecture, *options in COMPILED:
             directory = self.folder / model
-            done = self.emit(model, "--arch", architecture, "--device", DEVICE, "-o", directory, "--name", "sample", *options)
+            device = [] if "--device" in options else ["--device", DEVICE]
+            done = self.emit(model, "--arch", architecture, *device, "-o", directory, "--name", "sample", *options)
             self.assertEqual(done.returncode, 0, done.stderr)
-            words = [NVCC, "-std=c++20", "-O3", f"-arch={architecture}", "--expt-relaxed-constexpr",
-                     '-DPROGRAM_DIRECTORY="."', "-Werror", "all-warnings"]
-            done = run([*words, "-keep", "sample.cu", "selfcheck.cu", "-o", "selfcheck"], cwd=directory)  # and sample.ptx
+            self.assertEqual("keeps_weights = true" in (directory / "schedule.cuh").read_text(), KEEPING in options)
+            done = compile_program(directory, model, architecture, "-keep")  # sample.ptx
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             # Loads of tensors that bypass the order of memory between blocks would read what was there before; the
             # kernel itself reads the tables of the schedule so.
@@ -67,6 +83,21 @@ class Compiled(Cuda):
             self.assertFalse([part[:200] for part in functions if "ld.global.nc" in part.split("\n.entry ")[0]])
             self.assertTrue("ld.acquire.gpu.u64" in ptx)
             self.assertTrue("red.release.gpu.add.u64" in ptx)
+
+    def test_ptxas_keeps_registers_for_as_many_blocks_as_share_a_multiprocessor(self):
+        # The device has four.
+        for units, threads, blocks in ((4, 256, 1), (11, 128, 3)):
+            directory = self.folder / f"bounds-{units}"
+            done = self.emit("convolution", "--arch", "sm_80", "--device", DEVICE, "--units", units, "--block-threads", threads,
+                             "-o", directory, "--name", "sample")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            done = run([NVCC, "-std=c++20", "-O3", "-arch=sm_80", "--expt-relaxed-constexpr", "-ptx", "sample.cu", "-o",
+                        "sample.ptx"], cwd=directory)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            bounds = re.search(r"^(?:\.visible )?\.entry \w*run_schedule.*?^\{", (directory / "sample.ptx").read_text(),
+                               re.MULTILINE | re.DOTALL)[0]
+            self.assertRegex(bounds, rf"\n\.maxntid {threads}\b")
+            self.assertRegex(bounds, rf"\n\.minnctapersm {blocks}\n")
 
     def test_calls_of_libraries_compile_and_link(self):
         toolkit = pathlib.Path(NVCC).resolve().parents[1]
@@ -80,11 +111,9 @@ class Compiled(Cuda):
             self.assertEqual(done.returncode, 0, done.stderr)
             libraries = [word for file, word in LIBRARIES.items() if (directory / file).exists()]
             self.assertIn(" ".join(libraries), (directory / "README.md").read_text())
-            done = run([NVCC, "-std=c++20", "-O3", f"-arch={architecture}", "--expt-relaxed-constexpr",
-                        '-DPROGRAM_DIRECTORY="."', "-Werror", "all-warnings", "-Xcompiler", "-Wno-deprecated-declarations",
-                        "sample.cu", "selfcheck.cu", "-o", "selfcheck", "-L", toolkit / "lib", *libraries], cwd=directory)
+            done = compile_program(directory, model, architecture, "-Xcompiler", "-Wno-deprecated-declarations", "-L",
+                                   toolkit / "lib", *libraries)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            self.assertTrue((directory / "selfcheck").exists())
 
 
 class CompiledTiles(Cuda):
@@ -129,8 +158,24 @@ class Written(Cuda):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(json.loads(done.stdout)["units"], units)
 
+    def test_blocks_that_share_a_multiprocessor_share_what_it_has(self):
+        """The device has three; one block alone would take more shared memory than an eighth."""
+        written, device = {}, DEVICE.parent / "large_tasks.json"
+        for units in (3, 4, 24):
+            directory = self.folder / str(units)
+            done = self.emit("tiled_attention", "--device", device, "--units", units, "-o", directory)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            schedule = (directory / "schedule.cuh").read_text()
+            written[units] = [int(re.search(rf"{name} = (\d+);", schedule)[1]) for name in
+                              ("blocks_of_multiprocessor", "shared_bytes")]
+        self.assertEqual([blocks for blocks, _ in written.values()], [1, 2, 8])
+        # CUDA takes 1,024 bytes for each block.
+        for blocks, shared in written.values():
+            self.assertLessEqual(blocks * (shared + 1024), json.loads(device.read_text())["shared_bytes_per_unit"] + 1024)
+
     def test_wrong_options_are_answered_in_one_line(self):
         for words, part in ((("--arch", "sm_89"), "give --device"), (("--block-threads", "48"), "a multiple of 32"),
+                            (("--device", DEVICE, "--units", "33"), "9 blocks of 256 threads would share a multiprocessor"),
                             (("--device", "gtx"), "no device has this name")):
             done = self.emit("softmax", "--plan", *words)
             self.assertEqual(done.returncode, 2, done.stderr)

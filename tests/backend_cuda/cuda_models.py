@@ -330,6 +330,34 @@ def open_sizes():
     return model(nodes, [("x", ["N", 40])], [("y", ["N", 33])], [weights("w", [40, 96]), weights("v", [96, 33])])
 
 
+def recurrence(half=F32, rows=1, length=44):
+    """Six steps that read the same matrix."""
+    nodes = []
+    for step in range(6):
+        nodes += [node("MatMul", [f"h{step}", "r"], [f"p{step}"]), node("Add", [f"p{step}", "bias"], [f"s{step}"]),
+                  node("Tanh", [f"s{step}"], [f"h{step + 1}"])]
+    return model(nodes, [("h0", [rows, length])], [("h6", [rows, length])],
+                 [weights("r", [length, length], 0.3, half), weights("bias", [length], 1.0, half)], {"h0": half, "h6": half})
+
+
+def recurrence_of_odd_rows(half):
+    """Rows of 16-bit elements that are no whole words."""
+    return recurrence(half, length=39)
+
+
+def open_recurrence():
+    """For any number of rows."""
+    return recurrence(rows="N")
+
+
+def repeated_bias():
+    """A product, and weights that every step of a softmax reads behind it."""
+    nodes = [node("MatMul", ["x", "v"], ["a"]), node("Add", ["a", "w"], ["s"]),
+             node("Softmax", ["s"], ["p"], attributes=[integer_attribute("axis", 1)]), node("Add", ["p", "w"], ["q"]),
+             node("Softmax", ["q"], ["y"], attributes=[integer_attribute("axis", 1)])]
+    return model(nodes, [("x", [9, 40])], [("y", [9, 64])], [weights("v", [40, 64], 0.3), weights("w", [64])])
+
+
 def scaled_products():
     """Factors, a matrix and a bias that are added, transposed operands, a vector."""
     nodes = [node("Gemm", ["x", "w", "c"], ["a"], attributes=[float_attribute("alpha", 0.5), float_attribute("beta", -2.0),
@@ -360,5 +388,7 @@ TESTED = (elementwise, softmax, layer_normalization, products, vector_product, c
 SAMPLES = {function.__name__: function for function in (
     *TESTED, *TILED, *TILED_HALVES, softmax_of_large_values, tiled_products_of_axes, guarded_convolution, strided_convolution, dilated_convolution, depthwise_convolution, convolution_of_signals, transposed_convolution,
     normalizations, resnext_block, inception_block, transformer_block, gru, long_sums, selection)}
-MODELS = {**SAMPLES, "open_sizes": open_sizes}  # the last one for --shape
+RECURRENT = {function.__name__: function for function in (recurrence, *of_both(recurrence), *of_both(recurrence_of_odd_rows))}
+MODELS = {**SAMPLES, **RECURRENT, "repeated_bias": repeated_bias,
+          "open_sizes": open_sizes, "open_recurrence": open_recurrence}  # the last two for --shape
 CALL_MODELS = {**MODELS, "scaled_products": scaled_products, "branches": branches}  # for --library-calls

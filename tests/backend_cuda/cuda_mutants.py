@@ -45,11 +45,21 @@ KINDS = [
     plain("tiles brought too early", TILES, r"(__syncthreads\(\);)[^\n]*\n *(bring\(step \+ stages - 1\);)", r"\2 \1"),
     plain("terms beyond the last", TILES, r"of_line != outside && term < end_term", "of_line != outside"),
     plain("tile of results left out", TILES, r"first_row \+= row_count", "first_row += 2 * row_count"),
+    plain("kept weights not copied", PROGRAM, r"if constexpr \(keeps_weights\) copy_residents\([^;]*;", ""),
+    plain("kept weights not waited for", RUN_TIME, r"if \(first < end\) ptx::wait_for_copies<0>\(\);", ""),
+    plain("last of kept weights left out", RUN_TIME, r"count = part\.rows \* in_row;", "count = part.rows * in_row - 1;"),
+    plain("rows of kept weights moved", RUN_TIME, r"row \* part\.to_stride", "row * part.row_bytes"),
+    plain("kept weights not read", RUN_TIME, r"if \(read\.argument % threads\.count == threads\.rank\)", "if (threads.count == 0)"),
     plain("first of a part shifted", KERNELS, r"(first\d) = (part[^;]*);", r"\1 = \2 + 1;"),
 ]
 WITHOUT_EFFECT_ALONE = ("release dropped", "acquire dropped", "runs not counted")  # where no block waits for another
 ENTRY = re.compile(r"\{(\d+), (\d+)\}")
 STEP = re.compile(r"\{(\d+), (\d+), (\d+), (\d+), (\d+), (\d+)\}")
+
+
+def keeps_weights(schedule):
+    """Whether blocks keep weights in shared memory, by the text of the schedule."""
+    return "keeps_weights = true" in schedule
 
 
 def sites(directory):
@@ -58,6 +68,8 @@ def sites(directory):
     found = []
     for kind, file, pattern, replacement in KINDS:
         if file == TILES and "sum_products<" not in texts[KERNELS]:
+            continue
+        if "kept weights" in kind and not keeps_weights(texts[SCHEDULE]):
             continue
         for match in pattern.finditer(texts[file]):
             new = replacement(match) if callable(replacement) else match.expand(replacement)
@@ -70,6 +82,11 @@ def sites(directory):
         if match[2] != "0":
             found.append(("wait for one task less", SCHEDULE, match.start(), match.end(),
                           f"{{{match[1]}, {int(match[2]) - 1}}}"))
+    if keeps_weights(schedule):
+        reads = table("resident_reads").search(schedule)
+        for match in ENTRY.finditer(schedule, reads.start(), reads.end()):
+            found.append(("kept weights read elsewhere", SCHEDULE, match.start(), match.end(),
+                          f"{{{match[1]}, {int(match[2]) + 4}}}"))
     for match in STEP.finditer(schedule, steps.start(), steps.end()):
         fields = list(match.groups())
         if fields[3] != "0":
@@ -108,10 +125,9 @@ def outcome(host, directory, site, folder):
         failure = host.build(folder, "sample")
         if failure:
             return "does not compile"
-        for order in host_program.MORE_ORDERS:
-            code, output = host.check(folder, order)
-            if code != 0:
-                return {1: "wrong", 3: "waits for ever", 66: "race", 124: "waits for ever"}.get(code, "crash")
+        code, _ = host.check(folder, *host_program.MORE_ORDERS)
+        if code != 0:
+            return {1: "wrong", 3: "waits for ever", 66: "race", 124: "waits for ever"}.get(code, "crash")
         return None
     finally:
         shutil.rmtree(folder)

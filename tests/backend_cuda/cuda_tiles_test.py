@@ -70,10 +70,10 @@ class CudaTiles(Tiles):
             shutil.copy(file, work)
         words = [host_program.compiler(), *self.host.headers("checked"), "-Wall",
                  "-Wextra", "-Werror", "-Wno-unused-function", "-x", "c++", "tiled_products_check.cu", "-x", "none",
-                 self.host.fibres, "-o", "check"]
+                 *self.host.objects("checked", False), "-o", "check"]
         done = host_program.run(words, cwd=work)
         self.assertEqual(done.returncode, 0, done.stderr)
-        code, output = self.host.check(work, "random:1", seconds=500)
+        code, output = self.host.run_checked([work / "check"], 500, HOST_CUDA_ORDER="random:1")
         self.assertEqual((code, output), (0, ""))
 
     def test_models_agree_with_the_interpreter(self):

@@ -8,7 +8,7 @@ import host_program
 # Sources and ptx.cuh, whose functions are replaced, are compiled in a copy of the folder.
 COMPILER = """#!/usr/bin/env python3
 import pathlib, shutil, subprocess, sys, tempfile
-HOST, COMPILER, OPTIONS, FIBRES, LOG = {host!r}, {compiler!r}, {options!r}, {fibres!r}, {log!r}
+HOST, COMPILER, OPTIONS, OBJECTS, LOG = {host!r}, {compiler!r}, {options!r}, {objects!r}, {log!r}
 words = sys.argv[1:]
 if words == ["--version"]:
     print("host compiler\\nin place of nvcc")
@@ -29,7 +29,7 @@ with tempfile.TemporaryDirectory() as name:
     for each in inputs:
         call += ["-x", "c++", work / each.name] if each.suffix == ".cu" else ["-x", "none", each]
     if "-c" not in words:
-        call += ["-x", "none", FIBRES, "-lstdc++", "-lm"]  # which are left out where all inputs are objects
+        call += ["-x", "none", *OBJECTS, "-lstdc++", "-lm"]  # which are left out where all inputs are objects
     sys.exit(subprocess.run([*map(str, call), "-o", str(target)]).returncode)
 """
 DRIVER = """
@@ -50,7 +50,7 @@ class HostToolkit:
         self.log = folder / "compiled"
         self.nvcc = folder / "nvcc"
         self.nvcc.write_text(COMPILER.format(host=str(host_program.HOST_CUDA), compiler=host_program.compiler(),
-                                             options=host.headers("plain"), fibres=str(host.fibres), log=str(self.log)))
+                                             options=host.headers("plain"), objects=host.objects("plain", False), log=str(self.log)))
         self.nvcc.chmod(0o755)
         self.driver_folder = folder / "driver"
 

@@ -1,16 +1,19 @@
 """Emitted CUDA source as a program of this processor: compiled with host_cuda/, run in several orders of its blocks."""
 
+import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
+import sys
 import threading
 
 HOST_CUDA = pathlib.Path(__file__).resolve().parent / "host_cuda"
 ORDERS = ("ascending", "descending", "random:1")
 BLOCKS = 4  # of the description host_cuda/device.json
 MORE_ORDERS = ORDERS + tuple(f"slowest:{block}" for block in range(BLOCKS))
-OPTIONS = ["-std=c++20", "-O1", "-ffp-contract=off", "-fPIC"]
+OPTIONS = ["-std=c++20", "-Og", "-ffp-contract=off", "-fPIC"]
 SANITIZER = "-fsanitize=thread"
 
 
@@ -36,36 +39,75 @@ def plain_addresses():
     return ["setarch", "-R"] if shutil.which("setarch") else []
 
 
+def parts(kind, options):
+    """The names of the objects that every program is linked with, with their sources and options: what is not to be looked
+    into, then what is."""
+    with_runtime = [*options, "-include", "cuda_runtime.h"]
+    return [("host_cuda.o", "host_cuda.cpp", []), ("all_orders.o", "all_orders.cpp", []),
+            (f"{kind}_calls.o", "host_calls.cpp", with_runtime),
+            (f"{kind}_libraries.o", "host_libraries.cpp", [*with_runtime, "-include", "cublasLt.h", "-include", "cudnn.h"])]
+
+
+def included(file):
+    """A file and those of its folder that it includes, and so on."""
+    files = [file]
+    for each in files:
+        for name in re.findall(r'^#include "([^"]+)"', each.read_text(), re.MULTILINE):
+            if each.parent / name not in files and (each.parent / name).exists():
+                files.append(each.parent / name)
+    return files
+
+
 class Host:
-    """What all programs share: the fibres and the headers, compiled once, and whether races are looked for."""
+    """What all programs share: the runtime and the headers, compiled once, and whether races are looked for. They are in
+    the folder that $LEMMA_HOST_CUDA names if they were compiled for all tests (main), else in the one that is given."""
 
     def __init__(self, folder):
-        self.folder = folder
-        self.sanitizer = [SANITIZER, "-g1"] if has_sanitizer(folder) else []
-        self.fibres = folder / "host_cuda.o"
-        done = run([compiler(), *OPTIONS, "-c", HOST_CUDA / "host_cuda.cpp", "-o", self.fibres])
+        made = os.environ.get("LEMMA_HOST_CUDA")
+        self.programs = folder
+        self.is_made = bool(made)
+        self.folder = pathlib.Path(made) if made else folder
+        self.sanitizer = [SANITIZER, "-g1"] if self.finds_races() else []
+        self.ready = set()
+        self.compiling, self.selfchecks = threading.Lock(), {}
+
+    def finds_races(self):
+        return (self.folder / "checked.races").exists() if self.is_made else has_sanitizer(self.folder)
+
+    def options(self, kind):
+        return self.sanitizer if kind == "checked" else []
+
+    def compile_shared(self, kind):
+        """The objects and headers of a kind: "checked" looks for races, "plain" does not. Most of the time of a compilation
+        would go into the headers of the standard library."""
+        with self.compiling:
+            if self.is_made or kind in self.ready:
+                return
+            for target, source, options in parts(kind, self.options(kind)):
+                if not (self.folder / target).exists():
+                    self.compile([*OPTIONS, *options, "-I", HOST_CUDA, "-c", HOST_CUDA / source], self.folder / target)
+            header = self.folder / f"{kind}.h"
+            header.write_text("#include <cuda_runtime.h>\n")
+            self.compile([*self.words(kind), "-x", "c++-header", header], f"{header}.gch")
+            self.ready.add(kind)
+
+    def compile(self, words, target):
+        done = run([compiler(), *words, "-o", target])
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
-        self.precompiled = {}
-        self.compiling = threading.Lock()
+
+    def words(self, kind):
+        return [*OPTIONS, *self.options(kind), "-I", str(HOST_CUDA)]
 
     def headers(self, kind):
-        """The words with which a compilation begins that looks for races ("checked"), or does not ("plain")."""
-        with self.compiling:
-            if kind not in self.precompiled:
-                self.precompiled[kind] = self.precompile(kind, self.sanitizer if kind == "checked" else [])
-            return self.precompiled[kind]
+        """The words with which a compilation of a kind begins."""
+        self.compile_shared(kind)
+        return [*self.words(kind), "-include", str(self.folder / f"{kind}.h")]
 
-    def precompile(self, kind, options):
-        """The words with which a compilation with the same options begins. Most of its time would go into the headers of
-        the standard library."""
-        file = self.folder / f"{kind}.h"
-        file.write_text("#include <cuda_runtime.h>\n")
-        words = [*OPTIONS, *options, "-I", HOST_CUDA]
-        done = run([compiler(), *words, "-x", "c++-header", file, "-o", f"{file}.gch"])
-        if done.returncode != 0:
-            raise RuntimeError(done.stderr)
-        return [*map(str, words), "-include", str(file)]
+    def objects(self, kind, has_main):
+        """What a program is linked with, which has a main of its own or is to have that of all_orders.cpp."""
+        self.compile_shared(kind)
+        return [str(self.folder / name) for name, _, _ in parts(kind, []) if has_main or name != "all_orders.o"]
 
     def build(self, directory, name):
         """Compiles the source of a directory there; what the compiler said if it failed. A self-check that is compiled
@@ -73,28 +115,70 @@ class Host:
         shutil.copy(HOST_CUDA / "ptx.cuh", directory / "ptx.cuh")
         words = [compiler(), *self.headers("checked"), "-Wall", "-Wextra", "-Werror",
                  "-Wno-unused-function", '-DPROGRAM_DIRECTORY="."', "-x", "c++"]
-        if not (directory / "selfcheck.o").exists():
-            done = run([*words, "-c", "selfcheck.cu", "-o", "selfcheck.o"], cwd=directory)
-            if done.returncode != 0:
-                return done.stderr
-        done = run([*words, f"{name}.cu", "-x", "none", "selfcheck.o", self.fibres, "-o", "check"], cwd=directory)
+        failure = self.compile_selfcheck(directory, words)
+        if failure:
+            return failure
+        done = run([*words, f"{name}.cu", "-x", "none", "selfcheck.o", *self.objects("checked", True), "-o", "check"],
+                   cwd=directory)
         return done.stderr if done.returncode != 0 else None
+
+    def compile_selfcheck(self, directory, words):
+        """Compiles a self-check. Those of models with tensors of the same sizes differ in comments at most."""
+        if (directory / "selfcheck.o").exists():
+            return None
+        texts = [re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read_text(), flags=re.DOTALL)
+                 for file in included(directory / "selfcheck.cu")]
+        key = hashlib.sha256("\0".join(texts).encode()).hexdigest()
+        with self.compiling:
+            lock = self.selfchecks.setdefault(key, threading.Lock())
+        target = self.programs / f"selfcheck-{key}.o"
+        with lock:
+            if not target.exists():
+                done = run([*words, "-Dmain=selfcheck_main", "-c", "selfcheck.cu", "-o", target], cwd=directory)
+                if done.returncode != 0:
+                    return done.stderr
+        shutil.copy(target, directory / "selfcheck.o")
+        return None
 
     def library(self, directory, name):
         """The source of a directory as a shared library, without the sanitizer."""
         shutil.copy(HOST_CUDA / "ptx.cuh", directory / "ptx.cuh")
-        done = run([compiler(), *self.headers("plain"), "-shared", "-x", "c++", f"{name}.cu", "-x", "none", self.fibres, "-o",
-                    "program.so"], cwd=directory)
+        done = run([compiler(), *self.headers("plain"), "-shared", "-x", "c++", f"{name}.cu", "-x", "none",
+                    *self.objects("plain", False), "-o", "program.so"], cwd=directory)
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
         return directory / "program.so"
 
-    def check(self, directory, order, runs=2, seconds=120):
-        """Exit code and output of the self-check; a race has the exit code 66, a deadlock 3."""
-        environment = dict(os.environ, HOST_CUDA_ORDER=order, TSAN_OPTIONS="exitcode=66 halt_on_error=1")
-        words = [*(plain_addresses() if self.sanitizer else []), directory / "check", directory, runs]
+    def check(self, directory, *orders, runs=2, seconds=120):
+        """Exit code and output of the self-check in some orders, up to the first in which it fails; a race has the exit code
+        66, a deadlock 3."""
+        return self.run_checked([directory / "check", ",".join(orders), directory, runs], seconds * len(orders))
+
+    def run_checked(self, words, seconds, **environment):
+        """Exit code and output of a program that may be compiled with the sanitizer."""
+        given = dict(os.environ, TSAN_OPTIONS="exitcode=66 halt_on_error=1", **environment)
         try:
-            done = run(words, env=environment, timeout=seconds)
+            done = run([*(plain_addresses() if self.sanitizer else []), *words], env=given, timeout=seconds)
         except subprocess.TimeoutExpired:
             return 124, "it took too long"
         return done.returncode, done.stdout + done.stderr
+
+
+def main():
+    """host_program.py FOLDER: compiles what all tests share into a folder. Without a compiler it stays empty."""
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in folder.iterdir():
+        file.unlink()
+    os.environ.pop("LEMMA_HOST_CUDA", None)
+    if compiler():
+        host = Host(folder)
+        for kind in ("checked", "plain"):
+            host.compile_shared(kind)
+        if host.sanitizer:
+            (folder / "checked.races").touch()
+    (folder / "made").touch()
+
+
+if __name__ == "__main__":
+    main()

@@ -44,6 +44,31 @@ TEST(Simulate, nothing_ends_before_the_bounds) {
     }
 }
 
+/// By planned time, on the same operators.
+TEST(Policies, best_ends_no_later_than_the_others) {
+  std::set<std::string_view> sooner;  // than by the critical path
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    CompileOptions options = small_tasks(seed % 2 == 0 ? 5 : 16, nullptr);
+    options.stitching = StitchOptions::none();
+    options.fuses = false;  // so that waves have many operators
+    const auto plans = task_operators(random_graph(seed, 60), options);
+    ASSERT_TRUE(plans) << plans.error().message;
+    const auto end_by = [&](Policy policy) {
+      const OperatorGraph& operators = plans->front();
+      return planned_end(
+          make_program(operators, options.device, policy(operators, options.device)));
+    };
+    const double best = end_by(place_by_best), path = end_by(place_by_critical_path);
+    for (const NamedPolicy& policy : policies()) {
+      const double end = end_by(policy.policy);
+      EXPECT_LE(best, end * (1 + 1e-9)) << seed << " " << policy.name;
+      if (end < path) sooner.insert(policy.name);
+    }
+  }
+  EXPECT_TRUE(sooner.contains("waves"));
+  EXPECT_TRUE(sooner.contains("waves-without-choice"));
+}
+
 /// A product m, and m + transposed(c) or c + transposed(m), which read a row or a column of it for a row. c is computed
 /// too, so that both sums are of one kind, in no time beside m.
 void add_sum(Graph& graph, const std::string& name, bool is_transposed) {

@@ -4,12 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
+#include <limits>
+#include <set>
 
 #include "backend_cuda/compile/compile.h"
+#include "backend_cuda/lower/tile.h"
 #include "backend_cuda/prove/check_program.h"
 #include "backend_cuda/traffic/traffic.h"
 #include "interpreter/random.h"
+#include "ir/expand.h"
 #include "tests/backend_cuda/random_graph.h"
 #include "tests/backend_cuda/slow_device.h"
 
@@ -156,6 +161,72 @@ TEST(Traffic, the_plan_agrees_with_a_simulated_cache) {
   const auto tiny = simulated_traffic(program, {256, 64});
   ASSERT_TRUE(tiny);
   EXPECT_GT(tiny->all(), 2 * planned_traffic(program).all());
+}
+
+VirtualDevice described(const std::string& name) {
+  const auto device = load_virtual_device(std::filesystem::path(LEMMA_SOURCE_DIRECTORY) /
+                                          "backend_cuda/devices" / (name + ".json"));
+  EXPECT_TRUE(device && device->multiprocessor) << name;
+  return device ? *device : VirtualDevice();
+}
+
+/// With the cut of each operator that ends first, one after the other.
+double seconds_of(const OperatorGraph& graph, const VirtualDevice& device) {
+  double sum = 0;
+  for (const TaskOperator& op : graph.operators) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Kernel& kernel : op.kernels)
+      least = std::min(least, std::ceil(static_cast<double>(kernel.task_count()) / device.units) *
+                                  kernel.seconds_per_task);
+    sum += least + device.seconds_per_event;
+  }
+  return sum;
+}
+
+/// What decides is what the tasks of the plan take, whatever an operation counts as.
+TEST(Stitch, plans_of_gpus_have_the_times_of_their_kernels) {
+  VirtualDevice device = described("h100");
+  for (const Graph& graph : {softmax(3000, 500), random_graph(3, 25), random_graph(7, 25)}) {
+    const auto expanded = expand_composites(graph);
+    ASSERT_TRUE(expanded);
+    const auto computations = lower_graph(*expanded);
+    ASSERT_TRUE(computations);
+    const auto plans = stitch_plans(*computations, device, {});
+    ASSERT_TRUE(plans);
+    for (const StitchPlan& plan : *plans) {
+      ComputationGraph grouped = *computations;
+      grouped.groups = plan.groups;
+      const auto operators = tile(std::move(grouped), device);
+      ASSERT_TRUE(operators);
+      EXPECT_NEAR(plan.seconds, seconds_of(*operators, device), 1e-6 * plan.seconds);
+    }
+    VirtualDevice other = device;
+    other.seconds_per_operation *= 100;
+    const auto same = stitch_plans(*computations, other, {});
+    ASSERT_TRUE(same);
+    ASSERT_EQ(same->size(), plans->size());
+    for (std::size_t i = 0; i < plans->size(); ++i)
+      EXPECT_EQ((*same)[i].seconds, (*plans)[i].seconds);
+  }
+}
+
+/// Of operators that run beside each other, packing takes a wait for gained that costs nothing.
+TEST(Stitch, plans_of_gpus_are_also_without_packing) {
+  Graph graph;
+  for (const char* name : {"a", "b"}) {
+    const ValueId x = *graph.add_input(name, {DataType::f32, Shape{64, 100}});
+    const ValueId y = *graph.add("Softmax", {x}, {{"axis", std::int64_t{1}}});
+    ASSERT_TRUE(graph.add_output(std::string("y") + name, y));
+  }
+  const auto computations = lower_graph(*expand_composites(graph));
+  ASSERT_TRUE(computations);
+  const VirtualDevice device = described("h100");
+  const auto plans = stitch_plans(*computations, device, {});
+  ASSERT_TRUE(plans);
+  std::set<std::size_t> counts;
+  for (const StitchPlan& plan : *plans) counts.insert(plan.groups.size());
+  EXPECT_TRUE(counts.contains(1));
+  EXPECT_TRUE(counts.contains(2));
 }
 
 TEST(Stitch, gives_the_same_plan_each_time) {

@@ -79,6 +79,20 @@ TEST(TileChoice, a_thread_keeps_few_places) {
   EXPECT_LE(std::max(choice->tile.rows, choice->tile.columns) * choice->tile.terms / 64, 8);
 }
 
+TEST(TileChoice, blocks_of_a_multiprocessor_share_its_registers) {
+  // Of 256 threads each: one has 255 registers for a thread, four have 64.
+  TileLimits limits = {256, room};
+  const auto parts = [&limits] {
+    const auto choice =
+        choose_tiles({512, 512, 512}, TileArithmetic::f32, wide_terms, wide_lines, limits);
+    return choice ? choice->part_rows * choice->part_columns : 0;
+  };
+  EXPECT_GE(parts(), 32);
+  limits.blocks = 4;
+  EXPECT_GT(parts(), 0);
+  EXPECT_LT(parts(), 64 - 40);
+}
+
 TEST(TileChoice, refused_tiles_give_way_to_the_next_best) {
   TileLimits limits = {256, room};
   for (int i = 0; i < 5; ++i) {

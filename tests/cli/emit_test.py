@@ -163,6 +163,14 @@ class Emit(unittest.TestCase):
         for name in names:
             self.assertEqual((first / name).read_bytes(), (second / name).read_bytes(), name)
 
+    def test_inputs_may_repeat_their_first_elements(self):
+        """The input has 2,560 elements of f32."""
+        recorded = [(self.emit(self.softmax_model(), name, *SLOW, 2, *words) / "selfcheck.bin").read_bytes() for name, words in
+                    (("random", ()), ("repeated", ("--repeat-inputs", 61)), ("period-is-too-long", ("--repeat-inputs", 2561)))]
+        self.assertEqual(recorded[1][:10240], (recorded[0][:61 * 4] * 42)[:10240])
+        self.assertNotEqual(recorded[1][10240:], recorded[0][10240:])
+        self.assertEqual(recorded[2], recorded[0])
+
     def test_outputs_do_not_depend_on_the_number_of_threads(self):
         if not shutil.which("c++") and not os.environ.get("CXX"):
             self.skipTest("there is no compiler")

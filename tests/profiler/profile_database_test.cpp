@@ -89,10 +89,51 @@ TEST_F(ProfileDatabaseTest, ExportAndImportGiveTheSame) {
   EXPECT_EQ(third.find(target, "b").value()->provenance, Provenance::measured_elsewhere);
 }
 
+ResourceFacts facts_of(const std::string& architecture, std::uint64_t spilled) {
+  return {{architecture, "nvcc", "headers", 256}, {{"a", "MatMul", 16, spilled, 200, 1024, 1}}};
+}
+
+TEST_F(ProfileDatabaseTest, FactsOfFunctionsAreKept) {
+  ProfileDatabase database = open();
+  ASSERT_TRUE(database.put(facts_of("sm_90", 8)));
+  ASSERT_TRUE(database.put(facts_of("sm_80", 4)));
+  ASSERT_TRUE(database.put(facts_of("sm_90", 12)));  // in place of the first ones
+  const auto all = database.resources("sm_90");
+  ASSERT_TRUE(all);
+  ASSERT_EQ(all->size(), 1U);
+  EXPECT_EQ(all->front().source, facts_of("sm_90", 0).source);
+  EXPECT_EQ(all->front().functions, facts_of("sm_90", 12).functions);
+  EXPECT_EQ(database.resources().value().size(), 2U);
+  EXPECT_TRUE(database.resources("sm_75").value().empty());
+  const std::array entries = {entry("a", 1e-6)};
+  ASSERT_TRUE(database.put(target, entries));
+  const std::string text = database.export_json().value();
+  ProfileDatabase other = open("other.sqlite");
+  EXPECT_EQ(other.import_json(text, Provenance::measured).value(), 3U);
+  EXPECT_EQ(other.export_json().value(), text);
+}
+
+TEST_F(ProfileDatabaseTest, ReadersMakeNoFile) {
+  const auto file = folder_.path() / "read.sqlite";
+  const auto none = ProfileDatabase::open_to_read(file);
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(*none);
+  EXPECT_FALSE(std::filesystem::exists(file));
+  std::ofstream(file) << std::string(10000, 'x');
+  EXPECT_FALSE(ProfileDatabase::open_to_read(file));
+  ProfileDatabase writer = open();
+  ASSERT_TRUE(writer.put(facts_of("sm_90", 8)));
+  auto reader = ProfileDatabase::open_to_read(folder_.path() / "new" / "profile.sqlite");
+  ASSERT_TRUE(reader && *reader);
+  EXPECT_EQ((*reader)->resources("sm_90").value().size(), 1U);
+  EXPECT_FALSE((*reader)->put(facts_of("sm_90", 8)));
+}
+
 TEST_F(ProfileDatabaseTest, GarbageIsRefused) {
   ProfileDatabase database = open();
   for (const char* text : {"", "[]", "{}", R"({"format": "lemma profile 1", "targets": []})",
-                           R"({"format": "lemma profile 2", "targets": [{}]})"})
+                           R"({"format": "lemma profile 2", "targets": [{}]})",
+                           R"({"format": "lemma profile 2", "targets": [], "resources": 3})"})
     EXPECT_FALSE(database.import_json(text, Provenance::measured)) << text;
   const auto file = folder_.path() / "garbage";
   std::ofstream(file) << std::string(10000, 'x');

@@ -1,13 +1,11 @@
 #pragma once
 // Matrix products of cuBLASLt on a processor, as plain loops, for tests only: what emitted programs call, no more.
+// cuda_runtime.h comes before it.
 // Products that need more alignment or workspace than they get are errors, as on a device.
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-
-#include "host_elements.h"
 
 enum cudaDataType_t { CUDA_R_32F = 0, CUDA_R_16F = 2, CUDA_R_16BF = 14 };
 enum cublasStatus_t {
@@ -66,10 +64,6 @@ struct ProductAlgorithm {
   std::uint32_t alignments[4] = {};
   std::size_t workspace_bytes = 0;
 };
-
-inline Element element_of(cudaDataType_t type) {
-  return type == CUDA_R_16F ? Element::f16 : type == CUDA_R_16BF ? Element::bf16 : Element::f32;
-}
 
 template <typename T>
 cublasStatus_t take(T& target, const void* value, std::size_t bytes) {
@@ -161,62 +155,15 @@ inline cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
 }
 
 /// One algorithm, which relies on the alignment that it may expect and on a workspace; none with $HOST_CUDA_NO_ALGORITHM.
-inline cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
-    cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t preference,
-    int asked, cublasLtMatmulHeuristicResult_t* found, int* count) {
-  *count = asked > 0 && std::getenv("HOST_CUDA_NO_ALGORITHM") == nullptr ? 1 : 0;
-  std::memcpy(found->algo.alignments, preference->alignments, sizeof(preference->alignments));
-  found->algo.workspace_bytes =
-      preference->workspace_bytes < 640 ? preference->workspace_bytes : 640;
-  found->workspaceSize = found->algo.workspace_bytes;
-  found->state = CUBLAS_STATUS_SUCCESS;
-  return CUBLAS_STATUS_SUCCESS;
-}
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatmulPreference_t preference, int asked,
+                                              cublasLtMatmulHeuristicResult_t* found, int* count);
 
-inline cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description,
-                                     const void* alpha, const void* a, cublasLtMatrixLayout_t of_a,
-                                     const void* b, cublasLtMatrixLayout_t of_b, const void* beta,
-                                     const void* c, cublasLtMatrixLayout_t of_c, void* d,
-                                     cublasLtMatrixLayout_t of_d,
-                                     const cublasLtMatmulAlgo_t* algorithm, void* workspace,
-                                     std::size_t workspace_bytes, cudaStream_t) {
-  const void* const tensors[] = {a, b, c, d};
-  for (int i = 0; i < 4; ++i)
-    if (reinterpret_cast<std::uintptr_t>(tensors[i]) % algorithm->alignments[i] != 0)
-      return CUBLAS_STATUS_INVALID_VALUE;
-  if (workspace_bytes < algorithm->workspace_bytes ||
-      !host_cuda::is_allocated(workspace, workspace_bytes))
-    return CUBLAS_STATUS_INVALID_VALUE;
-  const bool turns_a = description->transposes[0] == CUBLAS_OP_T,
-             turns_b = description->transposes[1] == CUBLAS_OP_T;
-  const std::int64_t inner = turns_a ? of_a->rows : of_a->columns;
-  if ((turns_a ? of_a->columns : of_a->rows) != of_d->rows ||
-      (turns_b ? of_b->rows : of_b->columns) != of_d->columns ||
-      (turns_b ? of_b->columns : of_b->rows) != inner)
-    return CUBLAS_STATUS_INVALID_VALUE;
-  host_cuda::enqueue([=, product = *description, la = *of_a, lb = *of_b, lc = *of_c, ld = *of_d,
-                      factor = *static_cast<const float*>(alpha),
-                      of_addend = *static_cast<const float*>(beta),
-                      bytes = algorithm->workspace_bytes] {
-    using namespace host_cuda;
-    spoil(workspace, bytes);
-    const Element type = element_of(ld.type);
-    for (std::int64_t batch = 0; batch < ld.batches; ++batch)
-      for (std::int64_t column = 0; column < ld.columns; ++column)
-        for (std::int64_t row = 0; row < ld.rows; ++row) {
-          float sum = 0;
-          for (std::int64_t k = 0; k < inner; ++k)
-            sum +=
-                load_element(a, turns_a ? la.at(batch, k, row) : la.at(batch, row, k), type) *
-                load_element(b, turns_b ? lb.at(batch, column, k) : lb.at(batch, k, column), type);
-          float value = factor * sum;
-          if (of_addend != 0) value += of_addend * load_element(c, lc.at(batch, row, column), type);
-          if ((product.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0)
-            value += load_element(product.bias, row, type);
-          if ((product.epilogue & CUBLASLT_EPILOGUE_RELU) != 0 && value < 0) value = 0;
-          store_element(d, ld.at(batch, row, column), value, type);
-        }
-  });
-  return CUBLAS_STATUS_SUCCESS;
-}
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description, const void* alpha,
+                              const void* a, cublasLtMatrixLayout_t of_a, const void* b,
+                              cublasLtMatrixLayout_t of_b, const void* beta, const void* c,
+                              cublasLtMatrixLayout_t of_c, void* d, cublasLtMatrixLayout_t of_d,
+                              const cublasLtMatmulAlgo_t* algorithm, void* workspace,
+                              std::size_t workspace_bytes, cudaStream_t);

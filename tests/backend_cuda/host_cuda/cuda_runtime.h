@@ -7,7 +7,6 @@
 // All that emitted source includes: words that are defined below occur in these headers.
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +15,6 @@
 #include <cstring>
 #include <functional>
 #include <limits>
-#include <map>
 #include <memory>
 #include <new>
 #include <string>
@@ -63,9 +61,7 @@ using cudaEvent_t = int;
 #include "host_graph.h"
 
 /// Calls that must not be part of a capture.
-inline cudaError_t not_captured() {
-  return host_cuda::captured == nullptr ? cudaSuccess : cudaErrorStreamCaptureUnsupported;
-}
+cudaError_t not_captured();
 
 inline const char* cudaGetErrorString(cudaError_t error) {
   return error == cudaSuccess                 ? "no error"
@@ -75,34 +71,14 @@ inline const char* cudaGetErrorString(cudaError_t error) {
 
 namespace host_cuda {
 
-/// The bytes of each allocation.
-inline std::map<const char*, std::size_t> allocations;
-
 /// Whether all of some memory belongs to one allocation, as calls of libraries demand of what they are given.
-inline bool is_allocated(const void* memory, std::size_t bytes) {
-  const char* const begin = static_cast<const char*>(memory);
-  auto after = allocations.upper_bound(begin);
-  if (after == allocations.begin()) return false;
-  --after;
-  return begin + bytes <= after->first + after->second;
-}
+bool is_allocated(const void* memory, std::size_t bytes);
 
 }  // namespace host_cuda
 
 /// Memory begins with contents that are no numbers.
-inline cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  if (not_captured() != cudaSuccess) return not_captured();
-  *memory = std::aligned_alloc(256, (bytes / 256 + 1) * 256);
-  if (*memory == nullptr) return cudaErrorMemoryAllocation;
-  std::memset(*memory, 0xff, (bytes / 256 + 1) * 256);
-  host_cuda::allocations[static_cast<const char*>(*memory)] = bytes;
-  return cudaSuccess;
-}
-inline cudaError_t cudaFree(void* memory) {
-  host_cuda::allocations.erase(static_cast<const char*>(memory));
-  std::free(memory);
-  return cudaSuccess;
-}
+cudaError_t cudaMalloc(void** memory, std::size_t bytes);
+cudaError_t cudaFree(void* memory);
 inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
   std::memcpy(to, from, bytes);
   return not_captured();
@@ -120,14 +96,7 @@ inline cudaError_t cudaGetDevice(int* device) {
   *device = 0;
   return cudaSuccess;
 }
-inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  const char* const processors = std::getenv("HOST_CUDA_PROCESSORS");
-  *value = attribute == cudaDevAttrComputeCapabilityMajor ? 9
-           : attribute != cudaDevAttrMultiProcessorCount  ? 1
-           : processors != nullptr                        ? std::atoi(processors)
-                                                          : 1024;
-  return cudaSuccess;
-}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int);
 inline cudaError_t cudaDeviceSynchronize() { return not_captured(); }
 
 inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {

@@ -7,11 +7,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 // Of ThreadSanitizer, where the program is compiled with it (sanitizer/tsan_interface.h).
@@ -35,6 +37,7 @@ namespace {
 
 constexpr unsigned warp_size = 32;
 constexpr std::size_t stack_bytes = 128U << 10U;
+constexpr std::size_t most_left_strands = 2048;
 constexpr int turns_without_progress = 64;
 
 bool has_sanitizer() { return __tsan_create_fiber != nullptr; }
@@ -44,6 +47,37 @@ void acquire(const void* address) {
 void release(const void* address) {
   if (has_sanitizer()) __tsan_release(const_cast<void*>(address));
 }
+
+/// Where the code on a stack goes on. swapcontext would do, but asks the system for the signal mask each time, of which
+/// grids have hundreds of thousands.
+struct Place {
+  void* words[5];
+};
+
+[[noreturn, gnu::noinline]] void go_to(Place& to) { __builtin_longjmp(to.words, 1); }
+
+/// Goes on at `to` until something goes to `from`.
+[[gnu::noinline]] void switch_between(Place& from, Place& to) {
+  if (__builtin_setjmp(from.words) == 0) go_to(to);
+}
+
+/// The same with the beginning of a function on a stack of its own, which never returns.
+[[gnu::noinline]] void begin_function(Place& from, unsigned char* stack, std::size_t bytes,
+                                      void (*function)()) {
+  ucontext_t context;
+  getcontext(&context);
+  context.uc_stack.ss_sp = stack;
+  context.uc_stack.ss_size = bytes;
+  context.uc_link = nullptr;
+  makecontext(&context, function, 0);
+  if (__builtin_setjmp(from.words) == 0) setcontext(&context);
+}
+
+/// A stack, and the thread that the sanitizer takes what runs on it for.
+struct Strand {
+  std::unique_ptr<unsigned char[]> stack;
+  void* sanitizer = nullptr;
+};
 
 enum class State { running, polling, at_barrier, ended };
 
@@ -63,9 +97,9 @@ struct Warp {
 };
 
 struct Fibre {
-  ucontext_t context = {};
-  std::unique_ptr<unsigned char[]> stack;
-  void* sanitizer = nullptr;
+  Place place = {};
+  Strand strand;
+  bool has_begun = false;
   State state = State::running;
   unsigned block = 0, thread = 0, exchanges = 0;
   const Barrier* barrier = nullptr;  // that it waits at, and which time
@@ -85,11 +119,17 @@ struct Block {
   unsigned ended = 0;
 };
 
+std::string first_order() {
+  const char* const given = std::getenv("HOST_CUDA_ORDER");
+  return given == nullptr ? "ascending" : given;
+}
+
+std::string order_name = first_order();
+
 class Order {
  public:
   Order() {
-    const char* const given = std::getenv("HOST_CUDA_ORDER");
-    const std::string name = given == nullptr ? "ascending" : given;
+    const std::string& name = order_name;
     if (name == "descending") {
       descends_ = true;
     } else if (name.rfind("slowest:", 0) == 0) {
@@ -98,7 +138,7 @@ class Order {
       is_random_ = true;
       random_.seed(static_cast<unsigned>(std::stoul(name.substr(7))));
     } else if (name != "ascending") {
-      give_up("HOST_CUDA_ORDER: '" + name + "' is no order");
+      give_up("'" + name + "' is no order");
     }
   }
   bool is_random() const { return is_random_; }
@@ -147,7 +187,6 @@ class Grid {
   void leave(State state);
 
  private:
-  static void make(Fibre& fibre);
   static void begin_fibre();
   void switch_to(Fibre& fibre);
   bool run_block(Block& block);
@@ -156,7 +195,7 @@ class Grid {
   const std::function<void()>& body_;
   std::vector<Block> blocks_;
   Order order_;
-  ucontext_t main_ = {};
+  Place main_ = {};
   void* main_fiber_ = nullptr;
   Fibre* current_ = nullptr;
   std::uint64_t progress_ = 0;
@@ -167,22 +206,29 @@ class Grid {
 Grid* grid = nullptr;
 bool runs_graph = false;
 
-/// Threads to the sanitizer that launches have left. They are taken again by later launches, all of which come after
-/// those, but not by nodes of a graph, between which only edges are an order. Making one takes longer than running it.
-std::vector<void*> left_fibers;
+/// Of launches that have ended; later ones take them again, since making one takes longer than running it. All of a later
+/// launch comes after all of those, but between the nodes of a graph only edges are an order: what nodes leave is not
+/// taken before all of them have ended.
+std::vector<Strand> left_strands, left_by_nodes;
 
-void* take_fiber() {
-  if (runs_graph || left_fibers.empty()) return __tsan_create_fiber(0);
-  void* const fiber = left_fibers.back();
-  left_fibers.pop_back();
-  return fiber;
+Strand take_strand() {
+  if (!left_strands.empty()) {
+    Strand strand = std::move(left_strands.back());
+    left_strands.pop_back();
+    return strand;
+  }
+  Strand strand;
+  strand.stack.reset(new unsigned char[stack_bytes]);
+  if (has_sanitizer()) strand.sanitizer = __tsan_create_fiber(0);
+  return strand;
 }
 
-void leave_fiber(void* fiber) {
-  if (runs_graph)
-    __tsan_destroy_fiber(fiber);
-  else
-    left_fibers.push_back(fiber);
+void leave_strand(Strand strand) {
+  // There are not many threads that the sanitizer can tell apart.
+  if (left_strands.size() + left_by_nodes.size() < most_left_strands)
+    (runs_graph ? left_by_nodes : left_strands).push_back(std::move(strand));
+  else if (strand.sanitizer != nullptr)
+    __tsan_destroy_fiber(strand.sanitizer);
 }
 
 Grid::Grid(unsigned blocks, unsigned threads, std::size_t shared_bytes,
@@ -197,25 +243,14 @@ Grid::Grid(unsigned blocks, unsigned threads, std::size_t shared_bytes,
     for (unsigned t = 0; t < threads; ++t) {
       block.threads[t].block = b;
       block.threads[t].thread = t;
-      make(block.threads[t]);
+      block.threads[t].strand = take_strand();
     }
   }
 }
 
-void Grid::make(Fibre& fibre) {
-  fibre.stack.reset(new unsigned char[stack_bytes]);
-  getcontext(&fibre.context);
-  fibre.context.uc_stack.ss_sp = fibre.stack.get();
-  fibre.context.uc_stack.ss_size = stack_bytes;
-  fibre.context.uc_link = nullptr;
-  makecontext(&fibre.context, begin_fibre, 0);
-  if (has_sanitizer()) fibre.sanitizer = take_fiber();
-}
-
 Grid::~Grid() {
-  if (!has_sanitizer()) return;
   for (Block& block : blocks_)
-    for (Fibre& fibre : block.threads) leave_fiber(fibre.sanitizer);
+    for (Fibre& fibre : block.threads) leave_strand(std::move(fibre.strand));
 }
 
 void Grid::begin_fibre() {
@@ -230,8 +265,11 @@ void Grid::switch_to(Fibre& fibre) {
   current_ = &fibre;
   fibre.state = State::running;
   constexpr unsigned orders_nothing = 1;
-  if (has_sanitizer()) __tsan_switch_to_fiber(fibre.sanitizer, orders_nothing);
-  swapcontext(&main_, &fibre.context);
+  if (has_sanitizer()) __tsan_switch_to_fiber(fibre.strand.sanitizer, orders_nothing);
+  if (std::exchange(fibre.has_begun, true))
+    switch_between(main_, fibre.place);
+  else
+    begin_function(main_, fibre.strand.stack.get(), stack_bytes, begin_fibre);
 }
 
 void Grid::leave(State state) {
@@ -240,7 +278,7 @@ void Grid::leave(State state) {
   if (state != State::polling) ++progress_;
   constexpr unsigned orders_nothing = 1;
   if (has_sanitizer()) __tsan_switch_to_fiber(main_fiber_, orders_nothing);
-  swapcontext(&fibre.context, &main_);
+  switch_between(fibre.place, main_);
 }
 
 void Grid::wait_at(Barrier& barrier, std::size_t count, bool orders_memory) {
@@ -326,7 +364,6 @@ class GraphRun {
 
  private:
   struct Node {
-    ucontext_t context = {};
     std::unique_ptr<unsigned char[]> stack;
     void* sanitizer = nullptr;
     char end = 0;  // a place for the order of what it does and of what comes after it
@@ -350,18 +387,13 @@ class GraphRun {
     current_ = this;
     number_ = number;
     node.stack.reset(new unsigned char[node_stack_bytes]);
-    getcontext(&node.context);
-    node.context.uc_stack.ss_sp = node.stack.get();
-    node.context.uc_stack.ss_size = node_stack_bytes;
-    node.context.uc_link = nullptr;
-    makecontext(&node.context, begin_node, 0);
     constexpr unsigned orders_nothing = 1;
     if (has_sanitizer()) {
       main_fiber_ = __tsan_get_current_fiber();
       node.sanitizer = __tsan_create_fiber(0);
       __tsan_switch_to_fiber(node.sanitizer, orders_nothing);
     }
-    swapcontext(&main_, &node.context);
+    begin_function(main_, node.stack.get(), node_stack_bytes, begin_node);
   }
 
   static void begin_node() {
@@ -373,7 +405,7 @@ class GraphRun {
     release(&node.end);
     constexpr unsigned orders_nothing = 1;
     if (has_sanitizer()) __tsan_switch_to_fiber(run.main_fiber_, orders_nothing);
-    swapcontext(&node.context, &run.main_);
+    go_to(run.main_);
   }
 
   static GraphRun* current_;
@@ -381,7 +413,7 @@ class GraphRun {
   std::vector<Node> nodes_;
   std::vector<bool> has_run_;
   Order order_;
-  ucontext_t main_ = {};
+  Place main_ = {};
   void* main_fiber_ = nullptr;
   std::size_t number_ = 0;
   char begin_ = 0;
@@ -395,7 +427,11 @@ void run_graph(const std::vector<GraphStep>& steps) {
   runs_graph = true;
   GraphRun(steps).run();
   runs_graph = false;
+  std::move(left_by_nodes.begin(), left_by_nodes.end(), std::back_inserter(left_strands));
+  left_by_nodes.clear();
 }
+
+void set_order(const std::string& name) { order_name = name; }
 
 Index thread_index() { return {grid->current().thread}; }
 Index block_index() { return {grid->current().block}; }

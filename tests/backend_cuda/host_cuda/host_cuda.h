@@ -13,7 +13,7 @@
 //
 // Compiled with ThreadSanitizer, emitted source is checked for races as well: each fibre is a thread of its own to it,
 // and only barriers, releases and acquires order what fibres do. So a race is found in every order in which the two
-// accesses occur, and not only where it changes a result. This library itself is compiled without it.
+// accesses occur, and not only where it changes a result. host_cuda.cpp itself is compiled without it.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,6 +32,9 @@ Index block_index();
 /// Ends when all threads have returned from `body`.
 void launch(unsigned blocks, unsigned threads, std::size_t shared_bytes,
             const std::function<void()>& body);
+
+/// The order of launches from now on, in place of $HOST_CUDA_ORDER.
+void set_order(const std::string& name);
 
 /// Ends the process with exit code 3.
 [[noreturn]] void give_up(const std::string& message);
