@@ -23,6 +23,7 @@ struct Move {
 
 constexpr std::size_t largest_move = 64;
 constexpr std::size_t deepest_tree = 5;
+constexpr std::size_t most_tree_steps = 4096;  // classes looked at for one tree, repeated ones too
 
 class LocalSearch {
  public:
@@ -158,11 +159,12 @@ class LocalSearch {
     return improved;
   }
 
-  /// The change of a class to the node with the cheapest tree, `deepest_tree` classes deep at most. Nothing: that is
-  /// the node it has.
+  /// The change of a class to the node with the cheapest tree, `deepest_tree` classes deep at most, among those that
+  /// `most_tree_steps` reach. Nothing: that is the node it has.
   std::optional<Move> cheapest_without(ClassId id) {
     std::vector<ClassId> left;
     tree_ = {};
+    tree_steps_ = 0;
     root_ = id;
     release_operands(chosen_[id.v], left);
     released_.assign(left.begin(), left.end());
@@ -188,7 +190,8 @@ class LocalSearch {
     Tree& known = tree_[id.v];
     if (known.open || (!known.node.is_none() && known.depth >= depth))
       return known.open ? Tree() : known;
-    if (depth == 0) return {};
+    // Classes without a tree are looked at again for each user: in cycles these are exponentially many.
+    if (depth == 0 || tree_steps_++ >= most_tree_steps) return {};
     known = {std::numeric_limits<double>::infinity(), ENodeId::none(), depth, true};
     Tree best;
     const bool is_fixed = id != root_ && std::binary_search(released_.begin(), released_.end(), id);
@@ -368,6 +371,7 @@ class LocalSearch {
   ClassId root_;                                  // of the tree under trial
   std::vector<ClassId> released_;                 // what only its node needs, sorted
   std::unordered_map<std::uint32_t, Tree> tree_;  // by class
+  std::size_t tree_steps_ = 0;
   std::vector<std::uint64_t> mark_;
   std::uint64_t visit_ = 0;
   Clock::time_point begin_ = Clock::now();
