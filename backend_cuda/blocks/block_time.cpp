@@ -17,24 +17,22 @@ using Kind = ExpressionKind;
 
 std::int64_t rounds(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }
 
-constexpr double of_loop = 6;
-
 /// Places in the order of instructions for each element of a phase.
 class ElementCost {
  public:
-  /// `residents`: arguments that are in the memory of the block. `by_lanes`: the lanes of a warp share the terms of long
-  /// reductions.
+  /// `residents`: arguments that are in the memory of the block. `spread`: of the elements over lanes. None: each
+  /// thread has whole elements of a tile, whose neighbours are not known.
   ElementCost(const TaskOperator& op, const Phase& phase, const Multiprocessor& unit,
-              const BlockTime::Arguments& residents, bool by_lanes)
+              const BlockTime::Arguments& residents, const Spread* spread)
       : op_(op),
         phase_(phase),
         nest_(phase.nest),
         unit_(unit),
         residents_(residents),
-        by_lanes_(by_lanes) {
+        spread_(spread) {
     const LoweredOutput& nest = phase.nest;
     for (const LoopVariable axis : nest.axes) axes_ |= lowering::set_of(axis);
-    if (!by_lanes) return;
+    if (lanes() == 1) return;
     for (TermNumber id = 0; id < nest.graph.size(); ++id)
       if (const Term& term = nest.graph.term(id); is_long_reduction(nest, term))
         shared_ |= lowering::set_of(term.bound.back());
@@ -44,7 +42,8 @@ class ElementCost {
   double with_loop(const Kernel& kernel) const {
     double indices = 0;
     for (std::size_t axis = 1; axis < nest_.axes.size(); ++axis) indices += of_index(axis, kernel);
-    return run() + of_loop + indices + of_access(phase_.result);
+    return run() + of_loop + indices + of_access(phase_.result) +
+           (is_in_block(op_, phase_.result) ? 0 : of_lines(lines_of_store(nest_, *spread_)));
   }
 
   /// `known`: a term that is computed elsewhere, and what is below it.
@@ -82,7 +81,7 @@ class ElementCost {
       if ((variables & ~axes_ & lowering::set_of(v)) == 0) continue;
       const std::int64_t extent = nest_.graph.extent(v);
       const bool is_shared = (shared_ & lowering::set_of(v)) != 0;
-      result *= static_cast<double>(is_shared ? rounds(extent, cuda_warp_size) : extent);
+      result *= static_cast<double>(is_shared ? rounds(extent, lanes()) : extent);
     }
     return result;
   }
@@ -90,9 +89,9 @@ class ElementCost {
   double of_term(const Term& term) const {
     if (!is_reduction(term.kind)) return times(term.depends) * of_operation(term);
     const double steps = times(term.depends | nest_.graph.term(term.operands[0]).depends);
-    const bool is_put_together = by_lanes_ && is_long_reduction(nest_, term);
-    return steps * (of_loop + of_arithmetic(term)) +
-           (is_put_together ? times(term.depends) * of_barrier : 0);
+    const int exchanges =
+        is_long_reduction(nest_, term) ? std::countr_zero(static_cast<std::uint64_t>(lanes())) : 0;
+    return steps * (of_loop + of_arithmetic(term)) + times(term.depends) * exchanges * of_exchange;
   }
 
   double of_operation(const Term& term) const {
@@ -101,7 +100,7 @@ class ElementCost {
       case Kind::integer_constant:
       case Kind::real_constant:
       case Kind::extent: return 0;
-      case Kind::read: return of_access(phase_.operands[term.input]);
+      case Kind::read: return of_read(term);
       case Kind::function:
       case Kind::power: return of_function * of_arithmetic(term);
       case Kind::divide:
@@ -112,11 +111,22 @@ class ElementCost {
     }
   }
 
-  double of_access(std::uint32_t operand) const {
-    const bool is_in_block =
-        operand != no_argument && (operand >= op_.arguments.size() || residents_.contains(operand));
-    return is_in_block ? of_shared_load : of_global_load;
+  double of_read(const Term& read) const {
+    const std::uint32_t operand = phase_.operands[read.input];
+    if (is_in_block(op_, operand, residents_) || !spread_) return of_access(operand);
+    return of_access(operand) + of_lines(lines_of_read(nest_, read, *spread_));
   }
+
+  /// One line is part of the access.
+  static double of_lines(std::int64_t lines) {
+    return of_line * static_cast<double>(std::max<std::int64_t>(1, lines) - 1);
+  }
+
+  double of_access(std::uint32_t operand) const {
+    return is_in_block(op_, operand, residents_) ? of_shared_load : of_global_load;
+  }
+
+  std::int64_t lanes() const { return spread_ ? spread_->lanes : 1; }
 
   double of_arithmetic(const Term& term) const {
     constexpr double places = 128;  // four schedulers of 32 lanes
@@ -132,20 +142,20 @@ class ElementCost {
   const LoweredOutput& nest_;
   const Multiprocessor& unit_;
   BlockTime::Arguments residents_;
-  bool by_lanes_;
+  const Spread* spread_;
   lowering::VariableSet axes_ = 0, shared_ = 0;
 };
 
 /// Of elements spread over the threads of a group.
 double spread_cycles(const TaskOperator& op, const Kernel& kernel, const Phase& phase,
                      const Multiprocessor& unit, const BlockTime::Arguments& residents,
-                     std::int64_t elements, std::int64_t least_elements) {
+                     std::int64_t elements, std::vector<std::int64_t> least_parts) {
   const std::int64_t threads = unit.source.block_threads;
-  const bool by_lanes = shares_terms(phase.nest, least_elements, threads);
-  const std::int64_t lanes = by_lanes ? cuda_warp_size : 1;
-  const double each = ElementCost(op, phase, unit, residents, by_lanes).with_loop(kernel);
-  const std::int64_t turns = rounds(elements, std::max<std::int64_t>(1, threads / lanes));
-  return cycles_of(static_cast<double>(turns) * each, std::min(threads, elements * lanes));
+  const Spread spread =
+      spread_of(phase.nest, inputs_in_block(op, phase, residents), std::move(least_parts), threads);
+  const double each = ElementCost(op, phase, unit, residents, &spread).with_loop(kernel);
+  const std::int64_t turns = rounds(elements, threads / spread.lanes);
+  return cycles_of(static_cast<double>(turns) * each, std::min(threads, elements * spread.lanes));
 }
 
 std::int64_t product_of(const std::vector<std::int64_t>& factors) {
@@ -154,12 +164,12 @@ std::int64_t product_of(const std::vector<std::int64_t>& factors) {
   return result;
 }
 
-/// Elements that the smallest task has of a nest.
-std::int64_t least_elements(const Kernel& kernel, const LoweredOutput& nest) {
+/// Elements that the smallest task has of a nest, by axis.
+std::vector<std::int64_t> least_parts(const Kernel& kernel, const LoweredOutput& nest) {
   std::vector<std::int64_t> parts = parts_of(kernel, nest);
   for (std::size_t axis = 0; axis < std::min(parts.size(), kernel.parts.size()); ++axis)
     if (const std::int64_t rest = kernel.extents[axis] % parts[axis]; rest != 0) parts[axis] = rest;
-  return product_of(parts);
+  return parts;
 }
 
 /// Bytes of an element where it is copied from; 0 in the memory of the block.
@@ -193,7 +203,7 @@ PhaseTime tiled_time(const TaskOperator& op, const Phase& phase,
   const double bytes = source_bytes(nest, product.left) * brought(rows, columns, tile.columns) +
                        source_bytes(nest, product.right) * brought(columns, rows, tile.rows);
   const std::int64_t threads = unit.source.block_threads;
-  const double after = ElementCost(op, phase, unit, {}, false).run(product.sum);
+  const double after = ElementCost(op, phase, unit, {}, nullptr).run(product.sum);
   const auto turns = static_cast<double>(rounds(rows * columns, threads));
   return {batches * (product.tiles.cycles + cycles_of(turns * after, threads)),
           batches * terms * bytes};
@@ -217,7 +227,7 @@ PhaseTime BlockTime::of_phase(const Kernel& kernel, const Phase& phase,
   if (const auto product = tiled_phase(op_, kernel, phase, limits_))
     return tiled_time(op_, phase, parts, *product, unit);
   return {spread_cycles(op_, kernel, phase, unit, residents, product_of(parts),
-                        least_elements(kernel, phase.nest)),
+                        least_parts(kernel, phase.nest)),
           0};
 }
 
@@ -229,11 +239,11 @@ double BlockTime::warp_cycles(const Kernel& kernel, const Arguments& residents) 
   double instructions = 0;
   for (const Phase& phase : op_.body.phases) {
     const LoweredOutput& nest = phase.nest;
-    const std::int64_t elements = product_of(parts_of(point, nest));
-    const bool by_lanes = shares_terms(nest, elements, cuda_warp_size);
-    const std::int64_t turns = by_lanes ? elements : rounds(elements, cuda_warp_size);
+    const Spread spread = spread_of(nest, inputs_in_block(op_, phase, residents),
+                                    parts_of(point, nest), cuda_warp_size);
+    const std::int64_t turns = rounds(spread.elements(), cuda_warp_size / spread.lanes);
     instructions += static_cast<double>(turns) *
-                        ElementCost(op_, phase, unit, residents, by_lanes).with_loop(point) +
+                        ElementCost(op_, phase, unit, residents, &spread).with_loop(point) +
                     (phase.has_barrier ? of_barrier : 0);
   }
   const std::int64_t warps = unit.source.block_threads / cuda_warp_size;

@@ -40,6 +40,19 @@ ProductLimits product_limits(const Multiprocessor& unit, std::uint64_t shared_by
   return limits;
 }
 
+bool is_in_block(const TaskOperator& op, std::uint32_t operand,
+                 const std::set<std::uint32_t>& residents) {
+  return operand != no_argument && (operand >= op.arguments.size() || residents.contains(operand));
+}
+
+std::vector<bool> inputs_in_block(const TaskOperator& op, const Phase& phase,
+                                  const std::set<std::uint32_t>& residents) {
+  std::vector<bool> result;
+  for (const std::uint32_t operand : phase.operands)
+    result.push_back(is_in_block(op, operand, residents));
+  return result;
+}
+
 std::vector<std::int64_t> parts_of(const Kernel& kernel, const lowering::LoweredOutput& nest) {
   std::vector<std::int64_t> result;
   for (std::size_t axis = 0; axis < nest.axes.size(); ++axis)
@@ -59,8 +72,7 @@ std::optional<TiledProduct> tiled_phase(const TaskOperator& op, const Kernel& ke
   const std::uint64_t slots = slot_layout(op, kernel).bytes;
   if (slots >= limits.tiles.shared_bytes) return std::nullopt;
   of_phase.tiles.shared_bytes -= slots;
-  for (const std::uint32_t operand : phase.operands)
-    of_phase.is_in_block.push_back(operand != no_argument && operand >= op.arguments.size());
+  of_phase.is_in_block = inputs_in_block(op, phase);
   return find_tiled_product(phase.nest, parts, of_phase);
 }
 

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "backend_cuda/blocks/tiled_product.h"
@@ -31,6 +32,13 @@ BlockMemory block_memory(const TaskOperator& op, const Kernel& kernel, const Pro
 
 /// For the source on a multiprocessor. `shared_bytes`: of a block, for slots and tiles.
 ProductLimits product_limits(const Multiprocessor& unit, std::uint64_t shared_bytes);
+
+/// Whether an operand of a phase is in the memory of the block: in a slot, or an argument that the block keeps (`residents`).
+bool is_in_block(const TaskOperator& op, std::uint32_t operand,
+                 const std::set<std::uint32_t>& residents = {});
+/// The same of all inputs of a phase.
+std::vector<bool> inputs_in_block(const TaskOperator& op, const Phase& phase,
+                                  const std::set<std::uint32_t>& residents = {});
 
 /// The most elements that a task has along each axis of a phase.
 std::vector<std::int64_t> parts_of(const Kernel& kernel, const lowering::LoweredOutput& nest);

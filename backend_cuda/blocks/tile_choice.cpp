@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -10,8 +11,7 @@ namespace lemma::backend {
 namespace {
 
 constexpr std::int64_t warp = 32;
-constexpr double most_vectors = 8;       // that a thread brings of a factor in a step
-constexpr std::int64_t least_lines = 4;  // with fewer, a factor is read for nearly each element
+constexpr double most_vectors = 8;  // that a thread brings of a factor in a step
 
 // Instructions that an access counts as.
 constexpr double of_matrix_load = 10, of_copy = 8, of_element = 24, of_first_step = 600;
@@ -59,16 +59,15 @@ class Chooser {
   }
 
  private:
-  /// Each thread has whole elements; where these are fewer than the threads, warps share their terms.
+  /// Each thread has whole elements, or lanes share their terms.
   double time_without_tiles() const {
     const double term = 2 * of_global_load + 8;
     const std::int64_t elements = product_.rows * product_.columns;
-    if (elements >= threads_)
-      return cycles_of(parts_in(elements, threads_) * static_cast<double>(product_.terms) * term,
-                       threads_);
-    return cycles_of(
-        parts_in(elements, threads_ / warp) * (parts_in(product_.terms, warp) * term + of_barrier),
-        threads_);
+    double least = std::numeric_limits<double>::infinity(), exchanges = 0;
+    for (std::int64_t lanes = 1; lanes <= warp; lanes *= 2, exchanges += of_exchange)
+      least = std::min(least, parts_in(elements, threads_ / lanes) *
+                                  (parts_in(product_.terms, lanes) * term + exchanges));
+    return cycles_of(least, threads_);
   }
 
   void try_parts(std::int64_t part_rows, std::int64_t part_columns, std::int64_t slices) {

@@ -24,6 +24,9 @@ struct FactorAccess {
   bool is_copied = false;  // by cp.async, else through registers
 };
 
+/// Rows or columns of a product in tiles: with fewer, a factor is read for nearly each element.
+inline constexpr std::int64_t least_lines = 4;
+
 /// Rows by columns by terms.
 struct ProductShape {
   std::int64_t rows = 1, columns = 1, terms = 1;
@@ -53,7 +56,11 @@ struct TileLimits {
 };
 
 // Places in the order of instructions that an access counts as (analytic; nothing is measured).
-inline constexpr double of_shared_load = 8, of_global_load = 12, of_barrier = 40, of_result = 24;
+inline constexpr double of_shared_load = 8, of_global_load = 12, of_barrier = 40, of_result = 24,
+                        of_loop = 6;
+/// Each further line of memory that a warp reads at once: a cycle, in which four schedulers begin an instruction. A value that
+/// lanes exchange in pairs, and put together.
+inline constexpr double of_line = 4, of_exchange = 8;
 
 /// The cycles of a multiprocessor for so many instructions in each of some threads.
 double cycles_of(double instructions, std::int64_t threads);

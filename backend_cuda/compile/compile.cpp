@@ -24,15 +24,20 @@ Result<ComputationGraph> lowered(const Graph& graph) {
   return lower_graph(joined);
 }
 
-/// What is computed, with its layouts: the same for all devices.
-Result<ComputationGraph> laid_out(ComputationGraph computations, const CompileOptions& options) {
+ReadBy reader_of(const VirtualDevice& device) {
+  return device.multiprocessor ? ReadBy::lanes : ReadBy::vectors;
+}
+
+/// What is computed, with its layouts: the same for all devices of a kind.
+Result<ComputationGraph> laid_out(ComputationGraph computations, const CompileOptions& options,
+                                  ReadBy by) {
   computations = store_padding(std::move(computations));
   if (options.tiles_windows) {
     LEMMA_ASSIGN_OR_RETURN(computations, tile_windows(std::move(computations), options.domain));
   }
   computations = widen_rows(store_windows(std::move(computations)));
   if (options.fuses) computations = fuse(std::move(computations));
-  return turn_weights(std::move(computations));
+  return turn_weights(std::move(computations), by);
 }
 
 /// By plan of stitching.
@@ -96,8 +101,8 @@ PlannedProgram best_program(std::vector<OperatorGraph> plans, const CompileOptio
 
 /// With as many units as it ends first with. What more units gain has to be more than what costs are wrong by, and than what
 /// it costs when other programs take one of the processors: all units wait for the slowest one.
-Result<TaskProgram> best_of_unit_counts(const ComputationGraph& computations,
-                                        CompileOptions options) {
+Result<PlannedProgram> best_of_unit_counts(const ComputationGraph& computations,
+                                           CompileOptions options) {
   constexpr double clearly = 0.9;
   std::optional<PlannedProgram> best;
   for (const std::uint32_t count : unit_counts(options)) {
@@ -106,7 +111,24 @@ Result<TaskProgram> best_of_unit_counts(const ComputationGraph& computations,
     PlannedProgram planned = best_program(std::move(plans), options);
     if (!best || planned.end < clearly * best->end) best = std::move(planned);
   }
-  return std::move(best->program);
+  return std::move(*best);
+}
+
+/// Of two layouts where blocks keep weights: it matters less then how these lie in the device's memory, and other cuts may be
+/// better for them.
+Result<TaskProgram> best_of_layouts(const ComputationGraph& computations,
+                                    const CompileOptions& options) {
+  const auto planned = [&](ReadBy by) -> Result<PlannedProgram> {
+    LEMMA_ASSIGN_OR_RETURN(const ComputationGraph laid, laid_out(computations, options, by));
+    return best_of_unit_counts(laid, options);
+  };
+  const ReadBy reader = reader_of(options.device);
+  LEMMA_ASSIGN_OR_RETURN(PlannedProgram best, planned(reader));
+  if (reader == ReadBy::lanes && !best.program.residents.is_empty()) {
+    LEMMA_ASSIGN_OR_RETURN(PlannedProgram other, planned(ReadBy::vectors));
+    if (other.end < best.end) best = std::move(other);
+  }
+  return std::move(best.program);
 }
 
 }  // namespace
@@ -127,7 +149,8 @@ Result<std::vector<OperatorGraph>> task_operators(const Graph& graph,
 
 Result<std::vector<OperatorGraph>> task_operators(ComputationGraph computations,
                                                   const CompileOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(computations, laid_out(std::move(computations), options));
+  LEMMA_ASSIGN_OR_RETURN(computations,
+                         laid_out(std::move(computations), options, reader_of(options.device)));
   return operators_of(computations, options);
 }
 
@@ -137,8 +160,7 @@ Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options) {
 }
 
 Result<TaskProgram> compile(ComputationGraph computations, const CompileOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(computations, laid_out(std::move(computations), options));
-  LEMMA_ASSIGN_OR_RETURN(TaskProgram program, best_of_unit_counts(computations, options));
+  LEMMA_ASSIGN_OR_RETURN(TaskProgram program, best_of_layouts(computations, options));
   plan_memory(program);
   share_counters(program);
   LEMMA_RETURN_IF_ERROR(check_program(program));

@@ -60,7 +60,7 @@ class ElementWriter {
   Result<void> write_and(TermNumber id, const std::string& type);
   Result<void> write_reduction(TermNumber id, const std::string& type);
   Result<void> write_combination(TermNumber id, const lowering::Term& term);
-  Result<void> write_warp_combination(TermNumber id, const lowering::Term& term);
+  Result<void> write_lane_combination(TermNumber id, const lowering::Term& term);
 
   LongReductions reductions_;
   std::set<TermNumber> products_in_sums_;

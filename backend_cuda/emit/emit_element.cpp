@@ -18,7 +18,7 @@ std::int64_t count_of(const Sizes& sizes) {
 
 bool deals_out(const LoweredOutput& output, LongReductions reductions) {
   if (reductions != LongReductions::partial_results)
-    return reductions == LongReductions::across_warp;
+    return reductions == LongReductions::across_lanes;
   return reduces_along_lanes(output.graph, count_of(output.sizes));
 }
 
@@ -134,9 +134,9 @@ Result<void> ElementWriter::write_and(TermNumber id, const std::string& type) {
 Result<void> ElementWriter::write_reduction(TermNumber id, const std::string& type) {
   const Term& term = graph_.term(id);
   const std::vector<RegionId>& loops = plan_.below[id];
-  const bool is_across_warp =
-      plan_.regions[loops.back()].along_lanes && reductions_ == LongReductions::across_warp;
-  const bool is_dealt_out = plan_.regions[loops.back()].along_lanes && !is_across_warp;
+  const bool is_across_lanes =
+      plan_.regions[loops.back()].along_lanes && reductions_ == LongReductions::across_lanes;
+  const bool is_dealt_out = plan_.regions[loops.back()].along_lanes && !is_across_lanes;
   LEMMA_ASSIGN_OR_RETURN(const std::string neutral, neutral_text(term));
   line("{} {} = {};", type, term_name(id), neutral);
   std::string total = term_name(id);
@@ -147,8 +147,8 @@ Result<void> ElementWriter::write_reduction(TermNumber id, const std::string& ty
                         partial_results);
   }
   for (const RegionId loop : loops) {
-    if (is_across_warp && loop == loops.back())
-      open_loop(loop, "threads.rank % warp_size", "warp_size");
+    if (is_across_lanes && loop == loops.back())
+      open_loop(loop, "threads.rank % lanes", "lanes");
     else
       open_loop(loop);
     LEMMA_RETURN_IF_ERROR(write_region(loop));
@@ -156,14 +156,15 @@ Result<void> ElementWriter::write_reduction(TermNumber id, const std::string& ty
   LEMMA_ASSIGN_OR_RETURN(const std::string step, accumulation_text(term, total));
   line("{} = {};", total, step);
   close_loops(loops.size());
-  if (is_across_warp) return write_warp_combination(id, term);
+  if (is_across_lanes) return write_lane_combination(id, term);
   return is_dealt_out ? write_combination(id, term) : Result<void>();
 }
 
-Result<void> ElementWriter::write_warp_combination(TermNumber id, const Term& term) {
+Result<void> ElementWriter::write_lane_combination(TermNumber id, const Term& term) {
   LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
   LEMMA_ASSIGN_OR_RETURN(const std::string step, step_text(term, "a", "b"));
-  line("{0} = across_warp({0}, []({1} a, {1} b) {{ return {2}; }});", term_name(id), type, step);
+  line("{0} = across_lanes<lanes>({0}, []({1} a, {1} b) {{ return {2}; }});", term_name(id), type,
+       step);
   return {};
 }
 

@@ -18,7 +18,7 @@ struct ElementSource {
 enum class LongReductions : std::uint8_t {
   partial_results,  // dealt out to partial results, as the interpreter does it
   in_order,         // nothing
-  across_warp,      // dealt out to the lanes of a warp, which all compute the element (emit_cuda)
+  across_lanes,  // dealt out to so many `lanes` of a warp, which all compute the element (emit_cuda)
 };
 
 /// Inputs are x0, x1, ..., pointers to elements in row-major order; `ok` is a std::uint8_t that takes note

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -19,6 +20,7 @@ namespace {
 /// The tensors of a kernel with one phase, and its loop. `product`: that is computed in tiles, or none.
 Result<std::string> single_body(const TaskOperator& op, const std::vector<LoopBounds>& grid,
                                 const std::optional<TiledProduct>& product,
+                                const std::set<std::uint32_t>& residents,
                                 std::uint32_t block_threads) {
   const Phase& phase = op.body.phases.front();
   std::string text;
@@ -32,9 +34,11 @@ Result<std::string> single_body(const TaskOperator& op, const std::vector<LoopBo
   }
   LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(phase.nest.type));
   text += fmt::format("  auto* const y = static_cast<{}*>(arguments[{}]);\n", type, phase.result);
-  LEMMA_ASSIGN_OR_RETURN(const std::string loop,
-                         product ? tiled_nest_text(phase.nest, *product, grid, block_threads, 2)
-                                 : spread_nest_text(phase.nest, grid, block_threads, 2));
+  LEMMA_ASSIGN_OR_RETURN(
+      const std::string loop,
+      product ? tiled_nest_text(phase.nest, *product, grid, block_threads, 2)
+              : spread_nest_text(phase.nest, grid, inputs_in_block(op, phase, residents),
+                                 block_threads, 2));
   return text + loop;
 }
 
@@ -109,24 +113,26 @@ class KernelWriter {
     if (with_residents > 0) {
       TaskOperator reading = op;
       reading.body = with_resident_reads(op, kernel.residents);
-      LEMMA_ASSIGN_OR_RETURN(resident, add(program, number, reading, false));
+      std::set<std::uint32_t> residents;
+      for (const ResidentLayout& layout : kernel.residents) residents.insert(layout.argument);
+      LEMMA_ASSIGN_OR_RETURN(resident, add(program, number, reading, residents));
     }
     if (with_residents < kernel.task_count()) {
-      LEMMA_ASSIGN_OR_RETURN(plain, add(program, number, op, true));
+      LEMMA_ASSIGN_OR_RETURN(plain, add(program, number, op, {}));
     }
     result_.by_operator.back().push_back(plain ? *plain : *resident);
     result_.with_residents.back().push_back(resident ? *resident : *plain);
     return {};
   }
 
-  /// The number of the kernel.
+  /// The number of the kernel. `residents`: arguments that it reads from the memory of its block.
   Result<std::uint32_t> add(const TaskProgram& program, OperatorNumber number,
-                            const TaskOperator& op, bool has_tiles) {
+                            const TaskOperator& op, const std::set<std::uint32_t>& residents) {
     const Kernel& kernel = program.kernel(number);
     const std::pair caller(result_.by_operator.size() - 1, number);
     std::string bounds;
     const std::vector<LoopBounds> grid = part_bounds(kernel, op.body.phases.front().nest, bounds);
-    LEMMA_ASSIGN_OR_RETURN(const Body body, body_of(op, kernel, grid, has_tiles));
+    LEMMA_ASSIGN_OR_RETURN(const Body body, body_of(op, kernel, grid, residents));
     const bool is_shared = body.slots <= shared_bytes_;
     std::uint64_t& most = is_shared ? result_.shared_bytes : result_.scratch_bytes;
     most = std::max(most, body.slots);
@@ -161,16 +167,18 @@ class KernelWriter {
     std::vector<std::size_t> phases = {};  // numbers of functions that it calls
   };
   Result<Body> body_of(const TaskOperator& op, const Kernel& kernel,
-                       const std::vector<LoopBounds>& grid, bool has_tiles) {
+                       const std::vector<LoopBounds>& grid,
+                       const std::set<std::uint32_t>& residents) {
     if (op.is_stitched()) {
-      LEMMA_ASSIGN_OR_RETURN(CudaPhases::Body body, phases_.body_text(op, kernel, grid, has_tiles));
+      LEMMA_ASSIGN_OR_RETURN(CudaPhases::Body body, phases_.body_text(op, kernel, grid, residents));
       return Body{std::move(body.text),
                   slots_of_block(op, kernel, block_threads_) + body.tile_bytes, "",
                   std::move(body.functions)};
     }
     const auto product =
-        has_tiles ? tiled_phase(op, kernel, op.body.phases.front(), limits_) : std::nullopt;
-    LEMMA_ASSIGN_OR_RETURN(std::string text, single_body(op, grid, product, block_threads_));
+        residents.empty() ? tiled_phase(op, kernel, op.body.phases.front(), limits_) : std::nullopt;
+    LEMMA_ASSIGN_OR_RETURN(std::string text,
+                           single_body(op, grid, product, residents, block_threads_));
     if (!product) return Body{std::move(text)};
     return Body{
         std::move(text), product->tiles.shared_bytes,

@@ -65,7 +65,7 @@ struct CudaPhases::Place {
   const Kernel& kernel;
   const SlotLayout& slots;
   const std::vector<LoopBounds>& grid;
-  bool has_tiles;
+  const std::set<std::uint32_t>& residents;
 
   bool is_by_points() const { return op.body.stitching == Stitching::warp; }
 };
@@ -79,8 +79,10 @@ Result<std::string> CudaPhases::loop_text(const Place& place, const Phase& phase
                                     ? cuda_warp_size
                                     : static_cast<std::uint32_t>(limits_.tiles.block_threads);
   const auto product =
-      place.has_tiles ? tiled_phase(place.op, place.kernel, phase, limits_) : std::nullopt;
-  if (!product) return spread_nest_text(phase.nest, bounds, threads, 2);
+      place.residents.empty() ? tiled_phase(place.op, place.kernel, phase, limits_) : std::nullopt;
+  if (!product)
+    return spread_nest_text(phase.nest, bounds, inputs_in_block(place.op, phase, place.residents),
+                            threads, 2);
   body.tile_bytes = std::max(body.tile_bytes, product->tiles.shared_bytes);
   parameters.add("unsigned char* slots", fmt::format("slots + {}", place.slots.bytes));
   tiles = tile_name(product->tiles, product->left.access, product->right.access, threads);
@@ -108,9 +110,10 @@ Result<std::string> CudaPhases::call_text(const Place& place, const Phase& phase
 }
 
 Result<CudaPhases::Body> CudaPhases::body_text(const TaskOperator& op, const Kernel& kernel,
-                                               std::vector<LoopBounds> grid, bool has_tiles) {
+                                               std::vector<LoopBounds> grid,
+                                               const std::set<std::uint32_t>& residents) {
   const SlotLayout slots = slot_layout(op, kernel);
-  const Place place = {op, kernel, slots, grid, has_tiles};
+  const Place place = {op, kernel, slots, grid, residents};
   Body body;
   std::string space = "  ";
   if (place.is_by_points()) {

@@ -3,6 +3,7 @@
 // what phases hand to each other.
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,9 @@ class CudaPhases {
     std::vector<std::size_t> functions = {};  // numbers of the phases' functions
   };
   /// The body of an operator's kernel, where `arguments`, `threads`, `slots` and the bounds of the grid's axes are
-  /// declared: calls of the phases, with barriers. `has_tiles`: where that pays.
+  /// declared: calls of the phases, with barriers. `residents`: arguments that the block keeps; with any, there are no tiles.
   Result<Body> body_text(const TaskOperator& op, const Kernel& kernel, std::vector<LoopBounds> grid,
-                         bool has_tiles);
+                         const std::set<std::uint32_t>& residents);
 
   /// All functions, in the order in which they were first called.
   const std::string& text() const { return text_; }

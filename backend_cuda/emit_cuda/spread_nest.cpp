@@ -18,14 +18,14 @@ using lowering::LoweredOutput;
 class SpreadWriter {
  public:
   SpreadWriter(const LoweredOutput& nest, const std::vector<LoopBounds>& bounds,
-               std::int64_t group_threads, int indent)
+               const std::vector<bool>& is_in_block, std::int64_t group_threads, int indent)
       : nest_(nest), bounds_(bounds), indent_(indent) {
-    std::int64_t least = 1;
+    std::vector<std::int64_t> lengths;
     for (const LoopBounds& each : bounds_) {
-      least *= std::max<std::int64_t>(1, each.least);
+      lengths.push_back(std::max<std::int64_t>(1, each.least));
       all_ *= each.extent;
     }
-    is_by_warp_ = shares_terms(nest, least, group_threads);
+    lanes_ = spread_of(nest, is_in_block, std::move(lengths), group_threads).lanes;
   }
 
   Result<std::string> write() {
@@ -34,7 +34,7 @@ class SpreadWriter {
     LEMMA_ASSIGN_OR_RETURN(
         const ElementSource element,
         emit_element(nest_, indent_,
-                     is_by_warp_ ? LongReductions::across_warp : LongReductions::in_order));
+                     lanes_ > 1 ? LongReductions::across_lanes : LongReductions::in_order));
     // Takes note of divisors of zero: what is divided is undefined, and may be selected away.
     if (element.statements.find(", ok)") != std::string::npos) line("std::uint8_t ok = 1;");
     text_ += element.statements;
@@ -43,7 +43,7 @@ class SpreadWriter {
       place = lowering::combine(lowering::scale(place, nest_.graph.extent(axis)),
                                 lowering::Linear::atom(axis));
     line(fmt::format("{}y[{}] = static_cast<{}>({});",
-                     is_by_warp_ ? "if (threads.rank % warp_size == 0) " : "",
+                     lanes_ > 1 ? "if (threads.rank % lanes == 0) " : "",
                      linear_text(nest_.graph, place), type, element.value));
     indent_ -= 2;
     line("}");
@@ -66,7 +66,8 @@ class SpreadWriter {
     for (const LoopBounds& axis : bounds_)
       if (length_text(axis) != "1") count += (count.empty() ? "" : " * ") + length_text(axis);
     const std::string type = number_type();
-    const std::string each = is_by_warp_ ? " / warp_size" : "";
+    const std::string each = lanes_ > 1 ? " / lanes" : "";
+    if (lanes_ > 1) line(fmt::format("constexpr unsigned lanes = {};  // of an element", lanes_));
     line(
         fmt::format("const {0} count = static_cast<{0}>({1});", type, count.empty() ? "1" : count));
     line(fmt::format(
@@ -80,7 +81,7 @@ class SpreadWriter {
   const std::vector<LoopBounds>& bounds_;
   int indent_;
   std::int64_t all_ = 1;
-  bool is_by_warp_ = false;
+  std::int64_t lanes_ = 1;  // of an element
   std::string text_;
 };
 
@@ -115,8 +116,9 @@ std::vector<std::string> index_lines(const std::vector<LoopVariable>& axes,
 
 Result<std::string> spread_nest_text(const LoweredOutput& nest,
                                      const std::vector<LoopBounds>& bounds,
+                                     const std::vector<bool>& is_in_block,
                                      std::int64_t group_threads, int indent) {
-  return SpreadWriter(nest, bounds, group_threads, indent).write();
+  return SpreadWriter(nest, bounds, is_in_block, group_threads, indent).write();
 }
 
 }  // namespace lemma::backend

@@ -20,10 +20,11 @@ std::vector<std::string> index_lines(const std::vector<lowering::LoopVariable>& 
                                      const std::string& number);
 
 /// Statements that compute the elements between the bounds of each axis and store them to `y`. In scope are the inputs,
-/// called as in emit_element.h, `y`, and `threads`, which all take part (parts/run_time.cuh.in). A thread computes whole
-/// elements, or the lanes of a warp share the terms of an element's reduction (blocks/shared_terms.h).
+/// called as in emit_element.h, `y`, and `threads`, which all take part (parts/run_time.cuh.in). `is_in_block`: by input. A thread computes whole
+/// elements, or neighbouring lanes of a warp share the terms of an element's reductions (blocks/shared_terms.h).
 Result<std::string> spread_nest_text(const lowering::LoweredOutput& nest,
                                      const std::vector<LoopBounds>& bounds,
+                                     const std::vector<bool>& is_in_block,
                                      std::int64_t group_threads, int indent);
 
 }  // namespace lemma::backend

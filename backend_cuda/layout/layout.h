@@ -22,8 +22,12 @@ ComputationGraph store_windows(ComputationGraph graph);
 /// other without a gap, and then copied to rows of their own length: vectors are full.
 ComputationGraph widen_rows(ComputationGraph graph);
 
+/// Who reads elements side by side: the vectors of a processor, or the lanes of a GPU's warp.
+enum class ReadBy : std::uint8_t { vectors, lanes };
+
 /// Weights that a result's last axis goes through in steps are stored with that axis last, in panels as wide as a
-/// block of elements where they can be.
-ComputationGraph turn_weights(ComputationGraph graph);
+/// block of elements where they can be. Lanes share the terms of results of few rows (blocks/shared_terms.h): for them,
+/// the terms of such a result lie side by side.
+ComputationGraph turn_weights(ComputationGraph graph, ReadBy by = ReadBy::vectors);
 
 }  // namespace lemma::backend

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "backend_cuda/blocks/shared_terms.h"
+#include "backend_cuda/blocks/tile_choice.h"
 #include "backend_cuda/layout/channel_lanes.h"
 #include "backend_cuda/layout/layout.h"
 #include "backend_cuda/lower/copy_definition.h"
@@ -69,7 +71,7 @@ Constant in_panels(const Constant& from, std::int64_t panel) {
 
 class TurnedWeights {
  public:
-  explicit TurnedWeights(ComputationGraph graph) : graph_(std::move(graph)) {}
+  TurnedWeights(ComputationGraph graph, ReadBy by) : graph_(std::move(graph)), by_(by) {}
 
   ComputationGraph run() {
     for (Computation& computation : graph_.computations) turn_all(computation);
@@ -93,21 +95,51 @@ class TurnedWeights {
     if (const auto channels = find_channel_lanes(computation, graph_.buffers);
         channels && !done.contains(channels->weights))
       return of_channels(*nest, *channels);
-    const LoopVariable last = nest->axes.back();
-    std::map<std::uint32_t, std::optional<std::size_t>> axes;  // by input
+    std::map<std::uint32_t, std::optional<Neighbours>> wanted;  // by input
     for (lowering::TermNumber id = 0; id < nest->graph.size(); ++id) {
       const lowering::Term& term = nest->graph.term(id);
       if (term.kind != Kind::read || !is_weight(computation, graph_.buffers, term.input)) continue;
-      const auto axis = axis_of(term, last);
-      const auto [at, is_new] = axes.try_emplace(term.input, axis);
-      if (!is_new && at->second != axis) at->second = std::nullopt;
+      const auto neighbours = neighbours_of(*nest, id);
+      const auto [at, is_new] = wanted.try_emplace(term.input, neighbours);
+      if (!is_new && at->second != neighbours) at->second = std::nullopt;
     }
-    for (const auto& [input, axis] : axes) {
-      if (!axis || done.contains(input)) continue;
-      const Turned turned{input, *axis, panel_of(*nest, computation.views[input].sizes, *axis)};
-      if (turned.panel != 0 || is_followed(computation.views[input].sizes, *axis)) return turned;
+    for (const auto& [input, neighbours] : wanted) {
+      if (!neighbours || done.contains(input)) continue;
+      const lowering::Sizes& sizes = computation.views[input].sizes;
+      const std::int64_t panel =
+          neighbours->are_terms ? 0 : panel_of(*nest, sizes, neighbours->axis);
+      if (panel != 0 || is_followed(sizes, neighbours->axis))
+        return Turned{input, neighbours->axis, panel};
     }
     return std::nullopt;
+  }
+
+  /// The axis of weights along which they are read side by side.
+  struct Neighbours {
+    std::size_t axis = 0;
+    bool are_terms = false;  // of a result, else of neighbouring results
+    friend bool operator==(const Neighbours&, const Neighbours&) = default;
+  };
+
+  std::optional<Neighbours> neighbours_of(const LoweredOutput& nest,
+                                          lowering::TermNumber read) const {
+    const lowering::Term& term = nest.graph.term(read);
+    if (by_ == ReadBy::lanes && results_of_element(nest, term) < least_lines)
+      for (lowering::TermNumber id = read + 1; id < nest.graph.size(); ++id) {
+        const lowering::Term& reduction = nest.graph.term(id);
+        if (!is_long_reduction(nest, reduction)) continue;
+        if (const auto axis = axis_of(term, reduction.bound.back())) return Neighbours{*axis, true};
+      }
+    const auto axis = axis_of(term, nest.axes.back());
+    return axis ? std::optional<Neighbours>({*axis, false}) : std::nullopt;
+  }
+
+  /// For how many results an element of the weights is read.
+  static std::int64_t results_of_element(const LoweredOutput& nest, const lowering::Term& read) {
+    std::int64_t results = 1;
+    for (const LoopVariable axis : nest.axes)
+      if ((read.depends & lowering::set_of(axis)) == 0) results *= nest.graph.extent(axis);
+    return results;
   }
 
   /// 0 if the elements are side by side then, or their number is no multiple of one.
@@ -233,13 +265,14 @@ class TurnedWeights {
   }
 
   ComputationGraph graph_;
+  ReadBy by_;
   std::map<std::string, BufferNumber> turned_;
 };
 
 }  // namespace
 
-ComputationGraph turn_weights(ComputationGraph graph) {
-  return TurnedWeights(std::move(graph)).run();
+ComputationGraph turn_weights(ComputationGraph graph, ReadBy by) {
+  return TurnedWeights(std::move(graph), by).run();
 }
 
 }  // namespace lemma::backend

@@ -17,6 +17,7 @@ namespace {
 constexpr unsigned blocks = 8, threads = 64, rounds = 1000;
 
 constexpr unsigned readers = blocks - 1;
+constexpr unsigned distances = 5;  // of lanes: 1, 2, 4, 8, 16
 struct Message {
   std::uint64_t numbers[readers];
   std::uint32_t contents[threads];
@@ -45,12 +46,28 @@ __global__ void pass_messages(Message* message, std::uint64_t* answers, std::uin
   }
 }
 
-/// What each lane gets from its partner, for all distances.
+/// Some groups of lanes exchange nothing.
+__host__ __device__ constexpr bool stays_away(unsigned group) { return group % 3 == 1; }
+
+/// What each lane gets from its partner, for all distances within groups of so many lanes, which take part one after the other.
+template <unsigned lanes, typename T>
+__device__ void exchange_in_groups(T* results) {
+  for (unsigned group = 0; group < threads / lanes; ++group) {
+    if (stays_away(group) || threadIdx.x / lanes != group) continue;
+    for (unsigned distance = 1, i = 0; distance < lanes; distance *= 2, ++i)
+      results[i * threads + threadIdx.x] =
+          ptx::from_lane_xor<lanes>(static_cast<T>(threadIdx.x + 1), distance);
+  }
+}
+
 template <typename T>
 __global__ void exchange(T* results) {
-  for (unsigned distance = 1, i = 0; distance < warp_size; distance *= 2, ++i)
-    results[i * threads + threadIdx.x] =
-        ptx::from_lane_xor(static_cast<T>(threadIdx.x + 1), distance);
+  exchange_in_groups<2>(results);
+  constexpr unsigned of_size = distances * threads;
+  exchange_in_groups<4>(results + of_size);
+  exchange_in_groups<8>(results + 2 * of_size);
+  exchange_in_groups<16>(results + 3 * of_size);
+  exchange_in_groups<32>(results + 4 * of_size);
 }
 
 __global__ void write_shared(std::uint64_t* results, unsigned bytes) {
@@ -195,15 +212,19 @@ void check_messages() {
 
 template <typename T>
 std::string exchange_fault() {
-  constexpr unsigned distances = 5;
-  const DeviceArray<T> results(distances * threads);
+  const DeviceArray<T> results(distances * distances * threads);
   launch(exchange<T>, 1, 0, results.data);
   const std::vector<T> found = results.on_host();
-  for (unsigned i = 0; i < distances; ++i)
-    for (unsigned lane = 0; lane < threads; ++lane)
-      if (found[i * threads + lane] != static_cast<T>((lane ^ (1U << i)) + 1))
-        return std::to_string(sizeof(T)) + " bytes, lane " + std::to_string(lane) + ", distance " +
-               std::to_string(1U << i);
+  for (unsigned size = 0; size < distances; ++size)
+    for (unsigned i = 0; i <= size; ++i)
+      for (unsigned lane = 0; lane < threads; ++lane) {
+        if (stays_away(lane / (2U << size))) continue;
+        if (found[(size * distances + i) * threads + lane] !=
+            static_cast<T>((lane ^ (1U << i)) + 1))
+          return std::to_string(sizeof(T)) + " bytes, lane " + std::to_string(lane) +
+                 " of groups of " + std::to_string(2U << size) + ", distance " +
+                 std::to_string(1U << i);
+      }
   return "";
 }
 

@@ -71,6 +71,26 @@ def vector_product():
     return model(nodes, [("x", [1, 300])], [("y", [1, 5])], [weights("w", [300, 5], 0.1)])
 
 
+def narrow_products(data_type=F32):
+    """Products of one row, with so many columns that lanes share an element's terms by two, four, ..., thirty-two."""
+    columns = [2, 3, 7, 13, 30]
+    inputs, outputs, nodes, initializers = [], [], [], []
+    for i, count in enumerate(columns):
+        terms = 40 + 11 * i
+        inputs.append((f"x{i}", [1, terms]))
+        outputs.append((f"y{i}", [1, count]))
+        initializers.append(weights(f"w{i}", [terms, count], 0.1, data_type))
+        nodes += [node("MatMul", [f"x{i}", f"w{i}"], [f"a{i}"]), node("Tanh", [f"a{i}"], [f"y{i}"])]
+    types = {name: data_type for name, _ in inputs + outputs}
+    return model(nodes, inputs, outputs, initializers, types)
+
+
+def turned_product():
+    """Each column's elements lie together: threads with whole elements would read far from each other."""
+    nodes = [node("Gemm", ["x", "w"], ["a"], attributes=[integer_attribute("transB", 1)]), node("Tanh", ["a"], ["y"])]
+    return model(nodes, [("x", [1, 70]), ("w", [150, 70])], [("y", [1, 150])])
+
+
 def convolution():
     nodes = [node("Conv", ["x", "w", "bias"], ["a"], attributes=[integers_attribute("pads", [1, 1, 1, 1])]),
              node("Relu", ["a"], ["b"]),
@@ -381,12 +401,13 @@ def branches():
 
 
 OF_HALVES = [function for make in (product_of, normalization_of, convolution_of) for function in of_both(make)]
+NARROW = (narrow_products, *of_both(narrow_products), turned_product)
 TILED = (tiled_product, aligned_product, batched_product, tiled_attention, tiled_convolution, tiled_groups)
 TILED_HALVES = [function for make in TILED for function in of_both(make)]
 TESTED = (elementwise, softmax, layer_normalization, products, vector_product, convolution, attention, lstm, indices, many_tensors,
           *OF_HALVES)
 SAMPLES = {function.__name__: function for function in (
-    *TESTED, *TILED, *TILED_HALVES, softmax_of_large_values, tiled_products_of_axes, guarded_convolution, strided_convolution, dilated_convolution, depthwise_convolution, convolution_of_signals, transposed_convolution,
+    *TESTED, *TILED, *TILED_HALVES, *NARROW, softmax_of_large_values, tiled_products_of_axes, guarded_convolution, strided_convolution, dilated_convolution, depthwise_convolution, convolution_of_signals, transposed_convolution,
     normalizations, resnext_block, inception_block, transformer_block, gru, long_sums, selection)}
 RECURRENT = {function.__name__: function for function in (recurrence, *of_both(recurrence), *of_both(recurrence_of_odd_rows))}
 MODELS = {**SAMPLES, **RECURRENT, "repeated_bias": repeated_bias,

@@ -263,6 +263,31 @@ TEST(TurnWeights, makes_panels) {
     }
 }
 
+/// Lanes of a warp share the terms of few rows; other products, and short sums, have what processors have.
+TEST(TurnWeights, terms_of_few_rows_are_neighbours_for_lanes) {
+  using Sizes = std::vector<std::int64_t>;
+  struct Case {
+    std::int64_t rows, terms;
+    bool is_turned;
+    Sizes sizes;
+  };
+  for (const Case& each :
+       {Case{1, 40, false, {256, 40}}, Case{1, 40, true, {256, 40}}, Case{3, 40, false, {256, 40}},
+        Case{4, 40, true, {8, 40, 32}}, Case{1, 31, true, {2, 31, 128}}}) {
+    const Graph graph =
+        graph_of("Gemm", {Dimension(each.rows), Dimension(each.terms)},
+                 {each.is_turned ? weights({256, each.terms}) : weights({each.terms, 256})},
+                 {{"transB", std::int64_t{each.is_turned}}});
+    const ComputationGraph before = lowered(graph), after = turn_weights(before, ReadBy::lanes);
+    EXPECT_EQ(after.buffers.size(), before.buffers.size()) << "the old weights are kept";
+    EXPECT_EQ(std::count_if(after.buffers.begin(), after.buffers.end(),
+                            [&](const Buffer& buffer) { return buffer.sizes == each.sizes; }),
+              1)
+        << each.rows << " rows of " << each.terms;
+    expect_same_results(before, after);
+  }
+}
+
 /// Channels side by side in panels of 32 or 16, also where there is one panel; the passes for short rows leave them.
 TEST(TurnWeights, makes_panels_of_channels) {
   using Sizes = std::vector<std::int64_t>;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -92,8 +93,12 @@ struct Barrier {
 
 struct Warp {
   Barrier barrier;
-  std::array<std::array<std::array<unsigned char, 16>, warp_size>, 2>
-      values;  // of exchanges in turn
+  /// What groups of so many neighbouring lanes exchange: 1, 2, ..., 32.
+  struct Exchange {
+    std::array<Barrier, warp_size> barriers;                                     // by group
+    std::array<std::array<std::array<unsigned char, 16>, warp_size>, 2> values;  // in turn
+  };
+  std::array<Exchange, 6> exchanges;
 };
 
 struct Fibre {
@@ -101,8 +106,9 @@ struct Fibre {
   Strand strand;
   bool has_begun = false;
   State state = State::running;
-  unsigned block = 0, thread = 0, exchanges = 0;
-  const Barrier* barrier = nullptr;  // that it waits at, and which time
+  unsigned block = 0, thread = 0;
+  std::array<unsigned, 6> exchanges = {};  // by the binary logarithm of lanes
+  const Barrier* barrier = nullptr;        // that it waits at, and which time
   unsigned time = 0;
   Copies copies;
 
@@ -459,26 +465,31 @@ void copy(volatile unsigned char* to, const volatile unsigned char* from, std::s
   for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i];
 }
 
-/// What all lanes of the warp give at the same time.
-auto& exchanged_values(const void* value, std::size_t bytes) {
+/// What neighbouring lanes of a warp give at the same time.
+auto& exchanged_values(const void* value, std::size_t bytes, unsigned lanes) {
   const unsigned lane = grid->current().thread % warp_size;
-  auto& values = grid->warp().values[grid->current().exchanges++ % 2];
+  const auto kind = static_cast<std::size_t>(std::countr_zero(lanes));
+  Warp::Exchange& exchange = grid->warp().exchanges[kind];
+  auto& values = exchange.values[grid->current().exchanges[kind]++ % 2];
   if (bytes > values[lane].size()) give_up("a value of an exchange is too large");
   copy(values[lane].data(), static_cast<const unsigned char*>(value), bytes);
-  grid->wait_at(grid->warp().barrier, warp_size, false);
+  grid->wait_at(exchange.barriers[lane / lanes], lanes, false);
   return values;
 }
 
 }  // namespace
 
-void exchange(const void* value, void* result, std::size_t bytes, unsigned distance) {
+void exchange(const void* value, void* result, std::size_t bytes, unsigned distance,
+              unsigned lanes) {
   const unsigned lane = grid->current().thread % warp_size;
-  auto& values = exchanged_values(value, bytes);
+  if (!std::has_single_bit(lanes) || lanes > warp_size || distance >= lanes)
+    give_up("an exchange is not within the lanes that take part");
+  auto& values = exchanged_values(value, bytes, lanes);
   copy(static_cast<unsigned char*>(result), values[lane ^ distance].data(), bytes);
 }
 
 void gather(const void* value, void* results, std::size_t bytes) {
-  auto& values = exchanged_values(value, bytes);
+  auto& values = exchanged_values(value, bytes, warp_size);
   for (unsigned lane = 0; lane < warp_size; ++lane)
     copy(static_cast<unsigned char*>(results) + lane * bytes, values[lane].data(), bytes);
 }

@@ -50,8 +50,10 @@ void run_graph(const std::vector<GraphStep>& steps);
 // For the threads of a grid.
 void synchronize_block();
 void synchronize_warp();
-/// `result`: the value of the lane with the number of this one xor `distance`. Orders no memory.
-void exchange(const void* value, void* result, std::size_t bytes, unsigned distance);
+/// `result`: the value of the lane with the number of this one xor `distance`; so many neighbouring `lanes` take part. Orders
+/// no memory.
+void exchange(const void* value, void* result, std::size_t bytes, unsigned distance,
+              unsigned lanes);
 /// `results`: the values of all lanes, one after the other. Orders no memory.
 void gather(const void* value, void* results, std::size_t bytes);
 

@@ -24,10 +24,10 @@ inline void add_relaxed(std::uint64_t* to, std::uint64_t summand) {
 }
 inline void pause() { host_cuda::pause(); }
 
-template <typename T>
+template <unsigned lanes, typename T>
 T from_lane_xor(T value, unsigned distance) {
   T result = value;
-  host_cuda::exchange(&value, &result, sizeof(T), distance);
+  host_cuda::exchange(&value, &result, sizeof(T), distance, lanes);
   return result;
 }
 
