@@ -77,7 +77,8 @@ Result<PreparedModel> prepare_model(const std::string& file,
       with_taken_branches(std::move(read), fs::path(file).parent_path(), reading, {});
   LEMMA_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs, inputs_of(model.graph, choice));
   LEMMA_ASSIGN_OR_RETURN(Graph graph, backend::program_graph(model.graph, inputs));
-  return PreparedModel{std::move(graph), std::move(inputs)};
+  LEMMA_ASSIGN_OR_RETURN(Graph operators, backend::prepared_graph(model.graph, inputs));
+  return PreparedModel{std::move(graph), std::move(operators), std::move(inputs)};
 }
 
 namespace {

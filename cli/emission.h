@@ -64,7 +64,8 @@ struct EmissionRequest {
 };
 
 struct PreparedModel {
-  Graph graph;  // with constant sizes, and constants folded
+  Graph graph;      // with constant sizes, and constants folded, without composite operators
+  Graph operators;  // the same with them, as the file has them
   std::vector<interpreter::NamedTensor> inputs;
 };
 /// A model from a file, with random inputs. All sizes must be fixed, by the file or by `shapes`.

@@ -159,8 +159,8 @@ Result<PlannedModel> plan(const ScheduleArguments& arguments) {
                              backend::plan_regions(prepared.graph, {options, device}));
     }
     LEMMA_ASSIGN_OR_RETURN(
-        result.libraries,
-        backend::library_plan(prepared.graph, OperatorCosts(roofline_target(std::move(device)))));
+        result.libraries, backend::library_plan(prepared.operators,
+                                                OperatorCosts(roofline_target(std::move(device)))));
   }
   if (!arguments.calls.empty())
     LEMMA_RETURN_IF_ERROR(write_file_atomically(

@@ -56,7 +56,7 @@ class Plans(unittest.TestCase):
         plans = json.loads(text)["plans"]
         self.assertEqual([plan["device"] for plan in plans], ["h100", "a100"])
         for plan in plans:
-            done = subprocess.run([LEMMA, "schedule", model, "--device", plan["device"], "--policy", "critical-path", "--stitch",
+            done = subprocess.run([LEMMA, "schedule", model, "--device", plan["device"], "--stitch",
                                    "--json"], capture_output=True, text=True, check=True)
             self.assertEqual(plan["seconds"]["c"], json.loads(done.stdout)["schedule"]["seconds"])
             self.assertEqual((plan["library_calls"], plan["kernels"], plan["launches"]), (2, 1, {"a": 3, "b": 3, "c": 1}))
@@ -64,6 +64,15 @@ class Plans(unittest.TestCase):
             # Three launches of 3.8 microseconds, or of 1.3 in a graph.
             self.assertAlmostEqual(plan["seconds"]["a"] - plan["seconds"]["b"], 3 * 2.5e-6, places=12)
         self.assertEqual(output.count("launches     3 (   2 of libraries)"), 2)
+
+    def test_operators_of_the_file_are_not_taken_apart(self):
+        """A normalisation is one kernel for (a) and (b), though the program has its parts."""
+        file = self.folder / "normalization.onnx"
+        nodes = [node("LayerNormalization", ["x", "s"], ["n"]), node("Relu", ["n"], ["y"])]
+        matrix = tensor_type(F32, [32, 64])
+        file.write_bytes(tiny_models.model(nodes, [("x", matrix), ("s", tensor_type(F32, [64]))], [("y", matrix)]))
+        _, text = self.predicted(file, "--device", "h100")
+        self.assertEqual([plan["kernels"] for plan in json.loads(text)["plans"]], [2])
 
     def test_the_same_call_writes_the_same_bytes(self):
         model = self.model("chain", 32)
