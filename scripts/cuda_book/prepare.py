@@ -206,7 +206,7 @@ def prepare_model(options, file, target, contents):
 
 def prepare(options):
     """Exit code: 0; 2 where the directory is prepared for something else; 4 where a model fails, or it is too large."""
-    target = options.prepare
+    target = options.prepare.absolute()  # compilers run elsewhere
     target.mkdir(parents=True, exist_ok=True)
     try:
         contents = Contents(options, target)

@@ -55,10 +55,11 @@ class Book(unittest.TestCase):
 
     @classmethod
     def start_preparing(cls, book, *words):
-        return subprocess.Popen([sys.executable, SCRIPT, "--prepare", book, "--lemma", LEMMA, "--nvcc", cls.toolkit.nvcc, "--device",
+        """In the folder of the directory, which is named as from there."""
+        return subprocess.Popen([sys.executable, SCRIPT, "--prepare", book.name, "--lemma", LEMMA, "--nvcc", cls.toolkit.nvcc, "--device",
                                  host_program.HOST_CUDA / "device.json", "--block-threads", "64", "--variant", "ours", "--variant",
                                  "no-fusion", "--variant", "calls", *map(str, words)], stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True)
+                                stderr=subprocess.PIPE, text=True, cwd=book.parent)
 
     @classmethod
     def prepare(cls, book, *words):
