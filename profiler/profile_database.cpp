@@ -235,7 +235,11 @@ Result<void> ProfileDatabase::put(const TargetIdentity& target,
     good = insert.step() == SQLITE_DONE;
     insert.reset();
   }
-  if (good) return execute("COMMIT");
+  return end_transaction(good);
+}
+
+Result<void> ProfileDatabase::end_transaction(bool is_complete) {
+  if (is_complete) return execute("COMMIT");
   const std::string why = failure();
   (void)execute("ROLLBACK");
   return bad_input(why);
@@ -277,10 +281,7 @@ Result<void> ProfileDatabase::put(const ResourceFacts& facts) {
     good = insert.step() == SQLITE_DONE;
     insert.reset();
   }
-  if (good) return execute("COMMIT");
-  const std::string why = failure();
-  (void)execute("ROLLBACK");
-  return bad_input(why);
+  return end_transaction(good);
 }
 
 namespace {

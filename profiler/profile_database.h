@@ -86,6 +86,8 @@ class ProfileDatabase {
   explicit ProfileDatabase(std::unique_ptr<sqlite3, Close> database)
       : database_(std::move(database)) {}
   Result<void> execute(const char* sql) const;
+  /// Commits, or takes back what was written; then the error is the last one of the database.
+  Result<void> end_transaction(bool is_complete);
   Result<int> version() const;
   Result<std::size_t> import_resources(std::string_view text);
   std::string failure() const;
