@@ -73,12 +73,10 @@ Result<PreparedModel> prepare_model(const std::string& file,
   reading.fix_overridable_initializers = true;
   reading.shapes = shapes;
   LEMMA_ASSIGN_OR_RETURN(OnnxModel read, import_model(file, reading));
-  const OnnxModel model =
-      with_taken_branches(std::move(read), fs::path(file).parent_path(), reading, {});
+  OnnxModel model = with_taken_branches(std::move(read), fs::path(file).parent_path(), reading, {});
   LEMMA_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs, inputs_of(model.graph, choice));
   LEMMA_ASSIGN_OR_RETURN(Graph graph, backend::program_graph(model.graph, inputs));
-  LEMMA_ASSIGN_OR_RETURN(Graph operators, backend::prepared_graph(model.graph, inputs));
-  return PreparedModel{std::move(graph), std::move(operators), std::move(inputs)};
+  return PreparedModel{std::move(graph), std::move(model.graph), std::move(inputs)};
 }
 
 namespace {
@@ -207,6 +205,17 @@ Result<bool> take_known_resources(backend::Programs programs, CudaTarget& target
   auto refused = target.known.refuse(programs, target.options, target.device);
   if (!refused) refused.error().message += "; --no-resources takes no notice of it";
   return refused;
+}
+
+Result<backend::TaskProgram> compile_for(const Graph& graph, backend::CompileOptions options,
+                                         CudaTarget& target) {
+  while (true) {
+    options.device = target.device;
+    LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program, backend::compile(graph, options));
+    LEMMA_ASSIGN_OR_RETURN(const bool is_refused,
+                           take_known_resources(std::span(&program, 1), target));
+    if (!is_refused) return program;
+  }
 }
 
 Result<Emission> emit_model(const EmissionRequest& asked) {

@@ -29,6 +29,9 @@ struct CudaTarget {
 /// Whether what was planned for a target is known to spill registers or not to fit. The target then has what is not to be
 /// chosen again, and is to be planned for once more. An error: there is no other choice.
 Result<bool> take_known_resources(backend::Programs programs, CudaTarget& target);
+/// A program with nothing that is known to spill or not to fit, for the target in place of the options' device.
+Result<backend::TaskProgram> compile_for(const Graph& graph, backend::CompileOptions options,
+                                         CudaTarget& target);
 
 /// Calls of libraries within source for NVIDIA devices.
 struct CallRequest {
@@ -64,8 +67,8 @@ struct EmissionRequest {
 };
 
 struct PreparedModel {
-  Graph graph;      // with constant sizes, and constants folded, without composite operators
-  Graph operators;  // the same with them, as the file has them
+  Graph graph;  // with constant sizes, and constants folded, without composite operators
+  Graph model;  // as the file has it
   std::vector<interpreter::NamedTensor> inputs;
 };
 /// A model from a file, with random inputs. All sizes must be fixed, by the file or by `shapes`.

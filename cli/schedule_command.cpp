@@ -8,6 +8,7 @@
 
 #include "backend_cuda/compile/compile.h"
 #include "backend_cuda/execute/measured_times.h"
+#include "backend_cuda/execute/prepared_graph.h"
 #include "backend_cuda/execute/program_times.h"
 #include "backend_cuda/libraries/library_plan.h"
 #include "backend_cuda/memory/plan_memory.h"
@@ -121,13 +122,9 @@ Result<backend::TaskProgram> program_of(const Graph& graph, const ScheduleArgume
         target.known,
         known_resources(arguments.known, target.options.architecture, target.options.blocks));
   }
-  while (true) {
-    options.device = target.device;
-    LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program, backend::compile(graph, options));
-    LEMMA_ASSIGN_OR_RETURN(const bool is_refused,
-                           take_known_resources(std::span(&program, 1), target));
-    if (!is_refused) return program;
-  }
+  LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program, compile_for(graph, options, target));
+  options.device = target.device;
+  return program;
 }
 
 Result<PlannedModel> plan(const ScheduleArguments& arguments) {
@@ -158,9 +155,12 @@ Result<PlannedModel> plan(const ScheduleArguments& arguments) {
       LEMMA_ASSIGN_OR_RETURN(result.regions,
                              backend::plan_regions(prepared.graph, {options, device}));
     }
+    // What the program has taken apart may be one call.
+    LEMMA_ASSIGN_OR_RETURN(const Graph operators,
+                           backend::prepared_graph(prepared.model, prepared.inputs));
     LEMMA_ASSIGN_OR_RETURN(
-        result.libraries, backend::library_plan(prepared.operators,
-                                                OperatorCosts(roofline_target(std::move(device)))));
+        result.libraries,
+        backend::library_plan(operators, OperatorCosts(roofline_target(std::move(device)))));
   }
   if (!arguments.calls.empty())
     LEMMA_RETURN_IF_ERROR(write_file_atomically(

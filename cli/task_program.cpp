@@ -69,25 +69,13 @@ Result<StepTimes> measured_step_times(const backend::TaskProgram& program,
   return by_unit(program, *median);
 }
 
-/// With nothing that is known to spill registers or not to fit; `target` has what is not chosen.
-static Result<backend::TaskProgram> program_for(const Graph& graph, CudaTarget& target) {
-  while (true) {
-    backend::CompileOptions options;
-    options.device = target.device;
-    LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program, backend::compile(graph, options));
-    LEMMA_ASSIGN_OR_RETURN(const bool is_refused,
-                           take_known_resources(std::span(&program, 1), target));
-    if (!is_refused) return program;
-  }
-}
-
 Result<CudaOutputs> run_on_cuda_device(const Graph& graph, std::span<const NamedTensor> inputs,
                                        const CudaTarget& asked, double& seconds) {
   CudaTarget target = asked;
   LEMMA_ASSIGN_OR_RETURN(const std::filesystem::path cache, backend::default_cache_folder());
   LEMMA_RETURN_IF_ERROR(backend::cuda_compiler_version());
   LEMMA_ASSIGN_OR_RETURN(const Graph prepared, backend::program_graph(graph, inputs));
-  LEMMA_ASSIGN_OR_RETURN(const backend::TaskProgram program, program_for(prepared, target));
+  LEMMA_ASSIGN_OR_RETURN(const backend::TaskProgram program, compile_for(prepared, {}, target));
   LEMMA_ASSIGN_OR_RETURN(const auto builder,
                          backend::ProgramBuilder::create_for_cuda(cache, target.options));
   LEMMA_ASSIGN_OR_RETURN(const std::filesystem::path folder, builder.write(program));
