@@ -2,6 +2,8 @@
 integers for lists, groups and permutations."""
 
 import math
+import operator
+from fractions import Fraction
 from itertools import accumulate
 
 
@@ -105,9 +107,21 @@ def finite(x):
     return x
 
 
+def exact(operation, a, b):
+    """The real number, which has to be one that f64 has: a rounded one would make two numbers one."""
+    a, b = finite(float(a)), finite(float(b))
+    result = operation(Fraction(a), Fraction(b))
+    try:
+        rounded = float(result)
+    except OverflowError:
+        raise Unevaluable("a number that is too large") from None
+    need(Fraction(rounded) == result, "a number that is not exact")
+    return rounded
+
+
 def real_divide(a, b):
     need(b != 0, "a division by zero")
-    return finite(a / b)
+    return exact(lambda x, y: x / y, a, b)
 
 
 def inverse(p):
@@ -148,9 +162,9 @@ FUNCTIONS = {
     "floormod": lambda a, b: a - b * floor_divide(a, b),
     "min": min,
     "max": max,
-    "real_add": lambda a, b: finite(float(a) + float(b)),
-    "real_multiply": lambda a, b: finite(float(a) * float(b)),
-    "real_divide": lambda a, b: real_divide(float(a), float(b)),
+    "real_add": lambda a, b: exact(lambda x, y: x + y, a, b),
+    "real_multiply": lambda a, b: exact(lambda x, y: x * y, a, b),
+    "real_divide": real_divide,
     "real_max": lambda a, b: float(max(a, b)),
     "real_min": lambda a, b: float(min(a, b)),
 }
@@ -175,6 +189,9 @@ PREDICATES = {
 }
 
 
+ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+
+
 def evaluate(expression, values):
     kind = expression[0]
     if kind == "literal":
@@ -192,7 +209,9 @@ def evaluate(expression, values):
         return FUNCTIONS[expression[1]](*(evaluate(one, values) for one in expression[2:]))
     a, b = evaluate(expression[1], values), evaluate(expression[2], values)
     need(not isinstance(a, (tuple, str)) and not isinstance(b, (tuple, str)), "no numbers")
-    return a + b if kind == "+" else a - b if kind == "-" else a * b
+    if isinstance(a, float) or isinstance(b, float):
+        return exact(ARITHMETIC[kind], a, b)
+    return ARITHMETIC[kind](a, b)
 
 
 def holds(condition, values):

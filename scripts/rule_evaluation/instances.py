@@ -14,6 +14,7 @@ from rule_evaluation.operators import MOST_ELEMENTS
 ELEMENT_TYPES = ("f32", "f32", "f32", "f64", "f16", "bf16")
 REALS = (0.0, 1.0, -1.0, 0.5, 2.0, -2.5, 1.75, 3.25, -0.125, 7.0, 100.5, -1000.25, 1e-3, 6.0, 1e4, 5e6,
          -5e6)
+MAGNITUDES = (-12, 12)  # powers of ten
 MOST_AXES = 80
 LONGEST_LIST = 100
 BIG = (257, 260, 300, 513)
@@ -208,6 +209,8 @@ class Sampler:
             return r.choice(bounds)[1]
         if kind == "real":
             known = [v for v in values.values() if isinstance(v, float)]
+            if r.random() < 0.15:
+                return r.choice((-1, 1)) * round(r.uniform(1, 10), 3) * 10.0 ** r.randint(*MAGNITUDES)
             return r.choice(known) if known and r.random() < 0.25 else r.choice(self.reals)
         if kind == "type":
             return self.element_type
