@@ -2,11 +2,13 @@
 
 #include <iostream>
 
+#include "ir/utf8.h"
+
 namespace lemma {
 
 std::string printable(std::string_view text) {
   constexpr std::size_t longest = 1500;
-  std::string result(text.substr(0, longest));
+  std::string result(utf8_prefix(text, longest));
   for (char& c : result)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   return result;

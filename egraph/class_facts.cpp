@@ -7,6 +7,7 @@
 #include <absl/hash/hash.h>
 
 #include "egraph/egraph.h"
+#include "ir/opaque_facts.h"
 
 namespace lemma {
 namespace {
@@ -56,6 +57,16 @@ const OperatorFacts& EGraph::operator_facts(FormId form) {
 bool EGraph::may_read_outside(FormId form) {
   return forms_[form.v].node.kind == ENodeKind::operation &&
          operator_facts(form).may_read_outside();
+}
+
+/// An opaque operator may tell anything from anything.
+bool EGraph::observes(FormId form) {
+  const ENodeKind kind = forms_[form.v].node.kind;
+  if (kind != ENodeKind::operation) return kind == ENodeKind::opaque;
+  if (form_observes_.size() <= form.v) form_observes_.resize(form.v + 1);
+  std::optional<bool>& known = form_observes_[form.v];
+  if (!known) known = operator_facts(form).observes();
+  return *known;
 }
 
 FactsId EGraph::facts_of(FormId form, std::span<const FactsId> operands,
@@ -108,9 +119,7 @@ FactsId EGraph::facts_of(ENodeId id) {
   // What it gives is an input as good as any, but it may hand an infinity on.
   std::vector<ValueFacts> results;
   for (const TensorType& type : types) {
-    results.push_back(facts_of_input(type.data_type));
-    if (!finite && !is_integer(type.data_type))
-      results.back().plus_infinity = results.back().minus_infinity = true;
+    results.push_back(facts_of_opaque_output(opaques_[node.payload].name, type.data_type, finite));
   }
   return intern(std::move(results));
 }

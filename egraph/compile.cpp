@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "egraph/pattern.h"
+#include "rule_language/quotients.h"
 #include "rule_language/substitution_analysis.h"
 
 namespace lemma {
@@ -226,7 +227,9 @@ class Compiler {
 Result<CompiledRule> compile_rule(const Substitution& rule) {
   if (auto bound = detail::check_left_binds(rule); !bound)
     return with_context(rule.name, std::move(bound.error()));
-  return Compiler(rule).compile();
+  Result<CompiledRule> result = Compiler(rule).compile();
+  if (result) result->adds_quotients = adds_more_quotients(rule);
+  return result;
 }
 
 Result<std::vector<CompiledRule>> compile_rules(std::span<const Substitution> rules) {

@@ -137,10 +137,7 @@ ENodeId EGraph::append(FormId form, std::span<const ClassId> canonical,
   stamp_of_.push_back(clock_);
   list_entries_ += 2 + canonical.size();
   if (node.kind == ENodeKind::operation) operator_nodes_[node.op.v].push_back(id);
-  // An opaque operator may tell anything from anything.
-  if (node.kind == ENodeKind::opaque ||
-      (node.kind == ENodeKind::operation && observes_undefined(node.op)))
-    observers_.push_back(id);
+  if (observes(form)) observers_.push_back(id);
   if (node.kind == ENodeKind::projection) projections_.push_back(id);
   return id;
 }

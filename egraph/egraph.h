@@ -250,6 +250,7 @@ class EGraph {
   /// Enters more facts of a class; parents learn of them in rebuild().
   void learn(ClassId canonical, FactsId more);
   const OperatorFacts& operator_facts(FormId form);
+  bool observes(FormId form);
   void propagate_facts();
   void find_observed();
   bool is_seen(ClassId id) const { return id.v < observed_.size() && observed_[id.v] != 0; }
@@ -295,6 +296,7 @@ class EGraph {
   absl::flat_hash_map<std::size_t, std::vector<std::uint32_t>> facts_by_hash_;
   absl::flat_hash_map<InferenceKey, FactsId> facts_by_key_;
   std::vector<std::unique_ptr<OperatorFacts>> operator_facts_;  // by form
+  std::vector<std::optional<bool>> form_observes_;              // by form; nothing: not asked yet
   std::vector<FactsId> facts_of_inputs_;                        // by position of the input
   std::vector<ENodeId> observers_;
   std::vector<ClassId> observed_roots_;

@@ -27,15 +27,18 @@ Obligations obligations_at(const EGraph& egraph, const CompiledRule& rule,
                            std::span<const ClassId> match) {
   const auto inputs = match.first(rule.rule.inputs.size());
   const auto left = match.subspan(rule.rule.inputs.size());
-  Obligations result{true, rule.rule.bidirectional, true};
+  Obligations result{true, rule.rule.bidirectional, true, rule.bitwise || !rule.adds_quotients};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (rule.rule.inputs[i].defined && !is_defined(egraph, inputs[i]))
       result.inputs_defined = false;
     if (!rule.bitwise && !is_finite(egraph, inputs[i])) result.bits_may_change = false;
   }
-  if (!result.left_defined)
-    result.left_defined =
+  if (!result.left_defined || !result.sums_stay) {
+    const bool defined =
         std::all_of(left.begin(), left.end(), [&](ClassId id) { return is_defined(egraph, id); });
+    result.left_defined = result.left_defined || defined;
+    result.sums_stay = result.sums_stay || defined;
+  }
   if (!rule.bitwise &&
       std::any_of(left.begin(), left.end(), [&](ClassId id) { return egraph.is_observed(id); }))
     result.bits_may_change = false;

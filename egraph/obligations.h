@@ -21,10 +21,11 @@ struct Obligations {
   bool inputs_defined = false;   // those that the rule marks
   bool left_defined = false;     // or the rule is an equation anyway
   bool bits_may_change = false;  // no input is tainted and no output is observed, or bitwise
+  bool sums_stay = false;  // the right side adds up no more quotients, or its left side is defined
   /// A union may be made.
-  bool make_an_equation() const { return inputs_defined && left_defined && bits_may_change; }
+  bool make_an_equation() const { return make_a_refinement() && left_defined; }
   /// The left side may be replaced by the right one.
-  bool make_a_refinement() const { return inputs_defined && bits_may_change; }
+  bool make_a_refinement() const { return inputs_defined && bits_may_change && sums_stay; }
 };
 
 /// `match`: the classes of the rule's inputs, then of the outputs of its left side. Facts only grow:

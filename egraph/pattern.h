@@ -70,6 +70,8 @@ struct CompiledRule {
   bool backward = false;                        // read from right to left
   /// Of the rounding class `bitwise`: it keeps every bit, infinities and NaN included.
   bool bitwise = false;
+  /// adds_more_quotients(), of this direction.
+  bool adds_quotients = false;
   /// Two outputs that can be exchanged without changing the claim: only one order is matched.
   bool symmetric = false;
 };

@@ -87,13 +87,17 @@ void declare_captured(const std::string& name, const TensorType& type,
 class Rewriter {
  public:
   Rewriter(::onnx::ModelProto& model, const Graph& graph, const std::filesystem::path& folder,
-           const ImportOptions& reading, const RewriteBody& rewrite)
+           const ImportOptions& reading, const BodyRewriting& rewriting)
       : model_(model),
         graph_(graph),
         folder_(folder),
         reading_(reading),
-        rewrite_(rewrite),
+        rewrite_(rewriting.rewrite),
+        on_rewritten_(rewriting.on_rewritten),
         facts_(facts_of_values(graph, {}, Reads::succeed)),
+        // Nothing is known here of what bodies give.
+        observed_(observed_values(graph, std::vector<ValueFacts>(graph.value_count()),
+                                  rewriting.observed)),
         names_(names_of(model.graph())) {}
 
   /// How many were rewritten.
@@ -121,21 +125,24 @@ class Rewriter {
     for (auto& attribute : *node.mutable_attribute()) {
       const std::string place =
           fmt::format("{} '{}', {}", node.op_type(), node.output(0), attribute.name());
-      if (attribute.has_g()) LEMMA_RETURN_IF_ERROR(rewrite_body(place, *attribute.mutable_g()));
+      if (attribute.has_g())
+        LEMMA_RETURN_IF_ERROR(rewrite_body(place, known, *attribute.mutable_g()));
       for (GraphMessage& body : *attribute.mutable_graphs())
-        LEMMA_RETURN_IF_ERROR(rewrite_body(place, body));
+        LEMMA_RETURN_IF_ERROR(rewrite_body(place, known, body));
     }
     return {};
   }
 
-  Result<void> rewrite_body(const std::string& place, GraphMessage& body) {
+  Result<void> rewrite_body(const std::string& place, const Node& known, GraphMessage& body) {
     if (body.sparse_initializer_size() != 0) return {};
     bool ordinary = body.input_size() == 0;
     const ::onnx::ModelProto model = around(body, ordinary);
     // What is wrong with a body is for those to say who run it.
     auto read = imported(model.SerializeAsString(), folder_, reading_);
     if (!read) return {};
-    const std::optional<BetterBody> result = rewrite_({std::move(*read), place, ordinary});
+    std::vector<char> observed = observed_outputs(known, read->graph.outputs().size());
+    const std::optional<BetterBody> result =
+        rewrite_({std::move(*read), place, ordinary, std::move(observed)});
     if (!result) return {};
     LEMMA_ASSIGN_OR_RETURN(const std::string text, serialize_model(result->model));
     LEMMA_ASSIGN_OR_RETURN(auto written, parsed<::onnx::ModelProto>(text));
@@ -146,7 +153,16 @@ class Rewriter {
     if (after > before || (after == before && !result->cheaper)) return {};
     put_back(std::move(*written.mutable_graph()), body);
     ++rewritten_;
+    if (on_rewritten_) on_rewritten_(place);
     return {};
+  }
+
+  /// What a branch gives, the node gives. Otherwise outputs may be given to the body again.
+  std::vector<char> observed_outputs(const Node& node, std::size_t count) const {
+    std::vector<char> observed(count, 1);
+    if (graph_.opaque(node).name != "If" || node.output_count != count) return observed;
+    for (std::uint32_t k = 0; k < count; ++k) observed[k] = observed_[node.output(k).v];
+    return observed;
   }
 
   /// The model of a body.
@@ -227,7 +243,9 @@ class Rewriter {
   const std::filesystem::path& folder_;
   const ImportOptions& reading_;
   const RewriteBody& rewrite_;
+  const std::function<void(const std::string&)>& on_rewritten_;
   std::vector<ValueFacts> facts_;            // by value of the graph
+  std::vector<char> observed_;               // the same
   std::set<std::string> names_;              // in the model, at any depth
   std::map<std::string, ValueId> captured_;  // by the bodies of the node at hand
   int rewritten_ = 0;
@@ -265,7 +283,7 @@ Result<std::optional<OnnxModel>> with_rewritten_bodies(const OnnxModel& model,
   of_bodies.inlined_node_limit = reading.inlined_node_limit;
   LEMMA_ASSIGN_OR_RETURN(
       const int rewritten,
-      frontend::Rewriter(message, written.graph, folder, of_bodies, rewriting.rewrite).run());
+      frontend::Rewriter(message, written.graph, folder, of_bodies, rewriting).run());
   if (rewritten == 0 && !has_moved) return std::nullopt;
   LEMMA_ASSIGN_OR_RETURN(OnnxModel result,
                          frontend::imported(message.SerializeAsString(), folder, reading));

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "frontend_onnx/import.h"
 #include "frontend_onnx/model.h"
@@ -19,6 +20,9 @@ struct Body {
   /// All captured values are inputs of the model or computed from them without anything that may give NaN or
   /// an infinity, and the body has no inputs of its own.
   bool inputs_are_ordinary = false;
+  /// By output of the model: something around the body may tell its NaN from numbers. Of Loop and Scan,
+  /// which give them to the next step as well, all.
+  std::vector<char> observed = {};
 };
 
 /// What may stand in the place of a body: the same inputs by name, or fewer, and the same outputs.
@@ -36,6 +40,10 @@ struct BodyRewriting {
   RewriteBody rewrite;
   /// Initializers that only one body uses become its own before it is rewritten (frontend_onnx/moved_initializers.h).
   bool moves_initializers = false;
+  /// Called with the place of each body that took the place of one.
+  std::function<void(const std::string& place)> on_rewritten = {};
+  /// Outputs of the model itself that something around it observes; empty: none.
+  std::vector<char> observed = {};
 };
 
 /// The model with bodies rewritten, or nothing if none was and nothing was moved. `folder` is that of the model's

@@ -6,6 +6,7 @@
 
 #include "ir/graph_text.h"
 #include "ir/quoted.h"
+#include "ir/utf8.h"
 
 namespace lemma {
 
@@ -28,7 +29,7 @@ class LineReader {
   }
   Result<void> expect(std::string_view token) {
     if (accept(token)) return {};
-    return bad_input(fmt::format("expected '{}' before '{}'", token, rest_.substr(0, 20)));
+    return bad_input(fmt::format("expected '{}' before '{}'", token, utf8_prefix(rest_, 20)));
   }
   std::string_view word() {
     skip_space();

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "ir/definition.h"
 #include "ir/operator_document.h"
 #include "ir/run_time_conditions.h"
@@ -171,25 +169,50 @@ bool sums_exponentials(const Graph& graph, ValueId value) {
   return takes_step(graph, summed, ExpressionKind::function, ScalarFunction::exp);
 }
 
+/// Sums of what is computed from elements.
+Adding adding_in(const Definition& definition) {
+  std::vector<bool> has_elements;
+  Adding result = Adding::none;
+  for (const ExpressionNode& node : definition.nodes()) {
+    const auto reads = [&](ExpressionId operand) -> bool { return has_elements[operand.v]; };
+    const bool any = std::any_of(node.operands.begin(), node.operands.end(), reads);
+    has_elements.push_back(any || node.kind == ExpressionKind::read);
+    if (!any || !is_real(node.type)) continue;
+    const bool both = std::all_of(node.operands.begin(), node.operands.end(), reads);
+    if (node.kind == ExpressionKind::sum) result = Adding::axes;
+    if (both && (node.kind == ExpressionKind::add || node.kind == ExpressionKind::subtract))
+      result = std::max(result, Adding::pairs);
+  }
+  return result;
+}
+
 /// The operators of the composition, or nothing with `partial` set.
 struct Meaning {
-  bool partial = false;
+  bool partial = false, partial_by_elements = false;
+  Adding adding = Adding::none;
   std::vector<OperatorId> parts;
 };
 
-Meaning meaning_of(OperatorId id, Partiality wanted) {
+Meaning meaning_of(OperatorId id) {
+  const Meaning safe = {true, true, Adding::axes, {}};
   const auto example = example_application(id);
-  if (!example) return {true, {}};
+  if (!example) return safe;
   const Node& node = example->node(example->producer(example->outputs().front().value));
   const std::vector<TensorType> types = example->input_types(node);
   const Instance instance{types, node.attributes, node.output_count};
   const OperatorRecord& op = record(id);
-  if (op.define != nullptr) return {is_partial(op.define(instance), wanted), {}};
+  if (op.define != nullptr) {
+    const Definition definition = op.define(instance);
+    return {is_partial(definition, Partiality::at_all),
+            is_partial(definition, Partiality::by_elements),
+            adding_in(definition),
+            {}};
+  }
   Graph graph;
   std::vector<ValueId> inputs;
   for (const TensorType& type : types)
     inputs.push_back(*graph.add_input("x" + std::to_string(inputs.size()), type));
-  if (!op.compose(graph, instance, inputs)) return {true, {}};
+  if (!op.compose(graph, instance, inputs)) return safe;
   Meaning result;
   for (const Node& part : graph.nodes())
     if (part.kind == NodeKind::operation && !(takes_step(graph, part, ExpressionKind::divide) &&
@@ -199,56 +222,37 @@ Meaning meaning_of(OperatorId id, Partiality wanted) {
 }
 
 /// By operator. Compositions are of operators that may be composed again.
-std::vector<bool> find_partial_operators(Partiality wanted) {
+std::vector<Meaning> find_meanings() {
   std::vector<Meaning> meanings;
-  for (std::uint16_t i = 0; i < all_operators().size(); ++i)
-    meanings.push_back(meaning_of({i}, wanted));
-  std::vector<bool> partial;
-  for (const Meaning& meaning : meanings) partial.push_back(meaning.partial);
+  for (std::uint16_t i = 0; i < all_operators().size(); ++i) meanings.push_back(meaning_of({i}));
   for (bool changed = true; changed;) {
     changed = false;
-    for (std::size_t i = 0; i < meanings.size(); ++i) {
-      if (partial[i] || std::none_of(meanings[i].parts.begin(), meanings[i].parts.end(),
-                                     [&](OperatorId part) -> bool { return partial[part.v]; }))
-        continue;
-      partial[i] = changed = true;
-    }
+    for (Meaning& whole : meanings)
+      for (const OperatorId id : whole.parts) {
+        const Meaning& part = meanings[id.v];
+        const bool more = (part.partial && !whole.partial) ||
+                          (part.partial_by_elements && !whole.partial_by_elements) ||
+                          part.adding > whole.adding;
+        if (!more) continue;
+        whole.partial = whole.partial || part.partial;
+        whole.partial_by_elements = whole.partial_by_elements || part.partial_by_elements;
+        whole.adding = std::max(whole.adding, part.adding);
+        changed = true;
+      }
   }
-  return partial;
+  return meanings;
+}
+
+const Meaning& known_meaning(OperatorId op) {
+  static const std::vector<Meaning> meanings = find_meanings();
+  return meanings[op.v];
 }
 
 }  // namespace
 
-bool may_be_undefined(OperatorId op) {
-  static const std::vector<bool> partial = find_partial_operators(Partiality::at_all);
-  return partial[op.v];
-}
-
-bool may_be_undefined_by_elements(OperatorId op) {
-  static const std::vector<bool> partial = find_partial_operators(Partiality::by_elements);
-  return partial[op.v];
-}
-
-bool observes_undefined(const OperatorRecord& record, const Instance& instance) {
-  if (record.define != nullptr) {
-    const Definition definition = record.define(instance);
-    return std::any_of(definition.nodes().begin(), definition.nodes().end(), observes);
-  }
-  Graph graph;
-  std::vector<ValueId> inputs;
-  for (const TensorType& type : instance.inputs) {
-    const auto input = type.shape ? graph.add_input(fmt::format("{}", inputs.size()), type)
-                                  : Result<ValueId>(ValueId::none());
-    if (!input) return true;
-    inputs.push_back(*input);
-  }
-  if (!record.compose(graph, instance, inputs)) return true;
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&graph](const Node& node) {
-    const std::vector<TensorType> types = graph.input_types(node);
-    return node.kind == NodeKind::operation &&
-           observes_undefined(graph.op(node), {types, node.attributes, node.output_count});
-  });
-}
+bool may_be_undefined(OperatorId op) { return known_meaning(op).partial; }
+bool may_be_undefined_by_elements(OperatorId op) { return known_meaning(op).partial_by_elements; }
+Adding adding_of(OperatorId op) { return known_meaning(op).adding; }
 
 bool is_total(const Graph& graph, const Node& node) {
   if (node.kind != NodeKind::operation) return false;

@@ -2,6 +2,8 @@
 // Where operators are undefined over the reals (docs/semantics.md, "Values"), derived from their
 // definitions.
 
+#include <cstdint>
+
 #include "ir/graph.h"
 #include "ir/operator.h"
 
@@ -15,8 +17,10 @@ bool may_be_undefined(OperatorId op);
 /// The same, but for what depends on sizes alone: a mean or a maximum over nothing.
 bool may_be_undefined_by_elements(OperatorId op);
 
-/// Whether the application tells NaN or an infinity from other numbers: what is undefined is then seen.
-bool observes_undefined(const OperatorRecord& record, const Instance& instance);
+/// Whether elements of an operator's result are sums or differences of elements that depend on operands: not,
+/// of two of them, or along axes. Of compositions what any part does.
+enum class Adding : std::uint8_t { none, pairs, axes };
+Adding adding_of(OperatorId op);
 
 /// Whether the application is defined at every element if its operands are. False is the safe side:
 /// compositions and reads at computed positions are not looked into (docs/certificates.md, "Always

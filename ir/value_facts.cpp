@@ -1,7 +1,6 @@
 #include "ir/value_facts.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -13,7 +12,8 @@
 
 #include "ir/expression_facts.h"
 #include "ir/facts_arithmetic.h"
-#include "ir/operator_document.h"
+#include "ir/observation.h"
+#include "ir/opaque_facts.h"
 #include "ir/quoted.h"
 
 namespace lemma {
@@ -211,6 +211,7 @@ struct OperatorFacts::Parts {
   std::vector<OperatorFacts> nodes;       // of the composition; by operation, in order
   std::vector<std::uint32_t> operations;  // by value of the composition: which operation makes it
   std::vector<ValueId> inputs, outputs;
+  bool observes_otherwise = false;  // where nothing could be composed
 
   std::vector<ValueFacts> evaluate(std::span<const ValueFacts> operands,
                                    OperandIdentities identities, Reads reads,
@@ -248,6 +249,8 @@ OperatorFacts::OperatorFacts(const OperatorRecord& record, const Instance& insta
     }
     if (auto outputs = record.compose(parts->composition, instance, parts->inputs))
       parts->outputs = std::move(*outputs);
+    else
+      parts->observes_otherwise = observes_undefined(record, instance);
     for (const Node& node : parts->composition.nodes()) {
       if (node.kind != NodeKind::operation) continue;
       const std::vector<TensorType> types = parts->composition.input_types(node);
@@ -376,6 +379,13 @@ bool OperatorFacts::may_read_outside() const {
                      [](const OperatorFacts& node) { return node.may_read_outside(); });
 }
 
+bool OperatorFacts::observes() const {
+  if (parts_->definition) return observes_undefined(*parts_->definition);
+  return parts_->observes_otherwise ||
+         std::any_of(parts_->nodes.begin(), parts_->nodes.end(),
+                     [](const OperatorFacts& node) { return node.observes(); });
+}
+
 std::vector<ValueFacts> facts_of_outputs(const OperatorRecord& record, const Instance& instance,
                                          std::span<const ValueFacts> operands,
                                          OperandIdentities identities, Reads reads) {
@@ -389,56 +399,6 @@ bool is_total(const OperatorRecord& record, const Instance& instance) {
   const std::vector<ValueFacts> results = facts_of_outputs(record, instance, operands);
   return !results.empty() && std::all_of(results.begin(), results.end(),
                                          [](const ValueFacts& facts) { return facts.defined; });
-}
-
-// ---- Observers ---------------------------------------------------------------------------------
-
-namespace {
-
-bool observes(const OperatorRecord& op, const Instance& instance);
-
-bool observes(const Graph& composition) {
-  return std::any_of(composition.nodes().begin(), composition.nodes().end(), [&](const Node& node) {
-    if (node.kind != NodeKind::operation) return false;
-    const std::vector<TensorType> types = composition.input_types(node);
-    return observes(composition.op(node), {types, node.attributes, node.output_count});
-  });
-}
-
-bool observes(const OperatorRecord& op, const Instance& instance) {
-  if (op.define != nullptr) {
-    const Definition definition = op.define(instance);
-    return std::any_of(definition.nodes().begin(), definition.nodes().end(),
-                       [](const ExpressionNode& node) {
-                         return node.kind == ExpressionKind::function &&
-                                (node.function == ScalarFunction::is_nan ||
-                                 node.function == ScalarFunction::is_infinite);
-                       });
-  }
-  Graph graph;
-  std::vector<ValueId> inputs;
-  for (const TensorType& type : instance.inputs) {
-    auto value = type.is_known() ? graph.add_input(fmt::format("x{}", inputs.size()), type)
-                                 : Result<ValueId>(ValueId::none());
-    inputs.push_back(value ? *value : ValueId::none());
-  }
-  return !op.compose(graph, instance, inputs) || observes(graph);
-}
-
-}  // namespace
-
-bool observes_undefined(OperatorId op) {
-  // Read off an example, which takes a while, at the first question about each operator. Threads that ask at the same
-  // time find the same.
-  enum class Answer : char { unknown, no, yes };
-  static std::vector<std::atomic<Answer>> answers(all_operators().size());
-  Answer answer = answers[op.v].load(std::memory_order_relaxed);
-  if (answer == Answer::unknown) {
-    const auto example = example_application(op);
-    answer = !example || observes(*example) ? Answer::yes : Answer::no;
-    answers[op.v].store(answer, std::memory_order_relaxed);
-  }
-  return answer == Answer::yes;
 }
 
 // ---- Graphs -----------------------------------------------------------------------------------
@@ -459,10 +419,9 @@ std::vector<ValueFacts> facts_of_values(const Graph& graph, std::span<const Valu
     std::vector<ValueFacts> results;
     for (std::uint32_t k = 0; k < node.output_count; ++k) {
       const DataType type = graph.type(node.output(k)).data_type;
-      results.push_back(facts_of_input(type));
-      // An opaque operator may hand an infinity on.
-      if (node.kind == NodeKind::opaque && !finite && is_real(type))
-        results.back().plus_infinity = results.back().minus_infinity = true;
+      results.push_back(node.kind == NodeKind::opaque
+                            ? facts_of_opaque_output(graph.opaque(node).name, type, finite)
+                            : facts_of_input(type));
     }
     if (node.kind == NodeKind::input) {
       if (next_input < inputs.size()) results[0] = inputs[next_input];
@@ -480,18 +439,26 @@ std::vector<ValueFacts> facts_of_values(const Graph& graph, std::span<const Valu
   return facts;
 }
 
-std::vector<char> observed_values(const Graph& graph, std::span<const ValueFacts> facts) {
+std::vector<char> observed_values(const Graph& graph, std::span<const ValueFacts> facts,
+                                  std::span<const char> roots) {
   std::vector<char> observed(graph.value_count(), 0);
+  const auto look_at = [&](ValueId value) {
+    if (!value.is_none() && !(facts[value.v].defined && facts[value.v].finite()))
+      observed[value.v] = 1;
+  };
+  for (std::size_t i = 0; i < roots.size(); ++i)
+    if (roots[i] != 0) look_at(graph.outputs()[i].value);
   for (std::size_t i = graph.node_count(); i-- > 0;) {
     const Node& node = graph.nodes()[i];
-    bool looks = node.kind == NodeKind::opaque ||
-                 (node.kind == NodeKind::operation && observes_undefined(node.op));
+    bool looks = node.kind == NodeKind::opaque;
     for (std::uint32_t k = 0; k < node.output_count; ++k)
       looks = looks || observed[node.output(k).v] != 0;
+    if (!looks && node.kind == NodeKind::operation) {
+      const std::vector<TensorType> types = graph.input_types(node);
+      looks = observes_undefined(graph.op(node), {types, node.attributes, node.output_count});
+    }
     if (!looks) continue;
-    for (const ValueId input : node.inputs)
-      if (!input.is_none() && !(facts[input.v].defined && facts[input.v].finite()))
-        observed[input.v] = 1;
+    for (const ValueId input : node.inputs) look_at(input);
   }
   return observed;
 }

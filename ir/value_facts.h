@@ -76,6 +76,8 @@ class OperatorFacts {
                                   Reads reads = Reads::must_be_shown) const;
   /// A read of it may lie outside its tensor for some contents of the operands.
   bool may_read_outside() const;
+  /// observes_undefined() of the application (ir/observation.h).
+  bool observes() const;
 
  private:
   struct Parts;
@@ -91,17 +93,16 @@ std::vector<ValueFacts> facts_of_outputs(const OperatorRecord& record, const Ins
 /// All outputs are defined at every element, whatever the operands are, as long as they are defined.
 bool is_total(const OperatorRecord& record, const Instance& instance);
 
-/// It tells undefined elements and infinities from others: IsNaN, IsInf, and what contains them.
-bool observes_undefined(OperatorId op);
-
 /// Facts of all values of a graph, by value; of its inputs these, in order, or those of a model's
 /// inputs where the list is empty. Unknown for values that are not computable.
 std::vector<ValueFacts> facts_of_values(const Graph& graph, std::span<const ValueFacts> inputs,
                                         Reads reads);
 
-/// Of all values of a graph those that something looks at which tells undefined elements from others
-/// (an operator of observes_undefined(), or an opaque one), and that are not known to be defined and
-/// finite; and what these are computed from. Only what keeps every bit may be said of them.
-std::vector<char> observed_values(const Graph& graph, std::span<const ValueFacts> facts);
+/// Of all values of a graph those that something looks at which tells NaN from numbers (an operator of
+/// observes_undefined(), or an opaque one, or what stands around the graph: `roots`, by output; none
+/// where the list is empty), and that are not known to be defined and finite; and what these are computed
+/// from. Only what keeps every bit may be said of them.
+std::vector<char> observed_values(const Graph& graph, std::span<const ValueFacts> facts,
+                                  std::span<const char> roots = {});
 
 }  // namespace lemma

@@ -13,12 +13,13 @@
 #include "ir/files.h"
 #include "pipeline/chosen_rules.h"
 #include "pipeline/declared_sizes.h"
+#include "pipeline/explained_constants.h"
 #include "pipeline/file_growth.h"
 #include "pipeline/optimized_bodies.h"
+#include "pipeline/prepared_model.h"
 #include "pipeline/result_check.h"
 #include "pipeline/runnable_inputs.h"
 #include "pipeline/staged_model.h"
-#include "pipeline/taken_branches.h"
 #include "pipeline/trace.h"
 #include "search/check_inputs.h"
 #include "search/deadline.h"
@@ -70,7 +71,8 @@ class Pipeline {
   /// `own_operator_set`: of the file. `worker`: null if ONNX Runtime is not wanted.
   Pipeline(const OnnxModel& model, int own_operator_set, std::filesystem::path file,
            std::filesystem::path output, const RuleDatabase& rules, const OperatorCosts& costs,
-           const OptimizeOptions& options, const Deadline& deadline, OnnxRuntimeWorker* worker)
+           const OptimizeOptions& options, const Deadline& deadline, OnnxRuntimeWorker* worker,
+           BodyExplanations bodies)
       : model_(model),
         own_operator_set_(own_operator_set),
         file_(std::move(file)),
@@ -81,6 +83,7 @@ class Pipeline {
         costs_(costs),
         options_(options),
         worker_(worker),
+        body_explanations_(std::move(bodies)),
         trace_(options.trace, costs_),
         writing_seconds_(writing_seconds(model.graph)),
         check_deadline_(deadline.earlier_by(writing_seconds_)) {}
@@ -181,7 +184,8 @@ class Pipeline {
           report_.message = "kept as it was: the time limit leaves no room for the search";
         else if (timed_)
           take_timing_of_candidates();
-        if (checker::check_explanation(found->explanation, named_.table, named_.bitwise))
+        if (checker::check_explanation(found->explanation, named_.table, named_.bitwise,
+                                       {{}, true}))
           explanation_of_original_ = std::move(found->explanation);
         return Outcome::no_better;
       }
@@ -473,12 +477,15 @@ class Pipeline {
 
   Result<void> publish(StagedModel& staged, const std::string& explanation) {
     LEMMA_RETURN_IF_ERROR(staged.publish());
-    return write_explanation(explanation);
+    return write_explanation(explanation, body_explanations_);
   }
 
-  Result<void> write_explanation(const std::string& explanation) const {
+  Result<void> write_explanation(const std::string& explanation,
+                                 const BodyExplanations& bodies = {}) const {
     if (options_.explanation.empty()) return {};
-    if (!explanation.empty()) return write_file_atomically(options_.explanation, explanation);
+    if (!explanation.empty())
+      return write_file_atomically(options_.explanation,
+                                   with_constants(explanation, model_.graph, named_) + bodies);
     // One that is there from before would speak of another model.
     std::error_code ignored;
     std::filesystem::remove(options_.explanation, ignored);
@@ -498,6 +505,7 @@ class Pipeline {
   OperatorCosts costs_;  // these, behind those that were measured
   const OptimizeOptions& options_;
   OnnxRuntimeWorker* worker_;
+  BodyExplanations body_explanations_;
   Trace trace_;
   double writing_seconds_;
   Deadline check_deadline_;
@@ -528,23 +536,6 @@ std::string_view name(OptimizeStatus status) {
   return names[static_cast<std::size_t>(status)];
 }
 
-namespace {
-
-/// From the model as it was read to the one that is searched.
-Result<OnnxModel> prepared(OnnxModel read, const std::filesystem::path& file,
-                           const RuleDatabase& rules, const OperatorCosts& costs,
-                           const OptimizeOptions& options, const Deadline& deadline) {
-  const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-  FoldOptions folding = options.search.fold;
-  folding.threads = options.threads;
-  folding.deadline = deadline.within(0.25 * deadline.remaining()).at();
-  read = with_taken_branches(std::move(read), folder, options.reading, folding);
-  return with_optimized_bodies(std::move(read), folder, rules, costs, options,
-                               deadline.within(0.4 * deadline.remaining()));
-}
-
-}  // namespace
-
 Result<OptimizeReport> optimize_model(const std::filesystem::path& model,
                                       const std::filesystem::path& output,
                                       const RuleDatabase& rules, const OperatorCosts& costs,
@@ -569,8 +560,10 @@ Result<OptimizeReport> optimize_model(const std::filesystem::path& model,
     options = with_open_sizes(std::move(options));
     LEMMA_ASSIGN_OR_RETURN(read, import_model(model, options.reading));
   }
+  BodyExplanations bodies;
   if (options.searches) {
-    LEMMA_ASSIGN_OR_RETURN(read, prepared(std::move(read), model, rules, costs, options, deadline));
+    LEMMA_ASSIGN_OR_RETURN(
+        read, prepared_model(std::move(read), model, rules, costs, options, deadline, bodies));
   }
   const int own_operator_set = read.envelope.operator_set();
   if (options.operator_set != 0) {
@@ -581,9 +574,10 @@ Result<OptimizeReport> optimize_model(const std::filesystem::path& model,
   if (options.cleans) {
     LEMMA_ASSIGN_OR_RETURN(read, with_initializers(std::move(read)));
   }
-  LEMMA_ASSIGN_OR_RETURN(OptimizeReport report, Pipeline(read, own_operator_set, model, output,
-                                                         rules, costs, options, deadline, worker)
-                                                    .run());
+  LEMMA_ASSIGN_OR_RETURN(OptimizeReport report,
+                         Pipeline(read, own_operator_set, model, output, rules, costs, options,
+                                  deadline, worker, std::move(bodies))
+                             .run());
   if (!note.empty()) report.message = note + (report.message.empty() ? "" : "; " + report.message);
   return report;
 }

@@ -1,12 +1,21 @@
 #include "pipeline/optimized_bodies.h"
 
+#include <algorithm>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "frontend_onnx/bodies.h"
 #include "ir/check.h"
+#include "ir/quoted.h"
 #include "pipeline/chosen_rules.h"
+#include "pipeline/explained_constants.h"
 #include "pipeline/file_growth.h"
+#include "pipeline/observed_outputs.h"
 #include "pipeline/taken_branches.h"
 
 namespace lemma {
@@ -32,29 +41,59 @@ class BodyOptimizer {
   }
 
   /// Nothing if no body is better. `ordinary`: what the model is given is defined and finite.
+  /// `observed`: outputs of the model that something around it may look at for NaN.
   std::optional<OnnxModel> run(const OnnxModel& model, const ImportOptions& reading, bool ordinary,
-                               int depth) const {
-    if (depth == deepest_body || deadline_.passed() || !has_bodies(model)) return std::nullopt;
+                               const std::vector<char>& observed, const std::string& around,
+                               BodyExplanations& explanations) const {
+    if (deadline_.passed() || !has_bodies(model)) return std::nullopt;
+    std::map<std::string, BodyExplanations> tried;  // by place
     const BodyRewriting rewriting = {
-        [&](Body body) { return improved(std::move(body), ordinary, depth); }, is_judged_by_time()};
+        [&](Body body) {
+          body.place = around + body.place;
+          BodyExplanations& its = tried[body.place];
+          return improved(std::move(body), ordinary, its);
+        },
+        is_judged_by_time(),
+        [&](const std::string& place) { explanations += tried[around + place]; }, observed};
     auto result = with_rewritten_bodies(model, folder_, reading, rewriting);
     return result ? std::move(*result) : std::nullopt;
   }
 
  private:
-  std::optional<BetterBody> improved(Body body, bool ordinary, int depth) const {
+  std::optional<BetterBody> improved(Body body, bool ordinary,
+                                     BodyExplanations& explanations) const {
     if (deadline_.passed()) return std::nullopt;
     ordinary = ordinary && body.inputs_are_ordinary;
     if (options_.on_stage) options_.on_stage("optimizing " + body.place);
     OnnxModel model = with_taken_branches(std::move(body.model), folder_, {}, folding_);
-    if (auto nested = run(model, {}, ordinary, depth + 1)) model = std::move(*nested);
+    if (const std::string inside = body.place + "; "; body_depth(inside) < deepest_body)
+      if (auto nested = run(model, {}, ordinary, body.observed, inside, explanations))
+        model = std::move(*nested);
     const RoundingClass worst = ordinary ? options_.rules.rounding_class : RoundingClass::bitwise;
     const std::vector<Substitution> wanted = chosen_rules(rules_, options_, worst);
-    auto found = optimize(model.graph, wanted, costs_, search_options(worst));
+    auto found = searched(model.graph, body.observed, wanted, worst);
     if (!found || !found->improved || !holds(model.graph, *found, worst))
       return BetterBody{std::move(model), false, options_.cleans};
+    if (!options_.explanation.empty())
+      explanations += fmt::format("body {}\n{}", quote(body.place),
+                                  with_constants(found->explanation, model.graph, named_));
     const bool cheaper = !options_.cleans && found->after.seconds < found->before.seconds;
     return BetterBody{{std::move(found->graph), model.envelope}, cheaper, options_.cleans};
+  }
+
+  /// Outputs that are observed stay what they are.
+  Result<SearchResult> searched(const Graph& body, const std::vector<char>& observed,
+                                const std::vector<Substitution>& wanted,
+                                RoundingClass worst) const {
+    LEMMA_ASSIGN_OR_RETURN(const Graph whole, with_observer(body, observed));
+    LEMMA_ASSIGN_OR_RETURN(SearchResult found,
+                           optimize(whole, wanted, costs_, search_options(worst)));
+    LEMMA_ASSIGN_OR_RETURN(found.graph, without_observer(found.graph, body.outputs().size()));
+    return found;
+  }
+
+  static int body_depth(const std::string& place) {
+    return static_cast<int>(std::count(place.begin(), place.end(), ';'));
   }
 
   /// Whether what no cost tells decides by how fast it is run: where weights stand.
@@ -78,7 +117,8 @@ class BodyOptimizer {
   /// What is asked of a model before it is written (docs/search.md, "How a result is checked").
   bool holds(const Graph& original, const SearchResult& found, RoundingClass worst) const {
     if (!check(found.graph, Stage::imported)) return false;
-    if (!checker::check_explanation(found.explanation, named_.table, named_.bitwise)) return false;
+    if (!checker::check_explanation(found.explanation, named_.table, named_.bitwise, {{}, true}))
+      return false;
     SampledCheckOptions options = options_.check;
     options.threads = options_.threads;
     options.deadline = deadline_.at();
@@ -100,10 +140,11 @@ class BodyOptimizer {
 
 OnnxModel with_optimized_bodies(OnnxModel model, const std::filesystem::path& folder,
                                 const RuleDatabase& rules, const OperatorCosts& costs,
-                                const OptimizeOptions& options, const Deadline& deadline) {
+                                const OptimizeOptions& options, const Deadline& deadline,
+                                BodyExplanations& explanations) {
   if (!has_bodies(model)) return model;
-  auto result =
-      BodyOptimizer(folder, rules, costs, options, deadline).run(model, options.reading, true, 0);
+  auto result = BodyOptimizer(folder, rules, costs, options, deadline)
+                    .run(model, options.reading, true, {}, "", explanations);
   return result ? std::move(*result) : std::move(model);
 }
 

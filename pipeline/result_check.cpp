@@ -27,7 +27,7 @@ class ResultCheck {
       return {formed.error().message, ""};
     stage("replaying the explanation");
     if (auto holds = checker::check_explanation(found.explanation, request_.rules.table,
-                                                request_.rules.bitwise);
+                                                request_.rules.bitwise, {{}, true});
         !holds)
       return {"its explanation does not hold: " + holds.error().message, ""};
     stage("reading back what was written");

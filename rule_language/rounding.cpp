@@ -66,4 +66,12 @@ RoundingClass worst_of(std::span<const std::string> axioms, const RoundingTable&
   return worst;
 }
 
+std::string_view class_of_certificate(std::string_view certificate) {
+  constexpr std::string_view keyword = "\nclass ";
+  const std::size_t at = certificate.find(keyword);
+  if (at == std::string_view::npos) return "";
+  certificate.remove_prefix(at + keyword.size());
+  return certificate.substr(0, certificate.find('\n'));
+}
+
 }  // namespace lemma

@@ -33,4 +33,7 @@ Result<RoundingTable> read_rounding_table(const std::filesystem::path& directory
 /// Axioms that are not in the table count as rounding.
 RoundingClass worst_of(std::span<const std::string> axioms, const RoundingTable& table);
 
+/// The class that the text of a certificate states; empty if it states none.
+std::string_view class_of_certificate(std::string_view certificate);
+
 }  // namespace lemma

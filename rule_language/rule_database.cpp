@@ -92,15 +92,6 @@ Result<T> or_command(const std::filesystem::path& directory, Result<T> records) 
   return records;
 }
 
-/// The class that a certificate states.
-std::string_view class_of(std::string_view certificate) {
-  constexpr std::string_view keyword = "\nclass ";
-  const std::size_t at = certificate.find(keyword);
-  if (at == std::string_view::npos) return "";
-  certificate.remove_prefix(at + keyword.size());
-  return certificate.substr(0, certificate.find('\n'));
-}
-
 /// What rules are compared with.
 struct ProvedAxioms {
   AxiomRecordTable records;
@@ -137,7 +128,7 @@ std::string certificate_misfit(const ProofRecord& record, const CertificateTable
   if (certificate == certificates.end()) return "its certificate is missing";
   if (record.certificate != certificate_digest(certificate->second.text))
     return "its certificate is not the one that was recorded";
-  if (class_of(certificate->second.text) != name(worst_of(record.axioms, rounding)))
+  if (class_of_certificate(certificate->second.text) != name(worst_of(record.axioms, rounding)))
     return "axioms.rounding gives it another class than its certificate";
   return "";
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "rule_language/quotients.h"
 #include "search/congruence.h"
 #include "search/derivation.h"
 #include "search/kept_operands.h"
@@ -125,7 +126,8 @@ std::vector<Obligation> obligations_of(Graph& terms, const Use& use) {
   std::vector<Obligation> result;
   for (std::size_t i = 0; i < rule.inputs.size(); ++i)
     result.push_back({use.use.inputs[i], rule.inputs[i].defined, true});
-  if (rule.bidirectional || use.refinement) return result;
+  const bool adds = adds_more_quotients(use.backward ? reversed(rule) : rule);
+  if ((rule.bidirectional || use.refinement) && !adds) return result;
   if (const auto sides = sides_of(terms, use.use))
     for (const ValueId left : sides->left) result.push_back({left, true, false});
   return result;

@@ -5,6 +5,7 @@
 #include "ir/cut.h"
 #include "ir/graph_text.h"
 #include "rule_language/digests.h"
+#include "rule_language/explanation_scope.h"
 
 namespace lemma {
 namespace {
@@ -55,14 +56,13 @@ class Writer {
       if (!places_[value.v].is_none())
         result += fmt::format("given %{}: {}\n", places_[value.v].v, text(facts));
     for (const std::uint32_t step : steps_) result += step_line(derivation_.uses()[step]);
-    result += "outside reading: that \"before\" is what the model file says\n";
-    if (has_opaque_nodes(original))
-      result +=
-          "outside opaque: that each opaque operator is the same on both sides; its outputs stand "
-          "as inputs, its inputs as outputs\n";
-    result +=
-        "outside folding: what depends on constants alone is computed and kept as its value\n"
-        "outside writing: that the written file says what \"after\" does\n";
+    const auto leave_out = [&result](std::string_view what) {
+      result += fmt::format("outside {}\n", what);
+    };
+    leave_out(outside_reading);
+    if (has_opaque_nodes(original)) leave_out(outside_opaque);
+    leave_out(outside_folding);
+    leave_out(outside_writing);
     return result + "end\n";
   }
 

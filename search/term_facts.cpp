@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "ir/opaque_facts.h"
+
 namespace lemma {
 
 const ValueFacts& TermFacts::of(ValueId root) {
@@ -27,8 +29,11 @@ void TermFacts::compute(const Node& node) {
   const ValueId first = node.output();
   if (node.kind == NodeKind::input) {
     const auto given = inputs_.find(first);
+    const DataType type = terms_.type(first).data_type;
     facts_[first.v] =
-        given != inputs_.end() ? given->second : facts_of_input(terms_.type(first).data_type);
+        given != inputs_.end()
+            ? given->second
+            : facts_of_cut_output(terms_.input_name(node), type).value_or(facts_of_input(type));
     return;
   }
   if (node.kind == NodeKind::constant) {

@@ -34,7 +34,11 @@ TwoProofs with_index_proof(const Substitution& rule, Verdict verdict) {
     result.no_certificate = unknown->reason;
   else if (std::get<Proved>(result.verdict).certificate.empty())
     result.no_certificate = "no instance with known sizes meets its conditions";
-  result.index = prove_by_index(rule);
+  const auto* proved_by_axioms = std::get_if<Proved>(&result.verdict);
+  const bool keeps_bits =
+      proved_by_axioms != nullptr &&
+      class_of_certificate(proved_by_axioms->certificate) == name(RoundingClass::bitwise);
+  result.index = prove_by_index(rule, {.keeps_bits = keeps_bits});
   if (result.index.proved && !is_proved(result.verdict)) {
     Proved proved;
     proved.instances = result.index.cases;
@@ -108,7 +112,9 @@ Result<void> prove_axioms(const std::filesystem::path& directory, const VerifyOp
     }
     records = std::move(*known);
   }
-  result.index_proofs = verify_axioms(axioms, records, {options.threads, options.reprove_axioms});
+  LEMMA_ASSIGN_OR_RETURN(const RoundingTable rounding, read_rounding_table(directory));
+  result.index_proofs =
+      verify_axioms(axioms, records, {options.threads, options.reprove_axioms, &rounding});
   std::vector<Substitution> proved;
   for (std::size_t i = 0; i < axioms.size(); ++i) {
     const IndexProof& proof = result.index_proofs[i].proof;

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "ir/utf8.h"
+
 namespace lemma::exact {
 
 namespace {
@@ -21,7 +23,8 @@ struct RawNode {
 /// For error messages: short, and valid UTF-8 whatever the file holds.
 std::string name_text(const std::string& name) {
   constexpr std::size_t longest = 60;
-  const std::string shown = name.size() > longest ? name.substr(0, longest) + "..." : name;
+  const std::string shown =
+      name.size() > longest ? std::string(utf8_prefix(name, longest)) + "..." : name;
   return Json(shown).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 

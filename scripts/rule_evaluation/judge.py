@@ -117,7 +117,7 @@ class Side:
     def measure(self, node, operands, outputs, result):
         """The largest magnitude, and infinities that are no numbers."""
         for array, _ in outputs:
-            if not array.size:
+            if not array.size or array.dtype == bool:
                 continue
             largest = max(numpy.fmax.reduce(array, axis=None), -numpy.fmin.reduce(array, axis=None))
             if largest == numpy.inf:
@@ -136,6 +136,8 @@ def difference(left, right, scale):
     if a_type != b_type or a.shape != b.shape:
         text = f"{a_type}{list(a.shape)} and {b_type}{list(b.shape)}"
         return [Failure("forward", "type", text), Failure("backward", "type", text)]
+    if a.dtype == bool:
+        a, b = a.astype(numpy.int8), b.astype(numpy.int8)
     result = []
     a_defined, b_defined = ~numpy.isnan(a), ~numpy.isnan(b)
     for direction, wrong in (("forward", a_defined & ~b_defined), ("backward", b_defined & ~a_defined)):

@@ -15,6 +15,7 @@ from rule_evaluation.operators import (
     log_softmax, matmul, mean, number, pad, reduction, relu, require, reshape, slice_, softmax,
     split, squeeze, swish, transpose, unary, unsqueeze)
 from rule_evaluation.recurrences import recurrences
+from rule_evaluation.selections import SELECTIONS
 
 
 # ---- Windows
@@ -258,6 +259,7 @@ OPERATORS = {
     "Transpose": transpose,
     "Unsqueeze": unsqueeze,
 }
+OPERATORS.update(SELECTIONS)
 OPERATORS.update(fusions(OPERATORS))
 OPERATORS.update(blocks(OPERATORS))
 OPERATORS.update(recurrences(OPERATORS))

@@ -238,7 +238,7 @@ def check_lines(lines, axioms, axiom_texts, operator_texts, classes, records):
     for number, (key, values) in enumerate(wanted, 1):
         chain = chain_of.get(number, 1)
         try:
-            shapes = check_case(rule, values, chains[chain - 1], real_count, operator_texts)
+            shapes = check_case(rule, values, chains[chain - 1], real_count, operator_texts, rounding == "bitwise")
         except Refused as reason:
             raise Refused(f"case {number} ({values_text(key)}), chain {chain}: {reason}") from None
         written += case_line(key, shapes, chain)
@@ -257,12 +257,12 @@ def case_line(key, shapes, chain):
     return f"case{' ' * bool(key)}{values_text(key)} -> {shown} by {chain}\n"
 
 
-def check_case(rule, values, chain, real_count, sections):
+def check_case(rule, values, chain, real_count, sections, keeps_bits):
     """Replays the chain for each real type that the inputs may share, and returns the shapes of the outputs. Every
     case is replayed, not just the first, so that no chain rests on a type."""
     shapes = None
     for real_type in real_types_to_replay(rule, values):
-        found = replay(rule, values, chain, real_type, real_count, sections)
+        found = replay(rule, values, chain, real_type, real_count, sections, keeps_bits)
         demand(shapes in (None, found), "the output shapes depend on the type")
         shapes = found
     return shapes

@@ -2,12 +2,11 @@
 
 from second_checker.conditions import Conditions, demand_follow
 from second_checker.evaluation import bound_value, evaluate, guards_hold, with_real_type
+from second_checker.observers import observes
 from second_checker.reals import check_mixture
 from second_checker.sizes import at_least, demand, Refused, ZERO
 from second_checker.terms import make_inputs, Terms
 from second_checker.values import is_real_type
-
-OBSERVERS = ("IsNaN", "IsInf")  # operators that are not monotone
 
 
 class Step:
@@ -33,6 +32,18 @@ class Case:
         if rule.both:
             demand_follow(self.accepted, beyond)
         self.state = tuple(self.left)
+        self.side_count = len(self.terms.nodes)
+
+    def observes(self, node):
+        operands = [one and self.terms.type(one)[0] for one in node.operands]
+        return observes(node.op, node.attributes, operands, [kind for kind, _ in node.types])
+
+    def check_observers(self):
+        """That the sides compare real numbers only where these are always defined."""
+        for node in self.terms.nodes[:self.side_count]:
+            for one in node.operands:
+                if one and is_real_type(self.terms.type(one)[0]) and not self.terms.is_always_defined(one):
+                    demand(not self.observes(node), f"{node.op} observes an operand that may be undefined")
 
     def side(self, roots):
         """A side of the rule, and what it takes for granted. The claim is about tensors of the
@@ -110,16 +121,18 @@ class Case:
                    f"'{one.name}' is not seen to be always defined")
         if step.axiom.both:
             return
-        observed = any(self.terms.nodes[one[0]].op in OBSERVERS for one in way[:-1])
+        observed = any(self.observes(self.terms.nodes[one[0]]) for one in way[:-1])
         as_refinement = not self.rule.both and not step.backward and not observed
-        how = "backward" if step.backward else "in an equation" if self.rule.both else "below IsNaN"
+        how = "backward" if step.backward else "in an equation" if self.rule.both else "below an operator that observes NaN"
         demand(as_refinement or all(self.terms.is_always_defined(one) for one in left),
                f"a refinement is used {how}, and its left side may be undefined here")
 
 
-def replay(rule, values, chain, real_type, real_count, sections):
+def replay(rule, values, chain, real_type, real_count, sections, keeps_bits):
     """Demands that the chain proves the case; returns the shapes of the outputs."""
     case = Case(rule, values, real_type, real_count, sections)
+    if not keeps_bits:
+        case.check_observers()
     for i, step in enumerate(chain):
         try:
             case.apply(step)

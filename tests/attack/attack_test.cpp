@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/attack/claims.h"
+#include "verifier/index/prove_axiom.h"
 
 namespace lemma::attack {
 namespace {
@@ -44,6 +45,40 @@ TEST_P(FalseClaims, DoNotFollowFromTheAxioms) {
 
 INSTANTIATE_TEST_SUITE_P(Families, FalseClaims, testing::ValuesIn(families()),
                          [](const auto& family) { return family.param; });
+
+class ClaimsAboutNan : public testing::TestWithParam<const char*> {};
+
+/// They are true of numbers, so that nothing but this keeps them out.
+TEST_P(ClaimsAboutNan, AreRefusedForWhatTheyCompare) {
+  const std::vector<Claim> claims =
+      read_claims(std::string("tests/attack/false/") + GetParam() + ".axioms");
+  EXPECT_GE(claims.size(), 40U);
+  for (const Claim& claim : claims) {
+    const Answer answer = ask_index(claim.rule);
+    EXPECT_NE(answer.reason.find("tells NaN from numbers"), std::string::npos)
+        << claim.name << ": " << answer.reason;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ClaimsAboutNan, testing::Values("comparisons", "observers"));
+
+TEST(ClaimsAboutNan, DefinedOperandsAndBitwiseRulesMayBeCompared) {
+  const auto reason = [](const std::string& inputs, verifier::IndexOptions options) {
+    const auto rule = parse_substitutions(
+        "axiom a\n" + inputs + "  Not(Less(x, y)) => GreaterOrEqual(x, y)\n", "test");
+    EXPECT_TRUE(rule);
+    return rule ? verifier::prove_by_index(rule->front(), options).reason : "";
+  };
+  const auto refuses = [&](const std::string& inputs, verifier::IndexOptions options = {}) {
+    return reason(inputs, options).find("tells NaN from numbers") != std::string::npos;
+  };
+  EXPECT_TRUE(refuses("  x : [A..]\n  y : [A..]\n"));
+  EXPECT_TRUE(refuses("  defined x : [A..]\n  y : [A..]\n"));
+  EXPECT_TRUE(refuses("  x : [A..]\n  defined y : [A..]\n"));
+  EXPECT_FALSE(refuses("  defined x : [A..]\n  defined y : [A..]\n"));
+  EXPECT_FALSE(refuses("  x : [A..]\n  y : [A..]\n", {.keeps_bits = true}));
+  EXPECT_FALSE(refuses("  x : i64[A..]\n  y : i64[A..]\n"));
+}
 
 TEST(FalseClaimsOfAllFamilies, AreManyAndNamedOnce) {
   std::vector<std::string> names;

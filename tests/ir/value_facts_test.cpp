@@ -344,14 +344,6 @@ TEST(ValueFacts, Totality) {
   EXPECT_FALSE(is_total(maximum, {empty, *complete_attributes(maximum, empty, {}, 1)}));
 }
 
-TEST(ValueFacts, Observers) {
-  EXPECT_TRUE(observes_undefined(operator_named("IsNaN")));
-  EXPECT_TRUE(observes_undefined(operator_named("IsInf")));
-  EXPECT_TRUE(observes_undefined(operator_named("ReduceLogSumExp")));
-  EXPECT_FALSE(observes_undefined(operator_named("Softmax")));
-  EXPECT_FALSE(observes_undefined(operator_named("Where")));
-}
-
 TEST(ValueFacts, BothAndEither) {
   const ValueFacts a = bounded(-1, 4), b = bounded(0, 9);
   EXPECT_EQ(both(a, b).lower, 0);

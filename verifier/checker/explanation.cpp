@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "ir/copied_elements.h"
 #include "ir/graph_text.h"
+#include "ir/opaque_facts.h"
 #include "ir/quoted.h"
 #include "ir/run_time_conditions.h"
 #include "rule_language/digests.h"
+#include "rule_language/explanation_scope.h"
+#include "rule_language/quotients.h"
 #include "rule_language/rule_database.h"
 #include "rule_language/substitution_use.h"
 #include "verifier/checker/explanation_terms.h"
@@ -22,7 +26,8 @@ namespace {
 struct Step {
   std::string name;  // "line 7 after the graph: RULE", for messages
   const Substitution* rule = nullptr;
-  bool refinement = false;  // 'refine': the right side takes the place of the left one
+  bool refinement = false;      // 'refine': the right side takes the place of the left one
+  bool adds_quotients = false;  // in its direction
   std::vector<ValueId> inputs;
   Sides sides;
 };
@@ -35,7 +40,8 @@ struct Chain {
 
 class Replayer {
  public:
-  Replayer(const RuleTable& rules, const RuleNames& bitwise) : rules_(rules), bitwise_(bitwise) {}
+  Replayer(const RuleTable& rules, const RuleNames& bitwise, const ExplanationPremises& premises)
+      : rules_(rules), bitwise_(bitwise), premises_(premises) {}
 
   Result<ExplanationSize> run(std::string_view text) {
     if (!text.starts_with("lemma explanation 2\ngraph ") || !text.ends_with("\nend\n"))
@@ -67,10 +73,12 @@ class Replayer {
     if (line.starts_with("rule ")) return take_rule(line);
     if (line.starts_with("step ") || line.starts_with("refine ")) return take_step(line);
     if (line.starts_with("given ")) return take_given(line);
+    if (line.starts_with("constant ")) return take_constant(line);
     if (line.starts_with("copies ")) return take_copies(line);
     if (!line.starts_with("outside "))
-      return bad_input("it is no rule, step, refine, copies, given or 'outside'");
-    size_.outside.emplace_back(line.substr(8));
+      return bad_input("it is no rule, step, refine, copies, given, constant or 'outside'");
+    const std::string_view what = line.substr(8);
+    (is_outside_every_explanation(what) ? size_.outside : size_.unchecked).emplace_back(what);
     return {};
   }
 
@@ -103,7 +111,8 @@ class Replayer {
     auto sides = sides_of(graph_, use);
     if (!sides) return with_context(rule.name, std::move(sides.error()));
     steps_.push_back({fmt::format("line {} after the graph: {}", line_, rule.name), &rule,
-                      refinement, use.inputs, std::move(*sides)});
+                      refinement, adds_more_quotients(backward ? reversed(rule) : rule), use.inputs,
+                      std::move(*sides)});
     ++size_.steps;
     return {};
   }
@@ -124,18 +133,82 @@ class Replayer {
     return {};
   }
 
-  /// given %3: FACTS. Of a constant that stands as an input; it is shown as something not checked.
-  Result<void> take_given(std::string_view line) {
-    const std::size_t colon = line.find(": ");
-    if (colon == std::string_view::npos) return bad_input("expected 'given VALUE: FACTS'");
-    LEMMA_ASSIGN_OR_RETURN(const ValueId value, parse_value(line.substr(6, colon - 6)));
-    const Node& node = graph_.node(graph_.producer(value));
-    if (node.kind != NodeKind::input || given_.contains(value))
+  /// The input that a line `KEYWORD %3: ...` speaks of, and what stands behind the colon.
+  Result<std::pair<ValueId, std::string_view>> parse_about_input(std::string_view line) const {
+    const std::size_t colon = line.find(": "), blank = line.find(' ');
+    if (colon == std::string_view::npos || colon < blank)
+      return bad_input(fmt::format("expected '{} VALUE: ...'", line.substr(0, blank)));
+    LEMMA_ASSIGN_OR_RETURN(const ValueId value,
+                           parse_value(line.substr(blank + 1, colon - blank - 1)));
+    if (graph_.node(graph_.producer(value)).kind != NodeKind::input || given_.contains(value))
       return bad_input("it is no input, or given twice");
-    LEMMA_ASSIGN_OR_RETURN(given_[value], parse_facts(line.substr(colon + 2)));
-    size_.outside.push_back(
-        fmt::format("given: that '{}' is {}", graph_.input_name(node), line.substr(colon + 2)));
+    return std::pair(value, line.substr(colon + 2));
+  }
+
+  /// "0123456789abcdef" of an input "constant 3 digest 0123456789abcdef"; empty for other inputs.
+  std::string_view digest_of_constant(ValueId value) const {
+    const std::string_view name = graph_.input_name(graph_.node(graph_.producer(value)));
+    const auto parts = words(name);
+    const bool stands_for_one = parts.size() == 4 && parts[0] == "constant" && parts[2] == "digest";
+    return stands_for_one ? parts[3] : "";
+  }
+
+  /// given %3: FACTS. Of a constant without its bytes, or of an input of which the user promises that.
+  Result<void> take_given(std::string_view line) {
+    LEMMA_ASSIGN_OR_RETURN(const auto about, parse_about_input(line));
+    const auto& [value, said] = about;
+    LEMMA_ASSIGN_OR_RETURN(const ValueFacts facts, parse_facts(said));
+    const std::string& name = graph_.input_name(graph_.node(graph_.producer(value)));
+    std::string sentence = fmt::format("that '{}' is {}", name, said);
+    if (!digest_of_constant(value).empty()) {
+      if (!premises_.knows_constants)
+        size_.unchecked.push_back("given: " + sentence + "; its bytes are not there");
+      given_.emplace(value, facts);
+      return {};
+    }
+    constexpr std::string_view prefix = "input ";
+    const auto promise = name.starts_with(prefix)
+                             ? premises_.promised.find(std::string_view(name).substr(prefix.size()))
+                             : premises_.promised.end();
+    if (promise == premises_.promised.end())
+      return bad_input(fmt::format("nobody promises {}", sentence));
+    const DataType type = graph_.type(value).data_type;
+    const ValueFacts known = both(promise->second, facts_of_input(type));
+    if (!implies(known, facts))
+      return bad_input(
+          fmt::format("{} does not follow from the promise, {}", sentence, text(promise->second)));
+    size_.promised.push_back(std::move(sentence));
+    given_.emplace(value, facts);
     return {};
+  }
+
+  /// constant %3: 0000803f. The bytes of a constant that stands as an input, of which facts are read off.
+  Result<void> take_constant(std::string_view line) {
+    LEMMA_ASSIGN_OR_RETURN(const auto about, parse_about_input(line));
+    const auto& [value, digits] = about;
+    const std::string_view digest = digest_of_constant(value);
+    if (digest.empty()) return bad_input("the input does not stand for a constant");
+    LEMMA_ASSIGN_OR_RETURN(const auto bytes, bytes_of(digits));
+    LEMMA_ASSIGN_OR_RETURN(const Constant constant,
+                           Constant::create(graph_.type(value), bytes, *bytes));
+    if (fmt::format("{:016x}", constant.digest()) != digest)
+      return bad_input("the bytes are not those of the digest");
+    given_.emplace(value, facts_of_constant(constant));
+    ++size_.constants;
+    return {};
+  }
+
+  using Bytes = std::vector<std::byte>;
+  static Result<std::shared_ptr<const Bytes>> bytes_of(std::string_view digits) {
+    auto bytes = std::make_shared<Bytes>();
+    for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
+      unsigned value = 0;
+      const char* const end = digits.data() + i + 2;
+      if (std::from_chars(digits.data() + i, end, value, 16).ptr != end) break;
+      bytes->push_back(static_cast<std::byte>(value));
+    }
+    if (bytes->size() * 2 != digits.size()) return bad_input("these are no hexadecimal digits");
+    return bytes;
   }
 
   Result<SubstitutionUse> parse_use(const Substitution& rule, std::string_view text) const {
@@ -256,16 +329,15 @@ class Replayer {
           if (!is_real(graph_.type(value).data_type) ||
               !graph_.input_name(graph_.node(id)).starts_with("input opaque " + op))
             continue;
-          changed = given_.try_emplace(value, tainted()).second || changed;
+          changed =
+              given_
+                  .try_emplace(value, facts_of_opaque_output(op.substr(0, op.find(' ')),
+                                                             graph_.type(value).data_type, false))
+                  .second ||
+              changed;
         }
       }
     }
-  }
-
-  static ValueFacts tainted() {
-    ValueFacts facts;
-    facts.defined = true;
-    return facts;
   }
 
   Result<void> judge(const Step& step, const TermClasses& classes) const {
@@ -277,10 +349,13 @@ class Replayer {
       if (!bitwise_.contains(rule.name) && !facts.finite())
         return bad_input(fmt::format("'{}' may carry an infinity", rule.inputs[i].name));
     }
-    if (rule.bidirectional || step.refinement) return {};
-    for (const ValueId left : step.sides.left)
-      if (!classes.facts(left).defined)
-        return bad_input("it is no equation: nothing shows that its left side is defined");
+    const auto is_defined = [&](ValueId left) { return classes.facts(left).defined; };
+    const bool equates = !rule.bidirectional && !step.refinement;
+    const std::vector<ValueId>& left = step.sides.left;
+    if (std::all_of(left.begin(), left.end(), is_defined)) return {};
+    if (equates) return bad_input("it is no equation: nothing shows that its left side is defined");
+    if (!bitwise_.contains(rule.name) && step.adds_quotients)
+      return bad_input("it adds up quotients, and nothing shows that its left side is defined");
     return {};
   }
 
@@ -288,10 +363,14 @@ class Replayer {
     return chain.name.starts_with("into opaque ");
   }
 
+  bool is_observed(const Chain& chain) const {
+    return premises_.observes_outputs || goes_into_opaque(chain);
+  }
+
   Result<void> check_observed(const TermClasses& classes) const {
     std::vector<ValueId> roots;
     for (const Chain& chain : chains_)
-      if (goes_into_opaque(chain)) roots.push_back(chain.values.front());
+      if (is_observed(chain)) roots.push_back(chain.values.front());
     const std::set<std::uint32_t> observed = classes.observed(roots);
     for (const Step& step : steps_) {
       if (bitwise_.contains(step.rule->name)) continue;
@@ -325,8 +404,8 @@ class Replayer {
     for (const Chain& chain : chains_)
       for (std::size_t i = 1; i < chain.values.size(); ++i) {
         const ValueId a = chain.values[i - 1], b = chain.values[i];
-        // An opaque operator has to be given the same.
-        const bool follows = goes_into_opaque(chain) && !classes.facts(a).defined
+        // An opaque operator has to be given the same, and so has what observes outputs.
+        const bool follows = is_observed(chain) && !classes.facts(a).defined
                                  ? classes.equal(a, b)
                                  : classes.refines(a, b);
         if (!follows)
@@ -338,6 +417,7 @@ class Replayer {
 
   const RuleTable& rules_;
   const RuleNames& bitwise_;
+  const ExplanationPremises& premises_;
   Graph graph_;
   RuleBindings symbols_;  // sizes that are not known stand for themselves
   Digests digests_;
@@ -355,18 +435,84 @@ class Replayer {
 }  // namespace
 
 Result<ExplanationSize> check_explanation(std::string_view text, const RuleTable& rules,
-                                          const RuleNames& bitwise) {
-  return Replayer(rules, bitwise).run(text);
+                                          const RuleNames& bitwise,
+                                          const ExplanationPremises& premises) {
+  return Replayer(rules, bitwise, premises).run(text);
 }
 
-Result<std::string> check_explanation_file(const std::filesystem::path& file,
-                                           const RuleTable& rules, const RuleNames& bitwise) {
+namespace {
+
+struct Section {
+  std::string body;  // its place; empty: it is of the model
+  std::string_view text;
+};
+
+/// The explanation of the model, and those of bodies behind it.
+Result<std::vector<Section>> sections_of(std::string_view text) {
+  constexpr std::string_view keyword = "\nend\nbody ";
+  std::vector<Section> result(1);
+  while (true) {
+    const std::size_t next = text.find(keyword);
+    if (next == std::string_view::npos) break;
+    result.back().text = text.substr(0, next + std::string_view("\nend\n").size());
+    text.remove_prefix(next + keyword.size());
+    const std::size_t end = text.find('\n');
+    auto place = unquote(text.substr(0, end));
+    if (end == std::string_view::npos || !place || place->empty())
+      return bad_input("a line 'body' does not say which body");
+    result.push_back({std::move(*place), {}});
+    text.remove_prefix(end + 1);
+  }
+  result.back().text = text;
+  return result;
+}
+
+/// Of a body, where nothing is known of what is around it.
+Result<ExplanationSize> check_body(const Section& section, const RuleTable& rules,
+                                   const RuleNames& bitwise, ExplanationPremises premises) {
+  premises.promised.clear();  // they are of inputs of the model
+  premises.observes_outputs = true;
+  if (auto alone = check_explanation(section.text, rules, bitwise, premises)) return alone;
+  premises.observes_outputs = false;
+  LEMMA_ASSIGN_OR_RETURN(ExplanationSize size,
+                         check_explanation(section.text, rules, bitwise, premises));
+  size.unchecked.emplace_back("that nothing around it tells NaN in its outputs from numbers");
+  return size;
+}
+
+std::string report(std::string_view what, const ExplanationSize& size) {
+  std::string result = fmt::format("{} holds: {} outputs equal by {} steps with {} rules\n", what,
+                                   size.outputs, size.steps, size.rules);
+  for (const std::string& promised : size.promised)
+    result += fmt::format("  promised on the command line: {}\n", promised);
+  for (const std::string& unchecked : size.unchecked)
+    result += fmt::format("  not checked: {}\n", unchecked);
+  return result;
+}
+
+}  // namespace
+
+Result<CheckedExplanation> check_explanation_file(const std::filesystem::path& file,
+                                                  const RuleTable& rules, const RuleNames& bitwise,
+                                                  const ExplanationPremises& premises) {
   LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
-  LEMMA_ASSIGN_OR_RETURN(const ExplanationSize size, check_explanation(contents, rules, bitwise));
-  std::string result = fmt::format("{} holds: {} outputs equal by {} steps with {} rules\n",
-                                   file.string(), size.outputs, size.steps, size.rules);
-  for (const std::string& outside : size.outside)
-    result += fmt::format("  not checked: {}\n", outside);
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<Section> sections, sections_of(contents));
+  CheckedExplanation result{"", true};
+  std::set<std::string> outside;
+  for (const Section& section : sections) {
+    const std::string what = section.body.empty()
+                                 ? file.string()
+                                 : fmt::format("{}, body {},", file.string(), section.body);
+    auto size = section.body.empty() ? check_explanation(section.text, rules, bitwise, premises)
+                                     : check_body(section, rules, bitwise, premises);
+    if (!size)
+      return section.body.empty() ? tl::unexpected<Error>(std::move(size.error()))
+                                  : with_context("body " + section.body, std::move(size.error()));
+    result.text += report(what, *size);
+    result.is_complete = result.is_complete && size->unchecked.empty();
+    outside.insert(size->outside.begin(), size->outside.end());
+  }
+  for (const std::string& one : outside) result.text += fmt::format("  outside: {}\n", one);
   return result;
 }
 

@@ -13,6 +13,7 @@
 
 #include "ir/graph.h"
 #include "rule_language/substitution.h"
+#include "verifier/checker/explanation_premises.h"
 
 namespace lemma::checker {
 
@@ -23,17 +24,26 @@ using RuleTable = std::map<std::string, const Substitution*, std::less<>>;
 using RuleNames = std::set<std::string, std::less<>>;
 
 struct ExplanationSize {
-  std::size_t outputs = 0, steps = 0, rules = 0;
-  std::vector<std::string> outside;  // what the explanation says that it does not cover
+  std::size_t outputs = 0, steps = 0, rules = 0, constants = 0;
+  std::vector<std::string> promised;   // what it uses of the premises
+  std::vector<std::string> unchecked;  // what it takes for granted beyond them
+  std::vector<std::string>
+      outside;  // what no explanation covers (rule_language/explanation_scope.h)
 };
 
 /// Errors name the line or the step.
 Result<ExplanationSize> check_explanation(std::string_view text, const RuleTable& rules,
-                                          const RuleNames& bitwise = {});
+                                          const RuleNames& bitwise = {},
+                                          const ExplanationPremises& premises = {});
 
-/// Says what holds, for people.
-Result<std::string> check_explanation_file(const std::filesystem::path& file,
-                                           const RuleTable& rules, const RuleNames& bitwise = {});
+/// Of a file: that of the model, and behind it those of bodies, each after a line `body "PLACE"`.
+struct CheckedExplanation {
+  std::string text;          // what holds, for people
+  bool is_complete = false;  // nothing is unchecked
+};
+Result<CheckedExplanation> check_explanation_file(const std::filesystem::path& file,
+                                                  const RuleTable& rules, const RuleNames& bitwise,
+                                                  const ExplanationPremises& premises);
 
 /// Just this rule, not only one of its name.
 bool is_proved(const Substitution& rule, const RuleTable& proved);

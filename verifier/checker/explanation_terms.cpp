@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "ir/kept_operand.h"
+#include "ir/opaque_facts.h"
 
 namespace lemma::checker {
 
@@ -28,8 +29,11 @@ TermClasses::TermClasses(const Graph& graph, const std::map<ValueId, ValueFacts>
     if (node.kind == NodeKind::constant) facts_[value.v] = facts_of_constant(graph.constant(node));
     if (node.kind != NodeKind::input) continue;
     const auto given = inputs.find(value);
+    const DataType type = graph.type(value).data_type;
     facts_[value.v] =
-        given != inputs.end() ? given->second : facts_of_input(graph.type(value).data_type);
+        given != inputs.end()
+            ? given->second
+            : facts_of_cut_output(graph.input_name(node), type).value_or(facts_of_input(type));
   }
   close();
 }
@@ -167,12 +171,16 @@ std::set<std::uint32_t> TermClasses::observed(const std::vector<ValueId>& roots)
     if (!(known.defined && known.finite())) result.insert(find(value));
   };
   for (const ValueId root : roots) look_at(root);
+  for (std::size_t i = 0; i < graph_.node_count(); ++i)
+    if (operators_[i] && operators_[i]->observes())
+      for (const ValueId input : graph_.nodes()[i].inputs)
+        if (!input.is_none()) look_at(input);
   for (std::size_t before = result.size() + 1; before != result.size();) {
     before = result.size();
     for (std::size_t i = graph_.node_count(); i-- > 0;) {
       const Node& node = graph_.nodes()[i];
       if (node.kind != NodeKind::operation) continue;
-      bool looks = observes_undefined(node.op);
+      bool looks = false;
       for (std::uint32_t k = 0; k < node.output_count; ++k)
         looks = looks || result.contains(find(node.output(k)));
       if (!looks) continue;

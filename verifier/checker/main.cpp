@@ -27,20 +27,25 @@ struct Axioms {
 };
 enum Code { done = 0, internal_fault = 1, bad_usage = 2, check_failed = 4 };
 constexpr std::string_view usage =
-    "usage: lemma-check [--axioms DIR] [--no-axiom-records] [--rules DIR] CERTIFICATE...\n"
-    "                   [EXPLANATION...]\n"
+    "usage: lemma-check [--axioms DIR] [--no-axiom-records] [--rules DIR] [--given PROMISE]...\n"
+    "                   [--accept-unchecked] CERTIFICATE... [EXPLANATION...]\n"
     "A file has any number of certificates; a folder stands for the files *.certificates in it.\n"
     "Explanations are files *.explanation.\n"
     "  --axioms DIR  default: the folder `axioms` next to that of the first file of certificates\n"
     "  --no-axiom-records  do not check that axioms are proved. By default each axiom that is\n"
     "                used must have a record in the file axioms.proofs next to the folder of\n"
     "                axioms; lemma rules verify --axioms --write writes the records\n"
-    "  --rules DIR   also require a certificate for each rule in the files *.rules of DIR\n";
+    "  --rules DIR   also require a certificate for each rule in the files *.rules of DIR\n"
+    "  --given 'NAME: FACTS'  what explanations may take for granted of an input of the model, as\n"
+    "                in --given 'x: defined finite [0, 1]'; what they use of it is named\n"
+    "  --accept-unchecked  facts of constants whose bytes an explanation does not contain are\n"
+    "                named and believed. By default the exit code is 4 then\n";
 
 struct Arguments {
   files::path axioms, rules;
   std::vector<files::path> packs, explanations;
-  bool axiom_records = true;
+  bool axiom_records = true, accepts_unchecked = false;
+  checker::ExplanationPremises premises;
 };
 
 Result<Arguments> parse(const std::vector<std::string>& words) {
@@ -49,6 +54,10 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
     if (i + 1 < words.size() && (words[i] == "--axioms" || words[i] == "--rules")) {
       (words[i] == "--axioms" ? result.axioms : result.rules) = words[i + 1];
       ++i;
+    } else if (i + 1 < words.size() && words[i] == "--given") {
+      LEMMA_RETURN_IF_ERROR(checker::add_promise(words[++i], result.premises));
+    } else if (words[i] == "--accept-unchecked") {
+      result.accepts_unchecked = true;
     } else if (words[i] == "--no-axiom-records") {
       result.axiom_records = false;
     } else if (files::is_directory(words[i])) {
@@ -183,9 +192,14 @@ Result<Code> run(const std::vector<std::string>& words) {
   for (const Substitution& rule : rules)
     if (!checker::is_proved(rule, proved)) fail(rule.name, "there is no certificate that holds");
   for (const files::path& file : arguments.explanations) {
-    const auto holds = checker::check_explanation_file(file, proved, bitwise);
-    if (!holds) fail(file.string(), holds.error().message);
-    std::cout << holds.value_or("");
+    const auto holds = checker::check_explanation_file(file, proved, bitwise, arguments.premises);
+    if (!holds) {
+      fail(file.string(), holds.error().message);
+      continue;
+    }
+    std::cout << holds->text;
+    if (!holds->is_complete && !arguments.accepts_unchecked)
+      fail(file.string(), "something stays unchecked, which --accept-unchecked allows");
   }
   std::cout << fmt::format("{} certificates hold: {} cases, {} steps; {} fail\n", held,
                            totals.cases, totals.steps, failed);

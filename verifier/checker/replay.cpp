@@ -56,6 +56,7 @@ Result<void> Replay::begin() {
   auto right = instantiate(rule_, rule_.right, inputs_, bindings_, graph_);
   if (!right) return with_context("the right side is not defined", std::move(right.error()));
   sides_.right = std::move(*right);
+  node_count_of_sides_ = graph_.node_count();
   LEMMA_RETURN_IF_ERROR(check_same_types(graph_, sides_));
   accepted_ = conditions_below(graph_, sides_.left);
   const RunTimeConditions of_right = conditions_below(graph_, sides_.right);
@@ -204,10 +205,17 @@ Result<void> Replay::run(const Chain& chain) {
   return {};
 }
 
+Result<void> Replay::check_observers() {
+  const auto observed = observed_operand(graph_, always_defined_, node_count_of_sides_);
+  if (observed) return bad_input(objection_to(graph_, *observed));
+  return {};
+}
+
 Result<std::string> replay_case(const Substitution& rule, const RuleCase& one, const Chain& chain,
-                                bool all_types) {
+                                bool all_types, bool keeps_bits) {
   Replay replay(rule, one, DataType::f32);
   LEMMA_RETURN_IF_ERROR(replay.run(chain));
+  if (!keeps_bits) LEMMA_RETURN_IF_ERROR(replay.check_observers());
   if (!all_types) return claim(one, replay.graph(), replay.sides().left);
   for (const DataType real : {DataType::f64, DataType::f16, DataType::bf16}) {
     Replay other(rule, one, real);
@@ -225,13 +233,14 @@ Result<std::vector<std::string>> check(const Certificate& certificate) {
   if (cases.size() != certificate.case_count)
     return bad_input(fmt::format("the cases are not those that the rule demands: {} instead of {}",
                                  certificate.case_count, cases.size()));
+  const bool keeps_bits = certificate.rounding == name(RoundingClass::bitwise);
   std::set<std::size_t> replayed;  // chains, which for all types are replayed once
   std::vector<std::string> lines;
   std::string all;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::size_t chain = certificate.chain_of(i);
     auto claim = replay_case(certificate.terms, cases[i], certificate.chains[chain],
-                             replayed.insert(chain).second);
+                             replayed.insert(chain).second, keeps_bits);
     if (!claim)
       return with_context(fmt::format("case {} ({}), chain {}", i + 1, cases[i].text, chain + 1),
                           std::move(claim.error()));

@@ -6,6 +6,7 @@
 // the chain proves what the rule claims of undefined elements as well.
 
 #include "ir/graph.h"
+#include "ir/observation.h"
 #include "ir/partial.h"
 #include "ir/run_time_conditions.h"
 #include "rule_language/real_parameters.h"
@@ -37,6 +38,9 @@ class Replay {
   Graph& graph() { return graph_; }
   const Sides& sides() const { return sides_; }
   const std::vector<ValueId>& state() const { return state_; }
+  /// After begin(): that no operator of the sides tells NaN from numbers in what may be undefined. A
+  /// rule that does has to keep every bit.
+  Result<void> check_observers();
   /// The uses of axioms by the steps so far.
   const std::vector<SubstitutionUse>& uses() const { return uses_; }
 
@@ -45,7 +49,7 @@ class Replay {
   Result<SubstitutionUse> use_of(const Step& step, ValueId found);
   /// That the claim allows the axiom in this direction, given what is defined at every element.
   Result<void> check_definedness(const Step& step, const SubstitutionUse& use, const Sides& sides);
-  /// Whether IsNaN or IsInf is on the way from an output to the position.
+  /// Whether an operator that tells NaN from numbers is on the way from an output to the position.
   Result<bool> is_observed(const Position& position) const;
   Result<void> check_numbers(const SubstitutionUse& use) const;
   /// That none of them may be 0, unless the left side divides by it too.
@@ -61,6 +65,7 @@ class Replay {
   std::size_t real_parameters_;  // how many the rule has
   Graph graph_;
   AlwaysDefined always_defined_{graph_};
+  std::size_t node_count_of_sides_ = 0;  // the first nodes of the graph
   std::vector<ValueId> inputs_, state_;
   Sides sides_;
   RunTimeConditions accepted_;                // what the left side assumes
@@ -74,8 +79,9 @@ std::string claim(const RuleCase& one, const Graph& graph, const std::vector<Val
 /// Replays the chain in the case and returns the claim that it proves. The real type that inputs
 /// stand for is no part of a case: with `all_types` others than f32 are replayed as well for
 /// which the left side is well typed (of `=`, either side), so that no step depends on the type.
+/// Unless the rule `keeps_bits` its sides may compare only what is defined.
 Result<std::string> replay_case(const Substitution& rule, const RuleCase& one, const Chain& chain,
-                                bool all_types);
+                                bool all_types, bool keeps_bits = true);
 
 /// Replays each case that the rule demands. The answer are the lines of these cases, "case A=[A.0] -> [A.0]
 /// by 1", whose digest the certificate has too.

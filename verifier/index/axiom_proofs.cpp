@@ -9,16 +9,20 @@
 namespace lemma::verifier {
 namespace {
 
-VerifiedAxiom verify(const Substitution& axiom, const AxiomRecord* known, bool reprove) {
+VerifiedAxiom verify(const Substitution& axiom, const AxiomRecord* known,
+                     const AxiomProofOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   VerifiedAxiom result;
   result.name = axiom.name;
-  if (known != nullptr && !reprove && misfit(*known, axiom).empty()) {
+  if (known != nullptr && !options.reprove && misfit(*known, axiom).empty()) {
     result.recorded = true;
     result.proof.proved = true;
     result.proof.cases = known->cases;
   } else {
-    result.proof = prove_by_index(axiom);
+    const RoundingTable none;
+    const RoundingTable& table = options.rounding != nullptr ? *options.rounding : none;
+    const bool keeps_bits = worst_of(std::span(&axiom.name, 1), table) == RoundingClass::bitwise;
+    result.proof = prove_by_index(axiom, {.keeps_bits = keeps_bits});
   }
   if (result.proof.proved) result.record = axiom_record(axiom, result.proof.cases);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -35,7 +39,7 @@ std::vector<VerifiedAxiom> verify_axioms(std::span<const Substitution> axioms,
   std::vector<VerifiedAxiom> results(axioms.size());
   parallel_for(axioms.size(), options.threads, [&](std::size_t i) {
     const auto found = known.find(axioms[i].name);
-    results[i] = verify(axioms[i], found == known.end() ? nullptr : found->second, options.reprove);
+    results[i] = verify(axioms[i], found == known.end() ? nullptr : found->second, options);
   });
   return results;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rule_language/proof_records.h"
+#include "rule_language/rounding.h"
 #include "verifier/index/prove_axiom.h"
 
 namespace lemma::verifier {
@@ -23,6 +24,8 @@ struct VerifiedAxiom {
 struct AxiomProofOptions {
   int threads = 0;       // 0: as many as there are processors
   bool reprove = false;  // also what has a fitting record
+  /// Which axioms keep every bit, so that they may compare what is undefined; null: none is known to.
+  const RoundingTable* rounding = nullptr;
 };
 
 /// In the order of the axioms; the same for any number of threads, but for the seconds.

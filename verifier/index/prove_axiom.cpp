@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "ir/expand.h"
+#include "ir/observation.h"
 #include "rule_language/rule_cases.h"
 #include "rule_language/substitution_use.h"
 #include "verifier/index/axis_wise.h"
@@ -143,8 +144,9 @@ using Objection = std::optional<std::string>;
 class CaseProof {
  public:
   /// `reads_more`, if given, takes the inputs that have to be defined beyond those that are declared so.
-  CaseProof(const Substitution& rule, const Case& one, std::set<std::string>* reads_more)
-      : rule_(rule), case_(one), reads_more_(reads_more) {}
+  CaseProof(const Substitution& rule, const Case& one, std::set<std::string>* reads_more,
+            bool keeps_bits)
+      : rule_(rule), case_(one), reads_more_(reads_more), keeps_bits_(keeps_bits) {}
 
   Objection run() {
     const auto left = side(rule_, rule_.left, case_), right = side(rule_, rule_.right, case_);
@@ -152,6 +154,9 @@ class CaseProof {
     if (!right) return "the right side is not well typed: " + right.error().message;
     if (Objection objection = note_composites(*left, *right)) return objection;
     if (Objection objection = check_element_types()) return objection;
+    if (!keeps_bits_)
+      for (const Graph* one : {&*left, &*right})
+        if (Objection objection = check_observers(*one)) return objection;
     const Objection objection = run_expanded(*left, *right, false);
     // What a step does matters where one of the sides writes it out, and so has fewer recurrences, or where each has
     // a single step of its own.
@@ -211,7 +216,7 @@ class CaseProof {
   /// What a recurrence of the right side is applied to refines what one of the left side is applied to, where both
   /// sides as wholes are well typed as far as composites are.
   Objection check_operands(const Graph& left, const Graph& right) const {
-    CaseProof operands(rule_, case_, reads_more_);
+    CaseProof operands(rule_, case_, reads_more_, keeps_bits_);
     operands.left_ = left;
     operands.right_ = right;
     operands.given_ = given_;
@@ -224,6 +229,27 @@ class CaseProof {
     if (!given || !wanted) return (given ? wanted : given).error().message;
     given_ = std::move(*given);
     wanted_ = std::move(*wanted);
+    return std::nullopt;
+  }
+
+  /// Comparisons of what may be NaN: the proof is about numbers and undefined elements, from which no
+  /// operator gives a number.
+  Objection check_observers(const Graph& side) const {
+    AlwaysDefined defined(side);
+    for (std::size_t i = 0; i < rule_.inputs.size(); ++i)
+      if (rule_.inputs[i].defined || reads_more_ != nullptr)
+        defined.declare(side.node(side.inputs()[i]).output());
+    if (const auto observed = observed_operand(side, defined, side.node_count()))
+      return objection_to(side, *observed);
+    if (reads_more_ == nullptr) return std::nullopt;
+    for (std::size_t i = 0; i < rule_.inputs.size(); ++i) {
+      if (rule_.inputs[i].defined) continue;
+      AlwaysDefined others(side);
+      for (std::size_t k = 0; k < rule_.inputs.size(); ++k)
+        if (k != i) others.declare(side.node(side.inputs()[k]).output());
+      if (observed_operand(side, others, side.node_count()))
+        reads_more_->insert(rule_.inputs[i].name);
+    }
     return std::nullopt;
   }
 
@@ -417,6 +443,7 @@ class CaseProof {
   const Substitution& rule_;
   const Case& case_;
   std::set<std::string>* reads_more_;
+  bool keeps_bits_;
   Graph left_, right_;  // without composite operators
   std::size_t recurrences_left_ = 0, recurrences_right_ = 0;
   bool unfolded_ = false;                // a recurrence over n + 1 steps
@@ -524,7 +551,8 @@ class AxiomProof {
   }
 
   Objection prove_case(const Substitution& rule, const Case& one) {
-    CaseProof proof(rule, one, options_.assume_defined ? &proof_.reads_more : nullptr);
+    CaseProof proof(rule, one, options_.assume_defined ? &proof_.reads_more : nullptr,
+                    options_.keeps_bits);
     Objection objection = proof.run();
     ++proof_.cases;
     if (objection && !one.text.empty()) objection = fmt::format("{}: {}", one.text, *objection);
@@ -542,7 +570,7 @@ class AxiomProof {
 }  // namespace
 
 IndexCase show_index_case(const Substitution& rule, const RuleCase& one) {
-  CaseProof proof(rule, one, nullptr);
+  CaseProof proof(rule, one, nullptr, true);
   const Objection objection = proof.run();
   IndexCase result = objection ? IndexCase{} : proof.shown();
   if (objection) result.objection = *objection;

@@ -27,6 +27,8 @@ struct IndexProof {
 struct IndexOptions {
   /// All inputs are taken to be defined, and `reads_more` says of which that was needed.
   bool assume_defined = false;
+  /// The rule keeps every bit (rules/axioms.rounding), so that what it compares may be undefined.
+  bool keeps_bits = false;
 };
 
 /// The claim as it is written (docs/semantics.md, "Relations"): an equation is proved in both

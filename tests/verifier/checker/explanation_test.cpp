@@ -315,13 +315,15 @@ TEST_F(Explanation, AnOpaqueOperatorHandsInfinitiesOn) {
 }
 
 TEST_F(Explanation, WhatIsGivenOfConstantsIsShown) {
-  const std::string graph = quotient + outputs("%0", "%3");
+  std::string graph = quotient + outputs("%0", "%3");
+  const std::string name = "constant 0 digest 0123456789abcdef";
+  graph.replace(graph.find("input y"), 7, name);
   const std::string step = "step div_mul forward: x=%0, y=%1, A=[4]";
   const std::string text = text_of(graph, {"given %1: defined finite nonzero [1, 2]", step});
   const auto checked = checker::check_explanation(text, table_);
   ASSERT_TRUE(checked) << checked.error().message;
-  ASSERT_EQ(checked->outside.size(), 1U);
-  EXPECT_NE(checked->outside[0].find("'input y' is defined finite nonzero [1, 2]"),
+  ASSERT_EQ(checked->unchecked.size(), 1U);
+  EXPECT_NE(checked->unchecked[0].find("'" + name + "' is defined finite nonzero [1, 2]"),
             std::string::npos);
   refused(graph, {"given %1: defined finite [-1, 2]", step}, defined_reason);
   refused(graph, {"given %1: finite nonzero [1, 2]", step}, defined_reason);

@@ -1,0 +1,18 @@
+#pragma once
+// Explanations for files: with the bytes of the constants whose facts they need, so that a checker
+// believes nothing (docs/certificates.md, "Explanations").
+
+#include <string>
+
+#include "ir/graph.h"
+#include "pipeline/chosen_rules.h"
+
+namespace lemma {
+
+/// `explanation` has a line `given` for each large constant of `original`, and holds with them. Lines that
+/// it also holds without are left out, and in place of the others stand the bytes, as far as all of them are
+/// no more than 4 MiB; facts of still larger constants stay as they are.
+std::string with_constants(const std::string& explanation, const Graph& original,
+                           const RuleNamesAndTexts& rules);
+
+}  // namespace lemma
