@@ -18,7 +18,7 @@
 #include "egraph/pattern.h"
 #include "frontend_onnx/export.h"
 #include "frontend_onnx/import.h"
-#include "ir/files.h"
+#include "outputs/files.h"
 #include "rule_language/rule_database.h"
 #include "search/fold_constants.h"
 #include "search/neighborhood.h"

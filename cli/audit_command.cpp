@@ -14,6 +14,7 @@
 #include "cli/audit_pages.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
+#include "cli/file_plan.h"
 #include "cli/proof_text.h"
 #include "cli/table.h"
 #include "rule_language/rule_database.h"
@@ -384,6 +385,10 @@ ExitCode run_audit(const AuditArguments& arguments) {
   const std::filesystem::path directory = arguments.directory.empty()
                                               ? data_directory() / "rules"
                                               : std::filesystem::path(arguments.directory);
+  FilePlan plan;
+  plan.fills(arguments.pages, "--html");
+  for (const std::string& file : arguments.counterexamples) plan.reads(file, "--counterexample");
+  if (const auto files = plan.check(); !files) return report_error(files.error());
   const auto database = read_database(directory);
   if (!database) return report_error(database.error());
   const auto rules = chosen_rules(arguments, *database);

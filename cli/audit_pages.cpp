@@ -6,7 +6,7 @@
 #include "cli/graph_svg.h"
 #include "cli/proof_text.h"
 #include "cli/web_page.h"
-#include "ir/files.h"
+#include "outputs/files.h"
 
 namespace lemma {
 namespace {

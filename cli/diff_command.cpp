@@ -9,12 +9,13 @@
 #include "cli/commands.h"
 #include "cli/difference_page.h"
 #include "cli/error_line.h"
+#include "cli/file_plan.h"
 #include "cli/graph_difference.h"
 #include "cli/table.h"
 #include "cli/web_page.h"
 #include "frontend_onnx/file_facts.h"
 #include "frontend_onnx/import.h"
-#include "ir/files.h"
+#include "outputs/files.h"
 
 namespace lemma {
 
@@ -191,6 +192,11 @@ SideNames side_names(const DiffArguments& arguments) {
 }
 
 Result<bool> show_differences(const DiffArguments& arguments) {
+  FilePlan plan;
+  read_model(plan, arguments.before, "the first model");
+  read_model(plan, arguments.after, "the second model");
+  plan.writes(arguments.page, "--html");
+  LEMMA_RETURN_IF_ERROR(plan.check());
   ImportOptions reading;
   reading.takes_branches = false;
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel before, import_model(arguments.before, reading));

@@ -264,13 +264,4 @@ fs::path program_directory(const fs::path& model) {
   return fs::path(model).replace_extension(".rtask");
 }
 
-Result<void> check_program_directory(const fs::path& directory) {
-  std::error_code error;
-  if (!fs::exists(directory, error) || fs::is_empty(directory, error)) return {};
-  if (fs::is_directory(directory, error) && fs::exists(directory / "schedule.h", error) &&
-      fs::exists(directory / "weights.bin", error))
-    return {};
-  return bad_input(fmt::format("{}: is there already and is no task program", directory.string()));
-}
-
 }  // namespace lemma

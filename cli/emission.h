@@ -98,7 +98,5 @@ Result<void> check_emission(const Graph& graph, int threads);
 
 /// Beside the file of an optimized model: "out/model.onnx" has "out/model.rtask".
 std::filesystem::path program_directory(const std::filesystem::path& model);
-/// An error: something that is no task program has this place.
-Result<void> check_program_directory(const std::filesystem::path& directory);
 
 }  // namespace lemma

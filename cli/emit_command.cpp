@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backend_cuda/compile/compile.h"
+#include "backend_cuda/emit/emit_program.h"
 #include "backend_cuda/emit/tables_text.h"
 #include "backend_cuda/lower/tile.h"
 #include "backend_cuda/simulate/simulate.h"
@@ -14,6 +15,7 @@
 #include "cli/data_directory.h"
 #include "cli/emission.h"
 #include "cli/error_line.h"
+#include "cli/file_plan.h"
 #include "cli/kernel_times_option.h"
 #include "cli/number_check.h"
 #include "cli/region_report.h"
@@ -88,9 +90,24 @@ std::optional<std::string> refused_text(const Emission& emission) {
                      options.refused_tiles_of.size(), options.refused_cuts_of.size());
 }
 
+Result<void> check_files(const EmitArguments& arguments) {
+  FilePlan plan;
+  read_model(plan, arguments.request.model);
+  plan.reads(arguments.times, "--kernel-times");
+  plan.reads(arguments.cuda.device, "--device");
+  plan.reads(arguments.call_costs, "--call-costs");
+  for (const std::string& file : arguments.cuda.resources) plan.reads(file, "--resources");
+  plan.fills(arguments.request.directory, "-o");
+  plan.writes(arguments.timeline, "--timeline");
+  LEMMA_RETURN_IF_ERROR(plan.check());
+  if (arguments.request.directory.empty()) return {};
+  return backend::check_program_directory(arguments.request.directory, arguments.request.replaces);
+}
+
 Result<Emission> emit(EmitArguments arguments) {
   if (arguments.request.directory.empty() && !arguments.plans)
     return bad_input("-o DIRECTORY or --plan is required");
+  LEMMA_RETURN_IF_ERROR(check_files(arguments));
   choose_schemes(arguments, arguments.request);
   LEMMA_ASSIGN_OR_RETURN(arguments.request.shapes, parse_shape_lists(arguments.shapes));
   if (arguments.request.shapes.size() > 1 && !arguments.timeline.empty())
@@ -256,7 +273,7 @@ ExitCode run_emit(const EmitArguments& arguments) {
   }
   const auto json = json_of(arguments, *emitted);
   if (!json) return refuse(json.error());
-  std::cout << json->dump() << "\n";
+  std::cout << json->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   return ExitCode::done;
 }
 

@@ -10,11 +10,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/error_line.h"
+#include "cli/file_plan.h"
 #include "cli/number_check.h"
 #include "egraph/exact/egraph_json.h"
 #include "egraph/exact/extract.h"
 #include "egraph/exact/validate.h"
-#include "ir/files.h"
+#include "outputs/files.h"
 
 namespace lemma {
 
@@ -100,6 +101,10 @@ void print_notes(const exact::EGraphDocument& document) {
 }
 
 Result<void> extract_file(const ExtractArguments& arguments) {
+  FilePlan plan;
+  plan.reads(arguments.file, "the input");
+  plan.writes(arguments.output, "-o");
+  LEMMA_RETURN_IF_ERROR(plan.check());
   const auto start = std::chrono::steady_clock::now();
   LEMMA_ASSIGN_OR_RETURN(const std::string text, read_file(arguments.file));
   LEMMA_ASSIGN_OR_RETURN(const exact::EGraphDocument document, exact::read_egraph_json(text));

@@ -8,14 +8,15 @@
 
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
+#include "cli/file_plan.h"
 #include "cli/graph_picture.h"
 #include "cli/model_summary.h"
 #include "cli/shape_option.h"
 #include "cli/table.h"
 #include "costmodel/graph_cost.h"
 #include "frontend_onnx/import.h"
-#include "ir/files.h"
 #include "ir/graph_text.h"
+#include "outputs/files.h"
 #include "system/program.h"
 
 namespace lemma {
@@ -173,19 +174,43 @@ std::string report_text(const InspectArguments& arguments, const Inspection& ins
   return report;
 }
 
-/// Whether a picture was drawn; `dot` may not be installed, and takes for ever on large graphs.
-bool draw_svg(const fs::path& source, std::size_t nodes) {
+/// Within a picture that was written here.
+constexpr std::string_view picture_marker = "<!-- drawn by lemma inspect -->";
+
+/// Whether a picture was drawn beside the source; `dot` may not be installed, and takes for ever on large graphs. The
+/// picture's name is not given: a file that was not drawn here stays, and the picture gets another name.
+Result<bool> draw_svg(const fs::path& source, std::size_t nodes) {
   constexpr std::size_t most_drawn = 1500;
-  if (nodes > most_drawn) return false;
-  fs::path picture = source;
-  picture.replace_extension(".svg");
-  Program dot{{"dot", "-Tsvg", "-o", picture.string(), source.string()}};
+  if (nodes > most_drawn || is_stream(source)) return false;
+  Program dot{{"dot", "-Tsvg", fs::absolute(source).string()}};
   dot.shows_errors = true;
   const auto run = run_program(dot, [] { return false; });
-  return run && run->succeeded();
+  if (!run || !run->succeeded()) return false;
+  std::string picture = run->output;
+  const std::size_t start = picture.find("<svg");
+  if (start == std::string::npos) return false;
+  picture.insert(start, std::string(picture_marker) + "\n");
+  const fs::path wanted = fs::path(source).replace_extension(".svg");
+  const fs::path file = wanted == source ? fs::path() : free_path(wanted, picture_marker);
+  if (file.empty()) return false;
+  if (file != wanted)
+    std::cerr << printable(fmt::format("note: {} is another program's; the picture is {}",
+                                       wanted.string(), file.string()))
+              << "\n";
+  LEMMA_RETURN_IF_ERROR(write_file_atomically(file, picture));
+  return true;
+}
+
+Result<void> check_files(const InspectArguments& arguments) {
+  FilePlan plan;
+  read_model(plan, arguments.model);
+  plan.reads(arguments.device, "--device");
+  plan.writes(arguments.picture, "--dot");
+  return plan.check();
 }
 
 ExitCode run_inspect(const InspectArguments& arguments) {
+  if (const auto files = check_files(arguments); !files) return report_error(files.error());
   auto inspection = inspect(arguments);
   if (!inspection) {
     std::cerr << error_line(arguments.model, inspection.error().message) << "\n";
@@ -198,7 +223,9 @@ ExitCode run_inspect(const InspectArguments& arguments) {
       std::cerr << error_line("", written.error().message) << "\n";
       return ExitCode::bad_input;
     }
-    if (!draw_svg(arguments.picture, graph.live_nodes().size()))
+    const auto drawn = draw_svg(arguments.picture, graph.live_nodes().size());
+    if (!drawn) return report_error(drawn.error());
+    if (!*drawn)
       std::cerr << "note: no svg was drawn: dot is not installed, or the graph is too large\n";
   }
   if (arguments.json)

@@ -6,6 +6,7 @@
 #include "costmodel/graph_cost.h"
 #include "frontend_onnx/import.h"
 #include "ir/weight_only.h"
+#include "outputs/scratch.h"
 #include "profiler/operator_measurement.h"
 #include "search/check_inputs.h"
 #include "system/program.h"

@@ -11,11 +11,13 @@
 
 #include <fmt/format.h>
 
+#include "backend_cuda/emit/emit_program.h"
 #include "cli/batch_record.h"
 #include "cli/child_process.h"
 #include "cli/data_directory.h"
 #include "cli/emission.h"
 #include "cli/error_line.h"
+#include "cli/file_plan.h"
 #include "cli/html_report.h"
 #include "cli/number_check.h"
 #include "cli/optimize_report.h"
@@ -25,8 +27,9 @@
 #include "cli/standard_streams.h"
 #include "cli/target_options.h"
 #include "frontend_onnx/copy.h"
-#include "ir/files.h"
 #include "operators/runtime_names.h"
+#include "outputs/files.h"
+#include "outputs/scratch.h"
 #include "rule_language/rounding.h"
 #include "system/program.h"
 
@@ -42,6 +45,8 @@ enum class Talk : std::uint8_t { quiet, normal, verbose };
 struct OptimizeArguments {
   std::vector<std::string> models;
   std::string output, output_directory, report;
+  std::string
+      sent_to;  // a device, FIFO or descriptor, which `output` is sent to at the end; empty: none
   TargetArguments target;
   std::string replay;
   bool runtime_operators = false;
@@ -70,7 +75,7 @@ OptimizeOptions options_of(const OptimizeArguments& arguments) {
   return options;
 }
 
-/// Where each model goes. Two models with one file name in --out-dir would overwrite each other.
+/// Where each model goes.
 Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
   if (arguments.output.empty() == arguments.output_directory.empty())
     return bad_input("give either -o FILE or --out-dir DIR");
@@ -92,7 +97,6 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
   }
   const OptimizeOptions options = options_of(arguments);
   std::vector<OptimizeRequest> requests;
-  std::set<fs::path> taken;
   for (const std::string& model : arguments.models) {
     OptimizeRequest request = arguments.common;
     request.model = model;
@@ -107,17 +111,15 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
             ? (fs::path(arguments.output_directory) / fs::path(model).filename()).string()
             : arguments.output;
     if (request.target == rtask_cpu_target)
-      LEMMA_RETURN_IF_ERROR(check_program_directory(program_directory(request.output)));
-    if (!taken.insert(request.output).second)
-      return bad_input(
-          fmt::format("{}: two models would be written there; give their folders to "
-                      "separate calls",
-                      request.output));
-    std::error_code error;
-    if (fs::equivalent(request.model, request.output, error) && !error)
-      return bad_input(fmt::format("{}: the output would replace the input", request.output));
+      LEMMA_RETURN_IF_ERROR(
+          backend::check_program_directory(program_directory(request.output), true));
     requests.push_back(std::move(request));
   }
+  FilePlan files;
+  files.reads(arguments.replay, "--replay");
+  files.writes(arguments.report, "--report");
+  files.writes(arguments.target.database, "--database");
+  LEMMA_RETURN_IF_ERROR(check_files(std::move(files), requests, arguments.sent_to));
   return requests;
 }
 
@@ -155,8 +157,7 @@ void hand_on(OptimizeAnswer& answer) {
   const bool is_bad =
       answer.status == "failed" && answer.error_kind == static_cast<int>(ErrorKind::bad_input);
   if (is_written(answer) || is_bad || answer.status == "interrupted") return;
-  const auto copied = copy_model(answer.model, answer.output);
-  answer.copied = copied && *copied;
+  answer.copied = copy_model(answer.model, answer.output).has_value();
   if (answer.copied) answer.message += "; the model is written as it was";
 }
 
@@ -320,6 +321,8 @@ ExitCode run_on_files(const OptimizeArguments& arguments) {
         const OptimizeRequest& request = (*requests)[asked[child]];
         OptimizeAnswer& answer = answers[asked[child]];
         answer = answer_of(request, outcome);
+        // A process that was killed has left what it had not finished.
+        if (outcome.signal != 0) remove_abandoned(folder_of(request.output));
         hand_on(answer);
         if (record && is_written(answer)) record->add(request, answer);
         progress.ended(answer);
@@ -346,6 +349,14 @@ ExitCode run_on_files(const OptimizeArguments& arguments) {
   return complete ? exit_code_of(answers) : ExitCode::some_models_failed;
 }
 
+/// Where there is no place for a data file, the weights go into the model.
+void put_data_inside(OptimizeArguments& arguments) {
+  ExternalData& data = arguments.common.options.writing.external_data;
+  for (const std::string& model : arguments.models)
+    if (data == ExternalData::as_imported && model_files(model).size() > 1)
+      data = ExternalData::never;
+}
+
 /// "-" for a model is standard input, for its output standard output, where nothing else is printed then.
 Result<ExitCode> run_on_streams(OptimizeArguments arguments) {
   StandardStreams streams;
@@ -354,16 +365,25 @@ Result<ExitCode> run_on_streams(OptimizeArguments arguments) {
       if (arguments.models.size() > 1) return bad_input("standard input holds one model");
       LEMMA_ASSIGN_OR_RETURN(model, streams.input());
     }
-  const bool sends = arguments.output == StandardStreams::word;
+  if (arguments.output == StandardStreams::word)
+    arguments.sent_to = StandardStreams::output_path;
+  else if (is_stream(arguments.output))
+    arguments.sent_to = arguments.output;
+  const bool sends = !arguments.sent_to.empty();
   if (sends) {
-    if (arguments.json) return bad_input("-o - and --json both want standard output");
+    const auto target = output_target(arguments.sent_to);
+    const bool is_standard_output = target && target->descriptor == STDOUT_FILENO;
+    if (arguments.json && is_standard_output)
+      return bad_input("-o - and --json both want standard output");
     if (arguments.target.target == rtask_cpu_target && is_operator_target(arguments.target))
-      return bad_input("-o - leaves no place for a task program; give a file");
+      return bad_input(
+          fmt::format("-o {} leaves no place for a task program; give a file", arguments.output));
+    put_data_inside(arguments);
     LEMMA_ASSIGN_OR_RETURN(arguments.output, streams.output());
-    arguments.prints_table = false;
+    arguments.prints_table = arguments.prints_table && !is_standard_output;
   }
   const ExitCode code = run_on_files(arguments);
-  if (sends) LEMMA_RETURN_IF_ERROR(streams.send());
+  if (sends) LEMMA_RETURN_IF_ERROR(streams.send(arguments.sent_to));
   return code;
 }
 

@@ -12,6 +12,7 @@
 #include "cli/optimize_request.h"
 #include "cli/shape_option.h"
 #include "frontend_onnx/import.h"
+#include "outputs/scratch.h"
 #include "rule_language/operator_meaning.h"
 #include "search/deadline.h"
 #include "system/program.h"

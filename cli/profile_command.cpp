@@ -10,11 +10,12 @@
 
 #include "cli/commands.h"
 #include "cli/error_line.h"
+#include "cli/file_plan.h"
 #include "cli/number_check.h"
 #include "cli/operator_targets.h"
 #include "cli/profile_report.h"
 #include "cli/table.h"
-#include "ir/files.h"
+#include "outputs/files.h"
 #include "system/clock.h"
 
 namespace lemma {
@@ -124,6 +125,17 @@ Result<ExitCode> work(const ProfileArguments& arguments) {
       arguments.import_file.empty() && arguments.resources.empty())
     return bad_input(
         "give models to profile, or --list, --export FILE, --import FILE or --resources FILE");
+  if (arguments.database.empty())
+    return bad_input(
+        "there is no home folder for the database of what is measured; give --database or set "
+        "LEMMA_PROFILE");
+  FilePlan plan;
+  for (const std::string& model : arguments.models) read_model(plan, model);
+  plan.reads(arguments.import_file, "--import");
+  for (const std::string& file : arguments.resources) plan.reads(file, "--resources");
+  plan.writes(arguments.database, "--database");
+  plan.writes(arguments.export_file, "--export");
+  LEMMA_RETURN_IF_ERROR(plan.check());
   LEMMA_ASSIGN_OR_RETURN(ProfileDatabase database, ProfileDatabase::open(arguments.database));
   if (!arguments.import_file.empty()) {
     LEMMA_ASSIGN_OR_RETURN(const std::string text, read_text_file(arguments.import_file));

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/optimize_request.h"
-#include "ir/files.h"
+#include "outputs/files.h"
 
 namespace lemma {
 

@@ -15,12 +15,13 @@
 #include "cli/child_process.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
+#include "cli/file_plan.h"
 #include "cli/number_check.h"
 #include "cli/rank_job.h"
 #include "cli/resource_use.h"
 #include "database/build_database.h"
 #include "database/normal_form.h"
-#include "ir/files.h"
+#include "outputs/files.h"
 #include "rule_language/rule_database.h"
 #include "system/parallel.h"
 
@@ -196,6 +197,15 @@ database::DatabaseOptions complete_options(const BuildArguments& arguments, Prog
   return options;
 }
 
+Result<void> check_files(const database::DatabaseOptions& options) {
+  FilePlan plan;
+  for (const fs::path& file : options.enumeration.sets) plan.reads(file, "--set");
+  for (const fs::path& file : options.candidates) plan.reads(file, "--candidates");
+  plan.fills(options.folders.output, "-o");
+  plan.fills(options.folders.work, "--work");
+  return plan.check();
+}
+
 ExitCode run_build(const BuildArguments& arguments) {
   if (arguments.sets.empty() && arguments.options.candidates.empty()) {
     if (!speaks_for_all()) return ExitCode::bad_input;
@@ -203,6 +213,8 @@ ExitCode run_build(const BuildArguments& arguments) {
   }
   ProgressLines lines;
   database::DatabaseOptions options = complete_options(arguments, lines);
+  if (const auto files = check_files(options); !files)
+    return speaks_for_all() ? report_error(files.error()) : ExitCode::bad_input;
   listen_for_interruption();
   return run_on_ranks([&](ranks::Ranks& ranks) -> Result<std::string> {
     options.build.ranks = &ranks;
@@ -271,7 +283,21 @@ Result<std::vector<DerivedRule>> minimize_among(const MinimizeArguments& argumen
   return result;
 }
 
+Result<void> check_files(const MinimizeArguments& arguments) {
+  FilePlan plan;
+  for (const std::string& place : {arguments.rules, arguments.basis}) {
+    std::error_code error;
+    if (fs::is_directory(place, error))
+      plan.reads_below(place, "the rules");
+    else
+      plan.reads(place, "the rules");
+  }
+  plan.writes(arguments.output, "-o");
+  return plan.check();
+}
+
 ExitCode run_minimize(const MinimizeArguments& arguments) {
+  if (const auto files = check_files(arguments); !files) return report_error(files.error());
   const auto rules = rules_at(arguments.rules);
   if (!rules) return report_error(rules.error());
   listen_for_interruption();

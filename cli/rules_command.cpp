@@ -9,10 +9,11 @@
 
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
+#include "cli/file_plan.h"
 #include "cli/number_check.h"
 #include "cli/resource_use.h"
 #include "cli/table.h"
-#include "ir/files.h"
+#include "outputs/files.h"
 #include "rule_language/rule_database.h"
 #include "verifier/conditions/infer.h"
 #include "verifier/prover/sampling.h"
@@ -203,9 +204,23 @@ Result<bool> certificates_fit(const RulesArguments& arguments) {
   return misfits.empty();
 }
 
+Result<void> check_files(const RulesArguments& arguments) {
+  FilePlan plan;
+  plan.reads(arguments.file, "the input");
+  plan.reads_below(directory_of(arguments), "the database");
+  plan.writes(arguments.verdicts, "--verdicts");
+  plan.fills(arguments.certificates, "--certificates");
+  plan.fills(arguments.counterexamples, "--counterexamples");
+  if (!arguments.certificates.empty())
+    for (const char* name : {"proved.rules", "proved.certificates"})
+      plan.writes(std::filesystem::path(arguments.certificates) / name, "--certificates");
+  return plan.check();
+}
+
 ExitCode run_verify(const RulesArguments& arguments) {
   if (!arguments.file.empty() && arguments.write)
     return report_error({ErrorKind::bad_input, "--write is for the rules of the folder"});
+  if (const auto files = check_files(arguments); !files) return report_error(files.error());
   const auto verification = verify(arguments);
   if (!verification) return report_error(verification.error());
   if (const auto written = write_results(arguments, *verification); !written)

@@ -10,7 +10,8 @@
 
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
-#include "ir/files.h"
+#include "cli/file_plan.h"
+#include "outputs/files.h"
 #include "rule_language/digests.h"
 #include "rule_language/rule_database.h"
 #include "verifier/checker/certificate.h"
@@ -44,7 +45,19 @@ Result<void> write_out(const std::string& file, const std::string& contents) {
   return {};
 }
 
+Result<void> check_files(const ExchangeArguments& arguments) {
+  FilePlan plan;
+  plan.reads(arguments.input, "the input");
+  plan.reads_below(arguments.certificates, "--certificates");
+  if (arguments.format == "taso")
+    plan.writes(arguments.output, "-o");
+  else
+    plan.fills(arguments.output, "-o");
+  return plan.check();
+}
+
 Result<void> import_file(const ExchangeArguments& arguments) {
+  LEMMA_RETURN_IF_ERROR(check_files(arguments));
   LEMMA_ASSIGN_OR_RETURN(const std::string bytes, read_bytes(arguments.input));
   const auto rules = exchange::read_taso(bytes);
   if (!rules)
@@ -124,9 +137,7 @@ Result<void> export_formulas(const ExchangeArguments& arguments) {
   checker::AxiomTable table;
   for (const Substitution& axiom : axioms) table[axiom.name] = &axiom;
   Digests digests;
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  std::size_t count = 0;
+  std::vector<std::pair<std::string, std::string>> files;
   for (const auto& [rule, section] : certificates) {
     auto certificate = checker::parse_certificate(section.text, table, digests, section.line);
     if (!certificate) return with_context(rule, std::move(certificate.error()));
@@ -134,17 +145,18 @@ Result<void> export_formulas(const ExchangeArguments& arguments) {
     if (!problems) return with_context(rule, std::move(problems.error()));
     for (const exchange::Problem& problem : *problems) {
       const bool tptp = arguments.format == "tptp";
-      LEMMA_RETURN_IF_ERROR(
-          write_file_atomically(folder / (problem.name + (tptp ? ".p" : ".smt2")),
-                                tptp ? exchange::tptp(problem) : exchange::smtlib(problem)));
-      ++count;
+      files.emplace_back(problem.name + (tptp ? ".p" : ".smt2"),
+                         tptp ? exchange::tptp(problem) : exchange::smtlib(problem));
     }
   }
-  std::cout << fmt::format("{} problems of {} certificates\n", count, certificates.size());
+  LEMMA_RETURN_IF_ERROR(make_folder(folder));
+  LEMMA_RETURN_IF_ERROR(write_files_atomically(folder, files));
+  std::cout << fmt::format("{} problems of {} certificates\n", files.size(), certificates.size());
   return {};
 }
 
 Result<void> export_rules(const ExchangeArguments& arguments) {
+  LEMMA_RETURN_IF_ERROR(check_files(arguments));
   if (arguments.format == "taso") return export_taso(arguments);
   if (!arguments.input.empty())
     return bad_input("formulas are written from certificates (--certificates), not from rules");

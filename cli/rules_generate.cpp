@@ -10,10 +10,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/data_directory.h"
+#include "cli/file_plan.h"
 #include "cli/rank_job.h"
 #include "cli/resource_use.h"
 #include "generator/generate.h"
-#include "ir/files.h"
+#include "outputs/files.h"
 
 namespace lemma {
 namespace {
@@ -67,6 +68,11 @@ std::string refuted_text(const generator::GenerateReport& report) {
 }
 
 Result<std::string> run(GenerateArguments arguments) {
+  FilePlan plan;
+  plan.reads(operator_set_file(arguments.set), "--set");
+  plan.writes(arguments.output, "-o");
+  plan.writes(arguments.refuted, "--refuted");
+  LEMMA_RETURN_IF_ERROR(plan.check());
   if (!arguments.json) arguments.options.progress = progress_lines();
   LEMMA_ASSIGN_OR_RETURN(const generator::OperatorSet set,
                          generator::read_operator_set(operator_set_file(arguments.set)));

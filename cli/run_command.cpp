@@ -14,12 +14,13 @@
 #include "cli/cuda_target.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
+#include "cli/file_plan.h"
 #include "cli/kernel_times_option.h"
 #include "cli/model_run.h"
 #include "cli/number_check.h"
 #include "cli/table.h"
 #include "frontend_onnx/value_file.h"
-#include "ir/files.h"
+#include "outputs/files.h"
 
 namespace lemma {
 
@@ -171,17 +172,23 @@ std::string comparison_table(const RunAnswer& answer) {
   return table.text();
 }
 
-Result<void> write_outputs(const fs::path& folder, const RunAnswer& answer) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    return bad_input(fmt::format("{}: cannot be created: {}", folder.string(), error.message()));
+/// All of them, or none.
+Result<void> write_outputs(const RunArguments& arguments, const RunAnswer& answer) {
+  const fs::path folder = arguments.outputs;
+  LEMMA_RETURN_IF_ERROR(make_folder(folder));
+  FilePlan plan;
+  read_model(plan, arguments.model);
+  plan.reads_below(arguments.inputs, "--inputs", "input_");
+  plan.reads_below(arguments.compare, "--compare", "output_");
+  std::vector<std::pair<std::string, std::string>> files;
   for (std::size_t i = 0; i < answer.outputs.size(); ++i) {
     const RunOutput& output = answer.outputs[i];
-    LEMMA_ASSIGN_OR_RETURN(const std::string bytes, serialize_value(output.name, output.value));
-    LEMMA_RETURN_IF_ERROR(write_file_atomically(folder / fmt::format("output_{}.pb", i), bytes));
+    LEMMA_ASSIGN_OR_RETURN(std::string bytes, serialize_value(output.name, output.value));
+    files.emplace_back(fmt::format("output_{}.pb", i), std::move(bytes));
+    plan.writes(folder / files.back().first, "--outputs");
   }
-  return {};
+  LEMMA_RETURN_IF_ERROR(plan.check());
+  return write_files_atomically(folder, files);
 }
 
 ExitCode exit_code_of(RunStatus status) {
@@ -235,13 +242,28 @@ Result<RunRequest> request_of(const RunArguments& arguments) {
   return request;
 }
 
+/// Whose files are to be written is known when the model has been run; which of a folder may be is known before.
+Result<void> check_files(const RunArguments& arguments) {
+  if (arguments.outputs.empty()) return {};
+  FilePlan plan;
+  read_model(plan, arguments.model);
+  plan.fills(arguments.outputs, "--outputs");
+  LEMMA_RETURN_IF_ERROR(plan.check());
+  std::error_code error;
+  if (!arguments.compare.empty() && fs::equivalent(arguments.outputs, arguments.compare, error))
+    return bad_input(
+        fmt::format("{}: --outputs would replace what --compare reads", arguments.outputs));
+  return {};
+}
+
 ExitCode run_one(const RunArguments& arguments) {
+  if (const auto files = check_files(arguments); !files) return complain("", files.error());
   auto request = request_of(arguments);
   if (!request) return complain("", request.error());
   RunAnswer answer = run_model(*request);
   const bool computed = answer.status == RunStatus::passed || answer.status == RunStatus::wrong;
   if (computed && !arguments.outputs.empty()) {
-    auto written = write_outputs(arguments.outputs, answer);
+    auto written = write_outputs(arguments, answer);
     if (!written) return complain("", written.error());
   }
   for (const std::string& note : answer.notes) std::cerr << printable("note: " + note) << "\n";

@@ -4,6 +4,7 @@
 #include "cli/model_profiler.h"
 #include "cli/shape_option.h"
 #include "frontend_onnx/import.h"
+#include "outputs/scratch.h"
 #include "rule_language/rule_database.h"
 #include "search/check_inputs.h"
 

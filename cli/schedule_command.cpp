@@ -21,12 +21,14 @@
 #include "cli/data_directory.h"
 #include "cli/emission.h"
 #include "cli/error_line.h"
+#include "cli/file_plan.h"
 #include "cli/kernel_times_option.h"
 #include "cli/number_check.h"
 #include "cli/region_report.h"
 #include "cli/shape_option.h"
 #include "cli/timeline_svg.h"
-#include "ir/files.h"
+#include "outputs/files.h"
+#include "outputs/scratch.h"
 #include "system/program.h"
 
 namespace lemma {
@@ -85,7 +87,7 @@ Result<void> write_times(const Graph& graph, const backend::CompileOptions& opti
   LEMMA_ASSIGN_OR_RETURN(const std::vector<backend::OperatorGraph> plans,
                          backend::task_operators(graph, options));
   backend::KernelTimes times;
-  if (std::filesystem::exists(file)) {
+  if (std::filesystem::exists(file) && !is_stream(file)) {
     LEMMA_ASSIGN_OR_RETURN(times, backend::load_kernel_times(file));
   } else {
     times.device = options.device.name;
@@ -127,7 +129,22 @@ Result<backend::TaskProgram> program_of(const Graph& graph, const ScheduleArgume
   return program;
 }
 
+Result<void> check_files(const ScheduleArguments& arguments) {
+  FilePlan plan;
+  read_model(plan, arguments.model);
+  plan.reads(arguments.device, "--device");
+  plan.reads(arguments.libraries, "--library-calls");
+  plan.writes(arguments.write_times, "--write-kernel-times");
+  plan.writes(arguments.measured, "--measure-kernels");
+  plan.writes(arguments.timeline, "--timeline");
+  plan.writes(arguments.calls, "--write-library-calls");
+  if (arguments.times != arguments.write_times && arguments.times != arguments.measured)
+    plan.reads(arguments.times, "--kernel-times");
+  return plan.check();
+}
+
 Result<PlannedModel> plan(const ScheduleArguments& arguments) {
+  LEMMA_RETURN_IF_ERROR(check_files(arguments));
   LEMMA_ASSIGN_OR_RETURN(const auto shapes, parse_shape_options(arguments.shapes));
   std::optional<backend::KernelTimes> times;
   LEMMA_ASSIGN_OR_RETURN(backend::CompileOptions options, options_of(arguments, times));
@@ -269,7 +286,7 @@ ExitCode run_schedule(const ScheduleArguments& arguments) {
   }
   const Json json = json_of(arguments, *planned);
   if (arguments.json) {
-    std::cout << json.dump() << "\n";
+    std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     return ExitCode::done;
   }
   const Json& bound = json["lower_bound"];

@@ -1,53 +1,60 @@
 #include "cli/standard_streams.h"
 
-#include <cstdlib>
+#include <array>
 #include <fstream>
 #include <iostream>
-#include <iterator>
+
+#include <fmt/format.h>
+
+#include "outputs/files.h"
 
 namespace lemma {
 
 namespace fs = std::filesystem;
 
-StandardStreams::~StandardStreams() {
-  std::error_code ignored;
-  if (!folder_.empty()) fs::remove_all(folder_, ignored);
-}
-
-Result<void> StandardStreams::make_folder() {
-  if (!folder_.empty()) return {};
-  std::error_code error;
-  std::string name = (fs::temp_directory_path(error) / "lemma-XXXXXX").string();
-  if (error || mkdtemp(name.data()) == nullptr)
+Result<fs::path> StandardStreams::file(const char* name) {
+  if (!folder_) folder_.emplace();
+  if (!folder_->good())
     return bad_input("no temporary folder can be made for a model on a standard stream");
-  folder_ = name;
-  return {};
+  return folder_->path() / name;
 }
 
 Result<std::string> StandardStreams::input() {
-  LEMMA_RETURN_IF_ERROR(make_folder());
-  const fs::path file = folder_ / "standard_input.onnx";
-  std::ofstream out(file, std::ios::binary);
-  if (std::cin.peek() != std::char_traits<char>::eof()) out << std::cin.rdbuf();
-  out.close();
-  if (!out) return bad_input(file.string() + ": cannot be written");
-  return file.string();
+  LEMMA_ASSIGN_OR_RETURN(const fs::path place, file("standard_input.onnx"));
+  LEMMA_ASSIGN_OR_RETURN(OutputFile out, OutputFile::create(place));
+  std::array<char, 1U << 16U> buffer{};
+  while (std::cin.good()) {
+    std::cin.read(buffer.data(), buffer.size());
+    const auto count = static_cast<std::size_t>(std::cin.gcount());
+    LEMMA_RETURN_IF_ERROR(out.write(std::as_bytes(std::span(buffer.data(), count))));
+  }
+  LEMMA_RETURN_IF_ERROR(out.publish());
+  return place.string();
 }
 
 Result<std::string> StandardStreams::output() {
-  LEMMA_RETURN_IF_ERROR(make_folder());
-  return (folder_ / "standard_output.onnx").string();
+  LEMMA_ASSIGN_OR_RETURN(const fs::path place, file("standard_output.onnx"));
+  return place.string();
 }
 
-Result<void> StandardStreams::send() const {
-  for (const auto& entry : fs::directory_iterator(folder_))
+Result<void> StandardStreams::send(const fs::path& target) const {
+  const fs::path place = folder_->path() / "standard_output.onnx";
+  std::error_code error;
+  if (!fs::exists(place, error)) return {};
+  for (const auto& entry : fs::directory_iterator(folder_->path(), error))
     if (entry.path().extension() == ".data")
-      return bad_input("a model with external data cannot go to standard output");
-  std::ifstream in(folder_ / "standard_output.onnx", std::ios::binary);
-  if (in && in.peek() != std::char_traits<char>::eof()) std::cout << in.rdbuf();
-  std::cout.flush();
-  if (!std::cout) return bad_input("standard output cannot be written");
-  return {};
+      return bad_input("a model with external data needs a file, not a device or a pipe");
+  std::ifstream in(place, std::ios::binary);
+  LEMMA_ASSIGN_OR_RETURN(OutputFile out, OutputFile::create(target));
+  std::array<char, 1U << 16U> buffer{};
+  while (in.good()) {
+    in.read(buffer.data(), buffer.size());
+    const auto count = static_cast<std::size_t>(in.gcount());
+    const auto sent = out.write(std::as_bytes(std::span(buffer.data(), count)));
+    if (!sent && target == output_path) return bad_input("standard output cannot be written");
+    LEMMA_RETURN_IF_ERROR(sent);
+  }
+  return out.publish();
 }
 
 }  // namespace lemma

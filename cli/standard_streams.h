@@ -1,10 +1,14 @@
 #pragma once
-// A model that comes from standard input or goes to standard output stands in a file of its own meanwhile.
+// A model that comes from standard input, or goes to a place that is no regular file, stands in a file of its own
+// meanwhile: it is looked at and run before it is sent.
 
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "ir/result.h"
+#include "outputs/scratch.h"
 
 namespace lemma {
 
@@ -12,22 +16,19 @@ class StandardStreams {
  public:
   /// The word that stands for them.
   static constexpr std::string_view word = "-";
-
-  StandardStreams() = default;
-  StandardStreams(const StandardStreams&) = delete;
-  StandardStreams& operator=(const StandardStreams&) = delete;
-  ~StandardStreams();
+  /// Standard output as a path.
+  static constexpr const char* output_path = "/proc/self/fd/1";
 
   /// A file with what standard input holds.
   Result<std::string> input();
-  /// A file to write what is to go to standard output.
+  /// A file to write what is to be sent.
   Result<std::string> output();
-  /// Sends it.
-  Result<void> send() const;
+  /// Sends it to a device, a FIFO or a descriptor.
+  Result<void> send(const std::filesystem::path& target) const;
 
  private:
-  Result<void> make_folder();
-  std::filesystem::path folder_;
+  Result<std::filesystem::path> file(const char* name);
+  std::optional<TemporaryDirectory> folder_;
 };
 
 }  // namespace lemma

@@ -7,7 +7,7 @@
 
 #include "backend_cuda/schedule/schedule.h"
 #include "cli/web_page.h"
-#include "ir/files.h"
+#include "outputs/files.h"
 
 namespace lemma {
 

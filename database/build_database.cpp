@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "database/write.h"
-#include "ir/files.h"
 #include "ir/sha256.h"
+#include "outputs/files.h"
 #include "system/parallel.h"
 #include "verifier/verify_database.h"
 
@@ -26,7 +26,8 @@ class Job {
 
   /// The steps, in order.
   Result<DatabaseReport> run() {
-    if (ranks_.is_first()) LEMMA_RETURN_IF_ERROR(make_folder(options_.folders.work));
+    const std::vector<fs::path> hand_written = hand_written_files();
+    LEMMA_RETURN_IF_ERROR(check_places(hand_written));
     LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> candidates, collect_candidates());
     LEMMA_ASSIGN_OR_RETURN(const verifier::LoadedAxioms axioms, load_axioms());
     const std::string job = job_text(axioms.set, options_.build.limits);
@@ -34,7 +35,6 @@ class Job {
     BuildOptions build_options = options_.build;
     build_options.ranks = &ranks_;
     if (!ranks_.is_first()) build_options.progress = nullptr;
-    const std::vector<fs::path> hand_written = hand_written_files();
     LEMMA_ASSIGN_OR_RETURN(build_options.hand_written, read_hand_written(hand_written));
     LEMMA_ASSIGN_OR_RETURN(AnswerJournal journal, open_journal(job));
     LEMMA_ASSIGN_OR_RETURN(report_.build, build(candidates, axioms.set, journal, build_options));
@@ -45,6 +45,19 @@ class Job {
   }
 
  private:
+  /// Before anything is computed. All ranks hear what the first one finds.
+  Result<void> check_places(const std::vector<fs::path>& hand_written) {
+    Result<void> places;
+    if (ranks_.is_first()) {
+      places = check_output(options_.folders.output, options_.name, hand_written);
+      if (places) places = make_folder(options_.folders.work);
+    }
+    LEMMA_ASSIGN_OR_RETURN(const std::string problem,
+                           ranks_.broadcast(places ? "" : places.error().message));
+    if (!problem.empty()) return bad_input(problem);
+    return {};
+  }
+
   Result<std::vector<Substitution>> collect_candidates() {
     EnumerationOptions enumeration = options_.enumeration;
     enumeration.generation.threads = count_of_threads(options_.build.threads);

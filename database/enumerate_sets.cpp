@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "database/build.h"
-#include "ir/files.h"
 #include "ir/sha256.h"
+#include "outputs/files.h"
 #include "rule_language/rule_database.h"
 
 namespace lemma::database {
@@ -51,9 +51,7 @@ Result<EnumerationFigures> enumerate_and_keep(const EnumerationOptions& options,
   if (!figures && generation.cancelled && generation.cancelled())
     return bad_input(std::string(interrupted));
   if (!figures) return figures;
-  std::error_code error;
-  fs::rename(draft, kept.candidates, error);
-  if (error) return bad_input(fmt::format("{}: {}", kept.candidates.string(), error.message()));
+  LEMMA_RETURN_IF_ERROR(rename_over(draft, kept.candidates));
   const Json text = {{"graphs", figures->graphs}, {"classes", figures->classes}, {"job", kept.job}};
   LEMMA_RETURN_IF_ERROR(write_file_atomically(kept.figures, text.dump(2) + "\n"));
   return figures;

@@ -10,7 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "database/themes.h"
-#include "ir/files.h"
+#include "outputs/files.h"
+#include "outputs/folder_update.h"
 #include "verifier/write_proofs.h"
 
 namespace lemma::database {
@@ -170,6 +171,30 @@ Result<std::vector<DerivedMark>> parse_derived_lines(std::string_view contents,
   return result;
 }
 
+Result<void> check_output(const fs::path& output, const std::string& name,
+                          const std::vector<fs::path>& hand_written) {
+  std::error_code error;
+  std::set<fs::path> others;
+  for (const char* part : {"substitutions", "one_proof"})
+    for (fs::directory_iterator i(output / part, error), end; !error && i != end;
+         i.increment(error)) {
+      const fs::path& file = i->path();
+      const auto is_source = [&file](const fs::path& source) {
+        std::error_code ignored;
+        return fs::equivalent(source, file, ignored);
+      };
+      if (file.extension() != ".rules" || is_found_file(file.stem().string(), name) ||
+          std::any_of(hand_written.begin(), hand_written.end(), is_source))
+        continue;
+      others.insert(file.filename());
+    }
+  if (others.empty()) return {};
+  return bad_input(fmt::format(
+      "{}: holds rules of another database ({}), whose proofs this one would not have; give "
+      "another folder, or --hand-written {} to take them in",
+      output.string(), others.begin()->string(), (output / "substitutions").string()));
+}
+
 bool is_found_file(std::string_view stem, const std::string& name) {
   if (stem == name) return true;
   return std::any_of(all_themes().begin(), all_themes().end(), [&](std::string_view theme) {
@@ -177,8 +202,10 @@ bool is_found_file(std::string_view stem, const std::string& name) {
   });
 }
 
-Result<void> write_database(const fs::path& folder, const std::string& name, const Build& build,
+Result<void> write_database(const fs::path& output, const std::string& name, const Build& build,
                             const DatabaseSources& sources) {
+  LEMMA_ASSIGN_OR_RETURN(FolderUpdate update, FolderUpdate::begin(output));
+  const fs::path& folder = update.copy();
   LEMMA_RETURN_IF_ERROR(make_folder(folder / "substitutions"));
   LEMMA_RETURN_IF_ERROR(copy_axioms(sources.axioms, folder));
   LEMMA_RETURN_IF_ERROR(copy_hand_written(sources.hand_written, folder));
@@ -199,7 +226,9 @@ Result<void> write_database(const fs::path& folder, const std::string& name, con
       write_file_atomically(folder / (name + ".candidates"), candidate_lines(build)));
   LEMMA_RETURN_IF_ERROR(
       write_file_atomically(folder / (name + ".report"), report_text(name, build)));
-  return verifier::write_proofs(folder, proofs_of(build, sources), sources.axiom_records);
+  LEMMA_RETURN_IF_ERROR(
+      verifier::write_proofs_into(folder, proofs_of(build, sources), sources.axiom_records));
+  return update.publish();
 }
 
 }  // namespace lemma::database

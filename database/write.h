@@ -29,10 +29,14 @@ struct DatabaseSources {
   std::vector<AxiomRecord> axiom_records;
 };
 
-/// Each file appears as a whole; the records come last, so that a folder that was left half written
-/// does not load. The folder may be one of those of the sources.
+/// All files change together (outputs/folder_update.h). The folder may be one of those of the sources.
 Result<void> write_database(const std::filesystem::path& folder, const std::string& name,
                             const Build& build, const DatabaseSources& sources);
+
+/// An error: the folder holds rules that are neither of this database nor among the sources. Their certificates and
+/// records would be lost.
+Result<void> check_output(const std::filesystem::path& output, const std::string& name,
+                          const std::vector<std::filesystem::path>& hand_written);
 
 /// Whether a file with this stem is one that a build of this name writes, in substitutions/ or one_proof/.
 bool is_found_file(std::string_view stem, const std::string& name);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,16 @@ Result<std::vector<std::string>> external_locations(const std::filesystem::path&
 /// Bytes of the file and of those that it refers to, each as a whole. Those that are not there count nothing.
 Result<std::uintmax_t> model_bytes(const std::filesystem::path& model);
 
-/// Puts a file with the same bytes in place of `target`, and the files that it refers to beside it if that is
-/// another folder. False, and nothing is changed, if another file has the place of one of these.
-Result<bool> copy_model(const std::filesystem::path& model, const std::filesystem::path& target);
+/// The model and the files that it refers to, whether they are there or not.
+std::vector<std::filesystem::path> model_files(const std::filesystem::path& model);
+
+/// Permissions for what is made of a model: those of its file, less what its data files keep from others. Nothing if it is
+/// no regular file.
+std::optional<std::filesystem::perms> model_permissions(const std::filesystem::path& model);
+
+/// Puts a file that computes the same in place of `target`, with the same bytes where possible. In another folder the
+/// files that it refers to are copied beside it first, under names by their contents (external_data.h), and the copy
+/// names these.
+Result<void> copy_model(const std::filesystem::path& model, const std::filesystem::path& target);
 
 }  // namespace lemma

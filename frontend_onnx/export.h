@@ -26,12 +26,26 @@ struct ExportOptions {
   /// The runtime whose own operators may be written ("onnxruntime"), or an empty name: they are spelled in standard
   /// operators then, as the runtime recognises them. Nothing: that of the file that came in, if it has such operators.
   std::optional<std::string> runtime_operators = std::nullopt;
+  /// Of the files. Nothing: those of a file that is replaced, else what the umask leaves.
+  std::optional<std::filesystem::perms> permissions = std::nullopt;
 };
 
-/// Writes `path`, and `<stem>.data` beside it where external data is used. Each file appears
-/// complete or not at all; weights go from their mapping to the file without being held in memory.
-Result<void> export_model(const OnnxModel& model, const std::filesystem::path& path,
-                          const ExportOptions& options = {});
+/// What was written beside the model.
+struct ExportedModel {
+  std::filesystem::path data;  // the external data file; empty: none
+  std::string digest;          // of its contents, which it is named by
+};
+
+/// Writes `path`, and beside it a data file where external data is used, which is named by its contents
+/// (external_data.h) and is there first. Each file appears complete or not at all; weights go from their mapping to the
+/// file without being held in memory.
+Result<ExportedModel> export_model(const OnnxModel& model, const std::filesystem::path& path,
+                                   const ExportOptions& options = {});
+
+/// Moves the data file of an exported model to another folder of the file system, without replacing anything there. Where
+/// something else has its name, it gets another one, and the model's file names that.
+Result<void> publish_exported(const ExportedModel& exported, const std::filesystem::path& model,
+                              const std::filesystem::path& folder);
 
 /// The bytes of the file, without external data.
 Result<std::string> serialize_model(const OnnxModel& model);

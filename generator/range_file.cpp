@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "ir/files.h"
 #include "ir/sha256.h"
+#include "outputs/files.h"
 
 namespace lemma::generator {
 namespace {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "outputs/scratch.h"
 #include "rule_language/rule_database.h"
 #include "system/clock.h"
 #include "system/program.h"

@@ -10,7 +10,7 @@
 
 #include "frontend_onnx/copy.h"
 #include "frontend_onnx/operator_set.h"
-#include "ir/files.h"
+#include "outputs/files.h"
 #include "pipeline/chosen_rules.h"
 #include "pipeline/declared_sizes.h"
 #include "pipeline/explained_constants.h"
@@ -464,8 +464,8 @@ class Pipeline {
   Result<void> write_original() {
     stage("writing");
     if (is_copy_enough()) {
-      LEMMA_ASSIGN_OR_RETURN(const bool copied, copy_model(file_, output_));
-      if (copied) return write_explanation(explanation_of_original_);
+      LEMMA_RETURN_IF_ERROR(copy_model(file_, output_));
+      return write_explanation(explanation_of_original_);
     }
     LEMMA_ASSIGN_OR_RETURN(StagedModel staged,
                            StagedModel::write(model_, output_, options_.writing));
@@ -487,8 +487,7 @@ class Pipeline {
       return write_file_atomically(options_.explanation,
                                    with_constants(explanation, model_.graph, named_) + bodies);
     // One that is there from before would speak of another model.
-    std::error_code ignored;
-    std::filesystem::remove(options_.explanation, ignored);
+    remove_file(options_.explanation);
     return {};
   }
 
@@ -543,6 +542,7 @@ Result<OptimizeReport> optimize_model(const std::filesystem::path& model,
   const Deadline deadline = Deadline::after(given.time_limit_seconds);
   if (given.on_stage) given.on_stage("reading");
   OptimizeOptions options = given;
+  options.writing.permissions = model_permissions(model);
   // Importing ONNX Runtime takes a while, in which the model is read.
   std::optional<OnnxRuntimeWorker> runtime;
   if (options.searches && options.onnx_runtime && options.worker == nullptr)

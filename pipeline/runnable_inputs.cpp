@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "outputs/scratch.h"
 #include "search/check_inputs.h"
 #include "system/program.h"
 

@@ -2,36 +2,39 @@
 // A model that is written beside its place, read back and looked at before it takes the place.
 
 #include <filesystem>
+#include <optional>
 
 #include "frontend_onnx/export.h"
 #include "frontend_onnx/import.h"
 #include "ir/result.h"
+#include "outputs/staging.h"
 
 namespace lemma {
 
 class StagedModel {
  public:
-  /// Writes to a new folder beside `target`, under the same file names. The folder of `target` is
+  /// Writes to a new folder beside `target`, under the same file name. The folder of `target` is
   /// made if it is not there.
   static Result<StagedModel> write(const OnnxModel& model, const std::filesystem::path& target,
                                    const ExportOptions& options);
-  StagedModel(StagedModel&& other) noexcept;
-  StagedModel& operator=(StagedModel&&) = delete;
-  /// Removes what was not published.
-  ~StagedModel();
 
   const std::filesystem::path& file() const { return file_; }
-  const std::filesystem::path& folder() const { return folder_; }
+  /// Holds the files until they are published, and what else is needed meanwhile.
+  const std::filesystem::path& folder() const { return folder_.path(); }
 
   /// The model as the file holds it. An error: it is no other reading of `written`.
   Result<OnnxModel> read_back(const Graph& written, const ImportOptions& options) const;
 
-  /// Moves the files to their place; each appears complete.
+  /// Moves the files to their place, the data file first: each appears complete, and data never replaces anything.
   Result<void> publish();
 
  private:
-  StagedModel(std::filesystem::path folder, std::filesystem::path target);
-  std::filesystem::path folder_, file_, target_;
+  StagedModel(StagedEntry folder, std::filesystem::path file, std::filesystem::path target)
+      : folder_(std::move(folder)), file_(std::move(file)), target_(std::move(target)) {}
+
+  StagedEntry folder_;
+  std::filesystem::path file_, target_;
+  ExportedModel exported_;
 };
 
 }  // namespace lemma

@@ -10,6 +10,7 @@
 
 #include "costmodel/graph_cost.h"
 #include "frontend_onnx/export.h"
+#include "outputs/scratch.h"
 #include "profiler/model_timing.h"
 #include "search/deadline.h"
 #include "search/fold_constants.h"

@@ -6,8 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "ir/files.h"
 #include "ir/graph_text.h"
+#include "outputs/files.h"
+#include "outputs/plan.h"
 
 namespace lemma {
 
@@ -47,10 +48,10 @@ Trace::Trace(fs::path folder, const OperatorCosts& costs)
 void Trace::add(const std::string& step, const Graph& graph) {
   if (folder_.empty() || !outcome_) return;
   const GraphCost cost = cost_of(graph, costs_);
-  outcome_ =
-      write_file_atomically(folder_ / file_name(++count_, step),
-                            fmt::format("# {}: {} operators, predicted cost {:.3f} us\n{}", step,
-                                        cost.operators, cost.seconds * 1e6, print_graph(graph)));
+  outcome_ = write_file_atomically(
+      free_path(folder_ / file_name(++count_, step), first_words),
+      fmt::format("{}{}: {} operators, predicted cost {:.3f} us\n{}", first_words, step,
+                  cost.operators, cost.seconds * 1e6, print_graph(graph)));
 }
 
 }  // namespace lemma

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/files.h"
+#include "outputs/files.h"
 #include "profiler/model_timing.h"
 
 namespace lemma {

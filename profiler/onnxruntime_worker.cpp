@@ -82,12 +82,40 @@ Result<std::string> OnnxRuntimeWorker::version(double time_limit_seconds) {
   return version_;
 }
 
+namespace {
+
+bool is_utf8(const Json& text) {
+  try {
+    (void)text.dump();
+    return true;
+  } catch (const Json::exception&) {
+    return false;
+  }
+}
+
+/// JSON holds Unicode, and names of files are any bytes: those that are no UTF-8 become {"bytes": "6d2e6f6e6e78ff"}.
+Json without_loss(const Json& request) {
+  if (request.is_string()) {
+    if (is_utf8(request)) return request;
+    std::string digits;
+    for (const char byte : request.get_ref<const std::string&>())
+      digits += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+    return {{"bytes", digits}};
+  }
+  Json result = request;
+  if (request.is_structured())
+    for (auto& [key, value] : result.items()) value = without_loss(value);
+  return result;
+}
+
+}  // namespace
+
 Result<Json> OnnxRuntimeWorker::ask(const Json& request, double time_limit_seconds) {
   const auto begin = std::chrono::steady_clock::now();
   LEMMA_RETURN_IF_ERROR(version(time_limit_seconds));
   const double taken =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (!program_->send(request.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"))
+  if (!program_->send(without_loss(request).dump() + "\n"))
     return give_up("the Python program ended");
   return read_answer(time_limit_seconds - taken);
 }

@@ -71,7 +71,31 @@ def session(file, threads, optimized=False, save_to=None):
     options.add_session_config_entry("session.force_spinning_stop", "1")
     if save_to:
         options.optimized_model_filepath = save_to
-    return onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    with as_unicode(file) as model:
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+@contextlib.contextmanager
+def as_unicode(file):
+    """ONNX Runtime takes names of files as Unicode. A model with another name gets one, beside links to all that is in
+    its folder."""
+    try:
+        file.encode()
+    except UnicodeEncodeError:
+        folder, name = os.path.split(os.path.abspath(file))
+        with tempfile.TemporaryDirectory(dir=os.environ.get("LEMMA_SCRATCH")) as view:
+            for other in os.listdir(folder):
+                os.symlink(os.path.join(folder, other), os.path.join(view, other))
+            model = os.path.join(view, f"{hash(name)}.onnx")
+            os.symlink(os.path.join(folder, name), model)
+            yield model
+    else:
+        yield file
+
+
+def named(value):
+    """The name of a file that is no Unicode: {"bytes": "6d2e6f6e6e78ff"}."""
+    return os.fsdecode(bytes.fromhex(value["bytes"])) if value.keys() == {"bytes"} else value
 
 
 def contents(file):
@@ -352,5 +376,5 @@ if __name__ == "__main__":
     answer(available=True, message="", version=onnxruntime.__version__)
     actions = {"compare": compare, "first": first, "load": load, "time": time_models, "save": save, "values": values}
     for line in sys.stdin:
-        asked = json.loads(line)
+        asked = json.loads(line, object_hook=named)
         answer(**actions[asked["action"]](asked))

@@ -6,9 +6,9 @@
 #include <fmt/ranges.h>
 
 #include "frontend_onnx/export.h"
-#include "ir/files.h"
 #include "ir/runtime_layout.h"
 #include "ir/sha256.h"
+#include "outputs/files.h"
 #include "profiler/single_operator.h"
 
 namespace lemma {

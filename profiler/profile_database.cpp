@@ -8,6 +8,8 @@
 #include <sqlite3.h>
 #include <nlohmann/json.hpp>
 
+#include "outputs/files.h"
+
 namespace lemma {
 
 namespace {
@@ -400,9 +402,9 @@ fs::path default_profile_file() {
   };
   if (const std::string chosen = variable("LEMMA_PROFILE"); !chosen.empty()) return chosen;
   const std::string data = variable("XDG_DATA_HOME");
-  const fs::path folder =
-      data.empty() ? fs::path(variable("HOME")) / ".local/share" : fs::path(data);
-  return folder / "lemma" / "profile.sqlite";
+  if (!data.empty()) return fs::path(data) / "lemma" / "profile.sqlite";
+  const fs::path home = home_folder();
+  return home.empty() ? fs::path() : home / ".local/share" / "lemma" / "profile.sqlite";
 }
 
 }  // namespace lemma

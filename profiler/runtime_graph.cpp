@@ -16,7 +16,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "ir/files.h"
+#include "frontend_onnx/copy.h"
+#include "outputs/files.h"
 
 namespace lemma {
 
@@ -278,6 +279,40 @@ double RuntimeTensor::elements() const {
   return count;
 }
 
+namespace {
+
+/// The external data of a model in a folder of scratch: what ONNX Runtime saves there names it as the model does. It follows
+/// no symbolic link that leads out of the folder.
+class ExternalDataLinks {
+ public:
+  ExternalDataLinks(const fs::path& model, const fs::path& folder) {
+    const auto locations = external_locations(model);
+    if (!locations) return;
+    for (const std::string& location : *locations) {
+      const fs::path link = folder / location;
+      const fs::path inside = link.lexically_normal().lexically_relative(folder.lexically_normal());
+      if (inside.empty() || *inside.begin() == "..") continue;
+      std::error_code ignored;
+      fs::create_directories(link.parent_path(), ignored);
+      std::error_code error;
+      fs::create_hard_link(fs::canonical(folder_of(model) / location, ignored), link, error);
+      if (error) fs::copy_file(folder_of(model) / location, link, ignored);  // another file system
+      links_.push_back(link);
+    }
+  }
+  ExternalDataLinks(const ExternalDataLinks&) = delete;
+  ExternalDataLinks& operator=(const ExternalDataLinks&) = delete;
+  ~ExternalDataLinks() {
+    std::error_code ignored;
+    for (const fs::path& link : links_) fs::remove(link, ignored);
+  }
+
+ private:
+  std::vector<fs::path> links_;
+};
+
+}  // namespace
+
 Result<RuntimeGraph> runtime_graph(OnnxRuntimeWorker& worker, const RuntimeGraphRequest& request) {
   const fs::path saved = request.scratch_folder / "saved.onnx";
   const fs::path data = request.scratch_folder / "runtime_graph_inputs";
@@ -290,6 +325,7 @@ Result<RuntimeGraph> runtime_graph(OnnxRuntimeWorker& worker, const RuntimeGraph
   if (const std::string failure = answer.value("message", ""); !failure.empty())
     return bad_input(failure);
   LEMMA_ASSIGN_OR_RETURN(const onnx::ModelProto model, read_model(saved));
+  const ExternalDataLinks links(request.model, request.scratch_folder);
   onnx::ModelProto all_outputs = model;
   make_all_outputs(all_outputs, request.inputs);
   LEMMA_RETURN_IF_ERROR(write_model(all_outputs, saved));

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -14,8 +15,8 @@
 
 #include <fmt/format.h>
 
-#include "ir/files.h"
 #include "ir/sha256.h"
+#include "outputs/files.h"
 
 namespace lemma {
 namespace {
@@ -74,6 +75,15 @@ Result<void> write_all(int descriptor, std::string_view bytes) {
   return {};
 }
 
+/// Whether a file may be cut and written to: it is a journal, of any version, also torn or with a damaged byte.
+bool is_journal(std::string_view contents) {
+  constexpr std::string_view head = "lemma journal ";
+  std::size_t changed = 0;
+  for (std::size_t i = 0; i < std::min(head.size(), contents.size()); ++i)
+    changed += contents[i] == head[i] ? 0 : 1;
+  return changed <= 1;
+}
+
 /// Waits a while: a process that was killed just now may still be about to let go.
 bool lock(int descriptor) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(15);
@@ -109,6 +119,8 @@ Result<Journal> Journal::open(const std::filesystem::path& file, std::string_vie
     return bad_input(fmt::format("'{}' is in use by another process", file.string()));
   std::ifstream stream(file, std::ios::binary);
   const std::string contents{std::istreambuf_iterator<char>(stream), {}};
+  if (!is_journal(contents))
+    return bad_input(fmt::format("'{}' is no journal of Lemma", file.string()));
   const std::string first = "lemma journal 2 " + sha256(job);
   std::size_t good = 0;
   if (line_at(contents, 0) == first) {

@@ -226,18 +226,4 @@ std::string find_program(const std::string& name) {
   return "";
 }
 
-TemporaryDirectory::TemporaryDirectory() {
-  std::error_code error;
-  const char* const given = std::getenv(scratch_variable);
-  const fs::path place =
-      given != nullptr && *given != 0 ? fs::path(given) : fs::temp_directory_path(error);
-  std::string pattern = (place / "lemma-XXXXXX").string();
-  if (!error && mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  if (good()) fs::remove_all(path_, ignored);
-}
-
 }  // namespace lemma

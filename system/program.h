@@ -84,23 +84,4 @@ Result<ProgramRun> run_program(const Program& program, const std::function<bool(
 /// The program's place on the search path; empty if it is not installed.
 std::string find_program(const std::string& name);
 
-/// Where processes put their temporary directories, if it is set. A process that is killed removes nothing; the one that
-/// started it removes this folder.
-inline constexpr const char* scratch_variable = "LEMMA_SCRATCH";
-
-/// Removed with all that is in it.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  /// False if none could be made.
-  bool good() const { return !path_.empty(); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 }  // namespace lemma

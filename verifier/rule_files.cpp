@@ -1,12 +1,12 @@
 #include "verifier/rule_files.h"
 
 #include <algorithm>
-#include <fstream>
 #include <sstream>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "outputs/files.h"
 #include "rule_language/rule_database.h"
 
 namespace lemma::verifier {
@@ -33,14 +33,6 @@ std::string rule_beginning(const std::string& line) {
   std::string keyword, name;
   words >> keyword >> name;
   return keyword == "rule" || keyword == "axiom" ? name : "";
-}
-
-Result<void> write(const fs::path& file, const std::string& contents) {
-  std::ofstream stream(file, std::ios::binary | std::ios::trunc);
-  stream << contents;
-  stream.flush();
-  if (!stream) return bad_input(fmt::format("cannot write '{}'", file.string()));
-  return {};
 }
 
 }  // namespace
@@ -91,9 +83,10 @@ Result<void> move_rules(const fs::path& from, const fs::path& to,
     if (fs::exists(target, error)) {
       LEMMA_ASSIGN_OR_RETURN(longer, read_text_file(target));
     }
-    LEMMA_RETURN_IF_ERROR(write(target, longer + (longer.empty() ? "" : "\n") + taken));
+    LEMMA_RETURN_IF_ERROR(
+        write_file_atomically(target, longer + (longer.empty() ? "" : "\n") + taken));
     if (!rest.empty())
-      LEMMA_RETURN_IF_ERROR(write(file, rest));
+      LEMMA_RETURN_IF_ERROR(write_file_atomically(file, rest));
     else if (!fs::remove(file, error))
       return bad_input(fmt::format("cannot remove '{}'", file.string()));
   }

@@ -5,7 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "ir/files.h"
+#include "outputs/files.h"
+#include "outputs/folder_update.h"
 #include "verifier/rule_files.h"
 
 namespace lemma::verifier {
@@ -81,8 +82,8 @@ Result<void> write_one_proof(const fs::path& directory, const RuleProofTable& ru
 
 }  // namespace
 
-Result<void> write_proofs(const fs::path& directory, const RuleProofTable& rules,
-                          const std::vector<AxiomRecord>& axioms) {
+Result<void> write_proofs_into(const fs::path& directory, const RuleProofTable& rules,
+                               const std::vector<AxiomRecord>& axioms) {
   const fs::path substitutions = directory / "substitutions", apart = directory / "one_proof";
   std::set<std::string> both, one;
   for (const auto& [name, proofs] : rules) {
@@ -98,6 +99,13 @@ Result<void> write_proofs(const fs::path& directory, const RuleProofTable& rules
   LEMMA_RETURN_IF_ERROR(write_one_proof(directory, rules));
   LEMMA_ASSIGN_OR_RETURN(const std::string records, records_text(substitutions, rules, has_both));
   return write_file_atomically(directory / "substitutions.proofs", records);
+}
+
+Result<void> write_proofs(const fs::path& directory, const RuleProofTable& rules,
+                          const std::vector<AxiomRecord>& axioms) {
+  LEMMA_ASSIGN_OR_RETURN(FolderUpdate update, FolderUpdate::begin(directory));
+  LEMMA_RETURN_IF_ERROR(write_proofs_into(update.copy(), rules, axioms));
+  return update.publish();
 }
 
 Result<void> write_proofs(const fs::path& directory, const DatabaseVerification& verification) {

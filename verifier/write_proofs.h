@@ -23,11 +23,14 @@ struct RuleProofs {
 /// By name.
 using RuleProofTable = std::map<std::string, RuleProofs>;
 
-/// Brings the folder rules/ into the order that the proofs give it, each file in one step, the records of
-/// the rules last. Rules move between substitutions/ and one_proof/, in files of the same names; rules without any
+/// Brings the folder rules/ into the order that the proofs give it; all files change together
+/// (outputs/folder_update.h). Rules move between substitutions/ and one_proof/, in files of the same names; rules without any
 /// proof stay where they are, without a record. The certificates stand in packs beside the files of rules.
 Result<void> write_proofs(const std::filesystem::path& directory, const RuleProofTable& rules,
                           const std::vector<AxiomRecord>& axioms);
+/// The same in a copy of the folder, which the caller publishes.
+Result<void> write_proofs_into(const std::filesystem::path& directory, const RuleProofTable& rules,
+                               const std::vector<AxiomRecord>& axioms);
 /// All that was proved of the folder.
 Result<void> write_proofs(const std::filesystem::path& directory,
                           const DatabaseVerification& verification);

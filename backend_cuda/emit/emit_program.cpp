@@ -1,10 +1,10 @@
 #include "backend_cuda/emit/emit_program.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,8 +12,9 @@
 #include "backend_cuda/emit/parts.h"
 #include "backend_cuda/emit/prime_field.h"
 #include "backend_cuda/emit/tables_text.h"
-#include "ir/files.h"
 #include "ir/sha256.h"
+#include "outputs/files.h"
+#include "outputs/folder_update.h"
 
 namespace lemma::backend {
 
@@ -173,12 +174,17 @@ std::string kernels_header(const std::string& text, std::string_view more_includ
          text + "}  // namespace\n";
 }
 
-Result<void> write_weights(Programs programs, const fs::path& file) {
-  LEMMA_ASSIGN_OR_RETURN(AtomicFile out, AtomicFile::create(file));
+std::string weights_header(Programs programs) {
   std::string header = "TASKPROG";
   const std::uint64_t bytes = programs.front().weight_bytes;
   header.append(reinterpret_cast<const char*>(&bytes), sizeof(bytes));  // NOLINT: bytes as text
-  header += weight_digest(programs);
+  return header + weight_digest(programs);
+}
+
+Result<void> write_weights(Programs programs, const fs::path& file) {
+  LEMMA_ASSIGN_OR_RETURN(OutputFile out, OutputFile::create(file));
+  const std::string header = weights_header(programs);
+  const std::uint64_t bytes = programs.front().weight_bytes;
   LEMMA_RETURN_IF_ERROR(out.write(std::as_bytes(std::span(header))));
   for (const auto& [offset, buffer] : weights_of(programs)) {
     LEMMA_RETURN_IF_ERROR(out.pad_to(header_bytes + offset));
@@ -190,41 +196,40 @@ Result<void> write_weights(Programs programs, const fs::path& file) {
 }
 
 Result<void> write_recorded(const RecordedTensors& recorded, const fs::path& file) {
-  LEMMA_ASSIGN_OR_RETURN(AtomicFile out, AtomicFile::create(file));
+  LEMMA_ASSIGN_OR_RETURN(OutputFile out, OutputFile::create(file));
   for (const std::span<const std::byte> tensor : recorded) LEMMA_RETURN_IF_ERROR(out.write(tensor));
   LEMMA_RETURN_IF_ERROR(out.finish());
   return out.publish();
 }
 
-/// Beside the directory, so that it can be renamed to it; removed unless that has happened.
-class PartialDirectory {
- public:
-  explicit PartialDirectory(const fs::path& target)
-      : path_(target.string() + fmt::format(".partial-{}", getpid())) {}
-  ~PartialDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  PartialDirectory(const PartialDirectory&) = delete;
-  PartialDirectory& operator=(const PartialDirectory&) = delete;
+/// The file of an emitted directory that lists what was written into it.
+constexpr std::string_view listing = ".lemma-files";
+constexpr std::string_view listing_head =
+    "# files that lemma emit wrote, which --replace replaces\n";
 
-  const fs::path& path() const { return path_; }
+/// The names that a listing has; nothing if the directory has no listing.
+std::optional<std::set<std::string>> listed_files(const fs::path& directory) {
+  std::ifstream file(directory / listing);
+  std::string line;
+  if (!std::getline(file, line) || line + "\n" != listing_head) return std::nullopt;
+  std::set<std::string> names = {std::string(listing)};
+  while (std::getline(file, line))
+    if (fs::path(line).filename() == line) names.insert(line);
+  return names;
+}
 
-  Result<void> publish(const fs::path& target, bool replaces) const {
-    std::error_code error;
-    const fs::path old = target.string() + fmt::format(".old-{}", getpid());
-    const bool moves = replaces && fs::exists(target);
-    if (moves) fs::rename(target, old, error);
-    if (!error) fs::rename(path_, target, error);
-    if (error)
-      return bad_input(fmt::format("{}: cannot be written: {}", target.string(), error.message()));
-    if (moves) fs::remove_all(old, error);
-    return {};
-  }
-
- private:
-  fs::path path_;
-};
+/// Takes what was emitted before out of a copy of the directory. An error: something else has a name that is needed.
+Result<void> take_old_files(const fs::path& target, const fs::path& copy,
+                            const std::vector<std::string>& names) {
+  std::error_code error;
+  if (const auto old = listed_files(copy))
+    for (const std::string& name : *old) fs::remove(copy / name, error);
+  for (const std::string& name : names)
+    if (fs::exists(fs::symlink_status(copy / name, error)))
+      return bad_input(fmt::format("{}: lemma emit did not write it, and needs its name",
+                                   (target / name).string()));
+  return {};
+}
 
 /// Kernels that compute with residues, and what they need.
 Result<void> take_residues(const std::string& kernels, ProgramFiles& files) {
@@ -291,15 +296,57 @@ Result<void> write_program(Programs programs, const ProgramFiles& files,
                            const RecordedTensors& recorded, const fs::path& directory,
                            bool replaces) {
   const fs::path target = directory.has_filename() ? directory : fs::path(directory).parent_path();
+  LEMMA_RETURN_IF_ERROR(check_program_directory(target, replaces));
+  LEMMA_ASSIGN_OR_RETURN(FolderUpdate update, FolderUpdate::begin(target));
+  std::vector<std::string> names = {"selfcheck.bin", "weights.bin"};
+  for (const auto& [name, contents] : files) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  LEMMA_RETURN_IF_ERROR(take_old_files(target, update.copy(), names));
+  ProgramFiles all = files;
+  all.emplace_back(listing, fmt::format("{}{}\n", listing_head, fmt::join(names, "\n")));
+  LEMMA_RETURN_IF_ERROR(write_files_atomically(update.copy(), all));
+  LEMMA_RETURN_IF_ERROR(write_weights(programs, update.copy() / "weights.bin"));
+  LEMMA_RETURN_IF_ERROR(write_recorded(recorded, update.copy() / "selfcheck.bin"));
+  return update.publish();
+}
+
+bool holds_program(Programs programs, const ProgramFiles& files, const fs::path& directory) {
+  for (const auto& [name, contents] : files) {
+    std::ifstream file(directory / name, std::ios::binary);
+    const std::string there{std::istreambuf_iterator<char>(file), {}};
+    if (there != contents) return false;
+  }
+  const fs::path weights = directory / "weights.bin";
   std::error_code error;
-  if (!replaces && fs::exists(target, error) && !fs::is_empty(target, error))
-    return bad_input(fmt::format("{}: is there already", target.string()));
-  const PartialDirectory partial(target);
-  LEMMA_RETURN_IF_ERROR(make_folder(partial.path()));
-  LEMMA_RETURN_IF_ERROR(write_files_atomically(partial.path(), files));
-  LEMMA_RETURN_IF_ERROR(write_weights(programs, partial.path() / "weights.bin"));
-  LEMMA_RETURN_IF_ERROR(write_recorded(recorded, partial.path() / "selfcheck.bin"));
-  return partial.publish(target, replaces);
+  if (fs::file_size(weights, error) != header_bytes + programs.front().weight_bytes || error)
+    return false;
+  std::ifstream file(weights, std::ios::binary);
+  std::string part;
+  const auto has = [&](std::uint64_t offset, std::string_view bytes) {
+    part.resize(bytes.size());
+    file.seekg(static_cast<std::streamoff>(offset));
+    file.read(part.data(), static_cast<std::streamsize>(part.size()));
+    return file.good() && part == bytes;
+  };
+  if (!has(0, weights_header(programs))) return false;
+  for (const auto& [offset, buffer] : weights_of(programs))
+    if (!has(header_bytes + offset, bytes_of(*buffer))) return false;
+  return true;
+}
+
+Result<void> check_program_directory(const fs::path& directory, bool replaces) {
+  std::error_code error;
+  const auto status = fs::status(directory, error);
+  if (!fs::exists(status)) return {};
+  if (!fs::is_directory(status))
+    return bad_input(fmt::format("{}: is no directory", directory.string()));
+  if (fs::is_empty(directory, error)) return {};
+  if (!replaces) return bad_input(fmt::format("{}: is there already", directory.string()));
+  if (listed_files(directory)) return {};
+  return bad_input(fmt::format(
+      "{}: is there already and is no task program that lemma emit wrote: it has no file {}; give "
+      "another directory, or remove it yourself",
+      directory.string(), listing));
 }
 
 }  // namespace lemma::backend

@@ -38,8 +38,12 @@ Result<void> check_sizes(Programs programs);
 /// The tensors that the self-check compares with, for each program: all inputs, then all outputs.
 using RecordedTensors = std::vector<std::span<const std::byte>>;
 
-/// Sources, weights and recorded tensors in a new directory, which appears complete or not at all. One that is there
-/// already is replaced only if `replaces`.
+/// An error: no program can be written there. Something that is no directory has the place, or a directory that is not
+/// empty and that write_program did not make; one that it made is accepted only if `replaces`.
+Result<void> check_program_directory(const std::filesystem::path& directory, bool replaces);
+
+/// Sources, weights and recorded tensors in a directory; they appear together. Of a directory that is there already, and
+/// was written by this function, its files are replaced if `replaces`: what else is in it stays.
 Result<void> write_program(Programs programs, const ProgramNames& names,
                            const RecordedTensors& recorded, const std::filesystem::path& directory,
                            bool replaces);
@@ -47,6 +51,10 @@ Result<void> write_program(Programs programs, const ProgramNames& names,
 Result<void> write_program(Programs programs, const ProgramFiles& files,
                            const RecordedTensors& recorded, const std::filesystem::path& directory,
                            bool replaces);
+
+/// Whether the directory holds the sources and the weights, byte by byte.
+bool holds_program(Programs programs, const ProgramFiles& files,
+                   const std::filesystem::path& directory);
 
 /// What stands for "{{word}}" in the files of parts/.
 using Words = std::map<std::string, std::string>;

@@ -1,12 +1,11 @@
 #include "backend_cuda/execute/built_program.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <thread>
 #include <utility>
 
@@ -15,8 +14,9 @@
 
 #include "backend_cuda/emit/emit_program.h"
 #include "backend_cuda/emit/parts.h"
-#include "ir/files.h"
 #include "ir/sha256.h"
+#include "outputs/files.h"
+#include "outputs/staging.h"
 #include "system/program.h"
 
 namespace lemma::backend {
@@ -96,9 +96,9 @@ Result<fs::path> default_cache_folder() {
   if (const std::string given = variable("LEMMA_CACHE"); !given.empty()) return fs::path(given);
   if (const std::string base = variable("XDG_CACHE_HOME"); !base.empty())
     return fs::path(base) / "lemma";
-  const std::string home = variable("HOME");
+  const fs::path home = home_folder();
   if (home.empty()) return bad_input("there is no folder for built programs; set LEMMA_CACHE");
-  return fs::path(home) / ".cache" / "lemma";
+  return home / ".cache" / "lemma";
 }
 
 Result<ProgramBuilder> ProgramBuilder::create(fs::path cache_folder) {
@@ -140,6 +140,33 @@ ProgramBuilder ProgramBuilder::with_operator_times() const {
   return builder;
 }
 
+namespace {
+
+/// An entry that is not as it was written: it leaves its place in one step.
+Result<void> remove_damaged(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(folder, error))) return {};
+  LEMMA_ASSIGN_OR_RETURN(const StagedEntry staged, StagedEntry::directory(folder.parent_path()));
+  (void)rename_new(folder, staged.path() / "damaged");  // another process may have been first
+  return {};
+}
+
+/// Beside a product: its digest.
+fs::path digest_file(const fs::path& product) { return product.string() + ".sha256"; }
+
+std::string file_contents(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// Whether the product is there as it was compiled.
+bool is_built(const fs::path& product) {
+  const std::string digest = file_contents(digest_file(product));
+  return !digest.empty() && digest == sha256(file_contents(product));
+}
+
+}  // namespace
+
 Result<fs::path> ProgramBuilder::write(const TaskProgram& program) const {
   LEMMA_ASSIGN_OR_RETURN(ProgramFiles files,
                          cuda_ ? emit_cuda_program(std::span(&program, 1), built_names, *cuda_)
@@ -151,33 +178,37 @@ Result<fs::path> ProgramBuilder::write(const TaskProgram& program) const {
   for (const std::string& word : words_) key += word + "\n";
   for (const auto& [name, contents] : files) key += fmt::format("{} {}\n", name, sha256(contents));
   fs::path folder = cache_folder_ / sha256(key).substr(0, 32);
-  std::error_code error;
-  if (fs::exists(folder / "weights.bin", error)) return folder;
   LEMMA_RETURN_IF_ERROR(make_folder(folder.parent_path()));
-  LEMMA_RETURN_IF_ERROR(write_program(std::span(&program, 1), files, {}, folder, true));
+  const std::span<const TaskProgram> programs(&program, 1);
+  // Another process may fill the same entry, which is the same then.
+  constexpr int most_attempts = 3;
+  for (int attempt = 1; !holds_program(programs, files, folder); ++attempt) {
+    LEMMA_RETURN_IF_ERROR(remove_damaged(folder));
+    const auto written = write_program(programs, files, {}, folder, false);
+    if (!written && attempt == most_attempts) return tl::unexpected(written.error());
+  }
   return folder;
 }
 
 Result<void> ProgramBuilder::build(const fs::path& folder,
                                    const std::function<bool()>& is_over) const {
-  static std::atomic<unsigned> attempts{0};
   const fs::path built = folder / product_;
-  std::error_code error;
-  if (fs::exists(built, error)) return {};
-  const std::string partial = fmt::format("{}.{}.{}", product_, getpid(), attempts++);
-  Program program{words_, folder};
-  program.words.insert(program.words.end(), {"-o", partial});
+  if (is_built(built)) return {};
+  // The compiler makes its file anew: the lock is on a folder around it.
+  LEMMA_ASSIGN_OR_RETURN(const StagedEntry staged, StagedEntry::directory(folder));
+  const fs::path partial = fs::absolute(staged.path()) / product_;
+  // What the compiler keeps meanwhile is removed with the folder, however it ends.
+  Program program{{"env", fmt::format("TMPDIR={}", partial.parent_path().string())}, folder};
+  program.words.insert(program.words.end(), words_.begin(), words_.end());
+  program.words.insert(program.words.end(), {"-o", partial.string()});
   program.shows_errors = true;
   LEMMA_ASSIGN_OR_RETURN(const ProgramRun run, run_program(program, is_over));
-  if (run.was_stopped || !run.succeeded()) {
-    fs::remove(folder / partial, error);
-    return run.was_stopped
-               ? bad_input("there was no time to compile the program")
-               : internal_error(fmt::format("{}: the program cannot be compiled", folder.string()));
-  }
-  fs::rename(folder / partial, built, error);
-  if (error) return bad_input(fmt::format("{}: {}", built.string(), error.message()));
-  return {};
+  if (run.was_stopped) return bad_input("there was no time to compile the program");
+  if (!run.succeeded())
+    return internal_error(fmt::format("{}: the program cannot be compiled", folder.string()));
+  // The digest comes first: a product without the right one is compiled again.
+  LEMMA_RETURN_IF_ERROR(write_file_atomically(digest_file(built), sha256(file_contents(partial))));
+  return rename_over(partial, built);
 }
 
 std::vector<interpreter::Tensor> inputs_by_position(

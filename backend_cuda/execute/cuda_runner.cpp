@@ -6,7 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "ir/files.h"
+#include "outputs/files.h"
+#include "outputs/scratch.h"
 #include "system/program.h"
 
 namespace lemma::backend {

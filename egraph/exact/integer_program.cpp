@@ -12,6 +12,7 @@
 #include "egraph/exact/closures.h"
 #include "egraph/exact/reducer.h"
 #include "egraph/exact/small_costs.h"
+#include "outputs/scratch.h"
 #include "system/program.h"
 
 namespace lemma::exact {

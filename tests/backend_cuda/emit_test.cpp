@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "interpreter/evaluate.h"
+#include "outputs/scratch.h"
 #include "system/program.h"
 #include "tests/backend_cuda/operator_samples.h"
 

@@ -12,6 +12,7 @@
 #include "backend_cuda/execute/rounds.h"
 #include "backend_cuda/execute/timing_lock.h"
 #include "frontend_onnx/export.h"
+#include "outputs/scratch.h"
 #include "profiler/operator_measurement.h"
 #include "profiler/single_operator.h"
 #include "system/program.h"

@@ -235,8 +235,10 @@ class Emit(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("is there already", done.stderr)
         self.assertTrue((directory / "kept").exists())
+        (directory / "kernels.h").write_text("of an earlier program")
         self.emit(TWO_LAYER, "program", "--replace")
-        self.assertFalse((directory / "kept").exists())
+        self.assertTrue((directory / "kept").exists())
+        self.assertNotEqual((directory / "kernels.h").read_text(), "of an earlier program")
         self.assertEqual([file.name for file in self.folder.iterdir()], ["program"])
 
     def test_what_cannot_be_emitted_is_said_in_one_line(self):

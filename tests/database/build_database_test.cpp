@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "outputs/scratch.h"
 #include "rule_language/rule_database.h"
 #include "system/program.h"
 

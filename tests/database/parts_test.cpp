@@ -14,6 +14,7 @@
 #include "database/normal_form.h"
 #include "database/themes.h"
 #include "database/write.h"
+#include "outputs/scratch.h"
 #include "system/program.h"
 
 namespace lemma::database {

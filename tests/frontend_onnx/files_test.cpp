@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
 
+#include "frontend_onnx/copy.h"
 #include "frontend_onnx/rope.h"
 #include "tests/frontend_onnx/models.h"
 
@@ -64,9 +65,10 @@ TEST_F(ExternalFiles, AreMappedAndWrittenAgain) {
   ASSERT_TRUE(model) << error_of(model);
   EXPECT_TRUE(model->envelope.used_external_data());
   std::filesystem::create_directories(folder_ / "out");
-  ASSERT_TRUE(export_model(*model, folder_ / "out/copy.onnx"));
-  ASSERT_TRUE(std::filesystem::exists(folder_ / "out/copy.data"));
-  EXPECT_EQ(read_file(folder_ / "out/copy.data"), weights().substr(64));
+  const auto exported = export_model(*model, folder_ / "out/copy.onnx");
+  ASSERT_TRUE(exported) << error_of(exported);
+  EXPECT_EQ(exported->data.filename(), "weights-" + exported->digest + ".data");
+  EXPECT_EQ(read_file(exported->data), weights().substr(64));
   const auto again = import_model(folder_ / "out/copy.onnx");
   ASSERT_TRUE(again) << error_of(again);
   for (const Node& node : again->graph.nodes())
@@ -83,21 +85,62 @@ TEST_F(ExternalFiles, MayBePutIntoTheModel) {
   ExportOptions options;
   options.external_data = ExternalData::never;
   ASSERT_TRUE(export_model(*model, folder_ / "one.onnx", options));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "one.data"));
+  EXPECT_EQ(data_files(folder_.path()).size(), 0U);
   const auto again = import_model(folder_ / "one.onnx");
   ASSERT_TRUE(again) << error_of(again);
   EXPECT_FALSE(again->envelope.used_external_data());
 }
 
-TEST_F(ExternalFiles, MayReplaceThemselves) {
-  write_file(folder_ / "models/model.data", weights());
-  for (int i = 0; i < 2; ++i) {
-    const auto model =
-        i == 0 ? import(external_model("model.data")) : import_model(folder_ / "models/model.onnx");
-    ASSERT_TRUE(model) << error_of(model);
-    ASSERT_TRUE(export_model(*model, folder_ / "models/model.onnx"));
-    EXPECT_EQ(read_file(folder_ / "models/model.data"), weights().substr(64));
-  }
+TEST_F(ExternalFiles, OfAnotherModelAreNeverReplaced) {
+  // Written over itself, a model gets another data file: whoever has read the old model finds the old data.
+  const auto model = import(external_model("weights.bin"));
+  ASSERT_TRUE(model) << error_of(model);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(export_model(*model, folder_ / "models/model.onnx"));
+  EXPECT_EQ(read_file(folder_ / "models/weights.bin"), weights());
+  ASSERT_EQ(data_files(folder_ / "models").size(), 1U);  // the second one is the same
+  // What has the name already and is something else stays.
+  const auto named = data_files(folder_ / "models").front();
+  std::filesystem::create_directories(folder_ / "out");
+  write_file(folder_ / "out" / named.filename(), "of another program");
+  const auto exported = export_model(*model, folder_ / "out/model.onnx");
+  ASSERT_TRUE(exported) << error_of(exported);
+  EXPECT_EQ(read_file(folder_ / "out" / named.filename()), "of another program");
+  EXPECT_EQ(exported->data.filename(), "weights-" + exported->digest + "-1.data");
+  const auto again = import_model(folder_ / "out/model.onnx");
+  EXPECT_TRUE(again) << error_of(again);
+}
+
+TEST_F(ExternalFiles, AreCopiedUnderNamesOfTheirContents) {
+  const auto model = import(external_model("weights.bin"));
+  ASSERT_TRUE(model) << error_of(model);
+  std::filesystem::create_directories(folder_ / "out");
+  write_file(folder_ / "out/weights.bin", "of another model");
+  for (const char* name : {"out/a.onnx", "out/b.onnx"})
+    ASSERT_TRUE(copy_model(folder_ / "models/model.onnx", folder_ / name));
+  EXPECT_EQ(read_file(folder_ / "out/weights.bin"), "of another model");
+  ASSERT_EQ(data_files(folder_ / "out").size(), 1U);  // both models have the same weights
+  EXPECT_EQ(read_file(data_files(folder_ / "out").front()), weights());
+  EXPECT_EQ(read_file(folder_ / "out/a.onnx"), read_file(folder_ / "out/b.onnx"));
+  const auto again = import_model(folder_ / "out/a.onnx");
+  ASSERT_TRUE(again) << error_of(again);
+  // In the same folder the copy is the same file.
+  ASSERT_TRUE(copy_model(folder_ / "models/model.onnx", folder_ / "models/other.onnx"));
+  EXPECT_EQ(read_file(folder_ / "models/model.onnx"), read_file(folder_ / "models/other.onnx"));
+}
+
+TEST_F(ExternalFiles, KeepWhatTheModelsFilesKeepFromOthers) {
+  using std::filesystem::perms;
+  ASSERT_TRUE(import(external_model("weights.bin")));
+  const auto all = perms::owner_read | perms::owner_write | perms::group_read | perms::others_read;
+  std::filesystem::permissions(folder_ / "models/model.onnx", all);
+  std::filesystem::permissions(folder_ / "models/weights.bin", perms::owner_read);
+  std::filesystem::create_directories(folder_ / "out");
+  ASSERT_TRUE(copy_model(folder_ / "models/model.onnx", folder_ / "out/a.onnx"));
+  const auto of = [](const std::filesystem::path& file) {
+    return std::filesystem::status(file).permissions();
+  };
+  EXPECT_EQ(of(folder_ / "out/a.onnx"), perms::owner_read | perms::owner_write);
+  EXPECT_EQ(of(data_files(folder_ / "out").front()), perms::owner_read | perms::owner_write);
 }
 
 TEST_F(ExternalFiles, InSubgraphsMoveAlong) {
@@ -111,8 +154,9 @@ TEST_F(ExternalFiles, InSubgraphsMoveAlong) {
   const auto model = import(message);
   ASSERT_TRUE(model) << error_of(model);
   std::filesystem::create_directories(folder_ / "out");
-  ASSERT_TRUE(export_model(*model, folder_ / "out/copy.onnx"));
-  EXPECT_EQ(read_file(folder_ / "out/copy.data"), weights().substr(64));
+  const auto written = export_model(*model, folder_ / "out/copy.onnx");
+  ASSERT_TRUE(written) << error_of(written);
+  EXPECT_EQ(read_file(written->data), weights().substr(64));
   std::filesystem::remove_all(folder_ / "models");
   EXPECT_TRUE(import_model(folder_ / "out/copy.onnx"));
   EXPECT_EQ(exported(*model).graph().node(0).attribute(0).g().initializer(0).raw_data(),
@@ -174,8 +218,9 @@ TEST(Files, AreExternalBeyondTheLimit) {
   ASSERT_TRUE(model) << error_of(model);
   ExportOptions options;
   options.inline_limit = 4000;
-  ASSERT_TRUE(export_model(*model, folder / "model.onnx", options));
-  EXPECT_EQ(read_file(folder / "model.data"), weights().substr(64));
+  const auto written = export_model(*model, folder / "model.onnx", options);
+  ASSERT_TRUE(written) << error_of(written);
+  EXPECT_EQ(read_file(written->data), weights().substr(64));
   options.external_data = ExternalData::never;
   EXPECT_FALSE(export_model(*model, folder / "model.onnx", options));
 }

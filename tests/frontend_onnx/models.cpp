@@ -85,8 +85,6 @@ std::vector<std::string> kinds_of(const Graph& graph) {
   return kinds;
 }
 
-std::string error_of(const Result<OnnxModel>& model) { return model ? "" : model.error().message; }
-
 TemporaryFolder::TemporaryFolder() {
   std::string pattern = (std::filesystem::temp_directory_path() / "lemma-test-XXXXXX").string();
   path_ = ::mkdtemp(pattern.data());
@@ -95,6 +93,13 @@ TemporaryFolder::TemporaryFolder() {
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+}
+
+std::vector<std::filesystem::path> data_files(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().filename().string().starts_with("weights-")) found.push_back(entry.path());
+  return found;
 }
 
 void write_file(const std::filesystem::path& path, const std::string& bytes) {

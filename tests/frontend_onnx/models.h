@@ -30,7 +30,10 @@ std::vector<std::string> lines_of(const ::onnx::ModelProto& model);
 /// The live nodes of a graph: "MatMul", "opaque If", "constant", "input".
 std::vector<std::string> kinds_of(const Graph& graph);
 /// Message of the error; "" if there is none.
-std::string error_of(const Result<OnnxModel>& model);
+template <typename T>
+std::string error_of(const Result<T>& result) {
+  return result ? "" : result.error().message;
+}
 
 /// A folder that is removed at the end.
 class TemporaryFolder {
@@ -43,6 +46,9 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
+
+/// The external data files of a folder that Lemma has named.
+std::vector<std::filesystem::path> data_files(const std::filesystem::path& folder);
 
 void write_file(const std::filesystem::path& path, const std::string& bytes);
 std::string read_file(const std::filesystem::path& path);

@@ -1,4 +1,5 @@
 #include "profiler/onnxruntime_worker.h"
+#include "outputs/scratch.h"
 
 #include <gtest/gtest.h>
 

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "outputs/scratch.h"
 #include "system/program.h"
 
 namespace lemma {

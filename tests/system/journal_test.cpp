@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "outputs/scratch.h"
 #include "system/program.h"
 
 namespace lemma {
@@ -55,6 +56,15 @@ TEST_F(JournalTest, another_job_begins_anew) {
   add({"record"});
   EXPECT_EQ(records("other job"), Records());
   EXPECT_EQ(records("job"), Records());
+}
+
+TEST_F(JournalTest, a_file_of_another_program_stays) {
+  for (const char* const text : {"notes of the user", "lemma notes", "{}"}) {
+    std::filesystem::create_directories(file().parent_path());
+    write(text);
+    EXPECT_FALSE(Journal::open(file(), "job"));
+    EXPECT_EQ(contents(), text);
+  }
 }
 
 TEST_F(JournalTest, every_torn_end_is_cut_off) {

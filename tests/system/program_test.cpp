@@ -1,4 +1,5 @@
 #include "system/program.h"
+#include "outputs/scratch.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
