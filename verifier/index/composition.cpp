@@ -9,7 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "verifier/index/elimination.h"
 #include "verifier/index/greatest.h"
+#include "verifier/index/ranges.h"
+#include "verifier/index/reindexing.h"
 #include "verifier/index/solver.h"
 
 namespace lemma::verifier::index {
@@ -64,105 +67,11 @@ SplitGuard split_guard(const Formula& guard, const std::set<std::string>& names)
   return {conjunction(std::move(outer)), conjunction(std::move(inner))};
 }
 
-using IsPositive = std::function<bool(const Dimension&)>;
-
-bool mentions(const Dimension& value, const std::string& name) {
-  std::map<std::string, int> symbols;
-  collect_symbols(value, symbols);
-  return symbols.contains(name);
-}
-
-/// The variable's value where `zero` is 0: zero = c * (v - value) with a c that is not 0.
-std::optional<Dimension> solved_for(const std::string& name, const Dimension& zero,
-                                    const IsPositive& is_positive) {
-  Dimension c;
-  for (const Dimension::Term& term : zero.terms()) {
-    Dimension rest(term.coefficient);
-    bool found = false;
-    for (const Dimension::AtomPointer& atom : term.atoms)
-      if (!found && atom->kind == AtomKind::symbol && atom->symbol == name)
-        found = true;
-      else
-        rest = rest * of_atom(*atom);
-    if (found) c = c + rest;
-  }
-  const auto quotient = c.is(0) ? std::nullopt : exact_div(zero, c);
-  if (!quotient || mentions(c, name)) return std::nullopt;
-  if (!c.is_constant() && !is_positive(c) && !is_positive(Dimension(0) - c)) return std::nullopt;
-  const Dimension value = Dimension::symbol(name) - *quotient;
-  return mentions(value, name) ? std::nullopt : std::optional(value);
-}
-
-/// The value that range and domain leave to a variable, if they say e >= 0 and -e >= 0 literally of
-/// an e that can be solved for it.
-std::optional<Dimension> only_value(const Formula& domain, const Bound& variable,
-                                    const IsPositive& is_positive) {
-  const Dimension v = Dimension::symbol(variable.name);
-  std::vector<Dimension> nonnegative = {v, variable.extent - 1 - v};
-  const bool many = domain->kind == FormulaNode::Kind::conjunction;
-  for (const Formula& part : many ? domain->parts : std::vector<Formula>{domain})
-    if (part->kind == FormulaNode::Kind::nonnegative) {
-      nonnegative.push_back(part->value);
-    } else if (part->kind == FormulaNode::Kind::zero) {
-      nonnegative.push_back(part->value);
-      nonnegative.push_back(Dimension(0) - part->value);
-    }
-  for (const Dimension& lower : nonnegative)
-    for (const Dimension& upper : nonnegative) {
-      if (!(lower + upper).is(0)) continue;
-      if (auto value = solved_for(variable.name, lower, is_positive)) return value;
-    }
-  return std::nullopt;
-}
-
-/// A sum over a variable that can have one value only is the element at that value, if it is in the
-/// variable's range.
-Term without_single_values(Term term, const IsPositive& is_positive) {
-  for (std::size_t i = 0; i < term.bound.size();) {
-    const Bound variable = term.bound[i];
-    const auto value = only_value(term.domain, variable, is_positive);
-    if (!value) {
-      ++i;
-      continue;
-    }
-    // The value may mention other variables of this sum, which must not count as bound meanwhile.
-    std::vector<Bound> others = term.bound;
-    others.erase(others.begin() + static_cast<long>(i));
-    const DimensionBindings binding = {{variable.name, *value}};
-    term.bound.clear();
-    term = substitute(term, binding);
-    for (Bound& other : others) other.extent = lemma::substitute(other.extent, binding);
-    term.bound = std::move(others);
-    term.domain = conjunction({term.domain, less_equal(0, *value), less(*value, variable.extent)});
-    i = 0;
-  }
-  return term;
-}
-
-/// A sum of what does not depend on a variable is that, as often as the variable has values. Where it
-/// may have none, what is not defined everywhere stays inside: only inside it is surely defined.
-Polynomial without_idle_variables(Term term, const std::vector<Formula>& facts) {
-  const bool partial = std::any_of(term.factors.begin(), term.factors.end(),
-                                   [](const FactorPointer& factor) { return is_partial(*factor); });
-  std::vector<Dimension> counts;
-  for (std::size_t i = term.bound.size(); i-- > 0;) {
-    const Bound variable = term.bound[i];
-    Term rest = term;
-    rest.bound.erase(rest.bound.begin() + static_cast<long>(i));
-    if (depends_on(rest, {variable})) continue;
-    if (partial && !entails(facts, less(0, variable.extent))) continue;
-    term = std::move(rest);
-    counts.push_back(variable.extent);
-  }
-  Polynomial result = polynomial({finished(std::move(term))});
-  for (const Dimension& count : counts) result = multiply(result, size(count));
-  return result;
-}
-
 // Axioms and definitions are a few operators deep: recursion is safe here.
 class Composer {
  public:
-  Composer(const Graph& graph, const std::vector<Formula>& facts) : graph_(graph), facts_(facts) {
+  Composer(const Graph& graph, const std::vector<Formula>& facts, const IndexSplits& splits)
+      : graph_(graph), facts_(facts), splits_(splits) {
     definitions_.resize(graph.node_count());
   }
 
@@ -171,16 +80,15 @@ class Composer {
     for (const GraphOutput& output : graph_.outputs()) {
       result_ = {};
       std::vector<Dimension> indices;
-      std::vector<Formula> range;
       const Shape& shape = *graph_.type(output.value).shape;
       for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-        result_.axes.push_back(fmt::format("_i{}", axis));
-        const Dimension index = Dimension::symbol(result_.axes.back());
-        range.push_back(less(index, shape[axis]));
+        const std::string name = fmt::format("_i{}", axis);
+        const Dimension index = output_index(name, shape[axis]);
         indices.push_back(shape[axis].is(1) ? Dimension(0) : index);
       }
-      result_.range = conjunction(std::move(range));
+      result_.range = ranges(result_.axes);
       result_.value = element(output.value, indices, always());
+      for (ReadElement& one : result_.reads) one = in_normal_variables(std::move(one));
       outputs.push_back(std::move(result_));
     }
     return outputs;
@@ -192,6 +100,37 @@ class Composer {
     const Node& node;
     std::vector<Dimension> variables;  // by VariableId
   };
+
+  /// The index, below its extent, or what it is split into.
+  Dimension output_index(const std::string& name, const Dimension& extent) {
+    const auto split = splits_.find(name);
+    const auto count = split == splits_.end() ? std::nullopt : exact_div(extent, split->second);
+    if (!count) {
+      result_.axes.push_back({name, extent});
+      return Dimension::symbol(name);
+    }
+    const Dimension high = output_index(name + "h", *count);
+    return high * split->second + output_index(name + "l", split->second);
+  }
+
+  /// What is known of the variables where the path is taken.
+  Ranges ranges_of(const Formula& path) const { return Ranges({path, result_.range}); }
+
+  ReadElement in_normal_variables(ReadElement read) const {
+    if (read.bound.empty()) return read;
+    std::set<std::string> own;
+    for (const Bound& variable : read.bound) own.insert(ranges({variable})->text);
+    std::vector<Formula> guards;
+    const bool many = read.guard->kind == FormulaNode::Kind::conjunction;
+    for (const Formula& part : many ? read.guard->parts : std::vector<Formula>{read.guard})
+      if (!own.contains(part->text)) guards.push_back(part);
+    Reduction reduction{read.bound, conjunction(std::move(guards)), {}, read.indices};
+    reduction = with_normal_variables(std::move(reduction), ranges_of(always()));
+    read.bound = std::move(reduction.bound);
+    read.guard = both(ranges(read.bound), reduction.domain);
+    read.indices = std::move(reduction.indices);
+    return read;
+  }
 
   const Definition& definition_of(NodeId id) {
     auto& slot = definitions_[id.v];
@@ -289,7 +228,9 @@ class Composer {
 
   Dimension floor_of(const Dimension& a, const Dimension& b, const Formula& path) {
     std::vector<Dimension> divisors;
-    Dimension result = valid(quotient(a, b, divisors));
+    const Ranges known = ranges_of(path);
+    const Dimension merged = valid(quotient(known.simplified(a), b, divisors));
+    Dimension result = valid(known.simplified(merged));
     for (const Dimension& divisor : divisors) {
       const Formula goal = less(0, divisor);
       if (!is_always(goal)) result_.obligations.push_back(disjunction({negation(path), goal}));
@@ -533,6 +474,7 @@ class Composer {
         whole.bound.insert(whole.bound.begin(), body.bound.begin(), body.bound.end());
         whole.domain = both(term.domain, piece.guard);
         whole = without_single_values(std::move(whole), is_positive);
+        whole = with_normal_variables(whole, ranges_of(path));
         result = add(result, without_idle_variables(std::move(whole), known));
       }
     return {{always(), std::move(result)}};
@@ -593,6 +535,7 @@ class Composer {
 
   const Graph& graph_;
   const std::vector<Formula>& facts_;
+  const IndexSplits& splits_;
   std::vector<std::unique_ptr<Definition>> definitions_;
   Names names_;
   std::vector<Bound> bound_;  // of the reductions around
@@ -615,8 +558,9 @@ Dimension with_merged_quotients(const Dimension& value, std::vector<Dimension>& 
   return result;
 }
 
-std::vector<ComposedOutput> compose(const Graph& graph, const std::vector<Formula>& facts) {
-  return Composer(graph, facts).run();
+std::vector<ComposedOutput> compose(const Graph& graph, const std::vector<Formula>& facts,
+                                    const IndexSplits& splits) {
+  return Composer(graph, facts, splits).run();
 }
 
 }  // namespace lemma::verifier::index

@@ -3,7 +3,9 @@
 // substituted into each other.
 
 #include <functional>
+#include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "ir/graph.h"
@@ -51,8 +53,8 @@ struct InhabitedDomain {
 /// One output, and its demands (docs/semantics.md, "What is read").
 struct ComposedOutput {
   Pieces value;
-  Formula range = always();       // of the index variables
-  std::vector<std::string> axes;  // their names
+  Formula range = always();  // of the index variables
+  std::vector<Bound> axes;   // these, with their extents
   std::vector<PartialApplication> partial;
   std::vector<ReadElement> reads;
   std::vector<InhabitedDomain> inhabited;
@@ -66,8 +68,14 @@ struct ComposedOutput {
 /// taken out. Right where all `divisors`, which are added, are positive.
 Dimension with_merged_quotients(const Dimension& value, std::vector<Dimension>& divisors);
 
-/// The side's outputs at symbolic indices "_i0", "_i1", ... of each output. `graph` has no composite
-/// operators. `facts` is what is known of the sizes. Throws Unsupported.
-std::vector<ComposedOutput> compose(const Graph& graph, const std::vector<Formula>& facts);
+/// An index v < q*d of an output as u*d + w, u < q, w < d: the name of v with d. The names of u and w are that of v
+/// with the letters h and l.
+using IndexSplits = std::map<std::string, Dimension>;
+
+/// The side's outputs at symbolic indices "_i0", "_i1", ... of each output, or what these are split into where
+/// their size can be divided so. `graph` has no composite operators. `facts` is what is known of the sizes. Throws
+/// Unsupported.
+std::vector<ComposedOutput> compose(const Graph& graph, const std::vector<Formula>& facts,
+                                    const IndexSplits& splits = {});
 
 }  // namespace lemma::verifier::index

@@ -5,11 +5,14 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "verifier/index/refutation.h"
 #include "verifier/index/sign.h"
 #include "verifier/index/solver.h"
+#include "verifier/index/term_equality.h"
 
 namespace lemma::verifier::index {
 namespace {
@@ -17,229 +20,8 @@ namespace {
 using Kind = Factor::Kind;
 using Facts = std::vector<Formula>;
 
-Facts with(const Facts& facts, const Formula& more) {
-  Facts result = facts;
-  if (!is_always(more)) result.push_back(more);
-  return result;
-}
-
 Formula whole_domain(const std::vector<Bound>& bound, const Formula& domain) {
   return both(ranges(bound), domain);
-}
-
-bool equal_factors(const Factor& a, const Factor& b, const Facts& facts);
-
-// ---- Renaming bound variables -----------------------------------------------------------------
-
-/// A bijection between the variables of two reductions: each variable of the one as an expression
-/// of the other's, and back.
-class Matching {
- public:
-  Matching(const std::vector<Bound>& from, const std::vector<Bound>& to) : from_(from), to_(to) {}
-
-  bool is_complete() const {
-    return forward_.size() == to_.size() && backward_.size() == from_.size();
-  }
-  const DimensionBindings& forward() const { return forward_; }    // of `to`, over `from`
-  const DimensionBindings& backward() const { return backward_; }  // of `from`, over `to`
-
-  /// Makes `there`, over `to`, equal to `here`, over `from`, if one more variable can do that:
-  /// here = s*u + e and there = t*v + f, with signs s and t, give v = t*(s*u + e - f) and back.
-  void solve(const Dimension& here, const Dimension& there) {
-    const auto u = open_variable(here, from_, backward_), v = open_variable(there, to_, forward_);
-    if (!u || !v) return;
-    const Dimension s(u->second), t(v->second);
-    const Dimension x = Dimension::symbol(u->first), y = Dimension::symbol(v->first);
-    // Both remainders must be free of the other bound variables, so that the map can be undone.
-    const Dimension e = here - s * x, f = there - t * y;
-    if (mentions_bound(e) || mentions_bound(f)) return;
-    forward_[v->first] = t * (s * x + e - f);
-    backward_[u->first] = s * (t * y + f - e);
-  }
-
-  /// Pairs the variables that are left in order of their appearance.
-  void pair_rest() {
-    std::size_t next = 0;
-    for (const Bound& variable : to_) {
-      if (forward_.contains(variable.name)) continue;
-      while (next < from_.size() && backward_.contains(from_[next].name)) ++next;
-      if (next == from_.size()) return;
-      forward_[variable.name] = Dimension::symbol(from_[next].name);
-      backward_[from_[next].name] = Dimension::symbol(variable.name);
-    }
-  }
-
- private:
-  using Open = std::optional<std::pair<std::string, std::int64_t>>;
-
-  bool mentions_bound(const Dimension& value) const {
-    std::map<std::string, int> symbols;
-    collect_symbols(value, symbols);
-    const auto in = [&symbols](const Bound& variable) { return symbols.contains(variable.name); };
-    return std::any_of(from_.begin(), from_.end(), in) || std::any_of(to_.begin(), to_.end(), in);
-  }
-
-  /// The one variable without a partner, if it stands alone with the coefficient 1 or -1.
-  static Open open_variable(const Dimension& value, const std::vector<Bound>& variables,
-                            const DimensionBindings& known) {
-    Open found;
-    for (const Dimension::Term& term : value.terms())
-      for (const Dimension::AtomPointer& atom : term.atoms) {
-        if (atom->kind != AtomKind::symbol) continue;
-        const bool is_open =
-            !known.contains(atom->symbol) &&
-            std::any_of(variables.begin(), variables.end(),
-                        [&atom](const Bound& v) { return v.name == atom->symbol; });
-        if (!is_open) continue;
-        if (found || term.atoms.size() != 1) return std::nullopt;
-        if (term.coefficient != 1 && term.coefficient != -1) return std::nullopt;
-        found = {atom->symbol, term.coefficient};
-      }
-    return found;
-  }
-
-  const std::vector<Bound>&from_, &to_;
-  DimensionBindings forward_, backward_;
-};
-
-/// Collects pairs of indices that would have to be equal.
-void solve_reads(const Factor& a, const Factor& b, Matching& matching);
-
-void solve_reads(const Polynomial& a, const Polynomial& b, Matching& matching) {
-  for (std::size_t i = 0; i < std::min(a.terms.size(), b.terms.size()); ++i)
-    for (std::size_t j = 0; j < std::min(a.terms[i].factors.size(), b.terms[i].factors.size()); ++j)
-      solve_reads(*a.terms[i].factors[j], *b.terms[i].factors[j], matching);
-}
-
-void solve_reads(const Factor& a, const Factor& b, Matching& matching) {
-  if (a.kind != b.kind || a.input != b.input) return;
-  for (std::size_t i = 0; i < std::min(a.indices.size(), b.indices.size()); ++i)
-    matching.solve(a.indices[i], b.indices[i]);
-  for (std::size_t i = 0; i < std::min(a.arguments.size(), b.arguments.size()); ++i)
-    solve_reads(a.arguments[i], b.arguments[i], matching);
-}
-
-/// Each factor of the one with a factor of the other, in order; all equal. Tries all pairings.
-bool equal_products(const std::vector<FactorPointer>& a, std::vector<FactorPointer> b,
-                    const Facts& facts) {
-  if (a.size() != b.size()) return false;
-  for (const FactorPointer& factor : a) {
-    const auto found = std::find_if(b.begin(), b.end(), [&](const FactorPointer& other) {
-      return equal_factors(*factor, *other, facts);
-    });
-    if (found == b.end()) return false;
-    b.erase(found);
-  }
-  return true;
-}
-
-/// That a variable is not negative goes without saying, but must be shown of what it stands for.
-Formula renamed_domain(const Formula& domain, const DimensionBindings& renaming) {
-  std::vector<Formula> parts = {substitute(domain, renaming)};
-  for (const auto& [name, value] : renaming) parts.push_back(is_nonnegative(value));
-  return conjunction(std::move(parts));
-}
-
-/// The domains correspond to each other under the bijection.
-bool equal_domains(const Matching& matching, const Formula& from, const Formula& to,
-                   const Facts& facts) {
-  return entails(with(facts, from), renamed_domain(to, matching.forward())) &&
-         entails(with(facts, to), renamed_domain(from, matching.backward()));
-}
-
-/// No variable that the other binds has a name that stands for something here.
-template <typename T>
-T renamed_from(const T& other, const T& here, const Facts& facts) {
-  std::set<std::string> taken;
-  collect_names(here, taken);
-  for (const Formula& fact : facts) {
-    std::map<std::string, int> symbols;
-    collect_symbols(fact, symbols);
-    for (const auto& [name, count] : symbols) taken.insert(name);
-  }
-  return renamed_apart(other, taken);
-}
-
-/// `b` binds no variable of the name of another one.
-bool equal_reductions(const Term& a, const Term& b, const std::vector<std::size_t>& order,
-                      const Facts& facts) {
-  Matching matching(a.bound, b.bound);
-  // Twice: a variable solved for may make another one solvable.
-  for (int round = 0; round < 2; ++round)
-    for (std::size_t i = 0; i < order.size(); ++i)
-      solve_reads(*a.factors[i], *b.factors[order[i]], matching);
-  matching.pair_rest();
-  if (!matching.is_complete()) return false;
-  const Formula from = whole_domain(a.bound, a.domain), to = whole_domain(b.bound, b.domain);
-  if (!equal_domains(matching, from, to, facts)) return false;
-  const Facts inside = with(facts, from);
-  for (std::size_t i = 0; i < order.size(); ++i)
-    if (!equal_factors(*a.factors[i], *substitute(b.factors[order[i]], matching.forward()), inside))
-      return false;
-  return true;
-}
-
-/// Which functions and inputs occur: terms in which others do are not compared further.
-std::vector<std::tuple<Kind, std::uint32_t, ScalarFunction>> signature(const Term& term) {
-  std::vector<std::tuple<Kind, std::uint32_t, ScalarFunction>> result;
-  for (const FactorPointer& factor : term.factors)
-    result.emplace_back(factor->kind, factor->input, factor->function);
-  std::sort(result.begin(), result.end());
-  return result;
-}
-
-/// Equal but for the coefficient.
-bool equal_terms(const Term& a, const Term& other, const Facts& facts) {
-  if (a.text == other.text) return true;
-  if (a.bound.size() != other.bound.size() || signature(a) != signature(other)) return false;
-  if (a.bound.empty()) {
-    const Facts inside = with(facts, a.domain);
-    return entails(inside, other.domain) && entails(with(facts, other.domain), a.domain) &&
-           equal_products(a.factors, other.factors, inside);
-  }
-  const Term b = renamed_from(other, a, facts);
-  std::vector<std::size_t> order(a.factors.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  constexpr int limit = 24;
-  int tried = 0;
-  do {
-    bool fits = true;
-    for (std::size_t i = 0; i < order.size() && fits; ++i)
-      fits = a.factors[i]->kind == b.factors[order[i]]->kind &&
-             a.factors[i]->input == b.factors[order[i]]->input;
-    if (fits && equal_reductions(a, b, order, facts)) return true;
-  } while (++tried < limit && std::next_permutation(order.begin(), order.end()));
-  return false;
-}
-
-bool equal_greatest(const Factor& a, const Factor& other, const Facts& facts) {
-  if (a.bound.size() != other.bound.size()) return false;
-  const Factor b = renamed_from(other, a, facts);
-  Matching matching(a.bound, b.bound);
-  for (int round = 0; round < 2; ++round) solve_reads(a.arguments[0], b.arguments[0], matching);
-  matching.pair_rest();
-  if (!matching.is_complete()) return false;
-  const Formula from = whole_domain(a.bound, a.domain), to = whole_domain(b.bound, b.domain);
-  return equal_domains(matching, from, to, facts) &&
-         are_equal(a.arguments[0], substitute(b.arguments[0], matching.forward()),
-                   with(facts, from));
-}
-
-bool equal_factors(const Factor& a, const Factor& b, const Facts& facts) {
-  if (a.text == b.text) return true;
-  if (a.kind != b.kind || a.input != b.input || a.function != b.function) return false;
-  if (a.indices.size() != b.indices.size() || a.arguments.size() != b.arguments.size())
-    return false;
-  if (a.kind == Kind::constant || a.kind == Kind::parameter || a.kind == Kind::infinity)
-    return a.number == b.number && a.text == b.text;
-  if (a.kind == Kind::greatest) return equal_greatest(a, b, facts);
-  std::vector<Formula> goals;
-  for (std::size_t i = 0; i < a.indices.size(); ++i)
-    goals.push_back(equal(a.indices[i], b.indices[i]));
-  if (!entails(facts, conjunction(std::move(goals)))) return false;
-  for (std::size_t i = 0; i < a.arguments.size(); ++i)
-    if (!are_equal(a.arguments[i], b.arguments[i], facts)) return false;
-  return true;
 }
 
 // ---- Real arithmetic --------------------------------------------------------------------------
@@ -530,24 +312,6 @@ class RealQuery {
   std::vector<std::tuple<ScalarFunction, std::string, std::string>> functions_;
 };
 
-/// Terms that are equal under the facts become one.
-Polynomial merged(const Polynomial& a, const Facts& facts) {
-  std::vector<Term> terms;
-  for (const Term& term : a.terms) {
-    const auto same = std::find_if(terms.begin(), terms.end(), [&](const Term& other) {
-      return equal_terms(other, term, facts);
-    });
-    if (same == terms.end()) {
-      terms.push_back(term);
-      continue;
-    }
-    if (__builtin_add_overflow(same->coefficient, term.coefficient, &same->coefficient))
-      throw Unsupported("a coefficient is too large");
-    if (same->coefficient == 0) terms.erase(same);
-  }
-  return polynomial(std::move(terms));
-}
-
 }  // namespace
 
 Polynomial without_empty_terms(const Polynomial& a, const Facts& facts) {
@@ -564,9 +328,10 @@ Polynomial without_empty_terms(const Polynomial& a, const Facts& facts) {
   return polynomial(std::move(terms));
 }
 
-bool are_equal(const Polynomial& a, const Polynomial& b, const Facts& facts) {
-  if (a.text == b.text) return true;
-  if (is_infinite(a) || is_infinite(b)) return false;
+namespace {
+
+bool are_equal_anew(const Polynomial& a, const Polynomial& b, const Facts& facts) {
+  if (is_infinite(a) || is_infinite(b) || differ_by_sample(a, b, facts)) return false;
   Polynomial difference = merged(add(a, scale(b, -1)), facts);
   if (difference.terms.empty()) return true;
   difference = merged(without_empty_terms(difference, facts), facts);
@@ -575,6 +340,28 @@ bool are_equal(const Polynomial& a, const Polynomial& b, const Facts& facts) {
   query.note_partial(a);
   query.note_partial(b);
   return is_refuted(query.difference(difference));
+}
+
+/// Texts say all but the names of bound variables.
+std::string question(const Polynomial& a, const Polynomial& b, const Facts& facts) {
+  std::string result = a.text + "\n" + b.text;
+  for (const Formula& fact : facts) result += "\n" + fact->text;
+  return result;
+}
+
+}  // namespace
+
+bool are_equal(const Polynomial& a, const Polynomial& b, const Facts& facts) {
+  if (a.text == b.text) return true;
+  // Different pairings of factors ask the same of what is inside of these.
+  thread_local std::unordered_map<std::string, bool> answers;
+  const std::string key = question(a, b, facts);
+  if (const auto found = answers.find(key); found != answers.end()) return found->second;
+  const bool answer = are_equal_anew(a, b, facts);
+  constexpr std::size_t most_answers = 20'000;
+  if (answers.size() >= most_answers) answers.clear();
+  answers.emplace(key, answer);
+  return answer;
 }
 
 bool follows(const std::vector<Claim>& given, const Claim& wanted, const Facts& facts) {

@@ -1,6 +1,7 @@
 #include "verifier/index/expression.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -21,6 +22,48 @@ std::string bound_text(const std::vector<Bound>& bound, const Formula& domain) {
         fmt::format("{}{} < {}", text.empty() ? "" : ", ", variable.name, variable.extent.text());
   if (!is_always(domain)) text += fmt::format("{}if {}", text.empty() ? "" : " ", domain->text);
   return text;
+}
+
+/// What a reduction of this text contains binds variables down to this depth.
+int height(std::string_view text) {
+  int result = 0;
+  for (std::size_t at = text.find("_b"); at != std::string_view::npos;
+       at = text.find("_b", at + 2)) {
+    int depth = 0;
+    for (std::size_t i = at + 2; i < text.size() && std::isdigit(text[i]) != 0; ++i)
+      depth = 10 * depth + (text[i] - '0');
+    result = std::max(result, depth);
+  }
+  return result;
+}
+
+/// The text of a reduction with names for its variables that say only where they are bound: reductions
+/// that differ in such names only have one text. The names, _b and how many reductions are inside each other
+/// from here on, are those of no variable, and of no variable that is bound further inside.
+std::string with_places(std::string text, const std::vector<Bound>& bound) {
+  if (bound.empty()) return text;
+  const auto is_part = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  const int depth = height(text) + 1;
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    while (end < text.size() && is_part(text[end])) ++end;
+    if (end == i) {
+      result += text[i++];
+      continue;
+    }
+    const std::string_view name = std::string_view(text).substr(i, end - i);
+    std::size_t place = 0;
+    while (place < bound.size() && bound[place].name != name) ++place;
+    if (place < bound.size())
+      result += fmt::format("_b{}_{}", depth, place);
+    else
+      result += name;
+    i = end;
+  }
+  return result;
 }
 
 std::string arguments_text(const Factor& factor) {
@@ -47,8 +90,9 @@ std::string text_of(const Factor& factor) {
     case Kind::power: return fmt::format("power({})", arguments_text(factor));
     case Kind::maximum: return fmt::format("max({})", arguments_text(factor));
     case Kind::greatest:
-      return fmt::format("max({}: {})", bound_text(factor.bound, factor.domain),
-                         arguments_text(factor));
+      return with_places(fmt::format("max({}: {})", bound_text(factor.bound, factor.domain),
+                                     arguments_text(factor)),
+                         factor.bound);
     case Kind::infinity: return "infinity";
   }
   return "?";
@@ -185,9 +229,11 @@ Term finished(Term term) {
   for (const FactorPointer& factor : term.factors)
     factors += (factors.empty() ? "" : " * ") + factor->text;
   if (factors.empty()) factors = "1";
-  term.text = term.is_plain()
-                  ? std::move(factors)
-                  : fmt::format("sum({}: {})", bound_text(term.bound, term.domain), factors);
+  term.text =
+      term.is_plain()
+          ? std::move(factors)
+          : with_places(fmt::format("sum({}: {})", bound_text(term.bound, term.domain), factors),
+                        term.bound);
   return term;
 }
 

@@ -4,8 +4,8 @@
 //   coefficient * sum(bound variables where domain: factor * factor * ...)
 //
 // A term without bound variables whose domain does not hold is 0. Factors are elements of inputs,
-// named constants and scalar functions of further polynomials. Texts are canonical up to the names
-// of bound variables, which are unique within a proof.
+// named constants and scalar functions of further polynomials. Names of bound variables are unique
+// within a proof; texts do not show them, so that equal texts are equal up to these names.
 
 #include <cstdint>
 #include <memory>
@@ -14,6 +14,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "ir/definition.h"
 #include "verifier/index/formula.h"
@@ -85,7 +87,8 @@ Polynomial scale(const Polynomial& a, std::int64_t factor);
 /// Makes names of bound variables that no other variable of the side has.
 class Names {
  public:
-  std::string fresh() { return "_k" + std::to_string(next_++); }
+  /// Padded, so that they are ordered as they were made.
+  std::string fresh() { return fmt::format("_k{:04}", next_++); }
 
  private:
   int next_ = 0;

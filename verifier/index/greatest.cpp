@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "verifier/index/reindexing.h"
 #include "verifier/index/sign.h"
 #include "verifier/index/solver.h"
 
@@ -68,6 +69,9 @@ bool is_exponential(const Factor* factor) {
 
 class Greatest {
  public:
+  /// `ranges` are those of free variables.
+  explicit Greatest(const Ranges& ranges) : ranges_(ranges) {}
+
   Polynomial of(Factor factor, const Polynomial& value) {
     // max(a + b) = max(a) + b for what does not depend on the variables.
     std::vector<Term> held, free;
@@ -82,7 +86,7 @@ class Greatest {
       factor.domain = both(factor.domain, inner->domain);
       factor.inhabited = false;  // not known
       factor.arguments = inner->arguments;
-      return of_factor(std::move(factor));
+      return of_factor(with_normal_variables(factor, ranges_));
     }
     if (auto result = of_sum_with_maximum(factor, value)) return std::move(*result);
     if (factor.inhabited && is_exponential(inner))
@@ -90,7 +94,7 @@ class Greatest {
     if (factor.inhabited && value.terms.size() == 1 && value.terms[0].is_plain())
       if (auto result = of_product(factor, value.terms[0])) return std::move(*result);
     factor.arguments = {value};
-    return of_factor(std::move(factor));
+    return of_factor(with_normal_variables(factor, ranges_));
   }
 
  private:
@@ -139,6 +143,8 @@ class Greatest {
     for (std::size_t i = 0; i < exponent; ++i) result = multiply(result, base);
     return result;
   }
+
+  const Ranges& ranges_;
 };
 
 }  // namespace
@@ -150,7 +156,8 @@ Polynomial greatest_over(std::vector<Bound> bound, Formula domain, const Polynom
   factor.bound = std::move(bound);
   factor.domain = std::move(domain);
   factor.inhabited = is_inhabited(factor, known);
-  return Greatest().of(std::move(factor), value);
+  const Ranges ranges(known);
+  return Greatest(ranges).of(std::move(factor), value);
 }
 
 }  // namespace lemma::verifier::index

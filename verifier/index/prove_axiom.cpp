@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -19,6 +20,7 @@
 #include "verifier/index/equality.h"
 #include "verifier/index/known.h"
 #include "verifier/index/recurrences.h"
+#include "verifier/index/reindexing.h"
 #include "verifier/index/solver.h"
 #include "verifier/index/typing.h"
 #include "verifier/prover/instances.h"
@@ -142,6 +144,8 @@ std::vector<Formula> not_zero(const std::vector<Dimension>& divisors) {
 using Objection = std::optional<std::string>;
 
 class CaseProof {
+  using ComposedSides = std::pair<std::vector<ComposedOutput>, std::vector<ComposedOutput>>;
+
  public:
   /// `reads_more`, if given, takes the inputs that have to be defined beyond those that are declared so.
   CaseProof(const Substitution& rule, const Case& one, std::set<std::string>* reads_more,
@@ -201,12 +205,12 @@ class CaseProof {
     unfolded_ = recurrences_left_ != recurrence_count(left) ||
                 recurrences_right_ != recurrence_count(right);
     try {
-      auto sides = without_recurrences(
+      auto without = without_recurrences(
           {std::move(*a), std::move(*b)},
           [this](const Graph& one, const Graph& other) { return check_operands(one, other); });
-      if (!sides) return sides.error().message;
-      left_ = std::move(sides->left);
-      right_ = std::move(sides->right);
+      if (!without) return without.error().message;
+      left_ = std::move(without->left);
+      right_ = std::move(without->right);
       return check();
     } catch (const Unsupported& error) {
       return std::string(error.what());
@@ -339,15 +343,47 @@ class CaseProof {
   }
 
   /// What the left side divides by is not 0: with that sums may be known not to be empty.
-  std::pair<std::vector<ComposedOutput>, std::vector<ComposedOutput>> composed(
-      const Known& known) const {
-    auto left = compose(left_, known.facts()), right = compose(right_, known.facts());
-    const bool divides = left.size() == 1 && !left[0].partial.empty();
-    if (!divides) return {std::move(left), std::move(right)};
+  ComposedSides composed(const Known& known) const {
+    ComposedSides sides = composed_split(known);
+    const bool divides = sides.first.size() == 1 && !sides.first[0].partial.empty();
+    if (!divides) return sides;
     Known more = known;
-    for (const Formula& fact : left[0].nonempty) more.add(fact);
-    note_sizes(more, left[0]);
-    return {compose(left_, more.facts()), compose(right_, more.facts())};
+    for (const Formula& fact : sides.first[0].nonempty) more.add(fact);
+    note_sizes(more, sides.first[0]);
+    return composed_split(more);
+  }
+
+  /// Indices of the outputs are split where quotients of them ask for it.
+  ComposedSides composed_split(const Known& known) const {
+    IndexSplits splits;
+    constexpr int most_rounds = 4;
+    for (int round = 0;; ++round) {
+      ComposedSides sides = {compose(left_, known.facts(), splits),
+                             compose(right_, known.facts(), splits)};
+      const std::size_t before = splits.size();
+      for (std::size_t i = 0; i < sides.first.size() && round < most_rounds; ++i)
+        add_splits(sides.first[i], sides.second[i], splits);
+      if (splits.size() == before) return sides;
+    }
+  }
+
+  static void add_splits(const ComposedOutput& left, const ComposedOutput& right,
+                         IndexSplits& splits) {
+    for (const ComposedOutput* side : {&left, &right}) {
+      std::vector<Dimension> values;
+      for (const Piece& piece : side->value)
+        std::ranges::move(dimensions_of(piece.value, piece.guard), std::back_inserter(values));
+      for (const Bound& axis : side->axes)
+        for (const Dimension& divisor : wanted_splits(values, axis)) {
+          const auto divides = [&](const Bound& other) {
+            return other.name == axis.name && exact_div(other.extent, divisor);
+          };
+          if (!std::ranges::any_of(left.axes, divides) || !std::ranges::any_of(right.axes, divides))
+            continue;
+          splits.emplace(axis.name, divisor);
+          break;
+        }
+    }
   }
 
   /// The right side is defined where the left side is, and has the same types.

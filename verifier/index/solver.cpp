@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <z3++.h>
 
+#include "verifier/index/refutation.h"
+
 namespace lemma::verifier::index {
 namespace {
 
@@ -344,6 +346,7 @@ Formula without_given(const std::vector<Formula>& facts, const Formula& goal) {
 bool entails(const std::vector<Formula>& facts, const Formula& whole) {
   if (is_always(whole) || is_given(facts, whole)) return true;
   const Formula goal = without_given(facts, whole);
+  if (is_refuted_by_sample(facts, goal)) return false;
   std::vector<Formula> parts;
   for (const Formula& fact : facts) {
     if (fact->kind == FormulaNode::Kind::conjunction)

@@ -1,0 +1,109 @@
+// Rules for distributed tensors, partial equivalence and gradients, with symbolic numbers of devices: sums over
+// products of ranges, over parts of a domain, and with other variables. What is true is proved from the definitions,
+// small changes of it are not.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <set>
+
+#include "rule_language/rule_database.h"
+#include "tests/verifier/axiom_mutants.h"
+#include "verifier/index/prove_axiom.h"
+#include "verifier/prover/sampling.h"
+
+namespace lemma::verifier {
+namespace {
+
+std::vector<Substitution> read(const std::string& name) {
+  const std::string file = "tests/verifier/parallel/" + name + ".rules";
+  const auto contents = read_text_file(file);
+  EXPECT_TRUE(contents) << contents.error().message;
+  auto parsed = parse_substitutions(*contents, file);
+  EXPECT_TRUE(parsed) << parsed.error().message;
+  return parsed ? std::move(*parsed) : std::vector<Substitution>{};
+}
+
+const std::vector<std::string> families = {"distribution", "networks", "transformer", "partial",
+                                           "gradients"};
+
+/// What has no index proof yet, and why.
+const std::set<std::string> open = {
+    "a05_reduce_of_replicate",  // false as it is written: for k = 0 the left side reads nothing
+    // Indices that are elements of tensors.
+    "g01_gather_data_parallel",
+    "g02_gather_columns_parallel",
+    "g03_gather_as_one_hot_product",
+    "t15_gather",
+    "t16_gather_elements",
+    // The left side has no size before it is known how large the remainder is.
+    "t29_conv1d_data_tail",
+};
+
+class ParallelRules : public testing::TestWithParam<std::string> {};
+
+TEST_P(ParallelRules, HaveAnIndexProof) {
+  for (const Substitution& rule : read(GetParam())) {
+    if (open.contains(rule.name)) continue;
+    const IndexProof proof = prove_by_index(rule);
+    EXPECT_TRUE(proof.proved) << rule.name << ": " << proof.reason;
+  }
+}
+
+std::vector<Substitution> mutants_of(const Substitution& rule) {
+  std::vector<Substitution> result;
+  for (const std::string& text : mutant_texts(rule)) {
+    auto parsed = parse_substitutions(text, "mutant");
+    if (!parsed || parsed->size() != 1) continue;
+    Substitution& mutant = parsed->front();
+    mutant.bidirectional = false;
+    for (RuleGroup& group : mutant.groups)
+      group.maximum = std::min(group.maximum, group.minimum + 1);
+    result.push_back(std::move(mutant));
+  }
+  return result;
+}
+
+TEST_P(ParallelRules, MutantsAreProvedOnlyIfExactEvaluationAgrees) {
+  std::size_t mutants = 0, refused = 0, refuted = 0, number = 0;
+  // All of them take minutes: bench/index_proofs --mutants asks for them.
+  const std::size_t every = std::getenv("LEMMA_ALL_MUTANTS") != nullptr ? 1 : 17;
+  for (const Substitution& rule : read(GetParam()))
+    for (const Substitution& mutant : mutants_of(rule)) {
+      if (open.contains(rule.name) || number++ % every != 0) continue;
+      ++mutants;
+      const IndexProof proof = prove_by_index(mutant);
+      const Sampling sampling = sample(mutant, {8, 1500, 7});
+      refused += proof.proved ? 0 : 1;
+      refuted += sampling.counterexample ? 1 : 0;
+      if (!proof.proved) continue;
+      EXPECT_FALSE(sampling.counterexample) << text(mutant) << sampling.counterexample->assignment;
+      EXPECT_FALSE(sample(mutant, {100, 6000, 11}).counterexample) << text(mutant);
+      EXPECT_GT(sampling.evaluated, 0U) << text(mutant);
+      if (std::getenv("LEMMA_SHOW_TRUE_MUTANTS") != nullptr) std::cout << text(mutant) << "\n";
+    }
+  std::cout << GetParam() << ": " << mutants << " mutants, " << refused << " refused, " << refuted
+            << " refuted by evaluation\n";
+  EXPECT_GT(mutants, 10U);
+  EXPECT_GE(refused * 10, mutants * 9);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ParallelRules, testing::ValuesIn(families),
+                         [](const auto& family) { return family.param; });
+
+TEST(WrongPartitions, HaveNoIndexProof) {
+  const std::vector<Substitution> rules = read("wrong");
+  EXPECT_EQ(rules.size(), 13U);
+  for (const Substitution& rule : rules) EXPECT_FALSE(prove_by_index(rule).proved) << rule.name;
+}
+
+TEST(ParallelRulesOfAllFamilies, AreMany) {
+  std::size_t count = 0;
+  for (const std::string& family : families) count += read(family).size();
+  EXPECT_EQ(count, 129U);
+}
+
+}  // namespace
+}  // namespace lemma::verifier
