@@ -2,20 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "cli/web_page.h"
+#include "ir/number_text.h"
 #include "ir/operator.h"
 
 namespace lemma {
 namespace {
 
 std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char one) { return static_cast<char>(std::tolower(one)); });
+  std::transform(text.begin(), text.end(), text.begin(), ascii_lower);
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
 }

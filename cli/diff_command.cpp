@@ -146,7 +146,7 @@ std::string json_text(const Differences& found) {
   return Json({{"equal", !found.any()},
                {"same_program", found.graphs.same_program},
                {"differences", sections}})
-      .dump(2, ' ', false, Json::error_handler_t::replace);
+      .dump(2, ' ', true, Json::error_handler_t::replace);
 }
 
 std::string html_tables(const Differences& found, const SideNames& names) {

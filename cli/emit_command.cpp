@@ -273,7 +273,7 @@ ExitCode run_emit(const EmitArguments& arguments) {
   }
   const auto json = json_of(arguments, *emitted);
   if (!json) return refuse(json.error());
-  std::cout << json->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  std::cout << json->dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << "\n";
   return ExitCode::done;
 }
 

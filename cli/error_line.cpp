@@ -2,16 +2,14 @@
 
 #include <iostream>
 
+#include "ir/shown_text.h"
 #include "ir/utf8.h"
 
 namespace lemma {
 
 std::string printable(std::string_view text) {
   constexpr std::size_t longest = 1500;
-  std::string result(utf8_prefix(text, longest));
-  for (char& c : result)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return result;
+  return shown(utf8_prefix(text, longest));
 }
 
 std::string error_line(std::string_view model, std::string_view message) {

@@ -9,7 +9,7 @@
 
 namespace lemma {
 
-/// Without control characters, which names in a damaged file may hold, and of bounded length.
+/// As it can be shown in a line of a terminal (ir/shown_text.h), and of bounded length.
 std::string printable(std::string_view text);
 /// "lemma: MODEL: MESSAGE", with the name of the model once.
 std::string error_line(std::string_view model, std::string_view message);

@@ -29,7 +29,7 @@ struct ExtractArguments {
 };
 
 std::string json_text(const std::string& value) {
-  return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::json(value).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 std::string json_list(const std::vector<std::string>& values) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/model_summary.h"
+#include "ir/shown_text.h"
 
 namespace lemma {
 
@@ -10,9 +11,9 @@ namespace {
 
 std::string escaped(std::string_view text) {
   std::string result;
-  for (const char c : text) {
+  for (const char c : shown(text)) {
     if (c == '"' || c == '\\') result += '\\';
-    result += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+    result += c;
   }
   return result;
 }

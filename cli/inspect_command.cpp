@@ -104,7 +104,7 @@ std::string report_json(const InspectArguments& arguments, const Inspection& ins
                        {"cost", summary.total.seconds},
                        {"device", inspection.cost.target().device.name},
                        {"notes", inspection.model.envelope.notes()}};
-  return report.dump(2, ' ', false, Json::error_handler_t::replace);
+  return report.dump(2, ' ', true, Json::error_handler_t::replace);
 }
 
 std::string values_table(const Graph& graph) {

@@ -1,19 +1,17 @@
 #include "cli/number_check.h"
 
-#include <charconv>
 #include <cmath>
 #include <optional>
+
+#include "ir/number_text.h"
 
 namespace lemma {
 
 namespace {
 
 std::optional<double> number_in(const std::string& word) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value))
-    return std::nullopt;
-  return value;
+  const auto value = number_of<double>(word);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ std::string report_json(const std::vector<OptimizeAnswer>& answers) {
          {"stop_reason", search.stop_reason},
          {"peak_memory_bytes", answer.peak_memory_bytes}});
   }
-  return Json{{"models", models}}.dump(2, ' ', false, Json::error_handler_t::replace);
+  return Json{{"models", models}}.dump(2, ' ', true, Json::error_handler_t::replace);
 }
 
 std::string summary_table(const std::vector<OptimizeAnswer>& answers) {

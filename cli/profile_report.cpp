@@ -85,7 +85,7 @@ std::string profile_json(const TargetIdentity& target, const std::vector<Profile
               {"processor", target.processor},
               {"threads", target.threads},
               {"models", models}}
-      .dump(2, ' ', false, Json::error_handler_t::replace);
+      .dump(2, ' ', true, Json::error_handler_t::replace);
 }
 
 }  // namespace lemma

@@ -1,7 +1,6 @@
 #include "cli/report_proofs.h"
 
 #include <algorithm>
-#include <cctype>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include "rule_language/rule_database.h"
 #include "verifier/checker/certificate.h"
 #include "verifier/checker/replay.h"
+#include "ir/number_text.h"
 
 namespace lemma {
 
@@ -70,7 +70,7 @@ std::string readable_rule_name(const std::string& name) {
   const std::size_t last = name.rfind('_');
   if (last != std::string::npos && name.size() - last - 1 == suffix &&
       std::all_of(name.begin() + static_cast<std::ptrdiff_t>(last) + 1, name.end(),
-                  [](unsigned char c) { return std::isxdigit(c) != 0; })) {
+                  is_ascii_hexadecimal_digit)) {
     variant = fmt::format(" ({})", name.substr(last + 1));
     words.resize(last);
   }

@@ -286,7 +286,7 @@ ExitCode run_schedule(const ScheduleArguments& arguments) {
   }
   const Json json = json_of(arguments, *planned);
   if (arguments.json) {
-    std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    std::cout << json.dump(-1, ' ', true, Json::error_handler_t::replace) << "\n";
     return ExitCode::done;
   }
   const Json& bound = json["lower_bound"];

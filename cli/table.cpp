@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/shown_text.h"
+
 namespace lemma {
 
 Table::Table(std::vector<std::string> headings, std::vector<Align> alignment)
@@ -28,6 +30,11 @@ std::string three_digits(double value) {
 }
 
 }  // namespace
+
+void Table::add(std::vector<std::string> row) {
+  for (std::string& cell : row) cell = shown(cell);
+  rows_.push_back(std::move(row));
+}
 
 std::string Table::text() const {
   std::vector<std::size_t> widths(headings_.size(), 0);

@@ -11,7 +11,8 @@ class Table {
   enum class Align { left, right };
 
   Table(std::vector<std::string> headings, std::vector<Align> alignment);
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  /// Cells are shown as ir/shown_text.h says.
+  void add(std::vector<std::string> row);
   /// Headings, a rule, the rows; two spaces between columns; no trailing spaces.
   std::string text() const;
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/shown_text.h"
+
 namespace lemma {
 
 namespace {
@@ -70,12 +72,12 @@ std::string navigation(const WebPage& page) {
 
 std::string html_escaped(std::string_view text) {
   std::string out;
-  for (const char one : text) switch (one) {
+  for (const char one : shown(text, ShownIn::page)) switch (one) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;
       case '"': out += "&quot;"; break;
-      default: out += static_cast<unsigned char>(one) < 32 && one != '\n' ? ' ' : one;
+      default: out += one;
     }
   return out;
 }

@@ -1,9 +1,9 @@
 #include "frontend_onnx/declared_types.h"
 
-#include <cctype>
-
 #include <fmt/format.h>
 #include <onnx/onnx_pb.h>
+
+#include "ir/number_text.h"
 
 namespace lemma::frontend {
 
@@ -11,12 +11,8 @@ namespace {
 
 std::string word_of(std::string_view text) {
   std::string word;
-  for (const char c : text) {
-    const auto letter = static_cast<unsigned char>(c);
-    word += std::isalnum(letter) != 0 || c == '_' ? c : '_';
-  }
-  if (word.empty() || std::isdigit(static_cast<unsigned char>(word.front())) != 0)
-    word.insert(0, "d_");
+  for (const char c : text) word += is_ascii_letter_or_digit(c) || c == '_' ? c : '_';
+  if (word.empty() || is_ascii_digit(word.front())) word.insert(0, "d_");
   return word;
 }
 

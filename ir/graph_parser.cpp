@@ -1,10 +1,10 @@
-#include <cctype>
 #include <charconv>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "ir/graph_text.h"
+#include "ir/number_text.h"
 #include "ir/quoted.h"
 #include "ir/utf8.h"
 
@@ -33,7 +33,7 @@ class LineReader {
   }
   std::string_view word() {
     skip_space();
-    return take([](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
+    return take([](char c) { return is_ascii_letter_or_digit(c) || c == '_'; });
   }
   Result<std::string> string() {
     skip_space();

@@ -12,6 +12,7 @@
 
 #include "ir/expression_facts.h"
 #include "ir/facts_arithmetic.h"
+#include "ir/number_text.h"
 #include "ir/observation.h"
 #include "ir/opaque_facts.h"
 #include "ir/quoted.h"
@@ -73,10 +74,9 @@ Result<ValueFacts> parse_facts(std::string_view text) {
     if (word == "inf") facts.plus_infinity = true;
     if (word == "-inf") facts.minus_infinity = true;
   }
-  const std::string bounds(text.substr(bracket + 1, text.size() - bracket - 2));
-  char* end = nullptr;
-  facts.lower = std::strtod(bounds.c_str(), &end);
-  if (std::string_view(end).starts_with(", ")) facts.upper = std::strtod(end + 2, &end);
+  std::string_view bounds = text.substr(bracket + 1, text.size() - bracket - 2);
+  facts.lower = take_number<double>(bounds).value_or(0);
+  if (bounds.starts_with(", ")) facts.upper = number_of<double>(bounds.substr(2)).value_or(0);
   // Only its own text is a text of facts.
   if (lemma::text(facts) != text)
     return bad_input(fmt::format("'{}' does not say what is known of a value", text));

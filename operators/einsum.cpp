@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/number_text.h"
 #include "operators/elementwise.h"
 #include "operators/families.h"
 
@@ -49,7 +50,7 @@ Result<Labels> with_ellipsis(const std::string& term, std::size_t count) {
     for (std::size_t i = count; i-- > 0;) axes += static_cast<char>('0' + i);
     labels.replace(at, ellipsis.size(), axes);
   }
-  if (!std::all_of(labels.begin(), labels.end(), [](unsigned char c) { return std::isalnum(c); }))
+  if (!std::all_of(labels.begin(), labels.end(), is_ascii_letter_or_digit))
     return bad_input(fmt::format("'{}' is not a list of axes", term));
   return labels;
 }
@@ -74,8 +75,7 @@ std::string implied_result(const std::vector<std::string>& terms) {
 Result<Attributes> normalize_einsum(const Instance& in) {
   std::string equation = in.attributes.string("equation");
   std::erase(equation, ' ');
-  if (std::any_of(equation.begin(), equation.end(),
-                  [](unsigned char c) { return std::isdigit(c); }))
+  if (std::any_of(equation.begin(), equation.end(), is_ascii_digit))
     return bad_input(fmt::format("equation '{}' has digits", equation));
   if (equation.find("->") == std::string::npos)
     equation += "->" + implied_result(split(equation, ','));

@@ -1,12 +1,12 @@
 #include "pipeline/trace.h"
 
-#include <cctype>
 #include <fstream>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "ir/graph_text.h"
+#include "ir/number_text.h"
 #include "outputs/files.h"
 #include "outputs/plan.h"
 
@@ -19,8 +19,7 @@ namespace fs = std::filesystem;
 /// "saturation round 1" becomes "saturation-round-1".
 std::string file_name(int number, const std::string& step) {
   std::string name = fmt::format("{:02}-", number);
-  for (const char letter : step)
-    name += std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '-';
+  for (const char letter : step) name += is_ascii_letter_or_digit(letter) ? letter : '-';
   return name + ".txt";
 }
 

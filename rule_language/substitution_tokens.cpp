@@ -1,18 +1,17 @@
 #include "rule_language/substitution_tokens.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
+
+#include "ir/number_text.h"
 
 namespace lemma::detail {
 namespace {
 
-bool begins_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool continues_name(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '\'';
-}
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool begins_name(char c) { return is_ascii_letter(c) || c == '_'; }
+bool continues_name(char c) { return is_ascii_letter_or_digit(c) || c == '_' || c == '\''; }
+bool is_digit(char c) { return is_ascii_digit(c); }
 
 /// Length of the number at the beginning of `text`; a dot counts only before a digit ("0..3").
 std::size_t number_length(std::string_view text, bool& real) {

@@ -8,6 +8,7 @@
 #include "backend_cuda/emit/nest_text.h"
 #include "backend_cuda/emit/phase_functions.h"
 #include "backend_cuda/emit/source_types.h"
+#include "ir/shown_text.h"
 
 namespace lemma::backend {
 
@@ -92,9 +93,7 @@ class KernelFunctions {
       std::string comment = function->second.comment;
       if (function->second.others != 0)
         comment += fmt::format(" and {} more", function->second.others);
-      for (char& each : comment)
-        if (static_cast<unsigned char>(each) < ' ' || each == '\\') each = '_';
-      result += fmt::format("// {}\n{}void {}{}\n", comment,
+      result += fmt::format("// {}\n{}void {}{}\n", shown(comment, ShownIn::comment),
                             has_guarded_loads(function->first) ? "GUARDED_LOADS " : "",
                             kernel_name(function->second.number), function->first);
     }

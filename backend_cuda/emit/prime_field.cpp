@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/number_text.h"
+
 namespace lemma::backend {
 
 namespace {
@@ -73,7 +75,7 @@ Result<std::string> residue_text(const std::string& kernels) {
       text += "Residue";
       continue;
     }
-    const double value = std::strtod((*at)[1].str().c_str(), nullptr);
+    const double value = number_of_hexadecimal((*at)[1].str()).value_or(0);
     text += fmt::format("Residue{{{}U}}", lowering::field_constant(value, DataType::f32));
   }
   return text.append(from, kernels.cend());

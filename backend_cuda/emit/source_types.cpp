@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/number_text.h"
 #include "lowering/operation_table.h"
 
 namespace lemma::backend {
@@ -103,7 +104,7 @@ std::string real_text(T value, std::string_view type, std::string_view suffix) {
   if (std::isnan(value)) return fmt::format("std::numeric_limits<{}>::quiet_NaN()", type);
   if (std::isinf(value))
     return fmt::format("{}std::numeric_limits<{}>::infinity()", value < 0 ? "-" : "", type);
-  return fmt::format("{:a}{}", value, suffix);
+  return hexadecimal_text(value) + std::string(suffix);
 }
 
 }  // namespace

@@ -6,17 +6,11 @@
 #include <fmt/ranges.h>
 
 #include "backend_cuda/libraries/library_call.h"
+#include "ir/shown_text.h"
 
 namespace lemma::backend {
 
 namespace {
-
-/// In a comment of one line.
-std::string in_comment(std::string text) {
-  for (char& each : text)
-    if (static_cast<unsigned char>(each) < ' ' || each == '\\') each = '_';
-  return text;
-}
 
 std::string place_text(const Buffer& buffer, std::int64_t first = 0) {
   return fmt::format("{{{}, {}}}", buffer.memory == Memory::weights ? 1 : 0,
@@ -72,8 +66,8 @@ class GraphWriter {
 
   void add_line(Table& table, std::string_view kind, const LibraryStep& step,
                 const std::string& line) {
-    table.text += fmt::format("    // {}: {}\n    {},\n", in_comment(step.name),
-                              in_comment(step.description), line);
+    table.text += fmt::format("    // {}: {}\n    {},\n", shown(step.name, ShownIn::comment),
+                              shown(step.description, ShownIn::comment), line);
     calls_ += fmt::format("    {{CallKind::{}, {}, {}}},\n", kind, table.count, step.workspace);
     ++table.count;
   }

@@ -12,6 +12,7 @@
 #include "backend_cuda/emit_cuda/cuda_phases.h"
 #include "backend_cuda/emit_cuda/spread_nest.h"
 #include "backend_cuda/emit_cuda/tiled_text.h"
+#include "ir/shown_text.h"
 
 namespace lemma::backend {
 
@@ -42,20 +43,14 @@ Result<std::string> single_body(const TaskOperator& op, const std::vector<LoopBo
   return text + loop;
 }
 
-/// In a comment of one line.
-std::string plain(std::string text) {
-  for (char& each : text)
-    if (static_cast<unsigned char>(each) < ' ' || each == '\\') each = '_';
-  return text;
-}
-
 /// "Conv | Relu: 8 tasks, such as for relu1 (from x, w)"
 std::string comment_of(const TaskProgram& program, const TaskOperator& op, const Kernel& kernel) {
   std::string operands;
   for (const BufferNumber buffer : op.operands())
     operands += (operands.empty() ? "" : ", ") + program.graph.buffers[buffer].name;
-  return plain(fmt::format("{}: {} tasks, such as for {} (from {})", op.description,
-                           kernel.task_count(), op.name, operands.empty() ? "nothing" : operands));
+  return shown(fmt::format("{}: {} tasks, such as for {} (from {})", op.description,
+                           kernel.task_count(), op.name, operands.empty() ? "nothing" : operands),
+               ShownIn::comment);
 }
 
 /// The multiprocessor that the source is for; what it computes at a time is that of the device, where it is described.

@@ -6,6 +6,7 @@
 
 #include "backend_cuda/emit/tables_text.h"
 #include "backend_cuda/emit_cuda/resident_tables.h"
+#include "ir/shown_text.h"
 
 namespace lemma::backend {
 
@@ -24,16 +25,13 @@ std::string operators_of(const TaskProgram& program, const std::vector<std::uint
   std::size_t count = 0;
   for (OperatorNumber number = 0; number < program.graph.operators.size(); ++number) {
     const TaskOperator& op = program.graph.operators[number];
-    std::string comment = fmt::format("{}: {} in {} tasks", number, op.description,
-                                      program.kernel(number).task_count());
-    for (char& each : comment)
-      if (static_cast<unsigned char>(each) < ' ' || each == '\\') each = '_';
+    const std::string comment = shown(fmt::format("{}: {} in {} tasks", number, op.description,
+                                                  program.kernel(number).task_count()),
+                                      ShownIn::comment);
     operators += fmt::format("    // {}\n    {{{}, {}, {}, {}}},\n", comment, kernels[number],
                              with_residents[number], count, op.arguments.size());
     for (const BufferNumber argument : op.arguments) {
-      std::string name = program.graph.buffers[argument].name;
-      for (char& each : name)
-        if (static_cast<unsigned char>(each) < ' ' || each == '\\') each = '_';
+      const std::string name = shown(program.graph.buffers[argument].name, ShownIn::comment);
       arguments +=
           fmt::format("    {},  // of {}: {}\n",
                       location_text(program, program.graph.buffers[argument]), number, name);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/number_text.h"
 #include "outputs/files.h"
 #include "outputs/scratch.h"
 #include "system/program.h"
@@ -56,7 +57,9 @@ Result<CudaRun> run_on_cuda(const fs::path& folder, const TaskProgram& program,
     return internal_error("the program failed on the device");
   CudaRun result;
   result.found_device = true;
-  result.seconds = std::strtod(run.output.c_str() + before.size(), nullptr);
+  std::string_view figures = run.output;
+  figures.remove_prefix(before.size());
+  result.seconds = take_number<double>(figures).value_or(0);
   LEMMA_ASSIGN_OR_RETURN(result.outputs, read_outputs(made, program));
   return result;
 }

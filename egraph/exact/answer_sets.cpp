@@ -9,6 +9,7 @@
 #include "egraph/exact/closures.h"
 #include "egraph/exact/reducer.h"
 #include "egraph/exact/small_costs.h"
+#include "ir/number_text.h"
 #include "outputs/scratch.h"
 #include "system/program.h"
 
@@ -161,7 +162,9 @@ Answers read_answers(const std::string& output) {
     if (line.starts_with("UNSATISFIABLE")) answers.unsatisfiable = true;
     const auto progression = line.find("Progression : [");
     if (progression != std::string::npos) {
-      const std::int64_t bound = std::strtoll(line.c_str() + progression + 15, nullptr, 10);
+      std::string_view rest = line;
+      rest.remove_prefix(progression + 15);
+      const std::int64_t bound = take_number<std::int64_t>(rest).value_or(0);
       answers.lower_bound = std::max(answers.lower_bound.value_or(bound), bound);
     }
     // The line after "Answer: NUMBER" names the nodes.
@@ -171,8 +174,10 @@ Answers read_answers(const std::string& output) {
     answers.last.clear();
     std::stringstream words(names);
     for (std::string word; words >> word;)
-      if (word.size() > 1 && word[0] == 'n')
-        answers.last.push_back(static_cast<std::uint32_t>(std::stoul(word.substr(1))));
+      if (const auto node = word.starts_with('n')
+                                ? number_of<std::uint32_t>(std::string_view(word).substr(1))
+                                : std::nullopt)
+        answers.last.push_back(*node);
   }
   return answers;
 }

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/number_text.h"
+
 namespace lemma::exact {
 
 namespace {
@@ -99,7 +101,7 @@ std::string CostScale::text(Cost cost) const {
   return {reversed.rbegin(), reversed.rend()};
 }
 
-double CostScale::value(Cost cost) const { return std::stod(text(cost)); }
+double CostScale::value(Cost cost) const { return number_of<double>(text(cost)).value_or(0); }
 
 Result<ScaledCosts> scale_costs(const std::vector<Decimal>& costs) {
   int finest = 0;   // digits after the point that some cost has

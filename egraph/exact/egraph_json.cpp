@@ -46,7 +46,13 @@ class Reader : public nlohmann::json_sax<Json> {
   }
   bool number_integer(number_integer_t value) override { return number(std::to_string(value)); }
   bool number_unsigned(number_unsigned_t value) override { return number(std::to_string(value)); }
-  bool number_float(number_float_t, const string_t& text) override { return number(text); }
+  /// The parser gives the text with the decimal point of the process's locale.
+  bool number_float(number_float_t, const string_t& text) override {
+    std::string plain = text;
+    for (char& each : plain)
+      if (std::string_view("0123456789+-eE").find(each) == std::string_view::npos) each = '.';
+    return number(plain);
+  }
   bool string(string_t& value) override {
     if (skipped_ > 0) return true;
     switch (place_) {

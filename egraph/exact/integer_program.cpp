@@ -12,6 +12,7 @@
 #include "egraph/exact/closures.h"
 #include "egraph/exact/reducer.h"
 #include "egraph/exact/small_costs.h"
+#include "ir/number_text.h"
 #include "outputs/scratch.h"
 #include "system/program.h"
 
@@ -201,6 +202,12 @@ struct Answer {
   std::vector<std::uint32_t> choice;  // empty if there is no solution
 };
 
+/// 0 where there is none.
+double number_after(std::string_view line, std::size_t position) {
+  line.remove_prefix(position);
+  return take_number<double>(line).value_or(0);
+}
+
 Answer read_answer(const Problem& problem, const ProgramRun& run,
                    const std::filesystem::path& solution) {
   Answer answer;
@@ -213,12 +220,12 @@ Answer read_answer(const Problem& problem, const ProgramRun& run,
         line.starts_with("Result - Linear relaxation infeasible"))
       answer.infeasible = true;
     const auto read = [&](std::string_view heading) {
-      if (line.starts_with(heading)) answer.lower_bound = std::atof(line.c_str() + heading.size());
+      if (line.starts_with(heading)) answer.lower_bound = number_after(line, heading.size());
     };
     read("Lower bound:");
     const auto best_possible = line.find("best possible ");
     if (best_possible != std::string::npos && line.find("Cbc0010I") != std::string::npos)
-      answer.lower_bound = std::atof(line.c_str() + best_possible + 14);
+      answer.lower_bound = number_after(line, best_possible + 14);
   }
   std::ifstream file(solution);
   std::string line;
@@ -226,16 +233,16 @@ Answer read_answer(const Problem& problem, const ProgramRun& run,
   answer.choice.assign(problem.class_count, none);
   std::vector<double> value(problem.class_count, 0.5);
   while (std::getline(file, line)) {
-    std::stringstream words(line);
-    std::string index, name;
-    double amount = 0;
-    if (!(words >> index >> name >> amount) || name.size() < 2 || name[0] != 'x') continue;
-    const auto number = static_cast<std::uint32_t>(std::stoul(name.substr(1)));
-    if (number >= problem.nodes.size()) continue;
-    const std::uint32_t owner = problem.nodes[number].owner;
-    if (amount <= value[owner]) continue;
-    value[owner] = amount;
-    answer.choice[owner] = number;
+    std::istringstream words(line);
+    std::string index, name, amount_text;
+    if (!(words >> index >> name >> amount_text) || !name.starts_with('x')) continue;
+    const auto number = number_of<std::uint32_t>(std::string_view(name).substr(1));
+    const auto amount = number_of<double>(amount_text);
+    if (!number || !amount || *number >= problem.nodes.size()) continue;
+    const std::uint32_t owner = problem.nodes[*number].owner;
+    if (*amount <= value[owner]) continue;
+    value[owner] = *amount;
+    answer.choice[owner] = *number;
   }
   return answer;
 }
