@@ -8,6 +8,7 @@
 
 #include "backend_cuda/emit/emit_program.h"
 #include "backend_cuda/emit/prime_field.h"
+#include "backend_cuda/emit/program_name.h"
 #include "backend_cuda/emit_calls/emit_calls.h"
 #include "backend_cuda/execute/built_program.h"
 #include "backend_cuda/execute/prepared_graph.h"
@@ -17,6 +18,7 @@
 #include "interpreter/random.h"
 #include "pipeline/taken_branches.h"
 #include "search/fold_constants.h"
+#include "search/rounding_spread.h"
 
 namespace lemma {
 
@@ -122,6 +124,25 @@ Result<std::vector<std::vector<Tensor>>> recorded_outputs(
   return outputs;
 }
 
+/// What the outputs of the self-check may differ by. Residues may not.
+std::vector<std::vector<backend::OutputAllowance>> allowances_of(
+    const EmissionRequest& request, const std::vector<PreparedModel>& prepared,
+    const std::vector<std::vector<Tensor>>& outputs) {
+  std::vector<std::vector<backend::OutputAllowance>> result;
+  if (request.in_prime_field) return result;
+  interpreter::RunOptions running;
+  running.threads = request.threads;
+  for (std::size_t size = 0; size < prepared.size(); ++size) {
+    const PreparedModel& one = prepared[size];
+    const auto allowed =
+        output_allowances(one.graph, one.inputs, outputs[size], running, request.inputs.seed);
+    auto& of_size = result.emplace_back();
+    for (const OutputAllowance& each : allowed)
+      of_size.push_back({each.relative, each.common, each.jump, each.jumps});
+  }
+  return result;
+}
+
 Result<backend::ProgramFiles> files_of(const EmissionRequest& request, const Emission& emission,
                                        const backend::ProgramNames& names) {
   if (!request.cuda) return backend::emit_program(emission.programs, names);
@@ -176,12 +197,15 @@ Result<void> write_emission(const EmissionRequest& request,
   }
   const std::string stem = fs::path(request.model).stem().string();
   backend::ProgramNames names;
-  names.name = backend::identifier_of(request.name.empty() ? stem : request.name);
+  names.name = backend::undecided_name;
   names.title = stem;
   if (prepared.size() > 1) {
     LEMMA_ASSIGN_OR_RETURN(names.dimensions, dimension_names(request.model));
   }
-  LEMMA_ASSIGN_OR_RETURN(const backend::ProgramFiles files, files_of(request, emission, names));
+  names.allowances = allowances_of(request, prepared, outputs);
+  LEMMA_ASSIGN_OR_RETURN(backend::ProgramFiles files, files_of(request, emission, names));
+  files = backend::with_name(std::move(files),
+                             backend::identifier_of(request.name.empty() ? stem : request.name));
   return backend::write_program(programs, files, recorded, request.directory, request.replaces);
 }
 

@@ -10,6 +10,7 @@
 
 #include "cli/emission.h"
 #include "cli/shape_option.h"
+#include "cli/value_comparison.h"
 #include "interpreter/compare.h"
 #include "ir/run_time_value.h"
 
@@ -21,7 +22,7 @@ struct RunRequest {
   std::optional<std::uint64_t> seed;              // of random inputs, where there is no folder
   std::optional<std::filesystem::path> expected;  // folder of output_0.pb, output_1.pb, ...
   std::map<std::string, Shape, std::less<>> shapes;
-  interpreter::Tolerance tolerance;
+  ValueTolerance tolerance;
   int threads = 0;
   std::optional<backend::CompileOptions> task_program;  // compiled, in place of the interpreter
   std::optional<backend::KernelTimes> times;            // for its plan, in place of modelled ones

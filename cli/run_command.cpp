@@ -43,7 +43,7 @@ struct RunArguments {
   bool random = false;
   bool json = false;
   int threads = 0;
-  interpreter::Tolerance tolerance = {.absolute = 1e-7, .relative = 1e-3};
+  ValueTolerance tolerance = {{.absolute = 1e-7, .relative = 1e-3}, true};
 };
 
 struct Statistics {
@@ -123,7 +123,7 @@ Json output_json(const RunOutput& output) {
 }
 
 std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 Json answer_json(const std::string& model, const RunAnswer& answer) {
@@ -356,10 +356,18 @@ void add_run_command(CLI::App& application, ExitCode& exit_code) {
       ->excludes(inputs);
   command->add_option("--compare", arguments->compare,
                       "folder of the expected output_0.pb, output_1.pb, ...");
+  const auto is_given = [arguments](const std::string&) {
+    arguments->tolerance.knows_scale = false;
+  };
   command->add_option("--rtol", arguments->tolerance.relative, "relative tolerance")
+      ->each(is_given)
       ->check(check_non_negative)
       ->capture_default_str();
-  command->add_option("--atol", arguments->tolerance.absolute, "absolute tolerance")
+  command
+      ->add_option("--atol", arguments->tolerance.absolute,
+                   "absolute tolerance; where neither is given, also some roundings of an output's "
+                   "scale")
+      ->each(is_given)
       ->check(check_non_negative)
       ->capture_default_str();
   command->add_option("--shape", arguments->shapes,

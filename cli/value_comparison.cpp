@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "search/tolerance.h"
+
 namespace lemma {
 
 namespace {
@@ -14,10 +16,13 @@ using interpreter::Tolerance;
 
 /// bfloat16 has steps of 2^-7 at most, relatively: a tolerance below one step would forbid every
 /// other way of rounding. An exact comparison stays exact.
-Tolerance tolerance_for(DataType type, Tolerance tolerance) {
-  if (type == DataType::bf16 && tolerance.relative > 0)
-    tolerance.relative = std::max(tolerance.relative, 0x1p-7);
-  return tolerance;
+Tolerance tolerance_for(const Tensor& expected, const ValueTolerance& tolerance) {
+  Tolerance result = tolerance;
+  if (expected.data_type() == DataType::bf16 && tolerance.relative > 0)
+    result.relative = std::max(result.relative, 0x1p-7);
+  if (tolerance.knows_scale && is_real(expected.data_type()))
+    result.absolute += rounding_of_scale(expected.data_type(), expected.reals());
+  return result;
 }
 
 Comparison other_kind(const RunTimeValue& actual, const RunTimeValue& expected) {
@@ -60,10 +65,12 @@ void join(Comparison& all, const Comparison& one, std::size_t position) {
 
 // NOLINTNEXTLINE(misc-no-recursion): values are nested as deeply as files can say.
 Comparison compare_values(const RunTimeValue& actual, const RunTimeValue& expected,
-                          const Tolerance& tolerance) {
-  if (actual.tensor() != nullptr && expected.tensor() != nullptr)
-    return interpreter::compare(Tensor::of(*actual.tensor()), Tensor::of(*expected.tensor()),
-                                tolerance_for(actual.tensor()->type().data_type, tolerance));
+                          const ValueTolerance& tolerance) {
+  if (actual.tensor() != nullptr && expected.tensor() != nullptr) {
+    const Tensor wanted = Tensor::of(*expected.tensor());
+    return interpreter::compare(Tensor::of(*actual.tensor()), wanted,
+                                tolerance_for(wanted, tolerance));
+  }
   if (actual.strings() != nullptr && expected.strings() != nullptr)
     return compare_strings(actual, expected);
   const auto *a = actual.sequence(), *b = expected.sequence();

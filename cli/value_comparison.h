@@ -6,8 +6,14 @@
 
 namespace lemma {
 
+/// What real elements may differ by.
+struct ValueTolerance : interpreter::Tolerance {
+  /// Also by some units of roundoff of the scale of an output (search/tolerance.h): its elements may cancel.
+  bool knows_scale = false;
+};
+
 /// Elements of sequences are compared one by one. The description names the first that differs.
 interpreter::Comparison compare_values(const RunTimeValue& actual, const RunTimeValue& expected,
-                                       const interpreter::Tolerance& tolerance);
+                                       const ValueTolerance& tolerance);
 
 }  // namespace lemma

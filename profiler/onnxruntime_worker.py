@@ -125,7 +125,10 @@ def scale_of(magnitudes):
 
 def allowed_differences(magnitudes, request):
     """Of an output's elements: the criterion of search/tolerance.h."""
-    allowed = request["absolute"] + request["relative"] * magnitudes + request["rounding"] * scale_of(magnitudes)
+    scale, absolute = scale_of(magnitudes), request["absolute"]
+    if scale > 0 and (request["rounding"] > 0 or request["of_largest"]):
+        absolute *= min(1, scale)
+    allowed = absolute + request["relative"] * magnitudes + request["rounding"] * scale
     return allowed + request["relative"] * magnitudes.max(initial=0) if request["of_largest"] else allowed
 
 
@@ -155,7 +158,7 @@ def moved_by_rounding(model, names, feed, expected):
 
 def difference(name, expected, actual, request, moved=None):
     """What differs, and the largest error. `moved`: see moved_by_rounding; several times as much is allowed, but at most
-    a hundredth of the output's scale: rounding excuses no more."""
+    a hundredth of the output's scale, or the absolute tolerance: rounding excuses no more."""
     if expected.dtype != actual.dtype or expected.shape != actual.shape:
         return f"output '{name}' is {actual.dtype}{actual.shape}, not {expected.dtype}{expected.shape}", 0.0
     if expected.dtype.kind != "f":
@@ -169,7 +172,8 @@ def difference(name, expected, actual, request, moved=None):
     wide, other = wide[finite], other[finite]
     allowed = allowed_differences(numpy.abs(wide), request)
     if moved is not None:
-        allowed = allowed + numpy.minimum(8 * moved[finite], 0.01 * scale_of(numpy.abs(wide)))
+        most = max(0.01 * scale_of(numpy.abs(wide)), request["absolute"])
+        allowed = allowed + numpy.minimum(8 * moved[finite], most)
     with numpy.errstate(all="ignore"):
         error = numpy.abs(wide - other)
         wrong = ~(error <= allowed)
@@ -178,6 +182,28 @@ def difference(name, expected, actual, request, moved=None):
         return "", largest
     first = int(numpy.argmax(wrong))
     return f"output '{name}' has {other[first]} in place of {wide[first]}", largest
+
+
+def difference_of_values(name, expected, actual, request):
+    """The same for what is no tensor: sequences, maps, numbers and texts, and optional values."""
+    if isinstance(expected, (list, tuple)) and isinstance(actual, (list, tuple)) and len(expected) == len(actual):
+        parts = [(f"{name}[{index}]", left, right) for index, (left, right) in enumerate(zip(expected, actual))]
+    elif isinstance(expected, dict) and isinstance(actual, dict) and expected.keys() == actual.keys():
+        parts = [(f"{name}[{key!r}]", expected[key], actual[key]) for key in expected]
+    elif isinstance(expected, numpy.ndarray) and isinstance(actual, numpy.ndarray):
+        return difference(name, expected, actual, request)
+    elif isinstance(expected, float) and isinstance(actual, float):
+        return difference(name, numpy.array(expected), numpy.array(actual), request)
+    else:
+        same = type(expected) is type(actual) and isinstance(expected, (str, bytes, int, type(None))) and expected == actual
+        return ("" if same else f"output '{name}' differs"), 0.0
+    largest = 0.0
+    for part in parts:
+        message, error = difference_of_values(*part, request)
+        largest = max(largest, error)
+        if message:
+            return message, largest
+    return "", largest
 
 
 def compare(request):
@@ -205,10 +231,9 @@ def compare(request):
         compared += 1
         moved = None
         for index, (name, left, right) in enumerate(zip(names, expected, actual)):
-            if not isinstance(left, numpy.ndarray) or not isinstance(right, numpy.ndarray):
-                continue
-            message, error = difference(name, left, right, request)
-            if message and request["rounding"] > 0 and error > 0:
+            is_tensor = isinstance(left, numpy.ndarray) and isinstance(right, numpy.ndarray)
+            message, error = difference_of_values(name, left, right, request)
+            if message and is_tensor and request["rounding"] > 0 and error > 0:
                 moved = moved or moved_by_rounding(original, names, feed, expected)
                 message, error = difference(name, left, right, request, moved[index])
             largest = max(largest, error)

@@ -8,6 +8,8 @@ namespace lemma {
 
 namespace {
 
+constexpr double least_units = 32;  // of roundoff
+
 /// Operations on the longest way from an input to an output.
 double depth_of(const Graph& graph) {
   std::vector<double> depths(graph.value_count(), 0);
@@ -30,6 +32,16 @@ std::vector<double> magnitudes_of(std::span<const double> elements) {
   for (const double element : elements)
     if (std::isfinite(element) && element != 0) result.push_back(std::abs(element));
   return result;
+}
+
+/// The largest, but at most 8 times the median; 0 if there are none.
+double scale_of(std::vector<double> magnitudes) {
+  if (magnitudes.empty()) return 0;
+  const double largest = *std::max_element(magnitudes.begin(), magnitudes.end());
+  const auto median = magnitudes.begin() + static_cast<std::ptrdiff_t>(magnitudes.size() / 2);
+  std::nth_element(magnitudes.begin(), median, magnitudes.end());
+  constexpr double most_medians = 8;
+  return std::min(largest, most_medians * *median);
 }
 
 }  // namespace
@@ -58,7 +70,6 @@ DataType narrowest_real_type(const Graph& graph) {
 SampledTolerance tolerance_for(const Graph& original, std::optional<double> relative,
                                std::optional<double> absolute) {
   const DataType type = narrowest_real_type(original);
-  constexpr double least_units = 32;  // of roundoff
   SampledTolerance result;
   if (type == DataType::f16 || type == DataType::bf16) {
     const double units = std::max(least_units, 8 * std::sqrt(depth_of(original)));
@@ -74,18 +85,38 @@ SampledTolerance tolerance_for(const Graph& original, std::optional<double> rela
   return result;
 }
 
+RoundingAllowance allowance_for(DataType type, const RoundingSpread& spread) {
+  constexpr double times = 8;           // the common movement of real elements
+  constexpr double almost_twice = 1.5;  // one step of a quantiser, not two
+  RoundingAllowance result;
+  result.common = (is_real(type) ? times : almost_twice) * spread.common;
+  result.jump = almost_twice * spread.largest;
+  constexpr std::int64_t jumps_for_one = 4, more_jumps = 2;
+  if (spread.jumps > 0) result.jumps = jumps_for_one * spread.jumps + more_jumps;
+  return result;
+}
+
+double relative_allowance(DataType narrowest) {
+  const bool is_half = narrowest == DataType::f16 || narrowest == DataType::bf16;
+  return (is_half ? 32 : 64) * unit_roundoff(narrowest);
+}
+
 interpreter::Tolerance tolerance_of_output(const SampledTolerance& tolerance,
                                            std::span<const double> expected) {
   interpreter::Tolerance result{tolerance.absolute, tolerance.relative};
   std::vector<double> magnitudes = magnitudes_of(expected);
   if (magnitudes.empty()) return result;
   const double largest = *std::max_element(magnitudes.begin(), magnitudes.end());
-  const auto median = magnitudes.begin() + static_cast<std::ptrdiff_t>(magnitudes.size() / 2);
-  std::nth_element(magnitudes.begin(), median, magnitudes.end());
-  constexpr double most_medians = 8;
-  result.absolute += tolerance.rounding * std::min(largest, most_medians * *median);
+  const double scale = scale_of(std::move(magnitudes));
+  // A default is for outputs about 1; where they are smaller, it would hide all of them.
+  if (tolerance.knows_scale()) result.absolute *= std::min(1.0, scale);
+  result.absolute += tolerance.rounding * scale;
   if (tolerance.of_largest) result.absolute += tolerance.relative * largest;
   return result;
+}
+
+double rounding_of_scale(DataType type, std::span<const double> expected) {
+  return least_units * unit_roundoff(type) * scale_of(magnitudes_of(expected));
 }
 
 }  // namespace lemma

@@ -10,9 +10,11 @@
 #include <fmt/ranges.h>
 
 #include "backend_cuda/emit/parts.h"
+#include "backend_cuda/emit/parts/weight_checksum.h"
 #include "backend_cuda/emit/prime_field.h"
 #include "backend_cuda/emit/tables_text.h"
 #include "ir/sha256.h"
+#include "ir/shown_text.h"
 #include "outputs/files.h"
 #include "outputs/folder_update.h"
 
@@ -21,7 +23,7 @@ namespace lemma::backend {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t header_bytes = 64, digest_length = 48;
+constexpr std::size_t header_bytes = 64, digest_length = 48, checksum_length = 16;
 
 std::string_view bytes_of(const Buffer& buffer) {
   const std::span<const std::byte> bytes = buffer.contents->bytes();
@@ -38,11 +40,28 @@ std::map<std::uint64_t, const Buffer*> weights_of(Programs programs) {
   return weights;
 }
 
+/// Of the file of weights behind its header.
+std::string checksum_digits(Programs programs) {
+  weight_checksum::Checksum checksum;
+  std::uint64_t end = 0;
+  for (const auto& [offset, buffer] : weights_of(programs)) {
+    const std::span<const std::byte> bytes = buffer->contents->bytes();
+    checksum.add_zeros(offset - end);
+    checksum.add(bytes.data(), bytes.size());
+    end = offset + bytes.size();
+  }
+  checksum.add_zeros(programs.front().weight_bytes - end);
+  std::string digits(checksum_length, '0');
+  weight_checksum::write_digits(checksum.value(), digits.data());
+  return digits;
+}
+
 std::string list_of(Programs programs, const std::vector<BufferNumber> OperatorGraph::*buffers) {
   std::string list;
   const OperatorGraph& first = programs.front().graph;
   for (std::size_t i = 0; i < (first.*buffers).size(); ++i)
-    list += fmt::format("- `{}`: `{}`\n", first.buffers[(first.*buffers)[i]].name,
+    list += fmt::format("- `{}`: `{}`\n",
+                        shown(first.buffers[(first.*buffers)[i]].name, ShownIn::markdown),
                         type_text(programs, buffers, i));
   return list;
 }
@@ -60,30 +79,18 @@ std::string tensor_bytes_text(Programs programs) {
   return "{" + text + "}";
 }
 
-/// The narrowest 16-bit floating-point type that something is stored in or rounded to; nothing if there is none.
-std::optional<DataType> half_type(const TaskProgram& program) {
-  bool has_f16 = false, has_bf16 = false;
-  const auto look_at = [&](DataType type) {
-    has_f16 = has_f16 || type == DataType::f16;
-    has_bf16 = has_bf16 || type == DataType::bf16;
-  };
-  for (const Buffer& buffer : program.graph.buffers) look_at(buffer.type);
-  for (const TaskOperator& op : program.graph.operators)
-    for (const Phase& phase : op.body.phases)
-      for (lowering::TermNumber id = 0; id < phase.nest.graph.size(); ++id)
-        look_at(phase.nest.graph.term(id).type);
-  if (has_bf16) return DataType::bf16;
-  return has_f16 ? std::optional(DataType::f16) : std::nullopt;
-}
-
-/// What elements may differ by in the self-check, as a part of the element and of the largest one. Results agree but for
-/// products and sums that the compiler contracts; where they are rounded to 16 bits, that may move them by a step.
-std::pair<double, double> allowed_differences(Programs programs) {
-  constexpr double units_of_roundoff = 32;        // as search/tolerance.h allows
-  const auto half = half_type(programs.front());  // types are the same in all
-  if (!half) return {1e-4, 0.0};
-  const double part = units_of_roundoff * (*half == DataType::bf16 ? 0x1p-8 : 0x1p-11);
-  return {part, part};
+/// "{{{1e-6, 1e-7, 0, 0}, {}}}": by size, what each output may differ by.
+std::string allowances_text(const ProgramNames& names, std::size_t sizes) {
+  std::string text;
+  for (std::size_t i = 0; i < sizes; ++i) {
+    text += i == 0 ? "{" : ", {";
+    if (i < names.allowances.size())
+      for (const OutputAllowance& each : names.allowances[i])
+        text +=
+            fmt::format("{{{}, {}, {}, {}}}, ", each.relative, each.common, each.jump, each.jumps);
+    text += "{}}";
+  }
+  return "{" + text + "}";
 }
 
 }  // namespace
@@ -119,7 +126,7 @@ std::string weight_digest(Programs programs) {
   std::string all;
   for (const auto& [offset, buffer] : weights_of(programs))
     all += fmt::format("{} {}\n", offset, sha256(bytes_of(*buffer)));
-  return sha256(all).substr(0, digest_length);
+  return sha256(all).substr(0, digest_length - checksum_length) + checksum_digits(programs);
 }
 
 Words program_words(Programs programs, const ProgramNames& names, std::size_t kernels) {
@@ -136,22 +143,23 @@ Words program_words(Programs programs, const ProgramNames& names, std::size_t ke
     waits += wait_count(program);
   }
   const TaskProgram& first = programs.front();
-  const auto [of_element, of_largest] = allowed_differences(programs);
   return {
       {"name", names.name},
-      {"title", names.title},
+      {"title", shown(shown(names.title, ShownIn::comment), ShownIn::markdown)},
       {"units",
        first.units.size() == 1 ? "one thread" : fmt::format("{} threads", first.units.size())},
       {"inputs", list_of(programs, &OperatorGraph::inputs)},
       {"outputs", list_of(programs, &OperatorGraph::outputs)},
       {"size_count", fmt::format("{}", programs.size())},
       {"tensor_count", fmt::format("{}", first.graph.inputs.size() + first.graph.outputs.size())},
+      {"output_count", fmt::format("{}", first.graph.outputs.size())},
       {"tensor_bytes", tensor_bytes_text(programs)},
       {"tensor_tables", tensor_tables(programs, names.dimensions)},
       {"operators", fmt::format("{}", operators)},
       {"tasks", fmt::format("{}", tasks)},
-      {"of_element", fmt::format("{}", of_element)},
-      {"of_largest", fmt::format("{}", of_largest)},
+      {"allowances", allowances_text(names, programs.size())},
+      {"of_element", "0"},
+      {"of_largest", "0"},
       {"kernels", fmt::format("{}", kernels)},
       {"waits", fmt::format("{}", waits)},
       {"arena_bytes", fmt::format("{}", arena)},
@@ -243,18 +251,6 @@ Result<void> take_residues(const std::string& kernels, ProgramFiles& files) {
 
 }  // namespace
 
-std::string identifier_of(std::string_view text) {
-  std::string result;
-  for (const char each : text) {
-    const bool is_plain = (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
-                          (each >= '0' && each <= '9');
-    result += is_plain ? each : '_';
-  }
-  if (result.empty() || (result[0] >= '0' && result[0] <= '9') || result[0] == '_')
-    result.insert(0, "model_");
-  return result;
-}
-
 ProgramFiles shared_files(const Words& words) {
   return {{"call_checks.h", filled_in(parts::call_checks, words)},
           {"comparison.h", filled_in(parts::comparison, words)},
@@ -262,7 +258,8 @@ ProgramFiles shared_files(const Words& words) {
           {"half_precision.h", std::string(parts::half_precision)},
           {"half_types.h", std::string(parts::half_types)},
           {"scalar_operations.h", std::string(parts::scalar_operations)},
-          {"tensors.h", filled_in(parts::tensors, words)}};
+          {"tensors.h", filled_in(parts::tensors, words)},
+          {"weight_checksum.h", std::string(parts::weight_checksum)}};
 }
 
 Result<ProgramFiles> emit_program(Programs programs, const ProgramNames& names) {

@@ -1,6 +1,7 @@
 #pragma once
 // A task program as a directory of source that needs nothing but a C++ compiler.
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <span>
@@ -12,18 +13,24 @@
 
 namespace lemma::backend {
 
+/// What an output may differ by from the recorded one: every element by `relative` of itself and by `common`, and so many
+/// elements by `jump` in place of `common`.
+struct OutputAllowance {
+  double relative = 0, common = 0, jump = 0;
+  std::int64_t jumps = 0;
+};
+
 struct ProgramNames {
   std::string name;   // an identifier of C: of functions and files
   std::string title;  // for people
   /// Of an input's dimensions, where they have any, by its name: for messages.
   std::map<std::string, std::vector<std::string>> dimensions = {};
+  /// Of the self-check, for each size and output. None: outputs must be equal.
+  std::vector<std::vector<OutputAllowance>> allowances = {};
 };
 
 /// For one size of the inputs each (compile_sizes).
 using Programs = std::span<const TaskProgram>;
-
-/// Letters, digits and underscores, beginning with a letter.
-std::string identifier_of(std::string_view text);
 
 /// Contents by name of file: all of the directory but the weights and the recorded tensors.
 using ProgramFiles = std::vector<std::pair<std::string, std::string>>;

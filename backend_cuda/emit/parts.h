@@ -11,6 +11,7 @@ extern const std::string_view half_types;         // parts/half_types.h
 extern const std::string_view vectors;            // parts/vectors.h
 extern const std::string_view field;              // lowering/field.h
 extern const std::string_view residues;           // parts/residues.h
+extern const std::string_view weight_checksum;    // parts/weight_checksum.h
 extern const std::string_view fast_functions;     // parts/fast_functions.h
 // Those of parts/, where "{{word}}" stands for what the program has.
 extern const std::string_view run_time, interface_header, interface_source, call_checks, comparison,

@@ -51,7 +51,7 @@ void allow_rounded_factors(const CudaOptions& options, Words& words) {
   // 32 units of the roundoff of a factor with 11 bits, as outputs of f16 have.
   constexpr double allowed = 32 * 0x1p-11;
   for (const char* const word : {"of_element", "of_largest"})
-    words[word] = fmt::format("{}", std::max(allowed, std::stod(words[word])));
+    words[word] = fmt::format("{}", allowed);
   words["tf32"] =
       "\n\nMost products of f32 are computed with factors that are rounded to TF32 (10 bits behind "
       "the point).";

@@ -145,11 +145,11 @@ class PrimeField(unittest.TestCase):
             blocks += text.count("across[lanes / count]")
         self.assertGreater(blocks, 5)  # sums in vectors
 
-    def test_one_wrong_weight_is_found(self):
+    def test_one_wrong_element_is_found(self):
         directory = self.emitted(model(*product("", [4, 48], 200)), "wrong", "--prime-field")
-        data = bytearray((directory / "weights.bin").read_bytes())
-        data[64] ^= 1  # the lowest bit of the first residue, which f32 would round away
-        (directory / "weights.bin").write_bytes(data)
+        data = bytearray((directory / "selfcheck.bin").read_bytes())
+        data[-8] ^= 1  # the lowest bit of the last residue that should come out, which f32 would round away
+        (directory / "selfcheck.bin").write_bytes(data)
         checked = self.check(directory)
         self.assertEqual(checked.returncode, 1, checked.stdout + checked.stderr)
 

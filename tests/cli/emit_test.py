@@ -287,6 +287,7 @@ class Emit(unittest.TestCase):
         for contents, code, part in ((weights[:-1], BAD_WEIGHTS, "ends too early"),
                                      (weights + b"x", BAD_WEIGHTS, "has more than the weights"),
                                      (weights[:30], BAD_WEIGHTS, "is no file of weights"),
+                                     (weights[:-1] + bytes([weights[-1] ^ 16]), BAD_WEIGHTS, "is damaged"),
                                      (weights[:20] + b"!" + weights[21:], BAD_WEIGHTS, "belongs to another program")):
             broken.write_bytes(contents)
             self.assertEqual(self.create(function, broken)[0], code)

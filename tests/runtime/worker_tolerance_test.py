@@ -47,6 +47,19 @@ class WorkerTolerance(unittest.TestCase):
         self.assertTrue(agrees([0, 0, numpy.inf], 0, 1e-6, SINGLE))
         self.assertFalse(agrees([0, 0, numpy.inf], 0, 1e-4, SINGLE))
 
+    def test_small_outputs_are_compared(self):
+        self.assertFalse(agrees([1e-7, 2e-7, -3e-7], 1, 1e-8, SINGLE))
+        self.assertTrue(agrees([1e-7, 2e-7, -3e-7], 1, 1e-12, SINGLE))
+
+    def test_what_is_no_tensor_is_compared(self):
+        one = [numpy.array([1.0, 2.0]), {"a": 0.5, "b": 0.25}, "text", None, 3]
+        self.assertEqual(WORKER.difference_of_values("y", one, list(one), SINGLE)[0], "")
+        for index, other in enumerate((numpy.array([1.0, 2.5]), {"a": 0.5, "b": 0.5}, "texts", 0, 4)):
+            changed = one[:index] + [other] + one[index + 1:]
+            self.assertIn(f"y[{index}]", WORKER.difference_of_values("y", one, changed, SINGLE)[0])
+        self.assertNotEqual(WORKER.difference_of_values("y", one, one[:-1], SINGLE)[0], "")
+        self.assertNotEqual(WORKER.difference_of_values("y", {"a": 1.0}, {"b": 1.0}, SINGLE)[0], "")
+
     def test_what_rounding_of_the_inputs_moves_is_allowed(self):
         """y = (x + 1e6) - 1e6 loses what x has behind the point; z = x does not."""
         class Model:
