@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 
@@ -6,12 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/number_check.h"
 #include "cli/shape_option.h"
-#include "frontend_onnx/import.h"
-#include "search/deadline.h"
-#include "search/sampled_check.h"
+#include "pipeline/compare_files.h"
 
 namespace lemma {
 
@@ -27,68 +26,70 @@ struct CompareArguments {
   SampledCheckOptions check;
 };
 
-std::vector<std::string> input_names(const Graph& graph) {
-  std::vector<std::string> names;
-  for (const NodeId input : graph.inputs()) names.push_back(graph.input_name(graph.node(input)));
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-/// Empty if both may take each other's place: the comparison relies on it.
-std::string difference_of_interfaces(const Graph& original, const Graph& other) {
-  if (input_names(original) != input_names(other)) return "the inputs have other names";
-  if (original.outputs().size() != other.outputs().size())
-    return fmt::format("{} outputs, and {} in the original", other.outputs().size(),
-                       original.outputs().size());
-  for (std::size_t i = 0; i < original.outputs().size(); ++i) {
-    const GraphOutput &left = original.outputs()[i], &right = other.outputs()[i];
-    if (left.name != right.name)
-      return fmt::format("output {} is named '{}', and '{}' in the original", i + 1, right.name,
-                         left.name);
-    const DataType left_type = original.type(left.value).data_type,
-                   right_type = other.type(right.value).data_type;
-    if (left_type != right_type)
-      return fmt::format("output '{}' has elements of {}, and of {} in the original", left.name,
-                         name(right_type), name(left_type));
+/// ONNX Runtime, started when it is asked for.
+class LateRuntime {
+ public:
+  OnnxRuntimeWorker* get() {
+    if (!worker_) worker_.emplace(OnnxRuntimeProgram{python_program(), script()});
+    return worker_->version(seconds_to_start) ? &*worker_ : nullptr;
   }
-  return "";
+
+ private:
+  static constexpr double seconds_to_start = 30;
+  static std::filesystem::path script() { return data_directory() / "onnxruntime_worker.py"; }
+  std::optional<OnnxRuntimeWorker> worker_;
+};
+
+Result<FileComparison> compare(const CompareArguments& arguments) {
+  LateRuntime runtime;
+  FileComparisonRequest request = {arguments.original,
+                                   arguments.other,
+                                   {},
+                                   arguments.check,
+                                   Deadline::after(arguments.time_limit_seconds),
+                                   [&runtime] { return runtime.get(); }};
+  LEMMA_ASSIGN_OR_RETURN(request.reading.shapes, parse_shape_options(arguments.shapes));
+  return compare_files(request);
 }
 
-Result<SampledCheck> compare(const CompareArguments& arguments) {
-  ImportOptions reading;
-  LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
-  LEMMA_ASSIGN_OR_RETURN(const OnnxModel original, import_model(arguments.original, reading));
-  LEMMA_ASSIGN_OR_RETURN(const OnnxModel other, import_model(arguments.other, reading));
-  SampledCheck result;
-  result.difference = difference_of_interfaces(original.graph, other.graph);
-  result.passed = result.difference.empty();
-  if (!result.passed) return result;
-  SampledCheckOptions options = arguments.check;
-  options.deadline = Deadline::after(arguments.time_limit_seconds).at();
-  auto checked = compare_on_random_inputs(original.graph, other.graph, options);
-  if (!checked) return unsupported("the check is impossible: " + checked.error().message);
-  return checked;
+std::string agreement_text(const FileComparison& found) {
+  const SampledCheck& check = found.check;
+  switch (found.way) {
+    case ComparedBy::structure: return "no difference: both are the same program, node by node";
+    case ComparedBy::running:
+      return fmt::format("no difference on {} sets of inputs, run whole; largest error {:.1e}",
+                         check.samples, check.max_error);
+    case ComparedBy::onnx_runtime:
+      return fmt::format("no difference on {} sets of inputs in ONNX Runtime; largest error {:.1e}",
+                         check.samples, check.max_error);
+    case ComparedBy::interface:
+    case ComparedBy::computing:
+    case ComparedBy::parts: break;
+  }
+  return fmt::format(
+      "no difference on {} random and {} adversarial sets of inputs; largest error {:.1e}",
+      check.samples, check.adversarial, check.max_error);
 }
 
 ExitCode run_compare(const CompareArguments& arguments) {
-  const auto checked = compare(arguments);
-  if (!checked) return report_error(checked.error());
+  const auto found = compare(arguments);
+  if (!found) return report_error(found.error());
+  const SampledCheck& check = found->check;
   if (arguments.json)
-    std::cout << Json({{"equal", checked->passed},
-                       {"difference", checked->difference},
-                       {"samples", checked->samples},
-                       {"adversarial", checked->adversarial},
-                       {"max_error", checked->max_error},
-                       {"smallest_passing_tolerance_scale", checked->smallest_passing_scale}})
-                     .dump(2, ' ', false, Json::error_handler_t::replace)
+    std::cout << Json({{"equal", check.passed},
+                       {"difference", check.difference},
+                       {"compared_by", name(found->way)},
+                       {"samples", check.samples},
+                       {"adversarial", check.adversarial},
+                       {"max_error", check.max_error},
+                       {"smallest_passing_tolerance_scale", check.smallest_passing_scale}})
+                     .dump(2, ' ', true, Json::error_handler_t::replace)
               << "\n";
-  else if (checked->passed)
-    std::cout << fmt::format(
-        "no difference on {} random and {} adversarial sets of inputs; largest error {:.1e}\n",
-        checked->samples, checked->adversarial, checked->max_error);
+  else if (check.passed)
+    std::cout << agreement_text(*found) << "\n";
   else
-    std::cout << printable("they differ: " + checked->difference) << "\n";
-  return checked->passed ? ExitCode::done : ExitCode::check_failed;
+    std::cout << printable("they differ: " + check.difference) << "\n";
+  return check.passed ? ExitCode::done : ExitCode::check_failed;
 }
 
 }  // namespace

@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 
 #include "cli/proof_text.h"
+#include "ir/number_text.h"
 #include "rule_language/certificate_pack.h"
 #include "rule_language/digests.h"
 #include "rule_language/rule_cases.h"
 #include "rule_language/rule_database.h"
 #include "verifier/checker/certificate.h"
 #include "verifier/checker/replay.h"
-#include "ir/number_text.h"
 
 namespace lemma {
 

@@ -1,5 +1,6 @@
 #include "frontend_onnx/kept_node.h"
 
+#include <deque>
 #include <set>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "frontend_onnx/graph_builder.h"
 #include "frontend_onnx/import.h"
 #include "frontend_onnx/node_attributes.h"
+#include "frontend_onnx/node_meaning.h"
 #include "frontend_onnx/subgraphs.h"
 #include "frontend_onnx/value_file.h"
 
@@ -104,7 +106,48 @@ Result<void> add_contents(GraphBuilder& builder, const ::onnx::GraphProto& body)
   return {};
 }
 
+/// The operator sets and functions that a node depends on.
+class ContextCollector {
+ public:
+  explicit ContextCollector(const ModelEnvelope::Data& data) : data_(data) {}
+
+  Result<std::string> run(const NodeProto& root) {
+    std::deque<NodeProto> waiting = {root};
+    for (; !waiting.empty(); waiting.pop_front()) {
+      frontend::for_each_node(waiting.front(), [this](const NodeProto& node) { add(node); });
+      while (!called_.empty()) {
+        const std::string& content = data_.functions.at(called_.front());
+        LEMMA_ASSIGN_OR_RETURN(const std::string digest,
+                               frontend::meaning_of_function(content, *data_.source));
+        lines_.insert(fmt::format("function {} {}", called_.front(), digest));
+        ::onnx::FunctionProto message;
+        if (!message.ParseFromString(content)) return internal_error("a function cannot be read");
+        for (const NodeProto& inner : message.node()) waiting.push_back(inner);
+        called_.pop_front();
+      }
+    }
+    return fmt::format("{}", fmt::join(lines_, "\n"));
+  }
+
+ private:
+  void add(const NodeProto& node) {
+    const std::string domain = frontend::canonical_domain(node.domain());
+    if (const auto set = data_.operator_sets.find(domain); set != data_.operator_sets.end())
+      lines_.insert(fmt::format("operator set '{}' {}", domain, set->second));
+    const std::string key = frontend::function_key(node);
+    if (data_.functions.contains(key) && seen_.insert(key).second) called_.push_back(key);
+  }
+
+  const ModelEnvelope::Data& data_;
+  std::set<std::string> lines_, seen_;
+  std::deque<std::string> called_;  // functions that are not read yet
+};
+
 }  // namespace
+
+Result<std::string> KeptNode::context() const {
+  return ContextCollector(envelope_.data()).run(message_->node);
+}
 
 Result<KeptNode> KeptNode::read(const OpaqueOperator& op, ModelEnvelope envelope) {
   KeptNode kept;

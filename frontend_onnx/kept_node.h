@@ -39,6 +39,9 @@ class KeptNode {
   /// The node's own inputs; those of the opaque node after them are captured by the bodies.
   std::size_t input_count() const { return input_count_; }
   std::size_t output_count() const { return output_count_; }
+  /// What else of the file decides what the node computes: the versions of the operator sets of its operators, those in
+  /// bodies included, and the local functions that are called there. Equal for nodes for which these are the same.
+  Result<std::string> context() const;
   const NodeAttributes& attributes() const { return attributes_; }
   const std::vector<KeptBody>& bodies() const { return bodies_; }
   const KeptBody* body(std::string_view attribute) const;

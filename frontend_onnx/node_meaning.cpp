@@ -47,4 +47,12 @@ Result<std::string> meaning_of(::onnx::NodeProto node, const TensorSource& sourc
   return sha256(content.flatten());
 }
 
+Result<std::string> meaning_of_function(std::string_view function, const TensorSource& source) {
+  LEMMA_ASSIGN_OR_RETURN(const Rope content, rewrite_tensors(function, MessageKind::function,
+                                                             [&source](std::string_view tensor) {
+                                                               return with_digest(tensor, source);
+                                                             }));
+  return sha256(content.flatten());
+}
+
 }  // namespace lemma::frontend

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "ir/check.h"
+#include "pipeline/opaque_pairs.h"
 #include "pipeline/whole_run.h"
 
 namespace lemma {
@@ -37,6 +38,8 @@ class ResultCheck {
     if (options_.target && options_.target->admits)
       if (const auto fits = options_.target->admits(read->graph); !fits)
         return {"the target cannot run it: " + fits.error().message, ""};
+    if (const std::string changed = changed_opaque_node(request_.original, *read); !changed.empty())
+      return {changed + " is not what it was", ""};
     return compare(read->graph);
   }
 
@@ -70,7 +73,9 @@ class ResultCheck {
     WholeRunRequest request;
     request.original = request_.file;
     request.result = staged_.file();
-    if (!sets.empty()) request.inputs = sets.front();
+    const auto varied =
+        variants_of(sets.empty() ? NamedValues() : values_of(sets.front()), options_.check.seed);
+    request.sets = varied;
     request.reading = options_.reading;
     request.tolerance = tolerance();
     request.threads = options_.threads;
@@ -78,6 +83,9 @@ class ResultCheck {
     const WholeRunAnswer answer = run_whole(request);
     report_.whole_run = name(answer.verdict);
     report_.whole_run_message = answer.message;
+    if (answer.verdict == WholeRunVerdict::agrees && !answer.untaken.empty())
+      report_.whole_run_message = fmt::format("on none of {} sets of inputs these are run: {}",
+                                              answer.sets, fmt::join(answer.untaken, "; "));
     return answer.verdict == WholeRunVerdict::differs
                ? "run whole it gives something else: " + answer.message
                : "";

@@ -7,16 +7,26 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "frontend_onnx/import.h"
 #include "interpreter/run.h"
+#include "ir/run_time_value.h"
 #include "search/sampled_check.h"
 
 namespace lemma {
 
+struct NamedValue {
+  std::string name;
+  RunTimeValue value;
+};
+using NamedValues = std::vector<NamedValue>;
+
 struct WholeRunRequest {
   std::filesystem::path original, result;
-  std::span<const interpreter::NamedTensor> inputs;
+  std::span<const NamedValues> sets;  // of inputs
+  /// Once so many are compared, and all bodies that were met have been run, no more are needed.
+  int enough_sets = 2;
   ImportOptions reading;  // how the original is read
   SampledTolerance tolerance;
   int threads = 0;
@@ -29,10 +39,24 @@ std::string_view name(WholeRunVerdict verdict);
 struct WholeRunAnswer {
   WholeRunVerdict verdict = WholeRunVerdict::not_available;
   std::string message;  // why it is not available, or what differs
+  int sets = 0;         // on which both were compared
+  double max_error = 0;
+  /// It differs because this program cannot run it, though it runs the original.
+  bool result_is_unsupported = false;
+  /// Bodies of either file that were run on none of the sets, as "If 'y', else_branch": nothing is said of what they
+  /// compute.
+  std::vector<std::string> untaken;
 };
 
-/// Both are computed in their own types. Where the original gives NaN or an infinity nothing is asked. Not available
-/// where the original cannot be run on these inputs; a result that then cannot be run differs.
+/// Both are computed in their own types, on one set after the other until the deadline. Where the original gives NaN or
+/// an infinity nothing is asked. Sets on which the original cannot be run say nothing; not available where it can be run
+/// on none. A result that cannot be run where the original can differs.
 WholeRunAnswer run_whole(const WholeRunRequest& request);
+
+/// Inputs like those given that make branches and loops go other ways: conditions (booleans of one element) both ways,
+/// counts (integers of one element) from 0 to 5, real numbers of either sign, up to four times as large, and zeros. The
+/// given set is the first.
+std::vector<NamedValues> variants_of(const NamedValues& inputs, std::uint64_t seed);
+NamedValues values_of(std::span<const interpreter::NamedTensor> tensors);
 
 }  // namespace lemma

@@ -11,6 +11,16 @@ constexpr std::size_t largest_captured_parameter = 4096;
 
 }  // namespace
 
+std::string place_of_body(const ControlFlowCall& call, const KeptBody& body) {
+  return fmt::format("{}{}{} '{}', {}", call.options.place, call.options.place.empty() ? "" : " / ",
+                     call.node.name(), call.label, body.attribute);
+}
+
+BodyRunner::BodyRunner(const ControlFlowCall& call, const KeptBody& body)
+    : call_(&call), body_(&body), options_(call.options) {
+  if (options_.coverage != nullptr) options_.place = place_of_body(call, body);
+}
+
 Result<BodyRunner> BodyRunner::create(const ControlFlowCall& call, std::string_view attribute) {
   const KeptBody* body = call.node.body(attribute);
   if (body == nullptr) return bad_input(fmt::format("{} has no {}", call.node.name(), attribute));
@@ -44,7 +54,8 @@ Result<TensorType> BodyRunner::output_type(std::size_t i, std::span<const RunTim
 Result<std::vector<RunTimeValue>> BodyRunner::run(std::vector<RunTimeValue> own) {
   LEMMA_RETURN_IF_ERROR(import_for(own));
   own.insert(own.end(), call_->captured.begin(), call_->captured.end());
-  auto outputs = run_graph(*graph_, call_->envelope, own, call_->options);
+  if (options_.coverage != nullptr) (*options_.coverage)[options_.place] = true;
+  auto outputs = run_graph(*graph_, call_->envelope, own, options_);
   if (!outputs) return with_context(body_->attribute, std::move(outputs.error()));
   return outputs;
 }

@@ -2,11 +2,15 @@
 // One body of a node, run any number of times.
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "runner/control_flow.h"
 
 namespace lemma::runner {
+
+/// The body's key in a BodyCoverage.
+std::string place_of_body(const ControlFlowCall& call, const KeptBody& body);
 
 class BodyRunner {
  public:
@@ -22,11 +26,12 @@ class BodyRunner {
   Result<TensorType> output_type(std::size_t i, std::span<const RunTimeValue> own);
 
  private:
-  BodyRunner(const ControlFlowCall& call, const KeptBody& body) : call_(&call), body_(&body) {}
+  BodyRunner(const ControlFlowCall& call, const KeptBody& body);
   Result<void> import_for(std::span<const RunTimeValue> own);
 
   const ControlFlowCall* call_;
   const KeptBody* body_;
+  RunOptions options_;
   std::vector<TensorType> types_;  // of the body's own inputs, for which the graph was made
   std::optional<Graph> graph_;
 };

@@ -8,6 +8,7 @@ namespace lemma::runner {
 
 struct ControlFlowCall {
   const KeptNode& node;
+  std::string label;                       // of the node, for people
   std::span<const RunTimeValue> inputs;    // the node's own
   std::span<const RunTimeValue> captured;  // what its bodies take from around the node
   const ModelEnvelope& envelope;

@@ -6,6 +6,7 @@
 #include "frontend_onnx/kept_node.h"
 #include "interpreter/interruption.h"
 #include "ir/live_values.h"
+#include "runner/body_runner.h"
 #include "runner/control_flow.h"
 
 namespace lemma::runner {
@@ -72,7 +73,7 @@ class GraphRunner {
     for (const ValueId input : node.inputs)
       operands.push_back(input.is_none() ? RunTimeValue() : values_[input]);
     LEMMA_ASSIGN_OR_RETURN(const KeptNode kept, KeptNode::read(graph_.opaque(node), envelope_));
-    return compute_opaque(kept, operands, graph_.opaque(node).reason);
+    return compute_opaque(kept, operands, graph_.opaque(node));
   }
 
   Result<Values> compute_operation(const Node& node) {
@@ -101,13 +102,14 @@ class GraphRunner {
   }
 
   Result<Values> compute_opaque(const KeptNode& node, const Values& operands,
-                                const std::string& why_opaque) {
+                                const OpaqueOperator& op) {
+    const std::string& why_opaque = op.reason;
     if (is_newer_than_known(node))
       return unsupported(fmt::format("{} cannot be run: {}", qualified(node), why_opaque));
     const std::size_t own = std::min(node.input_count(), operands.size());
     const std::span<const RunTimeValue> all(operands);
     if (!node.bodies().empty())
-      return run_control_flow({node, all.first(own), all.subspan(own), envelope_, options_});
+      return run_bodies({node, op.label, all.first(own), all.subspan(own), envelope_, options_});
     LEMMA_ASSIGN_OR_RETURN(auto computed, compute_alone(node, operands));
     if (computed) return std::move(*computed);
     const ProcedureRecord* procedure =
@@ -115,6 +117,13 @@ class GraphRunner {
     if (procedure == nullptr)
       return unsupported(fmt::format("{} cannot be run: {}", qualified(node), why_opaque));
     return procedure->run({operands, node.attributes(), node.operator_set(), node.output_count()});
+  }
+
+  Result<Values> run_bodies(const ControlFlowCall& call) {
+    if (options_.coverage != nullptr)
+      for (const KeptBody& body : call.node.bodies())
+        options_.coverage->try_emplace(place_of_body(call, body), false);
+    return run_control_flow(call);
   }
 
   /// The node as an operation on operands of known types and contents; nothing if it is opaque still.

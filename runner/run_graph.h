@@ -7,7 +7,9 @@
 // whatever they capture included; for the rest there are procedures (ir/procedure.h).
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "frontend_onnx/model.h"
@@ -16,9 +18,16 @@
 
 namespace lemma::runner {
 
+/// The bodies of the nodes that were run, and whether each was run: a branch that is not taken computes nothing. The
+/// keys are places, "If 'y', else_branch"; those of bodies in bodies follow their own after " / ".
+using BodyCoverage = std::map<std::string, bool>;
+
 struct RunOptions : interpreter::EvaluationOptions {
   /// Steps of one Loop, after which running ends with an error.
   std::int64_t step_limit = 10'000'000;
+  /// Where bodies are recorded, if anywhere.
+  BodyCoverage* coverage = nullptr;
+  std::string place = {};  // of the graph, in these keys
 };
 
 /// Values of the graph's outputs, in order. Inputs are in the order of the graph's, of the types that the graph states

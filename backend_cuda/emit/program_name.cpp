@@ -149,12 +149,16 @@ std::string lower(std::string text) {
   return text;
 }
 
+bool begins_as_others(const std::string& name) {
+  return std::any_of(
+      reserved_beginnings.begin(), reserved_beginnings.end(),
+      [plain = lower(name)](std::string_view start) { return plain.starts_with(start); });
+}
+
 bool is_reserved(const std::string& name) {
   const std::string plain = lower(name);
   return std::ranges::find(reserved_names, plain) != std::end(reserved_names) ||
-         plain.ends_with(reserved_end) ||
-         std::any_of(reserved_beginnings.begin(), reserved_beginnings.end(),
-                     [&plain](std::string_view start) { return plain.starts_with(start); });
+         plain.ends_with(reserved_end);
 }
 
 bool is_of_identifier(char c) { return is_ascii_letter_or_digit(c) || c == '_'; }
@@ -220,7 +224,7 @@ std::string identifier_of(std::string_view text) {
 
 ProgramFiles with_name(ProgramFiles files, const std::string& wanted) {
   const NameChoice choice(files);
-  std::string name = wanted;
+  std::string name = begins_as_others(wanted) ? "model_" + wanted : wanted;
   while (!choice.is_free(name)) name += "_model";
   for (auto& [file, text] : files) {
     file = replaced(file, name);

@@ -14,6 +14,10 @@ class Comparison:
     equal: bool
     difference: str
     """The first output that differs, for people."""
+    compared_by: str
+    """How: "computing" (on random and adversarial inputs), "structure" (the same program, node by node), "parts" (computed
+    between nodes that are the same and cannot be computed), "running" (whole, with bodies), "onnx runtime"; or
+    "interface", whose difference is one of names or types."""
     samples: int
     """Sets of random inputs."""
     adversarial: int
@@ -37,7 +41,8 @@ def verify(
     threads: int | None = None,
 ) -> Comparison:
     """Computes both models on the same inputs, from the definitions of their operators, and compares the outputs:
-    `lemma compare`. Where a model cannot be computed, UnsupportedError says why."""
+    `lemma compare`. Models with operators that have no definition are equal where they are the same node by node, or give
+    the same when run whole. Where something could not be compared, UnsupportedError names it."""
     words = shape_words(shapes) + option_words(
         {
             "--samples": samples,
@@ -54,6 +59,7 @@ def verify(
     return Comparison(
         equal=answer["equal"],
         difference=answer["difference"],
+        compared_by=answer["compared_by"],
         samples=answer["samples"],
         adversarial=answer["adversarial"],
         max_error=answer["max_error"],

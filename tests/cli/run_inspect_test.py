@@ -165,7 +165,7 @@ class Run(Case):
         comparison = answer["outputs"][0]["comparison"]
         self.assertEqual((comparison["failures"], comparison["first_failure"]), (1, 2))
         self.assertAlmostEqual(comparison["max_absolute_error"], 0.5)
-        self.assertAlmostEqual(comparison["tolerance_factor"], 0.5 / (1e-7 + 1e-3 * 2.5), places=3)
+        self.assertAlmostEqual(comparison["tolerance_factor"], 0.5 / (1e-7 + (1e-3 + 32 * 2**-24) * 2.5), places=3)
         larger = ["--rtol", "0.2001", "--atol", "0"]
         self.assertEqual(lemma("run", model, "--inputs", data, "--compare", data, *larger).returncode, 0)
 

@@ -31,7 +31,8 @@ class WholeRun : public ::testing::Test {
   WholeRunAnswer run(const std::string& original, const std::string& result) {
     request_.original = file("original.onnx", original);
     request_.result = file("result.onnx", result);
-    request_.inputs = inputs_;
+    const std::vector<NamedValues> sets = {values_of(inputs_)};
+    request_.sets = sets;
     request_.tolerance = {1e-4, 1e-5, false, 0};
     return run_whole(request_);
   }

@@ -19,7 +19,8 @@
 
 #if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || \
     defined(__NO_SIGNED_ZEROS__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ != 0)
-#error "compile without -ffast-math, -Ofast and their parts: sums are rounded in a fixed order, and infinities and NaN occur"
+#error \
+    "compile without -ffast-math, -Ofast and their parts: sums are rounded in a fixed order, and infinities and NaN occur"
 #endif
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
 #error "compile so that float and double have no excess precision (-msse2 -mfpmath=sse on x86)"
