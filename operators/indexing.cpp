@@ -159,8 +159,15 @@ Result<std::vector<TensorType>> infer_top_k(const Instance& in) {
   return std::vector<TensorType>{{in.type(0), shape}, {DataType::i64, shape}};
 }
 
+/// Whether a is above b in the order in which NaN is above all numbers.
+Expression is_above(DefinitionBuilder& d, Expression a, Expression b) {
+  if (!is_real(a.type())) return b < a;
+  const auto is_nan = [&d](Expression x) { return d.apply(ScalarFunction::is_nan, x); };
+  return b < a || (is_nan(a) && !is_nan(b));
+}
+
 /// Position of the element whose rank, the number of elements that come before it, is asked for.
-/// Of equal elements the first one comes first.
+/// Of equal elements, and of NaN, the first one comes first.
 Expression position_of_rank(DefinitionBuilder& d, const Instance& in,
                             const std::vector<Expression>& axes) {
   const auto axis = static_cast<std::size_t>(in.attributes.integer("axis"));
@@ -173,9 +180,10 @@ Expression position_of_rank(DefinitionBuilder& d, const Instance& in,
     return d.read(0, in.type(0), at);
   };
   const Expression x = element(candidate), y = element(other);
-  const Expression before = (largest ? x < y : y < x) || ((x == y) && (other < candidate));
+  const Expression above = is_above(d, x, y), below = is_above(d, y, x);
+  const Expression before = (largest ? below : above) || (!above && !below && other < candidate);
   const Expression rank = d.sum({other}, d.select(before, d.integer(1), d.integer(0)));
-  // Where no element has the rank, since some are undefined, the position lies within the axis too.
+  // Exactly one element has the rank; for bounds of positions the others lie within the axis too.
   const Expression last = d.extent(in.shape(0)[axis]) - d.integer(1);
   return d.reduce(ExpressionKind::minimum_over, {candidate},
                   d.select(rank == axes[axis], candidate, last));

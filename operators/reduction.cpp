@@ -208,7 +208,7 @@ Result<std::vector<TensorType>> infer_arg(const Instance& in) {
   return std::vector<TensorType>{{DataType::i64, std::move(shape)}};
 }
 
-/// The first (or last) of the positions at which the extreme value stands.
+/// The first (or last) of the positions at which the extreme value stands, or NaN if there is one.
 template <StaticName extreme>
 Result<std::vector<ValueId>> compose_arg(Graph& graph, const Instance& in,
                                          std::span<const ValueId> inputs) {
@@ -217,7 +217,8 @@ Result<std::vector<ValueId>> compose_arg(Graph& graph, const Instance& in,
   const std::int64_t axis = in.attributes.integer("axis");
   const bool last = in.attributes.integer("select_last_index") != 0;
   const std::vector<std::int64_t> nowhere = {last ? -1 : INT64_MAX};
-  const ValueId found = c("Equal", {x, c(extreme.view(), {x}, {{"axes", Integers{axis}}})});
+  ValueId found = c("Equal", {x, c(extreme.view(), {x}, {{"axes", Integers{axis}}})});
+  if (is_real(in.type(0))) found = c("Or", {found, c("IsNaN", {x})});
   const ValueId at = c("Where", {found, c.positions(in.shape(0), axis),
                                  c.constant(Constant::of(DataType::i64, {}, nowhere))});
   const std::int64_t keep = in.attributes.integer("keepdims");
