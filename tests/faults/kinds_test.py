@@ -151,7 +151,7 @@ class Outputs(Faults):
         self.assertIn(done.returncode, (0, 2), done.stderr)
         self.succeed("rules", "list", "--rules", "db")
         self.succeed("optimize", "m.onnx", "-o", "o.onnx", "--rules", "db", *NO_TIMES)
-        self.assertTrue(list((self.folder / "db" / "substitutions").glob("first*")))
+        self.assertTrue(list((self.folder / "db" / "substitutions").glob("*first*")))
 
 
 class Equality(Faults):
