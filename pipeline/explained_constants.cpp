@@ -62,8 +62,8 @@ class Explanation {
     const auto constants = constants_of(original);
     std::map<std::string, std::string, std::less<>> digests;  // by value
     for (const std::string_view line : lines_) {
-      const auto parts = words(line);
       // input %1 "constant 0 digest 0123456789abcdef" : f32[64]
+      const auto parts = words(line.starts_with("  ") ? line.substr(2) : line);
       if (parts.size() > 5 && parts[0] == "input" && parts[2] == "\"constant")
         digests.emplace(parts[1], parts[5].substr(0, parts[5].find('"')));
       if (!line.starts_with("given ")) continue;
