@@ -13,6 +13,7 @@
 #include "pipeline/opaque_pairs.h"
 #include "pipeline/second_judge.h"
 #include "pipeline/whole_run.h"
+#include "runner/run_graph.h"
 #include "search/check_inputs.h"
 
 namespace lemma {
@@ -151,6 +152,7 @@ class FileJudge {
       request.result = request_.other;
       request.sets = sets;
       request.enough_sets = enough_sets;
+      request.step_limit = runner::RunOptions().step_limit;
       request.reading = request_.reading;
       request.tolerance = tolerance_for(original_.graph, request_.check);
       request.threads = request_.check.threads;

@@ -18,8 +18,6 @@ using Values = std::vector<RunTimeValue>;
 
 /// Larger contents are no parameters of operators.
 constexpr std::size_t largest_bound = 4096;
-/// A loop that takes more steps on generated inputs says nothing.
-constexpr std::int64_t most_steps = 10'000;
 
 struct Outputs {
   std::vector<std::string> names;
@@ -50,7 +48,7 @@ Result<Outputs> run_file(const std::filesystem::path& file, const NamedValues& g
   runner::RunOptions running;
   running.threads = request.threads;
   running.deadline = request.deadline;
-  running.step_limit = most_steps;
+  running.step_limit = request.step_limit;
   running.coverage = &coverage;
   LEMMA_ASSIGN_OR_RETURN(Values values,
                          runner::run_graph(model.graph, model.envelope, inputs, running));

@@ -3,6 +3,7 @@
 // search/sampled_check.h cuts graphs at opaque nodes and so does not compute what these do.
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -27,7 +28,8 @@ struct WholeRunRequest {
   std::span<const NamedValues> sets;  // of inputs
   /// Once so many are compared, and all bodies that were met have been run, no more are needed.
   int enough_sets = 2;
-  ImportOptions reading;  // how the original is read
+  std::int64_t step_limit = 10'000;  // of one Loop; a longer one cannot be run
+  ImportOptions reading;             // how the original is read
   SampledTolerance tolerance;
   int threads = 0;
   std::optional<std::chrono::steady_clock::time_point> deadline;

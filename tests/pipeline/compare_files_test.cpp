@@ -90,6 +90,14 @@ TEST_F(CompareFiles, ALoopWithoutStepsIsNotCompared) {
   EXPECT_THAT(verdict(never("Add(s, x)"), never("Sub(s, x)")), HasSubstr("Loop 'y', body"));
 }
 
+TEST_F(CompareFiles, LongLoops) {
+  const auto many = [](const std::string& step) {
+    std::string text = loop(step, "many");
+    return text.replace(text.find("y = Loop"), 0, "many = Constant <value_int = 20000> ()\n ");
+  };
+  EXPECT_EQ(verdict(many("Add(s, x)"), many("Sub(s, x)")), "differ");
+}
+
 TEST_F(CompareFiles, BranchesOfIf) {
   const std::string original = branches("Relu(x)", "Neg(x)");
   EXPECT_EQ(verdict(original, original), "equal");
