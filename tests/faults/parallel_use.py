@@ -183,22 +183,29 @@ def built_rules(each):
         each.wrong.append(f"the rules cannot be loaded: {done.stderr.strip()[:300]}")
 
 
-def emitted_program(each):
+def new_emitted_program(each, is_there=False):
+    """The same program to the same folder, which no process has made yet."""
     def files(name):
         folder = each.work / name
         return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
     model, = each.models(1, data=None)
     words = ["emit", model, "--replace", "--threads", "2", "--name", "net", "-o"]
-    assert each.run(*words, "alone").returncode == 0
+    for name in ("alone", "program")[:1 + is_there]:
+        assert each.run(*words, name).returncode == 0
     each.at_once([[*words, "program"]] * each.processes)
     if files("program") != files("alone"):
         each.wrong.append("the emitted program is not that of one process alone")
 
 
+def emitted_program(each):
+    """The same program over an older one."""
+    new_emitted_program(each, is_there=True)
+
+
 SHARED = {function.__name__: function for function in (
     results_in_one_folder, one_result, different_models_to_one_result, report, record, compiled_programs, profile_database,
-    rules, built_rules, emitted_program)}
+    rules, built_rules, new_emitted_program, emitted_program)}
 
 
 def main():
