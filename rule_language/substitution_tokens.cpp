@@ -49,7 +49,9 @@ Result<void> tokenize(std::string_view line, int number, TokenLine& tokens) {
     } else if (begins_name(c)) {
       std::size_t end = i;
       while (end < line.size() && continues_name(line[end])) ++end;
-      tokens.push_back({Token::Kind::name, std::string(line.substr(i, end - i)), number});
+      std::string word(line.substr(i, end - i));
+      const auto kind = word == "inf" ? Token::Kind::real : Token::Kind::name;
+      tokens.push_back({kind, std::move(word), number});
       i = end;
     } else if (is_digit(c)) {
       bool real = false;

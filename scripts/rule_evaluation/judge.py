@@ -13,8 +13,9 @@ from rule_evaluation.arithmetic import Floats, Reals
 from rule_evaluation.contents import float_contents, real_contents
 from rule_evaluation.expressions import evaluate, Unevaluable
 from rule_evaluation.instances import Sampler, style_of
+from rule_evaluation.elements import as_elements
 from rule_evaluation.networks import OPERATORS
-from rule_evaluation.operators import IllTyped, TooLarge
+from rule_evaluation.operators import IllTyped, REAL_TYPES, TooLarge
 
 ATTEMPTS = 150
 CONTENTS_OF_ONE = 3  # contents for each choice of sizes and parameters
@@ -233,8 +234,8 @@ class Judge:
         self.rejected[why] = self.rejected.get(why, 0) + 1
 
     def typed(self, arrays):
-        return [(array, one.type or self.sampler.element_type)
-                for array, one in zip(arrays, self.rule.inputs)]
+        kinds = [one.type or self.sampler.element_type for one in self.rule.inputs]
+        return [(as_elements(array, kind), kind) for array, kind in zip(arrays, kinds)]
 
     def instance(self, values, shapes, sides):
         self.turn += 1
@@ -273,7 +274,8 @@ class Judge:
     def float_failures(self, sides, shapes):
         kind = self.sampler.element_type
         arrays = float_contents(self.generator, shapes, floats_of(kind).dtype)
-        inputs = self.typed(arrays)
+        inputs = [(array if kind in (*REAL_TYPES, "bool") else numpy.where(numpy.isnan(array), 0, array), kind)
+                  for array, kind in self.typed(arrays)]
         failures = self.bit_failures(floats_of(kind), sides, inputs)
         if failures:
             return failures

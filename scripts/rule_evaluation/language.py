@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 TOKEN = re.compile(
     r"""(?P<blank>\s+)
-      | (?P<number>\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+(?!\.\d))
+      | (?P<number>inf(?!\w)|\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+(?!\.\d))
       | (?P<name>[A-Za-z_]\w*)
       | (?P<string>"[^"]*")
       | (?P<sign>=>|==|!=|<=|\.\.|[-+*=<&#:,(){}\[\]])""", re.VERBOSE)

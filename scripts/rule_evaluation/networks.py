@@ -7,6 +7,7 @@ import numpy
 
 from rule_evaluation.arithmetic import erf, stable_sigmoid, stable_softplus
 from rule_evaluation.blocks import blocks
+from rule_evaluation.elements import ELEMENTS
 from rule_evaluation.fusions import fusions
 from rule_evaluation.operators import (
     axis_in, broadcast_shape, cast, clip, common_type, concat, constant_of_shape, dropout, expand,
@@ -260,6 +261,7 @@ OPERATORS = {
     "Unsqueeze": unsqueeze,
 }
 OPERATORS.update(SELECTIONS)
+OPERATORS.update(ELEMENTS)
 OPERATORS.update(fusions(OPERATORS))
 OPERATORS.update(blocks(OPERATORS))
 OPERATORS.update(recurrences(OPERATORS))

@@ -12,6 +12,7 @@ from rule_evaluation import arithmetic
 from rule_evaluation.language import TYPES
 
 REAL_TYPES = ("f16", "bf16", "f32", "f64")
+NUMBERS = tuple(kind for kind in TYPES if kind != "bool")
 MOST_ELEMENTS = 4096
 
 
@@ -77,7 +78,7 @@ def function(f):
 def folded(operation):
     """Operators of one or more operands, put together from the left."""
     def apply(m, operands, _, __):
-        kind = common_type(operands)
+        kind = common_type(operands, NUMBERS)
         shape = broadcast_shape(*(one[0].shape for one in operands))
         result = operands[0][0]
         for one, _ in operands[1:]:
@@ -252,11 +253,11 @@ def slice_(_, operands, attributes, __):
     axes = axes_unsorted(attributes.get("axes", tuple(range(len(starts)))), x.ndim)
     steps = attributes.get("steps", (1,) * len(starts))
     require(len(starts) == len(ends) == len(axes) == len(steps), "lists of different lengths")
-    require(all(step > 0 for step in steps), "a step that is not positive")
+    require(all(step != 0 for step in steps), "a step of 0")
     cut = [slice(None)] * x.ndim
     for axis, start, end, step in zip(axes, starts, ends, steps):
-        first, past = (clamped(at, x.shape[axis]) for at in (start, end))
-        cut[axis] = slice(first, max(first, past), step)
+        first, past = (clamped(at, x.shape[axis], step) for at in (start, end))
+        cut[axis] = places_between(first, past, step)
     return [(x[tuple(cut)], kind)]
 
 
@@ -265,8 +266,16 @@ def axes_unsorted(axes, rank):
     return tuple(axis_in(axis, rank) for axis in axes)
 
 
-def clamped(at, size):
-    return max(0, min(at + size if at < 0 else at, size))
+def clamped(at, size, step):
+    """Backwards the first position is the last element, and the last one is before the first element."""
+    least, most = (0, size) if step > 0 else (-1, size - 1)
+    return max(least, min(at + size if at < 0 else at, most))
+
+
+def places_between(first, past, step):
+    if step > 0:
+        return slice(first, max(first, past), step)
+    return slice(first, past if past >= 0 else None, step) if first > past else slice(0, 0)
 
 
 def pad(m, operands, attributes, _):

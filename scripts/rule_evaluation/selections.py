@@ -8,9 +8,9 @@ from rule_evaluation.operators import axis_in, broadcast_shape, common_type, fit
 COMPARED = ("f16", "bf16", "f32", "f64", "i32", "i64")
 
 
-def comparison(compare):
+def comparison(compare, kinds=COMPARED):
     def apply(_, operands, __, ___):
-        common_type(operands, COMPARED)
+        common_type(operands, kinds)
         shape = broadcast_shape(*(one[0].shape for one in operands))
         return [(numpy.broadcast_to(compare(operands[0][0], operands[1][0]), shape), "bool")]
     return apply
@@ -96,7 +96,7 @@ SELECTIONS = {
     "And": logical(numpy.logical_and),
     "ArgMax": extreme_position(numpy.argmax),
     "ArgMin": extreme_position(numpy.argmin),
-    "Equal": comparison(numpy.equal),
+    "Equal": comparison(numpy.equal, (*COMPARED, "bool")),
     "Greater": comparison(numpy.greater),
     "GreaterOrEqual": comparison(numpy.greater_equal),
     "Hardmax": hardmax,

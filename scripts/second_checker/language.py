@@ -9,8 +9,8 @@ from second_checker.sizes import demand
 from second_checker.values import DATA_TYPES, FUNCTIONS
 
 TOKEN = re.compile(
-    r'\s+|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<real>\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+))'
-    r'|(?P<integer>\d+)|(?P<string>"(?:[^"\\]|\\.)*")|(?P<sign>=>|==|!=|<=|\.\.|[()\[\]{},:#&=<+*-])')
+    r'\s+|(?P<real>inf(?![A-Za-z_0-9])|\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+))'
+    r'|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<integer>\d+)|(?P<string>"(?:[^"\\]|\\.)*")|(?P<sign>=>|==|!=|<=|\.\.|[()\[\]{},:#&=<+*-])')
 
 
 def tokens_of(line):
