@@ -373,7 +373,9 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
           "build and run the program here, and draw below the plan when its tasks ran, in the "
           "run of median length")
       ->needs(timeline);
-  command->add_flag("--replace", arguments->request.replaces, "replace a directory that is there");
+  command->add_flag(
+      "--replace", arguments->request.replaces,
+      "replace what lemma emit wrote in a directory that is there; what else is in it stays");
   command
       ->add_option("--without", arguments->without,
                    "a scheme of fusion that is not used (may be repeated)")

@@ -210,12 +210,12 @@ StagedEntry::StagedEntry(StagedEntry&& other) noexcept
     : path_(std::exchange(other.path_, {})), descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 StagedEntry::~StagedEntry() {
-  if (!path_.empty()) {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  keep();
+  std::error_code error;
+  if (!path_.empty()) fs::remove_all(path_, error);
   close();
+  // Its own descriptor may have been the last one, and a folder needs one to be removed.
+  for (int attempt = 0; error && attempt < 3; ++attempt) fs::remove_all(path_, error);
+  keep();
 }
 
 void StagedEntry::keep() {

@@ -1,6 +1,7 @@
 #include "backend_cuda/execute/built_program.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -142,12 +143,20 @@ ProgramBuilder ProgramBuilder::with_operator_times() const {
 
 namespace {
 
-/// An entry that is not as it was written: it leaves its place in one step.
-Result<void> remove_damaged(const fs::path& folder) {
-  std::error_code error;
-  if (!fs::exists(fs::symlink_status(folder, error))) return {};
+/// The number of a folder in its file system; 0 if it is not there.
+ino_t number_of(const fs::path& folder) {
+  struct stat status {};
+  return ::lstat(folder.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+/// Takes an entry that is not as it was written out of its place, in one step. Another process may have put a new one there
+/// since it was found damaged: that one goes back.
+Result<void> remove_damaged(const fs::path& folder, ino_t damaged) {
+  if (damaged == 0 || number_of(folder) != damaged) return {};
   LEMMA_ASSIGN_OR_RETURN(const StagedEntry staged, StagedEntry::directory(folder.parent_path()));
-  (void)rename_new(folder, staged.path() / "damaged");  // another process may have been first
+  const fs::path taken = staged.path() / "damaged";
+  LEMMA_ASSIGN_OR_RETURN(const bool is_taken, rename_new(folder, taken));
+  if (is_taken && number_of(taken) != damaged) (void)rename_new(taken, folder);
   return {};
 }
 
@@ -182,12 +191,13 @@ Result<fs::path> ProgramBuilder::write(const TaskProgram& program) const {
   const std::span<const TaskProgram> programs(&program, 1);
   // Another process may fill the same entry, which is the same then.
   constexpr int most_attempts = 3;
-  for (int attempt = 1; !holds_program(programs, files, folder); ++attempt) {
-    LEMMA_RETURN_IF_ERROR(remove_damaged(folder));
-    const auto written = write_program(programs, files, {}, folder, false);
+  for (int attempt = 1;; ++attempt) {
+    const ino_t found = number_of(folder);
+    if (holds_program(programs, files, folder)) return folder;
+    auto written = remove_damaged(folder, found);
+    if (written) written = write_program(programs, files, {}, folder, false);
     if (!written && attempt == most_attempts) return tl::unexpected(written.error());
   }
-  return folder;
 }
 
 Result<void> ProgramBuilder::build(const fs::path& folder,
