@@ -177,7 +177,7 @@ class SelfCheck(unittest.TestCase):
         file = self.folder / f"{name}.onnx"
         file.write_bytes(contents)
         done = subprocess.run([LEMMA, "emit", file, "-o", self.folder / name, "--name", "checked", "--threads", "1"],
-                              capture_output=True, text=True, timeout=300)
+                              capture_output=True, text=True, timeout=900)
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.folder / name
 
@@ -185,12 +185,12 @@ class SelfCheck(unittest.TestCase):
         program = directory / f"selfcheck-{contraction}"
         done = subprocess.run(["c++", "-std=c++20", "-O2", f"-ffp-contract={contraction}", "-march=native", "-pthread",
                                '-DPROGRAM_DIRECTORY="."', "checked.cpp", "selfcheck.cpp", "-o", program],
-                              cwd=directory, capture_output=True, text=True, timeout=600)
+                              cwd=directory, capture_output=True, text=True, timeout=900)
         self.assertEqual(done.returncode, 0, done.stderr)
         return program
 
     def check(self, program, directory):
-        done = subprocess.run([program, directory, "1"], capture_output=True, text=True, timeout=300)
+        done = subprocess.run([program, directory, "1"], capture_output=True, text=True, timeout=900)
         self.assertIn(done.returncode, (0, 1), done.stderr)
         return done.returncode == 0, done.stdout + done.stderr
 

@@ -37,7 +37,7 @@ class ProgramNames(unittest.TestCase):
             initializers=[tiny_models.tensor("w", [8], range(8))]))
         directory = self.folder / f"program of {name}"
         done = subprocess.run([LEMMA, "emit", file, "-o", directory, "--threads", "1"], capture_output=True, text=True,
-                              timeout=60)
+                              timeout=900)
         self.assertEqual(done.returncode, 0, done.stderr)
         return directory
 
@@ -46,12 +46,12 @@ class ProgramNames(unittest.TestCase):
         # As for a user: the directory is one of those that are searched.
         for file in (source, directory / "selfcheck.cpp"):
             done = subprocess.run(["c++", "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-trigraphs", "-I", directory,
-                                   "-DPROGRAM_DIRECTORY=\".\"", *words, file], capture_output=True, text=True, timeout=120)
+                                   "-DPROGRAM_DIRECTORY=\".\"", *words, file], capture_output=True, text=True, timeout=900)
             if done.returncode != 0:
                 return done.stderr
         header = source.with_suffix(".h")
         done = subprocess.run(["cc", "-std=c11", "-Wall", "-Werror", "-fsyntax-only", "-x", "c", "-I", directory, header],
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=900)
         return done.stderr if done.returncode != 0 else ""
 
     def test_names_of_models(self):
@@ -88,7 +88,7 @@ class ProgramNames(unittest.TestCase):
                 directory = self.emit(name)
                 for words in (["cmake", "-S", directory, "-B", directory / "build", "-DCMAKE_BUILD_TYPE=Debug"],
                               ["cmake", "--build", directory / "build"], ["ctest", "--test-dir", directory / "build"]):
-                    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+                    done = subprocess.run(words, capture_output=True, text=True, timeout=900)
                     self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_flags_that_change_roundings_are_refused(self):
