@@ -2,8 +2,14 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
+
+#include <fmt/format.h>
+
+#include "system/signals.h"
 
 namespace lemma {
 
@@ -19,9 +25,8 @@ class InterruptionNotes {
   InterruptionNotes() {
     struct sigaction action {};
     action.sa_handler = note_interruption;
-    for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &action, &old_[i]);
-    // What was started to outlive its terminal does so.
-    if (old_.back().sa_handler == SIG_IGN) sigaction(SIGHUP, &old_.back(), nullptr);
+    for (std::size_t i = 0; i < signals.size(); ++i)
+      old_[i] = handle_unless_ignored(signals[i], action);
   }
   InterruptionNotes(const InterruptionNotes&) = delete;
   InterruptionNotes& operator=(const InterruptionNotes&) = delete;
@@ -38,24 +43,37 @@ struct Child {
   std::size_t index = 0;  // of its request
   RunningProgram program;
   ChildOutcome outcome = {};
+  std::optional<std::chrono::steady_clock::time_point> asked_to_end = {};
 };
 
 Result<RunningProgram> start(const ChildRequest& request) {
-  Program program{{"/proc/self/exe"}};
+  Program program{{own_program()}};
   program.words.insert(program.words.end(), request.arguments.begin(), request.arguments.end());
   program.shows_errors = true;
   LEMMA_ASSIGN_OR_RETURN(RunningProgram running, RunningProgram::start(program));
-  if (!running.send(request.input)) running.signal(SIGKILL);
+  if (!running.send(request.input)) running.kill();
   running.close_input();
   return running;
 }
 
+/// Asks it to end, and kills it if it does not: it may have been started with the signal ignored.
+void interrupt(Child& child) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto patience = std::chrono::seconds(2);
+  if (!child.asked_to_end) {
+    child.asked_to_end = Clock::now();
+    child.program.signal(SIGTERM);
+  } else if (Clock::now() - *child.asked_to_end > patience) {
+    child.program.kill();
+  }
+}
+
 /// False when it has ended.
 bool attend(const ChildRequest& request, Child& child, const LineHandler& on_line) {
-  if (interrupted != 0) child.program.signal(SIGTERM);
+  if (interrupted != 0) interrupt(child);
   if (request.time_limit_seconds > 0 && !child.outcome.timed_out &&
       child.program.seconds() >= request.time_limit_seconds) {
-    child.program.signal(SIGKILL);
+    child.program.kill();
     child.outcome.timed_out = true;
   }
   while (const auto line = child.program.read_line(0)) {
@@ -68,12 +86,25 @@ bool attend(const ChildRequest& request, Child& child, const LineHandler& on_lin
     // A terminal sends its signal to the child too, which may be first.
     child.outcome.interrupted =
         interrupted != 0 &&
-        (end->signal == SIGTERM || end->signal == SIGINT || end->signal == SIGHUP);
+        (end->signal == SIGTERM || end->signal == SIGINT || end->signal == SIGHUP ||
+         (end->signal == SIGKILL && child.asked_to_end));
   }
   return !end;
 }
 
 }  // namespace
+
+std::optional<std::string> cut_file(const ChildOutcome& outcome) {
+  if (outcome.lines.empty() || !outcome.lines.back().starts_with(cut_file_prefix))
+    return std::nullopt;
+  return outcome.lines.back().substr(std::string_view(cut_file_prefix).size());
+}
+
+std::string end_without_answer(const ProgramEnd& end) {
+  if (end.signal == SIGKILL) return "the process was killed (is there too little memory?)";
+  if (end.signal != 0) return fmt::format("the process ended with signal {}", end.signal);
+  return fmt::format("the process ended with code {} and no answer", end.exit_status);
+}
 
 bool run_children(const std::vector<ChildRequest>& requests, std::size_t jobs,
                   const LineHandler& on_line, const EndHandler& on_end) {
@@ -85,10 +116,13 @@ bool run_children(const std::vector<ChildRequest>& requests, std::size_t jobs,
            interrupted == 0;
          ++next) {
       auto program = start(requests[next]);
-      if (program)
+      if (program) {
         running.push_back({next, std::move(*program)});
-      else
-        on_end(next, {});
+      } else {
+        ChildOutcome outcome;
+        outcome.not_started = program.error().message;
+        on_end(next, outcome);
+      }
     }
     std::vector<pollfd> watched;
     for (const Child& child : running)

@@ -4,6 +4,7 @@
 // child's standard input, and answers come from its standard output.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,17 @@ struct ChildOutcome : ProgramEnd {
   std::vector<std::string> lines;  // of standard output
   bool timed_out = false;          // it was killed at its deadline
   bool interrupted = false;        // it ended as this process was asked to end
+  std::string not_started;         // why it could not be started; else empty
 };
+
+/// How a child's line begins that says that a file was cut while it was read: a child that was told so by
+/// tell_cut_files(). The rest is what is said of it. The child ends then.
+inline constexpr const char* cut_file_prefix = "cut ";
+/// What is said of the file that a child found cut, if one was.
+std::optional<std::string> cut_file(const ChildOutcome& outcome);
+
+/// Why a child ended without an answer, for people; not for one that timed out.
+std::string end_without_answer(const ProgramEnd& end);
 
 struct ChildRequest {
   std::vector<std::string> arguments;  // of this program, without its name
@@ -29,8 +40,8 @@ using LineHandler = std::function<void(std::size_t child, const std::string& lin
 using EndHandler = std::function<void(std::size_t child, const ChildOutcome& outcome)>;
 
 /// Runs this program once for each request, at most `jobs` at a time, in order of requests. The
-/// callbacks run on the calling thread. An interruption (SIGINT, SIGTERM, SIGHUP) ends all children;
-/// returns false then.
+/// callbacks run on the calling thread. An interruption (SIGINT, SIGTERM or SIGHUP, unless this process was started
+/// with it ignored) ends all children; returns false then.
 bool run_children(const std::vector<ChildRequest>& requests, std::size_t jobs,
                   const LineHandler& on_line, const EndHandler& on_end);
 

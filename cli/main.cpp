@@ -8,6 +8,7 @@
 #include "cli/error_line.h"
 #include "cli/exit_code.h"
 #include "cli/foreign_options.h"
+#include "cli/process_faults.h"
 #include "cli/rank_job.h"
 #include "ir/version.h"
 
@@ -97,10 +98,10 @@ int run(int argument_count, char** arguments) {
 }  // namespace
 
 int main(int argument_count, char** arguments) {
+  lemma::prepare_for_faults();
   try {
     return run(argument_count, arguments);
   } catch (const std::exception& error) {
-    std::cerr << "lemma: internal fault: " << error.what() << "\n";
-    return static_cast<int>(lemma::ExitCode::internal_fault);
+    return static_cast<int>(lemma::report_error(lemma::error_of(error)));
   }
 }

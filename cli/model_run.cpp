@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/kernel_times_option.h"
+#include "cli/process_faults.h"
 #include "cli/task_program.h"
 #include "cli/value_comparison.h"
 #include "frontend_onnx/import.h"
@@ -321,6 +322,8 @@ Result<void> run_into(const RunRequest& request, RunAnswer& answer) {
   return request.expected ? compare_outputs(request, prepared.model, answer) : Result<void>();
 }
 
+}  // namespace
+
 RunStatus status_of(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::bad_input: return RunStatus::bad_input;
@@ -330,8 +333,6 @@ RunStatus status_of(ErrorKind kind) {
   return RunStatus::internal_fault;
 }
 
-}  // namespace
-
 std::string_view name(RunStatus status) {
   switch (status) {
     case RunStatus::passed: return "passed";
@@ -340,8 +341,16 @@ std::string_view name(RunStatus status) {
     case RunStatus::bad_input: return "bad_input";
     case RunStatus::internal_fault: return "internal_fault";
     case RunStatus::no_device: return "no_device";
+    case RunStatus::timed_out: return "timed_out";
   }
   return "";
+}
+
+RunAnswer failed_run(const Error& error) {
+  RunAnswer answer;
+  answer.status = status_of(error.kind);
+  answer.reason = error.message;
+  return answer;
 }
 
 RunAnswer run_model(const RunRequest& request) {
@@ -353,8 +362,7 @@ RunAnswer run_model(const RunRequest& request) {
       answer.reason = std::move(done.error().message);
     }
   } catch (const std::exception& fault) {
-    answer.status = RunStatus::internal_fault;
-    answer.reason = fault.what();
+    answer = failed_run(error_of(fault));
   }
   return answer;
 }

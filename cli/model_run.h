@@ -29,9 +29,18 @@ struct RunRequest {
   std::optional<CudaTarget> cuda;                       // the same for an NVIDIA device
 };
 
-/// `no_device`: what was asked for is built, and there is no device to run it.
-enum class RunStatus { passed, wrong, unsupported, bad_input, internal_fault, no_device };
+/// `no_device`: what was asked for is built, and there is no device to run it. `timed_out`: given up at a limit of time.
+enum class RunStatus {
+  passed,
+  wrong,
+  unsupported,
+  bad_input,
+  internal_fault,
+  no_device,
+  timed_out
+};
 std::string_view name(RunStatus status);
+RunStatus status_of(ErrorKind kind);
 
 struct RunOutput {
   std::string name;
@@ -46,6 +55,9 @@ struct RunAnswer {
   std::vector<std::string> notes;  // what was assumed, for people
   double seconds = 0;              // of the computation alone
 };
+
+/// Of a model that was not run for this reason.
+RunAnswer failed_run(const Error& error);
 
 /// Never throws: what goes wrong is in the answer.
 RunAnswer run_model(const RunRequest& request);

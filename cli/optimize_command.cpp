@@ -101,6 +101,7 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
     OptimizeRequest request = arguments.common;
     request.model = model;
     request.options = options;
+    request.takes_digests = !arguments.output_directory.empty();
     if (replay) LEMMA_RETURN_IF_ERROR(replay->take_measured(model, request.options));
     request.device_file = device.string();
     if (is_operator_target(arguments.target)) request.target = arguments.target.target;
@@ -121,34 +122,6 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
   files.writes(arguments.target.database, "--database");
   LEMMA_RETURN_IF_ERROR(check_files(std::move(files), requests, arguments.sent_to));
   return requests;
-}
-
-OptimizeAnswer answer_of(const OptimizeRequest& request, const ChildOutcome& outcome) {
-  OptimizeAnswer answer;
-  if (!outcome.lines.empty()) {
-    auto parsed = parse_answer(outcome.lines.back());
-    if (parsed) answer = std::move(*parsed);
-  }
-  answer.model = request.model;
-  answer.output = request.output;
-  answer.peak_memory_bytes = outcome.peak_memory_bytes;
-  answer.seconds = outcome.seconds;
-  if (outcome.timed_out) {
-    answer.status = "timed out";
-    answer.message = fmt::format("no result within {:.0f} s", outcome.seconds);
-  } else if (outcome.interrupted) {
-    answer.status = "interrupted";
-    answer.message = "it was being worked on";
-  } else if (outcome.signal != 0) {
-    answer.status = "crashed";
-    answer.message = outcome.signal == SIGKILL ? "the process was killed (out of memory?)"
-                                               : fmt::format("signal {}", outcome.signal);
-  } else if (answer.status.empty()) {
-    answer.status = "crashed";
-    answer.message =
-        fmt::format("the process ended with code {} and no answer", outcome.exit_status);
-  }
-  return answer;
 }
 
 /// What could not be optimized is handed on as it is, so that no model is missing. What is no model at all is
@@ -213,6 +186,11 @@ class Progress {
     if (terminal_)
       std::cerr << printable(fmt::format("{} {}: {}", bar(), model, what)) << "\33[K\r"
                 << std::flush;
+  }
+  /// A model that an earlier run has done, but not as it is to be now.
+  void done_again(const std::string& model, const std::string& why) {
+    if (talk_ != Talk::quiet)
+      std::cerr << printable(fmt::format("lemma: {}: done again: {}", model, why)) << "\n";
   }
   /// A model that an earlier run has done.
   void skipped() { --total_; }
@@ -300,7 +278,9 @@ ExitCode run_on_files(const OptimizeArguments& arguments) {
   std::vector<std::size_t> asked;  // the models that children work on
   for (std::size_t i = 0; i < requests->size(); ++i) {
     const OptimizeRequest& request = (*requests)[i];
-    auto known = record ? record->answer_to(request) : std::nullopt;
+    std::string why_not;
+    auto known = record ? record->answer_to(request, why_not) : std::nullopt;
+    if (!why_not.empty()) progress.done_again(request.model, why_not);
     if (known) {
       answers[i] = std::move(*known);
       progress.skipped();
@@ -327,7 +307,7 @@ ExitCode run_on_files(const OptimizeArguments& arguments) {
         if (record && is_written(answer)) record->add(request, answer);
         progress.ended(answer);
       });
-  if (record && complete) record->remove();
+  if (record && complete) record->finish(*requests);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (!answers[i].status.empty()) continue;
     answers[i].model = (*requests)[i].model;
@@ -439,9 +419,10 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
                       "file to write (one model); - is standard output");
   command->add_option("--out-dir", arguments->output_directory,
                       "folder to write to, under the models' own names");
-  command->add_flag("--resume", arguments->resumes,
-                    "go on with a run that was ended: models that it wrote to --out-dir with the "
-                    "same options are left as they are");
+  command->add_flag(
+      "--resume", arguments->resumes,
+      "go on with runs that were ended: what they wrote to --out-dir is left as it is where the "
+      "model, the rules, the options, the device, the program and the written file are the same");
   add_target_options(*command, arguments->target);
   command->add_flag("--runtime-operators", arguments->runtime_operators,
                     "the written model may have operators of ONNX Runtime's own (domain "
@@ -487,7 +468,7 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command
       ->add_option(
-          "--memory", common.memory_limit_bytes,
+          "--memory,--memory-limit", common.memory_limit_bytes,
           "most memory for each model, such as 1G or 500M; then the best graph found so far is "
           "written")
       ->transform(CLI::AsSizeValue(false));

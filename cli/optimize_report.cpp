@@ -1,6 +1,8 @@
 #include "cli/optimize_report.h"
 
+#include <csignal>
 #include <filesystem>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -43,7 +45,42 @@ std::string strategy_text(const OptimizeAnswer& answer) {
   return search.before.operators == 0 ? "none" : std::string(name(search.strategy));
 }
 
+void fail(OptimizeAnswer& answer, ErrorKind kind, std::string why) {
+  answer.status = "failed";
+  answer.error_kind = static_cast<int>(kind);
+  answer.message = std::move(why);
+}
+
 }  // namespace
+
+OptimizeAnswer answer_of(const OptimizeRequest& request, const ChildOutcome& outcome) {
+  OptimizeAnswer answer;
+  if (!outcome.lines.empty()) {
+    auto parsed = parse_answer(outcome.lines.back());
+    if (parsed) answer = std::move(*parsed);
+  }
+  answer.model = request.model;
+  answer.output = request.output;
+  answer.peak_memory_bytes = outcome.peak_memory_bytes;
+  answer.seconds = outcome.seconds;
+  if (outcome.timed_out) {
+    answer.status = "timed out";
+    answer.message = fmt::format("no result within {:.0f} s", outcome.seconds);
+  } else if (outcome.interrupted) {
+    answer.status = "interrupted";
+    answer.message = "it was being worked on";
+  } else if (const auto cut = cut_file(outcome)) {
+    fail(answer, ErrorKind::bad_input, *cut);
+  } else if (!outcome.not_started.empty()) {
+    fail(answer, ErrorKind::unsupported, outcome.not_started);
+  } else if (outcome.signal == SIGKILL) {  // by the system: no fault of the program
+    fail(answer, ErrorKind::unsupported, end_without_answer(outcome));
+  } else if (outcome.signal != 0 || answer.status.empty()) {
+    answer.status = "crashed";
+    answer.message = end_without_answer(outcome);
+  }
+  return answer;
+}
 
 bool is_written(const OptimizeAnswer& answer) {
   return answer.status == "optimized" || answer.status == "unchanged" ||

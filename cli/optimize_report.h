@@ -4,9 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "cli/child_process.h"
 #include "cli/optimize_request.h"
 
 namespace lemma {
+
+/// What a child's end says of its model: its answer, or why there is none.
+OptimizeAnswer answer_of(const OptimizeRequest& request, const ChildOutcome& outcome);
 
 /// Whether the model's output is what the search or the original gave, checked.
 bool is_written(const OptimizeAnswer& answer);

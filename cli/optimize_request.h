@@ -19,6 +19,7 @@ struct OptimizeRequest {
   std::vector<std::string> sample_shapes;  // the same, for the check
   std::vector<std::string> outputs;        // of the model, that are kept; empty: all
   std::int64_t memory_limit_bytes = 0;     // of the process; 0: no limit
+  bool takes_digests = false;              // of the model and of the result, for the answer
   /// What the command line says: no functions, and no shapes.
   OptimizeOptions options;
 };
@@ -31,7 +32,9 @@ struct OptimizeAnswer {
   bool copied = false;  // the model itself was, in place of a result
   std::string message;
   std::string task_program;  // the directory that was written; empty: none
-  int error_kind = 0;        // an ErrorKind, for "failed"
+  /// Of content_digest.h: of the model as it was read, and of the result as it was written. Empty: not known.
+  std::string model_digest, output_digest;
+  int error_kind = 0;  // an ErrorKind, for "failed"
   OptimizeReport report;
   double seconds = 0;
   std::int64_t peak_memory_bytes = 0;

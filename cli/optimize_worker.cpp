@@ -1,15 +1,19 @@
-#include <sys/prctl.h>
+#include <unistd.h>
 
-#include <csignal>
+#include <algorithm>
+#include <future>
 #include <iostream>
 #include <optional>
 
+#include "cli/child_process.h"
 #include "cli/commands.h"
+#include "cli/content_digest.h"
 #include "cli/emission.h"
 #include "cli/memory_guard.h"
 #include "cli/operator_digests.h"
 #include "cli/operator_targets.h"
 #include "cli/optimize_request.h"
+#include "cli/process_faults.h"
 #include "cli/shape_option.h"
 #include "frontend_onnx/import.h"
 #include "outputs/scratch.h"
@@ -25,10 +29,11 @@ void say_stage(const std::string& what) { std::cout << "stage " << what << "\n" 
 
 /// The target's timers, which the search is given.
 Result<OperatorTarget> take_timers(const OptimizeRequest& request,
-                                   const std::filesystem::path& programs,
+                                   const std::filesystem::path& programs, const Deadline& deadline,
                                    OptimizeOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(OperatorTarget target,
-                         operator_target(request.target, options.threads, {}, programs));
+                         operator_target(request.target, options.threads, {}, programs,
+                                         std::min(30.0, deadline.remaining() / 4)));
   MeasuredTarget measured{target.operators.get(), target.models.get(), {}};
   if (request.target == rtask_cpu_target)
     measured.admits = [threads = options.threads](const Graph& graph) {
@@ -89,9 +94,10 @@ Result<OptimizeReport> work(const OptimizeRequest& request, std::string& task_pr
     LEMMA_ASSIGN_OR_RETURN(rules, load_rules(request.rules_directory));
   }
   const TemporaryDirectory programs;  // of graphs that are timed
+  LEMMA_RETURN_IF_ERROR(require_scratch(programs.good()));
   std::optional<OperatorTarget> target;
   if (!request.target.empty()) {
-    LEMMA_ASSIGN_OR_RETURN(target, take_timers(request, programs.path(), options));
+    LEMMA_ASSIGN_OR_RETURN(target, take_timers(request, programs.path(), deadline, options));
   }
   options.time_limit_seconds = deadline.remaining();
   auto report = optimize_model(request.model, request.output, rules,
@@ -102,15 +108,48 @@ Result<OptimizeReport> work(const OptimizeRequest& request, std::string& task_pr
   return report;
 }
 
+Result<OptimizeReport> work_or_tell(const OptimizeRequest& request, std::string& task_program) {
+  try {
+    return work(request, task_program);
+  } catch (const std::exception& fault) {
+    return tl::unexpected(error_of(fault));
+  }
+}
+
+/// Of a model that is read meanwhile.
+class ModelDigest {
+ public:
+  explicit ModelDigest(std::string model)
+      : model_(std::move(model)),
+        state_(model_state(model_)),
+        digest_(std::async(std::launch::async | std::launch::deferred,
+                           [this] { return model_digest(model_).value_or(""); })) {}
+  /// Empty if the model has changed: then nobody knows what was read.
+  std::string take() {
+    std::string digest = digest_.get();
+    return model_state(model_) == state_ ? digest : "";
+  }
+
+ private:
+  std::string model_, state_;
+  std::future<std::string> digest_;
+};
+
 ExitCode run_worker() {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // an orphan would work for nobody
+  tell_cut_files(STDOUT_FILENO, cut_file_prefix);
   std::string line;
   std::getline(std::cin, line);
   const auto request = parse_request(line);
   if (!request) return ExitCode::internal_fault;
   OptimizeAnswer answer;
   answer.model = request->model;
-  auto done = work(*request, answer.task_program);
+  std::optional<ModelDigest> digest;
+  if (request->takes_digests) digest.emplace(request->model);
+  auto done = work_or_tell(*request, answer.task_program);
+  if (done && digest) {
+    answer.model_digest = digest->take();
+    answer.output_digest = model_digest(request->output).value_or("");
+  }
   if (done) {
     answer.report = std::move(*done);
     answer.status = name(answer.report.status);

@@ -16,7 +16,9 @@
 #include "cli/profile_report.h"
 #include "cli/table.h"
 #include "outputs/files.h"
+#include "rule_language/rule_database.h"
 #include "system/clock.h"
+#include "system/signals.h"
 
 namespace lemma {
 
@@ -170,8 +172,8 @@ void stop_at_signals() {
   struct sigaction action {};
   action.sa_handler = stop_measuring;
   action.sa_flags = SA_RESETHAND;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  handle_unless_ignored(SIGINT, action);
+  handle_unless_ignored(SIGTERM, action);
 }
 
 int profiled_threads(const ProfileArguments& arguments) {

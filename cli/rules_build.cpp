@@ -24,6 +24,7 @@
 #include "outputs/files.h"
 #include "rule_language/rule_database.h"
 #include "system/parallel.h"
+#include "system/signals.h"
 
 namespace lemma {
 namespace {
@@ -49,8 +50,8 @@ void listen_for_interruption() {
   struct sigaction action {};
   action.sa_handler = note_interruption;
   action.sa_flags = SA_RESETHAND;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  handle_unless_ignored(SIGINT, action);
+  handle_unless_ignored(SIGTERM, action);
 }
 
 /// At most a line every two seconds, on standard error.

@@ -1,5 +1,7 @@
 #include "cli/commands.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -11,13 +13,17 @@
 
 #include "backend_cuda/execute/cuda_driver.h"
 #include "backend_cuda/execute/program_times.h"
+#include "cli/child_process.h"
 #include "cli/cuda_target.h"
 #include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
 #include "cli/kernel_times_option.h"
+#include "cli/memory_guard.h"
 #include "cli/model_run.h"
 #include "cli/number_check.h"
+#include "cli/process_faults.h"
+#include "cli/run_worker.h"
 #include "cli/table.h"
 #include "frontend_onnx/value_file.h"
 #include "outputs/files.h"
@@ -32,6 +38,7 @@ using interpreter::Tensor;
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t shown_elements = 6;
+constexpr const char* worker_option = "--answers-jobs";
 
 struct RunArguments {
   std::string model, batch, inputs, compare, outputs, times;
@@ -42,8 +49,11 @@ struct RunArguments {
   std::uint64_t seed = 0;
   bool random = false;
   bool json = false;
+  bool is_worker = false;
   int threads = 0;
   ValueTolerance tolerance = {{.absolute = 1e-7, .relative = 1e-3}, true};
+  double time_limit = 0;                // seconds; 0: none
+  std::int64_t memory_limit_bytes = 0;  // 0: none
 };
 
 struct Statistics {
@@ -195,7 +205,8 @@ ExitCode exit_code_of(RunStatus status) {
   switch (status) {
     case RunStatus::passed: return ExitCode::done;
     case RunStatus::wrong: return ExitCode::check_failed;
-    case RunStatus::unsupported: return ExitCode::some_models_failed;
+    case RunStatus::unsupported:
+    case RunStatus::timed_out: return ExitCode::some_models_failed;
     case RunStatus::bad_input: return ExitCode::bad_input;
     case RunStatus::internal_fault: return ExitCode::internal_fault;
     case RunStatus::no_device: return ExitCode::no_device;
@@ -256,24 +267,59 @@ Result<void> check_files(const RunArguments& arguments) {
   return {};
 }
 
-ExitCode run_one(const RunArguments& arguments) {
-  if (const auto files = check_files(arguments); !files) return complain("", files.error());
+/// What is printed of the answer for one model.
+RunReply reply_to_model(const RunArguments& arguments, const RunAnswer& answer) {
+  RunReply reply{answer.status, "", ""};
+  const bool computed = answer.status == RunStatus::passed || answer.status == RunStatus::wrong;
+  for (const std::string& note : answer.notes) reply.errors += printable("note: " + note) + "\n";
+  if (arguments.json)
+    reply.output = dump(answer_json(arguments.model, answer)) + "\n";
+  else if (computed)
+    reply.output = arguments.compare.empty() ? output_table(answer) : comparison_table(answer);
+  if (!answer.reason.empty()) reply.errors += error_line(arguments.model, answer.reason) + "\n";
+  return reply;
+}
+
+RunReply run_model_of(const RunArguments& arguments) {
+  const auto failed = [](const Error& error) {
+    return RunReply{status_of(error.kind), "", error_line("", error.message) + "\n"};
+  };
   auto request = request_of(arguments);
-  if (!request) return complain("", request.error());
-  RunAnswer answer = run_model(*request);
+  if (!request) return failed(request.error());
+  const RunAnswer answer = run_model(*request);
   const bool computed = answer.status == RunStatus::passed || answer.status == RunStatus::wrong;
   if (computed && !arguments.outputs.empty()) {
     auto written = write_outputs(arguments, answer);
-    if (!written) return complain("", written.error());
+    if (!written) return failed(written.error());
   }
-  for (const std::string& note : answer.notes) std::cerr << printable("note: " + note) << "\n";
-  if (arguments.json)
-    std::cout << dump(answer_json(arguments.model, answer)) << "\n";
-  else if (computed)
-    std::cout << (request->expected ? comparison_table(answer) : output_table(answer));
-  std::cout.flush();
-  if (!answer.reason.empty()) std::cerr << error_line(arguments.model, answer.reason) << "\n";
-  return exit_code_of(answer.status);
+  return reply_to_model(arguments, answer);
+}
+
+/// What is printed of the answer for one line of a batch, on standard output alone.
+RunReply reply_to_job(const RunArguments& arguments, const std::string& model,
+                      const RunAnswer& answer) {
+  std::string line =
+      arguments.json
+          ? dump({{"model", model}, {"status", name(answer.status)}, {"reason", answer.reason}})
+          : printable(fmt::format("{}: {}{}{}", model, name(answer.status),
+                                  answer.reason.empty() ? "" : ": ", answer.reason));
+  return {answer.status, line + "\n", ""};
+}
+
+/// `job`: MODEL<tab>FOLDER.
+RunReply run_job(const RunArguments& arguments, const std::string& job) {
+  RunRequest request;
+  const std::size_t tab = job.find('\t');
+  request.model = job.substr(0, tab);
+  request.inputs = request.expected = job.substr(tab + 1);
+  request.tolerance = arguments.tolerance;
+  request.threads = arguments.threads;
+  RunAnswer answer;
+  if (const auto chosen = choose_engine(arguments, request); chosen)
+    answer = run_model(request);
+  else
+    answer = failed_run(chosen.error());
+  return reply_to_job(arguments, request.model.string(), answer);
 }
 
 /// What went wrong most seriously.
@@ -281,7 +327,8 @@ RunStatus worse(RunStatus a, RunStatus b) {
   auto rank = [](RunStatus status) {
     switch (status) {
       case RunStatus::passed: return 0;
-      case RunStatus::unsupported: return 1;
+      case RunStatus::unsupported:
+      case RunStatus::timed_out: return 1;
       case RunStatus::no_device: return 2;
       case RunStatus::bad_input: return 3;
       case RunStatus::wrong: return 4;
@@ -292,35 +339,77 @@ RunStatus worse(RunStatus a, RunStatus b) {
   return rank(a) < rank(b) ? b : a;
 }
 
+RunStatus print_reply(const RunReply& reply) {
+  std::cerr << reply.errors;
+  std::cout << reply.output << std::flush;
+  return reply.status;
+}
+
+/// Answers jobs of a RunWorker.
+ExitCode work_off_jobs(const RunArguments& arguments) {
+  tell_cut_files(STDOUT_FILENO, cut_file_prefix);
+  std::optional<MemoryGuard> memory;
+  if (arguments.memory_limit_bytes > 0)
+    memory.emplace(static_cast<std::size_t>(arguments.memory_limit_bytes));
+  for (std::string job; std::getline(std::cin, job);)
+    std::cout << to_json(arguments.batch.empty() ? run_model_of(arguments)
+                                                 : run_job(arguments, job))
+              << std::endl;
+  return ExitCode::done;
+}
+
+RunWorker worker_for(const RunArguments& arguments) {
+  std::vector<std::string> words = command_words();
+  words.emplace_back(worker_option);
+  return {std::move(words), arguments.time_limit};
+}
+
+/// The worker's reply, or why there is none.
+template <typename Reply>
+RunReply reply_of(RunWorker& worker, const std::string& job, const Reply& reply_to) {
+  bool timed_out = false;
+  auto reply = worker.run(job, timed_out);
+  if (reply) return std::move(*reply);
+  RunAnswer answer = failed_run(reply.error());
+  if (timed_out) answer.status = RunStatus::timed_out;
+  return reply_to(answer);
+}
+
+ExitCode run_one(const RunArguments& arguments) {
+  if (const auto files = check_files(arguments); !files) return complain("", files.error());
+  if (arguments.time_limit <= 0 && arguments.memory_limit_bytes <= 0)
+    return exit_code_of(print_reply(run_model_of(arguments)));
+  RunWorker worker = worker_for(arguments);
+  return exit_code_of(print_reply(reply_of(
+      worker, "", [&](const RunAnswer& answer) { return reply_to_model(arguments, answer); })));
+}
+
 ExitCode run_batch(const RunArguments& arguments) {
+  RunRequest unused;
+  if (const auto chosen = choose_engine(arguments, unused); !chosen)
+    return complain("", chosen.error());
   std::ifstream jobs(arguments.batch);
   if (!jobs) return complain("", Error{ErrorKind::bad_input, arguments.batch + ": cannot be read"});
+  RunWorker worker = worker_for(arguments);
   RunStatus worst = RunStatus::passed;
   std::string line;
   for (std::size_t number = 1; std::getline(jobs, line); ++number) {
     if (line.empty()) continue;
     const std::size_t tab = line.find('\t');
-    if (tab == std::string::npos)
-      return complain(
-          "", Error{ErrorKind::bad_input, fmt::format("{}: line {}: expected MODEL<tab>FOLDER",
-                                                      arguments.batch, number)});
-    RunRequest request;
-    request.model = line.substr(0, tab);
-    request.inputs = request.expected = line.substr(tab + 1);
-    request.tolerance = arguments.tolerance;
-    request.threads = arguments.threads;
-    if (const auto chosen = choose_engine(arguments, request); !chosen)
-      return complain("", chosen.error());
-    const RunAnswer answer = run_model(request);
-    worst = worse(worst, answer.status);
-    if (arguments.json)
-      std::cout << dump({{"model", request.model.string()},
-                         {"status", name(answer.status)},
-                         {"reason", answer.reason}});
-    else
-      std::cout << printable(fmt::format("{}: {}{}{}", request.model.string(), name(answer.status),
-                                         answer.reason.empty() ? "" : ": ", answer.reason));
-    std::cout << std::endl;
+    const std::string model = line.substr(0, tab);
+    const auto reply_to = [&](const RunAnswer& answer) {
+      return reply_to_job(arguments, model, answer);
+    };
+    RunReply reply;
+    if (tab == std::string::npos) {
+      const Error error{ErrorKind::bad_input, fmt::format("{}: line {}: expected MODEL<tab>FOLDER",
+                                                          arguments.batch, number)};
+      reply = reply_to(failed_run(error));
+      reply.errors = error_line("", error.message) + "\n";
+    } else {
+      reply = reply_of(worker, line, reply_to);
+    }
+    worst = worse(worst, print_reply(reply));
   }
   return exit_code_of(worst);
 }
@@ -339,6 +428,7 @@ ExitCode run_run(RunArguments arguments) {
     arguments.cuda.architecture = device->architecture;
     arguments.cuda.units = arguments.cuda.multiprocessors = device->multiprocessors;
   }
+  if (arguments.is_worker) return work_off_jobs(arguments);
   return arguments.batch.empty() ? run_one(arguments) : run_batch(arguments);
 }
 
@@ -398,6 +488,16 @@ void add_run_command(CLI::App& application, ExitCode& exit_code) {
       "file of jobs, one per line: MODEL<tab>FOLDER of inputs and expected outputs");
   command->add_option("--threads", arguments->threads, "number of threads (0: all processors)")
       ->check(check_non_negative);
+  command
+      ->add_option("--time-limit", arguments->time_limit,
+                   "seconds after which a model, or with --batch each job, is given up; 0: never")
+      ->check(check_non_negative)
+      ->capture_default_str();
+  command
+      ->add_option("--memory-limit", arguments->memory_limit_bytes,
+                   "most memory for each model, such as 1G or 500M")
+      ->transform(CLI::AsSizeValue(false));
+  command->add_flag(worker_option, arguments->is_worker)->group("");
   command->add_flag("--json", arguments->json,
                     "print one JSON object (with --batch, one line for each job)");
   command->callback([arguments, &exit_code] { exit_code = run_run(*arguments); });

@@ -24,6 +24,7 @@
 #include "cli/file_plan.h"
 #include "cli/kernel_times_option.h"
 #include "cli/number_check.h"
+#include "cli/process_faults.h"
 #include "cli/region_report.h"
 #include "cli/shape_option.h"
 #include "cli/timeline_svg.h"
@@ -107,6 +108,7 @@ Result<void> measure_times(const PreparedModel& model, const ScheduleArguments& 
   if (!is_for_processor(arguments)) return bad_input("--measure-kernels is for --device cpu");
   // Programs are built, run and removed: each has all weights of the model.
   const TemporaryDirectory folder;
+  LEMMA_RETURN_IF_ERROR(require_scratch(folder.good()));
   LEMMA_ASSIGN_OR_RETURN(const auto builder, backend::ProgramBuilder::create(folder.path()));
   LEMMA_ASSIGN_OR_RETURN(const backend::KernelTimes times,
                          backend::measure_kernels(model.graph, model.inputs, options, builder));

@@ -42,6 +42,7 @@ EXCEPTIONS = {
     ("rule_language/rule_database.cpp", "streams"): "the bytes of a file",
     ("rule_language/rule_database.cpp", "words from streams"): "lines",
     ("system/program.cpp", "streams"): "the folders of a search path",
+    ("system/supervisor.cpp", "number reading"): "a program",
     ("verifier/rule_files.cpp", "words from streams"): "lines and words",
 }
 

@@ -20,8 +20,12 @@ class FileMapping {
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
-  explicit FileMapping(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  FileMapping(std::span<const std::byte> bytes, const std::filesystem::path& path);
   std::span<const std::byte> bytes_;
 };
+
+/// The path of the file that is mapped at an address, as far as it can be printed; null if none is. May be called by
+/// handlers of signals: a file that was cut after it was mapped raises SIGBUS where it is read.
+const char* mapped_file_at(const void* address);
 
 }  // namespace lemma::frontend

@@ -52,9 +52,19 @@ import fcntl
 import json
 import os
 import random
+import select
 import sys
 import tempfile
+import threading
 import time
+
+
+def end_with_the_reader():
+    """Ends this process when `lemma` is gone, in the middle of a request, too."""
+    connection = select.poll()
+    connection.register(sys.stdin.fileno(), 0)  # only that the other end is closed
+    connection.poll()
+    os._exit(1)
 
 
 def answer(**fields):
@@ -398,6 +408,7 @@ except ImportError as missing:
     answer(available=False, message=one_line(missing))
     sys.exit(0)
 if __name__ == "__main__":
+    threading.Thread(target=end_with_the_reader, daemon=True).start()
     answer(available=True, message="", version=onnxruntime.__version__)
     actions = {"compare": compare, "first": first, "load": load, "time": time_models, "save": save, "values": values}
     for line in sys.stdin:

@@ -1,8 +1,12 @@
 #include "profiler/profile_database.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -17,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr int milliseconds_for_a_lock = 60'000;
+constexpr std::chrono::milliseconds time_for_a_lock{60'000};
 constexpr int schema_version = 2;
 
 constexpr const char* schema = R"(
@@ -38,11 +42,35 @@ constexpr const char* schema = R"(
 constexpr const char* columns =
     "key, kind, elements, work, seconds, spread, repetitions, provenance, date";
 
+/// Whether another process uses the file just now so that this one cannot.
+bool is_in_use(int code) {
+  const int kind = code & 0xff;
+  return kind == SQLITE_BUSY || kind == SQLITE_LOCKED || kind == SQLITE_PROTOCOL ||
+         code == SQLITE_READONLY_RECOVERY || code == SQLITE_READONLY_CANTLOCK;
+}
+
+/// Attempts something again as long as the file is in use. SQLite itself waits for most locks, but not for those of
+/// another process that creates the file, changes its journal, or closes it as the last one. The code of the last attempt.
+template <typename Attempt>
+int patiently(Attempt attempt) {
+  const auto end = std::chrono::steady_clock::now() + time_for_a_lock;
+  auto pause = std::chrono::milliseconds(1);
+  int code = attempt();
+  while (is_in_use(code) && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::milliseconds(50));
+    code = attempt();
+  }
+  return code;
+}
+
 /// A prepared statement; its parameters are bound in order.
 class Statement {
  public:
   Statement(sqlite3* database, const std::string& sql) {
-    sqlite3_prepare_v2(database, sql.c_str(), -1, &statement_, nullptr);
+    patiently([&] {  // the tables are read for that
+      return sqlite3_prepare_v2(database, sql.c_str(), -1, &statement_, nullptr);
+    });
   }
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
@@ -71,10 +99,17 @@ class Statement {
     return bind(target.runtime).bind(target.processor).bind(target.threads);
   }
   /// SQLITE_ROW, SQLITE_DONE, or what went wrong.
-  int step() { return sqlite3_step(statement_); }
+  int step() {
+    if (std::exchange(has_begun_, true)) return sqlite3_step(statement_);
+    return patiently([this] {
+      sqlite3_reset(statement_);
+      return sqlite3_step(statement_);
+    });
+  }
   void reset() {
     sqlite3_reset(statement_);
     bound_ = 0;
+    has_begun_ = false;
   }
   std::string text(int column) const {
     const unsigned char* bytes = sqlite3_column_text(statement_, column);
@@ -87,6 +122,7 @@ class Statement {
  private:
   sqlite3_stmt* statement_ = nullptr;
   int bound_ = 0;
+  bool has_begun_ = false;
 };
 
 ProfileEntry entry_in(const Statement& row) {
@@ -123,27 +159,45 @@ std::string ProfileDatabase::failure() const {
 }
 
 Result<void> ProfileDatabase::execute(const char* sql) const {
-  if (sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr) == SQLITE_OK) return {};
+  const int code =
+      patiently([&] { return sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr); });
+  if (code == SQLITE_OK) return {};
   return bad_input(failure());
+}
+
+Result<ProfileDatabase> ProfileDatabase::connect(const fs::path& file, int flags) {
+  sqlite3* opened = nullptr;
+  const int code = patiently([&] {
+    sqlite3_close(opened);
+    return sqlite3_open_v2(file.c_str(), &opened, flags, nullptr);
+  });
+  ProfileDatabase database{std::unique_ptr<sqlite3, Close>(opened)};
+  if (code != SQLITE_OK)
+    return bad_input(fmt::format("{}: cannot be opened: {}", file.string(), sqlite3_errstr(code)));
+  sqlite3_extended_result_codes(opened, 1);
+  sqlite3_busy_timeout(opened, static_cast<int>(time_for_a_lock.count()));
+  return database;
 }
 
 Result<ProfileDatabase> ProfileDatabase::open(const fs::path& file) {
   std::error_code ignored;
   if (file.has_parent_path()) fs::create_directories(file.parent_path(), ignored);
-  sqlite3* opened = nullptr;
-  const int code = sqlite3_open(file.c_str(), &opened);
-  ProfileDatabase database{std::unique_ptr<sqlite3, Close>(opened)};
-  if (code != SQLITE_OK)
-    return bad_input(fmt::format("{}: cannot be opened: {}", file.string(), sqlite3_errstr(code)));
-  sqlite3_busy_timeout(opened, milliseconds_for_a_lock);
+  LEMMA_ASSIGN_OR_RETURN(ProfileDatabase database,
+                         connect(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
   // The write-ahead log lets readers and a writer work at once.
-  LEMMA_RETURN_IF_ERROR(database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL"));
+  LEMMA_RETURN_IF_ERROR(database.execute("PRAGMA journal_mode = WAL"));
+  LEMMA_RETURN_IF_ERROR(database.execute("PRAGMA synchronous = FULL"));
   LEMMA_ASSIGN_OR_RETURN(const int found, database.version());
-  LEMMA_RETURN_IF_ERROR(database.execute(schema));
-  if (found == 0)
-    LEMMA_RETURN_IF_ERROR(
-        database.execute(fmt::format("PRAGMA user_version = {}", schema_version).c_str()));
+  // A file of an earlier program has not all tables.
+  LEMMA_RETURN_IF_ERROR(found == 0 ? database.begin_file() : database.execute(schema));
   return database;
+}
+
+/// All tables and the version at once: nobody sees some of them.
+Result<void> ProfileDatabase::begin_file() {
+  const std::string number = fmt::format("PRAGMA user_version = {}", schema_version);
+  LEMMA_RETURN_IF_ERROR(execute("BEGIN IMMEDIATE"));
+  return end_transaction(execute(schema) && execute(number.c_str()));
 }
 
 /// 0: that of a new file.
@@ -161,13 +215,9 @@ Result<int> ProfileDatabase::version() const {
 Result<std::optional<ProfileDatabase>> ProfileDatabase::open_to_read(const fs::path& file) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return std::nullopt;
-  sqlite3* opened = nullptr;
-  const int code = sqlite3_open_v2(file.c_str(), &opened, SQLITE_OPEN_READONLY, nullptr);
-  ProfileDatabase database{std::unique_ptr<sqlite3, Close>(opened)};
-  if (code != SQLITE_OK)
-    return bad_input(fmt::format("{}: cannot be opened: {}", file.string(), sqlite3_errstr(code)));
-  sqlite3_busy_timeout(opened, milliseconds_for_a_lock);
-  LEMMA_RETURN_IF_ERROR(database.version());
+  LEMMA_ASSIGN_OR_RETURN(ProfileDatabase database, connect(file, SQLITE_OPEN_READONLY));
+  LEMMA_ASSIGN_OR_RETURN(const int found, database.version());
+  if (found == 0) return std::nullopt;  // another process is about to make the tables
   return std::optional(std::move(database));
 }
 

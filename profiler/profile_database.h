@@ -1,6 +1,6 @@
 #pragma once
-// What was measured, in one SQLite file. Several processes may use it at once. What was committed
-// survives the end of any of them at any time.
+// What was measured, in one SQLite file. Several processes may create, use and close it at once: each waits for the
+// others, at most a minute. What was committed survives the end of any of them at any time.
 
 #include <cstdint>
 #include <filesystem>
@@ -54,7 +54,7 @@ class ProfileDatabase {
  public:
   /// Makes the file, and its folder, if it is not there. An error names the file.
   static Result<ProfileDatabase> open(const std::filesystem::path& file);
-  /// Only to read from: nothing if there is no such file.
+  /// Only to read from: nothing if there is no such file, or none with tables yet.
   static Result<std::optional<ProfileDatabase>> open_to_read(const std::filesystem::path& file);
   ProfileDatabase(ProfileDatabase&&) noexcept = default;
   ProfileDatabase& operator=(ProfileDatabase&&) noexcept = default;
@@ -85,7 +85,9 @@ class ProfileDatabase {
   };
   explicit ProfileDatabase(std::unique_ptr<sqlite3, Close> database)
       : database_(std::move(database)) {}
+  static Result<ProfileDatabase> connect(const std::filesystem::path& file, int flags);
   Result<void> execute(const char* sql) const;
+  Result<void> begin_file();
   /// Commits, or takes back what was written; then the error is the last one of the database.
   Result<void> end_transaction(bool is_complete);
   Result<int> version() const;

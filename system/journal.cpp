@@ -94,6 +94,31 @@ bool lock(int descriptor) {
   return true;
 }
 
+std::string first_line(std::string_view job) { return "lemma journal 2 " + sha256(job); }
+
+struct Contents {
+  std::vector<std::string> records;
+  std::size_t good = 0;  // bytes up to the first that is damaged; 0: it is not a journal of the job
+  bool is_foreign = false;  // it is no journal at all
+};
+
+Contents contents_of(const std::filesystem::path& file, std::string_view job) {
+  std::ifstream stream(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  Contents contents;
+  contents.is_foreign = !is_journal(text);
+  const std::string first = first_line(job);
+  if (line_at(text, 0) != first) return contents;
+  contents.good = first.size() + 1;
+  while (const auto line = line_at(text, contents.good)) {
+    auto record = record_of(*line);
+    if (!record) break;
+    contents.records.push_back(std::move(*record));
+    contents.good += line->size() + 1;
+  }
+  return contents;
+}
+
 }  // namespace
 
 Journal::Journal(Journal&& other) noexcept { *this = std::move(other); }
@@ -117,25 +142,19 @@ Result<Journal> Journal::open(const std::filesystem::path& file, std::string_vie
     return bad_input(fmt::format("cannot open '{}': {}", file.string(), std::strerror(errno)));
   if (!lock(journal.descriptor_))
     return bad_input(fmt::format("'{}' is in use by another process", file.string()));
-  std::ifstream stream(file, std::ios::binary);
-  const std::string contents{std::istreambuf_iterator<char>(stream), {}};
-  if (!is_journal(contents))
+  Contents contents = contents_of(file, job);
+  if (contents.is_foreign)
     return bad_input(fmt::format("'{}' is no journal of Lemma", file.string()));
-  const std::string first = "lemma journal 2 " + sha256(job);
-  std::size_t good = 0;
-  if (line_at(contents, 0) == first) {
-    good = first.size() + 1;
-    while (const auto line = line_at(contents, good)) {
-      auto record = record_of(*line);
-      if (!record) break;
-      journal.records_.push_back(std::move(*record));
-      good += line->size() + 1;
-    }
-  }
+  journal.records_ = std::move(contents.records);
+  const std::size_t good = contents.good;
   if (::ftruncate(journal.descriptor_, static_cast<off_t>(good)) != 0)
     return bad_input(fmt::format("cannot cut '{}': {}", file.string(), std::strerror(errno)));
-  if (good == 0) LEMMA_RETURN_IF_ERROR(write_all(journal.descriptor_, first + "\n"));
+  if (good == 0) LEMMA_RETURN_IF_ERROR(write_all(journal.descriptor_, first_line(job) + "\n"));
   return journal;
+}
+
+std::vector<std::string> read_journal(const std::filesystem::path& file, std::string_view job) {
+  return contents_of(file, job).records;
 }
 
 std::vector<std::string> Journal::take_records() { return std::exchange(records_, {}); }

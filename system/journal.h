@@ -37,4 +37,7 @@ class Journal {
   std::chrono::steady_clock::time_point last_sync_{};
 };
 
+/// The records of a journal that another process may be writing; none if the file is not one of this job.
+std::vector<std::string> read_journal(const std::filesystem::path& file, std::string_view job);
+
 }  // namespace lemma

@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -19,6 +20,8 @@
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "system/supervisor_image.h"
 
 extern char** environ;  // NOLINT
 
@@ -36,10 +39,10 @@ void close_descriptor(int& descriptor) {
   descriptor = -1;
 }
 
-/// How posix_spawn sets a child up. Its standard input and output are `input` and `output`.
+/// How posix_spawn sets the supervisor of a program up. Its standard input and output are `input` and `output`.
 class SpawnSettings {
  public:
-  SpawnSettings(const Program& program, int input, int output) {
+  SpawnSettings(const Program& program, int input, int output, int connection) {
     posix_spawn_file_actions_init(&actions_);
     posix_spawnattr_init(&attributes_);
     if (!program.directory.empty())
@@ -48,6 +51,8 @@ class SpawnSettings {
     posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
     if (!program.shows_errors)
       posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    // It stays open under the same number.
+    posix_spawn_file_actions_adddup2(&actions_, connection, connection);
     posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP);
     posix_spawnattr_setpgroup(&attributes_, 0);
   }
@@ -58,12 +63,11 @@ class SpawnSettings {
     posix_spawnattr_destroy(&attributes_);
   }
   /// 0, or the number of an error.
-  int spawn(std::vector<std::string> words, pid_t& process) const {
+  int spawn(const std::string& file, std::vector<std::string> words, pid_t& process) const {
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
-    return posix_spawnp(&process, words[0].c_str(), &actions_, &attributes_, arguments.data(),
-                        environ);
+    return posix_spawn(&process, file.c_str(), &actions_, &attributes_, arguments.data(), environ);
   }
 
  private:
@@ -71,32 +75,54 @@ class SpawnSettings {
   posix_spawnattr_t attributes_{};
 };
 
+std::vector<std::string> supervisor_words(const Program& program, int connection) {
+  std::vector<std::string> words = {"lemma-supervisor", std::to_string(connection),
+                                    std::to_string(program.memory_limit_bytes)};
+  words.insert(words.end(), program.words.begin(), program.words.end());
+  return words;
+}
+
+/// As people know it.
+std::string shown_name(const Program& program) {
+  return program.words[0] == own_program() ? "a process for it" : program.words[0];
+}
+
+/// What the supervisor says of the program's start: 0, or the number of an error.
+int start_of(int connection) {
+  std::int32_t error = 0;
+  ssize_t count = 0;
+  while ((count = ::recv(connection, &error, sizeof error, MSG_WAITALL)) < 0 && errno == EINTR) {
+  }
+  return count == sizeof error ? error : ECHILD;
+}
+
 }  // namespace
 
 Result<RunningProgram> RunningProgram::start(const Program& program) {
   RunningProgram running;
+  LEMMA_ASSIGN_OR_RETURN(const std::string supervisor, supervisor_file());
   // A socket: a pipe whose reader has gone would end this process with a signal.
-  std::array<int, 2> input = {-1, -1}, output = {-1, -1};
+  std::array<int, 2> input = {-1, -1}, output = {-1, -1}, connection = {-1, -1};
   int error = 0;
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input.data()) != 0 ||
+      socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, connection.data()) != 0 ||
       pipe2(output.data(), O_CLOEXEC) != 0)
     error = errno;
   running.input_ = input[1];
   running.output_ = output[0];
+  running.connection_ = connection[1];
   running.begin_ = Clock::now();
   if (error == 0)
-    error = SpawnSettings(program, input[0], output[1]).spawn(program.words, running.process_);
+    error = SpawnSettings(program, input[0], output[1], connection[0])
+                .spawn(supervisor, supervisor_words(program, connection[0]), running.process_);
+  if (error != 0) running.process_ = -1;
   close_descriptor(input[0]);
   close_descriptor(output[1]);
-  if (error != 0) {
-    running.process_ = -1;
+  close_descriptor(connection[0]);
+  if (error == 0) error = start_of(running.connection_);
+  if (error != 0)
     return unsupported(
-        fmt::format("{}: cannot be started: {}", program.words[0], std::strerror(error)));
-  }
-  if (program.memory_limit_bytes > 0) {
-    const rlimit limit{program.memory_limit_bytes, program.memory_limit_bytes};
-    prlimit(running.process_, RLIMIT_DATA, &limit, nullptr);
-  }
+        fmt::format("{} cannot be started: {}", shown_name(program), std::strerror(error)));
   return running;
 }
 
@@ -104,6 +130,7 @@ RunningProgram::RunningProgram(RunningProgram&& other) noexcept { *this = std::m
 
 RunningProgram& RunningProgram::operator=(RunningProgram&& other) noexcept {
   std::swap(process_, other.process_);
+  std::swap(connection_, other.connection_);
   std::swap(input_, other.input_);
   std::swap(output_, other.output_);
   std::swap(is_output_closed_, other.is_output_closed_);
@@ -115,9 +142,8 @@ RunningProgram& RunningProgram::operator=(RunningProgram&& other) noexcept {
 RunningProgram::~RunningProgram() {
   close_descriptor(input_);
   close_descriptor(output_);
-  if (process_ <= 0) return;
-  signal(SIGKILL);
-  waitpid(process_, nullptr, 0);
+  close_descriptor(connection_);
+  if (process_ > 0) waitpid(process_, nullptr, 0);
 }
 
 bool RunningProgram::send(std::string_view text) {
@@ -164,8 +190,11 @@ std::string RunningProgram::take_output() { return std::exchange(received_, {});
 
 double RunningProgram::seconds() const { return Seconds(Clock::now() - begin_).count(); }
 
+void RunningProgram::kill() { close_descriptor(connection_); }
+
 void RunningProgram::signal(int number) {
-  if (process_ > 0) kill(-process_, number);
+  const auto byte = static_cast<unsigned char>(number);
+  if (connection_ >= 0) (void)::send(connection_, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 std::optional<ProgramEnd> RunningProgram::wait(double seconds) {
@@ -180,7 +209,6 @@ std::optional<ProgramEnd> RunningProgram::wait(double seconds) {
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, std::chrono::microseconds(20'000));
   }
-  signal(SIGKILL);  // what it started and left behind
   int status = 0;
   struct rusage usage {};
   const pid_t ended = wait4(process_, &status, 0, &usage);
@@ -190,6 +218,7 @@ std::optional<ProgramEnd> RunningProgram::wait(double seconds) {
   end.peak_memory_bytes = usage.ru_maxrss * 1024;
   end.seconds = this->seconds();
   process_ = -1;
+  kill();
   return end;
 }
 
@@ -202,7 +231,7 @@ Result<ProgramRun> run_program(const Program& program, const std::function<bool(
   while (!end) {
     if (!result.was_stopped && is_over()) {
       result.was_stopped = true;
-      running.signal(SIGKILL);
+      running.kill();
     }
     if (running.receive(pause)) continue;
     // Output that is closed before the end must not make this loop spin; one that a grandchild holds
@@ -215,6 +244,9 @@ Result<ProgramRun> run_program(const Program& program, const std::function<bool(
   static_cast<ProgramEnd&>(result) = *end;
   return result;
 }
+
+// In a child "self" would be the supervisor.
+std::string own_program() { return fmt::format("/proc/{}/exe", getpid()); }
 
 std::string find_program(const std::string& name) {
   const char* search = std::getenv("PATH");

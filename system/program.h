@@ -1,6 +1,6 @@
 #pragma once
-// Child processes, without a shell. A child has its own process group, which ends with it, so that
-// no process outlives this one.
+// Child processes, without a shell. Each has a supervisor (supervisor.cpp), which ends it and all of its descendants when
+// this process ends, in whatever way, so that none outlives it. A program's descendants end with the program, too.
 
 #include <sys/types.h>
 
@@ -21,7 +21,7 @@ struct Program {
   std::vector<std::string> words;
   std::filesystem::path directory = {};  // that it works in; empty: this process's
   bool shows_errors = false;             // its standard error is ours; else nobody reads it
-  std::size_t memory_limit_bytes = 0;    // of its data; 0: none of its own
+  std::size_t memory_limit_bytes = 0;    // of the data of each of its processes; 0: none of its own
 };
 
 struct ProgramEnd {
@@ -38,7 +38,7 @@ class RunningProgram {
   static Result<RunningProgram> start(const Program& program);
   RunningProgram(RunningProgram&& other) noexcept;
   RunningProgram& operator=(RunningProgram&& other) noexcept;
-  /// Kills it, unless wait() has been called.
+  /// Kills it and its descendants, unless wait() has told its end.
   ~RunningProgram();
 
   /// To its standard input; false if it reads no more. Waits while more is sent than it has read.
@@ -58,7 +58,9 @@ class RunningProgram {
   bool is_output_closed() const { return is_output_closed_; }
 
   double seconds() const;
-  /// To all of its group.
+  /// Kills it and all of its descendants. wait() tells when they are gone.
+  void kill();
+  /// To its process group.
   void signal(int number);
   /// Its end, if it comes within so many seconds.
   std::optional<ProgramEnd> wait(double seconds);
@@ -66,7 +68,8 @@ class RunningProgram {
  private:
   RunningProgram() = default;
 
-  pid_t process_ = -1;
+  pid_t process_ = -1;   // of the supervisor, which ends as the program did
+  int connection_ = -1;  // to the supervisor: it kills the program when this end is closed
   int input_ = -1, output_ = -1;
   bool is_output_closed_ = false;
   std::string received_;
@@ -80,6 +83,9 @@ struct ProgramRun : ProgramEnd {
 
 /// Runs a program that reads nothing; is_over() is asked about fifty times a second and ends it.
 Result<ProgramRun> run_program(const Program& program, const std::function<bool()>& is_over);
+
+/// The running program itself, as Program::words name it: it is found even if its file has been replaced or removed.
+std::string own_program();
 
 /// The program's place on the search path; empty if it is not installed.
 std::string find_program(const std::string& name);

@@ -1,9 +1,12 @@
 #include "backend_cuda/execute/built_program.h"
 
 #include <dlfcn.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -69,13 +72,27 @@ Result<std::string> cuda_compiler() {
 
 /// What the compiler says of itself, in lines. `kind` and `variable` are for the error.
 Result<std::string> version_text(const std::string& compiler, std::string_view kind,
-                                 std::string_view variable) {
-  const auto run = run_program({{compiler, "--version"}}, [] { return false; });
+                                 std::string_view variable, double seconds) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto run = run_program({{compiler, "--version"}}, [begin, seconds] {
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+    return waited.count() > seconds;
+  });
+  if (run && run->was_stopped)
+    return unsupported(fmt::format("the {} {} does not say its version within {:.1f} s; set {}",
+                                   kind, compiler, seconds, variable));
   if (!run || !run->succeeded() || run->output.empty())
     return unsupported(fmt::format("the {} {} cannot be run; set {}", kind, compiler, variable));
   std::string text = run->output;
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
+}
+
+/// Of a compiler that was killed, or failed where memory is limited: then it cannot be told from another failure.
+bool has_ended_for_want_of_memory(const ProgramEnd& end) {
+  rlimit data{};
+  const bool is_limited = getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur < (rlim_t{2} << 30U);
+  return end.signal == SIGKILL || is_limited;
 }
 
 }  // namespace
@@ -87,8 +104,9 @@ std::uint32_t thread_count(int threads) {
 
 Result<std::string> cuda_compiler_version() {
   LEMMA_ASSIGN_OR_RETURN(const std::string compiler, cuda_compiler());
-  LEMMA_ASSIGN_OR_RETURN(const std::string version,
-                         version_text(compiler, "CUDA compiler", "CUDACXX"));
+  LEMMA_ASSIGN_OR_RETURN(
+      const std::string version,
+      version_text(compiler, "CUDA compiler", "CUDACXX", ProgramBuilder::most_seconds_for_version));
   // nvcc names its release in the last line.
   return version.substr(version.rfind('\n') + 1);
 }
@@ -102,11 +120,12 @@ Result<fs::path> default_cache_folder() {
   return home / ".cache" / "lemma";
 }
 
-Result<ProgramBuilder> ProgramBuilder::create(fs::path cache_folder) {
+Result<ProgramBuilder> ProgramBuilder::create(fs::path cache_folder, double seconds_for_version) {
   ProgramBuilder builder;
   builder.cache_folder_ = std::move(cache_folder) / "task_programs";
   LEMMA_ASSIGN_OR_RETURN(const std::string compiler, cpp_compiler());
-  LEMMA_ASSIGN_OR_RETURN(const std::string version, version_text(compiler, "C++ compiler", "CXX"));
+  LEMMA_ASSIGN_OR_RETURN(const std::string version,
+                         version_text(compiler, "C++ compiler", "CXX", seconds_for_version));
   builder.identity_ =
       fmt::format("{}, {}", version.substr(0, version.find('\n')), fmt::join(code_options, " "));
   builder.words_ = compile_words(compiler);
@@ -215,7 +234,9 @@ Result<void> ProgramBuilder::build(const fs::path& folder,
   LEMMA_ASSIGN_OR_RETURN(const ProgramRun run, run_program(program, is_over));
   if (run.was_stopped) return bad_input("there was no time to compile the program");
   if (!run.succeeded())
-    return internal_error(fmt::format("{}: the program cannot be compiled", folder.string()));
+    return has_ended_for_want_of_memory(run)
+               ? unsupported("there is not enough memory to compile the program")
+               : internal_error(fmt::format("{}: the program cannot be compiled", folder.string()));
   // The digest comes first: a product without the right one is compiled again.
   LEMMA_RETURN_IF_ERROR(write_file_atomically(digest_file(built), sha256(file_contents(partial))));
   return rename_over(partial, built);

@@ -30,8 +30,11 @@ Result<std::string> cuda_compiler_version();
 /// The compiler of programs, and where they are kept.
 class ProgramBuilder {
  public:
-  /// The compiler is $CXX, else c++, g++ or clang++. An error (`unsupported`): there is none.
-  static Result<ProgramBuilder> create(std::filesystem::path cache_folder);
+  /// The compiler is $CXX, else c++, g++ or clang++. An error (`unsupported`): there is none, or it does not say its
+  /// version within so many seconds.
+  static Result<ProgramBuilder> create(std::filesystem::path cache_folder,
+                                       double seconds_for_version = most_seconds_for_version);
+  static constexpr double most_seconds_for_version = 30;
 
   /// For programs of an NVIDIA device, compiled by nvcc ($CUDACXX, else that of the search path or of $CUDA_HOME). An
   /// error (`unsupported`): there is no CUDA toolkit.

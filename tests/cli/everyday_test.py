@@ -382,27 +382,6 @@ class Everyday(unittest.TestCase):
         self.assertRegex(said, rb"\[\.{20}\] 0/3, \d+ s .*0\.onnx: loading rules")
         self.assertRegex(said, rb"\[#{13}\.{7}\] 2/3, about \d+ s left .*2\.onnx: ")
 
-    def test_a_batch_that_was_ended_goes_on(self):
-        models = [self.one_relu(f"{i}.onnx") for i in range(4)]
-        out = self.folder / "out"
-        call = [LEMMA, "optimize", *models, "--out-dir", out, "--json", "--no-measure", "--no-second-judge"]
-        running = subprocess.Popen(list(map(str, call)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   start_new_session=True)
-        while not (out / ".lemma-optimize").exists():
-            time.sleep(0.001)
-        os.killpg(running.pid, signal.SIGINT)
-        first = [each["status"] for each in json.loads(running.communicate(timeout=60)[0])["models"]]
-        done_before = sum(status == "unchanged" for status in first)
-        self.assertTrue(1 <= done_before < 4, first)
-        written = (out / "0.onnx").stat().st_mtime_ns
-        again = subprocess.run([*map(str, call), "--resume"], capture_output=True, text=True, timeout=120)
-        self.assertEqual(again.returncode, 0, again.stderr)
-        self.assertEqual([each["status"] for each in json.loads(again.stdout)["models"]], ["unchanged"] * 4)
-        self.assertEqual((out / "0.onnx").stat().st_mtime_ns, written)
-        if 4 - done_before > 1:
-            self.assertIn(f"[{4 - done_before}/{4 - done_before}]", again.stderr)
-        self.assertFalse((out / ".lemma-optimize").exists())
-
     def test_sizes_for_the_check_leave_the_model_as_it_is(self):
         """A window of 3,000 positions is larger than any size that is tried."""
         signal_type = tensor_type(F32, ["batch", 1, "length"])

@@ -120,7 +120,10 @@ class BadFiles(Case):
         self.assert_fails(2, ["'x'"], "run", model, "--inputs", data)
 
     def test_batch_line_without_a_folder(self):
-        self.assert_fails(2, ["line 1"], "run", "--batch", self.write("jobs", b"model.onnx\n"), "--json")
+        done = lemma("run", "--batch", self.write("jobs", b"model.onnx\n"), "--json")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("line 1", done.stderr)
+        self.assertEqual(json.loads(done.stdout)["status"], "bad_input")
 
 
 class Unsupported(Case):

@@ -5,6 +5,7 @@ import struct
 F32 = 1
 I64 = 7
 STRING = 8
+BOOL = 9
 F16 = 10
 BF16 = 16
 
@@ -59,9 +60,10 @@ def string_attribute(name, value):
     return content(1, name) + content(4, value) + number(20, 3)
 
 
-def graph_attribute(name, nodes, outputs):
-    """A subgraph without inputs; outputs are (name, type) pairs."""
+def graph_attribute(name, nodes, outputs, inputs=()):
+    """A subgraph; inputs and outputs are (name, type) pairs."""
     graph = b"".join(content(1, each) for each in nodes) + content(2, name)
+    graph += b"".join(content(11, value_info(*each)) for each in inputs)
     graph += b"".join(content(12, value_info(*each)) for each in outputs)
     return content(1, name) + content(6, graph) + number(20, 5)
 
@@ -82,6 +84,19 @@ def model(nodes, inputs, outputs, domains=(), initializers=()):
     for domain in domains:
         operator_sets += content(8, content(1, domain) + number(2, 1))
     return number(1, 8) + content(7, graph) + operator_sets
+
+
+def counting_loop(steps, size=1, one=None):
+    """A model whose Loop adds `one`, the tensor of this name, to its input so many times."""
+    vector, flag = tensor_type(F32, [size]), tensor_type(BOOL, [])
+    body = graph_attribute(
+        "body", [node("Add", ["v", "one"], ["w"]), node("Identity", ["condition"], ["go_on"])],
+        [("go_on", flag), ("w", vector)], [("i", tensor_type(I64, [])), ("condition", flag), ("v", vector)])
+    return model([node("Identity", ["x"], ["begin"]),
+                  node("Loop", ["steps", "", "begin"], ["end"], attributes=[body]),
+                  node("Add", ["end", "begin"], ["y"])],
+                 [("x", vector)], [("y", vector)],
+                 initializers=[tensor("steps", [], [steps], I64), one or tensor("one", [size], [1] * size)])
 
 
 def floats(values):

@@ -189,5 +189,57 @@ TEST_F(ProfileDatabaseTest, KillingTwoWritersLosesNothingThatWasCommitted) {
   EXPECT_GT(all->size(), 50U);
 }
 
+/// Opens, uses and closes a file in turn with others. Why it could not, if so.
+std::string use_with_others(const std::filesystem::path& file, int user, int times) {
+  for (int i = 0; i < times; ++i) {
+    if ((user + i) % 2 == 0) {
+      auto database = ProfileDatabase::open(file);
+      if (!database) return "open: " + database.error().message;
+      const auto put = database->put(target, std::array{entry(fmt::format("{} {}", user, i))});
+      if (!put) return "put: " + put.error().message;
+    }
+    auto database = ProfileDatabase::open_to_read(file);
+    if (!database) return "open to read: " + database.error().message;
+    if (!*database) continue;
+    const auto all = (*database)->entries(target);
+    if (!all) return "read: " + all.error().message;
+    const auto exported = (*database)->export_json();
+    if (!exported) return "export: " + exported.error().message;
+  }
+  return "";
+}
+
+TEST_F(ProfileDatabaseTest, EightProcessesCreateUseAndCloseOneFile) {
+  constexpr int users = 8, rounds = 20, times = 10;
+  for (int round = 0; round < rounds; ++round) {
+    const auto file = folder_.path() / fmt::format("shared {}.sqlite", round);
+    std::array<pid_t, users> processes{};
+    std::array<int, 2> start{}, told{};
+    ASSERT_EQ(pipe(start.data()), 0);
+    ASSERT_EQ(pipe(told.data()), 0);
+    for (int user = 0; user < users; ++user) {
+      processes[user] = fork();
+      if (processes[user] != 0) continue;
+      close(start[1]);
+      char nothing = 0;
+      (void)!read(start[0], &nothing, 1);  // until all are there
+      const std::string failure = use_with_others(file, user, times);
+      (void)!write(told[1], failure.data(), failure.size());
+      _exit(0);
+    }
+    for (const int end : {start[0], start[1], told[1]}) close(end);
+    std::string failures;
+    std::array<char, 256> text{};
+    for (ssize_t size = 0; (size = read(told[0], text.data(), text.size())) > 0;)
+      failures.append(text.data(), static_cast<std::size_t>(size));
+    close(told[0]);
+    for (const pid_t process : processes) waitpid(process, nullptr, 0);
+    ASSERT_EQ(failures, "");
+    const auto all = ProfileDatabase::open(file)->entries(target);
+    ASSERT_TRUE(all) << all.error().message;
+    EXPECT_EQ(all->size(), static_cast<std::size_t>(users * times / 2));
+  }
+}
+
 }  // namespace
 }  // namespace lemma

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
+#include <optional>
+#include <sstream>
 #include <thread>
 
 namespace lemma {
@@ -125,6 +128,106 @@ TEST(Program, one_that_has_gone_reads_nothing) {
   EXPECT_EQ(program->read_line(60), std::nullopt);
   const std::string much(1 << 20U, 'x');
   EXPECT_FALSE(program->send(much));
+}
+
+bool ends(pid_t process) {
+  for (int i = 0; i < 3000 && is_alive(process); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return !is_alive(process);
+}
+
+std::vector<pid_t> numbers_in(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  std::vector<pid_t> numbers;
+  for (pid_t number = 0; stream >> number;) numbers.push_back(number);
+  return numbers;
+}
+
+/// A program, a child of it in a session of its own, and one whose parent has ended. It writes their numbers.
+const std::string family =
+    "setsid sleep 1000 & first=$!; second=$(setsid sleep 1000 > /dev/null & echo $!); "
+    "echo $$ $first $second > numbers.new; mv numbers.new numbers; echo ready; ";
+
+TEST(Program, a_process_that_left_its_group_ends_with_the_program) {
+  for (const std::string end : {"exit 0", "sleep 1000"}) {
+    const TemporaryDirectory directory;
+    Program program = shell(family + end);
+    program.directory = directory.path();
+    {
+      auto running = RunningProgram::start(program);
+      ASSERT_TRUE(running);
+      EXPECT_EQ(running->read_line(60), "ready");
+      if (end == "exit 0") {
+        EXPECT_TRUE(running->wait(60));
+      }
+    }
+    const auto numbers = numbers_in(directory.path() / "numbers");
+    ASSERT_EQ(numbers.size(), 3U);
+    for (const pid_t number : numbers) EXPECT_FALSE(is_alive(number)) << end;
+  }
+}
+
+/// No destructor runs, and no handler.
+TEST(Program, everything_ends_with_a_parent_that_is_killed) {
+  const TemporaryDirectory directory;
+  Program program = shell(family + "sleep 1000");
+  program.directory = directory.path();
+  const pid_t parent = fork();
+  if (parent == 0) {
+    auto running = RunningProgram::start(program);
+    if (running && running->read_line(60) == "ready") kill(getpid(), SIGKILL);
+    _exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(parent, &status, 0), parent);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  const auto numbers = numbers_in(directory.path() / "numbers");
+  ASSERT_EQ(numbers.size(), 3U);
+  for (const pid_t number : numbers) EXPECT_TRUE(ends(number));
+}
+
+/// What started it may be gone: a program does not depend on the thread that started it.
+TEST(Program, a_thread_that_ends_takes_no_program_along) {
+  std::optional<RunningProgram> running;
+  std::thread([&running] {
+    auto started = RunningProgram::start(shell("read line; echo $line"));
+    if (started) running.emplace(std::move(*started));
+  }).join();
+  ASSERT_TRUE(running);
+  EXPECT_TRUE(running->send("still there\n"));
+  EXPECT_EQ(running->read_line(60), "still there");
+}
+
+TEST(Program, signals_reach_it_and_its_end_comes_back) {
+  auto running = RunningProgram::start(
+      shell("trap 'echo asked; exit 5' TERM; echo ready; while :; do sleep 0.01; done"));
+  ASSERT_TRUE(running);
+  EXPECT_EQ(running->read_line(60), "ready");
+  running->signal(SIGTERM);
+  EXPECT_EQ(running->read_line(60), "asked");
+  const auto end = running->wait(60);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->exit_status, 5);
+  const auto killed = run_program(shell("kill -SEGV $$"), never);
+  ASSERT_TRUE(killed);
+  EXPECT_EQ(killed->signal, SIGSEGV);
+}
+
+/// The supervisor of a program may be killed too.
+TEST(Program, it_ends_with_its_supervisor) {
+  auto running = RunningProgram::start(shell("echo $$ $PPID; sleep 1000"));
+  ASSERT_TRUE(running);
+  const auto line = running->read_line(60);
+  ASSERT_TRUE(line);
+  std::istringstream numbers(*line);
+  pid_t program = 0, supervisor = 0;
+  numbers >> program >> supervisor;
+  ASSERT_GT(supervisor, 0);
+  kill(supervisor, SIGKILL);
+  EXPECT_TRUE(ends(program));
+  const auto end = running->wait(60);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->signal, SIGKILL);
 }
 
 }  // namespace
