@@ -11,6 +11,8 @@
 #include "cli/process_faults.h"
 #include "cli/rank_job.h"
 #include "ir/version.h"
+#include "rule_language/operator_digests.h"
+#include "rule_language/operator_meaning.h"
 
 namespace {
 
@@ -100,6 +102,7 @@ int run(int argument_count, char** arguments) {
 int main(int argument_count, char** arguments) {
   lemma::prepare_for_faults();
   try {
+    lemma::take_meaning_digests(lemma::operator_digests());
     return run(argument_count, arguments);
   } catch (const std::exception& error) {
     return static_cast<int>(lemma::report_error(lemma::error_of(error)));

@@ -10,14 +10,12 @@
 #include "cli/content_digest.h"
 #include "cli/emission.h"
 #include "cli/memory_guard.h"
-#include "cli/operator_digests.h"
 #include "cli/operator_targets.h"
 #include "cli/optimize_request.h"
 #include "cli/process_faults.h"
 #include "cli/shape_option.h"
 #include "frontend_onnx/import.h"
 #include "outputs/scratch.h"
-#include "rule_language/operator_meaning.h"
 #include "search/deadline.h"
 #include "system/program.h"
 
@@ -90,7 +88,6 @@ Result<OptimizeReport> work(const OptimizeRequest& request, std::string& task_pr
     options.worker = &runtime.emplace(*options.onnx_runtime);
   if (options.searches) {
     say_stage("loading rules");
-    take_meaning_digests(operator_digests());
     LEMMA_ASSIGN_OR_RETURN(rules, load_rules(request.rules_directory));
   }
   const TemporaryDirectory programs;  // of graphs that are timed

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/constant_expression.h"
 #include "ir/expand.h"
 #include "ir/live_values.h"
 #include "ir/specialize.h"
@@ -171,12 +172,23 @@ class Runner {
     return name.empty() ? text : text + fmt::format(" '{}'", name);
   }
 
+  /// Beyond the element types, the number that a definition means.
+  Result<Tensor> constant(const Constant& constant) const {
+    if (constant.is_symbolic()) return unsupported("a real parameter of a proof has no value");
+    const Definition* exact = constant.exact();
+    if (options_.domain == Domain::native || exact == nullptr)
+      return to_domain(Tensor::of(constant), options_.domain);
+    LEMMA_ASSIGN_OR_RETURN(Tensor result, to_domain(Tensor::of(constant), Domain::f64));
+    const double number = constant_value(*exact, exact->outputs()[0].value).value_or(0);
+    std::memcpy(result.writable_bytes().data(), &number, sizeof number);
+    return to_domain(result, options_.domain);
+  }
+
   Result<std::vector<Tensor>> compute(const Node& node, std::vector<Tensor>& inputs) {
     switch (node.kind) {
       case NodeKind::input: return std::vector<Tensor>{std::move(inputs[node.payload])};
       case NodeKind::constant: {
-        LEMMA_ASSIGN_OR_RETURN(Tensor tensor,
-                               to_domain(Tensor::of(graph_.constant(node)), options_.domain));
+        LEMMA_ASSIGN_OR_RETURN(Tensor tensor, constant(graph_.constant(node)));
         return std::vector<Tensor>{std::move(tensor)};
       }
       case NodeKind::opaque: {

@@ -16,8 +16,10 @@ std::optional<std::int64_t> to_integer(const AttributeValue& value) {
 
 std::optional<double> to_real(const AttributeValue& value) {
   if (const auto* real = std::get_if<double>(&value)) return *real;
-  if (const auto integer = to_integer(value)) return static_cast<double>(*integer);
-  return std::nullopt;
+  const auto integer = to_integer(value);
+  constexpr std::int64_t exact = INT64_C(1) << 53;
+  if (!integer || *integer < -exact || *integer > exact) return std::nullopt;
+  return static_cast<double>(*integer);
 }
 
 std::optional<Shape> to_dimensions(const AttributeValue& value) {
@@ -56,6 +58,7 @@ std::optional<AttributeValue> only(const AttributeValue& value) {
 }  // namespace
 
 std::optional<AttributeValue> to_kind(const AttributeValue& value, AttributeKind kind) {
+  if (kind == AttributeKind::real && std::holds_alternative<RealSymbol>(value)) return value;
   switch (kind) {
     case AttributeKind::integer: return wrap(to_integer(value));
     case AttributeKind::real: return wrap(to_real(value));

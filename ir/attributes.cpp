@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 
@@ -14,6 +15,11 @@
 #include "ir/quoted.h"
 
 namespace lemma {
+
+AttributeKind kind_of(const AttributeValue& value) {
+  if (std::holds_alternative<RealSymbol>(value)) return AttributeKind::real;
+  return static_cast<AttributeKind>(value.index());
+}
 
 std::string_view name(AttributeKind kind) {
   constexpr std::array<std::string_view, 8> names = {
@@ -33,6 +39,7 @@ std::string real_text(double value) {
 struct TextOf {
   std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
   std::string operator()(double value) const { return real_text(value); }
+  std::string operator()(RealSymbol symbol) const { return fmt::format("real<{}>", symbol.rank); }
   std::string operator()(const std::string& value) const { return quote(value); }
   std::string operator()(const Integers& values) const {
     return fmt::format("[{}]", fmt::join(values, ", "));
@@ -171,7 +178,22 @@ const AttributeValue* Attributes::find(std::string_view name) const {
 std::int64_t Attributes::integer(std::string_view name) const {
   return expect<std::int64_t>(*this, name);
 }
-double Attributes::real(std::string_view name) const { return expect<double>(*this, name); }
+Real Attributes::real(std::string_view name) const {
+  const AttributeValue* value = find(name);
+  if (value != nullptr)
+    if (const auto* symbol = std::get_if<RealSymbol>(value)) return Real(*symbol);
+  return Real(expect<double>(*this, name));
+}
+bool Attributes::is_zero(std::string_view name) const { return real(name).is_written(0); }
+bool Attributes::is_nan(std::string_view name) const {
+  const auto* number = std::get_if<double>(find(name));
+  return number != nullptr && std::isnan(*number);
+}
+bool Attributes::is_whole(std::string_view name) const {
+  const auto* number = std::get_if<double>(find(name));
+  return number != nullptr && std::trunc(*number) == *number && std::abs(*number) <= 0x1p53;
+}
+double Attributes::number(std::string_view name) const { return expect<double>(*this, name); }
 const std::string& Attributes::string(std::string_view name) const {
   return expect<std::string>(*this, name);
 }

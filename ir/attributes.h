@@ -12,6 +12,7 @@
 
 #include "ir/data_type.h"
 #include "ir/dimension.h"
+#include "ir/real.h"
 #include "ir/result.h"
 
 namespace lemma {
@@ -19,9 +20,9 @@ namespace lemma {
 using Integers = std::vector<std::int64_t>;
 using Reals = std::vector<double>;
 
-/// The order of the alternatives is the order of AttributeKind.
-using AttributeValue =
-    std::variant<std::int64_t, double, std::string, Integers, Reals, Shape, DataType, Dimension>;
+/// The order of the alternatives is the order of AttributeKind. The last one is a real attribute in a proof.
+using AttributeValue = std::variant<std::int64_t, double, std::string, Integers, Reals, Shape,
+                                    DataType, Dimension, RealSymbol>;
 
 enum class AttributeKind : std::uint8_t {
   integer,
@@ -35,6 +36,7 @@ enum class AttributeKind : std::uint8_t {
 };
 
 std::string_view name(AttributeKind kind);
+AttributeKind kind_of(const AttributeValue& value);
 std::string text(const AttributeValue& value);
 /// Inverse of text() for a value of the given kind.
 Result<AttributeValue> parse_attribute_value(AttributeKind kind, std::string_view text);
@@ -54,7 +56,17 @@ class Attributes {
   /// Accessors for attributes that the operator's record says are there, with that kind; the graph
   /// checks this when a node is added, so a failure here is a broken invariant.
   std::int64_t integer(std::string_view name) const;
-  double real(std::string_view name) const;
+  /// A real attribute for a definition (ir/real.h).
+  Real real(std::string_view name) const;
+  /// Whether a real attribute is 0. Proofs have a case of its own for 0.
+  bool is_zero(std::string_view name) const;
+  /// Whether a real attribute is NaN, or an integer of at most 53 bits. No symbol is.
+  bool is_nan(std::string_view name) const;
+  bool is_whole(std::string_view name) const;
+  /// The number that a real attribute is, for export, import and costs. A shape rule or a definition may ask for
+  /// it if the attribute has the role `number`: no symbol of a proof gets there. An error (std::logic_error)
+  /// for a symbol.
+  double number(std::string_view name) const;
   const std::string& string(std::string_view name) const;
   const Integers& integers(std::string_view name) const;
   const Reals& reals(std::string_view name) const;

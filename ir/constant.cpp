@@ -3,10 +3,12 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
+#include <stdexcept>
 
 #include <absl/hash/hash.h>
 #include <fmt/format.h>
 
+#include "ir/definition.h"
 #include "ir/half_precision.h"
 
 namespace lemma {
@@ -52,6 +54,24 @@ Constant Constant::of_integers(const std::vector<std::int64_t>& values) {
 
 Constant Constant::scalar_f32(float value) {
   return of(DataType::f32, {}, std::vector<float>{value});
+}
+
+Constant Constant::symbolic(DataType type, std::shared_ptr<const Definition> exact) {
+  Constant result;
+  result.type_ = {type, Shape{}};
+  result.element_count_ = 1;
+  result.exact_ = std::move(exact);
+  return result;
+}
+
+Constant Constant::standing_for(std::shared_ptr<const Definition> exact) && {
+  exact_ = std::move(exact);
+  return std::move(*this);
+}
+
+std::span<const std::byte> Constant::bytes() const {
+  if (is_symbolic()) throw std::logic_error("the bytes of a number that stands for others");
+  return bytes_;
 }
 
 namespace {
@@ -124,8 +144,19 @@ std::vector<double> Constant::reals() const {
   return out;
 }
 
+namespace {
+
+bool same_expression(const Definition* a, const Definition* b) {
+  if (a == b) return true;
+  return a != nullptr && b != nullptr && a->nodes() == b->nodes() &&
+         a->outputs()[0].value == b->outputs()[0].value;
+}
+
+}  // namespace
+
 bool operator==(const Constant& a, const Constant& b) {
   if (!(a.type_ == b.type_) || a.bytes_.size() != b.bytes_.size()) return false;
+  if (!same_expression(a.exact(), b.exact())) return false;
   if (a.bytes_.data() == b.bytes_.data() || a.bytes_.empty()) return true;
   return std::memcmp(a.bytes_.data(), b.bytes_.data(), a.bytes_.size()) == 0;
 }

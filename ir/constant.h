@@ -15,6 +15,8 @@
 
 namespace lemma {
 
+class Definition;
+
 class Constant {
  public:
   /// `bytes` must stay valid as long as `owner` lives, and have exactly the size that `type`
@@ -28,18 +30,29 @@ class Constant {
   static Constant of_integers(const std::vector<std::int64_t>& values);  // i64 vector
   static Constant scalar_f32(float value);
 
+  /// One element without axes that depends on a real parameter of a proof: it has no bytes.
+  static Constant symbolic(DataType type, std::shared_ptr<const Definition> exact);
+  /// The same bytes, and the number that they are the rounded one of.
+  Constant standing_for(std::shared_ptr<const Definition> exact) &&;
+
   const TensorType& type() const { return type_; }
-  std::span<const std::byte> bytes() const { return bytes_; }
+  /// An error (std::logic_error) for a symbolic constant.
+  std::span<const std::byte> bytes() const;
+  bool is_symbolic() const { return exact_ != nullptr && bytes_.empty(); }
+  /// The expression of one element that the constant stands for, where its bytes are not just that; null otherwise.
+  /// It belongs to the definition of an operator (ir/constant_expression.h).
+  const Definition* exact() const { return exact_.get(); }
   std::size_t element_count() const { return element_count_; }
   /// For placing a constant into another graph or a longer life.
   const std::shared_ptr<const void>& owner() const { return owner_; }
 
   /// Elements of an integer or boolean constant, widened; codes for narrow types; nothing for other types.
   std::vector<std::int64_t> integers() const;
-  /// Elements of a constant of any computable type, as f64 (64-bit integers may round); codes for narrow types.
+  /// Elements of a constant of any computable type, as f64 (64-bit integers may round); codes for narrow types;
+  /// nothing for a symbolic constant.
   std::vector<double> reals() const;
 
-  /// Equal type and bytes. Compares contents only if the bytes are not shared.
+  /// Equal type, bytes and exact expressions. Compares contents only if the bytes are not shared.
   friend bool operator==(const Constant& a, const Constant& b);
   /// Depends on type, size and a sample of the bytes, so that large weights are not read whole.
   std::size_t hash() const;
@@ -54,6 +67,7 @@ class Constant {
   std::shared_ptr<const void> owner_;
   std::span<const std::byte> bytes_;
   std::size_t element_count_ = 0;
+  std::shared_ptr<const Definition> exact_;
 };
 
 namespace detail {

@@ -14,13 +14,24 @@ namespace {
 
 using Kind = ExpressionKind;
 
-constexpr std::array<std::string_view, 34> kind_names = {
-    "integer",  "real",   "extent",   "index",      "read",        "+",      "-",
-    "*",        "/",      "floordiv", "floormod",   "mod",         "pow",    "min",
-    "max",      "==",     "<",        "<=",         "and",         "or",     "not",
-    "bit_and",  "bit_or", "bit_xor",  "shift_left", "shift_right", "select", "cast",
-    "function", "sum",    "product",  "min",        "max",         ""};
-static_assert(kind_names.at(static_cast<std::size_t>(Kind::maximum_over)) == "max");
+constexpr std::array<std::string_view, 34> kind_names = {"integer",    "real",
+                                                         "extent",     "index",
+                                                         "read",       "+",
+                                                         "-",          "*",
+                                                         "/",          "floordiv",
+                                                         "floormod",   "mod",
+                                                         "pow",        "min",
+                                                         "max",        "==",
+                                                         "<",          "<=",
+                                                         "and",        "or",
+                                                         "not",        "bit_and",
+                                                         "bit_or",     "bit_xor",
+                                                         "shift_left", "shift_right",
+                                                         "select",     "cast",
+                                                         "function",   "sum",
+                                                         "product",    "min",
+                                                         "max",        "real parameter"};
+static_assert(kind_names.at(static_cast<std::size_t>(Kind::real_parameter)) == "real parameter");
 
 constexpr std::array<std::string_view, 26> function_names = {
     "",     "-",    "abs",   "sign",  "floor", "ceil", "round",  "exp",        "log",
@@ -87,6 +98,36 @@ Expression DefinitionBuilder::real(double value, DataType type) {
   node.type = type;
   node.real = value;
   return add(std::move(node));
+}
+
+Expression DefinitionBuilder::real(Real value, DataType type) {
+  if (const auto* number = std::get_if<double>(&value.value_)) return real(*number, type);
+  ExpressionNode node;
+  node.kind = Kind::real_parameter;
+  node.type = type;
+  node.integer = std::get<RealSymbol>(value.value_).rank;
+  return add(std::move(node));
+}
+
+Expression DefinitionBuilder::constant(Real value, DataType type) {
+  if (const auto* number = std::get_if<double>(&value.value_)) return constant(*number, type);
+  return real(value, type);
+}
+
+Expression DefinitionBuilder::scaled(Real value, Expression x) {
+  return value.is_written(1) ? x : constant(value, x.type()) * x;
+}
+
+Expression DefinitionBuilder::at_least(Real value, Expression x) {
+  return value.is_written(-HUGE_VAL) ? x : maximum(x, constant(value, x.type()));
+}
+
+Expression DefinitionBuilder::at_most(Real value, Expression x) {
+  return value.is_written(HUGE_VAL) ? x : minimum(x, constant(value, x.type()));
+}
+
+Expression DefinitionBuilder::pi(DataType type) {
+  return real(4, type) * apply(ScalarFunction::atan, real(1, type));
 }
 
 Expression DefinitionBuilder::constant(double value, DataType type) {

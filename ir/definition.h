@@ -28,6 +28,7 @@
 
 #include "ir/data_type.h"
 #include "ir/dimension.h"
+#include "ir/real.h"
 
 namespace lemma {
 
@@ -65,6 +66,7 @@ enum class ExpressionKind : std::uint8_t {
   product,
   minimum_over,
   maximum_over,
+  real_parameter,  // a real attribute that stands for all numbers of its order; `integer` is its rank
 };
 
 enum class ScalarFunction : std::uint8_t {
@@ -114,7 +116,7 @@ struct ExpressionNode {
   ScalarFunction function = ScalarFunction::none;
   DataType type = DataType::i64;
   std::vector<ExpressionId> operands;
-  std::int64_t integer = 0;       // integer_constant
+  std::int64_t integer = 0;       // integer_constant; real_parameter: the rank
   double real = 0;                // real_constant
   Dimension extent;               // extent
   std::uint32_t input = 0;        // read: position of the input
@@ -196,8 +198,18 @@ class DefinitionBuilder {
 
   Expression integer(std::int64_t value, DataType type = DataType::i64);
   Expression real(double value, DataType type);
+  /// A real attribute as a constant. Definitions compute with the expression.
+  Expression real(Real value, DataType type);
   /// The value as a constant of any computable type.
   Expression constant(double value, DataType type);
+  Expression constant(Real value, DataType type);
+  /// value * x; just x where the value is the number 1.
+  Expression scaled(Real value, Expression x);
+  /// The larger or smaller one of x and the value; just x where the value is the infinity that bounds nothing.
+  Expression at_least(Real value, Expression x);
+  Expression at_most(Real value, Expression x);
+  /// The circle constant.
+  Expression pi(DataType type);
   Expression extent(const Dimension& dimension);
   /// Least and greatest value of a type: infinities for real types.
   Expression lowest(DataType type);

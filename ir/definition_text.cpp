@@ -43,6 +43,7 @@ Precedence precedence_of_dimension(std::string_view text) {
 
 Phrase of_number(const ExpressionNode& node) {
   if (node.type == DataType::boolean) return {node.integer != 0 ? "true" : "false"};
+  if (node.kind == Kind::real_parameter) return {fmt::format("real<{}>", node.integer)};
   std::string text = node.kind == Kind::real_constant ? fmt::format("{}", node.real)
                                                       : fmt::format("{}", node.integer);
   const Precedence precedence = text.starts_with('-') ? sign : atom;
@@ -133,7 +134,8 @@ class Writer {
     }
     switch (node.kind) {
       case Kind::integer_constant:
-      case Kind::real_constant: return of_number(node);
+      case Kind::real_constant:
+      case Kind::real_parameter: return of_number(node);
       case Kind::extent: {
         std::string text = node.extent.text();
         const Precedence precedence = precedence_of_dimension(text);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "ir/constant_expression.h"
 #include "ir/facts_arithmetic.h"
 #include "ir/window_coverage.h"
 
@@ -88,9 +89,11 @@ class Interpreter {
 
   ValueFacts compute(ExpressionId id) {
     const ExpressionNode& e = node(id);
+    if (const auto number = constant_value(definition_, id)) return facts::number(*number);
     const bool integer = is_integer_kind(e.type);
     const auto operand = [&](std::size_t k) { return of(e.operands[k]); };
     switch (e.kind) {
+      case Kind::real_parameter: return facts::of_symbol(e.integer);
       case Kind::integer_constant: return integer_constant(e);
       case Kind::real_constant: return facts::number(e.real);
       case Kind::extent: return facts::range(least(e.extent), most(e.extent));

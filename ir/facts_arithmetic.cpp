@@ -89,6 +89,12 @@ ValueFacts number(double value) {
   return result;
 }
 
+ValueFacts of_symbol(std::int64_t rank) {
+  ValueFacts result = rank > 0 ? range(0, infinity) : range(-infinity, 0);
+  result.nonzero = true;
+  return result;
+}
+
 ValueFacts range(double lower, double upper) {
   ValueFacts result;
   result.defined = true;

@@ -9,6 +9,8 @@ namespace lemma::facts {
 
 /// A number that is known.
 ValueFacts number(double value);
+/// A real parameter of a proof: a number above or below 0.
+ValueFacts of_symbol(std::int64_t rank);
 /// Defined and finite, between two bounds.
 ValueFacts range(double lower, double upper);
 

@@ -18,6 +18,7 @@ std::string hexadecimal(std::span<const std::byte> bytes) {
 }
 
 std::string contents(const Constant& constant, const GraphTextOptions& options) {
+  if (constant.is_symbolic()) return "exactly " + text(*constant.exact());
   if (constant.bytes().size() > options.inline_constant_bytes)
     return fmt::format("digest {:016x}", constant.digest());
   const DataType type = constant.type().data_type;

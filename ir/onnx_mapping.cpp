@@ -39,7 +39,7 @@ Shape to_dimensions(const Integers& values) { return {values.begin(), values.end
 /// ONNX knows three numeric kinds; the record may say more precisely what they mean.
 Result<AttributeValue> to_kind(const AttributeSpecification& specification, AttributeValue value) {
   const AttributeKind kind = specification.kind;
-  if (value.index() == static_cast<std::size_t>(kind)) return value;
+  if (kind_of(value) == kind) return value;
   if (const auto* integers = std::get_if<Integers>(&value))
     if (kind == AttributeKind::dimensions) return AttributeValue(to_dimensions(*integers));
   if (const auto* integer = std::get_if<std::int64_t>(&value)) {
@@ -50,7 +50,7 @@ Result<AttributeValue> to_kind(const AttributeSpecification& specification, Attr
     // An element type that the records do not know is no mistake of the model.
     if (kind == AttributeKind::data_type) return not_representable(specification.name);
   }
-  return wrong_kind(specification.name, name(static_cast<AttributeKind>(value.index())), kind);
+  return wrong_kind(specification.name, name(kind_of(value)), kind);
 }
 
 Result<Integers> known_integers(const Shape& elements, std::string_view attribute) {

@@ -146,10 +146,12 @@ Result<Attributes> complete_attributes(const OperatorRecord& record,
                               [&name = name](const auto& s) { return s.name == name; });
     if (where == record.attributes.end())
       return bad_input(fmt::format("there is no attribute '{}'", name));
-    if (value.index() != static_cast<std::size_t>(where->kind))
+    if (kind_of(value) != where->kind)
       return bad_input(fmt::format("attribute '{}' has the kind {}, not {}", name,
-                                   lemma::name(static_cast<AttributeKind>(value.index())),
-                                   lemma::name(where->kind)));
+                                   lemma::name(kind_of(value)), lemma::name(where->kind)));
+    if (where->role == AttributeRole::number && std::holds_alternative<RealSymbol>(value))
+      return unsupported(
+          fmt::format("the result depends on the value of '{}', which is a parameter", name));
     LEMMA_RETURN_IF_ERROR(check_choice(*where, value));
   }
   for (const AttributeSpecification& specification : record.attributes) {

@@ -59,7 +59,10 @@ enum class AttributeRole : std::uint8_t {
   listed_axes,   // axes of input 0 in the order of other lists
   permutation,   // of the axes of input 0
   output_shape,  // the shape of the output
-  groups,        // cuts axis 1 of input 0 and axis 0 of input 1, its filters, into as many parts
+  // A real attribute whose value the record's own functions need: the shape of the output depends on it, say.
+  // In proofs it is a number; an application with a symbol is refused.
+  number,
+  groups,  // cuts axis 1 of input 0 and axis 0 of input 1, its filters, into as many parts
 };
 
 /// Whether the attribute names axes that are normalized by its role alone.
@@ -121,6 +124,15 @@ struct ConstantForm {
   std::array<std::string_view, 2> attributes = {};  // of the second and the third operand
 };
 
+/// An application that the shape rule accepts, as text.
+struct OperatorExample {
+  /// Types as graphs have them, separated by "; ": "f32[N, 2, 3]; i64[2]". "-" is an absent operand.
+  std::string_view operands;
+  /// Those that are not the defaults: "axis=1; mode=\"linear\"".
+  std::string_view attributes = {};
+  int outputs = 1;
+};
+
 struct OperatorRecord {
   std::string_view name;     // of the newest ONNX operator set, where ONNX has the operator
   std::string_view summary;  // one line for docs/operators.md
@@ -142,6 +154,9 @@ struct OperatorRecord {
   /// makes such operators for a target that is this runtime only.
   std::string_view runtime = {};
   ConstantForm constant_form = {};
+  /// Where the family of applications that stands for the meaning (ir/operator_instances.h) has none that the shape
+  /// rule accepts, or misses some: what proofs record of the operator covers these as well.
+  std::span<const OperatorExample> examples = {};
 
   bool has(OperatorFlag flag) const { return (flags & flag) != 0; }
 };

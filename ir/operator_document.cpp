@@ -295,7 +295,8 @@ std::string_view role_text(AttributeRole role) {
     case AttributeRole::listed_axes:
     case AttributeRole::permutation:
     case AttributeRole::output_shape:
-    case AttributeRole::groups: return "";
+    case AttributeRole::groups:
+    case AttributeRole::number: return "";
   }
   return "";
 }
@@ -423,7 +424,7 @@ std::string procedures_text() {
 
 }  // namespace
 
-std::string operators_document() {
+std::string operators_document(const std::function<std::string(OperatorId)>& meaning_digest) {
   const auto table = all_operators();
   std::string result = fmt::format(
       "# Operators\n\n"
@@ -433,17 +434,22 @@ std::string operators_document() {
       "(`ir/definition.h` says what the expressions mean), or a *composition* of other operators.\n"
       "It is shown for an example of input types; `a`, `b`, ... are the inputs. Attributes are "
       "those\n"
-      "of the textual form of graphs. There are {} operators.\n\n",
+      "of the textual form of graphs. An example does not show everything that an operator does: "
+      "the\n"
+      "digest of its meaning covers the definitions of a whole family of applications\n"
+      "(`ir/operator_instances.h`). There are {} operators.\n\n",
       table.size());
   result += overview() + runtime_forms() + procedures_text();
-  for (std::uint16_t i = 0; i < table.size(); ++i) result += "\n" + operator_section({i});
+  for (std::uint16_t i = 0; i < table.size(); ++i)
+    result += "\n" + operator_section({i}, meaning_digest({i}));
   return result;
 }
 
-std::string operator_section(OperatorId id) {
+std::string operator_section(OperatorId id, std::string_view meaning_digest) {
   const OperatorRecord& op = record(id);
   std::string result = fmt::format("## {}\n\n{}\n\n", op.name, sentence(op.summary)) +
-                       attributes_text(op) + onnx_forms(op) + meaning_text(id);
+                       attributes_text(op) + onnx_forms(op) + meaning_text(id) +
+                       fmt::format("Digest of the meaning: `{}`\n", meaning_digest);
   while (result.ends_with("\n\n")) result.pop_back();
   return result;
 }

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/graph_text.h"
+
 namespace lemma {
 namespace {
 
@@ -359,6 +361,14 @@ class Family {
       : record_(record), visit_(visit) {}
 
   void run() {
+    std::vector<OperatorInstance> examples;
+    for (const OperatorExample& example : record_.examples) {
+      auto instance = read_example(record_, example);
+      if (!instance) return;
+      examples.push_back(std::move(*instance));
+    }
+    for (const OperatorInstance& example : examples)
+      if (visit_(example)) vary(example);
     if (record_.has(recurrent)) {
       visit_recurrences();
       return;
@@ -517,6 +527,49 @@ std::vector<Shape> recurrence_shapes(std::size_t inputs, std::int64_t gates,
                                {1, Dimension(2 * gates) * size}};
   shapes.resize(inputs, {1, batch, size});
   return shapes;
+}
+
+namespace {
+
+/// The parts between "; ".
+std::vector<std::string_view> parts_of(std::string_view text) {
+  std::vector<std::string_view> result;
+  while (!text.empty()) {
+    const std::size_t end = text.find("; ");
+    result.push_back(text.substr(0, end));
+    text = end == std::string_view::npos ? "" : text.substr(end + 2);
+  }
+  return result;
+}
+
+Result<void> read_attribute(const OperatorRecord& record, std::string_view text,
+                            Attributes& attributes) {
+  const std::size_t equals = text.find('=');
+  const auto specification =
+      std::find_if(record.attributes.begin(), record.attributes.end(),
+                   [&](const auto& one) { return one.name == text.substr(0, equals); });
+  if (equals == std::string_view::npos || specification == record.attributes.end())
+    return bad_input(fmt::format("'{}' is no attribute of {}", text, record.name));
+  LEMMA_ASSIGN_OR_RETURN(AttributeValue value,
+                         parse_attribute_value(specification->kind, text.substr(equals + 1)));
+  attributes.set(std::string(specification->name), std::move(value));
+  return {};
+}
+
+}  // namespace
+
+Result<OperatorInstance> read_example(const OperatorRecord& record,
+                                      const OperatorExample& example) {
+  OperatorInstance result;
+  for (const std::string_view part : parts_of(example.operands)) {
+    result.inputs.emplace_back();
+    if (part == "-") continue;
+    LEMMA_ASSIGN_OR_RETURN(result.inputs.back(), parse_tensor_type(part));
+  }
+  for (const std::string_view part : parts_of(example.attributes))
+    LEMMA_RETURN_IF_ERROR(read_attribute(record, part, result.attributes));
+  result.output_count = static_cast<std::size_t>(example.outputs);
+  return result;
 }
 
 void visit_instances(const OperatorRecord& record, const InstanceVisitor& visit) {

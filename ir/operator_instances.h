@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/operator.h"
+#include "ir/result.h"
 
 namespace lemma {
 
@@ -15,6 +16,9 @@ struct OperatorInstance {
   Attributes attributes;           // as they are given: not completed
   std::size_t output_count = 1;
 };
+
+/// An example of the record. The error says what cannot be read.
+Result<OperatorInstance> read_example(const OperatorRecord& record, const OperatorExample& example);
 
 /// Shapes for the inputs of a recurrent operator with so many gates over a number of steps: the sequence, the weights
 /// of gates for it and for the state, their biases, and what the state consists of.
@@ -28,7 +32,8 @@ using InstanceVisitor = std::function<bool(const OperatorInstance&)>;
 /// operators to 8; sizes that are symbols, shared or distinct, 1, 0 and constants, in the patterns of
 /// broadcasting, products and windows. Around the first accepted instance of each rank of input 0: every
 /// element type, for all inputs and for single ones; every attribute at several values of its kind, at every
-/// axis, and two at once; several output counts.
+/// axis, and two at once; several output counts. Of all: the record's own examples, and the same around them. A
+/// record with an example that cannot be read has no family at all.
 void visit_instances(const OperatorRecord& record, const InstanceVisitor& visit);
 
 }  // namespace lemma

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "ir/constant_expression.h"
 #include "ir/definition.h"
 #include "ir/operator_document.h"
 #include "ir/run_time_conditions.h"
@@ -46,6 +47,7 @@ bool is_positive_size(const Definition& definition, ExpressionId id) {
   switch (node.kind) {
     case ExpressionKind::cast: return is_positive_size(definition, node.operands[0]);
     case ExpressionKind::real_constant: return node.real != 0;
+    case ExpressionKind::real_parameter: return true;  // 0 is a case of its own, with a number
     case ExpressionKind::integer_constant: return node.integer != 0;
     case ExpressionKind::extent: return lower_bound(node.extent).value_or(0) >= 1;
     default: return false;
@@ -127,10 +129,11 @@ bool reads_by_shape(const OperatorRecord& op, const Definition& definition) {
 }
 
 /// Whether a step of the definition has a value wherever its operands do.
-bool is_total_node(const Definition& definition, const ExpressionNode& node,
-                   const Instance& instance, bool by_shape) {
+bool is_total_node(const Definition& definition, ExpressionId id, const Instance& instance,
+                   bool by_shape) {
+  const ExpressionNode& node = definition.node(id);
+  if (const auto number = constant_value(definition, id)) return std::isfinite(*number);
   switch (node.kind) {
-    case ExpressionKind::real_constant: return std::isfinite(node.real);
     case ExpressionKind::read:
       return by_shape || reads_within(definition, node, instance.shape(node.input));
     case ExpressionKind::divide:
@@ -263,10 +266,9 @@ bool is_total(const Graph& graph, const Node& node) {
   const Instance instance{types, node.attributes, node.output_count};
   const Definition definition = op.define(instance);
   const bool by_shape = reads_by_shape(op, definition);
-  return std::all_of(definition.nodes().begin(), definition.nodes().end(),
-                     [&](const ExpressionNode& one) {
-                       return is_total_node(definition, one, instance, by_shape);
-                     });
+  for (std::uint32_t id = 0; id < definition.nodes().size(); ++id)
+    if (!is_total_node(definition, {id}, instance, by_shape)) return false;
+  return true;
 }
 
 void AlwaysDefined::set(ValueId value, bool answer) {

@@ -193,6 +193,7 @@ class KnownConstants {
 
 ValueFacts facts_of_constant(const Constant& constant) {
   constexpr std::size_t large = 4096;
+  if (constant.is_symbolic()) return unknown_facts(constant.type().data_type);
   if (constant.bytes().size() < large || constant.owner() == nullptr)
     return read_constant(constant);
   static KnownConstants known;

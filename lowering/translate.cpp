@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/constant_expression.h"
 #include "lowering/terms.h"
 
 namespace lemma::lowering {
@@ -44,6 +45,11 @@ class Translator {
       }
       if (!frame.expanded) {
         frame.expanded = true;
+        if (const auto number = constant_value(definition_, frame.id)) {
+          LEMMA_ASSIGN_OR_RETURN(const TermNumber made, constant(frame, *number));
+          done_[frame.id.v].emplace_back(frame.environment, made);
+          continue;
+        }
         LEMMA_RETURN_IF_ERROR(expand(frame));
         const std::vector<ExpressionId>& operands = definition_.node(frame.id).operands;
         const Environment inner = frame.inner;  // a copy: the stack moves when it grows
@@ -105,6 +111,15 @@ class Translator {
     return {};
   }
 
+  /// What depends on nothing is computed in f64 and rounded once, whatever the element type is.
+  Result<TermNumber> constant(const Frame& frame, double number) {
+    Term term;
+    term.type = definition_.node(frame.id).type;
+    LEMMA_ASSIGN_OR_RETURN(term.bits, constant_lane(number, 0, term.type, graph_.domain()));
+    term.kind = Kind::real_constant;
+    return graph_.add(std::move(term));
+  }
+
   Result<TermNumber> make(const Frame& frame) {
     const ExpressionNode& node = definition_.node(frame.id);
     std::vector<TermNumber> operands;
@@ -123,6 +138,7 @@ class Translator {
         return graph_.linear(Linear::of(*value));
       }
       case Kind::read: return read(node, operands);
+      case Kind::real_parameter: return unsupported("a real parameter of a proof has no value");
       case Kind::integer_constant:
       case Kind::real_constant: {
         Term term;

@@ -57,8 +57,7 @@ Expression swish(DefinitionBuilder& d, const Instance& in, Operands x) {
 Result<std::vector<ValueId>> spell_swish(Graph& graph, const Instance& in,
                                          std::span<const ValueId> inputs) {
   Composer c(graph);
-  const double alpha = in.attributes.real("alpha");
-  const ValueId slope = alpha == 1 ? inputs[0] : c.multiply(inputs[0], c.scalar(alpha, in.type(0)));
+  const ValueId slope = c.scaled(inputs[0], in.attributes.real("alpha"));
   return c.outputs({c.multiply(inputs[0], c("Sigmoid", {slope}))});
 }
 
@@ -134,7 +133,8 @@ Expression hard_sigmoid(DefinitionBuilder& d, const Instance& in, Operands x) {
   return hard_sigmoid_of(d, in, x[0], attribute(d, in, "alpha"), attribute(d, in, "beta"));
 }
 Expression hard_swish(DefinitionBuilder& d, const Instance& in, Operands x) {
-  return x[0] * hard_sigmoid_of(d, in, x[0], number(d, in, 1.0 / 6), number(d, in, 0.5));
+  const Expression sixth = number(d, in, 1) / number(d, in, 6);
+  return x[0] * hard_sigmoid_of(d, in, x[0], sixth, number(d, in, 0.5));
 }
 
 constexpr std::array hard_sigmoid_attributes = {
@@ -144,9 +144,9 @@ constexpr std::array hard_sigmoid_attributes = {
 
 Expression shrink(DefinitionBuilder& d, const Instance& in, Operands operands) {
   const Expression x = operands[0], zero = number(d, in, 0), bias = attribute(d, in, "bias");
-  const double limit = in.attributes.real("lambd");
-  const Expression above = d.select(number(d, in, limit) < x, x - bias, zero);
-  return d.select(x < number(d, in, -limit), x + bias, above);
+  const Expression limit = attribute(d, in, "lambd");
+  const Expression above = d.select(limit < x, x - bias, zero);
+  return d.select(x < d.apply(Function::negate, limit), x + bias, above);
 }
 
 constexpr std::array shrink_attributes = {
@@ -170,12 +170,12 @@ Result<std::vector<TensorType>> infer_gelu(const Instance& in) {
 Expression gelu(DefinitionBuilder& d, const Instance& in, Operands operands) {
   const Expression x = operands[0], half = number(d, in, 0.5), one = number(d, in, 1);
   if (in.attributes.string("approximate") == "none") {
-    const Expression scaled = x * number(d, in, 1 / std::numbers::sqrt2);
-    return half * x * (one + d.apply(Function::erf, scaled));
+    const Expression root = d.apply(Function::sqrt, number(d, in, 2));
+    return half * x * (one + d.apply(Function::erf, x * (one / root)));
   }
   const Expression inner = x + number(d, in, 0.044715) * (x * x * x);
-  const double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-  return half * x * (one + d.apply(Function::tanh, number(d, in, scale) * inner));
+  const Expression scale = d.apply(Function::sqrt, number(d, in, 2) / d.pi(x.type()));
+  return half * x * (one + d.apply(Function::tanh, scale * inner));
 }
 
 /// As exporters write it, so that runtimes make one operator of it again.
@@ -241,17 +241,12 @@ constexpr std::array clip_attributes = {
 
 Result<std::vector<TensorType>> infer_clip(const Instance& in) {
   for (const char* bound : {"min", "max"})
-    if (std::isnan(in.attributes.real(bound)))
-      return unsupported(fmt::format("'{}' is not a number", bound));
+    if (in.attributes.is_nan(bound)) return unsupported(fmt::format("'{}' is not a number", bound));
   return infer_elementwise(in, TypeSet::numeric);
 }
 
 Expression clip(DefinitionBuilder& d, const Instance& in, Operands x) {
-  const double low = in.attributes.real("min"), high = in.attributes.real("max");
-  Expression result = x[0];
-  if (low != -HUGE_VAL) result = maximum(result, number(d, in, low));
-  if (high != HUGE_VAL) result = minimum(result, number(d, in, high));
-  return result;
+  return d.at_most(in.attributes.real("max"), d.at_least(in.attributes.real("min"), x[0]));
 }
 
 Result<ImportedCall> import_clip(const OnnxCall& call, ImportedCall imported) {
@@ -271,7 +266,7 @@ Result<ImportedCall> import_clip(const OnnxCall& call, ImportedCall imported) {
 }
 
 Result<ExportedCall> export_clip(const Instance& in, int opset, ExportedCall exported) {
-  const double low = in.attributes.real("min"), high = in.attributes.real("max");
+  const double low = in.attributes.number("min"), high = in.attributes.number("max");
   if (opset < 11) {
     if (low == -HUGE_VAL) exported.attributes.erase("min");
     if (high == HUGE_VAL) exported.attributes.erase("max");

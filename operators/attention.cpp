@@ -239,15 +239,21 @@ Compose compose_attention(Graph& graph, const Instance& in, std::span<const Valu
   k = repeated_heads(c, k, shapes.present_key, shapes.queries_for_each);
   v = repeated_heads(c, v, shapes.present_value, shapes.queries_for_each);
 
-  const double scale = in.attributes.has("scale")
-                           ? in.attributes.real("scale")
-                           : 1 / std::sqrt(static_cast<double>(shapes.query[3].offset()));
-  const ValueId root = c.scalar(std::sqrt(scale), type);
+  const auto size = [&](DefinitionBuilder& d) {
+    return d.real(static_cast<double>(shapes.query[3].offset()), type);
+  };
+  const ValueId root = c.scalar(type, [&](DefinitionBuilder& d) {
+    const Expression scale =
+        in.attributes.has("scale")
+            ? d.real(in.attributes.real("scale"), type)
+            : d.apply(ScalarFunction::reciprocal, d.apply(ScalarFunction::sqrt, size(d)));
+    return d.apply(ScalarFunction::sqrt, scale);
+  });
   const ValueId turned = c("Transpose", {k}, {{"perm", Integers{0, 1, 3, 2}}});
   const ValueId product = c("MatMul", {c.multiply(q, root), c.multiply(turned, root)});
   ValueId capped = product;
-  if (const double cap = in.attributes.real("softcap"); cap != 0) {
-    const ValueId limit = c.scalar(cap, type);
+  if (!in.attributes.is_zero("softcap")) {
+    const ValueId limit = c.scalar(in.attributes.real("softcap"), type);
     capped = c.multiply(c("Tanh", {c.divide(product, limit)}), limit);
   }
   ValueId biased = capped;
@@ -413,6 +419,12 @@ Compose compose_rotary(Graph& graph, const Instance& in, std::span<const ValueId
 
 constexpr std::array rotary_onnx = {OnnxMapping{.name = "RotaryEmbedding", .since = 23}};
 
+constexpr std::array rotary_examples = {
+    OperatorExample{"f32[N, 4, L, 6]; f32[N, L, 3]; f32[N, L, 3]"},
+    OperatorExample{"f32[N, 4, L, 6]; f32[P, 2]; f32[P, 2]; i64[N, L]", "rotary_embedding_dim=4"},
+    OperatorExample{"f32[N, L, 12]; f32[N, L, 3]; f32[N, L, 3]", "num_heads=2; interleaved=1"},
+};
+
 constexpr std::array attention_records = {
     OperatorRecord{.name = "Attention",
                    .summary = "sums of values, weighted by how well their keys fit the query; keys "
@@ -429,7 +441,8 @@ constexpr std::array attention_records = {
                    .attributes = rotary_attributes,
                    .infer = infer_rotary,
                    .compose = compose_rotary,
-                   .onnx = rotary_onnx},
+                   .onnx = rotary_onnx,
+                   .examples = rotary_examples},
 };
 static_assert(is_complete(attention_records));
 

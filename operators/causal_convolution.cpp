@@ -84,6 +84,10 @@ Compose compose_causal(Graph& graph, const Instance& in, std::span<const ValueId
   return c.outputs(std::move(outputs));
 }
 
+constexpr std::array causal_examples = {
+    OperatorExample{"f32[N, 4, L]; f32[4, 1, 3]"},
+    OperatorExample{"f32[N, 4, L]; f32[4, 1, 3]; f32[4]; f32[N, 4, 2]", "activation=\"silu\"", 2},
+};
 constexpr std::array causal_onnx = {OnnxMapping{.name = "CausalConvWithState", .since = 27}};
 
 constexpr std::array causal_records = {
@@ -95,7 +99,8 @@ constexpr std::array causal_records = {
                    .attributes = causal_attributes,
                    .infer = infer_causal,
                    .compose = compose_causal,
-                   .onnx = causal_onnx},
+                   .onnx = causal_onnx,
+                   .examples = causal_examples},
 };
 static_assert(is_complete(causal_records));
 

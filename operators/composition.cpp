@@ -42,7 +42,30 @@ ValueId Composer::operator()(std::string_view op, std::vector<ValueId> inputs,
 }
 
 ValueId Composer::scalar(double value, DataType type) {
-  return constant(constant_of_value(type, value));
+  if (!is_real(type)) return constant(constant_of_value(type, value));
+  return scalar(Real(value), type);
+}
+
+ValueId Composer::scalar(Real value, DataType type) {
+  return scalar(type, [&](DefinitionBuilder& d) { return d.real(value, type); });
+}
+
+ValueId Composer::scalar(DataType type,
+                         const std::function<Expression(DefinitionBuilder&)>& expression) {
+  return constant(exact_scalar(type, expression));
+}
+
+ValueId Composer::scaled(ValueId value, Real factor) {
+  if (error_ || factor.is_written(1)) return value;
+  return multiply(value, scalar(factor, graph_.type(value).data_type));
+}
+
+ValueId Composer::inverse_root(const Dimension& size, DataType type) {
+  return scalar(type, [&](DefinitionBuilder& d) {
+    const Expression root =
+        d.apply(ScalarFunction::sqrt, d.real(static_cast<double>(size.offset()), type));
+    return d.apply(ScalarFunction::reciprocal, root);
+  });
 }
 
 ValueId Composer::cast(ValueId value, DataType type) {

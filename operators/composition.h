@@ -1,9 +1,11 @@
 #pragma once
 // Helpers for the definition of composite operators.
 
+#include <functional>
 #include <optional>
 
 #include "ir/constant.h"
+#include "ir/constant_expression.h"
 #include "ir/graph.h"
 
 namespace lemma::operators {
@@ -29,7 +31,15 @@ class Composer {
   ValueId divide(ValueId a, ValueId b) { return (*this)("Div", {a, b}); }
   ValueId sqrt(ValueId a) { return (*this)("Sqrt", {a}); }
 
+  /// A number; in proofs it is not rounded.
   ValueId scalar(double value, DataType type);
+  ValueId scalar(Real value, DataType type);
+  /// What an expression without operands says, of a real type.
+  ValueId scalar(DataType type, const std::function<Expression(DefinitionBuilder&)>& expression);
+  /// value * factor; just the value where the factor is the number 1.
+  ValueId scaled(ValueId value, Real factor);
+  /// 1 / sqrt(size) for a size that is known.
+  ValueId inverse_root(const Dimension& size, DataType type);
   ValueId constant(Constant value) { return graph_.add_constant(std::move(value)); }
   /// The value in another element type; itself if it has that type.
   ValueId cast(ValueId value, DataType type);

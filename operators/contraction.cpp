@@ -141,8 +141,7 @@ Result<std::vector<TensorType>> infer_gemm(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_rank(in, 0, 2, 2));
   LEMMA_RETURN_IF_ERROR(require_rank(in, 1, 2, 2));
   for (const char* factor : {"alpha", "beta"})
-    if (!is_real(in.type(0)) &&
-        std::trunc(in.attributes.real(factor)) != in.attributes.real(factor))
+    if (!is_real(in.type(0)) && !in.attributes.is_whole(factor))
       return unsupported(fmt::format("a fractional '{}' for integers", factor));
   const std::size_t left = in.attributes.integer("transA") != 0 ? 1 : 0;
   const std::size_t right = in.attributes.integer("transB") != 0 ? 1 : 0;
@@ -157,11 +156,6 @@ Result<std::vector<TensorType>> infer_gemm(const Instance& in) {
   return std::vector<TensorType>{{in.type(0), std::move(shape)}};
 }
 
-Expression scaled(DefinitionBuilder& d, const Instance& in, std::string_view factor, Expression x) {
-  const double value = in.attributes.real(factor);
-  return value == 1 ? x : d.constant(value, x.type()) * x;
-}
-
 Definition define_gemm(const Instance& in) {
   DefinitionBuilder d;
   const std::vector<Expression> axes = d.variables(output_shape(in, infer_gemm));
@@ -172,8 +166,9 @@ Definition define_gemm(const Instance& in) {
       left ? d.read(0, in.type(0), {k, axes[0]}) : d.read(0, in.type(0), {axes[0], k});
   const Expression b =
       right ? d.read(1, in.type(1), {axes[1], k}) : d.read(1, in.type(1), {k, axes[1]});
-  Expression value = scaled(d, in, "alpha", d.sum({k}, a * b));
-  if (in.has(2)) value = value + scaled(d, in, "beta", read_broadcast(d, in, 2, axes));
+  Expression value = d.scaled(in.attributes.real("alpha"), d.sum({k}, a * b));
+  if (in.has(2))
+    value = value + d.scaled(in.attributes.real("beta"), read_broadcast(d, in, 2, axes));
   d.output(axes, value);
   return std::move(d).finish();
 }
@@ -182,7 +177,7 @@ Result<ExportedCall> export_gemm(const Instance& in, int opset, ExportedCall exp
   if (!in.has(2) && opset < 11)
     return unsupported(fmt::format("operator set {} has no product without addend", opset));
   for (const std::string_view factor : {"alpha", "beta"})
-    if (in.attributes.real(factor) == 1) exported.attributes.erase(factor);
+    if (in.attributes.number(factor) == 1) exported.attributes.erase(factor);
   for (const std::string_view flag : {"transA", "transB"})
     if (in.attributes.integer(flag) == 0) exported.attributes.erase(flag);
   return exported;

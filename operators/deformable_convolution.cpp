@@ -158,6 +158,11 @@ Result<ExportedCall> export_deformable(const Instance& in, int, ExportedCall exp
   return exported;
 }
 
+constexpr std::array deformable_examples = {
+    OperatorExample{"f32[N, 4, 6, 6]; f32[8, 4, 3, 3]; f32[N, 18, 4, 4]"},
+    OperatorExample{"f32[N, 4, 6, 6]; f32[8, 2, 3, 3]; f32[N, 36, 4, 4]; f32[8]; f32[N, 18, 4, 4]",
+                    "group=2; offset_group=2"},
+};
 constexpr std::array deformable_onnx = {OnnxMapping{.name = "DeformConv",
                                                     .since = 19,
                                                     .import_hook = import_deformable,
@@ -171,7 +176,8 @@ constexpr std::array deformable_records = {
                    .infer = infer_deformable,
                    .define = define_deformable,
                    .normalize = normalize_deformable,
-                   .onnx = deformable_onnx},
+                   .onnx = deformable_onnx,
+                   .examples = deformable_examples},
 };
 static_assert(is_complete(deformable_records));
 

@@ -96,7 +96,7 @@ ValueId activated(Composer& c, const Instance& in, ValueId value) {
   Attributes attributes;
   for (const std::string_view parameter : activation->parameters)
     if (!parameter.empty())
-      attributes.set(std::string(parameter), in.attributes.real(parameter_name(parameter)));
+      attributes.set(std::string(parameter), *in.attributes.find(parameter_name(parameter)));
   return c(activation->op, {value}, std::move(attributes));
 }
 
@@ -182,7 +182,7 @@ Result<ExportedCall> export_fused_conv(const Instance& in, int opset, ExportedCa
   if (activation == nullptr) exported.attributes.erase("activation");
   for (std::size_t i = 0; activation != nullptr && i < activation->parameters.size(); ++i)
     if (!activation->parameters[i].empty())
-      values.push_back(in.attributes.real(parameter_name(activation->parameters[i])));
+      values.push_back(in.attributes.number(parameter_name(activation->parameters[i])));
   if (!values.empty()) exported.attributes.set("activation_params", values);
   return known("Conv").onnx.front().export_hook(in, opset, std::move(exported));
 }
@@ -286,8 +286,7 @@ Compose compose_fused_matmul(Graph& graph, const Instance& in, std::span<const V
     if (const Integers order = axis_order(in, i); !order.empty())
       operands[i] = c("Transpose", {operands[i]}, {{"perm", order}});
   const ValueId product = c("MatMul", operands);
-  const double factor = in.attributes.real("alpha");
-  return c.outputs({factor == 1 ? product : c.multiply(product, c.scalar(factor, in.type(0)))});
+  return c.outputs({c.scaled(product, in.attributes.real("alpha"))});
 }
 
 constexpr std::array fused_matmul_onnx = {

@@ -23,11 +23,11 @@ constexpr std::array constant_of_shape_attributes = {
 
 Result<std::vector<TensorType>> infer_constant_of_shape(const Instance& in) {
   const DataType type = in.attributes.data_type("data_type");
-  const double value = in.attributes.real("value");
   if (!is_computable(type) || is_narrow(type))
     return unsupported(fmt::format("elements of type {}", name(type)));
-  if (!is_real(type) && (std::trunc(value) != value || std::abs(value) > 0x1p53))
-    return bad_input(fmt::format("{} is not a value of type {}", value, name(type)));
+  if (!is_real(type) && !in.attributes.is_whole("value"))
+    return bad_input(fmt::format("{} is not a value of type {}", text(*in.attributes.find("value")),
+                                 name(type)));
   return std::vector<TensorType>{{type, in.attributes.dimensions("shape")}};
 }
 
@@ -54,7 +54,7 @@ Result<ImportedCall> import_constant_of_shape(const OnnxCall& call, ImportedCall
 Result<ExportedCall> export_constant_of_shape(const Instance& in, int, ExportedCall exported) {
   exported.attributes = {};
   exported.tensors.emplace_back("value", constant_of_value(in.attributes.data_type("data_type"),
-                                                           in.attributes.real("value"), {1}));
+                                                           in.attributes.number("value"), {1}));
   return exported;
 }
 
@@ -131,15 +131,15 @@ constexpr std::array range_onnx = {OnnxMapping{.name = "Range",
 
 constexpr std::array range_real_attributes = {
     AttributeSpecification{"data_type", AttributeKind::data_type, "f32"},
-    AttributeSpecification{"delta", AttributeKind::real, "1.0"},
-    AttributeSpecification{"limit", AttributeKind::real},
-    AttributeSpecification{"start", AttributeKind::real, "0.0"},
+    AttributeSpecification{"delta", AttributeKind::real, "1.0", AttributeRole::number},
+    AttributeSpecification{"limit", AttributeKind::real, "required", AttributeRole::number},
+    AttributeSpecification{"start", AttributeKind::real, "0.0", AttributeRole::number},
 };
 
 Result<std::vector<TensorType>> infer_range_real(const Instance& in) {
   const DataType type = in.attributes.data_type("data_type");
-  const double length = in.attributes.real("limit") - in.attributes.real("start");
-  const double count = std::max(std::ceil(length / in.attributes.real("delta")), 0.0);
+  const double length = in.attributes.number("limit") - in.attributes.number("start");
+  const double count = std::max(std::ceil(length / in.attributes.number("delta")), 0.0);
   if (!is_real(type)) return bad_input(fmt::format("{} is not a real type", name(type)));
   if (!(count < 0x1p53)) return bad_input("the range has no end");
   return std::vector<TensorType>{{type, Shape{static_cast<std::int64_t>(count)}}};
@@ -165,7 +165,7 @@ Result<ExportedCall> export_range_real(const Instance& in, int, ExportedCall exp
   exported.inputs.clear();
   for (const char* name : {"start", "limit", "delta"})
     exported.inputs.emplace_back(
-        constant_of_value(in.attributes.data_type("data_type"), in.attributes.real(name)));
+        constant_of_value(in.attributes.data_type("data_type"), in.attributes.number(name)));
   return exported;
 }
 

@@ -115,7 +115,7 @@ Types infer_linear_attention(const Instance& in) {
   }
   LEMMA_ASSIGN_OR_RETURN(const LinearShapes shapes, linear_shapes(in));
   LEMMA_RETURN_IF_ERROR(check_gates(in, shapes));
-  if (in.attributes.real("scale") == 0 && (!shapes.key_size.is_constant() || shapes.key_size.is(0)))
+  if (in.attributes.is_zero("scale") && (!shapes.key_size.is_constant() || shapes.key_size.is(0)))
     return unsupported("a scale that depends on a size that is not known");
   const Shape state = shapes.state();
   if (in.has(past)) {
@@ -171,9 +171,8 @@ class LinearSteps {
   }
 
   /// What the queries of step t read, [batch, 1, heads * size].
-  ValueId read(ValueId state, std::int64_t t, double scale) {
-    const ValueId product =
-        c_.multiply(c_.scalar(scale, computed_), c_("MatMul", {step(query_, t), state}));
+  ValueId read(ValueId state, std::int64_t t, ValueId scale) {
+    const ValueId product = c_.multiply(scale, c_("MatMul", {step(query_, t), state}));
     return c_("Reshape", {product},
               {{"shape", Shape{shapes_.batch, Dimension(1), shapes_.result_size()}}});
   }
@@ -206,8 +205,9 @@ Compose compose_linear_attention(Graph& graph, const Instance& in,
   LEMMA_ASSIGN_OR_RETURN(const LinearShapes shapes, linear_shapes(in));
   Composer c(graph);
   LinearSteps steps(c, in, shapes, inputs);
-  double scale = in.attributes.real("scale");
-  if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(shapes.key_size.offset()));
+  const ValueId scale = in.attributes.is_zero("scale")
+                            ? c.inverse_root(shapes.key_size, steps.computed())
+                            : c.scalar(in.attributes.real("scale"), steps.computed());
   ValueId state = steps.initial_state(in, inputs);
   std::vector<ValueId> results;
   for (std::int64_t t = 0; t < shapes.length; ++t) {
@@ -226,6 +226,12 @@ Compose compose_linear_attention(Graph& graph, const Instance& in,
   return c.outputs(std::move(outputs));
 }
 
+constexpr std::array linear_attention_examples = {
+    OperatorExample{"f32[N, 2, 4]; f32[N, 2, 4]; f32[N, 2, 4]", "q_num_heads=1; kv_num_heads=1"},
+    OperatorExample{
+        "f32[N, 2, 8]; f32[N, 2, 8]; f32[N, 2, 6]; f32[N, 2, 4, 3]; f32[N, 2, 8]; f32[N, 2, 2]",
+        "q_num_heads=2; kv_num_heads=2; update_rule=\"gated_delta\"", 2},
+};
 constexpr std::array linear_attention_onnx = {OnnxMapping{.name = "LinearAttention", .since = 27}};
 
 constexpr std::array linear_attention_records = {
@@ -237,7 +243,8 @@ constexpr std::array linear_attention_records = {
                    .attributes = linear_attention_attributes,
                    .infer = infer_linear_attention,
                    .compose = compose_linear_attention,
-                   .onnx = linear_attention_onnx},
+                   .onnx = linear_attention_onnx,
+                   .examples = linear_attention_examples},
 };
 static_assert(is_complete(linear_attention_records));
 

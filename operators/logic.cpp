@@ -244,11 +244,19 @@ constexpr std::array unsaturated_cast_onnx = {OnnxMapping{.name = "Cast",
                                                           .import_hook = import_unsaturated_cast,
                                                           .import_only = true}};
 
+constexpr std::array unsaturated_cast_examples = {
+    OperatorExample{"f32[M, K]", "to=f8e5m2"},
+    OperatorExample{"f64[M]", "to=f8e4m3fn"},
+    OperatorExample{"f16[M]", "to=f8e5m2fnuz"},
+    OperatorExample{"f32[]", "to=f8e4m3fnuz"},
+};
+
 constexpr OperatorRecord unsaturated_cast_record() {
   OperatorRecord result = unary_record<"UnsaturatedCast", TypeSet::any, unsaturated_cast>(
       "x in a floating-point type of 8 bits; what is outside its range becomes an infinity, or NaN",
       cast_attributes);
   result.infer = infer_unsaturated_cast;
+  result.examples = unsaturated_cast_examples;
   result.onnx = unsaturated_cast_onnx;
   return result;
 }

@@ -80,7 +80,7 @@ Types infer_multi_head(const Instance& in) {
       return bad_input(fmt::format("an addend of the shape {} for scores of the shape {}",
                                    text(in.shape(addend)), text(scores)));
   }
-  if (in.attributes.real("scale") == 0 && !sizes.of_key.is_constant())
+  if (in.attributes.is_zero("scale") && !sizes.of_key.is_constant())
     return unsupported("a scale that depends on a size that is not known");
   return std::vector<TensorType>{
       {in.type(query), Shape{sizes.batch, sizes.queries, in.shape(value)[2]}}};
@@ -110,10 +110,10 @@ Compose compose_multi_head(Graph& graph, const Instance& in, std::span<const Val
   const ValueId k = apart(c, in, inputs, key, sizes.heads, sizes.of_key, {0, 2, 3, 1});
   const ValueId v = apart(c, in, inputs, value, sizes.heads, sizes.of_value, {0, 2, 1, 3});
   ValueId scores = c("MatMul", {q, k});
-  const double given = in.attributes.real("scale");
-  const double scale =
-      given != 0 ? given : 1 / std::sqrt(static_cast<double>(sizes.of_key.offset()));
-  if (scale != 1) scores = c.multiply(scores, c.scalar(scale, in.type(query)));
+  if (!in.attributes.is_zero("scale"))
+    scores = c.scaled(scores, in.attributes.real("scale"));
+  else if (!sizes.of_key.is(1))
+    scores = c.multiply(scores, c.inverse_root(sizes.of_key, in.type(query)));
   if (in.has(addend)) scores = c.add(scores, inputs[addend]);
   const ValueId weights = c("Softmax", {scores}, {{"axis", std::int64_t{3}}});
   const ValueId turned =
@@ -150,7 +150,7 @@ Result<ImportedCall> import_multi_head(const OnnxCall& call, ImportedCall import
 }
 
 Result<ExportedCall> export_multi_head(const Instance& in, int, ExportedCall exported) {
-  if (in.attributes.real("scale") == 0) exported.attributes.erase("scale");
+  if (in.attributes.is_zero("scale")) exported.attributes.erase("scale");
   if (exported.inputs.size() > mask_input)
     exported.inputs.insert(exported.inputs.begin() + mask_input, OnnxAbsent{});
   return exported;

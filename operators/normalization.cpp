@@ -286,9 +286,11 @@ Compose compose_batch_training(Graph& graph, const Instance& in, std::span<const
   const ValueId mean = c("ReduceMean", {inputs[0]}, {{"axes", axes}});
   const ValueId centred = c.subtract(inputs[0], mean);
   const ValueId variance = c("ReduceMean", {c.multiply(centred, centred)}, {{"axes", axes}});
-  const double momentum = in.attributes.real("momentum");
-  const ValueId old_part = c.scalar(momentum, in.type(0));
-  const ValueId new_part = c.scalar(1 - momentum, in.type(0));
+  const DataType type = in.type(0);
+  const Real momentum = in.attributes.real("momentum");
+  const ValueId old_part = c.scalar(momentum, type);
+  const ValueId new_part = c.scalar(
+      type, [&](DefinitionBuilder& d) { return d.real(1, type) - d.real(momentum, type); });
   auto moved = [&](ValueId before, ValueId now) {
     const ValueId vector = c("Squeeze", {now}, {{"axes", axes}});
     return c.add(c.multiply(before, old_part), c.multiply(vector, new_part));
@@ -389,8 +391,9 @@ Definition define_lrn(const Instance& in) {
   const Expression other = d.read(0, type, indices);
   const Expression squares = d.sum(
       {near}, d.select(d.in_range(indices[1], in.shape(0)[1]), other * other, d.real(0, type)));
-  const double factor = in.attributes.real("alpha") / static_cast<double>(size);
-  const Expression base = d.real(in.attributes.real("bias"), type) + d.real(factor, type) * squares;
+  const Expression factor =
+      d.real(in.attributes.real("alpha"), type) / d.real(static_cast<double>(size), type);
+  const Expression base = d.real(in.attributes.real("bias"), type) + factor * squares;
   const Expression divisor =
       d.binary(ExpressionKind::power, base, d.real(in.attributes.real("beta"), type));
   d.output(axes, d.read(0, type, axes) / divisor);
@@ -419,6 +422,12 @@ Compose compose_mean_variance(Graph& graph, const Instance& in, std::span<const 
   const ValueId divisor = c.add(deviation, c.scalar(1e-9, in.type(0)));
   return c.outputs({c.divide(c.subtract(x, mean), divisor)});
 }
+
+constexpr std::array group_18_examples = {
+    OperatorExample{"f32[N, 4, H, W]; f32[2]; f32[2]", "num_groups=2"},
+    OperatorExample{"f32[N, C]; f32[1]; f32[1]", "num_groups=1"},
+    OperatorExample{"f16[N, 6, L]; f16[3]; f16[3]", "num_groups=3"},
+};
 
 constexpr std::array normalization_records = {
     OperatorRecord{.name = "BatchNormalization",
@@ -450,7 +459,8 @@ constexpr std::array normalization_records = {
                    .attributes = group_18_attributes,
                    .infer = infer_group_18,
                    .compose = compose_group_18,
-                   .onnx = group_18_onnx},
+                   .onnx = group_18_onnx,
+                   .examples = group_18_examples},
     OperatorRecord{.name = "InstanceNormalization",
                    .summary = "each channel of each instance with mean 0 and variance 1, scaled",
                    .inputs = {3, 3},

@@ -169,9 +169,9 @@ Result<ExportedCall> export_pad(const Instance& in, int opset, ExportedCall stan
     return unsupported("mode 'wrap' needs operator set 19");
   if (opset < 11) return standard;
   standard.attributes.erase("value");
-  if (in.attributes.string("mode") == "constant" && in.attributes.real("value") != 0) {
+  if (in.attributes.string("mode") == "constant" && in.attributes.number("value") != 0) {
     standard.inputs.resize(3, OnnxAbsent{});
-    standard.inputs[2] = scalar_of(in.type(0), in.attributes.real("value"));
+    standard.inputs[2] = scalar_of(in.type(0), in.attributes.number("value"));
   }
   return standard;
 }

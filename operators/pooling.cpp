@@ -198,7 +198,8 @@ Expression power_of(DefinitionBuilder& d, Expression x, std::int64_t p) {
 Expression root_of(DefinitionBuilder& d, Expression x, std::int64_t p) {
   if (p == 1) return x;
   if (p == 2) return d.apply(ScalarFunction::sqrt, x);
-  return d.binary(ExpressionKind::power, x, d.real(1.0 / static_cast<double>(p), x.type()));
+  const Expression exponent = d.real(1, x.type()) / d.real(static_cast<double>(p), x.type());
+  return d.binary(ExpressionKind::power, x, exponent);
 }
 
 Result<void> require_positive_p(const Instance& in) {

@@ -249,6 +249,11 @@ Compose compose_qlinear_matmul(Graph& graph, const Instance& in, std::span<const
   return c.outputs({c("QuantizeLinear", {value, scalar(6), scalar(7)})});
 }
 
+constexpr std::array qlinear_matmul_examples = {
+    OperatorExample{"u8[M, K]; f32[]; u8[]; u8[K, N]; f32[]; u8[]; f32[]; u8[]"},
+    OperatorExample{"i8[2, 3, K]; f32[1]; i8[1]; i8[2, K, 4]; f32[1]; i8[1]; f32[1]; i8[1]"},
+};
+
 constexpr std::array quantization_records = {
     OperatorRecord{.name = "DequantizeLinear",
                    .summary = "(x - zero point) * scale",
@@ -270,7 +275,8 @@ constexpr std::array quantization_records = {
                    .inputs = {8, 8},
                    .infer = infer_qlinear_matmul,
                    .compose = compose_qlinear_matmul,
-                   .onnx = same_in_onnx<"QLinearMatMul", 10>},
+                   .onnx = same_in_onnx<"QLinearMatMul", 10>,
+                   .examples = qlinear_matmul_examples},
     OperatorRecord{.name = "QuantizeLinear",
                    .summary = "round(x / scale) + zero point, brought into the range of the type",
                    .inputs = {2, 3},

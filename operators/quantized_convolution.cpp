@@ -155,6 +155,13 @@ Compose compose_quantized_convolution(Graph& graph, const Instance& in,
   return c.outputs({c("QuantizeLinear", {real, single(inputs[6]), single(inputs[7])})});
 }
 
+constexpr std::array quantized_examples = {
+    OperatorExample{"u8[N, 4, H, W]; f32[]; u8[]; u8[8, 4, 3, 3]; f32[]; u8[]; f32[]; u8[]"},
+    OperatorExample{
+        "u8[N, 4, H, W]; f32[]; u8[]; i8[8, 2, 3, 3]; f32[8]; i8[8]; f32[]; u8[]; i32[8]",
+        "group=2"},
+};
+
 constexpr std::array quantized_convolution_records = {
     OperatorRecord{.name = "ConvInteger",
                    .summary = "convolution of 8-bit integers less zero points, in 32 bits",
@@ -169,7 +176,8 @@ constexpr std::array quantized_convolution_records = {
                    .attributes = convolution_attributes,
                    .infer = infer_quantized_convolution,
                    .compose = compose_quantized_convolution,
-                   .onnx = same_in_onnx<"QLinearConv", 10>},
+                   .onnx = same_in_onnx<"QLinearConv", 10>,
+                   .examples = quantized_examples},
 };
 static_assert(is_complete(quantized_convolution_records));
 

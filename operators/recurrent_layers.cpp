@@ -145,7 +145,8 @@ constexpr std::array layer_onnx = {OnnxMapping{.name = kind.name,
 
 template <const RecurrenceKind& kind>
 constexpr OperatorRecord layer_record(std::string_view name, std::string_view summary,
-                                      std::span<const AttributeSpecification> attributes) {
+                                      std::span<const AttributeSpecification> attributes,
+                                      std::span<const OperatorExample> examples) {
   constexpr int operands = 4 + static_cast<int>(kind.states),
                 results = 1 + static_cast<int>(kind.states);
   return {.name = name,
@@ -155,7 +156,8 @@ constexpr OperatorRecord layer_record(std::string_view name, std::string_view su
           .attributes = attributes,
           .infer = infer_layer_of<kind>,
           .compose = compose_layer_of<kind>,
-          .onnx = layer_onnx<kind>};
+          .onnx = layer_onnx<kind>,
+          .examples = examples};
 }
 
 constexpr std::array gru_layer_attributes = {direction_attribute, layout_attribute,
@@ -164,19 +166,43 @@ constexpr std::array lstm_layer_attributes = {direction_attribute, layout_attrib
 constexpr std::array rnn_layer_attributes = {direction_attribute, layout_attribute,
                                              activation_attribute};
 
+constexpr std::array gru_layer_examples = {
+    OperatorExample{"f32[2, B, I]; f32[1, 3*H, I]; f32[1, 3*H, H]", "", 2},
+    OperatorExample{"f32[2, B, I]; f32[2, 3*H, I]; f32[2, 3*H, H]; f32[2, 6*H]; f32[2, B, H]",
+                    "direction=\"bidirectional\"", 2},
+    OperatorExample{"f32[B, 2, I]; f32[1, 3*H, I]; f32[1, 3*H, H]; f32[1, 6*H]; f32[B, 1, H]",
+                    "direction=\"reverse\"; layout=1", 2},
+};
+constexpr std::array lstm_layer_examples = {
+    OperatorExample{"f32[2, B, I]; f32[1, 4*H, I]; f32[1, 4*H, H]", "", 3},
+    OperatorExample{
+        "f32[2, B, I]; f32[2, 4*H, I]; f32[2, 4*H, H]; f32[2, 8*H]; f32[2, B, H]; f32[2, B, H]",
+        "direction=\"bidirectional\"", 3},
+    OperatorExample{
+        "f32[B, 2, I]; f32[1, 4*H, I]; f32[1, 4*H, H]; f32[1, 8*H]; f32[B, 1, H]; f32[B, 1, H]",
+        "direction=\"reverse\"; layout=1", 3},
+};
+constexpr std::array rnn_layer_examples = {
+    OperatorExample{"f32[2, B, I]; f32[1, H, I]; f32[1, H, H]", "", 2},
+    OperatorExample{"f32[2, B, I]; f32[2, H, I]; f32[2, H, H]; f32[2, 2*H]; f32[2, B, H]",
+                    "direction=\"bidirectional\"", 2},
+    OperatorExample{"f32[B, 2, I]; f32[1, H, I]; f32[1, H, H]; f32[1, 2*H]; f32[B, 1, H]",
+                    "direction=\"reverse\"; layout=1; activation=\"Relu\"", 2},
+};
+
 constexpr std::array layer_records = {
     layer_record<gru>("GRULayer",
                       "GRU forward, in reverse or in both directions; without bias or state "
                       "before they are 0",
-                      gru_layer_attributes),
+                      gru_layer_attributes, gru_layer_examples),
     layer_record<lstm>("LSTMLayer",
                        "LSTM forward, in reverse or in both directions; without bias or states "
                        "before they are 0",
-                       lstm_layer_attributes),
+                       lstm_layer_attributes, lstm_layer_examples),
     layer_record<rnn>("RNNLayer",
                       "RNN forward, in reverse or in both directions; without bias or state "
                       "before they are 0",
-                      rnn_layer_attributes),
+                      rnn_layer_attributes, rnn_layer_examples),
 };
 static_assert(is_complete(layer_records));
 

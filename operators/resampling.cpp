@@ -154,15 +154,15 @@ struct Tap {
 };
 
 /// Keys' cubic kernel at a distance of at most 1, and of 1 to 2.
-Expression cubic_near(DefinitionBuilder& d, Expression x, double a) {
+Expression cubic_near(DefinitionBuilder& d, Expression x, Expression a) {
   const DataType type = x.type();
-  return ((d.real(a + 2, type) * x) - d.real(a + 3, type)) * x * x + d.real(1, type);
+  const Expression near = a + d.real(2, type), further = a + d.real(3, type);
+  return (near * x - further) * x * x + d.real(1, type);
 }
 
-Expression cubic_far(DefinitionBuilder& d, Expression x, double a) {
-  const DataType type = x.type();
-  return ((d.real(a, type) * x - d.real(5 * a, type)) * x + d.real(8 * a, type)) * x -
-         d.real(4 * a, type);
+Expression cubic_far(DefinitionBuilder& d, Expression x, Expression a) {
+  const auto times = [&](double factor) { return d.real(factor, x.type()) * a; };
+  return ((a * x - times(5)) * x + times(8)) * x - times(4);
 }
 
 /// Input positions that one kernel covers: those from `first` up to 1 - `first`, counted from the
@@ -181,7 +181,7 @@ Expression tap_weight(DefinitionBuilder& d, const Instance& in, const ResizedAxi
   const Expression tap = d.real(static_cast<double>(k), type), zero = d.real(0, type);
   Expression distance = k > 0 ? tap - f : (k == 0 ? f : f - tap);
   const bool cubic = in.attributes.string("mode") == "cubic";
-  const double a = in.attributes.real("cubic_coeff_a");
+  const Expression a = d.real(in.attributes.real("cubic_coeff_a"), type);
   if (in.attributes.integer("antialias") == 0 || !shrinks(axis)) {
     if (!cubic) return k == 0 ? d.real(1, type) - f : f;
     return k == 0 || k == 1 ? cubic_near(d, distance, a) : cubic_far(d, distance, a);
@@ -404,6 +404,18 @@ constexpr std::array resize_onnx = {OnnxMapping{.name = "Resize",
                                                 .import_hook = import_upsample,
                                                 .export_hook = export_upsample}};
 
+constexpr std::array resize_examples = {
+    OperatorExample{"f32[N, 3, 4, 5]", "scales=[1.0, 1.0, 2.0, 2.0]"},
+    OperatorExample{"f32[N, 3, 4, 5]", "scales=[1.0, 1.0, 2.0, 1.5]; mode=\"linear\""},
+    OperatorExample{"f32[N, 3, 8, 9]", "scales=[1.0, 1.0, 0.5, 1.0]; mode=\"linear\"; antialias=1"},
+    OperatorExample{"f32[N, 3, 4, 5]", "scales=[1.0, 1.0, 2.0, 2.0]; mode=\"cubic\""},
+    OperatorExample{"f32[N, 3, 8, 9]", "sizes=[N, 3, 4, 5]; mode=\"cubic\"; antialias=1"},
+    OperatorExample{"f32[N, 3, 4, 5]", "sizes=[N, 3, 8, 7]"},
+    OperatorExample{"f32[4, 5]",
+                    "roi=[0.25, 0.0, 1.25, 1.0]; scales=[2.0, 2.0]; mode=\"linear\"; "
+                    "coordinate_transformation_mode=\"tf_crop_and_resize\""},
+};
+
 constexpr std::array resampling_records = {
     OperatorRecord{.name = "Resize",
                    .summary = "scales axes by picking or interpolating elements",
@@ -414,7 +426,8 @@ constexpr std::array resampling_records = {
                    .infer = infer_resize,
                    .define = define_resize,
                    .normalize = normalize_resize,
-                   .onnx = resize_onnx},
+                   .onnx = resize_onnx,
+                   .examples = resize_examples},
 };
 static_assert(is_complete(resampling_records));
 

@@ -246,13 +246,20 @@ constexpr std::array affine_grid_parameters = {OnnxParameter{"size", 1, 1}};
 constexpr std::array affine_grid_onnx = {
     OnnxMapping{.name = "AffineGrid", .since = 20, .parameters = affine_grid_parameters}};
 
+constexpr std::array affine_grid_examples = {
+    OperatorExample{"f32[N, 2, 3]", "size=[N, 4, 5, 6]"},
+    OperatorExample{"f32[N, 3, 4]", "size=[N, 4, 5, 6, 7]"},
+    OperatorExample{"f32[N, 2, 3]", "size=[N, 4, 1, p]; align_corners=1"},
+};
+
 constexpr std::array sampling_records = {
     OperatorRecord{.name = "AffineGrid",
                    .summary = "the positions to which an affine map takes those of an image",
                    .attributes = affine_grid_attributes,
                    .infer = infer_affine_grid,
                    .define = define_affine_grid,
-                   .onnx = affine_grid_onnx},
+                   .onnx = affine_grid_onnx,
+                   .examples = affine_grid_examples},
     OperatorRecord{.name = "GridSample",
                    .summary = "an image read at positions that a grid gives",
                    .inputs = {2, 2},

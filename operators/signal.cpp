@@ -76,8 +76,8 @@ Types infer_dft(const Instance& in) {
 }
 
 /// From one element to the next, in the first bin after the constant one.
-double turn_step(std::int64_t length, bool inverse) {
-  return (inverse ? 2 : -2) * std::numbers::pi / static_cast<double>(length);
+double turn_step(std::int64_t length) {
+  return -2 * std::numbers::pi / static_cast<double>(length);
 }
 
 Definition define_dft(const Instance& in) {
@@ -104,9 +104,10 @@ Definition define_dft(const Instance& in) {
   if (transform.completes()) imaginary = d.select(is_given, imaginary, d.real(0, type) - imaginary);
   // The angle's multiple is reduced as an integer, so that it is exact.
   const Expression multiple = d.floor_mod(axes[transform.axis] * k, transform.length);
-  const double step = turn_step(transform.length, transform.inverse);
   // In f32 the sine of half a turn would be no 0.
-  const Expression angle = d.cast(multiple, DataType::f64) * d.real(step, DataType::f64);
+  const Expression turn = d.real(transform.inverse ? 2 : -2, DataType::f64) * d.pi(DataType::f64);
+  const Expression step = turn / d.real(static_cast<double>(transform.length), DataType::f64);
+  const Expression angle = d.cast(multiple, DataType::f64) * step;
   const Expression cosine = d.cast(d.apply(ScalarFunction::cos, angle), type);
   const Expression sine = d.cast(d.apply(ScalarFunction::sin, angle), type);
   const Expression in_phase = complex ? real * cosine - imaginary * sine : real * cosine;
@@ -191,7 +192,7 @@ Constant fourier_matrix(const Frames& frames, DataType type) {
     for (std::int64_t part = 0; part < frames.parts; ++part) {
       for (std::int64_t bin = 0; bin < frames.bins; ++bin) {
         const double angle =
-            turn_step(frames.length, false) * static_cast<double>(bin * k % frames.length);
+            turn_step(frames.length) * static_cast<double>(bin * k % frames.length);
         const double cosine = std::cos(angle), sine = std::sin(angle);
         elements.push_back(static_cast<Element>(part == 0 ? cosine : -sine));
         elements.push_back(static_cast<Element>(part == 0 ? sine : cosine));
@@ -249,26 +250,35 @@ Types infer_window(const Instance& in) {
   return std::vector<TensorType>{{type, Shape{size}}};
 }
 
-Definition define_window(const Instance& in, std::span<const double> factors) {
+/// A fraction.
+struct Factor {
+  double numerator = 0, denominator = 1;
+};
+
+Definition define_window(const Instance& in, std::span<const Factor> factors) {
   DefinitionBuilder d;
   const DataType type = in.attributes.data_type("output_datatype");
   const std::int64_t size = in.attributes.dimension("size").offset();
   const std::int64_t period =
       std::max<std::int64_t>(in.attributes.integer("periodic") != 0 ? size : size - 1, 1);
   const std::vector<Expression> axes = d.variables({Dimension(size)});
-  Expression sum = d.real(factors[0], type);
+  const auto factor = [&](std::size_t i) {
+    return d.real(factors[i].numerator, type) / d.real(factors[i].denominator, type);
+  };
+  Expression sum = factor(0);
   for (std::size_t i = 1; i < factors.size(); ++i) {
-    const double step = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(period);
-    const Expression angle = d.cast(axes[0], type) * d.real(step, type);
-    sum = sum + d.real(factors[i], type) * d.apply(ScalarFunction::cos, angle);
+    const Expression turns = d.real(2 * static_cast<double>(i), type) * d.pi(type);
+    const Expression step = turns / d.real(static_cast<double>(period), type);
+    const Expression angle = d.cast(axes[0], type) * step;
+    sum = sum + factor(i) * d.apply(ScalarFunction::cos, angle);
   }
   d.output(axes, sum);
   return std::move(d).finish();
 }
 
-constexpr std::array blackman = {0.42, -0.5, 0.08};
-constexpr std::array hamming = {25.0 / 46.0, -21.0 / 46.0};
-constexpr std::array hann = {0.5, -0.5};
+constexpr std::array blackman = {Factor{42, 100}, Factor{-1, 2}, Factor{8, 100}};
+constexpr std::array hamming = {Factor{25, 46}, Factor{-21, 46}};
+constexpr std::array hann = {Factor{1, 2}, Factor{-1, 2}};
 
 template <const auto& factors>
 Definition define_window_of(const Instance& in) {

@@ -46,7 +46,7 @@ Compose with_sum(Composer& c, const Instance& in, ValueId normal, ValueId sum) {
 /// Statistics are computed in the element type, but in no less than f32.
 Attributes normalization_attributes(const Instance& in) {
   const DataType stash = in.type(0) == DataType::f64 ? DataType::f64 : DataType::f32;
-  return {{"epsilon", in.attributes.real("epsilon")}, {"stash_type", stash}};
+  return {{"epsilon", *in.attributes.find("epsilon")}, {"stash_type", stash}};
 }
 
 /// Inputs: x, addend, scale, shift, bias of the sum.

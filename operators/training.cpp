@@ -63,7 +63,7 @@ class TrainingStep {
   TrainingStep(Composer& c, const Instance& in, DataType type) : c_(c), in_(in), type_(type) {}
 
   ValueId number(double value) { return c_.scalar(value, type_); }
-  ValueId attribute(std::string_view name) { return number(in_.attributes.real(name)); }
+  ValueId attribute(std::string_view name) { return c_.scalar(in_.attributes.real(name), type_); }
   /// a where there was an update before, b at the first one.
   ValueId after_first(ValueId count, ValueId a, ValueId b) {
     return c_("Where", {c_("Greater", {count, number(0)}), a, b});

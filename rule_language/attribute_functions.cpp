@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "ir/attribute_conversion.h"
+#include "rule_language/real_arithmetic.h"
 #include "rule_language/substitution.h"
 
 namespace lemma {
@@ -378,20 +379,26 @@ Value dimensions_to_one(Arguments arguments) {
   return result;
 }
 
-template <double (*compute)(double, double)>
+/// The real number, which has to be one of f64.
+template <std::optional<double> (*compute)(double, double)>
 Value reals_to_one(Arguments arguments) {
+  if (is_real_symbol(arguments[0]) || is_real_symbol(arguments[1]))
+    return bad_input("nothing can be computed with a real parameter");
   const auto a = to_real(arguments[0]), b = to_real(arguments[1]);
   if (!a || !b) return bad_input("the arguments are not numbers");
-  const double result = compute(*a, *b);
-  if (!std::isfinite(result)) return bad_input("the result is not finite");
-  return result;
+  if (!std::isfinite(*a) || !std::isfinite(*b)) return bad_input("an argument is not finite");
+  if (const auto result = compute(*a, *b)) return *result;
+  return bad_input(fmt::format("the result for {} and {} is not a number of f64", *a, *b));
 }
 
-double add_reals(double a, double b) { return a + b; }
-double multiply_reals(double a, double b) { return a * b; }
-double divide_reals(double a, double b) { return a / b; }
-double larger_real(double a, double b) { return std::max(a, b); }
-double smaller_real(double a, double b) { return std::min(a, b); }
+/// The larger or smaller one of two numbers, or of two real parameters or 0 by their order.
+template <bool larger>
+Value real_extreme(Arguments arguments) {
+  LEMMA_ASSIGN_OR_RETURN(const bool ascending, real_order(arguments[0], arguments[1]));
+  const AttributeValue& result = arguments[ascending == larger ? 1 : 0];
+  if (is_real_symbol(result)) return result;
+  return *to_real(result);
+}
 
 /// divides(a, b): b is a multiple of a as a polynomial.
 bool divides(Arguments arguments) {
@@ -400,8 +407,8 @@ bool divides(Arguments arguments) {
 }
 
 bool real_less_equal(Arguments arguments) {
-  const auto a = to_real(arguments[0]), b = to_real(arguments[1]);
-  return a && b && *a <= *b;
+  const auto ordered = real_order(arguments[0], arguments[1]);
+  return ordered && *ordered;
 }
 
 using F = AttributeFunction;
@@ -438,11 +445,13 @@ constexpr std::array functions = {
     F{"floormod", 2, "the remainder of floordiv(a, b)", dimensions_to_one<floor_mod>},
     F{"min", 2, "the smaller of two dimensions", dimensions_to_one<minimum>},
     F{"max", 2, "the larger of two dimensions", dimensions_to_one<maximum>},
-    F{"real_add", 2, "the sum of two real numbers", reals_to_one<add_reals>},
-    F{"real_multiply", 2, "the product of two real numbers", reals_to_one<multiply_reals>},
-    F{"real_divide", 2, "the quotient of two real numbers", reals_to_one<divide_reals>},
-    F{"real_max", 2, "the larger of two real numbers", reals_to_one<larger_real>},
-    F{"real_min", 2, "the smaller of two real numbers", reals_to_one<smaller_real>},
+    F{"real_add", 2, "the sum of two real numbers, if f64 has it", reals_to_one<exact_sum>},
+    F{"real_multiply", 2, "the product of two real numbers, if f64 has it",
+      reals_to_one<exact_product>},
+    F{"real_divide", 2, "the quotient of two real numbers, if f64 has it",
+      reals_to_one<exact_quotient>},
+    F{"real_max", 2, "the larger of two real numbers", real_extreme<true>},
+    F{"real_min", 2, "the smaller of two real numbers", real_extreme<false>},
     F{"is_permutation", 1, "the list is a permutation", nullptr, is_permutation},
     F{"is_identity", 1, "the permutation changes nothing", nullptr, is_identity},
     F{"swaps_last_two", 1, "the permutation swaps the last two axes only", nullptr, swaps_last_two},

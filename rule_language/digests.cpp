@@ -6,6 +6,7 @@
 
 #include "ir/operator_document.h"
 #include "ir/sha256.h"
+#include "rule_language/operator_meaning.h"
 
 namespace lemma {
 
@@ -17,7 +18,7 @@ const std::string& Digests::of_substitution(const Substitution& substitution) {
 
 const std::string& Digests::of_operator(OperatorId op) {
   std::string& digest = operators_[op];
-  if (digest.empty()) digest = sha256(operator_section(op));
+  if (digest.empty()) digest = sha256(operator_section(op, meaning_digest(op)));
   return digest;
 }
 

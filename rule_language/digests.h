@@ -1,6 +1,6 @@
 #pragma once
 // Digests of what a proof depends on. They are digests of visible texts: the canonical text of an
-// axiom, and the section of docs/operators.md about an operator.
+// axiom, and the section of docs/operators.md about an operator, which has the digest of its meaning.
 
 #include <map>
 #include <span>

@@ -9,6 +9,7 @@
 #include <span>
 
 #include <absl/container/flat_hash_map.h>
+#include <fmt/format.h>
 
 #include "ir/graph.h"
 #include "ir/operator_instances.h"
@@ -79,6 +80,7 @@ class DefinitionForm {
   void leaf(const ExpressionNode& one) {
     switch (one.kind) {
       case ExpressionKind::integer_constant:
+      case ExpressionKind::real_parameter:
         append(text_, static_cast<std::uint64_t>(one.integer));
         break;
       case ExpressionKind::real_constant:
@@ -142,6 +144,8 @@ class GraphForm {
 
   void constant(const Constant& contents) {
     append(text_, lemma::text(contents.type()));
+    if (contents.exact() != nullptr) append(text_, lemma::text(*contents.exact()));
+    if (contents.is_symbolic()) return;
     const auto bytes = contents.bytes();
     text_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
@@ -161,8 +165,10 @@ class OperatorMeaning {
   std::string digest() {
     append(text_, record_.name);
     visit_instances(record_, [this](const OperatorInstance& instance) { return add(instance); });
+    if (accepted_ == 0) return "";
     for (const OperatorId part : parts_) {
       if (lemma::record(part).name == record_.name) continue;  // a recurrence over fewer steps
+      if (meaning_digest(part).empty()) return "";
       append(text_, "\npart");
       append(text_, lemma::record(part).name);
       append(text_, meaning_digest(part));
@@ -181,6 +187,7 @@ class OperatorMeaning {
     const Instance instance{given.inputs, *attributes, given.output_count};
     const auto types = infer_types(record_, instance);
     if (!types) return false;
+    ++accepted_;
     append(text_, "\n=");
     for (const TensorType& type : given.inputs) append(text_, text(type));
     append(text_, text(*attributes));
@@ -210,6 +217,7 @@ class OperatorMeaning {
 
   const OperatorRecord& record_;
   std::string text_;
+  std::size_t accepted_ = 0;
   std::set<OperatorId> parts_;  // in the order of names
 };
 
@@ -230,7 +238,7 @@ class Memory {
 
   void take(std::size_t key, std::string_view digest) {
     const std::lock_guard lock(mutex_);
-    digests_.emplace(key, digest);
+    digests_.insert_or_assign(key, std::string(digest));
   }
 
  private:
@@ -261,6 +269,9 @@ Values arguments_for(std::size_t count) {
                        -2.5,
                        3.0,
                        1e30,
+                       1e-300,
+                       RealSymbol{1},
+                       RealSymbol{-2},
                        Integers{0},
                        Integers{0, 1},
                        Integers{0, 2, 1},
@@ -327,6 +338,16 @@ bool take_meaning_digests(std::span<const std::string_view> digests) {
 
 std::string meaning_digest(const OperatorRecord& record) {
   return OperatorMeaning(record).digest();
+}
+
+std::optional<std::string> uncovered_meaning(const Substitution& rule) {
+  for (const RuleTerm& term : rule.terms)
+    if (!term.is_input && meaning_digest(term.op).empty())
+      return fmt::format(
+          "no digest covers the meaning of {}: its record needs examples that its shape "
+          "rule accepts",
+          record(term.op).name);
+  return std::nullopt;
 }
 
 const std::string& meaning_digest(const AttributeFunction& function) {

@@ -134,6 +134,7 @@ void prepare_meanings(std::span<const Substitution> axioms, std::span<const Subs
 std::string misfit(const AxiomRecord& record, const Substitution& axiom) {
   if (record.version != index_proof_version) return "proved by another version of the verifier";
   if (record.text != sha256(text(axiom))) return "changed since it was proved";
+  if (auto uncovered = uncovered_meaning(axiom)) return *uncovered;
   if (record.digest != sealed_digest(record, axiom))
     return "what it means changed since it was proved, or its record was altered";
   return "";
@@ -156,6 +157,7 @@ std::string misfit(const ProofRecord& record, const Substitution& rule,
                    const std::map<std::string, std::string, std::less<>>& unproved) {
   if (record.version != proof_version) return "proved by another version of the verifier";
   if (record.text != sha256(text(rule))) return "changed since it was proved";
+  if (auto uncovered = uncovered_meaning(rule)) return *uncovered;
   for (const std::string& name : record.axioms) {
     if (const auto found = unproved.find(name); found != unproved.end())
       return fmt::format("its axiom '{}': {}", name, found->second);

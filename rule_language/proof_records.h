@@ -26,7 +26,7 @@ namespace lemma {
 /// Raised whenever what counts as a proof from axioms changes: older records no longer fit.
 inline constexpr int proof_version = 4;
 /// The same for index proofs (docs/index_proofs.md).
-inline constexpr int index_proof_version = 3;
+inline constexpr int index_proof_version = 4;
 
 struct AxiomRecord {
   std::string axiom;

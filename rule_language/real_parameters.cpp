@@ -90,43 +90,51 @@ std::size_t count_real_parameters(const Substitution& rule) {
       [](const auto& parameter) { return parameter.range == RuleParameter::Range::real; }));
 }
 
-std::vector<double> real_parameter_values(std::size_t count) {
-  const int most = static_cast<int>(count);
-  std::vector<double> result;
-  for (int k = -most; k <= most; ++k) result.push_back(k * real_parameter_unit);
+std::string case_text(const AttributeValue& value) {
+  const auto* symbol = std::get_if<RealSymbol>(&value);
+  if (symbol == nullptr) return text(value);
+  return text(AttributeValue(static_cast<double>(symbol->rank) * real_parameter_unit));
+}
+
+std::vector<AttributeValue> real_parameter_values(std::size_t count) {
+  const auto most = static_cast<std::int64_t>(count);
+  std::vector<AttributeValue> result;
+  for (std::int64_t k = -most; k <= most; ++k)
+    result.push_back(k == 0 ? AttributeValue(0.0) : AttributeValue(RealSymbol{k}));
   return result;
 }
 
-std::size_t gaps_between(const std::vector<double>& taken) {
+std::size_t gaps_between(const std::vector<AttributeValue>& taken) {
   std::size_t result = 0;
-  for (const double sign : {-1.0, 1.0}) {
-    std::set<double> magnitudes;
-    for (const double value : taken)
-      if (value * sign > 0) magnitudes.insert(value * sign);
+  for (const std::int64_t sign : {-1, 1}) {
+    std::set<std::int64_t> magnitudes;
+    for (const AttributeValue& value : taken)
+      if (const auto* symbol = std::get_if<RealSymbol>(&value);
+          symbol != nullptr && symbol->rank * sign > 0)
+        magnitudes.insert(symbol->rank * sign);
     if (magnitudes.empty()) continue;
-    const double steps = std::round(*magnitudes.rbegin() / real_parameter_unit);
-    result += static_cast<std::size_t>(steps) - magnitudes.size();
+    result += static_cast<std::size_t>(*magnitudes.rbegin()) - magnitudes.size();
   }
   return result;
 }
 
 std::vector<GivenParameters> orders_of_reals(const Substitution& rule) {
-  const std::vector<double> values = real_parameter_values(count_real_parameters(rule));
+  const std::vector<AttributeValue> values = real_parameter_values(count_real_parameters(rule));
   std::vector<std::string> names;
-  std::vector<std::vector<double>> choices = {{}};
+  std::vector<std::vector<AttributeValue>> choices = {{}};
   for (const RuleParameter& parameter : rule.parameters) {
     if (parameter.range != RuleParameter::Range::real) continue;
     names.push_back(parameter.name);
-    std::vector<std::vector<double>> longer;
-    for (const std::vector<double>& choice : choices)
-      for (const double value : values) {
+    std::vector<std::vector<AttributeValue>> longer;
+    for (const std::vector<AttributeValue>& choice : choices)
+      for (const AttributeValue& value : values) {
         longer.push_back(choice);
         longer.back().push_back(value);
       }
     choices = std::move(longer);
   }
   std::vector<GivenParameters> result;
-  for (const std::vector<double>& choice : choices) {
+  for (const std::vector<AttributeValue>& choice : choices) {
     if (gaps_between(choice) > 0) continue;
     GivenParameters& given = result.emplace_back();
     for (std::size_t i = 0; i < names.size(); ++i) given[names[i]] = choice[i];
@@ -141,6 +149,7 @@ bool is_real_token(double value, std::size_t count) {
 }
 
 bool has_real_token(const AttributeValue& value, std::size_t count) {
+  if (std::holds_alternative<RealSymbol>(value)) return true;
   if (const auto* one = std::get_if<double>(&value)) return is_real_token(*one, count);
   const auto* list = std::get_if<Reals>(&value);
   return list != nullptr && std::any_of(list->begin(), list->end(),

@@ -1,8 +1,7 @@
 #pragma once
-// Parameters `real` of rules. Unlike sizes they cannot be symbols. A case gives each of them a
-// number, and there is one choice of numbers for each order of the parameters and 0. This covers
-// all numbers if the numbers are only compared (docs/certificates.md, "Real parameters"), which is
-// checked here.
+// Parameters `real` of rules. A case gives each of them a place in the order of the parameters and 0: 0 itself, or a
+// symbol (ir/real.h) that can be compared with the others and 0, and nothing else. There is a case for each order
+// (docs/certificates.md, "Real parameters").
 
 #include <cstddef>
 #include <string>
@@ -12,23 +11,25 @@
 
 namespace lemma {
 
-/// Real parameters take multiples of this, which rules do not use otherwise.
+/// The symbol of rank k is written as k times this in certificates. Rules do not use these numbers otherwise.
 inline constexpr double real_parameter_unit = 1031.125;
+/// A value of a case as certificates write it.
+std::string case_text(const AttributeValue& value);
 
 std::size_t count_real_parameters(const Substitution& rule);
 
-/// The numbers a real parameter takes where a rule has `count` of them, ascending.
-std::vector<double> real_parameter_values(std::size_t count);
-/// How many of those numbers lie between 0 and one that is taken, without being taken themselves. A
-/// choice with such gaps says the same as one without.
-std::size_t gaps_between(const std::vector<double>& taken);
+/// What a real parameter takes where a rule has `count` of them, ascending.
+std::vector<AttributeValue> real_parameter_values(std::size_t count);
+/// How many of those lie between 0 and one that is taken, without being taken themselves. A choice with such gaps
+/// says the same as one without.
+std::size_t gaps_between(const std::vector<AttributeValue>& taken);
 
 /// All orders of the real parameters and 0; one empty choice if there are none.
 std::vector<GivenParameters> orders_of_reals(const Substitution& rule);
 
-/// Whether a number stands for a parameter where a rule has `count` of them.
+/// Whether a number is written as a symbol is where a rule has `count` parameters.
 bool is_real_token(double value, std::size_t count);
-/// The same of a number or a list of numbers.
+/// Whether the value is a symbol, or a number or a list with a number that is written as one.
 bool has_real_token(const AttributeValue& value, std::size_t count);
 
 /// That attributes and conditions only compare the rule's real parameters, and that no literal is a

@@ -215,9 +215,7 @@ Result<std::vector<AttributeValue>> values_of(const RuleParameter& parameter,
       for (std::int64_t i = first; i < end; ++i) values.emplace_back(i);
       break;
     }
-    case Range::real:
-      for (const double value : real_parameter_values(real_parameters)) values.emplace_back(value);
-      break;
+    case Range::real: values = real_parameter_values(real_parameters); break;
     case Range::type: values.emplace_back(DataType::f32); break;
     case Range::strings:
       for (const std::string& value : parameter.strings) values.emplace_back(value);
@@ -240,7 +238,7 @@ Result<std::size_t> permutations(const RuleParameter& parameter, const RuleBindi
 /// Whether the real parameters that have no value yet are enough to fill the gaps that those before
 /// leave.
 bool can_be_gapless(const Substitution& rule, const RuleBindings& bindings) {
-  std::vector<double> taken;
+  std::vector<AttributeValue> taken;
   std::size_t open = 0;
   for (const RuleParameter& parameter : rule.parameters) {
     if (parameter.range != RuleParameter::Range::real) continue;
@@ -248,7 +246,7 @@ bool can_be_gapless(const Substitution& rule, const RuleBindings& bindings) {
     if (value == bindings.parameters.end())
       ++open;
     else
-      taken.push_back(std::get<double>(value->second));
+      taken.push_back(value->second);
   }
   return gaps_between(taken) <= open;
 }
@@ -436,7 +434,7 @@ std::string describe(const Substitution& rule, const RuleBindings& bindings) {
         parameter.range != RuleParameter::Range::dimension &&
         parameter.range != RuleParameter::Range::type)
       result += fmt::format("{}{}={}", result.empty() ? "" : ", ", parameter.name,
-                            text(bindings.parameters.at(parameter.name)));
+                            case_text(bindings.parameters.at(parameter.name)));
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ir/attribute_conversion.h"
+#include "rule_language/real_arithmetic.h"
 #include "rule_language/substitution.h"
 #include "rule_language/substitution_analysis.h"
 
@@ -29,17 +30,24 @@ Value evaluate_variable(const std::string& name, const RuleBindings& bindings) {
 Value evaluate_arithmetic(const RuleExpression& e, const RuleBindings& bindings) {
   LEMMA_ASSIGN_OR_RETURN(const AttributeValue left, evaluate(e.arguments[0], bindings));
   LEMMA_ASSIGN_OR_RETURN(const AttributeValue right, evaluate(e.arguments[1], bindings));
-  const auto combine = [&e](const auto& a, const auto& b) {
-    if (e.kind == RuleExpression::Kind::add) return a + b;
-    return e.kind == RuleExpression::Kind::subtract ? a - b : a * b;
-  };
+  const bool adds = e.kind == RuleExpression::Kind::add;
+  const bool subtracts = e.kind == RuleExpression::Kind::subtract;
   if (const auto a = to_dimension(left), b = to_dimension(right); a && b) {
-    Dimension result = combine(*a, *b);
+    Dimension result = adds ? *a + *b : subtracts ? *a - *b : *a * *b;
     if (!result.is_valid()) return bad_input("the value overflows");
     if (const auto constant = result.constant()) return *constant;
     return result;
   }
-  if (const auto a = to_real(left), b = to_real(right); a && b) return combine(*a, *b);
+  if (is_real_symbol(left) || is_real_symbol(right))
+    return bad_input("nothing can be computed with a real parameter");
+  if (const auto a = to_real(left), b = to_real(right);
+      a && b && std::isfinite(*a) && std::isfinite(*b)) {
+    const auto result = adds        ? exact_sum(*a, *b)
+                        : subtracts ? exact_difference(*a, *b)
+                                    : exact_product(*a, *b);
+    if (result) return *result;
+    return bad_input(fmt::format("the result for {} and {} is not a number of f64", *a, *b));
+  }
   return bad_input(fmt::format("cannot compute with {} and {}", text(left), text(right)));
 }
 
@@ -133,8 +141,7 @@ Result<Dimension> evaluate_dimension(const RuleExpression& expression,
 Result<AttributeValue> evaluate_attribute(const RuleExpression& expression, AttributeKind kind,
                                           const RuleBindings& bindings) {
   LEMMA_ASSIGN_OR_RETURN(AttributeValue value, evaluate(expression, bindings));
-  if (value.index() == static_cast<std::size_t>(kind) && kind != AttributeKind::dimension)
-    return value;
+  if (kind_of(value) == kind && kind != AttributeKind::dimension) return value;
   if (auto converted = to_kind(value, kind)) return std::move(*converted);
   return bad_input(fmt::format("{} is not of kind {}", text(value), name(kind)));
 }
@@ -242,6 +249,7 @@ bool in_range(const RuleParameter& parameter, const RuleBindings& bindings) {
       return dimension && is_size(*dimension);
     }
     case Range::real: {
+      if (is_real_symbol(*value)) return true;
       const auto real = to_real(*value);
       return real && std::isfinite(*real);
     }

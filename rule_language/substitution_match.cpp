@@ -72,8 +72,7 @@ class Solver {
     for (const AttributeKind kind :
          {AttributeKind::dimension, AttributeKind::real, AttributeKind::dimensions,
           AttributeKind::reals, AttributeKind::string, AttributeKind::data_type}) {
-      if (value->index() == static_cast<std::size_t>(kind) && kind != AttributeKind::dimension)
-        return value;
+      if (kind_of(*value) == kind && kind != AttributeKind::dimension) return value;
       if (auto converted = to_kind(*value, kind)) return converted;
     }
     return std::nullopt;

@@ -92,6 +92,12 @@ def check_digests(title, lines, used, texts):
     for name, given in pairs:
         demand(name in texts, f"there is no {title} '{name}'")
         demand(digest(texts[name]) == given, f"the {title} '{name}' has changed since")
+        demand(title != "operator" or covers_meaning(texts[name]), f"no digest covers the meaning of {name}")
+
+
+def covers_meaning(section):
+    """The section shows one example: that nothing else changed is said by the digest at its end."""
+    return re.fullmatch("Digest of the meaning: `[0-9a-f]{64}`", section.rstrip("\n").split("\n")[-1]) is not None
 
 
 def parse_position(text):

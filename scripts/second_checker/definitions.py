@@ -78,7 +78,7 @@ class Definition:
                     elif token == "log":
                         if not self.is_one_plus(i + 1, ("exp",)):
                             return PARTIAL
-                    elif token not in EVERYWHERE:
+                    elif token not in EVERYWHERE and not self.is_root_of_number(i):
                         return PARTIAL
                 elif after == ["["]:
                     if not self.reads_inside(token, i + 1):
@@ -94,7 +94,13 @@ class Definition:
     def has_safe_divisor(self, i):
         token = self.tokens[i]
         return (re.match(r"\d", token) and float(token) != 0) or (
-            token == "(" and self.is_one_plus(i, NEVER_ZERO))
+            token == "(" and self.is_one_plus(i, NEVER_ZERO)) or self.is_root_of_number(i)
+
+    def is_root_of_number(self, i):
+        """Whether sqrt(NUMBER) stands there, of a positive number."""
+        name, opening, number, closing, *_ = [*self.tokens[i:i + 4], "", "", "", ""]
+        return (name == "sqrt" and opening == "(" and closing == ")"
+                and re.match(r"\d", number) is not None and float(number) > 0)
 
     def is_reduction(self, opening):
         return self.tokens[opening + 2:opening + 3] == ["<"] and self.tokens[

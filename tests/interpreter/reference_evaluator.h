@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "interpreter/tensor.h"
+#include "ir/constant_expression.h"
 #include "ir/definition.h"
 
 namespace lemma::interpreter::reference {
@@ -66,6 +67,9 @@ class ScalarEvaluator {
 
   Scalar evaluate(ExpressionId id) {
     const ExpressionNode& node = definition_.node(id);
+    // A constant is rounded once, whatever it is computed of.
+    if (const auto number = constant_value(definition_, id))
+      return {true, round_to(node.type, *number), 0};
     switch (node.kind) {
       case Kind::integer_constant: return {true, static_cast<double>(node.integer), node.integer};
       case Kind::real_constant: return {true, round_to(node.type, node.real), 0};

@@ -8,13 +8,17 @@
 
 #include <gtest/gtest.h>
 
+#include "rule_language/operator_digests.h"
+
 namespace lemma {
 namespace {
 
 constexpr const char* path = "docs/operators.md";  // tests run in the root of the repository
 
+std::string digest_of(OperatorId op) { return std::string(operator_digests()[op.v]); }
+
 TEST(OperatorDocument, is_up_to_date) {
-  const std::string generated = operators_document();
+  const std::string generated = operators_document(digest_of);
   if (std::getenv("LEMMA_WRITE_DOCUMENTS") != nullptr) {
     std::ofstream(path, std::ios::binary) << generated;
     GTEST_SKIP() << path << " is written";
@@ -34,7 +38,7 @@ TEST(OperatorDocument, every_operator_has_an_example) {
 }
 
 TEST(OperatorDocument, is_the_same_each_time) {
-  EXPECT_TRUE(operators_document() == operators_document());
+  EXPECT_TRUE(operators_document(digest_of) == operators_document(digest_of));
 }
 
 }  // namespace

@@ -11,9 +11,14 @@
 #include <set>
 #include <thread>
 
-#include "cli/operator_digests.h"
+#include <fmt/format.h>
+
 #include "ir/operator_instances.h"
+#include "ir/sha256.h"
+#include "rule_language/digests.h"
+#include "rule_language/operator_digests.h"
 #include "rule_language/rule_database.h"
+#include "verifier/checker/certificate.h"
 
 namespace lemma {
 namespace {
@@ -99,12 +104,12 @@ TEST_F(SyntheticRecord, IsSeenToDifferForSpecialSizes) {
 TEST_F(SyntheticRecord, IsSeenToDifferForAttributes) {
   expect_seen([](const Instance& in) { return in.attributes.integer("axis") == 4; });
   expect_seen([](const Instance& in) { return in.attributes.string("mode") == "reflect"; });
-  expect_seen([](const Instance& in) { return in.attributes.real("scale") < 0; });
+  expect_seen([](const Instance& in) { return in.attributes.number("scale") < 0; });
   expect_seen([](const Instance& in) {
     return in.attributes.has("pads") && in.attributes.dimensions("pads").size() == 10;
   });
   expect_seen([](const Instance& in) {
-    return in.attributes.integer("axis") == 3 && in.attributes.real("scale") == 2 &&
+    return in.attributes.integer("axis") == 3 && in.attributes.number("scale") == 2 &&
            in.rank(0) == 4;
   });
 }
@@ -209,6 +214,144 @@ TEST(ShippedOperators, HaveDigestsOfTheirOwnQuickly) {
   EXPECT_LT(seconds, 3.0);
   for (const OperatorId op : used) EXPECT_EQ(known.at(meaning_digest(op)), record(op).name);
 }
+
+// ---- Every operator -----------------------------------------------------------------------------
+
+/// The record whose meaning is changed, and the application at which it is.
+const OperatorRecord* changed = nullptr;
+std::string changed_at;
+
+std::string text_of(const Instance& in) {
+  std::string result = text(in.attributes);
+  for (const TensorType& type : in.inputs)
+    result += type.data_type == DataType::undefined ? " -" : " " + text(type);
+  return result;
+}
+
+/// Another number for each element, at that application.
+Definition define_changed(const Instance& in) {
+  if (text_of(in) != changed_at) return changed->define(in);
+  DefinitionBuilder d;
+  for (const TensorType& type : *infer_types(*changed, in))
+    d.output(d.variables(*type.shape), d.integer(7, type.data_type));
+  return std::move(d).finish();
+}
+
+/// The first result once more through an operator, at that application.
+Result<std::vector<ValueId>> compose_changed(Graph& graph, const Instance& in,
+                                             std::span<const ValueId> inputs) {
+  auto outputs = changed->compose(graph, in, inputs);
+  if (outputs && text_of(in) == changed_at) (*outputs)[0] = *graph.add("Identity", {(*outputs)[0]});
+  return outputs;
+}
+
+/// Some application that the shape rule accepts: the last one of the family.
+std::string an_application(const OperatorRecord& record) {
+  std::string result;
+  visit_instances(record, [&](const OperatorInstance& given) {
+    const auto attributes =
+        complete_attributes(record, given.inputs, given.attributes, given.output_count);
+    if (!attributes) return false;
+    const Instance in{given.inputs, *attributes, given.output_count};
+    if (!infer_types(record, in)) return false;
+    result = text_of(in);
+    return true;
+  });
+  return result;
+}
+
+std::string digest_of_changed(const OperatorRecord& record) {
+  changed = &record;
+  changed_at = an_application(record);
+  OperatorRecord other = record;
+  if (other.define != nullptr) other.define = define_changed;
+  if (other.compose != nullptr) other.compose = compose_changed;
+  return meaning_digest(other);
+}
+
+/// x => x about the operator: a rule that nothing but records are made for.
+Substitution rule_about(OperatorId op) {
+  const auto parsed =
+      parse_substitutions("rule about_it\n  x : [n]\n  Relu(x) => Relu(x)\n", "test");
+  Substitution rule = parsed->front();
+  for (RuleTerm& term : rule.terms)
+    if (!term.is_input) term.op = op;
+  return rule;
+}
+
+std::string certificate_about(const Substitution& rule, OperatorId op) {
+  Digests digests;
+  return fmt::format(
+      "lemma certificate 3\nverifier {}\nid {}\n{}operator {} {}\nclass bitwise\nwitness n=1\n"
+      "cases 1 {}\nchain 1\nend\n",
+      proof_version, sha256(text(rule)), text(rule), record(op).name, digests.of_operator(op),
+      std::string(64, '0'));
+}
+
+/// Empty if the checker reads the certificate: it compares all digests then.
+std::string complaint_about(const std::string& certificate) {
+  Digests digests;
+  const auto read = checker::parse_certificate(certificate, {}, digests, 1);
+  return read ? "" : read.error().message;
+}
+
+class EveryOperator : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(EveryOperator, HasExamplesThatAreAccepted) {
+  const OperatorRecord& record = all_operators()[GetParam()];
+  for (const OperatorExample& example : record.examples) {
+    const auto given = read_example(record, example);
+    ASSERT_TRUE(given) << given.error().message;
+    const auto attributes =
+        complete_attributes(record, given->inputs, given->attributes, given->output_count);
+    ASSERT_TRUE(attributes) << example.operands << ": " << attributes.error().message;
+    const auto types = infer_types(record, {given->inputs, *attributes, given->output_count});
+    EXPECT_TRUE(types) << example.operands << ": " << types.error().message;
+  }
+}
+
+TEST_P(EveryOperator, HasRecordsThatAreRefusedOnceItsMeaningChanges) {
+  const OperatorId op{static_cast<std::uint16_t>(GetParam())};
+  const std::vector<std::string_view> known(operator_digests().begin(), operator_digests().end());
+  ASSERT_EQ(known[op.v].size(), 64U) << "nothing of its meaning is covered";
+  const std::string other = digest_of_changed(record(op));
+  ASSERT_EQ(other.size(), 64U);
+  EXPECT_NE(other, known[op.v]);
+
+  ASSERT_TRUE(take_meaning_digests(known));
+  const Substitution rule = rule_about(op);
+  const AxiomRecord axiom = axiom_record(rule, 1);
+  ProofRecord proof;
+  proof.rule = rule.name;
+  proof.text = sha256(text(rule));
+  proof.index = index_proof_digest(rule);
+  proof.cases = 1;
+  proof.digest = sealed_digest(proof, rule, {});
+  const std::string certificate = certificate_about(rule, op);
+  EXPECT_EQ(misfit(axiom, rule), "");
+  EXPECT_EQ(misfit(proof, rule, {}, {}), "");
+  EXPECT_EQ(complaint_about(certificate), "");
+
+  std::vector<std::string_view> after = known;
+  for (const std::string& digest : {other, std::string()}) {
+    after[op.v] = digest;
+    ASSERT_TRUE(take_meaning_digests(after));
+    EXPECT_NE(misfit(axiom, rule), "");
+    EXPECT_NE(misfit(proof, rule, {}, {}), "");
+    EXPECT_NE(complaint_about(certificate).find(record(op).name), std::string::npos)
+        << complaint_about(certificate);
+  }
+  // A new record does not help where nothing is covered.
+  EXPECT_NE(misfit(axiom_record(rule, 1), rule), "");
+  EXPECT_NE(complaint_about(certificate_about(rule, op)), "");
+  ASSERT_TRUE(take_meaning_digests(known));
+}
+
+INSTANTIATE_TEST_SUITE_P(Records, EveryOperator,
+                         testing::Range<std::size_t>(0, all_operators().size()),
+                         [](const auto& position) {
+                           return std::string(all_operators()[position.param].name);
+                         });
 
 TEST(ShippedOperators, HaveTheSameDigestsOnAllThreads) {
   const OperatorId op = operator_named("Softmax");

@@ -2,6 +2,7 @@
 """The second checker of certificates: small proofs hold, and wrong ones are refused for the reason
 named."""
 
+import re
 import sys
 import tempfile
 import unittest
@@ -13,6 +14,7 @@ from second_checker_library import check, digest, OPERATORS  # noqa: E402
 from second_checker_proofs import TRUE  # noqa: E402
 from second_checker_wrong import FAMILIES  # noqa: E402
 import lemma_check  # noqa: E402
+from second_checker.certificates import check_digests  # noqa: E402
 from second_checker.definitions import Definition, LISTED, OVER_NOTHING, TOTAL, verdict  # noqa: E402
 from second_checker.records import axioms_with_records  # noqa: E402
 from second_checker.reals import has_gap, ordered_values  # noqa: E402
@@ -56,11 +58,33 @@ class Definedness(unittest.TestCase):
                          ("max(a[i0, i1], 0)", "log(1 + abs(a[i0, i1]))"), ("a[i0, i1]", "a[i1, i0]"),
                          ("a[i0, i1]", "a[i0 + 1, i1]"), ("max(a[i0, i1], 0)", "pow(a[i0, i1], 2)"),
                          ("max(a[i0, i1], 0)", "a[i0, i1] / (1 + exp(a[i0, i1]) - 1)"),
-                         ("max(a[i0, i1], 0)", "a[i0, i1] / 0"), ("max(a[i0, i1], 0)", "inf"),
+                         ("max(a[i0, i1], 0)", "a[i0, i1] / 0"), ("max(a[i0, i1], 0)", "a[i0, i1] / sqrt(0)"),
+                         ("max(a[i0, i1], 0)", "sqrt(a[i0, i1] * 2)"), ("max(a[i0, i1], 0)", "inf"),
                          ("y[i0, i1] =", "  %1 =")):
             section = OPERATORS["Relu"]
             self.assertIn(old, section)
             self.assertNotEqual(verdict("Relu", section.replace(old, new)), TOTAL, new)
+
+
+class Meanings(unittest.TestCase):
+    """A certificate has the digest of an operator's section, and that has the digest of the meaning."""
+
+    def test_a_changed_meaning_of_any_operator_is_seen(self):
+        self.assertGreater(len(OPERATORS), 150)
+        for name, section in OPERATORS.items():
+            lines = [f"{name} {digest(section)}"]
+            check_digests("operator", lines, {name}, OPERATORS)
+            before = re.search("Digest of the meaning: `([0-9a-f]{64})`", section)[1]
+            other = section.replace(before, digest(before))
+            with self.assertRaisesRegex(Refused, f"'{name}' has changed since"):
+                check_digests("operator", lines, {name}, {name: other})
+
+    def test_a_meaning_that_nothing_covers_is_refused(self):
+        for name, section in OPERATORS.items():
+            for ending in ("Digest of the meaning: ``\n", ""):
+                open_one = re.sub("Digest of the meaning: .*\n", ending, section)
+                with self.assertRaisesRegex(Refused, f"no digest covers the meaning of {name}"):
+                    check_digests("operator", [f"{name} {digest(open_one)}"], {name}, {name: open_one})
 
 
 class Sizes(unittest.TestCase):

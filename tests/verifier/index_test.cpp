@@ -93,7 +93,7 @@ TEST(RealParameters, StandForTheirOrderOnly) {
   const IndexProof literal =
       prove_by_index(parse_one("axiom a\n  x : [n]\n  param a : real\n"
                                "  Clip{min=a}(Clip{min=1031.125}(x)) => Clip{min=a}(x)\n"));
-  EXPECT_EQ(literal.reason, "attribute min computes with a real parameter");
+  EXPECT_EQ(literal.reason, "attribute min is a number that stands for a parameter");
 }
 
 // ---- Arithmetic of sizes ------------------------------------------------------------------------

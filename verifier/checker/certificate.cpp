@@ -6,6 +6,7 @@
 
 #include "ir/quoted.h"
 #include "ir/sha256.h"
+#include "rule_language/operator_meaning.h"
 #include "rule_language/rule_database.h"
 #include "rule_language/substitution_use.h"
 
@@ -221,6 +222,8 @@ Result<Certificate> parse_certificate(std::string_view text, const AxiomTable& a
   auto result = parse_lines(lines, axioms, digests, uses);
   if (!result)
     return with_context(fmt::format("line {}", lines.number()), std::move(result.error()));
+  for (const Substitution* used : used_by(*result))
+    if (auto uncovered = uncovered_meaning(*used)) return bad_input(*uncovered);
   for (const std::string& line : digests.lines_about(used_by(*result)))
     if (std::find(uses.begin(), uses.end(), line) == uses.end())
       return bad_input(fmt::format("'{}' is what it uses now, but not what it lists", line));

@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "rule_language/operator_digests.h"
+#include "rule_language/operator_meaning.h"
 #include "rule_language/rule_database.h"
 #include "verifier/checker/explanation.h"
 #include "verifier/checker/replay.h"
@@ -210,6 +212,7 @@ Result<Code> run(const std::vector<std::string>& words) {
 
 int main(int argument_count, char** arguments) {
   try {
+    take_meaning_digests(operator_digests());
     const std::vector<std::string> words(arguments + 1, arguments + argument_count);
     if (words == std::vector<std::string>{"--help"}) return std::cout << usage, done;
     const auto code = run(words);

@@ -153,10 +153,13 @@ Result<void> Replay::check_numbers(const SubstitutionUse& use) const {
   bool has_token = false, has_other = false;
   for (const RuleParameter& parameter : axiom.parameters) {
     if (parameter.range != RuleParameter::Range::real) continue;
-    const auto* value = std::get_if<double>(&use.bindings.parameters.at(parameter.name));
-    if (value == nullptr) return bad_input(fmt::format("'{}' is no real number", parameter.name));
-    has_token = has_token || is_real_token(*value, real_parameters_);
-    has_other = has_other || (*value != 0 && !is_real_token(*value, real_parameters_));
+    const AttributeValue& value = use.bindings.parameters.at(parameter.name);
+    const auto* number = std::get_if<double>(&value);
+    const bool is_symbol = std::holds_alternative<RealSymbol>(value);
+    if (number == nullptr && !is_symbol)
+      return bad_input(fmt::format("'{}' is no real number", parameter.name));
+    has_token = has_token || is_symbol;
+    has_other = has_other || (!is_symbol && *number != 0);
   }
   if (!has_token || !has_other) return {};
   return bad_input("the axiom compares a real parameter with a number");

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/constant_expression.h"
 #include "verifier/index/elimination.h"
 #include "verifier/index/greatest.h"
 #include "verifier/index/ranges.h"
@@ -157,7 +158,7 @@ class Composer {
       result_.reads.push_back({path, node.payload, indices, bound_});
       return {{always(), read(node.payload, indices)}};
     }
-    if (node.kind == NodeKind::constant) return {{always(), constant(graph_.constant(node))}};
+    if (node.kind == NodeKind::constant) return constant(node, path);
     if (node.kind != NodeKind::operation) throw Unsupported("an opaque operator");
     const Definition& definition = definition_of(producer);
     const DefinedOutput& output = definition.outputs()[graph_.output_index(value)];
@@ -183,19 +184,28 @@ class Composer {
     return real(scope, id, path);
   }
 
-  static Polynomial constant(const Constant& constant) {
+  /// The number that a definition means, not the one that an element type has of it.
+  Pieces constant(const Node& node, const Formula& path) {
+    const Constant& constant = graph_.constant(node);
+    if (const Definition* exact = constant.exact())
+      return real(Scope{*exact, node, {}}, exact->outputs()[0].value, path);
     if (constant.element_count() != 1) throw Unsupported("a constant of several elements");
     if (!is_real(constant.type().data_type)) throw Unsupported("a constant of integers");
-    return real_number(constant.reals().front());
+    return {{always(), number(constant.reals().front())}};
   }
 
-  static Polynomial real_number(double value) {
-    const double rank = value / parameter_unit;
-    if (value == 0 || rank != std::trunc(rank) || std::abs(rank) > 64) return number(value);
+  static Polynomial parameter(const ExpressionNode& node) {
+    if (!is_real(node.type)) throw Unsupported("a real parameter as an integer");
     Factor factor;
     factor.kind = Factor::Kind::parameter;
-    factor.number = rank;
+    factor.number = static_cast<double>(node.integer);
     return of_factor(std::move(factor));
+  }
+
+  /// Whether it reads nothing and is a number: then each function in it is applied within its domain.
+  static bool is_number(const Definition& definition, ExpressionId id) {
+    const auto value = constant_value(definition, id);
+    return value && std::isfinite(*value);
   }
 
   // ---- Index arithmetic ------------------------------------------------------------------------
@@ -286,7 +296,8 @@ class Composer {
     refuse_integers(scope.definition, node);
     switch (node.kind) {
       case Kind::integer_constant: return {{always(), whole(node.integer)}};
-      case Kind::real_constant: return {{always(), real_number(node.real)}};
+      case Kind::real_constant: return {{always(), number(node.real)}};
+      case Kind::real_parameter: return {{always(), parameter(node)}};
       case Kind::extent: return {{always(), size(node.extent)}};
       case Kind::index: return {{always(), size(scope.variables[node.variable.v])}};
       case Kind::read: {
@@ -301,7 +312,7 @@ class Composer {
           return add(a, scale(b, -1));
         });
       case Kind::multiply: return combine(operand(0), operand(1), multiply);
-      case Kind::divide: return divided(node, operand(0), operand(1), path);
+      case Kind::divide: return divided(scope, node, operand(0), operand(1), path);
       case Kind::minimum:
         return combine(operand(0), operand(1), [](const Polynomial& a, const Polynomial& b) {
           return scale(greater(scale(a, -1), scale(b, -1)), -1);
@@ -310,7 +321,10 @@ class Composer {
       case Kind::power: return powers(operand(0), operand(1), path);
       case Kind::select: return selected(scope, node, path, false);
       case Kind::cast: return converted(scope, node, path);
-      case Kind::function: return applied(node, operand(0), path);
+      case Kind::function:
+        if (is_number(scope.definition, id) && node.function != ScalarFunction::round)
+          return map(operand(0), [&](const Polynomial& a) { return apply(node.function, a); });
+        return applied(node, operand(0), path);
       case Kind::sum: return sum(scope, node, path);
       case Kind::maximum_over: return greatest(scope, node, path, 1, false);
       case Kind::minimum_over:
@@ -346,10 +360,11 @@ class Composer {
           {both(path, piece.guard), std::string(function), piece.value, bound_});
   }
 
-  Pieces divided(const ExpressionNode& node, const Pieces& a, const Pieces& b,
+  Pieces divided(const Scope& scope, const ExpressionNode& node, const Pieces& a, const Pieces& b,
                  const Formula& path) {
     if (!is_real(node.type)) throw Unsupported("division of integers");
-    note_partial(b, "inverse", path);
+    const auto divisor = constant_value(scope.definition, node.operands[1]);
+    if (!divisor || *divisor == 0 || !std::isfinite(*divisor)) note_partial(b, "inverse", path);
     return combine(a, map(b, inverse), multiply);
   }
 

@@ -20,10 +20,6 @@ struct Piece {
 };
 using Pieces = std::vector<Piece>;
 
-/// Real parameters of an axiom take multiples of this number, which no definition contains; the
-/// proof reads them as variables of which only the order, also with 0, is known.
-inline constexpr double parameter_unit = 1031.125;
-
 /// An application of a function that is not defined everywhere, for all values of `bound`.
 struct PartialApplication {
   Formula guard;  // where it is applied: of the variables of `bound` and of the output's index

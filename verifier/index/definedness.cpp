@@ -107,10 +107,15 @@ bool is_positive_size(const Known& known, const PartialApplication& wanted) {
 bool is_nonnegative_value(const Known& known, const Polynomial& value);
 bool is_positive_value(const Known& known, const Polynomial& value);
 
-/// An exponential, or the inverse of what is positive.
+/// A positive number or parameter, an exponential, or the inverse or root of what is positive.
 bool is_positive_factor(const Known& known, const Factor& factor) {
+  if (factor.kind == Factor::Kind::constant || factor.kind == Factor::Kind::parameter)
+    return factor.number > 0;
   if (factor.kind == Factor::Kind::inverse) return is_positive_value(known, factor.arguments[0]);
-  return factor.kind == Factor::Kind::function && factor.function == ScalarFunction::exp;
+  if (factor.kind != Factor::Kind::function) return false;
+  if (factor.function == ScalarFunction::sqrt)
+    return is_positive_value(known, factor.arguments[0]);
+  return factor.function == ScalarFunction::exp;
 }
 
 /// Of sums it is asked that they are not empty.

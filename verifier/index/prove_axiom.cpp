@@ -11,12 +11,15 @@
 
 #include "ir/expand.h"
 #include "ir/observation.h"
+#include "rule_language/operator_meaning.h"
+#include "rule_language/real_parameters.h"
 #include "rule_language/rule_cases.h"
 #include "rule_language/substitution_use.h"
 #include "verifier/index/axis_wise.h"
 #include "verifier/index/composition.h"
 #include "verifier/index/coverage.h"
 #include "verifier/index/definedness.h"
+#include "verifier/index/element_types.h"
 #include "verifier/index/equality.h"
 #include "verifier/index/known.h"
 #include "verifier/index/recurrences.h"
@@ -30,83 +33,6 @@ namespace {
 
 using namespace index;
 using Ranks = std::map<std::string, std::size_t>;
-
-// ---- Real parameters --------------------------------------------------------------------------
-
-/// All orders of the real parameters and 0: parameters take multiples of parameter_unit, such that
-/// no multiple between two of them is left out.
-std::vector<GivenParameters> orders_of_reals(const Substitution& rule) {
-  std::vector<std::string> names;
-  for (const RuleParameter& parameter : rule.parameters)
-    if (parameter.range == RuleParameter::Range::real) names.push_back(parameter.name);
-  const int count = static_cast<int>(names.size());
-  std::vector<int> ranks(names.size(), -count);
-  std::vector<GivenParameters> result;
-  while (true) {
-    bool gapless = true;
-    for (const int rank : ranks) {
-      const int closer = rank > 0 ? rank - 1 : rank + 1;  // to 0
-      gapless = gapless && (rank == 0 || closer == 0 ||
-                            std::find(ranks.begin(), ranks.end(), closer) != ranks.end());
-    }
-    if (gapless) {
-      GivenParameters given;
-      for (std::size_t i = 0; i < names.size(); ++i)
-        given[names[i]] = AttributeValue(ranks[i] * parameter_unit);
-      result.push_back(std::move(given));
-    }
-    std::size_t digit = 0;
-    for (; digit < ranks.size(); ++digit) {
-      if (ranks[digit] < count) {
-        ++ranks[digit];
-        break;
-      }
-      ranks[digit] = -count;
-    }
-    if (digit == ranks.size()) return result;
-  }
-}
-
-bool mentions_real(const RuleExpression& expression, const Substitution& rule) {
-  if (expression.kind == RuleExpression::Kind::variable)
-    return std::any_of(rule.parameters.begin(), rule.parameters.end(), [&](const auto& parameter) {
-      return parameter.name == expression.name && parameter.range == RuleParameter::Range::real;
-    });
-  return std::any_of(expression.arguments.begin(), expression.arguments.end(),
-                     [&rule](const RuleExpression& e) { return mentions_real(e, rule); });
-}
-
-/// Maxima and minima of real parameters and 0: all that their order decides.
-bool is_ordered(const RuleExpression& expression, const Substitution& rule) {
-  using Kind = RuleExpression::Kind;
-  if (expression.kind == Kind::variable) return mentions_real(expression, rule);
-  if (expression.kind == Kind::literal) {
-    const auto* value = std::get_if<double>(&expression.literal);
-    return value != nullptr && *value == 0;
-  }
-  const bool compares = expression.kind == Kind::call &&
-                        (expression.name == "real_max" || expression.name == "real_min");
-  return compares && std::all_of(expression.arguments.begin(), expression.arguments.end(),
-                                 [&rule](const RuleExpression& e) { return is_ordered(e, rule); });
-}
-
-/// Conditions may compare real parameters with each other and with 0, and nothing else.
-bool condition_is_decided(const RuleCondition& condition, const Substitution& rule) {
-  const bool mentions =
-      std::any_of(condition.arguments.begin(), condition.arguments.end(),
-                  [&rule](const RuleExpression& e) { return mentions_real(e, rule); });
-  return !mentions ||
-         (condition.kind == RuleCondition::Kind::predicate &&
-          std::all_of(condition.arguments.begin(), condition.arguments.end(),
-                      [&rule](const RuleExpression& e) { return is_ordered(e, rule); }));
-}
-
-/// No number that could be mistaken for a parameter, nothing computed from a parameter's value.
-bool reals_are_parameters(const RuleExpression& expression, const Substitution& rule) {
-  if (const auto* value = std::get_if<double>(&expression.literal))
-    return *value == 0 || std::remainder(*value, parameter_unit) != 0;
-  return !mentions_real(expression, rule) || is_ordered(expression, rule);
-}
 
 // ---- One case ---------------------------------------------------------------------------------
 
@@ -157,16 +83,12 @@ class CaseProof {
     if (!left) return "the left side is not well typed: " + left.error().message;
     if (!right) return "the right side is not well typed: " + right.error().message;
     if (Objection objection = note_composites(*left, *right)) return objection;
-    if (Objection objection = check_element_types()) return objection;
     if (!keeps_bits_)
       for (const Graph* one : {&*left, &*right})
         if (Objection objection = check_observers(*one)) return objection;
-    const Objection objection = run_expanded(*left, *right, false);
-    // What a step does matters where one of the sides writes it out, and so has fewer recurrences, or where each has
-    // a single step of its own.
-    const bool single = single_steps(*left) == 1 && single_steps(*right) == 1 && !unfolded_;
-    if (!objection || (recurrences_left_ == recurrences_right_ && !single)) return objection;
-    return run_expanded(*left, *right, true);
+    const Objection objection = run_for_type(*left, *right);
+    if (objection || real_type_ != DataType::f32) return objection;
+    return check_element_types(*left, *right);
   }
 
   /// After run(): what it compared.
@@ -189,6 +111,15 @@ class CaseProof {
   }
 
  private:
+  Objection run_for_type(const Graph& left, const Graph& right) {
+    const Objection objection = run_expanded(left, right, false);
+    // What a step does matters where one of the sides writes it out, and so has fewer recurrences, or where each has
+    // a single step of its own.
+    const bool single = single_steps(left) == 1 && single_steps(right) == 1 && !unfolded_;
+    if (!objection || (recurrences_left_ == recurrences_right_ && !single)) return objection;
+    return run_expanded(left, right, true);
+  }
+
   static std::vector<IndexCase::Piece> texts(const Pieces& pieces) {
     std::vector<IndexCase::Piece> result;
     for (const Piece& piece : pieces)
@@ -257,9 +188,10 @@ class CaseProof {
     return std::nullopt;
   }
 
-  /// The types of both sides are the same for each real type that the inputs may share. Values are
-  /// those of real numbers for all of them.
-  Objection check_element_types() const {
+  /// For each other real type that the inputs may share the types of both sides are the same. Values are those of real
+  /// numbers for all of them: where the definitions are those for f32, the proof is, and elsewhere there has to be one.
+  Objection check_element_types(const Graph& left32, const Graph& right32) const {
+    const std::string form = form_of(left32) + form_of(right32);
     for (const DataType real : {DataType::f64, DataType::f16, DataType::bf16}) {
       Case typed = case_;
       bind_real_type(rule_, real, typed.bindings);
@@ -278,8 +210,19 @@ class CaseProof {
           return fmt::format("for {} output {} has the types {} and {}", name(real), i, name(a),
                              name(b));
       }
+      if (form_of(*left) + form_of(*right) == form) continue;
+      CaseProof proof(rule_, typed, reads_more_, keeps_bits_);
+      proof.real_type_ = real;
+      if (const Objection objection = proof.run())
+        return fmt::format("for {}: {}", name(real), *objection);
     }
     return std::nullopt;
+  }
+
+  /// Recurrences as far as it is known how many steps they take.
+  static std::string form_of(const Graph& side) {
+    const auto expanded = expand_but_recurrences(side, true);
+    return expanded ? form_for_all_types(*expanded) : "?" + expanded.error().message;
   }
 
   /// What the claim supposes: the left side is well typed, and the conditions hold.
@@ -483,6 +426,7 @@ class CaseProof {
   Graph left_, right_;  // without composite operators
   std::size_t recurrences_left_ = 0, recurrences_right_ = 0;
   bool unfolded_ = false;                // a recurrence over n + 1 steps
+  DataType real_type_ = DataType::f32;   // of what has no type of its own
   std::vector<Formula> given_, wanted_;  // what those of the left and the right side demand
 };
 
@@ -494,7 +438,8 @@ class AxiomProof {
       : axiom_(axiom), options_(options) {}
 
   IndexProof run() {
-    Objection objection = prove(axiom_);
+    Objection objection = uncovered_meaning(axiom_);
+    if (!objection) objection = prove(axiom_);
     if (!objection && axiom_.bidirectional) objection = prove(reversed(axiom_));
     proof_.proved = !objection;
     if (objection) proof_.reason = std::move(*objection);
@@ -524,13 +469,8 @@ class AxiomProof {
 
   Objection prove(const Substitution& rule) {
     if (Objection objection = check_names(rule)) return objection;
-    for (const RuleTerm& term : rule.terms)
-      for (const auto& [name, value] : term.attributes)
-        if (!reals_are_parameters(value, rule))
-          return fmt::format("attribute {} computes with a real parameter", name);
-    for (const RuleCondition& condition : rule.conditions)
-      if (!condition_is_decided(condition, rule))
-        return "a condition computes with a real parameter";
+    if (auto compared = check_reals_are_compared(rule, count_real_parameters(rule)); !compared)
+      return compared.error().message;
     const std::size_t before = proof_.cases;
     Objection objection;
     const std::vector<GivenParameters> orders = orders_of_reals(rule);

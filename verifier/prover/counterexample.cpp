@@ -217,9 +217,9 @@ Tensor where_defined(const Tensor& left, const Tensor& right) {
 
 }  // namespace
 
-std::string first_difference(const std::vector<Tensor>& outputs, Domain domain) {
+std::string first_difference(const std::vector<Tensor>& outputs, Domain domain, double allowed) {
   const interpreter::Tolerance tolerance =
-      domain == Domain::f64 ? interpreter::Tolerance{1e-9, 1e-9} : interpreter::Tolerance{};
+      domain == Domain::f64 ? interpreter::Tolerance{allowed, allowed} : interpreter::Tolerance{};
   for (std::size_t i = 0; i + 1 < outputs.size(); i += 2) {
     const Tensor right = where_defined(outputs[i], outputs[i + 1]);
     const auto comparison = interpreter::compare(right, outputs[i], tolerance);

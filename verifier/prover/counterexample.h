@@ -40,8 +40,9 @@ struct ReplayedCounterexample {
 /// none that the rule speaks of.
 Result<ReplayedCounterexample> replay_counterexample(std::string_view text);
 
-/// The first difference of the outputs, left and right by turns; empty if there is none.
+/// The first difference of the outputs, left and right by turns; empty if there is none. In f64 elements may differ by
+/// `tolerance`, relative to the larger one or 1.
 std::string first_difference(const std::vector<interpreter::Tensor>& outputs,
-                             interpreter::Domain domain);
+                             interpreter::Domain domain, double tolerance = 1e-9);
 
 }  // namespace lemma::verifier

@@ -1,5 +1,6 @@
 #include "verifier/prover/prove.h"
 
+#include "rule_language/operator_meaning.h"
 #include "verifier/prover/certify.h"
 #include "verifier/prover/sampling.h"
 #include "verifier/prover/saturate.h"
@@ -66,6 +67,7 @@ tl::expected<Sampling, Verdict> sample_for_proof(const Substitution& rule) {
 }
 
 Verdict prove_with(const Substitution& rule, const AxiomSet& axioms, const std::string& witness) {
+  if (auto uncovered = uncovered_meaning(rule)) return Unknown{*uncovered};
   const Theory& theory = axioms.theory();
   checker::AxiomTable table;
   for (const Substitution& axiom : theory.axioms) table[axiom.name] = &axiom;

@@ -1,6 +1,7 @@
 #include "verifier/prover/sampling.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -11,6 +12,7 @@
 #include "interpreter/compare.h"
 #include "interpreter/random.h"
 #include "interpreter/run.h"
+#include "ir/constant_expression.h"
 #include "rule_language/rule_cases.h"
 #include "rule_language/substitution_use.h"
 #include "verifier/prover/counterexample.h"
@@ -30,8 +32,7 @@ bool takes_powers(const Graph& graph, const Node& node) {
   return std::any_of(definition.nodes().begin(), definition.nodes().end(),
                      [&definition](const ExpressionNode& one) {
                        return one.kind == ExpressionKind::power &&
-                              definition.node(one.operands[1]).kind !=
-                                  ExpressionKind::real_constant;
+                              !constant_value(definition, one.operands[1]);
                      });
 }
 
@@ -57,7 +58,21 @@ class Chooser {
 struct Instance {
   RuleBindings bindings;
   std::vector<TensorType> inputs;
+  /// The base-2 logarithm of the magnitude that contents have, if they are integers.
+  int magnitude = 2;
+  /// Of the real parameters, apart from 0: the largest distance of such a logarithm from 0.
+  int spread = 0;
 };
+
+/// What varies beside the sizes: magnitudes and the element type, or neither.
+struct Variety {
+  bool wide = false;
+  DataType real = DataType::f32;  // of what has no type
+};
+
+/// Real parameters up to 2^spread and down to 2^-spread can be computed with in f64.
+constexpr int usual_spread = 11, largest_spread = 14;
+constexpr double usual_tolerance = 1e-9, wide_tolerance = 1e-2;
 
 // ---- Choosing instances -----------------------------------------------------------------------
 
@@ -67,8 +82,13 @@ class InstanceChooser {
 
   /// Nothing if the choices contradict the conditions or each other. `only_empty` is the number of a dimension
   /// variable, in the order of the shapes: it is 0, and nothing else is.
-  std::optional<Instance> next(std::optional<std::size_t> only_empty = std::nullopt) {
+  std::optional<Instance> next(std::optional<std::size_t> only_empty = std::nullopt,
+                               const Variety& variety = {}) {
     instance_ = {};
+    variety_ = variety;
+    if (variety.wide)
+      instance_.magnitude =
+          static_cast<int>(choose_.once_in(2) ? choose_.in(2, 20) : choose_.in(21, 30));
     only_empty_ = only_empty;
     choose_groups();
     choose_dimensions();
@@ -161,7 +181,7 @@ class InstanceChooser {
       if (!count.is_constant() || count.offset() > element_limit) return false;
       if (!has_sizes(std::get<Shape>(*shape))) return false;
       instance_.inputs.push_back(
-          {input.data_type == DataType::undefined ? DataType::f32 : input.data_type,
+          {input.data_type == DataType::undefined ? variety_.real : input.data_type,
            std::get<Shape>(std::move(*shape))});
     }
     return true;
@@ -206,8 +226,12 @@ class InstanceChooser {
         if (!first || !end || *first >= *end) return std::nullopt;
         return static_cast<std::int64_t>(*first + choose_.below(*end - *first));
       }
-      case Range::real: return real();
-      case Range::type: return DataType::f32;
+      case Range::real: {
+        const double value = real();
+        if (value != 0) instance_.spread = std::max(instance_.spread, std::abs(std::ilogb(value)));
+        return value;
+      }
+      case Range::type: return variety_.real;
       case Range::strings: return parameter.strings[choose_.below(parameter.strings.size())];
     }
     return std::nullopt;
@@ -215,9 +239,18 @@ class InstanceChooser {
 
   /// Integers most often: with others nothing can be computed exactly.
   double real() {
+    if (variety_.wide && !choose_.once_in(4)) return any_real();
     if (choose_.once_in(8)) return 0.375 * static_cast<double>(choose_.in(-20, 20));
     if (choose_.once_in(8)) return 1000.0 * static_cast<double>(choose_.in(-3, 3));
     return static_cast<double>(choose_.in(-2, 3));
+  }
+
+  /// Of any magnitude: mostly an integer, and half of the others of a magnitude that f64 can compute with.
+  double any_real() {
+    const double digits = static_cast<double>(choose_.in(1, 99)) * (choose_.once_in(2) ? 1 : -1);
+    if (!choose_.once_in(3)) return std::ldexp(digits, static_cast<int>(choose_.in(0, 40)));
+    if (choose_.once_in(2)) return std::ldexp(digits, static_cast<int>(choose_.in(-14, 7)));
+    return std::ldexp(digits, static_cast<int>(choose_.in(-1000, 1000)));
   }
 
   /// Small numbers (strides, pads, ...), or a shape with as many elements as an input (of Reshape).
@@ -242,6 +275,7 @@ class InstanceChooser {
   const Substitution& rule_;
   Chooser& choose_;
   std::optional<std::size_t> only_empty_;
+  Variety variety_;
   Instance instance_;
 };
 
@@ -337,11 +371,16 @@ class Evaluation {
   /// False if the contents could not be computed in any domain; `failure` says why.
   bool evaluate(std::optional<Refuted>& counterexample, std::string& failure) {
     add_outputs();
-    if (computes_reals_only()) evaluate_undefined(counterexample);
+    if (computes_reals_only() && instance_.spread <= largest_spread)
+      evaluate_undefined(counterexample);
     if (counterexample) return true;
     for (const Domain domain : {Domain::exact_integer, Domain::prime_field, Domain::f64}) {
       // The greatest of nothing is undefined, which only f64 can say.
       if (has_empty_input() && domain != Domain::f64) continue;
+      if (domain == Domain::f64 && instance_.spread > largest_spread) {
+        failure = "a number is too large or too small to be computed with in f64";
+        continue;
+      }
       const std::vector<Tensor> inputs = contents(domain);
       const auto outputs = outputs_in(domain, inputs);
       if (!outputs) {
@@ -432,6 +471,10 @@ class Evaluation {
         range.integer_high = std::numeric_limits<std::int64_t>::max() / 4;
       if (type.data_type == DataType::boolean) range.integer_low = 0, range.integer_high = 1;
       const bool real = is_real(type.data_type);
+      if (real && domain == Domain::exact_integer) {
+        range.integer_high = INT64_C(1) << instance_.magnitude;
+        range.integer_low = -range.integer_high;
+      }
       result.push_back(interpreter::random_tensor(type.data_type, *constant_sizes(*type.shape),
                                                   seed_, i + 1, range,
                                                   real ? domain : Domain::native));
@@ -478,7 +521,9 @@ class Evaluation {
 
   void compare(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs, Domain domain,
                std::optional<Refuted>& counterexample) const {
-    const std::string difference = first_difference(outputs, domain);
+    const bool is_wide = domain == Domain::f64 && instance_.spread > usual_spread;
+    if (is_wide && first_difference(outputs, domain, wide_tolerance).empty()) return;
+    const std::string difference = first_difference(outputs, domain, usual_tolerance);
     if (!difference.empty()) counterexample = refuted(inputs, domain, difference);
   }
 
@@ -522,12 +567,16 @@ void sample_empty_sizes(const Substitution& rule, std::uint64_t seed, Sampling& 
 }  // namespace
 
 Sampling sample(const Substitution& rule, const SamplingOptions& options) {
+  constexpr std::array types = {DataType::f64, DataType::f32, DataType::f16, DataType::bf16};
   Sampling result;
   Chooser choose(options.seed);
   InstanceChooser instances(rule, choose);
   for (std::size_t attempt = 0; attempt < options.attempts && result.evaluated < options.wanted;
        ++attempt) {
-    const auto instance = instances.next();
+    // The first instance is the witness, which is better small.
+    const bool is_wide = result.evaluated > 0 && attempt % 2 == 1;
+    const auto instance = instances.next(
+        std::nullopt, is_wide ? Variety{true, types[attempt / 2 % types.size()]} : Variety{});
     if (!instance) continue;
     Evaluation evaluation(rule, *instance, options.seed + attempt);
     if (!evaluation.build(result.counterexample)) continue;
@@ -550,7 +599,7 @@ RoundingError measure_rounding(const Substitution& rule, DataType real,
   InstanceChooser instances(typed, choose);
   for (std::size_t attempt = 0; attempt < options.attempts && result.instances < options.wanted;
        ++attempt) {
-    const auto instance = instances.next();
+    const auto instance = instances.next(std::nullopt, {false, real});
     if (!instance) continue;
     Evaluation evaluation(typed, *instance, options.seed + attempt);
     std::optional<Refuted> counterexample;

@@ -24,9 +24,10 @@ struct Sampling {
   std::string failure;  // why instances that are well typed could not be evaluated
 };
 
-/// Sizes are small, unequal and sometimes 1; strides, groups, pads and kernels vary. Contents are
-/// small integers, evaluated in exact integers or a prime field; where an operator leaves those,
-/// reals in f64 with a relative tolerance of 1e-9.
+/// Sizes are small, unequal and sometimes 1; strides, groups, pads and kernels vary. Real parameters and types are
+/// drawn: every second instance has numbers of any magnitude and another element type than f32. Contents are integers,
+/// evaluated in exact integers, or residues of a prime field, where a number of any magnitude is exact. Where an operator
+/// leaves both, reals in f64 with a relative tolerance of 1e-9, or of 1e-2 where numbers are up to 2^14.
 Sampling sample(const Substitution& rule, const SamplingOptions& options = {});
 
 /// How far both sides are from f64 when computed in a narrower type, operation by operation as the

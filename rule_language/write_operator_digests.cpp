@@ -1,4 +1,4 @@
-// Writes the source that defines operator_digests() (cli/operator_digests.h). Runs during the build.
+// Writes the source that defines operator_digests() (rule_language/operator_digests.h). Runs during the build.
 
 #include <algorithm>
 #include <atomic>
@@ -34,7 +34,7 @@ int main(int argument_count, char** arguments) {
   }
   compute_digests();
   std::string text =
-      "#include \"cli/operator_digests.h\"\n\n#include <array>\n\nnamespace lemma {\n\n"
+      "#include \"rule_language/operator_digests.h\"\n\n#include <array>\n\nnamespace lemma {\n\n"
       "std::span<const std::string_view> operator_digests() {\n"
       "  static constexpr auto digests = std::to_array<std::string_view>({\n";
   for (std::uint16_t i = 0; i < lemma::all_operators().size(); ++i)
