@@ -80,10 +80,19 @@ Result<FolderUpdate> FolderUpdate::begin(const fs::path& folder) {
   const fs::path place = real_folder(folder);
   LEMMA_RETURN_IF_ERROR(make_folder(folder_of(place)));
   struct stat status {};
-  const bool is_there = ::stat(place.c_str(), &status) == 0;
-  if (is_there && !S_ISDIR(status.st_mode))
-    return bad_input(fmt::format("{}: is no folder", folder.string()));
-  const int lock = locked(place);
+  int lock = -1;
+  bool is_there = false;
+  while (lock < 0) {
+    is_there = ::stat(place.c_str(), &status) == 0;
+    if (is_there && !S_ISDIR(status.st_mode))
+      return bad_input(fmt::format("{}: is no folder", folder.string()));
+    // Who makes a folder that is not there holds its parent meanwhile.
+    lock = locked(is_there ? place : folder_of(place));
+    if (lock < 0) return cannot_write(folder);
+    struct stat now {};
+    if (is_there == (::stat(place.c_str(), &now) == 0)) break;
+    ::close(std::exchange(lock, -1));
+  }
   const bool exchanges = may_exchange(place);
   auto staged = StagedEntry::directory(exchanges ? folder_of(place) : place);
   if (!staged) {
@@ -93,8 +102,9 @@ Result<FolderUpdate> FolderUpdate::begin(const fs::path& folder) {
   }
   FolderUpdate update(place, std::move(*staged), lock);
   update.is_in_place_ = !exchanges;
+  update.is_new_ = !is_there;
   if (::mkdir(update.copy_.c_str(), 0777) != 0) return cannot_write(folder);
-  if (lock >= 0) {
+  if (is_there) {
     LEMMA_RETURN_IF_ERROR(update.copy_entries({}));
     (void)::chmod(update.copy_.c_str(), status.st_mode & 07777U);
   }
@@ -113,6 +123,7 @@ FolderUpdate::FolderUpdate(FolderUpdate&& other) noexcept
       copy_(std::move(other.copy_)),
       lock_(std::exchange(other.lock_, -1)),
       is_in_place_(other.is_in_place_),
+      is_new_(other.is_new_),
       kept_(std::move(other.kept_)) {}
 
 FolderUpdate::~FolderUpdate() {
@@ -210,7 +221,7 @@ Result<void> FolderUpdate::publish() {
     ::syncfs(descriptor);
     ::close(descriptor);
   }
-  if (!is_in_place_ && lock_ < 0) {
+  if (!is_in_place_ && is_new_) {
     LEMMA_ASSIGN_OR_RETURN(const bool is_new, rename_new(copy_, folder_));
     flush_folder(folder_of(folder_));
     if (is_new) return {};

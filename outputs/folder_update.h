@@ -46,8 +46,8 @@ class FolderUpdate {
   std::filesystem::path folder_;
   StagedEntry staged_;
   std::filesystem::path copy_;  // in the staged entry
-  int lock_ = -1;               // on the folder, while it is there
-  bool is_in_place_ = false;
+  int lock_ = -1;               // on the folder, or on its parent while it is not there
+  bool is_in_place_ = false, is_new_ = false;
   std::map<std::filesystem::path, std::pair<ino_t, ino_t>>
       kept_;  // by relative path: in the folder, and of the copy
 };

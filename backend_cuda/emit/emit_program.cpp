@@ -295,6 +295,8 @@ Result<void> write_program(Programs programs, const ProgramFiles& files,
   const fs::path target = directory.has_filename() ? directory : fs::path(directory).parent_path();
   LEMMA_RETURN_IF_ERROR(check_program_directory(target, replaces));
   LEMMA_ASSIGN_OR_RETURN(FolderUpdate update, FolderUpdate::begin(target));
+  // Another process may have been first.
+  LEMMA_RETURN_IF_ERROR(check_program_directory(target, replaces));
   std::vector<std::string> names = {"selfcheck.bin", "weights.bin"};
   for (const auto& [name, contents] : files) names.push_back(name);
   std::sort(names.begin(), names.end());

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <thread>
 
+#include "backend_cuda/compile/compile.h"
 #include "backend_cuda/execute/code_digest.h"
+#include "backend_cuda/execute/prepared_graph.h"
 #include "backend_cuda/execute/program_times.h"
 #include "backend_cuda/execute/rounds.h"
 #include "backend_cuda/execute/timing_lock.h"
@@ -138,6 +140,29 @@ TEST_F(Built, WhatIsInterruptedWhileItIsBuiltHasNoTime) {
   ASSERT_TRUE(measured);
   EXPECT_EQ(*measured, 0U);
   EXPECT_EQ(libraries(), 0U);
+}
+
+TEST_F(Built, ADamagedEntryIsMadeAgain) {
+  const auto single = single_operator(
+      key_of("MatMul", {matrix(4, 64), matrix(64, 80)}, matrix(4, 80), {false, true}));
+  ASSERT_TRUE(single);
+  const auto graph = program_graph(single->graph, single->inputs);
+  ASSERT_TRUE(graph);
+  const auto program = compile(*graph, compile_options(1));
+  ASSERT_TRUE(program);
+  const auto never = [] { return false; };
+  const auto folder = builder_->write(*program);
+  ASSERT_TRUE(folder);
+  ASSERT_TRUE(builder_->build(*folder, never));
+  for (const char* const name : {"kernels.h", "schedule.h", "weights.bin", "program.so"}) {
+    std::filesystem::resize_file(*folder / name, 10);
+    const auto again = builder_->write(*program);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(*again, *folder);
+    ASSERT_TRUE(builder_->build(*folder, never));
+    EXPECT_GT(std::filesystem::file_size(*folder / name), 10U) << name;
+    EXPECT_TRUE(BuiltProgram::open(*folder)) << name;
+  }
 }
 
 TEST_F(Built, ModelsRunInRounds) {
