@@ -106,8 +106,10 @@ TEST(FalseClaimsOfAllFamilies, AreManyAndNamedOnce) {
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
 }
 
-TEST(SmallTrueRules, AreProved) {
-  const std::vector<Claim> claims = read_claims("tests/attack/true.rules");
+class TrueRules : public testing::TestWithParam<std::string> {};
+
+TEST_P(TrueRules, AreProved) {
+  const std::vector<Claim> claims = read_claims("tests/attack/" + GetParam() + ".rules");
   EXPECT_EQ(claims.size(), 100U);
   expect_all_read(claims);
   std::string open;
@@ -120,6 +122,26 @@ TEST(SmallTrueRules, AreProved) {
       open += " " + claim.name;
   }
   EXPECT_GE(proved, 95U) << "not proved:" << open;
+}
+
+INSTANTIATE_TEST_SUITE_P(Small, TrueRules, testing::Values("true", "true_small"),
+                         [](const auto& file) { return file.param; });
+
+/// Rules of another system, with their conditions.
+TEST(RulesOfTensorRight, HaveIndexProofs) {
+  const std::vector<Claim> claims = read_claims("tests/attack/tensorright.rules");
+  EXPECT_EQ(claims.size(), 118U);
+  expect_all_read(claims);
+  std::string open;
+  std::size_t proved = 0;
+  for (const Claim& claim : claims) {
+    if (!claim.error.empty()) continue;
+    if (ask_index(claim.rule).proved)
+      ++proved;
+    else
+      open += " " + claim.name;
+  }
+  EXPECT_GE(proved, 115U) << "not proved:" << open;
 }
 
 }  // namespace

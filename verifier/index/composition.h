@@ -9,16 +9,9 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "verifier/index/expression.h"
+#include "verifier/index/elements.h"
 
 namespace lemma::verifier::index {
-
-/// A value that depends on conditions: the guards exclude each other, and one of them holds.
-struct Piece {
-  Formula guard;
-  Polynomial value;
-};
-using Pieces = std::vector<Piece>;
 
 /// An application of a function that is not defined everywhere, for all values of `bound`.
 struct PartialApplication {
@@ -26,6 +19,7 @@ struct PartialApplication {
   std::string function;
   Polynomial argument;
   std::vector<Bound> bound;  // of the reductions that it stands in
+  Dimension size = {};       // function "index": the argument is in [0, size)
   bool is_bound() const { return !bound.empty(); }
 };
 
@@ -56,6 +50,9 @@ struct ComposedOutput {
   std::vector<InhabitedDomain> inhabited;
   /// Implications: a tensor that is read has no axis of size 0.
   std::vector<Formula> nonempty;
+  /// Implications: indices that are elements are inside the tensors that are read. They hold where
+  /// the output is defined.
+  std::vector<Formula> in_range;
   /// Must hold for the simplifications made: divisors are positive.
   std::vector<Formula> obligations;
 };

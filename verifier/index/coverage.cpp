@@ -16,7 +16,7 @@ constexpr std::size_t most_choices = 64;
 
 bool mentions(const Dimension& value, const std::string& name) {
   std::map<std::string, int> symbols;
-  collect_symbols(value, symbols);
+  collect_all_symbols(value, symbols);
   return symbols.contains(name);
 }
 
@@ -28,14 +28,14 @@ DimensionBindings apart(std::vector<Bound>& bound, std::string_view prefix) {
     names[bound[i].name] = Dimension::symbol(name);
     bound[i].name = name;
   }
-  for (Bound& variable : bound) variable.extent = lemma::substitute(variable.extent, names);
+  for (Bound& variable : bound) variable.extent = substituted(variable.extent, names);
   return names;
 }
 
 ReadElement renamed_apart(ReadElement read) {
   const DimensionBindings names = apart(read.bound, "_w");
   read.guard = substitute(read.guard, names);
-  for (Dimension& index : read.indices) index = lemma::substitute(index, names);
+  for (Dimension& index : read.indices) index = substituted(index, names);
   return read;
 }
 
@@ -48,7 +48,7 @@ class Solver {
     values_ = {Dimension(0)};
     for (const Bound& variable : wanted.bound) values_.push_back(Dimension::symbol(variable.name));
     std::map<std::string, int> symbols;
-    for (const Dimension& index : wanted.indices) collect_symbols(index, symbols);
+    for (const Dimension& index : wanted.indices) collect_all_symbols(index, symbols);
     collect_symbols(wanted.guard, symbols);
     for (const auto& [name, count] : symbols)
       if (name.starts_with("_i")) values_.push_back(Dimension::symbol(name));
@@ -79,7 +79,7 @@ class Solver {
   bool solve_one(Witness& known) const {
     const std::vector<Bound> open = open_variables(known);
     for (std::size_t axis = 0; axis < given_.indices.size(); ++axis) {
-      const Dimension index = lemma::substitute(given_.indices[axis], known);
+      const Dimension index = substituted(given_.indices[axis], known);
       const Bound* only = nullptr;
       bool several = false;
       for (const Bound& variable : open)
@@ -108,7 +108,11 @@ class Solver {
       found_.push_back(std::move(known));
       return;
     }
-    for (const Dimension& value : values_) {
+    std::vector<Dimension> values = values_;
+    constexpr std::int64_t most_values = 4;
+    if (const auto extent = open.front().extent.constant(); extent && *extent <= most_values)
+      for (std::int64_t i = 1; i < *extent; ++i) values.emplace_back(i);
+    for (const Dimension& value : values) {
       if (found_.size() >= most_choices) return;
       Witness more = known;
       more[open.front().name] = value;
@@ -127,7 +131,7 @@ Formula agreement(const ReadElement& given, const ReadElement& wanted, const Wit
   std::vector<Formula> parts = {substitute(given.guard, witness)};
   for (const auto& [name, value] : witness) parts.push_back(is_nonnegative(value));
   for (std::size_t axis = 0; axis < given.indices.size(); ++axis)
-    parts.push_back(equal(lemma::substitute(given.indices[axis], witness), wanted.indices[axis]));
+    parts.push_back(equal(substituted(given.indices[axis], witness), wanted.indices[axis]));
   return conjunction(std::move(parts));
 }
 
@@ -233,7 +237,7 @@ InhabitedDomain with(const InhabitedDomain& set, const DimensionBindings& values
   InhabitedDomain result = set;
   result.guard = substitute(set.guard, values);
   result.domain = substitute(set.domain, values);
-  for (Bound& variable : result.over) variable.extent = lemma::substitute(variable.extent, values);
+  for (Bound& variable : result.over) variable.extent = substituted(variable.extent, values);
   return result;
 }
 

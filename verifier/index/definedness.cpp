@@ -24,13 +24,13 @@ void note_size(Known& known, const PartialApplication& given) {
     if (factor->kind != Factor::Kind::size) continue;
     const Dimension& size = factor->indices[0];
     std::map<std::string, int> symbols;
-    lemma::collect_symbols(size, symbols);
+    collect_all_symbols(size, symbols);
     collect_symbols(given.guard, symbols);
     DimensionBindings first;
     for (const auto& [name, count] : symbols)
       if (name.starts_with("_k")) first[name] = 0;
-    known.add(disjunction(
-        {negation(substitute(given.guard, first)), less(0, lemma::substitute(size, first))}));
+    known.add(
+        disjunction({negation(substitute(given.guard, first)), less(0, substituted(size, first))}));
   }
 }
 
@@ -44,6 +44,7 @@ PartialApplication renamed_apart(PartialApplication application) {
   }
   application.guard = substitute(application.guard, names);
   application.argument = substitute(application.argument, names);
+  application.size = substituted(application.size, names);
   return application;
 }
 
@@ -63,10 +64,15 @@ std::vector<Dimension> candidates(const PartialApplication& wanted) {
   return result;
 }
 
+/// Of tensors that elements are the indices of.
+bool is_at_most(const std::vector<Formula>& facts, const Dimension& size, const Dimension& other) {
+  return size == other || entails(facts, less_equal(size, other));
+}
+
 bool is_given(const Known& known, const PartialApplication& original, const ComposedOutput& left) {
   for (const PartialApplication& other : left.partial)
     if (other.function == original.function && other.argument.text == original.argument.text &&
-        other.guard->text == original.guard->text)
+        other.size == original.size && other.guard->text == original.guard->text)
       return true;
   const PartialApplication wanted = renamed_apart(original);
   std::vector<Formula> facts = known.facts();
@@ -84,6 +90,7 @@ bool is_given(const Known& known, const PartialApplication& original, const Comp
         both_apply.push_back(guard);
         if (!are_equal(wanted.argument, argument, both_apply)) continue;
       }
+      if (!is_at_most(facts, substituted(other.size, witness), wanted.size)) continue;
       guards.push_back(guard);
     }
   }
@@ -155,12 +162,26 @@ bool is_nonnegative_value(const Known& known, const Polynomial& value) {
   });
 }
 
+/// An index that turns out to depend on no element. Symbols are natural numbers only where they are
+/// known to be inside of a tensor.
+bool is_inside(const Known& known, const PartialApplication& wanted) {
+  Dimension index;
+  for (const Term& term : wanted.argument.terms) {
+    Dimension product(term.coefficient);
+    for (const FactorPointer& factor : term.factors) product = product * factor->indices[0];
+    index = index + product;
+  }
+  return !depends_on_elements(index) &&
+         known.implies(both(less_equal(0, index), less(index, wanted.size)));
+}
+
 /// Squares, absolute and rectified values and exponentials have a root; exponentials, and sums of them that are
 /// not empty, a logarithm and an inverse.
 bool is_surely_defined(const Known& known, const PartialApplication& wanted) {
   const Polynomial& value = wanted.argument;
   Known inside = known;
   inside.add(wanted.guard);
+  if (wanted.function == "index") return is_inside(inside, wanted);
   if (wanted.function == "sqrt")
     return is_nonnegative_value(inside, value) || is_nonnegative(value);
   if (wanted.function != "inverse" && wanted.function != "log") return false;

@@ -11,7 +11,7 @@ namespace {
 
 bool mentions(const Dimension& value, const std::string& name) {
   std::map<std::string, int> symbols;
-  collect_symbols(value, symbols);
+  collect_all_symbols(value, symbols);
   return symbols.contains(name);
 }
 
@@ -74,7 +74,7 @@ Term without_single_values(Term term, const IsPositive& is_positive) {
     const DimensionBindings binding = {{variable.name, *value}};
     term.bound.clear();
     term = substitute(term, binding);
-    for (Bound& other : others) other.extent = lemma::substitute(other.extent, binding);
+    for (Bound& other : others) other.extent = substituted(other.extent, binding);
     term.bound = std::move(others);
     term.domain = conjunction({term.domain, less_equal(0, *value), less(*value, variable.extent)});
     i = 0;

@@ -47,7 +47,10 @@ std::string exact(double value) {
 /// of docs/index_proofs.md about them.
 class RealQuery {
  public:
-  explicit RealQuery(const Facts& facts) : facts_(facts) {}
+  explicit RealQuery(const Facts& facts) {
+    for (const Formula& fact : facts)
+      (mentions_elements(fact) ? about_elements_ : facts_).push_back(fact);
+  }
 
   std::string difference(const Polynomial& value) {
     return finished("(not (= 0.0 " + text(value) + "))");
@@ -70,11 +73,42 @@ class RealQuery {
 
  private:
   std::string finished(const std::string& assertion) {
+    for (const Formula& fact : about_elements_) {
+      std::string text = formula(fact);
+      constraints_.push_back(std::move(text));
+    }
     order_parameters();
     std::string result =
         fmt::format("(set-logic {})\n", linear_ ? "QF_LRA" : "QF_NRA") + declarations_;
     for (const std::string& constraint : constraints_) result += "(assert " + constraint + ")\n";
     return result + "(assert " + assertion + ")\n";
+  }
+
+  /// What conditions on elements say. Conditions on sizes are propositions here.
+  std::string formula(const Formula& given) {
+    using enum FormulaNode::Kind;
+    if (given->kind == truth) return "true";
+    if (given->kind == falsity) return "false";
+    if (given->kind == element) {
+      const std::string value = text(*given->element);
+      const std::string holds =
+          fmt::format("({} 0.0 {})", given->compares_equal ? "=" : "<", value);
+      return given->is_negated ? "(not " + holds + ")" : holds;
+    }
+    if (given->parts.empty()) return proposition(given);
+    std::string result = given->kind == conjunction ? "(and" : "(or";
+    for (const Formula& part : given->parts) result += " " + formula(part);
+    return result + ")";
+  }
+
+  std::string proposition(const Formula& given) {
+    if (const auto known = propositions_.find(given->text); known != propositions_.end())
+      return known->second;
+    const auto opposite = propositions_.find(negation(given)->text);
+    if (opposite != propositions_.end()) return "(not " + opposite->second + ")";
+    std::string name = fmt::format("b{}", propositions_.size());
+    declarations_ += fmt::format("(declare-const {} Bool)\n", name);
+    return propositions_.emplace(given->text, std::move(name)).first->second;
   }
 
   std::string condition(const Claim& claim) {
@@ -95,6 +129,12 @@ class RealQuery {
 
   std::string product(const Term& term) {
     std::string result = literal(term.coefficient);
+    if (term.bound.empty() && mentions_elements(term.domain)) {
+      Term inside = term;
+      inside.domain = always();
+      return fmt::format("(ite {} {} 0.0)", formula(term.domain),
+                         product(index::finished(std::move(inside))));
+    }
     if (!term.is_plain()) {
       if (const auto values = few_values(term.bound, term.domain); !values.empty())
         return fmt::format("(* {} {})", result, few_terms(term, values));
@@ -110,15 +150,24 @@ class RealQuery {
     return result;
   }
 
-  /// The terms of a sum, or what a maximum is over, one by one if these are two or three.
+  /// The terms of a sum, or what a maximum is over, one by one if these are a few.
   static std::vector<DimensionBindings> few_values(const std::vector<Bound>& bound,
                                                    const Formula& domain) {
-    const bool few = bound.size() == 1 && is_always(domain) && bound[0].extent.is_constant() &&
-                     bound[0].extent.offset() >= 1 && bound[0].extent.offset() <= 3;
-    std::vector<DimensionBindings> result;
-    if (few)
-      for (std::int64_t i = 0; i < bound[0].extent.offset(); ++i)
-        result.push_back({{bound[0].name, Dimension(i)}});
+    constexpr std::size_t most = 16;
+    if (bound.empty() || !is_always(domain)) return {};
+    std::vector<DimensionBindings> result = {{}};
+    for (const Bound& variable : bound) {
+      const auto extent = variable.extent.constant();
+      if (!extent || *extent < 1 || static_cast<std::size_t>(*extent) * result.size() > most)
+        return {};
+      std::vector<DimensionBindings> more;
+      for (const DimensionBindings& before : result)
+        for (std::int64_t i = 0; i < *extent; ++i) {
+          more.push_back(before);
+          more.back()[variable.name] = Dimension(i);
+        }
+      result = std::move(more);
+    }
     return result;
   }
 
@@ -192,7 +241,7 @@ class RealQuery {
         return text(largest);
       }
     std::vector<std::string> arguments;
-    if (factor.kind != Kind::greatest)
+    if (factor.kind != Kind::greatest && factor.kind != Kind::product)
       for (const Polynomial& argument : factor.arguments) arguments.push_back(text(argument));
     std::string name = declare();
     factors_.emplace_back(factor, name);
@@ -227,6 +276,7 @@ class RealQuery {
         if (factor.function == ScalarFunction::absolute)
           state("(= {0} (ite (<= 0.0 {1}) {1} (- {1})))", x, a[0]);
         compare_functions(factor.function, x, a[0]);
+        if (factor.function == ScalarFunction::log) describe_logarithm(x, a[0]);
         if (factor.function == ScalarFunction::exp) describe_exponential(factor, x, a[0]);
         if (factor.function == ScalarFunction::erf)
           state("(and (< (- 1.0) {0}) (< {0} 1.0) (= (<= 0.0 {1}) (<= 0.0 {0})))", x, a[0]);
@@ -234,6 +284,7 @@ class RealQuery {
         linear_ = false;
         state("(and (<= 0.0 {0}) (= {1} (* {0} {0})))", x, a[0]);
         break;
+      case Kind::opaque: compare_opaque(factor, x, a); break;
       case Kind::greatest:
         if (is_nonnegative(factor)) state("(<= 0.0 {})", x);
         break;
@@ -265,6 +316,45 @@ class RealQuery {
         state("(=> (= {} {}) (= {} {}))", a, b, x, y);
     }
     functions_.emplace_back(function, x, a);
+  }
+
+  void compare_opaque(const Factor& factor, const std::string& x,
+                      const std::vector<std::string>& a) {
+    for (const auto& [function, y, b] : opaque_) {
+      if (function != factor.name || a.size() != b.size()) continue;
+      std::string equal;
+      for (std::size_t i = 0; i < a.size(); ++i) equal += fmt::format(" (= {} {})", a[i], b[i]);
+      state("(=> (and true{}) (= {} {}))", equal, x, y);
+    }
+    opaque_.emplace_back(factor.name, x, a);
+  }
+
+  /// log(a * b) = log(a) + log(b), and log(a * exp(b)) = log(a) + b. Where a logarithm is taken its
+  /// argument is positive.
+  void describe_logarithm(const std::string& x, const std::string& a) {
+    state("(< 0.0 {})", a);
+    logarithms_.emplace_back(x, a);
+    for (const auto& [y, b] : logarithms_) relate_to_exponentials(y, b, x, a);
+    if (logarithms_.size() < 2) return;
+    linear_ = false;
+    for (const auto& one : logarithms_)
+      for (const auto& first : logarithms_)
+        for (const auto& second : logarithms_) {
+          const bool is_new = one.first == x || first.first == x || second.first == x;
+          if (!is_new || second < first || one == first || one == second) continue;
+          state("(=> (= {} (* {} {})) (= {} (+ {} {})))", one.second, first.second, second.second,
+                one.first, first.first, second.first);
+        }
+  }
+
+  void relate_to_exponentials(const std::string& y, const std::string& b, const std::string& x,
+                              const std::string& a) {
+    for (const auto& [function, power, exponent] : functions_) {
+      if (function != ScalarFunction::exp) continue;
+      linear_ = false;
+      state("(=> (= {} (* {} {})) (= {} (+ {} {})))", a, b, power, x, y, exponent);
+      state("(=> (= {} (* {} {})) (= {} (+ {} {})))", b, a, power, y, x, exponent);
+    }
   }
 
   /// exp(a) > 0, exp(a) >= 1 + a, exp(0) = 1, exp(a) * exp(-a) = 1, and exp(2 a) = exp(a)^2.
@@ -301,7 +391,7 @@ class RealQuery {
     }
   }
 
-  const Facts& facts_;
+  Facts facts_, about_elements_;
   bool linear_ = true;
   int count_ = 0;
   std::string declarations_;
@@ -310,6 +400,9 @@ class RealQuery {
   std::vector<std::pair<Term, std::string>> reductions_;
   std::map<double, std::string> parameters_;
   std::vector<std::tuple<ScalarFunction, std::string, std::string>> functions_;
+  std::vector<std::tuple<std::string, std::string, std::vector<std::string>>> opaque_;
+  std::vector<std::pair<std::string, std::string>> logarithms_;
+  std::map<std::string, std::string> propositions_;
 };
 
 }  // namespace

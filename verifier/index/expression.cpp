@@ -93,6 +93,11 @@ std::string text_of(const Factor& factor) {
       return with_places(fmt::format("max({}: {})", bound_text(factor.bound, factor.domain),
                                      arguments_text(factor)),
                          factor.bound);
+    case Kind::product:
+      return with_places(fmt::format("product({}: {})", bound_text(factor.bound, factor.domain),
+                                     arguments_text(factor)),
+                         factor.bound);
+    case Kind::opaque: return fmt::format("{}({})", factor.name, arguments_text(factor));
     case Kind::infinity: return "infinity";
   }
   return "?";
@@ -116,6 +121,10 @@ void refuse_infinity(const Polynomial& a) {
 
 bool is_exponential(const Factor& factor) {
   return factor.kind == Kind::function && factor.function == ScalarFunction::exp;
+}
+
+bool is_logarithm(const Factor& factor) {
+  return factor.kind == Kind::function && factor.function == ScalarFunction::log;
 }
 
 FactorPointer function_of(ScalarFunction function, Polynomial argument) {
@@ -361,16 +370,16 @@ bool mentions(const Factor& factor, const std::vector<Bound>& variables);
 
 bool mentions(const Dimension& value, const std::vector<Bound>& variables) {
   std::map<std::string, int> symbols;
-  collect_symbols(value, symbols);
+  collect_all_symbols(value, symbols);
   return std::any_of(variables.begin(), variables.end(),
                      [&](const Bound& variable) { return symbols.contains(variable.name); });
 }
 
 bool mentions(const Formula& formula, const std::vector<Bound>& variables) {
-  if (!formula->parts.empty())
-    return std::any_of(formula->parts.begin(), formula->parts.end(),
-                       [&](const Formula& part) { return mentions(part, variables); });
-  return mentions(formula->value, variables);
+  std::map<std::string, int> symbols;
+  collect_symbols(formula, symbols);
+  return std::any_of(variables.begin(), variables.end(),
+                     [&](const Bound& variable) { return symbols.contains(variable.name); });
 }
 
 bool mentions_any(const Polynomial& a, const std::vector<Bound>& variables) {
@@ -429,7 +438,8 @@ bool is_partial(const Factor& factor) {
   static const std::set<ScalarFunction> total = {negate, absolute, exp,   sin,  cos,
                                                  atan,   sinh,     cosh,  tanh, asinh,
                                                  erf,    sign,     floor, ceil, round};
-  if (factor.kind == Kind::inverse || factor.kind == Kind::power) return true;
+  if (factor.kind == Kind::inverse || factor.kind == Kind::power || factor.kind == Kind::opaque)
+    return true;
   if (factor.kind == Kind::function && !total.contains(factor.function)) return true;
   return std::any_of(
       factor.arguments.begin(), factor.arguments.end(), [](const Polynomial& argument) {
@@ -505,6 +515,9 @@ Polynomial apply(ScalarFunction function, const Polynomial& a) {
   if (function == ScalarFunction::negate) return scale(a, -1);
   if (function == ScalarFunction::reciprocal) return inverse(a);
   if (function == ScalarFunction::exp && a.terms.empty()) return number(1);
+  if (function == ScalarFunction::exp)
+    if (const Factor* factor = only_factor(a); factor != nullptr && is_logarithm(*factor))
+      return factor->arguments[0];
   if (function == ScalarFunction::sqrt && a.text == number(1).text) return a;
   if (function == ScalarFunction::log)
     if (const Factor* factor = only_factor(a); factor != nullptr) {

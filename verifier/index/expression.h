@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/data_type.h"
 #include "ir/definition.h"
 #include "verifier/index/formula.h"
 
@@ -52,6 +53,8 @@ struct Factor {
     power,      // first argument to the power of the second
     maximum,    // greatest of the arguments
     greatest,   // maximum of the argument over bound variables
+    product,    // product of the argument over bound variables
+    opaque,     // a named function of the arguments of which nothing else is known
     infinity,   // neutral element of a reduction; no arithmetic with it is done
   };
   Kind kind = Kind::read;
@@ -60,9 +63,11 @@ struct Factor {
   double number = 0;               // constant; parameter: a value of its order
   ScalarFunction function = ScalarFunction::none;
   std::vector<Polynomial> arguments;
-  std::vector<Bound> bound;   // greatest
-  Formula domain = always();  // greatest
-  bool inhabited = false;     // greatest: the domain is surely not empty
+  std::vector<Bound> bound;             // greatest, product
+  Formula domain = always();            // greatest, product
+  bool inhabited = false;               // greatest: the domain is surely not empty
+  std::string name;                     // opaque
+  DataType type = DataType::undefined;  // opaque: of its values, if these are integers of one
   std::string text;
 };
 

@@ -1,8 +1,11 @@
 #include "verifier/index/formula.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
+
+#include "verifier/index/elements.h"
 
 namespace lemma::verifier::index {
 namespace {
@@ -48,9 +51,10 @@ std::string joined(const std::vector<Formula>& parts, std::string_view word) {
   return text;
 }
 
-bool has_contradiction(const std::vector<Formula>& parts) {
+/// Two of the parts are literally opposites. Of comparisons of sizes only inequalities are looked at.
+bool has_opposites(const std::vector<Formula>& parts) {
   for (const Formula& part : parts) {
-    if (part->kind != Kind::nonnegative) continue;
+    if (part->kind != Kind::nonnegative && part->kind != Kind::element) continue;
     const Formula opposite = negation(part);
     const auto found =
         std::lower_bound(parts.begin(), parts.end(), opposite,
@@ -58,6 +62,45 @@ bool has_contradiction(const std::vector<Formula>& parts) {
     if (found != parts.end() && (*found)->text == opposite->text) return true;
   }
   return false;
+}
+
+std::size_t length(const std::vector<Formula>& parts) {
+  std::size_t sum = 0;
+  for (const Formula& part : parts) sum += part->text.size();
+  return sum;
+}
+
+/// A disjunction about elements where the other parts hold: without what contradicts them, and nothing
+/// if one of its ways is given.
+std::vector<Formula> with_simpler_ways(const std::vector<Formula>& parts) {
+  std::vector<Formula> given, result;
+  for (const Formula& part : parts)
+    if (part->kind != Kind::disjunction) given.push_back(part);
+  if (given.empty() || given.size() == parts.size()) return parts;
+  const auto is_given = [&given](const Formula& part) {
+    return std::any_of(given.begin(), given.end(),
+                       [&part](const Formula& one) { return one->text == part->text; });
+  };
+  for (const Formula& part : parts) {
+    if (part->kind != Kind::disjunction || !mentions_elements(part)) {
+      result.push_back(part);
+      continue;
+    }
+    std::vector<Formula> ways;
+    for (const Formula& way : part->parts) {
+      const bool many = way->kind == Kind::conjunction;
+      std::vector<Formula> open, all = given;
+      for (const Formula& one : many ? way->parts : std::vector<Formula>{way}) {
+        if (!is_given(one)) open.push_back(one);
+        all.push_back(one);
+      }
+      if (!has_opposites(flattened(Kind::conjunction, std::move(all))))
+        ways.push_back(conjunction(std::move(open)));
+    }
+    Formula simpler = disjunction(std::move(ways));
+    result.push_back(simpler->text == part->text ? part : std::move(simpler));
+  }
+  return result;
 }
 
 }  // namespace
@@ -93,11 +136,13 @@ Formula equal(const Dimension& a, const Dimension& b) { return is_zero(a - b); }
 
 Formula conjunction(std::vector<Formula> parts) {
   std::vector<Formula> flat = flattened(Kind::conjunction, std::move(parts));
+  std::vector<Formula> simpler = with_simpler_ways(flat);
+  if (length(simpler) < length(flat)) return conjunction(std::move(simpler));
   if (std::any_of(flat.begin(), flat.end(), is_never)) return never();
   std::erase_if(flat, is_always);
   if (flat.empty()) return always();
   if (flat.size() == 1) return flat.front();
-  if (has_contradiction(flat)) return never();
+  if (has_opposites(flat)) return never();
   std::string text = joined(flat, "and");
   return make(Kind::conjunction, {}, std::move(flat), std::move(text));
 }
@@ -108,6 +153,9 @@ Formula disjunction(std::vector<Formula> parts) {
   std::erase_if(flat, is_never);
   if (flat.empty()) return never();
   if (flat.size() == 1) return flat.front();
+  const bool has_elements = std::any_of(
+      flat.begin(), flat.end(), [](const Formula& part) { return part->kind == Kind::element; });
+  if (has_elements && has_opposites(flat)) return always();
   std::string text = joined(flat, "or");
   return make(Kind::disjunction, {}, std::move(flat), std::move(text));
 }
@@ -127,6 +175,7 @@ Formula negation(const Formula& formula) {
     case Kind::zero:
       return disjunction(
           {is_nonnegative(formula->value - 1), is_nonnegative(negative(formula->value) - 1)});
+    case Kind::element: return opposite_of_element(formula);
     case Kind::conjunction:
     case Kind::disjunction: break;
   }
@@ -140,8 +189,9 @@ Formula substitute(const Formula& formula, const DimensionBindings& bindings) {
   switch (formula->kind) {
     case Kind::truth:
     case Kind::falsity: return formula;
-    case Kind::nonnegative: return is_nonnegative(lemma::substitute(formula->value, bindings));
-    case Kind::zero: return is_zero(lemma::substitute(formula->value, bindings));
+    case Kind::nonnegative: return is_nonnegative(substituted(formula->value, bindings));
+    case Kind::zero: return is_zero(substituted(formula->value, bindings));
+    case Kind::element: return substitute_in_element(formula, bindings);
     case Kind::conjunction:
     case Kind::disjunction: break;
   }
@@ -158,8 +208,18 @@ Formula ranges(const std::vector<Bound>& bound) {
 }
 
 void collect_symbols(const Formula& formula, std::map<std::string, int>& counts) {
-  lemma::collect_symbols(formula->value, counts);
+  if (formula->kind == Kind::element) {
+    std::set<std::string> names;
+    for (const Term& term : formula->element->terms) collect_names(term, names);
+    for (const std::string& name : names) ++counts[name];
+  }
+  collect_all_symbols(formula->value, counts);
   for (const Formula& part : formula->parts) collect_symbols(part, counts);
+}
+
+bool mentions_elements(const Formula& formula) {
+  return formula->kind == Kind::element ||
+         std::any_of(formula->parts.begin(), formula->parts.end(), mentions_elements);
 }
 
 }  // namespace lemma::verifier::index

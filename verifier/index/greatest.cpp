@@ -15,7 +15,7 @@ namespace {
 
 bool mentions(const Dimension& value, const std::string& name) {
   std::map<std::string, int> symbols;
-  collect_symbols(value, symbols);
+  collect_all_symbols(value, symbols);
   return symbols.contains(name);
 }
 

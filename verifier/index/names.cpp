@@ -13,7 +13,7 @@ namespace {
 
 void add_symbols(const Dimension& value, std::set<std::string>& names) {
   std::map<std::string, int> symbols;
-  collect_symbols(value, symbols);
+  collect_all_symbols(value, symbols);
   for (const auto& [name, count] : symbols) names.insert(name);
 }
 
@@ -30,7 +30,7 @@ DimensionBindings inside(std::vector<Bound>& bound, const DimensionBindings& out
   DimensionBindings result = outer;
   for (const Bound& variable : bound) result.erase(variable.name);
   std::map<std::string, int> put_in;
-  for (const auto& [name, value] : result) collect_symbols(value, put_in);
+  for (const auto& [name, value] : result) collect_all_symbols(value, put_in);
   for (Bound& variable : bound) {
     if (!put_in.contains(variable.name)) continue;
     const auto is_taken = [&](const std::string& name) {
@@ -86,7 +86,7 @@ DimensionBindings rename_taken(std::vector<Bound>& bound, std::set<std::string>&
     }
     taken.insert(variable.name);
   }
-  for (Bound& variable : bound) variable.extent = lemma::substitute(variable.extent, result);
+  for (Bound& variable : bound) variable.extent = substituted(variable.extent, result);
   return result;
 }
 
@@ -124,10 +124,9 @@ FactorPointer substitute(const FactorPointer& factor, const DimensionBindings& o
       factor->bound.empty() ? outer : inside(result.bound, outer, [&](const std::string& name) {
         return depends_on(*factor, {{name, 1}});
       });
-  for (Dimension& index : result.indices) index = lemma::substitute(index, bindings);
+  for (Dimension& index : result.indices) index = substituted(index, bindings);
   for (Polynomial& argument : result.arguments) argument = substitute(argument, bindings);
-  for (Bound& variable : result.bound)
-    variable.extent = lemma::substitute(variable.extent, bindings);
+  for (Bound& variable : result.bound) variable.extent = substituted(variable.extent, bindings);
   result.domain = substitute(result.domain, bindings);
   return finished(std::move(result));
 }
@@ -138,8 +137,7 @@ Term substitute(const Term& term, const DimensionBindings& outer) {
       term.bound.empty() ? outer : inside(result.bound, outer, [&](const std::string& name) {
         return depends_on(term, {{name, 1}});
       });
-  for (Bound& variable : result.bound)
-    variable.extent = lemma::substitute(variable.extent, bindings);
+  for (Bound& variable : result.bound) variable.extent = substituted(variable.extent, bindings);
   result.domain = substitute(term.domain, bindings);
   for (FactorPointer& factor : result.factors) factor = substitute(factor, bindings);
   return finished(std::move(result));

@@ -25,6 +25,7 @@
 #include "verifier/index/recurrences.h"
 #include "verifier/index/reindexing.h"
 #include "verifier/index/solver.h"
+#include "verifier/index/splitting.h"
 #include "verifier/index/typing.h"
 #include "verifier/prover/instances.h"
 
@@ -82,6 +83,8 @@ class CaseProof {
     const auto left = side(rule_, rule_.left, case_), right = side(rule_, rule_.right, case_);
     if (!left) return "the left side is not well typed: " + left.error().message;
     if (!right) return "the right side is not well typed: " + right.error().message;
+    if (observes_undefined(*left) || observes_undefined(*right))
+      return "IsNaN and IsInf observe what is undefined here";
     if (Objection objection = note_composites(*left, *right)) return objection;
     if (!keeps_bits_)
       for (const Graph* one : {&*left, &*right})
@@ -125,6 +128,22 @@ class CaseProof {
     for (const Piece& piece : pieces)
       result.push_back({is_always(piece.guard) ? "" : piece.guard->text, piece.value.text});
     return result;
+  }
+
+  /// An operator of the claim itself asks whether a value is one of those that are undefined here. In
+  /// compositions that is a way to avoid overflow.
+  static bool observes_undefined(const Graph& graph) {
+    return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&graph](const Node& node) {
+      if (node.kind != NodeKind::operation || graph.op(node).define == nullptr) return false;
+      const std::vector<TensorType> types = graph.input_types(node);
+      const Definition definition =
+          graph.op(node).define({types, node.attributes, node.output_count});
+      return std::any_of(definition.nodes().begin(), definition.nodes().end(),
+                         [](const ExpressionNode& one) {
+                           return one.function == ScalarFunction::is_nan ||
+                                  one.function == ScalarFunction::is_infinite;
+                         });
+    });
   }
 
   Objection run_expanded(const Graph& left, const Graph& right, bool with_steps) {
@@ -380,6 +399,8 @@ class CaseProof {
       for (const Formula& obligation : side->obligations)
         if (!known.implies(obligation))
           return fmt::format("a divisor may not be positive: {}", obligation->text);
+    // Claims are about elements that are defined on the left.
+    for (const Formula& fact : left.in_range) known.add(fact);
     std::set<std::uint32_t> reads_more;
     if (Objection objection = check_definedness(known, left, right, reads_more)) return objection;
     note_sizes(known, left);
@@ -410,7 +431,8 @@ class CaseProof {
         const Formula guard = both(a.guard, b.guard);
         if (!is_always(guard) && contradicts(facts, guard)) continue;
         facts.push_back(guard);
-        if (are_equal(a.value, b.value, facts)) continue;
+        if (are_equal(a.value, b.value, facts) || are_equal_by_cases(a.value, b.value, facts))
+          continue;
         return fmt::format(
             "output {} is not seen to be equal where {}\n    left:  {}\n    right: {}", position,
             facts.back()->text, without_empty_terms(a.value, facts).text,

@@ -9,7 +9,7 @@ bool is_variable(const std::string& name) { return name.starts_with("_"); }
 
 bool mentions_variables(const Dimension& value) {
   std::map<std::string, int> symbols;
-  collect_symbols(value, symbols);
+  collect_all_symbols(value, symbols);
   return std::any_of(symbols.begin(), symbols.end(),
                      [](const auto& symbol) { return is_variable(symbol.first); });
 }
@@ -68,7 +68,7 @@ std::optional<Dimension> factor_of(const Dimension& value, const std::string& va
       rest = rest * of_atom(*atom);
     }
     std::map<std::string, int> symbols;
-    collect_symbols(rest, symbols);
+    collect_all_symbols(rest, symbols);
     if (symbols.contains(variable)) return std::nullopt;
     if (found) result = result + rest;
   }
@@ -199,7 +199,8 @@ Formula mapped(const Formula& formula, const DimensionMap& map) {
   std::vector<Formula> parts;
   switch (formula->kind) {
     case Kind::truth:
-    case Kind::falsity: return formula;
+    case Kind::falsity:
+    case Kind::element: return formula;
     case Kind::nonnegative: return is_nonnegative(map(formula->value));
     case Kind::zero: return is_zero(map(formula->value));
     case Kind::conjunction:

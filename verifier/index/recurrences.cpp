@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/expand.h"
+
 namespace lemma::verifier::index {
 namespace {
 
@@ -38,6 +40,13 @@ class Copy {
   }
 
   Result<Graph> finish(const std::vector<GraphOutput>& outputs) {
+    LEMMA_RETURN_IF_ERROR(add_values(outputs));
+    for (const GraphOutput& output : outputs)
+      LEMMA_RETURN_IF_ERROR(target_.add_output(output.name, value_of_[output.value.v]));
+    return std::move(target_);
+  }
+
+  Result<void> add_values(const std::vector<GraphOutput>& outputs) {
     std::vector<char> needed(source_.node_count(), 0);
     for (const GraphOutput& output : outputs) needed[source_.producer(output.value).v] = 1;
     for (std::size_t i = needed.size(); i-- > 0;) {
@@ -49,10 +58,11 @@ class Copy {
     for (std::uint32_t id = 0; id < needed.size(); ++id)
       if (needed[id] != 0 && !is_there(source_.node({id})))
         LEMMA_RETURN_IF_ERROR(add_node(source_.node({id})));
-    for (const GraphOutput& output : outputs)
-      LEMMA_RETURN_IF_ERROR(target_.add_output(output.name, value_of_[output.value.v]));
-    return std::move(target_);
+    return {};
   }
+
+  ValueId at(ValueId value) const { return value_of_[value.v]; }
+  Graph& target() { return target_; }
 
  private:
   bool is_there(const Node& node) const { return !value_of_[node.output().v].is_none(); }
@@ -87,6 +97,52 @@ Result<Graph> operands_of(const Graph& graph, NodeId id) {
   for (const ValueId input : graph.node(id).inputs)
     outputs.push_back({fmt::format("operand{}", outputs.size()), input});
   return copy.finish(outputs);
+}
+
+/// What an induction over the steps compares: the sequence, the state before the first step, and the state after a
+/// step, for any row of the sequence and any state before it. Nothing if operands are absent.
+Result<std::optional<Graph>> step_of(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  constexpr std::size_t first_state = 4;  // after the sequence, two weights and a bias
+  const bool is_whole = node.inputs.size() > first_state &&
+                        std::none_of(node.inputs.begin(), node.inputs.end(),
+                                     [](ValueId input) { return input.is_none(); });
+  if (!is_whole) return std::nullopt;
+  Copy copy(graph);
+  LEMMA_RETURN_IF_ERROR(copy.add_inputs());
+  std::vector<GraphOutput> operands;
+  for (const ValueId input : node.inputs) operands.push_back({"", input});
+  LEMMA_RETURN_IF_ERROR(copy.add_values(operands));
+  Graph result = copy.target();
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueId operand = copy.at(node.inputs[i]);
+    TensorType type = result.type(operand);
+    const bool is_given = i != 0 && i < first_state;
+    inputs.push_back(operand);
+    if (is_given) continue;
+    LEMMA_RETURN_IF_ERROR(result.add_output(fmt::format("operand{}", i), operand));
+    if (i == 0) type.shape->front() = Dimension(1);
+    LEMMA_ASSIGN_OR_RETURN(inputs.back(), result.add_input(fmt::format("_step{}", i), type));
+  }
+  const auto states = static_cast<std::uint32_t>(node.inputs.size() - first_state);
+  LEMMA_ASSIGN_OR_RETURN(const NodeId step, result.add_operation(node.op, std::move(inputs),
+                                                                 node.attributes, states + 1));
+  for (std::uint32_t k = 0; k < states; ++k)
+    LEMMA_RETURN_IF_ERROR(
+        result.add_output(fmt::format("state{}", k), result.node(step).output(k + 1)));
+  LEMMA_ASSIGN_OR_RETURN(result, expand_but_recurrences(result, true));
+  return result;
+}
+
+/// By induction over the steps: the sequences and the states before the first step refine each other, and so does the
+/// state after each step where those before it are the same.
+Result<std::optional<std::string>> objection_to_induction(const Sides& sides, NodeId left,
+                                                          NodeId right, const Refines& refines) {
+  LEMMA_ASSIGN_OR_RETURN(const auto given, step_of(sides.left, left));
+  LEMMA_ASSIGN_OR_RETURN(const auto wanted, step_of(sides.right, right));
+  if (!given || !wanted) return std::string("a recurrence has no initial state");
+  return refines(*given, *wanted);
 }
 
 /// The graph with inputs for what the node gives.
@@ -135,8 +191,12 @@ Result<Sides> without_recurrences(Sides sides, const Refines& refines) {
       const Node &one = sides.left.node(id), &other = sides.right.node(right.front());
       if (!recurrences_of(given).empty() || !are_alike(sides.left, one, sides.right, other))
         continue;
-      const auto objection = refines(given, wanted);
-      if (objection) reason = *objection;
+      auto objection = refines(given, wanted);
+      if (objection) {
+        reason = *objection;
+        LEMMA_ASSIGN_OR_RETURN(objection,
+                               objection_to_induction(sides, id, right.front(), refines));
+      }
       if (objection) continue;
       LEMMA_ASSIGN_OR_RETURN(sides.left, replaced(sides.left, id, number));
       LEMMA_ASSIGN_OR_RETURN(sides.right, replaced(sides.right, right.front(), number));

@@ -23,7 +23,7 @@ std::size_t recurrence_count(const Graph& graph);
 std::size_t single_steps(const Graph& graph);
 
 /// The sides with inputs of their own in place of what recurrences give: an application on the right becomes the same
-/// inputs as one on the left whose operands its operands refine. So the right side refines the left one if it does so
+/// inputs as one on the left whose operands its operands refine, or of which each step does the same. So the right side refines the left one if it does so
 /// for all values of these inputs. An error if there is no such application on the left.
 Result<Sides> without_recurrences(Sides sides, const Refines& refines);
 

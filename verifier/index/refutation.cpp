@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "verifier/index/elements.h"
+
 namespace lemma::verifier::index {
 namespace {
 
@@ -42,6 +44,7 @@ std::optional<std::int64_t> Sample::value(const Dimension& dimension) const {
     for (const Dimension::AtomPointer& atom : term.atoms) {
       std::int64_t factor = 0;
       if (atom->kind == AtomKind::symbol) {
+        if (value_of_symbol(atom->symbol) != nullptr) return std::nullopt;  // an element
         factor = value(atom->symbol);
       } else {
         const auto left = value(atom->left), right = value(atom->right);
@@ -71,6 +74,7 @@ std::optional<bool> Sample::holds(const Formula& formula) const {
       if (!number) return std::nullopt;
       return formula->kind == Kind::zero ? *number == 0 : *number >= 0;
     }
+    case Kind::element: return std::nullopt;
     case Kind::conjunction:
     case Kind::disjunction: break;
   }
@@ -244,6 +248,8 @@ class Elements {
         return result;
       }
       case Kind::greatest: return greatest(factor);
+      case Kind::product:
+      case Kind::opaque:
       case Kind::infinity: break;
     }
     return unknown;

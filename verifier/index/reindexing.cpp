@@ -11,18 +11,20 @@ using Kind = FormulaNode::Kind;
 
 bool mentions(const Dimension& value, const std::string& name) {
   std::map<std::string, int> symbols;
-  lemma::collect_symbols(value, symbols);
+  collect_all_symbols(value, symbols);
   return symbols.contains(name);
 }
 
 // ---- What occurs ------------------------------------------------------------------------------
 
+void collect(const Term& term, std::vector<Dimension>& values);
+
 void collect(const Formula& formula, std::vector<Dimension>& values) {
   for (const Formula& part : formula->parts) collect(part, values);
+  if (formula->kind == Kind::element)
+    for (const Term& term : formula->element->terms) collect(term, values);
   if (formula->parts.empty() && !formula->value.is_constant()) values.push_back(formula->value);
 }
-
-void collect(const Term& term, std::vector<Dimension>& values);
 
 void collect(const Factor& factor, std::vector<Dimension>& values) {
   values.insert(values.end(), factor.indices.begin(), factor.indices.end());
@@ -60,11 +62,10 @@ void collect_quotients(const Dimension& value, std::vector<Dimension::AtomPointe
 /// The reduction with values for variables that it does not bind any more.
 Reduction replaced(const Reduction& reduction, const DimensionBindings& bindings) {
   Reduction result = reduction;
-  for (Bound& variable : result.bound)
-    variable.extent = lemma::substitute(variable.extent, bindings);
+  for (Bound& variable : result.bound) variable.extent = substituted(variable.extent, bindings);
   result.domain = substitute(result.domain, bindings);
   for (Term& term : result.terms) term = substitute(term, bindings);
-  for (Dimension& index : result.indices) index = lemma::substitute(index, bindings);
+  for (Dimension& index : result.indices) index = substituted(index, bindings);
   return result;
 }
 
@@ -80,7 +81,7 @@ Reduction simplified(Reduction reduction, const Ranges& outer) {
 
 std::string unused_name(std::string name, const Reduction& reduction) {
   std::map<std::string, int> used;
-  for (const Dimension& value : dimensions_of(reduction)) lemma::collect_symbols(value, used);
+  for (const Dimension& value : dimensions_of(reduction)) collect_all_symbols(value, used);
   for (const Bound& variable : reduction.bound) used[variable.name] = 1;
   std::set<std::string> inner;
   for (const Term& term : reduction.terms) collect_names(term, inner);
@@ -118,7 +119,7 @@ bool are_one(const std::vector<Dimension>& values, const Bound& u, const Bound& 
     if (!mentions(value, u.name) && !mentions(value, w.name)) continue;
     const DimensionBindings joined = {
         {w.name, Dimension::symbol(w.name) - Dimension::symbol(u.name) * w.extent}};
-    if (mentions(lemma::substitute(value, joined), u.name)) return false;
+    if (mentions(substituted(value, joined), u.name)) return false;
     found = true;
   }
   return found;
@@ -166,7 +167,7 @@ struct Range {
 
 bool is_of_sizes(const Dimension& value) {
   std::map<std::string, int> symbols;
-  lemma::collect_symbols(value, symbols);
+  collect_all_symbols(value, symbols);
   return std::none_of(symbols.begin(), symbols.end(),
                       [](const auto& symbol) { return symbol.first.starts_with("_"); });
 }

@@ -12,7 +12,7 @@ std::vector<const Bound*> open_variables(const Dimension& value,
                                          const std::vector<Bound>& variables,
                                          const DimensionBindings& known) {
   std::map<std::string, int> symbols;
-  lemma::collect_symbols(value, symbols);
+  collect_all_symbols(value, symbols);
   std::vector<const Bound*> result;
   for (const Bound& variable : variables)
     if (!known.contains(variable.name) && symbols.contains(variable.name))
@@ -25,7 +25,7 @@ std::vector<const Bound*> open_variables(const Dimension& value,
 /// c * v + r = 0 gives v = -r / c where that is a polynomial.
 bool Renaming::solve_one(const std::vector<Bound>& variables, DimensionBindings& known) const {
   for (const Dimension& equation : equations_) {
-    const Dimension value = lemma::substitute(equation, known);
+    const Dimension value = substituted(equation, known);
     const auto open = open_variables(value, variables, known);
     if (open.size() != 1) continue;
     const auto factor = factor_of(value, open[0]->name);
@@ -42,7 +42,7 @@ bool Renaming::solve_one(const std::vector<Bound>& variables, DimensionBindings&
 /// d * u + w = e with w < d gives u = floor(e / d) and w = e - d * u.
 bool Renaming::solve_radix(const std::vector<Bound>& variables, DimensionBindings& known) const {
   for (const Dimension& equation : equations_) {
-    const Dimension value = lemma::substitute(equation, known);
+    const Dimension value = substituted(equation, known);
     const auto open = open_variables(value, variables, known);
     if (open.size() != 2) continue;
     for (const auto& [u, w] : {std::pair(open[0], open[1]), std::pair(open[1], open[0])}) {

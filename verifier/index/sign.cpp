@@ -20,6 +20,8 @@ bool is_nonnegative(const Factor& factor) {
       return std::any_of(factor.arguments.begin(), factor.arguments.end(), one_argument);
     // Over nothing it would be an infinity.
     case Kind::greatest: return factor.inhabited && is_nonnegative(factor.arguments[0]);
+    case Kind::product: return is_nonnegative(factor.arguments[0]);
+    case Kind::opaque: return is_unsigned_integer(factor.type);
     case Kind::read:
     case Kind::power:
     case Kind::infinity: break;

@@ -50,12 +50,22 @@ class Query {
       case Kind::falsity: return "false";
       case Kind::nonnegative: return fmt::format("(<= 0 {})", value(node.value));
       case Kind::zero: return fmt::format("(= 0 {})", value(node.value));
+      case Kind::element:
+        return fmt::format("({} {})", node.is_negated ? "not" : "and",
+                           proposition(node.proposition));
       case Kind::conjunction:
       case Kind::disjunction: break;
     }
     std::string result = node.kind == Kind::conjunction ? "(and" : "(or";
     for (const Formula& part : node.parts) result += " " + formula(*part);
     return result + ")";
+  }
+
+  std::string proposition(const std::string& text) {
+    const auto [found, is_new] =
+        propositions_.try_emplace(text, fmt::format("e{}", propositions_.size()));
+    if (is_new) declarations_ += fmt::format("(declare-const {} Bool)\n", found->second);
+    return found->second;
   }
 
   std::string value(const Dimension& dimension) {
@@ -178,7 +188,7 @@ class Query {
   bool has_product_ = false;
   std::string declarations_;
   std::vector<std::string> constraints_;
-  std::map<std::string, std::string> variables_;
+  std::map<std::string, std::string> variables_, propositions_;
   std::map<Product, std::string> products_;
   std::set<std::string> naturals_;
 };
@@ -230,6 +240,7 @@ using Symbols = std::map<std::string, int>;
 
 void add_symbols(const Formula& formula, Symbols& symbols) {
   for (const Formula& part : formula->parts) add_symbols(part, symbols);
+  if (formula->kind == FormulaNode::Kind::element) symbols[formula->proposition] = 1;
   if (formula->parts.empty()) collect_symbols(formula->value, symbols);
 }
 
@@ -345,6 +356,7 @@ Formula without_given(const std::vector<Formula>& facts, const Formula& goal) {
 
 bool entails(const std::vector<Formula>& facts, const Formula& whole) {
   if (is_always(whole) || is_given(facts, whole)) return true;
+  if (std::any_of(facts.begin(), facts.end(), is_never)) return true;
   const Formula goal = without_given(facts, whole);
   if (is_refuted_by_sample(facts, goal)) return false;
   std::vector<Formula> parts;

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "verifier/index/elements.h"
 #include "verifier/index/equality.h"
 #include "verifier/index/ranges.h"
 #include "verifier/index/refutation.h"
@@ -40,10 +41,20 @@ void require_reads(const Polynomial& a, const Polynomial& b, Renaming& renaming)
       require_reads(*a.terms[i].factors[j], *b.terms[i].factors[j], renaming);
 }
 
+/// The indices of elements that are indices.
+void require_reads(const Dimension& a, const Dimension& b, Renaming& renaming) {
+  const auto x = a.as_symbol(), y = b.as_symbol();
+  const Pieces *left = x ? value_of_symbol(*x) : nullptr,
+               *right = y ? value_of_symbol(*y) : nullptr;
+  if (left == nullptr || right == nullptr) return renaming.require(a, b);
+  for (std::size_t i = 0; i < std::min(left->size(), right->size()); ++i)
+    require_reads((*left)[i].value, (*right)[i].value, renaming);
+}
+
 void require_reads(const Factor& a, const Factor& b, Renaming& renaming) {
   if (a.kind != b.kind || a.input != b.input) return;
   for (std::size_t i = 0; i < std::min(a.indices.size(), b.indices.size()); ++i)
-    renaming.require(a.indices[i], b.indices[i]);
+    require_reads(a.indices[i], b.indices[i], renaming);
   for (std::size_t i = 0; i < std::min(a.arguments.size(), b.arguments.size()); ++i)
     require_reads(a.arguments[i], b.arguments[i], renaming);
 }
@@ -59,7 +70,7 @@ std::vector<Formula> are_natural(const DimensionBindings& values) {
 std::vector<Formula> are_inverse(const DimensionBindings& first, const DimensionBindings& second) {
   std::vector<Formula> parts;
   for (const auto& [name, value] : second)
-    parts.push_back(equal(lemma::substitute(value, first), Dimension::symbol(name)));
+    parts.push_back(equal(substituted(value, first), Dimension::symbol(name)));
   return parts;
 }
 
@@ -201,6 +212,7 @@ bool differ(Term a, Term b, const Facts& facts) {
   return differ_by_sample(polynomial({std::move(a)}), polynomial({std::move(b)}), facts);
 }
 
+/// Maxima, or products.
 bool equal_greatest(const Factor& a, const Factor& other, const Facts& facts) {
   const Factor b = renamed_from(other, a, facts);
   Renaming renaming(a.bound, b.bound);
@@ -217,13 +229,14 @@ bool equal_greatest(const Factor& a, const Factor& other, const Facts& facts) {
 
 bool equal_factors(const Factor& a, const Factor& b, const Facts& facts) {
   if (a.text == b.text) return true;
-  if (a.kind != b.kind || a.input != b.input || a.function != b.function) return false;
+  if (a.kind != b.kind || a.input != b.input || a.function != b.function || a.name != b.name)
+    return false;
   if (a.indices.size() != b.indices.size() || a.arguments.size() != b.arguments.size())
     return false;
   if (a.kind == Kind::constant || a.kind == Kind::parameter || a.kind == Kind::infinity)
     return a.number == b.number && a.text == b.text;
   if (a.kind != Kind::read && differ_by_sample(of_factor(a), of_factor(b), facts)) return false;
-  if (a.kind == Kind::greatest) return equal_greatest(a, b, facts);
+  if (a.kind == Kind::greatest || a.kind == Kind::product) return equal_greatest(a, b, facts);
   std::vector<Formula> goals;
   for (std::size_t i = 0; i < a.indices.size(); ++i)
     goals.push_back(equal(a.indices[i], b.indices[i]));

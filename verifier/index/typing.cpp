@@ -1,5 +1,8 @@
 #include "verifier/index/typing.h"
 
+#include <algorithm>
+#include <map>
+
 #include <fmt/format.h>
 
 #include "verifier/index/expression.h"
@@ -98,29 +101,77 @@ class ReadCheck {
     }
   }
 
-  Formula condition(ExpressionId id) const {
+  bool reads(ExpressionId id) const {
+    const ExpressionNode& node = definition_.node(id);
+    return node.kind == Kind::read ||
+           std::any_of(node.operands.begin(), node.operands.end(),
+                       [this](ExpressionId operand) { return reads(operand); });
+  }
+
+  /// What it says of indices that the condition holds, or that it does not. Of conditions on elements
+  /// it is nothing.
+  Formula implied(ExpressionId id, bool holds) const {
     const ExpressionNode& node = definition_.node(id);
     const auto index = [&](std::size_t i) { return position(node.operands[i]); };
-    const auto part = [&](std::size_t i) { return condition(node.operands[i]); };
+    const auto part = [&](std::size_t i, bool value) { return implied(node.operands[i], value); };
+    const auto signed_of = [holds](const Formula& formula) {
+      return holds ? formula : negation(formula);
+    };
+    const bool joins = node.kind == Kind::logical_and || node.kind == Kind::logical_or;
+    if (joins) {
+      const bool all = (node.kind == Kind::logical_and) == holds;
+      return all ? both(part(0, holds), part(1, holds))
+                 : disjunction({part(0, holds), part(1, holds)});
+    }
+    if (node.kind == Kind::logical_not) return part(0, !holds);
+    if (reads(id)) return holds ? implied_by_maximum(node) : always();
     switch (node.kind) {
-      case Kind::integer_constant: return node.integer != 0 ? always() : never();
-      case Kind::less: return less(index(0), index(1));
-      case Kind::less_equal: return less_equal(index(0), index(1));
-      case Kind::equal: return equal(index(0), index(1));
-      case Kind::logical_and: return both(part(0), part(1));
-      case Kind::logical_or: return disjunction({part(0), part(1)});
-      case Kind::logical_not: return negation(part(0));
+      case Kind::integer_constant: return signed_of(node.integer != 0 ? always() : never());
+      case Kind::less: return signed_of(less(index(0), index(1)));
+      case Kind::less_equal: return signed_of(less_equal(index(0), index(1)));
+      case Kind::equal: return signed_of(equal(index(0), index(1)));
       default: throw Unsupported(fmt::format("'{}' in a condition", name(node.kind)));
     }
+  }
+
+  /// 0 <= max(v: select(c, v, -1)) says that c holds for some v, and so what it says of other variables.
+  Formula implied_by_maximum(const ExpressionNode& node) const {
+    if (node.kind != Kind::less_equal) return always();
+    const ExpressionNode &zero = definition_.node(node.operands[0]),
+                         &maximum = definition_.node(node.operands[1]);
+    if (zero.kind != Kind::integer_constant || zero.integer < 0 ||
+        maximum.kind != Kind::maximum_over)
+      return always();
+    const ExpressionNode& body = definition_.node(maximum.operands[0]);
+    if (body.kind != Kind::select) return always();
+    const ExpressionNode& otherwise = definition_.node(body.operands[2]);
+    if (otherwise.kind != Kind::integer_constant || otherwise.integer >= zero.integer)
+      return always();
+    const Formula chosen = implied(body.operands[0], true);
+    const bool many = chosen->kind == FormulaNode::Kind::conjunction;
+    std::vector<Formula> outer;
+    for (const Formula& part : many ? chosen->parts : std::vector<Formula>{chosen}) {
+      std::map<std::string, int> symbols;
+      collect_symbols(part, symbols);
+      const bool is_bound =
+          std::any_of(maximum.bound.begin(), maximum.bound.end(),
+                      [&](VariableId variable) { return symbols.contains(bound(variable).name); });
+      if (!is_bound) outer.push_back(part);
+    }
+    return conjunction(std::move(outer));
   }
 
   void visit(ExpressionId id, const Formula& path) {
     const ExpressionNode& node = definition_.node(id);
     if (node.kind == Kind::read) return check(node, path);
     if (node.kind == Kind::select) {
-      const Formula chosen = condition(node.operands[0]);
-      visit(node.operands[1], both(path, chosen));
-      return visit(node.operands[2], both(path, negation(chosen)));
+      visit(node.operands[0], path);
+      visit(node.operands[1], both(path, implied(node.operands[0], true)));
+      return visit(node.operands[2], both(path, implied(node.operands[0], false)));
+    }
+    if (node.kind == Kind::logical_and) {
+      visit(node.operands[0], path);
+      return visit(node.operands[1], both(path, implied(node.operands[0], true)));
     }
     Formula inside = path;
     if (is_reduction(node.kind)) {
@@ -134,6 +185,12 @@ class ReadCheck {
   void check(const ExpressionNode& node, const Formula& path) {
     const Shape& shape = *graph_.type(node_.inputs[node.input]).shape;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      // An index that is an element makes the result undefined where it is out of range: composition
+      // notes that.
+      if (reads(node.operands[axis])) {
+        visit(node.operands[axis], path);
+        continue;
+      }
       const Dimension index = position(node.operands[axis]);
       std::vector<Formula> known = facts_;
       known.push_back(path);
