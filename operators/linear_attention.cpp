@@ -227,7 +227,8 @@ Compose compose_linear_attention(Graph& graph, const Instance& in,
 }
 
 constexpr std::array linear_attention_examples = {
-    OperatorExample{"f32[N, 2, 4]; f32[N, 2, 4]; f32[N, 2, 4]", "q_num_heads=1; kv_num_heads=1"},
+    OperatorExample{"f32[N, 2, 4]; f32[N, 2, 4]; f32[N, 2, 4]",
+                    "q_num_heads=1; kv_num_heads=1; update_rule=\"linear\""},
     OperatorExample{
         "f32[N, 2, 8]; f32[N, 2, 8]; f32[N, 2, 6]; f32[N, 2, 4, 3]; f32[N, 2, 8]; f32[N, 2, 2]",
         "q_num_heads=2; kv_num_heads=2; update_rule=\"gated_delta\"", 2},

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <map>
@@ -13,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/graph.h"
 #include "ir/operator_instances.h"
 #include "ir/sha256.h"
 #include "rule_language/digests.h"
@@ -232,7 +234,8 @@ std::string text_of(const Instance& in) {
 Definition define_changed(const Instance& in) {
   if (text_of(in) != changed_at) return changed->define(in);
   DefinitionBuilder d;
-  for (const TensorType& type : *infer_types(*changed, in))
+  const auto types = infer_types(*changed, in);
+  for (const TensorType& type : *types)
     d.output(d.variables(*type.shape), d.integer(7, type.data_type));
   return std::move(d).finish();
 }
@@ -245,6 +248,17 @@ Result<std::vector<ValueId>> compose_changed(Graph& graph, const Instance& in,
   return outputs;
 }
 
+/// Whether the application is composed of others without an error, where it is composed at all.
+bool has_meaning(const OperatorRecord& record, const Instance& in) {
+  if (record.define != nullptr) return true;
+  Graph graph;
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < in.inputs.size(); ++i)
+    inputs.push_back(in.has(i) ? *graph.add_input(fmt::format("x{}", i), in.inputs[i])
+                               : ValueId::none());
+  return record.compose(graph, in, inputs).has_value();
+}
+
 /// Some application that the shape rule accepts: the last one of the family.
 std::string an_application(const OperatorRecord& record) {
   std::string result;
@@ -254,7 +268,7 @@ std::string an_application(const OperatorRecord& record) {
     if (!attributes) return false;
     const Instance in{given.inputs, *attributes, given.output_count};
     if (!infer_types(record, in)) return false;
-    result = text_of(in);
+    if (has_meaning(record, in)) result = text_of(in);
     return true;
   });
   return result;
@@ -269,14 +283,40 @@ std::string digest_of_changed(const OperatorRecord& record) {
   return meaning_digest(other);
 }
 
-/// x => x about the operator: a rule that nothing but records are made for.
+/// Some value of the kind, as rules write it.
+std::string some_value(const AttributeSpecification& specification) {
+  switch (specification.kind) {
+    case AttributeKind::integer:
+    case AttributeKind::dimension: return "1";
+    case AttributeKind::real: return "1.0";
+    case AttributeKind::string:
+      return fmt::format("\"{}\"",
+                         specification.choices.empty() ? "none" : specification.choices[0]);
+    case AttributeKind::integers:
+    case AttributeKind::dimensions: return "[1]";
+    case AttributeKind::reals: return "[1.0]";
+    case AttributeKind::data_type: return "f32";
+  }
+  return "";
+}
+
+/// The operator is itself: a rule that nothing but records are made for.
 Substitution rule_about(OperatorId op) {
-  const auto parsed =
-      parse_substitutions("rule about_it\n  x : [n]\n  Relu(x) => Relu(x)\n", "test");
-  Substitution rule = parsed->front();
-  for (RuleTerm& term : rule.terms)
-    if (!term.is_input) term.op = op;
-  return rule;
+  const OperatorRecord& about = record(op);
+  std::string operands, attributes;
+  for (int i = 0; i < std::max(about.inputs.minimum, about.inputs.maximum == 0 ? 0 : 1); ++i)
+    operands += i == 0 ? "x" : ", x";
+  for (const AttributeSpecification& one : about.attributes)
+    if (one.default_text == "required")
+      attributes +=
+          fmt::format("{}{}={}", attributes.empty() ? "" : ", ", one.name, some_value(one));
+  const std::string call =
+      fmt::format("{}{}({}){}", about.name, attributes.empty() ? "" : "{" + attributes + "}",
+                  operands, about.outputs.minimum == 1 && about.outputs.maximum == 1 ? "" : "#0");
+  const auto parsed = parse_substitutions(
+      fmt::format("rule about_it\n  x : [n]\n  {0} & x => {0} & x\n", call), "test");
+  EXPECT_TRUE(parsed) << call << ": " << (parsed ? "" : parsed.error().message);
+  return parsed ? parsed->front() : Substitution();
 }
 
 std::string certificate_about(const Substitution& rule, OperatorId op) {

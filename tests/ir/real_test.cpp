@@ -111,7 +111,7 @@ bool takes_symbols(const OperatorRecord& record, const Instance& in) {
 }
 
 TEST(EveryOperatorWithRealAttributes, HasADefinitionForSymbolsOrRefusesThem) {
-  constexpr std::size_t most_looked_at = 60;
+  constexpr std::size_t most_looked_at = 30;
   std::size_t with_reals = 0, accepting = 0;
   for (const OperatorRecord& record : all_operators()) {
     bool has_reals = false, has_numbers = false;
@@ -141,7 +141,8 @@ TEST(EveryOperatorWithRealAttributes, HasADefinitionForSymbolsOrRefusesThem) {
              infer_types(record, {given.inputs, *numbers, given.output_count}).has_value();
     });
     EXPECT_EQ(accepted, !has_numbers) << record.name;
-    EXPECT_EQ(seen, accepted) << record.name;
+    // What another attribute does not use may be brought into canonical form.
+    EXPECT_TRUE(seen == accepted || record.normalize != nullptr) << record.name;
     accepting += accepted ? 1 : 0;
   }
   EXPECT_GE(with_reals, 30U);
