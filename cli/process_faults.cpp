@@ -85,8 +85,9 @@ void tell_cut_files(int descriptor, const char* prefix) {
 Result<void> require_scratch(bool is_made) {
   if (is_made) return {};
   const char* const folder = std::getenv("TMPDIR");
-  return unsupported(fmt::format("no temporary folder can be made in {}; TMPDIR names another place",
-                                 folder == nullptr ? "/tmp" : folder));
+  return unsupported(
+      fmt::format("no temporary folder can be made in {}; TMPDIR names another place",
+                  folder == nullptr ? "/tmp" : folder));
 }
 
 Error error_of(const std::exception& fault) {

@@ -53,7 +53,13 @@ class SpawnSettings {
       posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     // It stays open under the same number.
     posix_spawn_file_actions_adddup2(&actions_, connection, connection);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP);
+    // Until it has a process group of its own, the supervisor gets signals that are for this process and its children
+    // together. It ignores them as soon as it can.
+    sigset_t blocked;
+    pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&blocked, number);
+    posix_spawnattr_setsigmask(&attributes_, &blocked);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setpgroup(&attributes_, 0);
   }
   SpawnSettings(const SpawnSettings&) = delete;

@@ -180,6 +180,8 @@ int main(int count, char** words) {
   sigemptyset(&child_signal);
   sigaddset(&child_signal, SIGCHLD);
   sigprocmask(SIG_BLOCK, &child_signal, &before);
+  // Lemma has blocked them until they are ignored here.
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigdelset(&before, number);
   Child child;
   const std::int32_t error = start(words + 3, std::strtoull(words[2], nullptr, 10), before, child);
   // Only now: the program has the dispositions that this process was started with.
