@@ -83,6 +83,10 @@ bool is_partial(const Definition& definition, Partiality wanted) {
     const bool divides = node.kind == ExpressionKind::divide;
     if (!divides && !(node.kind == ExpressionKind::function && is_partial_function(node))) continue;
     const ExpressionId argument = node.operands[divides ? 1 : 0];
+    if (const auto number = constant_value(
+            definition, ExpressionId{static_cast<std::uint32_t>(has_elements.size() - 1)});
+        number && std::isfinite(*number))
+      continue;
     if (by_sizes && divides && !reads(argument) && !is_positive_size(definition, argument))
       return true;
     if (reads(argument) && !is_surely_positive(definition, argument)) return true;

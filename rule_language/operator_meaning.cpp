@@ -187,19 +187,21 @@ class OperatorMeaning {
     const Instance instance{given.inputs, *attributes, given.output_count};
     const auto types = infer_types(record_, instance);
     if (!types) return false;
-    ++accepted_;
     append(text_, "\n=");
     for (const TensorType& type : given.inputs) append(text_, text(type));
     append(text_, text(*attributes));
     for (const TensorType& type : *types) append(text_, text(type));
-    if (record_.define != nullptr)
-      DefinitionForm(record_.define(instance), text_).write();
-    else
-      compose(instance);
+    if (record_.define == nullptr) {
+      accepted_ += compose(instance) ? 1 : 0;
+      return true;
+    }
+    DefinitionForm(record_.define(instance), text_).write();
+    ++accepted_;
     return true;
   }
 
-  void compose(const Instance& instance) {
+  /// False: there is no composition of this instance, and its meaning is not covered.
+  bool compose(const Instance& instance) {
     Graph graph;
     std::vector<ValueId> inputs;
     for (std::size_t i = 0; i < instance.inputs.size(); ++i) {
@@ -208,16 +210,17 @@ class OperatorMeaning {
         continue;
       }
       const auto input = graph.add_input("input" + std::to_string(i), instance.inputs[i]);
-      if (!input) return;
+      if (!input) return false;
       inputs.push_back(*input);
     }
-    if (const auto outputs = record_.compose(graph, instance, inputs))
-      GraphForm(graph, text_, parts_).write(*outputs);
+    const auto outputs = record_.compose(graph, instance, inputs);
+    if (outputs) GraphForm(graph, text_, parts_).write(*outputs);
+    return outputs.has_value();
   }
 
   const OperatorRecord& record_;
   std::string text_;
-  std::size_t accepted_ = 0;
+  std::size_t accepted_ = 0;    // instances whose meaning the text has
   std::set<OperatorId> parts_;  // in the order of names
 };
 

@@ -365,11 +365,12 @@ def rule_text(c, _):
 
 
 def weaker_conditions(c, _):
-    """Wider ranges are left out where a condition or another range keeps the cases as they are."""
+    """Wider ranges are left out where a condition or another range keeps the cases as they are, and so are conditions
+    that sizes differ: the rules that have them are true without, and are not applied there to no purpose."""
     lines = c.lines[c.rule:c.rule_end]
     limited = any(re.match(r"  where | .*integer\[", line) for line in lines)
     for i, line in enumerate(lines):
-        if line.startswith("  where "):
+        if line.startswith("  where ") and "!=" not in line:
             yield c.with_rule([*lines[:i], *lines[i + 1:]])
         found = re.fullmatch(r"  group (\w+) : (\d+)\.\.(\d+)", line)
         if found and not limited:

@@ -10,6 +10,7 @@
 
 #include "database/expressions.h"
 #include "database/normal_form.h"
+#include "rule_language/real_parameters.h"
 #include "rule_language/rule_cases.h"
 #include "rule_language/substitution.h"
 
@@ -41,7 +42,7 @@ inline std::optional<RuleExpression> expression_of(const AttributeValue& value,
   if (auto* size = std::get_if<Dimension>(&plain)) *size = substitute(*size, names);
   if (auto* list = std::get_if<Shape>(&plain))
     for (Dimension& size : *list) size = substitute(size, names);
-  auto parsed = parse_rule_expression(text(plain));
+  auto parsed = parse_rule_expression(case_text(plain));
   return parsed ? std::optional(std::move(*parsed)) : std::nullopt;
 }
 

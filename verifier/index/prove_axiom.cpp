@@ -83,12 +83,12 @@ class CaseProof {
     const auto left = side(rule_, rule_.left, case_), right = side(rule_, rule_.right, case_);
     if (!left) return "the left side is not well typed: " + left.error().message;
     if (!right) return "the right side is not well typed: " + right.error().message;
-    if (observes_undefined(*left) || observes_undefined(*right))
-      return "IsNaN and IsInf observe what is undefined here";
     if (Objection objection = note_composites(*left, *right)) return objection;
     if (!keeps_bits_)
       for (const Graph* one : {&*left, &*right})
         if (Objection objection = check_observers(*one)) return objection;
+    if (observes_undefined(*left) || observes_undefined(*right))
+      return "IsNaN and IsInf observe what is undefined here";
     const Objection objection = run_for_type(*left, *right);
     if (objection || real_type_ != DataType::f32) return objection;
     return check_element_types(*left, *right);

@@ -90,6 +90,7 @@ class Replay {
     if (!conditions_hold(result_.rule, bindings_))
       return bad_input("the values do not meet the conditions of the rule");
     LEMMA_ASSIGN_OR_RETURN(types_, input_types(result_.rule, bindings_));
+    take_real_type();
     std::vector<ValueId> inputs;
     for (std::size_t i = 0; i < types_.size(); ++i) {
       if (!constant_sizes(*types_[i].shape)) return bad_input("a size is not a number");
@@ -138,6 +139,17 @@ class Replay {
   }
 
  private:
+  /// Inputs without a type have the real type that is written with their elements.
+  void take_real_type() {
+    for (std::size_t i = 0; i < types_.size() && i < result_.inputs.size(); ++i) {
+      if (result_.rule.inputs[i].data_type != DataType::undefined) continue;
+      for (const DataType real : {DataType::f64, DataType::f32, DataType::f16, DataType::bf16})
+        if (result_.inputs[i].starts_with(
+                fmt::format("{} {}[", result_.rule.inputs[i].name, name(real))))
+          types_[i].data_type = real;
+    }
+  }
+
   ReplayedCounterexample& result_;
   RuleBindings bindings_;
   std::vector<TensorType> types_;
