@@ -121,6 +121,7 @@ bool run_children(const std::vector<ChildRequest>& requests, std::size_t jobs,
       } else {
         ChildOutcome outcome;
         outcome.not_started = program.error().message;
+        outcome.interrupted = interrupted != 0;  // the signal may be the reason
         on_end(next, outcome);
       }
     }

@@ -86,8 +86,11 @@ Result<FolderUpdate> FolderUpdate::begin(const fs::path& folder) {
     is_there = ::stat(place.c_str(), &status) == 0;
     if (is_there && !S_ISDIR(status.st_mode))
       return bad_input(fmt::format("{}: is no folder", folder.string()));
-    // Who makes a folder that is not there holds its parent meanwhile.
-    lock = locked(is_there ? place : folder_of(place));
+    // Who makes a folder that is not there holds its parent meanwhile. Scratch is held by its process all the time.
+    const fs::path parent = folder_of(place);
+    if (!is_there && is_staged_name(parent.filename().string())) break;
+    lock = locked(is_there ? place : parent);
+    if (lock < 0 && !is_there) break;  // a parent that may not be read
     if (lock < 0) return cannot_write(folder);
     struct stat now {};
     if (is_there == (::stat(place.c_str(), &now) == 0)) break;

@@ -38,6 +38,14 @@ std::size_t number_length(std::string_view text, bool& real) {
 }
 
 /// Appends the tokens of one line of text.
+/// Sizes may have any name, "inf" among them: it is a number only as the whole value of an attribute.
+static bool is_value_of_attribute(const TokenLine& before) {
+  const auto is_at = [&](std::size_t from_end, std::string_view text) {
+    return before.size() >= from_end && before[before.size() - from_end].text == text;
+  };
+  return is_at(1, "=") || (is_at(1, "-") && is_at(2, "="));
+}
+
 Result<void> tokenize(std::string_view line, int number, TokenLine& tokens) {
   std::size_t i = 0;
   while (i < line.size()) {
@@ -50,7 +58,8 @@ Result<void> tokenize(std::string_view line, int number, TokenLine& tokens) {
       std::size_t end = i;
       while (end < line.size() && continues_name(line[end])) ++end;
       std::string word(line.substr(i, end - i));
-      const auto kind = word == "inf" ? Token::Kind::real : Token::Kind::name;
+      const bool is_number = word == "inf" && is_value_of_attribute(tokens);
+      const auto kind = is_number ? Token::Kind::real : Token::Kind::name;
       tokens.push_back({kind, std::move(word), number});
       i = end;
     } else if (is_digit(c)) {

@@ -40,7 +40,7 @@ TEST_F(Example, means_what_is_written) {
   const auto attributes = completed({{"bias", 0.25}});
   ASSERT_TRUE(attributes);
   EXPECT_EQ(text(record_.define({inputs_, *attributes, 1})),
-            "y[i0, i1] = select(a[i0, i1] < -0.5, a[i0, i1] + 0.25, "
+            "y[i0, i1] = select(a[i0, i1] < 0 - 0.5, a[i0, i1] + 0.25, "
             "select(0.5 < a[i0, i1], a[i0, i1] - 0.25, 0))");
 }
 

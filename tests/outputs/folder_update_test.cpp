@@ -73,6 +73,15 @@ TEST_F(Update, MakesAFolderThatIsNotThere) {
   EXPECT_EQ(get(scratch_.path() / "x/y/a"), "new");
 }
 
+TEST_F(Update, DoesNotWaitForScratchThatItsProcessHolds) {
+  const fs::path made = scratch_.path() / "made";
+  auto update = FolderUpdate::begin(made);
+  ASSERT_TRUE(update);
+  ASSERT_TRUE(write_file_atomically(update->copy() / "a", "a"));
+  ASSERT_TRUE(update->publish());
+  EXPECT_EQ(get(made / "a"), "a");
+}
+
 TEST_F(Update, KeepsWhatOthersPutThereMeanwhile) {
   FolderUpdate update = changed();
   put(folder_ / "sub/late", "late");

@@ -120,8 +120,7 @@ bool is_positive_factor(const Known& known, const Factor& factor) {
     return factor.number > 0;
   if (factor.kind == Factor::Kind::inverse) return is_positive_value(known, factor.arguments[0]);
   if (factor.kind != Factor::Kind::function) return false;
-  if (factor.function == ScalarFunction::sqrt)
-    return is_positive_value(known, factor.arguments[0]);
+  if (factor.function == ScalarFunction::sqrt) return is_positive_value(known, factor.arguments[0]);
   return factor.function == ScalarFunction::exp;
 }
 

@@ -1,7 +1,6 @@
 #include "verifier/index/expression.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -9,6 +8,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "ir/number_text.h"
 
 namespace lemma::verifier::index {
 namespace {
@@ -30,7 +31,7 @@ int height(std::string_view text) {
   for (std::size_t at = text.find("_b"); at != std::string_view::npos;
        at = text.find("_b", at + 2)) {
     int depth = 0;
-    for (std::size_t i = at + 2; i < text.size() && std::isdigit(text[i]) != 0; ++i)
+    for (std::size_t i = at + 2; i < text.size() && is_ascii_digit(text[i]); ++i)
       depth = 10 * depth + (text[i] - '0');
     result = std::max(result, depth);
   }
