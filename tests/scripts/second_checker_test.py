@@ -72,6 +72,8 @@ class Meanings(unittest.TestCase):
     def test_a_changed_meaning_of_any_operator_is_seen(self):
         self.assertGreater(len(OPERATORS), 150)
         for name, section in OPERATORS.items():
+            if " " in name:
+                continue  # a table
             lines = [f"{name} {digest(section)}"]
             check_digests("operator", lines, {name}, OPERATORS)
             before = re.search("Digest of the meaning: `([0-9a-f]{64})`", section)[1]
@@ -81,6 +83,8 @@ class Meanings(unittest.TestCase):
 
     def test_a_meaning_that_nothing_covers_is_refused(self):
         for name, section in OPERATORS.items():
+            if " " in name:
+                continue
             for ending in ("Digest of the meaning: ``\n", ""):
                 open_one = re.sub("Digest of the meaning: .*\n", ending, section)
                 with self.assertRaisesRegex(Refused, f"no digest covers the meaning of {name}"):

@@ -43,9 +43,7 @@ int height(std::string_view text) {
 /// from here on, are those of no variable, and of no variable that is bound further inside.
 std::string with_places(std::string text, const std::vector<Bound>& bound) {
   if (bound.empty()) return text;
-  const auto is_part = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-  };
+  const auto is_part = [](char c) { return is_ascii_letter_or_digit(c) || c == '_'; };
   const int depth = height(text) + 1;
   std::string result;
   for (std::size_t i = 0; i < text.size();) {
