@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -90,7 +91,7 @@ class RealQuery {
     if (given->kind == truth) return "true";
     if (given->kind == falsity) return "false";
     if (given->kind == element) {
-      const std::string value = text(*given->element);
+      const std::string value = not_surely_evaluated(*given->element);
       const std::string holds =
           fmt::format("({} 0.0 {})", given->compares_equal ? "=" : "<", value);
       return given->is_negated ? "(not " + holds + ")" : holds;
@@ -132,8 +133,9 @@ class RealQuery {
     if (term.bound.empty() && mentions_elements(term.domain)) {
       Term inside = term;
       inside.domain = always();
-      return fmt::format("(ite {} {} 0.0)", formula(term.domain),
-                         product(index::finished(std::move(inside))));
+      const std::string holds = formula(term.domain);
+      const std::string value = evaluated_where(holds, index::finished(std::move(inside)));
+      return fmt::format("(ite {} {} 0.0)", holds, value);
     }
     if (!term.is_plain()) {
       if (const auto values = few_values(term.bound, term.domain); !values.empty())
@@ -148,6 +150,36 @@ class RealQuery {
     for (const FactorPointer& factor : term.factors)
       result = fmt::format("(* {} {})", result, variable(*factor));
     return result;
+  }
+
+  std::string evaluated_where(const std::string& holds, const Term& term) {
+    std::string where =
+        evaluated_where_.empty() ? holds : fmt::format("(and {} {})", evaluated_where_, holds);
+    where.swap(evaluated_where_);
+    std::string result = product(term);
+    where.swap(evaluated_where_);
+    return result;
+  }
+
+  /// Whether a condition is looked at depends on others.
+  std::string not_surely_evaluated(const Polynomial& value) {
+    const bool before = std::exchange(is_evaluated_, false);
+    std::string result = text(value);
+    is_evaluated_ = before;
+    return result;
+  }
+
+  bool is_always_evaluated() const { return is_evaluated_ && evaluated_where_.empty(); }
+
+  /// A fact about a function where it is defined. It is defined where it is evaluated, and only of that place the domain
+  /// may be stated: elsewhere the variable stands for any number.
+  void state_defined(const std::string& domain, const std::string& fact) {
+    if (is_always_evaluated()) {
+      constraints_.push_back("(and " + domain + " " + fact + ")");
+      return;
+    }
+    constraints_.push_back("(=> " + domain + " " + fact + ")");
+    if (is_evaluated_) constraints_.push_back("(=> " + evaluated_where_ + " " + domain + ")");
   }
 
   /// The terms of a sum, or what a maximum is over, one by one if these are a few.
@@ -231,7 +263,11 @@ class RealQuery {
 
   std::string variable(const Factor& factor) {
     for (const auto& [other, name] : factors_)
-      if (equal_factors(other, factor, facts_)) return name;
+      if (equal_factors(other, factor, facts_)) {
+        const std::string known = name;  // more factors may be added
+        note_evaluated(factor, known);
+        return known;
+      }
     if (factor.kind == Kind::infinity) throw Unsupported("arithmetic with an infinity");
     if (factor.kind == Kind::greatest)
       if (const auto values = few_values(factor.bound, factor.domain); !values.empty()) {
@@ -240,13 +276,44 @@ class RealQuery {
           largest = maximum(largest, substitute(factor.arguments[0], value));
         return text(largest);
       }
-    std::vector<std::string> arguments;
-    if (factor.kind != Kind::greatest && factor.kind != Kind::product)
-      for (const Polynomial& argument : factor.arguments) arguments.push_back(text(argument));
+    const std::vector<std::string> arguments = arguments_of(factor);
     std::string name = declare();
     factors_.emplace_back(factor, name);
+    if (is_always_evaluated()) evaluated_.insert(name);
     describe(factor, name, arguments);
     return name;
+  }
+
+  std::vector<std::string> arguments_of(const Factor& factor) {
+    std::vector<std::string> result;
+    if (factor.kind == Kind::greatest || factor.kind == Kind::product) return result;
+    for (const Polynomial& argument : factor.arguments) result.push_back(text(argument));
+    return result;
+  }
+
+  /// What was met under a condition first is evaluated here in any case.
+  void note_evaluated(const Factor& factor, const std::string& x) {
+    if (!is_always_evaluated() || !evaluated_.insert(x).second) return;
+    const std::vector<std::string> arguments = arguments_of(factor);
+    if (is_partial_function(factor)) describe_partial(factor, x, arguments[0]);
+  }
+
+  static bool is_partial_function(const Factor& factor) {
+    return factor.kind == Kind::inverse ||
+           (factor.kind == Kind::function &&
+            (factor.function == ScalarFunction::sqrt || factor.function == ScalarFunction::log));
+  }
+
+  /// Of an inverse, a root or a logarithm.
+  void describe_partial(const Factor& factor, const std::string& x, const std::string& a) {
+    linear_ = linear_ && factor.kind == Kind::function && factor.function == ScalarFunction::log;
+    if (factor.kind == Kind::inverse)
+      state_defined(fmt::format("(not (= 0.0 {}))", a), fmt::format("(= 1.0 (* {} {}))", x, a));
+    else if (factor.function == ScalarFunction::sqrt)
+      state_defined(fmt::format("(<= 0.0 {})", a),
+                    fmt::format("(and (<= 0.0 {0}) (= {1} (* {0} {0})))", x, a));
+    else
+      state_defined(fmt::format("(< 0.0 {})", a), "true");
   }
 
   template <typename... Arguments>
@@ -259,10 +326,7 @@ class RealQuery {
       case Kind::constant: state("(= {} {})", x, exact(factor.number)); break;
       case Kind::size: describe_size(factor.indices[0], x); break;
       case Kind::parameter: parameters_[factor.number] = x; break;
-      case Kind::inverse:
-        linear_ = false;
-        state("(= 1.0 (* {} {}))", x, a[0]);
-        break;
+      case Kind::inverse: describe_partial(factor, x, a[0]); break;
       case Kind::maximum: {
         std::string equal;
         for (const std::string& argument : a) {
@@ -280,9 +344,7 @@ class RealQuery {
         if (factor.function == ScalarFunction::exp) describe_exponential(factor, x, a[0]);
         if (factor.function == ScalarFunction::erf)
           state("(and (< (- 1.0) {0}) (< {0} 1.0) (= (<= 0.0 {1}) (<= 0.0 {0})))", x, a[0]);
-        if (factor.function != ScalarFunction::sqrt) break;
-        linear_ = false;
-        state("(and (<= 0.0 {0}) (= {1} (* {0} {0})))", x, a[0]);
+        if (is_partial_function(factor)) describe_partial(factor, x, a[0]);
         break;
       case Kind::opaque: compare_opaque(factor, x, a); break;
       case Kind::greatest:
@@ -329,10 +391,8 @@ class RealQuery {
     opaque_.emplace_back(factor.name, x, a);
   }
 
-  /// log(a * b) = log(a) + log(b), and log(a * exp(b)) = log(a) + b. Where a logarithm is taken its
-  /// argument is positive.
+  /// log(a * b) = log(a) + log(b), and log(a * exp(b)) = log(a) + b, for positive a and b.
   void describe_logarithm(const std::string& x, const std::string& a) {
-    state("(< 0.0 {})", a);
     logarithms_.emplace_back(x, a);
     for (const auto& [y, b] : logarithms_) relate_to_exponentials(y, b, x, a);
     if (logarithms_.size() < 2) return;
@@ -342,8 +402,8 @@ class RealQuery {
         for (const auto& second : logarithms_) {
           const bool is_new = one.first == x || first.first == x || second.first == x;
           if (!is_new || second < first || one == first || one == second) continue;
-          state("(=> (= {} (* {} {})) (= {} (+ {} {})))", one.second, first.second, second.second,
-                one.first, first.first, second.first);
+          state("(=> (and (< 0.0 {1}) (< 0.0 {2}) (= {0} (* {1} {2}))) (= {3} (+ {4} {5})))",
+                one.second, first.second, second.second, one.first, first.first, second.first);
         }
   }
 
@@ -352,8 +412,10 @@ class RealQuery {
     for (const auto& [function, power, exponent] : functions_) {
       if (function != ScalarFunction::exp) continue;
       linear_ = false;
-      state("(=> (= {} (* {} {})) (= {} (+ {} {})))", a, b, power, x, y, exponent);
-      state("(=> (= {} (* {} {})) (= {} (+ {} {})))", b, a, power, y, x, exponent);
+      state("(=> (and (< 0.0 {1}) (= {0} (* {1} {2}))) (= {3} (+ {4} {5})))", a, b, power, x, y,
+            exponent);
+      state("(=> (and (< 0.0 {1}) (= {0} (* {1} {2}))) (= {3} (+ {4} {5})))", b, a, power, y, x,
+            exponent);
     }
   }
 
@@ -392,6 +454,10 @@ class RealQuery {
   }
 
   Facts facts_, about_elements_;
+  /// What is rendered now is evaluated where this holds; empty: wherever both values are defined.
+  std::string evaluated_where_;
+  bool is_evaluated_ = true;         // false: that is not known
+  std::set<std::string> evaluated_;  // variables of factors that are evaluated in any case
   bool linear_ = true;
   int count_ = 0;
   std::string declarations_;
