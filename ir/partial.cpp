@@ -109,13 +109,8 @@ bool reads_within(const Definition& definition, const ExpressionNode& node, cons
   return true;
 }
 
-bool observes(const ExpressionNode& node) {
-  return is_function(node, ScalarFunction::is_nan) ||
-         is_function(node, ScalarFunction::is_infinite);
-}
-
 bool is_total_function(const Definition& definition, const ExpressionNode& node) {
-  if (!is_partial_function(node)) return !observes(node);
+  if (!is_partial_function(node)) return !is_classification(node);
   return (node.function == ScalarFunction::log || node.function == ScalarFunction::reciprocal) &&
          is_surely_positive(definition, node.operands[0]);
 }
@@ -256,6 +251,11 @@ const Meaning& known_meaning(OperatorId op) {
 }
 
 }  // namespace
+
+bool is_classification(const ExpressionNode& node) {
+  return is_function(node, ScalarFunction::is_nan) ||
+         is_function(node, ScalarFunction::is_infinite);
+}
 
 bool may_be_undefined(OperatorId op) { return known_meaning(op).partial; }
 bool may_be_undefined_by_elements(OperatorId op) { return known_meaning(op).partial_by_elements; }

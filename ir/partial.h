@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "ir/definition.h"
 #include "ir/graph.h"
 #include "ir/operator.h"
 
@@ -26,6 +27,9 @@ Adding adding_of(OperatorId op);
 /// compositions and reads at computed positions are not looked into (docs/certificates.md, "Always
 /// defined", lists what is total).
 bool is_total(const Graph& graph, const Node& node);
+
+/// Whether the function tells what is undefined over the reals from numbers: IsNaN and IsInf.
+bool is_classification(const ExpressionNode& node);
 
 /// Values that have no undefined element, by is_total() from inputs that have none.
 class AlwaysDefined {

@@ -71,9 +71,13 @@ Result<void> check_mode(const Instance& in) {
         return bad_input(fmt::format("mode '{}' has nothing to copy", mode));
       continue;
     }
-    for (const Dimension& pad : {axis.before, axis.after})
+    for (const Dimension& pad : {axis.before, axis.after}) {
       if (!in.is_at_most(0, pad))
         return unsupported(fmt::format("negative pads in mode '{}'", mode));
+      // The standard's reference mirrors again and again; ONNX Runtime refuses such a Pad.
+      if (mode == "reflect" && !pad.is(0) && !in.is_at_most(pad + 1, axis.size))
+        return unsupported("mode 'reflect' with a pad that is not smaller than its axis");
+    }
   }
   return {};
 }

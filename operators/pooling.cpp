@@ -93,13 +93,17 @@ Expression reverse_spatial_order(DefinitionBuilder& d, const Shape& shape, Expre
   return remaining * element_count(part(shape, 2, shape.size())) + result;
 }
 
-/// The first position, in row-major order, that holds the maximum of the window.
+/// The first position, in row-major order, that holds the maximum of the window. A window with a NaN has
+/// the maximum NaN, which equals no element: the first NaN is the position.
 void define_max_pool_indices(DefinitionBuilder& d, const Instance& in) {
   const Shape& shape = in.shape(0);
   const std::vector<Expression> axes = d.variables(output_shape(in, infer_max_pool));
   const Expression greatest = window_maximum(d, in, axes);
   const Window window = window_at(d, in, axes);
-  const Expression found = window.guard && (d.read(0, in.type(0), window.position) == greatest);
+  const Expression element = d.read(0, in.type(0), window.position);
+  Expression is_greatest = element == greatest;
+  if (is_real(in.type(0))) is_greatest = is_greatest || d.apply(ScalarFunction::is_nan, element);
+  const Expression found = window.guard && is_greatest;
   Expression index =
       d.reduce(ExpressionKind::minimum_over, window.bound,
                d.select(found, flat_index(d, shape, window.position), d.highest(DataType::i64)));

@@ -30,10 +30,7 @@ from second_checker.values import REAL_TYPES
 STEP = re.compile(r"^  step (\S+) (forward|backward) (\d+) at ([0-9.]+): (.*)$")
 INPUT = re.compile(r"  (defined )?(weight )?[a-z]\w* : ")
 CASE = re.compile(r"^case(.*) -> (.*) by (\d+)$")
-
-
 CHAIN = re.compile(r"^chain (\d+) of cases (.*)$")
-
 
 ROUNDING = {}  # the class of each axiom
 OPERATORS = {}  # the section of each operator
@@ -80,15 +77,13 @@ class Certificate:
     def with_rule(self, lines):
         """Another rule, with the id that belongs to it."""
         rule_id = digest("\n".join(lines) + "\n")
-        head = [f"id {rule_id}" if line.startswith("id ") else line
-                for line in self.lines[:self.rule]]
+        head = [f"id {rule_id}" if line.startswith("id ") else line for line in self.lines[:self.rule]]
         return "\n".join([*head, *lines, *self.lines[self.rule_end:]]) + "\n"
 
 
 def with_step(certificate, i, **changes):
     name, direction, output, position, values = STEP.match(certificate.lines[i]).groups()
-    parts = {"name": name, "direction": direction, "output": output, "position": position,
-             "values": values, **changes}
+    parts = {"name": name, "direction": direction, "output": output, "position": position, "values": values, **changes}
     return certificate.with_line(
         i, "  step {name} {direction} {output} at {position}: {values}".format(**parts))
 
@@ -128,8 +123,7 @@ def substitution_of_inputs(c, axioms):
             news = [value + ".0"] if value.startswith("@") else [f"Neg({value})"]
             news += [value.rsplit(".", 1)[0]] if "." in value and value.startswith("@") else []
             for new in news:
-                yield with_step(c, i, values=", ".join(
-                    [*items[:at], f"{name}={new}", *items[at + 1:]]))
+                yield with_step(c, i, values=", ".join([*items[:at], f"{name}={new}", *items[at + 1:]]))
 
 
 def substitution_incomplete(c, axioms):
@@ -370,29 +364,30 @@ def weaker_conditions(c, _):
     lines = c.lines[c.rule:c.rule_end]
     limited = any(re.match(r"  where | .*integer\[", line) for line in lines)
     for i, line in enumerate(lines):
-        if line.startswith("  where ") and "!=" not in line:
-            yield c.with_rule([*lines[:i], *lines[i + 1:]])
+        if line.startswith("  where "):
+            kept = [one for one in line[len("  where "):].split(", ") if "!=" in one]
+            kept_lines = ["  where " + ", ".join(kept)] if kept else []
+            if kept_lines != [line]:
+                yield c.with_rule([*lines[:i], *kept_lines, *lines[i + 1:]])
         found = re.fullmatch(r"  group (\w+) : (\d+)\.\.(\d+)", line)
         if found and not limited:
             name, least, most = found.group(1), int(found.group(2)), int(found.group(3))
             yield c.with_rule([*lines[:i], f"  group {name} : {least}..{most + 1}", *lines[i + 1:]])
             if least > 0:
-                yield c.with_rule([*lines[:i], f"  group {name} : {least - 1}..{most}",
-                                   *lines[i + 1:]])
+                yield c.with_rule([*lines[:i], f"  group {name} : {least - 1}..{most}", *lines[i + 1:]])
         if re.match(r"  param \w+ : (permutation|real)", line):
             yield c.with_rule([*lines[:i], line.split(" :")[0] + " : dimension", *lines[i + 1:]])
 
 
 def contradictory_conditions(c, _):
     lines = c.lines[c.rule:c.rule_end]
-    sizes = re.findall(r"\b([a-z])\b", " ".join(
-        re.findall(r"\[(.*)\]", " ".join(line for line in lines if " : [" in line))))
+    brackets = re.findall(r"\[(.*)\]", " ".join(line for line in lines if " : [" in line))
+    sizes = re.findall(r"\b([a-z])\b", " ".join(brackets))
     where = [i for i, line in enumerate(lines) if line.startswith("  where ")]
     for name in sizes[:2]:
         extra = f"{name} < {name}"
         if where:
-            yield c.with_rule([*lines[:where[0]], f"{lines[where[0]]}, {extra}",
-                               *lines[where[0] + 1:]])
+            yield c.with_rule([*lines[:where[0]], f"{lines[where[0]]}, {extra}", *lines[where[0] + 1:]])
         else:
             at = next(i for i in range(1, len(lines)) if not re.match(
                 r"  (defined )?(weight )?\w+ : |  group |  param ", lines[i]))
@@ -548,8 +543,8 @@ def accepted_by_first(checker, axioms, mutants):
     with tempfile.TemporaryDirectory() as folder:
         for _, name, text in mutants:
             pathlib.Path(folder, name + ".certificates").write_text(text, encoding="utf-8")
-        done = subprocess.run([checker, "--no-axiom-records", "--axioms", axioms, folder], capture_output=True,
-                              text=True, check=False)
+        done = subprocess.run([checker, "--no-axiom-records", "--axioms", axioms, folder],
+                              capture_output=True, text=True, check=False)
         if done.returncode not in (0, 4):
             sys.exit(f"{checker} ended with {done.returncode}: {done.stderr}")
         refused = set(re.findall(r"/([^/\s]+)\.certificates:\d+: ", done.stderr))

@@ -87,7 +87,7 @@ class CaseProof {
     if (!keeps_bits_)
       for (const Graph* one : {&*left, &*right})
         if (Objection objection = check_observers(*one)) return objection;
-    if (observes_undefined(*left) || observes_undefined(*right))
+    if (classifies_elements(*left) || classifies_elements(*right))
       return "IsNaN and IsInf observe what is undefined here";
     const Objection objection = run_for_type(*left, *right);
     if (objection || real_type_ != DataType::f32) return objection;
@@ -132,17 +132,13 @@ class CaseProof {
 
   /// An operator of the claim itself asks whether a value is one of those that are undefined here. In
   /// compositions that is a way to avoid overflow.
-  static bool observes_undefined(const Graph& graph) {
+  static bool classifies_elements(const Graph& graph) {
     return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&graph](const Node& node) {
       if (node.kind != NodeKind::operation || graph.op(node).define == nullptr) return false;
       const std::vector<TensorType> types = graph.input_types(node);
       const Definition definition =
           graph.op(node).define({types, node.attributes, node.output_count});
-      return std::any_of(definition.nodes().begin(), definition.nodes().end(),
-                         [](const ExpressionNode& one) {
-                           return one.function == ScalarFunction::is_nan ||
-                                  one.function == ScalarFunction::is_infinite;
-                         });
+      return std::any_of(definition.nodes().begin(), definition.nodes().end(), is_classification);
     });
   }
 
