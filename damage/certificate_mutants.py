@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Altered certificates, which both checkers have to refuse.
 
-    scripts/certificate_mutants.py --checker build/release/bin/lemma-check [--each N]
+    damage/certificate_mutants.py --checker build/release/bin/lemma-check [--each N]
 
 From every certificate at most N mutants of each class are made, always the same ones. None of them
 proves its rule: where an altered certificate could still be a proof (a step that names the same
@@ -18,7 +18,8 @@ import subprocess
 import sys
 import tempfile
 
-import lemma_check
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "checkers"))
+import lemma_check  # noqa: E402
 from second_checker.cases import required_cases
 from second_checker.certificates import (
     case_line, certificates_of, check_certificate, digest, split_items, worst_class)

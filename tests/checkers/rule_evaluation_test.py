@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The evaluator of scripts/evaluate_rules: its operators agree with ONNX Runtime, its reader with the
+"""The evaluator of checkers/evaluate_rules: its operators agree with ONNX Runtime, its reader with the
 rules' form, and it finds what is wrong with false rules."""
 
 import importlib.util
@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path[:0] = [str(ROOT / "checkers"), str(ROOT / "scripts")]
 
 MISSING = [name for name in ("numpy", "onnx", "onnxruntime") if importlib.util.find_spec(name) is None]
 if MISSING and (ROOT / ".venv" / "bin" / "python").exists():

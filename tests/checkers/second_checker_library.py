@@ -7,7 +7,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "checkers"))
 
 import lemma_check  # noqa: E402
 from second_checker.certificates import check_certificate  # noqa: E402

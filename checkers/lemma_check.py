@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A second checker of certificates (docs/certificates.md), which shares no code with the first.
 
-    scripts/lemma_check.py [--axioms DIR] [--operators FILE] [--rules DIR] [--no-axiom-records]
+    checkers/lemma_check.py [--axioms DIR] [--operators FILE] [--rules DIR] [--no-axiom-records]
                            [--jobs N] FILE...
 
 It was written from docs/certificates.md, docs/semantics.md, docs/operators.md and the description of

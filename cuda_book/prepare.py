@@ -18,7 +18,7 @@ from programs import (DEVICES, PERIOD, WITH_CUDNN, NoVariant, Refused, build_var
 from unfinished import finished_bytes, locked, workplace
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+ROOT = HERE.parent
 PTX = ROOT / "backend_cuda" / "emit_cuda" / "parts"
 SCRIPTS = ("run.py", "steps.py", "runtimes.py")
 SMALL = 4096  # elements of weights that stay as they are
