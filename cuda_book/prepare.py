@@ -73,12 +73,12 @@ class ModelFiles:
 
 
 def predicted(options, model, scratch):
-    """Seconds by way, of bench/cuda_plans; nothing where no device of the architecture is described. The calls that are
+    """Seconds by way, of bench/cuda plans; nothing where no device of the architecture is described. The calls that are
     priced are in calls.txt then, for the baseline."""
     if options.arch not in DEVICES:
         return None
     plans, calls = scratch / "plans.json", scratch / "calls.txt"
-    must([sys.executable, ROOT / "bench" / "cuda_plans", model, "--device", DEVICES[options.arch], "--lemma",
+    must([sys.executable, ROOT / "bench" / "cuda", "plans", model, "--device", DEVICES[options.arch], "--lemma",
           environment.lemma_program(options.lemma), "--json", plans, "--calls", calls])
     return json.loads(plans.read_text())["plans"][0]["seconds"]
 

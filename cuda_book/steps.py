@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 DONE, WRONG, FAILED, SKIPPED, NO_TIME = "done", "WRONG", "FAILED", "skipped", "no time"
-BASELINES = ("stream", "graph")  # (a) and (b) of bench/cuda_plans
+BASELINES = ("stream", "graph")  # (a) and (b) of bench/cuda plans
 RUNTIMES = ("onnxruntime", "torch", "tensorrt")
 TIME_LIMIT = 90  # seconds of a step
 

@@ -10,25 +10,26 @@ Exit code: 0.
 """
 
 import argparse
-import importlib.machinery
-import importlib.util
 import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import environment
 
 environment.enter()
 
+import model_times as models
+
 WAYS = ["analytic", "empty", "filled"]
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="bench/models costs",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lemma", help="the program (default: the built one)")
     parser.add_argument("--work", type=Path, default=ROOT / "out" / "real_models")
     parser.add_argument("--only", nargs="*", default=[], help="models whose name contains one of these words")
@@ -39,14 +40,6 @@ def arguments():
     parser.add_argument("--export", type=Path, help="JSON file for what was measured")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
-
-
-def suite():
-    """bench/models, which is a program, as a module."""
-    loader = importlib.machinery.SourceFileLoader("models", str(ROOT / "bench" / "models"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("models", loader))
-    loader.exec_module(module)
-    return module
 
 
 def optimize(options, file, out, database, time_limit):
@@ -79,7 +72,6 @@ def line(name, by_way):
 
 def main():
     options = arguments()
-    models = suite()
     rows = []
     head = " | ".join([f"{'model':40}"] + [f"{way + ' ratio':>6} all search measuring new" for way in WAYS])
     print(head, flush=True)

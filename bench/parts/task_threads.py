@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import environment
 
@@ -28,7 +28,8 @@ DEFAULT = ["two_layer", "lstm", "nasrnn", "squeezenet1_1", "dien"]
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="bench/tasks threads",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path, help=f"ONNX files (default: {', '.join(DEFAULT)})")
     parser.add_argument("--lemma", help="the program (default: the built one)")
     parser.add_argument("--work", type=Path, default=ROOT / "out" / "real_models", help="folder of models")

@@ -20,7 +20,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import environment
 
@@ -36,7 +36,8 @@ SOURCE = ROOT / "backend_cuda" / "emit" / "parts" / "operator_times.cpp.in"
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="bench/tasks profile",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=Path, help="ONNX files")
     parser.add_argument("--lemma", help="the program (default: the built one)")
     parser.add_argument("--rounds", type=int, default=20)

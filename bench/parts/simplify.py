@@ -9,8 +9,6 @@ Exit code: 0 every result of Lemma agrees with its original, 4 otherwise.
 """
 
 import argparse
-import importlib.machinery
-import importlib.util
 import json
 import statistics
 import subprocess
@@ -19,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import environment
 
@@ -27,21 +25,15 @@ environment.enter()
 
 import onnx
 
+import model_times as models
+import optimized_models as real_models
 
-def sibling(name):
-    """A script of this folder as a module."""
-    loader = importlib.machinery.SourceFileLoader(f"bench_{name}", str(ROOT / "bench" / name))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
-
-
-real_models, models = sibling("real_models"), sibling("models")
 FORMS = ("lemma", "lemma, rounding", "onnxsim", "onnxslim")
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="bench/real_models simplify",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lemma", help="the program (default: the built one)")
     parser.add_argument("--work", type=Path, default=ROOT / "out" / "real_models", help="folder of models and peers")
     parser.add_argument("--only", nargs="*", default=[], help="models whose file name contains one of these")

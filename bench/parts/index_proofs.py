@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Index proofs of the rules or axioms of files, or of all files of folders.
 
-    bench/index_proofs [--build build/release] [--slowest N] [--reasons] [--axioms] [--mutants] [FILE|FOLDER...]
+    bench/proofs index [--build build/release] [--slowest N] [--reasons] [--axioms] [--mutants] [FILE|FOLDER...]
 
 Prints for each file how many claims are proved, refuted by exact evaluation, and neither, with the processor time of
 the proofs; then the slowest ones. With --axioms, also how many follow from the shipped axioms. With --mutants, small
@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def files_of(names):
@@ -54,7 +54,8 @@ def show(file, claims, axioms):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="bench/proofs index",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=lambda name: Path(name).resolve(), default=ROOT / "build" / "release")
     parser.add_argument("--slowest", type=int, default=5)
     parser.add_argument("--reasons", action="store_true", help="why the others are not proved")

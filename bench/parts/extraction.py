@@ -18,12 +18,13 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "release"
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="bench/search extraction",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path, nargs="?", help="e-graphs, and reference.json where there is one")
     parser.add_argument("--lemma", default=BUILD / "bin" / "lemma", type=pathlib.Path)
     parser.add_argument("--time-limit", type=float, default=60)
@@ -184,4 +185,5 @@ def main():
     sys.exit(0 if good else 4)
 
 
-main()
+if __name__ == "__main__":
+    main()

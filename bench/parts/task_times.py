@@ -24,7 +24,7 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import environment
 
@@ -41,7 +41,8 @@ LITERATURE = ["lstm", "nasrnn", "squeezenet1_1", "resnext50_32x4d", "inception_v
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="bench/tasks times",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path, help="ONNX files (default: the models of the literature)")
     parser.add_argument("--lemma", help="the program (default: the built one)")
     parser.add_argument("--work", type=Path, default=ROOT / "out" / "real_models", help="folder of models and results")
@@ -51,7 +52,7 @@ def arguments():
     parser.add_argument("--batch", type=int, nargs="+", default=[1], help="batches of the models of the literature")
     parser.add_argument("--names", nargs="+", default=LITERATURE, metavar="NAME", help="of models of the literature")
     parser.add_argument("--policy", default="best")
-    parser.add_argument("--openvino", action="store_true", help="needs a Python that has it: see bench/models --peers")
+    parser.add_argument("--openvino", action="store_true", help="needs a Python that has it: see bench/models times --peers")
     parser.add_argument("--plot", type=Path, help="SVG file of the ratios")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How fast the checkers replay certificates: bench/certificates [--build build/release] [--runs N]
+"""How fast the checkers replay certificates.
 
 Runs lemma-check on all shipped certificates, on one processor and on all, and the checker in Python
 once. Prints the least of N runs, as other processes only ever add to it: wall time, processor time,
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def measure(command, runs, processors):
@@ -37,7 +37,8 @@ def measure(command, runs, processors):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = argparse.ArgumentParser(prog="bench/proofs certificates",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
     parser.add_argument("--runs", type=int, default=10)
     arguments = parser.parse_args()

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import environment
 
@@ -26,7 +26,8 @@ WIDTH = 8192  # a weight of WIDTH x WIDTH floats has 256 MiB
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="bench/real_models memory",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lemma")
     parser.add_argument("--work", type=Path, default=ROOT / "out" / "memory")
     parser.add_argument("--gigabytes", type=float, default=3.0)

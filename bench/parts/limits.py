@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import environment
 
@@ -36,7 +36,8 @@ def size(text):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="bench/search limits",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lemma", help="the program (default: the built one)")
     parser.add_argument("--models", type=Path, default=ROOT / "out" / "real_models" / "literature",
                         help="folder of the models; they are made if it is not there")
@@ -90,4 +91,5 @@ def main():
     sys.exit(0 if all(row["holds"] for row in rows) else 4)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -20,7 +20,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import environment
 
@@ -35,7 +35,8 @@ POLICIES = {"co-scheduled": "waves-without-choice", "with kernel choice": "waves
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="bench/tasks schedules",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path,
                         help="ONNX files (default: those of --folder that models/build makes with batch 1 and 4)")
     parser.add_argument("--folder", type=Path, default=ROOT / "out" / "real_models" / "literature")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Altered certificates, explanations, records, axioms and rules, each of which has to be refused.
 
-    bench/mutants [--build build/release] [--each N] [--only KIND...]
+    bench/proofs mutants [--build build/release] [--each N] [--only KIND...]
 
   certificates  damage/certificate_mutants.py on all of rules/, N of each class and certificate, asked of lemma-check
                 and of lemma_check.py
@@ -22,7 +22,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import environment
 
@@ -200,7 +200,8 @@ def rules(options, _):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="bench/proofs mutants",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=lambda name: Path(name).resolve(), default=ROOT / "build" / "release")
     parser.add_argument("--each", type=int, default=1, help="altered certificates of a class and certificate")
     parser.add_argument("--models", type=lambda name: Path(name).resolve(), nargs="*", default=[],

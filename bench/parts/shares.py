@@ -8,23 +8,24 @@ Exit code: 0.
 
 import argparse
 import collections
-import importlib.machinery
-import importlib.util
 import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import environment
 
 environment.enter()
 
+import model_times as models
+
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="bench/models shares",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lemma", help="the program (default: the built one)")
     parser.add_argument("--work", type=Path, default=ROOT / "out" / "real_models")
     parser.add_argument("--only", nargs="*", default=[], help="models whose name contains one of these words")
@@ -34,17 +35,8 @@ def arguments():
     return parser.parse_args()
 
 
-def suite():
-    """bench/models, which is a program, as a module."""
-    loader = importlib.machinery.SourceFileLoader("models", str(ROOT / "bench" / "models"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("models", loader))
-    loader.exec_module(module)
-    return module
-
-
 def main():
     options = arguments()
-    models = suite()
     print("| model | ms | sum of nodes | the most time |\n|---|---|---|---|")
     errors = []
     with tempfile.TemporaryDirectory() as temporary:

@@ -4,10 +4,10 @@ processors runs the kernels of oneDNN. So it is seen where the kernel of a libra
 
 The nodes of each model are timed by ONNX Runtime's profiler, without its optimizations. Those with the same operator,
 attributes and sizes are one case. For each model the cases that take most become models of one node, with the node's
-own weights and random inputs; they are emitted, checked and timed as by bench/task_times.
+own weights and random inputs; they are emitted, checked and timed as by bench/tasks times.
 
 GFLOP/s are of the program, from the operations that `lemma inspect` counts, also where the program computes fewer by
-tiles of windows. Ratios are those of bench/task_times: medians of the time over that of ONNX Runtime.
+tiles of windows. Ratios are those of bench/tasks times: medians of the time over that of ONNX Runtime.
 
 Exit code: 0 all programs are built and agree, 4 otherwise.
 """
@@ -16,31 +16,31 @@ import argparse
 import collections
 import json
 import math
-import runpy
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import environment
 
 environment.enter()
-TASK_TIMES = runpy.run_path(str(ROOT / "bench" / "task_times"), run_name="task_times")
 
 import numpy
 import onnx
 import onnxruntime
 
+import task_times
 from agreement import ELEMENT_TYPES, inputs_of
 
 MODELS = ["squeezenet1_1", "resnext50_32x4d", "inception_v3", "nasnet_a", "vgg19", "bert-base", "decoder"]
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="bench/tasks kernels",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path, help="ONNX files (default: models of the literature)")
     parser.add_argument("--lemma", help="the program (default: the built one)")
     parser.add_argument("--work", type=Path, default=ROOT / "out" / "real_models", help="folder of models and peers")
@@ -50,7 +50,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=1, help="of timing, for each case")
     parser.add_argument("--runs", type=int, help="as many rounds, in place of --seconds")
     parser.add_argument("--no-openvino", dest="openvino", action="store_false",
-                        help="OpenVINO needs a Python that has it: see bench/models --peers")
+                        help="OpenVINO needs a Python that has it: see bench/models times --peers")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 
@@ -155,7 +155,7 @@ def measure(options, case, model):
     with tempfile.TemporaryDirectory(prefix="lemma-kernels-") as folder:
         path = Path(folder) / "single.onnx"
         onnx.save(model, path)
-        row = {**case, **TASK_TIMES["measure"](options, path, Path(folder) / "program")}
+        row = {**case, **task_times.measure(options, path, Path(folder) / "program")}
         row["gflops"] = 1e-6 * operations_of(options, path) / row["ms"]["program"]
     return row
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import environment
 
@@ -24,7 +24,8 @@ VARIANTS = [("none", SCHEMES), ("thread only", SCHEMES[1:]), ("all", [])] + [(f"
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="bench/tasks fusion",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=Path, help="ONNX files")
     parser.add_argument("--lemma", help="the program (default: the built one)")
     parser.add_argument("--threads", type=int, default=1, help="units of the device")

@@ -21,7 +21,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import environment
 
@@ -31,7 +31,8 @@ UNSUPPORTED = (2, 3)  # exit codes where it is said why there is no plan
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="bench/cuda plans",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path, help="ONNX files (default: all of --folder)")
     parser.add_argument("--folder", type=Path, default=ROOT / "out" / "real_models" / "literature")
     parser.add_argument("--lemma", help="the program (default: the built one)")

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "models")]
 import environment
 
@@ -25,7 +25,8 @@ from random_network import random_model
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="bench/real_models small",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lemma", help="the program (default: the built one)")
     parser.add_argument("--count", type=int, default=60, help="models")
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="seed of the first one")
