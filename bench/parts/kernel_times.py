@@ -32,6 +32,7 @@ import numpy
 import onnx
 import onnxruntime
 
+import results
 import task_times
 from agreement import ELEMENT_TYPES, inputs_of
 
@@ -52,6 +53,7 @@ def arguments():
     parser.add_argument("--no-openvino", dest="openvino", action="store_false",
                         help="OpenVINO needs a Python that has it: see bench/models times --peers")
     parser.add_argument("--json", type=Path)
+    results.add_option(parser)
     return parser.parse_args()
 
 
@@ -191,6 +193,9 @@ def main():
             print(line(row), flush=True)
             if options.json:
                 options.json.write_text(json.dumps({"threads": options.threads, "cases": rows}, indent=1) + "\n")
+    results.update(options.result, [[row["of"], f"{row['operator']} {row['sizes']}", row["nodes"], round(100 * row["part"], 1),
+                                     round(row["ms"]["program"], 3), round(row["gflops"], 1), round(row["ratio"]["program"], 2),
+                                     round(row["ratio"]["openvino"], 2) if options.openvino else None] for row in rows])
     for name in ("program", *(["openvino"] if options.openvino else [])):
         ratios = [row["ratio"][name] for row in rows]
         if ratios:

@@ -23,6 +23,8 @@ environment.enter()
 
 import onnx
 
+import results
+
 SUFFIXES = {"K": 2**10, "M": 2**20, "G": 2**30}
 # Nodes of the e-graph without end: only the other limits can stop the search.
 UNBOUNDED = ["--node-limit", "100000000"]
@@ -44,6 +46,7 @@ def arguments():
     parser.add_argument("--memory", default="1G", help="such as 1G or 300M")
     parser.add_argument("--time-limit", type=float, default=5, metavar="S")
     parser.add_argument("--json", action="store_true")
+    results.add_option(parser)
     return parser.parse_args()
 
 
@@ -79,6 +82,9 @@ def main():
         rows = [measure(options, *run, Path(folder)) for run in RUNS]
     for row in rows:
         row["holds"] = bool(row["valid"] and row["memory"] <= 1.1 * limit and row["seconds"] <= 1.1 * options.time_limit)
+    results.update(options.result, [[row["model"], row["strategy"], row["work"], row.get("stop", ""), round(row["seconds"], 1),
+                                     round(row["memory"] / 2**20), round(100 * row["change"], 1), row["status"],
+                                     "yes" if row["holds"] else "NO"] for row in rows])
     if options.json:
         print(json.dumps(rows, indent=2))
     else:

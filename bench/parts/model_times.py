@@ -30,6 +30,7 @@ environment.enter()
 import numpy
 import onnx
 
+import results
 import testdata
 from agreement import RandomInputs, session
 
@@ -62,6 +63,7 @@ def arguments():
     parser.add_argument("--no-trained", action="store_true", help="leave out the models of PyPI packages")
     parser.add_argument("--picture", type=Path)
     parser.add_argument("--json", type=Path)
+    results.add_option(parser)
     return parser.parse_args()
 
 
@@ -248,6 +250,16 @@ def table(rows):
     return "\n".join(lines)
 
 
+def result_rows(rows, peers):
+    """Rows of bench/results/onnxruntime-times.json, and without the peers of runtime-operators.json."""
+    ratio = lambda row, name: round(row["forms"][name][0], 3) if name in row["forms"] else None
+    return [[row["model"], float(f"{row['latency_before_ms']:.3g}"), round(row["control"][0], 3),
+             "same bytes" if "lemma" in row["same_bytes"] else ratio(row, "lemma"), round(row["forms"]["lemma"][1], 3),
+             *(ratio(row, name) for name in (FORMS[1:] if peers else ())), float(f"{row['predicted_before_ms']:.3g}"),
+             float(f"{row['predicted_after_ms']:.3g}"), round(row["search_seconds"], 1), round(row["lemma_seconds"], 1)]
+            for row in rows]
+
+
 def geometric_mean(values):
     return math.exp(statistics.fmean(map(math.log, values)))
 
@@ -297,6 +309,7 @@ def main():
     slower = [row["model"] for row in rows if row["forms"]["lemma"][1] > options.bound]
     if options.picture:
         options.picture.write_text(picture(rows))
+    results.update(options.result, result_rows(rows, options.peers))
     print(f"bound above {options.bound}: {', '.join(slower) or 'none'}")
     return 4 if slower else 0
 

@@ -24,6 +24,7 @@ import environment
 environment.enter()
 
 import emitted_program
+import results
 from agreement import inputs_of
 
 
@@ -36,6 +37,7 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--folder", type=Path, help="where files of kernel times are kept, and taken from if they are there")
     parser.add_argument("--json", type=Path)
+    results.add_option(parser)
     return parser.parse_args()
 
 
@@ -86,9 +88,19 @@ def compared(options, model, folder):
     return result
 
 
+def result_row(result):
+    """A row of bench/results/planned-times.json."""
+    modelled, measured = result["rows"]["modelled"], result["rows"]["measured"]
+    figures = [part for row in (modelled, measured)
+               for part in (round(1e3 * row["planned"], 3), round(1e3 * row["seconds"], 3), row["units"])]
+    measuring = result["measuring_seconds"]
+    return [result["model"], None if measuring is None else round(measuring), *figures,
+            round(measured["seconds"] / modelled["seconds"], 2)]
+
+
 def main():
     options = arguments()
-    results, failures = [], 0
+    rows, failures = [], 0
     for model in options.models:
         with tempfile.TemporaryDirectory(prefix="lemma-kernel-times-") as folder:
             try:
@@ -97,7 +109,7 @@ def main():
                 failures += 1
                 print(f"{model.stem}: {error}", file=sys.stderr)
                 continue
-        results.append(result)
+        rows.append(result)
         measuring = "kept" if result["measuring_seconds"] is None else f"{result['measuring_seconds']:.0f} s"
         print(f"{model.stem}, at most {options.threads} threads, kernels measured: {measuring}")
         for name, row in result["rows"].items():
@@ -105,7 +117,8 @@ def main():
                   f"{row['planned'] / row['seconds']:5.2f}  units {row['units']}  tasks {row['tasks']}  kernels with times "
                   f"{row['kernels']['with_recorded_times']} of {row['kernels']['all']}", flush=True)
         if options.json:
-            options.json.write_text(json.dumps(results, indent=1) + "\n")
+            options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    results.update(options.result, [result_row(result) for result in rows])
     return 4 if failures else 0
 
 

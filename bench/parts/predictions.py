@@ -26,6 +26,7 @@ import environment
 
 environment.enter()
 
+import results
 import testdata
 
 LITERATURE = ["lstm", "nasrnn", "squeezenet1_1", "inception_v3", "resnext50_32x4d", "nasnet_a", "two_layer", "decoder"]
@@ -46,6 +47,7 @@ def arguments():
     parser.add_argument("--only-variants", action="store_true", help="make them, and time nothing")
     parser.add_argument("--database", type=Path, help="of what is measured; nothing that is there is measured again")
     parser.add_argument("--json", type=Path)
+    results.add_option(parser)
     return parser.parse_args()
 
 
@@ -168,6 +170,9 @@ def main():
         tau = "-" if row["tau"] is None else f"{row['tau']:.2f}"
         print(f"| {row['model']} | {row['variants']} | {min(row['latency_ms']):.3g} to {max(row['latency_ms']):.3g} | "
               f"{row['error'] * 100:.1f}% | {row['held_out_error'] * 100:.1f}% | {tau} |")
+    results.update(options.result, [[row["model"], row["variants"], *(float(f"{end(row['latency_ms']):.3g}") for end in (min, max)),
+                                     round(100 * row["error"], 1), round(100 * row["held_out_error"], 1),
+                                     None if row["tau"] is None else round(row["tau"], 2)] for row in rows])
     taus = [row["tau"] for row in rows if row["tau"] is not None]
     print(f"mean error {statistics.fmean(row['error'] for row in rows) * 100:.1f}%, held out "
           f"{statistics.fmean(row['held_out_error'] for row in rows) * 100:.1f}%, tau-b "

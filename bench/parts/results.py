@@ -4,13 +4,12 @@ A file holds the newest figures only; older ones are in the history. `bench/tabl
 bench/MISSES.md of all of them. The fields of a file:
 
   title      of its section
-  chapter    one of CHAPTERS
   question   that it answers, as a sentence
   command    lines that were run, in order, from the root of the repository
   machine    what it ran on, and what else ran there
   date       YYYY-MM-DD
   commit     of the program; null where it was not written down
-  columns    of the table: {"name": ..., "unit": ... or absent}
+  columns    of the table: {"name": ...}, with a "unit" and "decimals" (of all numbers) where there are such
   rows       lists of numbers and texts, one for each column; null where there is no figure
   notes      sentences below the table
   asked      bars: {"what", "bar", "best", "met": true or false, "reason": why it is not met}
@@ -27,10 +26,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "bench" / "results"
-CHAPTERS = ["Optimized files", "Search", "Proofs and rules", "Generator and databases", "Task programs", "CUDA source",
-            "Faults and processes", "Build and tests"]
-FIELDS = {"title": str, "chapter": str, "question": str, "command": list, "machine": str, "date": str,
+FIELDS = {"title": str, "question": str, "command": list, "machine": str, "date": str,
           "commit": (str, type(None)), "columns": list, "rows": list, "notes": list, "asked": list, "not_run": list}
+COLUMN = {"name", "unit", "decimals"}
 BAR = {"what": str, "bar": str, "best": str, "met": bool, "reason": str}
 
 
@@ -50,7 +48,6 @@ def check_fields(name, result):
         demand(isinstance(result.get(field), kind), name, f"the field '{field}' is missing or of another type")
     unknown = sorted(result.keys() - FIELDS.keys())
     demand(not unknown, name, f"there is no field '{', '.join(unknown)}'")
-    demand(result["chapter"] in CHAPTERS, name, f"there is no chapter '{result['chapter']}'")
     demand(re.fullmatch(r"\d{4}-\d\d-\d\d", result["date"]), name, f"'{result['date']}' is no date such as 2026-11-25")
     demand(result["question"].endswith("?"), name, "the question does not end with a question mark")
     for field in ("command", "notes", "not_run"):
@@ -60,8 +57,7 @@ def check_fields(name, result):
 
 def check_table(name, result):
     for column in result["columns"]:
-        demand(isinstance(column, dict) and isinstance(column.get("name"), str) and column.keys() <= {"name", "unit"},
-               name, f"{column} is no column")
+        demand(isinstance(column, dict) and isinstance(column.get("name"), str) and column.keys() <= COLUMN, name, f"{column} is no column")
     for row in result["rows"]:
         demand(len(row) == len(result["columns"]), name, f"the row {row} has another length than there are columns")
         demand(all(cell is None or isinstance(cell, (str, int, float)) for cell in row), name,

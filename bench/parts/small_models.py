@@ -21,6 +21,7 @@ environment.enter()
 
 import onnx
 
+import results
 from random_network import random_model
 
 
@@ -34,6 +35,7 @@ def arguments():
     parser.add_argument("--bound", type=float, default=1.0, help="processor seconds")
     parser.add_argument("--runs", type=int, default=1, help="of each model, of which the least counts")
     parser.add_argument("--no-second-judge", action="store_true", help="without the comparison in ONNX Runtime")
+    results.add_option(parser)
     return parser.parse_args()
 
 
@@ -72,6 +74,10 @@ def main():
     slow, failed = sum(row[0] > options.bound for row in rows), sum(row[2] != 0 for row in rows)
     print(f"{len(rows)} models of {options.nodes} nodes: median {statistics.median(row[0] for row in rows):.2f}, slowest "
           f"{rows[0][0]:.2f} processor seconds; {slow} take more than {options.bound:g} s, {failed} fail")
+    median = statistics.median(row[0] for row in rows)
+    results.update(options.result, [["operators of a model", options.nodes], ["processor seconds, median", round(median, 2)],
+                                    ["processor seconds, slowest", round(rows[0][0], 2)],
+                                    [f"models above {options.bound:g} s", slow]])
     return 4 if slow or failed else 0
 
 

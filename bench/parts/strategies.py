@@ -24,6 +24,8 @@ import environment
 
 environment.enter()
 
+import results
+
 MODELS = ["bert-base", "resnext50_32x4d", "nasnet_a", "nasrnn", "inception_v3", "squeezenet1_1", "vgg19"]
 STRATEGIES = ["saturation", "backtracking", "combined", "auto"]
 PROOF_SECONDS = 3
@@ -44,6 +46,7 @@ def arguments():
     parser.add_argument("--limit", type=float, default=10, metavar="S", help="seconds for one run")
     parser.add_argument("--tensat", action="store_true")
     parser.add_argument("--json", action="store_true")
+    results.add_option(parser)
     return parser.parse_args()
 
 
@@ -107,6 +110,15 @@ def print_strategies(rows):
               f"{row['gap']} |")
 
 
+def result_row(row):
+    """A row of bench/results/strategies-*.json."""
+    name = row["strategy"] if row["strategy"] != "auto" else f"auto: {row['taken']}"
+    note = "" if row["status"] == "optimized" else f" ({row['message'] or row['status']})"
+    costs = [float(f"{row[key] * 1e3:.4g}") for key in ("before", "after")]
+    return [row["model"], name + note, *(round(row[key], 1) for key in ("seconds", "search_seconds", "processor_seconds")),
+            row["work"], *costs, round(100 * (row["after"] / row["before"] - 1), 1), None if row["gap"] == "-" else row["gap"]]
+
+
 def speed_up(before, after):
     return 100 * (before / after - 1)
 
@@ -145,6 +157,7 @@ def main():
             rows, faults = compare_with_tensat(options, Path(folder)), []
         else:
             rows, faults = compare_strategies(options, Path(folder))
+            results.update(options.result, [result_row(row) for row in rows])
     if options.json:
         print(json.dumps({"rows": rows, "faults": faults}, indent=2))
     elif options.tensat:
