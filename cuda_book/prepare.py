@@ -86,8 +86,8 @@ def predicted(options, model, scratch):
 def build_model(options, file, target, folder):
     """Files in a folder of the model, and what book.json says of it; all appears at once."""
     scratch, made = folder / "scratch", folder / file.stem
-    for each in (scratch, made):
-        each.mkdir()
+    for part in (scratch, made):
+        part.mkdir()
     light = scratch / "model.onnx"
     loaded = with_sizes(onnx.load(file), model_sizes.sizes_of(file))
     onnx.save(with_repeated_weights(loaded, options.seed), light)
@@ -102,7 +102,7 @@ def build_model(options, file, target, folder):
         files.together.append(("calls.txt", scratch / "calls.txt"))
     files.write()
     pack(light, made / "model.onnx")
-    record = {"model": file.stem, "variants": [each for each in options.variant if each not in without], "without": without,
+    record = {"model": file.stem, "variants": [variant for variant in options.variant if variant not in without], "without": without,
               "predicted": seconds}
     (made / "model.json").write_text(json.dumps(record) + "\n")
     with locked(target):
@@ -158,7 +158,7 @@ class Contents:
                     raise OtherBook(f"{self.target}: it is prepared with {key} {there[key]}, not {value}")
             models = [json.loads(file.read_text()) for file in sorted((self.target / "models").glob("*/model.json"))]
             left_out = {**there.get("left_out", {}), **changes.get("left_out", {})}
-            made = {each["model"] for each in models}
+            made = {model["model"] for model in models}
             contents = {**self.made_for, "models": models,
                         "left_out": {name: left_out[name] for name in sorted(left_out) if name not in made},
                         "without_baseline": changes.get("without_baseline", there.get("without_baseline"))}

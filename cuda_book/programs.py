@@ -41,8 +41,8 @@ def library_folders(options):
 
 def shared_runtime(options):
     """The file of CUDA's runtime that programs load, by the name that they load it by; None where the toolkit has none."""
-    found = [file for folder in library_folders(options) for file in sorted(folder.glob("libcudart.so.*"))]
-    return min(found, key=lambda file: len(file.name), default=None)
+    libraries = [file for folder in library_folders(options) for file in sorted(folder.glob("libcudart.so.*"))]
+    return min(libraries, key=lambda file: len(file.name), default=None)
 
 
 def nvcc_words(options):

@@ -47,23 +47,23 @@ def device():
     count = ctypes.c_int()
     if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value == 0:
         return "no CUDA device was found"
-    found = {}
+    values = {}
     for name, number in ATTRIBUTES.items():
         value = ctypes.c_int()
         if driver.cuDeviceGetAttribute(ctypes.byref(value), number, 0) != 0:
             return "the driver does not describe its device"
-        found[name] = value.value
-    return found
+        values[name] = value.value
+    return values
 
 
-def unfit(found, contents):
+def unfit(device_values, contents):
     """Why the programs do not run on the device; None if they do. Code of an architecture runs on later ones of the same
     major number."""
-    if isinstance(found, str):
-        return found
+    if isinstance(device_values, str):
+        return device_values
     number = int(contents["arch"].removeprefix("sm_"))
-    if found["major"] != number // 10 or found["minor"] < number % 10:
-        return f"the programs are for {contents['arch']}, the device is sm_{found['major']}{found['minor']}"
+    if device_values["major"] != number // 10 or device_values["minor"] < number % 10:
+        return f"the programs are for {contents['arch']}, the device is sm_{device_values['major']}{device_values['minor']}"
     return None
 
 
@@ -74,7 +74,7 @@ def microseconds(result, key):
 def table(contents, results):
     """Predictions beside times, in microseconds."""
     columns = ["model", "predicted a", "b", "c", "d", "ours p50", "p99"]
-    variants = sorted({each for model in contents["models"] for each in model["variants"]} - {"ours"})
+    variants = sorted({variant for model in contents["models"] for variant in model["variants"]} - {"ours"})
     columns += [*variants, "calls (a)", "graph (b)", *steps.RUNTIMES, "agrees"]
     rows = [columns]
     for model in contents["models"]:
@@ -107,8 +107,8 @@ def main(words=None):
     except (OSError, ValueError) as error:
         print(f"{options.directory}: no prepared directory: {error}", file=sys.stderr)
         return 2
-    found = device()
-    reason = unfit(found, contents)
+    device_values = device()
+    reason = unfit(device_values, contents)
     if reason:
         print(f"{reason}: nothing was run, {len(steps.steps_of(contents))} steps of {len(contents['models'])} models are left",
               file=sys.stderr)
@@ -123,7 +123,7 @@ def main(words=None):
 
     results = steps.run_all(book, report)
     text = table(contents, results)
-    steps.write(options.results / "results.json", {"device": found, "models": contents["models"], "steps": results})
+    steps.write(options.results / "results.json", {"device": device_values, "models": contents["models"], "steps": results})
     (options.results / "table.txt").write_text(text)
     print(text, end="")
     return exit_code(results)

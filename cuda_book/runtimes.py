@@ -55,11 +55,11 @@ def onnxruntime(model, runs):
     if "CUDAExecutionProvider" not in session.get_providers():
         skip("onnxruntime cannot use the CUDA device")
     binding = session.io_binding()
-    tensors = inputs_of([(each.name, each.shape, each.type) for each in session.get_inputs()])
+    tensors = inputs_of([(value.name, value.shape, value.type) for value in session.get_inputs()])
     for name, value in tensors.items():
         binding.bind_ortvalue_input(name, runtime.OrtValue.ortvalue_from_numpy(value, "cuda", 0))
-    for each in session.get_outputs():
-        binding.bind_output(each.name, "cuda")
+    for output in session.get_outputs():
+        binding.bind_output(output.name, "cuda")
 
     def run():
         session.run_with_iobinding(binding)
@@ -77,9 +77,9 @@ def torch(model, runs):
         skip("torch is installed without CUDA")
     read = onnx.load(model)
     names = {1: "tensor(float)", 6: "tensor(int32)", 7: "tensor(int64)", 9: "tensor(bool)"}
-    known = {each.name for each in read.graph.initializer}
-    declared = [(each.name, [size.dim_value for size in each.type.tensor_type.shape.dim],
-                 names[each.type.tensor_type.elem_type]) for each in read.graph.input if each.name not in known]
+    known = {tensor.name for tensor in read.graph.initializer}
+    declared = [(value.name, [size.dim_value for size in value.type.tensor_type.shape.dim],
+                 names[value.type.tensor_type.elem_type]) for value in read.graph.input if value.name not in known]
     tensors = [runtime.from_numpy(value).cuda() for value in inputs_of(declared).values()]
     # This mode records CUDA graphs.
     compiled = runtime.compile(onnx2torch.convert(read).cuda().eval(), mode="reduce-overhead")
@@ -102,7 +102,7 @@ def tensorrt(model, runs):
     if done.returncode != 0 or not line:
         print((done.stderr.strip() or done.stdout.strip() or "trtexec failed").splitlines()[-1], file=sys.stderr)
         sys.exit(1)
-    print("seconds", *(float(each) * 1e-3 for each in line.groups()))
+    print("seconds", *(float(part) * 1e-3 for part in line.groups()))
 
 
 if __name__ == "__main__":

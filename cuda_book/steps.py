@@ -87,7 +87,7 @@ class Book:
         for packed in sorted((self.directory / "libraries").glob("*.xz")):
             self.file(f"libraries/{packed.stem}")
         folders = [str((self.results / "unpacked" / "libraries").resolve()), os.environ.get("LD_LIBRARY_PATH", "")]
-        return dict(os.environ, LD_LIBRARY_PATH=":".join(each for each in folders if each))
+        return dict(os.environ, LD_LIBRARY_PATH=":".join(folder for folder in folders if folder))
 
     def run_program(self, name, *words):
         """A program of the directory."""
@@ -142,8 +142,8 @@ def correctness(book, model, variant):
 
 def times(text):
     """Of "seconds LEAST MEDIAN P99" in what a program prints; None if it is not there."""
-    found = re.search(r"^seconds (\S+) (\S+) (\S+)$", text, re.MULTILINE)
-    return dict(zip(("least", "p50", "p99"), map(float, found.groups()))) if found else None
+    times = re.search(r"^seconds (\S+) (\S+) (\S+)$", text, re.MULTILINE)
+    return dict(zip(("least", "p50", "p99"), map(float, times.groups()))) if times else None
 
 
 def timed(code, output, errors):
@@ -191,7 +191,7 @@ def profile(book, model):
 def steps_of(contents):
     """(name, what runs it), in the order in which they are worth most: those that there is no time for are the last ones."""
     steps = [("ptx", ptx)]
-    models = [(each["model"], each["variants"]) for each in contents["models"]]
+    models = [(model["model"], model["variants"]) for model in contents["models"]]
     ours = [(model, "ours") for model, variants in models if "ours" in variants]
     others = [(model, variant) for model, variants in models for variant in variants if variant != "ours"]
 
@@ -199,17 +199,17 @@ def steps_of(contents):
         name = "-".join((kind, *arguments))
         steps.append((name, lambda book: function(book, *arguments)))
 
-    for each in ours:
-        add("correctness", correctness, each)
-    for each in ours:
-        add("latency", latency, each)
+    for program in ours:
+        add("correctness", correctness, program)
+    for program in ours:
+        add("latency", latency, program)
     for way in BASELINES:
         for model, _ in models:
             add("baseline", baseline, (model, way))
-    for each in others:
-        add("correctness", correctness, each)
-    for each in others:
-        add("latency", latency, each)
+    for program in others:
+        add("correctness", correctness, program)
+    for program in others:
+        add("latency", latency, program)
     for name in RUNTIMES:
         for model, _ in models:
             add("runtime", runtime, (model, name))

@@ -61,12 +61,12 @@ class Certificate:
     def case_lines(self):
         """The lines that have the digest, as the second checker writes them."""
         rule, = parse_rules("\n".join(self.lines[self.rule:self.rule_end]) + "\n")
-        chains = {one: number for line in self.lines if (found := CHAIN.match(line))
-                  for number in [int(found[1])] for one in map(int, found[2].split(", "))}
+        chains = {case: number for line in self.lines if (match := CHAIN.match(line))
+                  for number in [int(match[1])] for case in map(int, match[2].split(", "))}
         result = []
         for number, (key, values) in enumerate(required_cases(rule), 1):
             case = Case(rule, values, REAL_TYPES[0], 0, OPERATORS)
-            shapes = [case.terms.type(one)[1] for one in case.left]
+            shapes = [case.terms.type(term)[1] for term in case.left]
             result.append(case_line(key, shapes, chains.get(number, 1))[:-1])
         return result
 
@@ -168,9 +168,9 @@ def axiom_name(c, axioms):
     """Another axiom that takes the same values, with its digest; and an unknown one."""
     for i in c.steps:
         name = STEP.match(c.lines[i]).group(1)
-        takes = [one[0] for one in axioms[name].inputs], axioms[name].variables()
+        takes = [variable[0] for variable in axioms[name].inputs], axioms[name].variables()
         for other in axioms.values():
-            if ([one[0] for one in other.inputs], other.variables()) == takes and \
+            if ([variable[0] for variable in other.inputs], other.variables()) == takes and \
                     other.name != name:
                 yield signed_again(with_step(c, i, name=other.name), axioms)
                 break
@@ -238,7 +238,7 @@ def chain_emptied(c, _):
 
 def lists_of_cases(c):
     """Where chains list their cases, and these."""
-    return [(i, found[1], found[2].split(", ")) for i in c.chains if (found := CHAIN.match(c.lines[i]))]
+    return [(i, match[1], match[2].split(", ")) for i in c.chains if (match := CHAIN.match(c.lines[i]))]
 
 
 def chain_of_case(c, _):
@@ -263,23 +263,23 @@ def chain_without_cases(c, _):
     for heading in (f"chain {len(c.chains) + 1}", f"chain {len(c.chains) + 1} of cases "):
         yield c.with_line(end, heading, *steps, "end")
     yield c.with_line(c.chains[0], c.lines[c.chains[0]] + " of cases 1")
-    listed = {one for _, _, cases in lists_of_cases(c) for one in cases}
+    listed = {case for _, _, cases in lists_of_cases(c) for case in cases}
     count = int(c.lines[c.cases].split()[1])
-    rest = [str(one) for one in range(1, count + 1) if str(one) not in listed]
+    rest = [str(case) for case in range(1, count + 1) if str(case) not in listed]
     yield c.with_line(end, f"chain {len(c.chains) + 1} of cases {', '.join(rest)}", *steps, "end")
 
 
 def case_moved(c, _):
     """A case is taken from a chain, so that the first one has it, or the other way round; the digest says what it did."""
     count = int(c.lines[c.cases].split()[1])
-    listed = {one for _, _, cases in lists_of_cases(c) for one in cases}
+    listed = {case for _, _, cases in lists_of_cases(c) for case in cases}
     for i, label, cases in lists_of_cases(c):
         if len(cases) > 1:
-            for one in cases:
-                yield c.with_line(i, f"chain {label} of cases " + ", ".join(k for k in cases if k != one))
-        for one in range(1, count + 1):
-            if str(one) not in listed:
-                more = sorted([*map(int, cases), one])
+            for case in cases:
+                yield c.with_line(i, f"chain {label} of cases " + ", ".join(k for k in cases if k != case))
+        for case in range(1, count + 1):
+            if str(case) not in listed:
+                more = sorted([*map(int, cases), case])
                 yield c.with_line(i, f"chain {label} of cases {', '.join(map(str, more))}")
 
 
@@ -373,9 +373,9 @@ def weaker_conditions(c, _):
     for i, line in enumerate(lines):
         if line.startswith("  where ") and "!=" not in line:
             yield c.with_rule([*lines[:i], *lines[i + 1:]])
-        found = re.fullmatch(r"  group (\w+) : (\d+)\.\.(\d+)", line)
-        if found and not limited:
-            name, least, most = found.group(1), int(found.group(2)), int(found.group(3))
+        match = re.fullmatch(r"  group (\w+) : (\d+)\.\.(\d+)", line)
+        if match and not limited:
+            name, least, most = match.group(1), int(match.group(2)), int(match.group(3))
             yield c.with_rule([*lines[:i], f"  group {name} : {least}..{most + 1}", *lines[i + 1:]])
             if least > 0:
                 yield c.with_rule([*lines[:i], f"  group {name} : {least - 1}..{most}",
@@ -484,10 +484,10 @@ def real_parameters(c, _):
     """Numbers that stand for a parameter, and what computes with one."""
     lines = c.lines[c.rule:c.rule_end]
     for line in lines:
-        found = re.fullmatch(r"  param (\w+) : real", line)
-        if not found:
+        match = re.fullmatch(r"  param (\w+) : real", line)
+        if not match:
             continue
-        name = found.group(1)
+        name = match.group(1)
         for new in (f"real_min({name}, 5000.0)", f"real_add({name}, 0.0)", "1031.125"):
             altered = re.sub(rf"={name}\b(?!\()", f"={new}", lines[-1])
             if altered != lines[-1]:
@@ -535,13 +535,13 @@ def spread(mutants, count):
     return [mutants[i * (len(mutants) - 1) // max(count - 1, 1)] for i in range(count)]
 
 
-def make_mutants(certificates, axioms, each):
+def make_mutants(certificates, axioms, limit):
     for rule, text in certificates:
         certificate = Certificate(text)
-        for one in CLASSES:
-            for i, mutant in enumerate(spread(one(certificate, axioms), each)):
+        for kind in CLASSES:
+            for i, mutant in enumerate(spread(kind(certificate, axioms), limit)):
                 if mutant != text:
-                    yield one.__name__, f"{one.__name__}.{i}.{rule}", mutant
+                    yield kind.__name__, f"{kind.__name__}.{i}.{rule}", mutant
 
 
 def accepted_by_first(checker, axioms, mutants):
@@ -587,17 +587,17 @@ def main():
     first = set(accepted_by_first(arguments.checker, arguments.rules / "axioms", mutants))
     second = set(accepted_by_second(mutants, axioms, operators))
     counts = collections.Counter(kind for kind, _, _ in mutants)
-    for one in CLASSES:
-        name = one.__name__
-        accepted = [sum(mutant.startswith(name + ".") for mutant in found)
-                    for found in (first, second)]
+    for kind in CLASSES:
+        name = kind.__name__
+        accepted = [sum(mutant.startswith(name + ".") for mutant in accepted_names)
+                    for accepted_names in (first, second)]
         print(f"{name:28} {counts[name]:6} mutants, accepted: {accepted[0]} and {accepted[1]}")
     print(f"{len(mutants)} mutants of {len(certificates)} certificates; lemma-check accepts {len(first)}, "
           f"lemma_check.py {len(second)}")
     for name in sorted(first | second):
         print(f"accepted: {name}", file=sys.stderr)
-    missing = [one.__name__ for one in CLASSES if counts[one.__name__] == 0 and
-               one.__name__ not in RARE]
+    missing = [kind.__name__ for kind in CLASSES if counts[kind.__name__] == 0 and
+               kind.__name__ not in RARE]
     for name in missing:
         print(f"no mutants of the class {name}", file=sys.stderr)
     return 4 if first or second or missing else 0

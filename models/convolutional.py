@@ -51,9 +51,9 @@ def squeezenet1_1(options):
         squeeze, expand = fire
         name = f"fire{index}"
         narrow = builder.relu(builder.convolution(value, channels, squeeze, 1, f"{name}_squeeze", gain=1.2))
-        one = builder.relu(builder.convolution(narrow, squeeze, expand, 1, f"{name}_expand1x1"))
+        single = builder.relu(builder.convolution(narrow, squeeze, expand, 1, f"{name}_expand1x1"))
         three = builder.relu(builder.convolution(narrow, squeeze, expand, 3, f"{name}_expand3x3", padding=1))
-        value = builder.node("Concat", one, three, axis=1)
+        value = builder.node("Concat", single, three, axis=1)
         channels = 2 * expand
     value = builder.relu(builder.convolution(value, channels, 1000, 1, "classifier"))
     value = builder.node("Flatten", builder.node("GlobalAveragePool", value), axis=1)
@@ -114,11 +114,11 @@ class Inception:
         return self.builder.node("Concat", *values, axis=1)
 
     def block_5x5(self, value, channels, pooled, name):
-        one = self.chain(value, channels, f"{name}_1x1", (64, 1))
+        single = self.chain(value, channels, f"{name}_1x1", (64, 1))
         five = self.chain(value, channels, f"{name}_5x5", (48, 1), (64, 5, {"padding": 2}))
         three = self.chain(value, channels, f"{name}_3x3", (64, 1), (96, 3, {"padding": 1}), (96, 3, {"padding": 1}))
         pool = self.chain(self.average(value), channels, f"{name}_pool", (pooled, 1))
-        return self.join(one, five, three, pool)
+        return self.join(single, five, three, pool)
 
     def reduce_35(self, value, channels, name):
         three = self.chain(value, channels, f"{name}_3x3", (384, 3, {"stride": 2}))
@@ -127,12 +127,12 @@ class Inception:
 
     def block_7x7(self, value, width, name):
         row, column = ((1, 7), {"padding": (0, 3)}), ((7, 1), {"padding": (3, 0)})
-        one = self.chain(value, 768, f"{name}_1x1", (192, 1))
+        single = self.chain(value, 768, f"{name}_1x1", (192, 1))
         seven = self.chain(value, 768, f"{name}_7x7", (width, 1), (width, *row), (192, *column))
         double = self.chain(value, 768, f"{name}_double", (width, 1), (width, *column), (width, *row),
                             (width, *column), (192, *row))
         pool = self.chain(self.average(value), 768, f"{name}_pool", (192, 1))
-        return self.join(one, seven, double, pool)
+        return self.join(single, seven, double, pool)
 
     def reduce_17(self, value, name):
         three = self.chain(value, 768, f"{name}_3x3", (192, 1), (320, 3, {"stride": 2}))
@@ -141,12 +141,12 @@ class Inception:
         return self.join(three, seven, self.builder.pool("MaxPool", value, 3, 2))
 
     def block_split(self, value, channels, name):
-        one = self.chain(value, channels, f"{name}_1x1", (320, 1))
+        single = self.chain(value, channels, f"{name}_1x1", (320, 1))
         three = self.fork(self.chain(value, channels, f"{name}_3x3", (384, 1)), f"{name}_3x3")
         double = self.chain(value, channels, f"{name}_double", (448, 1), (384, 3, {"padding": 1}))
         double = self.fork(double, f"{name}_double")
         pool = self.chain(self.average(value), channels, f"{name}_pool", (192, 1))
-        return self.join(one, three, double, pool)
+        return self.join(single, three, double, pool)
 
     def fork(self, value, name):
         row = self.unit(value, 384, 384, (1, 3), f"{name}_row", padding=(0, 1))

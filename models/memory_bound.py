@@ -85,8 +85,8 @@ def dien(options):
     builder = Builder("dien", options.seed)
     candidate = builder.input("candidate", [batch, width])
     history = builder.input("history", [steps, batch, width])
-    items = [builder.reshape(each, [batch, width])
-             for each in builder.node("Split", history, outputs=steps, axis=0)]
+    items = [builder.reshape(item, [batch, width])
+             for item in builder.node("Split", history, outputs=steps, axis=0)]
     first, second = GatedCell(builder, width, "interest"), GatedCell(builder, width, "evolution")
     state = builder.constant(numpy.zeros((batch, width)))
     states = []

@@ -44,7 +44,7 @@ class Polynomial:
         elif node.op_type in COMPARISONS:
             self.nodes.append(helper.make_node("Mul", [node.input[0], node.input[-1]], node.output))
         elif node.op_type in POOLS:
-            attributes = [each for each in node.attribute if each.name not in NOT_OF_AVERAGES]
+            attributes = [attribute for attribute in node.attribute if attribute.name not in NOT_OF_AVERAGES]
             self.nodes.append(helper.make_node(POOLS[node.op_type], node.input, node.output[:1]))
             self.nodes[-1].attribute.extend(attributes)
         elif node.op_type in NORMALIZATIONS:

@@ -32,7 +32,7 @@ def measure(command, runs, processors):
             sys.exit(f"{command[0]} ended with {done.returncode}: {done.stderr}")
         processor = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
         best = (wall, processor) if best is None else (min(best[0], wall), min(best[1], processor))
-        counts = [int(one) for one in re.findall(r"\d+", done.stdout)]
+        counts = [int(number) for number in re.findall(r"\d+", done.stdout)]
     return best, counts
 
 
@@ -45,12 +45,12 @@ def main():
     everything = str(ROOT / "rules" / "substitutions")
     checker = str(arguments.build / "bin" / "lemma-check")
     processors = os.sched_getaffinity(0)
-    one = {min(processors)}
+    single = {min(processors)}
     for title, command, runs, allowed in (
-            ("lemma-check, 1 processor", [checker, everything], arguments.runs, one),
+            ("lemma-check, 1 processor", [checker, everything], arguments.runs, single),
             (f"lemma-check, {len(processors)} processors", [checker, everything], arguments.runs,
              processors),
-            ("lemma_check.py", [str(ROOT / "checkers" / "lemma_check.py"), everything], 1, one)):
+            ("lemma_check.py", [str(ROOT / "checkers" / "lemma_check.py"), everything], 1, single)):
         (wall, processor), (certificates, cases, steps, _) = measure(command, runs, allowed)
         print(f"{title}: {certificates} certificates, {cases} cases, {steps} steps\n"
               f"  wall {wall:.3f} s: {certificates / wall:.0f} certificates/s, "

@@ -58,8 +58,8 @@ def measured(words, folder, limit):
 
 def resources(output):
     """What ptxas says of all functions."""
-    registers = [int(each) for each in re.findall(r"Used (\d+) registers", output)]
-    spills = [int(each) for each in re.findall(r"(\d+) bytes spill stores", output)]
+    registers = [int(number) for number in re.findall(r"Used (\d+) registers", output)]
+    spills = [int(number) for number in re.findall(r"(\d+) bytes spill stores", output)]
     return {"registers": max(registers, default=0), "spilled_bytes": sum(spills)}
 
 

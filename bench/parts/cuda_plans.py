@@ -56,9 +56,9 @@ def order(seconds):
 def scaled_orders(plan, base):
     """Orders where one cost is another."""
     orders = {}
-    for each in plan["library_calls"].get("scaled", []):
+    for scale in plan["library_calls"].get("scaled", []):
         for cost in ("launches", "waits"):
-            orders[f"{cost} x {each['factor']:g}"] = order({**base, **each[cost]})
+            orders[f"{cost} x {scale['factor']:g}"] = order({**base, **scale[cost]})
     return orders
 
 
@@ -112,13 +112,13 @@ def main():
         for model in options.models:
             results.append(predicted(options, model, device))
             print(line(results[-1]), flush=True)
-    planned = [each for each in results if "left_out" not in each]
-    stable = sum(set(each["orders"].values()) <= {each["order"]} for each in planned)
+    planned = [plan for plan in results if "left_out" not in plan]
+    stable = sum(set(plan["orders"].values()) <= {plan["order"]} for plan in planned)
     print(f"{len(planned)} plans, {len(results) - len(planned)} left out; the order stays the same in {stable} plans "
           "where launches or waits take half as long, or half as long again")
     if options.json:
         options.json.write_text(json.dumps({"provenance": "analytic: nothing was run", "plans": results}, indent=1) + "\n")
-    return 4 if not planned or any(each.get("failed") for each in results) else 0
+    return 4 if not planned or any(plan.get("failed") for plan in results) else 0
 
 
 if __name__ == "__main__":

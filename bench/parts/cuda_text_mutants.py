@@ -72,10 +72,10 @@ def main():
                                      cuda_call_mutants.sites if options.library_calls else None)
         numbers = itertools.count()
 
-        def outcome(one):
-            how = cuda_mutants.outcome(host, *one, folder / f"mutant-{next(numbers)}")
+        def outcome(change):
+            how = cuda_mutants.outcome(host, *change, folder / f"mutant-{next(numbers)}")
             if how is None:
-                print("not found: " + cuda_mutants.description(*one), flush=True)
+                print("not found: " + cuda_mutants.description(*change), flush=True)
             return how
 
         with ThreadPoolExecutor(options.jobs) as pool:

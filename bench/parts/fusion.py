@@ -20,7 +20,7 @@ import environment
 environment.enter()
 
 SCHEMES = ["thread", "packing", "warp", "block"]
-VARIANTS = [("none", SCHEMES), ("thread only", SCHEMES[1:]), ("all", [])] + [(f"no {each}", [each]) for each in SCHEMES]
+VARIANTS = [("none", SCHEMES), ("thread only", SCHEMES[1:]), ("all", [])] + [(f"no {scheme}", [scheme]) for scheme in SCHEMES]
 
 
 def arguments():

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def files_of(names):
     for name in names:
         path = Path(name)
-        yield from sorted(one for one in path.iterdir() if one.suffix in (".rules", ".axioms")) if path.is_dir() else [path]
+        yield from sorted(entry for entry in path.iterdir() if entry.suffix in (".rules", ".axioms")) if path.is_dir() else [path]
 
 
 def answers(options, file):
@@ -39,14 +39,14 @@ def answers(options, file):
 
 
 def show(file, claims, axioms):
-    proved = sum(one["index"] for one in claims)
-    refuted = sum(one["refuted"] for one in claims)
-    unknown = sum(not one["index"] and not one["refuted"] for one in claims)
-    wrong = [one["claim"] for one in claims if one["index"] and one["refuted"]]
-    seconds = sum(one["index_seconds"] for one in claims)
+    proved = sum(claim["index"] for claim in claims)
+    refuted = sum(claim["refuted"] for claim in claims)
+    unknown = sum(not claim["index"] and not claim["refuted"] for claim in claims)
+    wrong = [claim["claim"] for claim in claims if claim["index"] and claim["refuted"]]
+    seconds = sum(claim["index_seconds"] for claim in claims)
     line = f"{file}: {len(claims)} claims, {proved} proved, {refuted} refuted, {unknown} unknown, {seconds:.1f} s"
     if axioms:
-        line += f"; from axioms {sum(one['axioms'] for one in claims)}, both {sum(one['axioms'] and one['index'] for one in claims)}"
+        line += f"; from axioms {sum(claim['axioms'] for claim in claims)}, both {sum(claim['axioms'] and claim['index'] for claim in claims)}"
     print(line, flush=True)
     for name in wrong:
         print(f"  proved and refuted: {name}")
@@ -65,16 +65,16 @@ def main():
     options = parser.parse_args()
     claims, sound = [], True
     for file in files_of(options.files):
-        found = answers(options, file)
-        sound = show(file.name, found, options.axioms) and sound
-        claims += found
+        of_file = answers(options, file)
+        sound = show(file.name, of_file, options.axioms) and sound
+        claims += of_file
     sound = show("together", claims, options.axioms) and sound
-    for one in sorted(claims, key=lambda one: -one["index_seconds"])[:options.slowest]:
-        print(f"  {one['claim']}: {one['index_seconds']:.2f} s")
+    for claim in sorted(claims, key=lambda claim: -claim["index_seconds"])[:options.slowest]:
+        print(f"  {claim['claim']}: {claim['index_seconds']:.2f} s")
     if options.reasons:
-        for one in claims:
-            if not one["index"]:
-                print(f"  {one['claim']}: {one['index_reason'].splitlines()[0]}")
+        for claim in claims:
+            if not claim["index"]:
+                print(f"  {claim['claim']}: {claim['index_reason'].splitlines()[0]}")
     if options.mutants:
         done = subprocess.run([str(options.build / "tests" / "bin" / "verifier_parallel_test"), "--gtest_filter=*Mutants*"],
                               env={**os.environ, "LEMMA_ALL_MUTANTS": "1"}, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -61,11 +61,11 @@ def arguments():
 
 def constants_of(model):
     """Tensors by name."""
-    found = {each.name: each for each in model.graph.initializer}
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
     for node in model.graph.node:
         if node.op_type == "Constant" and node.attribute[0].name == "value":
-            found[node.output[0]] = node.attribute[0].t
-    return found
+            constants[node.output[0]] = node.attribute[0].t
+    return constants
 
 
 def profiled(model, feed, rounds=3):
@@ -86,7 +86,7 @@ def profiled(model, feed, rounds=3):
         name, is_kernel, _ = event["name"].partition("_kernel_time")
         if is_kernel and event["cat"] == "Node":
             seconds[name] += 1e-6 * event["dur"] / rounds
-            types[name] = [next(iter(each.items())) for each in event["args"]["input_type_shape"]]
+            types[name] = [next(iter(entry.items())) for entry in event["args"]["input_type_shape"]]
     return seconds, types
 
 
@@ -94,7 +94,7 @@ def signature(node, types, constants):
     """What tells cases apart: contents of constants of integers do, as they are sizes and places, others' do not."""
     contents = tuple(constants[name].SerializeToString() if name in constants and
                      constants[name].data_type == onnx.TensorProto.INT64 else name in constants for name in node.input)
-    attributes = tuple(sorted(each.SerializeToString() for each in node.attribute))
+    attributes = tuple(sorted(attribute.SerializeToString() for attribute in node.attribute))
     return node.op_type, node.domain, attributes, json.dumps(types), contents
 
 
@@ -119,7 +119,7 @@ def cases_of(path, options):
 def sizes_text(node, types):
     """Sizes of the inputs with more than one axis, and the attributes that are not as they mostly are."""
     sizes = ", ".join("x".join(map(str, shape)) for _, shape in types if len(shape) > 1)
-    said = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    said = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
     usual = lambda value: isinstance(value, list) and len(set(value)) == 1 and value[0] in (0, 1)
     words = [f"{name} {value[0] if isinstance(value, list) and len(set(value)) == 1 else value}"
              for name, value in said.items() if name in ("group", "strides", "kernel_shape", "count_include_pad")
@@ -150,7 +150,7 @@ def single(model, node, types, constants):
 def operations_of(options, model):
     done = subprocess.run([environment.lemma_program(options.lemma), "inspect", str(model), "--json"], capture_output=True,
                           text=True, check=True)
-    return sum(each["flops"] for each in json.loads(done.stdout)["operators"])
+    return sum(entry["flops"] for entry in json.loads(done.stdout)["operators"])
 
 
 def measure(options, case, model):

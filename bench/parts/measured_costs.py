@@ -64,9 +64,9 @@ def figures(report):
 def line(name, by_way):
     cells = [f"{name[:40]:40}"]
     for way in WAYS:
-        one = by_way[way]
-        cells.append(f"{one['ratio']:6.3f} {one['seconds']:5.1f} {one['search_seconds']:5.1f} "
-                     f"{one['measuring_seconds']:5.1f} {one['measured_now']:4d}")
+        row = by_way[way]
+        cells.append(f"{row['ratio']:6.3f} {row['seconds']:5.1f} {row['search_seconds']:5.1f} "
+                     f"{row['measuring_seconds']:5.1f} {row['measured_now']:4d}")
     return " | ".join(cells)
 
 

@@ -75,13 +75,13 @@ def gather(options):
     for folder, script in ((literature, "build"), (trained, "unpack-trained")):
         if not folder.is_dir() and not (folder == trained and options.no_trained):
             subprocess.run([ROOT / "models" / script, "--out", folder], check=True, stdout=sys.stderr)
-    found = [(literature / f"{name}.onnx", {}) for name in LITERATURE]
-    found += [(path, {}) for path in testdata.light_models() if path.stem in LIGHT]
+    files_and_shapes = [(literature / f"{name}.onnx", {}) for name in LITERATURE]
+    files_and_shapes += [(path, {}) for path in testdata.light_models() if path.stem in LIGHT]
     if not options.no_trained:
         files = sorted(trained.rglob("*.onnx"))
         for word, shapes in TRAINED.items():
-            found += [(file, shapes) for file in files if word in str(file)][:1]
-    return [(file, shapes) for file, shapes in found
+            files_and_shapes += [(file, shapes) for file in files if word in str(file)][:1]
+    return [(file, shapes) for file, shapes in files_and_shapes
             if not options.only or any(word in str(file) for word in options.only)]
 
 

@@ -79,7 +79,7 @@ def altered_explanations(text):
 
 
 def explanations(options, folder):
-    models = [ROOT / one for one in MODELS] + options.models
+    models = [ROOT / name for name in MODELS] + options.models
     files, count = [], 0
     for model in models:
         file = folder / f"{model.stem}.explanation"

@@ -78,18 +78,18 @@ def variants_of(options, file, folder):
     """Distinct files, the model itself first."""
     calls = [["--device", device] for device in devices(folder)]
     calls += [["--strategy", "backtracking", "--budget", "30"], ["--rounding-class", "bitwise"]]
-    found = [file]
+    variants = [file]
     for number, more in enumerate(calls):
-        if len(found) >= options.variants:
+        if len(variants) >= options.variants:
             break
         out = folder / f"variant_{number}.onnx"
         call = [environment.lemma_program(options.lemma), "optimize", file, "-o", out, "--no-measure",
                 "--no-second-judge", "--time-limit", options.time_limit, *more]
         subprocess.run(list(map(str, call)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        if out.exists() and is_new(out, found):
-            found.append(out)
-    return found + [out for out in random_variants(options, file, folder, options.variants) if is_new(out, found)][
-        :options.variants - len(found)]
+        if out.exists() and is_new(out, variants):
+            variants.append(out)
+    return variants + [out for out in random_variants(options, file, folder, options.variants) if is_new(out, variants)][
+        :options.variants - len(variants)]
 
 
 def kept_variants(options, file, folder):
@@ -97,8 +97,8 @@ def kept_variants(options, file, folder):
     listed = folder / "variants.json"
     if not listed.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        listed.write_text(json.dumps([str(one) for one in variants_of(options, file, folder)]))
-    return [Path(one) for one in json.loads(listed.read_text())]
+        listed.write_text(json.dumps([str(file) for file in variants_of(options, file, folder)]))
+    return [Path(file) for file in json.loads(listed.read_text())]
 
 
 def is_new(file, files):

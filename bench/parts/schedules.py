@@ -91,7 +91,7 @@ def compared(options, model):
     plans = {variant: planned(options, model, policy) for variant, policy in POLICIES.items()}
     plan = plans["co-scheduled"]
     rows = [row("operator by operator", plan["operator_by_operator"], plan)]
-    rows += [row(variant, each["schedule"], each) for variant, each in plans.items()]
+    rows += [row(variant, plan["schedule"], plan) for variant, plan in plans.items()]
     return {"model": model.stem, "units": plan["units"], "operators": plan["operators"],
             "lower_bound": plan["lower_bound"], "variants": rows}
 
@@ -100,13 +100,13 @@ def table(result):
     bound = result["lower_bound"]
     lines = [f"{result['model']}: {result['operators']} operators; work {bound['work'] * 1e6:.0f}, longest path "
              f"{bound['critical_path'] * 1e6:.0f}, with events {bound['path_with_events'] * 1e6:.0f} microseconds"]
-    for each in result["variants"]:
-        text = (f"  {each['variant']:22}{each['seconds'] * 1e6:9.0f} us  busy {each['utilisation']:4.0%}  outside "
-                f"{each['outside_seconds'] * 1e6:7.0f} us  ratio {each['ratio']:6.3f} {each['ratio_with_events']:6.3f}")
-        if "arena_bytes" in each:
-            text += (f"  arena {each['arena_bytes']:10} live {each['largest_live_bytes']:10} "
-                     f"({each['arena_bytes'] / max(1, each['largest_live_bytes']):.2f})  "
-                     f"planned in {each['planning_cpu_seconds']:.1f} s")
+    for row in result["variants"]:
+        text = (f"  {row['variant']:22}{row['seconds'] * 1e6:9.0f} us  busy {row['utilisation']:4.0%}  outside "
+                f"{row['outside_seconds'] * 1e6:7.0f} us  ratio {row['ratio']:6.3f} {row['ratio_with_events']:6.3f}")
+        if "arena_bytes" in row:
+            text += (f"  arena {row['arena_bytes']:10} live {row['largest_live_bytes']:10} "
+                     f"({row['arena_bytes'] / max(1, row['largest_live_bytes']):.2f})  "
+                     f"planned in {row['planning_cpu_seconds']:.1f} s")
         lines.append(text)
     return "\n".join(lines)
 
@@ -127,10 +127,10 @@ def plot(results):
     y = top
     for result in results:
         lines.append(f'<text x="{left - 6}" y="{y + 26}" text-anchor="end">{result["model"]}</text>')
-        for each, (_, color) in zip(result["variants"], COLUMNS):
-            width = scale * min(each["ratio"], most)
+        for row, (_, color) in zip(result["variants"], COLUMNS):
+            width = scale * min(row["ratio"], most)
             lines.append(f'<rect x="{left}" y="{y}" width="{width:.1f}" height="{bar - 1}" fill="{color}"/>'
-                         f'<text x="{left + width + 4:.1f}" y="{y + 9}">{each["ratio"]:.2f}</text>')
+                         f'<text x="{left + width + 4:.1f}" y="{y + 9}">{row["ratio"]:.2f}</text>')
             y += bar
         y += gap
     return "\n".join(lines + ["</svg>", ""])

@@ -72,11 +72,11 @@ def profile(options, model, folder):
     table = re.search(r"Operator operators\[\] = \{(.*?)\n\};", (folder / "schedule.h").read_text(), re.DOTALL)
     kernels = re.findall(r"\{(kernel_\d+),", table.group(1))
     rows = {}
-    for kernel, operator, each in zip(kernels, operators, seconds, strict=True):
+    for kernel, operator, taken in zip(kernels, operators, seconds, strict=True):
         row = rows.setdefault(kernel, {"kernel": kernel, "what": operator["description"], "name": operator["name"],
                                        "operators": 0, "seconds": 0.0, "operations": 0.0, "bytes": 0})
         row["operators"] += 1
-        row["seconds"] += float(each)
+        row["seconds"] += float(taken)
         row["operations"] += operator["operations"]
         row["bytes"] += operator["bytes"]
     return sorted(rows.values(), key=lambda row: -row["seconds"])

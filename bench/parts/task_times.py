@@ -147,9 +147,9 @@ def measure(options, model, folder):
     base = times["onnxruntime"]
     program.close()
     row = {"model": model.stem, "worst_difference": worst, "compile_seconds": compile_seconds, "report": report,
-           "ms": {name: 1e3 * statistics.median(each) for name, each in times.items()},
-           "ratio": {name: statistics.median(a / b for a, b in zip(each, base)) for name, each in times.items()},
-           "spread_ms": {name: spread(each) for name, each in times.items()}}
+           "ms": {name: 1e3 * statistics.median(taken) for name, taken in times.items()},
+           "ratio": {name: statistics.median(a / b for a, b in zip(taken, base)) for name, taken in times.items()},
+           "spread_ms": {name: spread(taken) for name, taken in times.items()}}
     return row
 
 
