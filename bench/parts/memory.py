@@ -95,7 +95,8 @@ def main():
     result = {"weight_bytes": weights, "peak_anonymous_bytes": peaks[0], "peak_mapped_bytes": peaks[1],
               "seconds": time.monotonic() - start, "exit_code": process.returncode, "bytes_written": written}
     print(json.dumps(result) if options.json else "\n".join(f"{key:22} {value:,}" for key, value in result.items()))
-    results.update(options.result, [["weights in external data, GB", round(weights / 1e9, 2)], ["time, s", round(result["seconds"], 1)],
+    results.update(options.result, [["weights in external data, GB", round(weights / 1e9, 2)],
+                                    ["time, s", round(result["seconds"], 1)],
                                     ["peak of anonymous memory, MB", round(peaks[0] / 1e6, 1)],
                                     ["mapped from files, GB", round(peaks[1] / 1e9, 2)]])
     return 0 if process.returncode == 0 and peaks[0] < 2**29 and written >= weights else 4

@@ -136,6 +136,13 @@ def tau_b(pairs, noise):
     return (concordant - discordant) / ((counted * (counted - ties)) ** 0.5 or 1)
 
 
+def result_row(row):
+    """A row of bench/results/predictions.json."""
+    ends = [float(f"{end(row['latency_ms']):.3g}") for end in (min, max)]
+    errors = [round(100 * row[key], 1) for key in ("error", "held_out_error")]
+    return [row["model"], row["variants"], *ends, *errors, None if row["tau"] is None else round(row["tau"], 2)]
+
+
 def main():
     options = arguments()
     rows = []
@@ -170,9 +177,7 @@ def main():
         tau = "-" if row["tau"] is None else f"{row['tau']:.2f}"
         print(f"| {row['model']} | {row['variants']} | {min(row['latency_ms']):.3g} to {max(row['latency_ms']):.3g} | "
               f"{row['error'] * 100:.1f}% | {row['held_out_error'] * 100:.1f}% | {tau} |")
-    results.update(options.result, [[row["model"], row["variants"], *(float(f"{end(row['latency_ms']):.3g}") for end in (min, max)),
-                                     round(100 * row["error"], 1), round(100 * row["held_out_error"], 1),
-                                     None if row["tau"] is None else round(row["tau"], 2)] for row in rows])
+    results.update(options.result, [result_row(row) for row in rows])
     taus = [row["tau"] for row in rows if row["tau"] is not None]
     print(f"mean error {statistics.fmean(row['error'] for row in rows) * 100:.1f}%, held out "
           f"{statistics.fmean(row['held_out_error'] for row in rows) * 100:.1f}%, tau-b "

@@ -57,7 +57,8 @@ def check_fields(name, result):
 
 def check_table(name, result):
     for column in result["columns"]:
-        demand(isinstance(column, dict) and isinstance(column.get("name"), str) and column.keys() <= COLUMN, name, f"{column} is no column")
+        demand(isinstance(column, dict) and isinstance(column.get("name"), str) and column.keys() <= COLUMN, name,
+               f"{column} is no column")
     for row in result["rows"]:
         demand(len(row) == len(result["columns"]), name, f"the row {row} has another length than there are columns")
         demand(all(cell is None or isinstance(cell, (str, int, float)) for cell in row), name,

@@ -167,6 +167,12 @@ def layout_outputs(operator, arrays, attributes):
     return [y if operator == "UnblockChannels" else y.reshape(y.shape[0], y.shape[1] // 16, *y.shape[2:], 16)]
 
 
+def channels_of_a_block():
+    """16 in the records; ONNX Runtime has as many as a vector of the processor holds."""
+    node = helper.make_node("ReorderInput", ["x"], ["y"], domain="com.microsoft.nchwc")
+    return run_model([node], {"x": numpy.zeros((1, 4, 1, 1), numpy.float32)}, ["y"], [])[0].size
+
+
 def runtime_outputs(operator, arrays, attributes, as_operands):
     if operator in LAYOUT:
         return layout_outputs(operator, arrays, attributes)
@@ -226,7 +232,12 @@ class Operators(unittest.TestCase):
 
     def test_operators_agree_with_the_runtime(self):
         generator = numpy.random.default_rng(3)
+        blocks_agree = channels_of_a_block() == 16
         for operator, shapes, attributes, as_operands in SAMPLES:
+            if operator in LAYOUT and not blocks_agree:
+                with self.subTest(operator=operator):
+                    self.skipTest(f"ONNX Runtime has blocks of {channels_of_a_block()} channels on this processor, not of 16")
+                continue
             positive = operator in ("Log", "Sqrt", "Pow", "Div", "Reciprocal", "BatchNormalization")
             arrays = [generator.uniform(0.5 if positive else -3, 3, shape) for shape in shapes]
             singles = [array.astype(numpy.float32) for array in arrays]
