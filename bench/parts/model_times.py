@@ -169,6 +169,18 @@ def under_openvino(options, file, feed, folder):
 
 # ---- Timing ----------------------------------------------------------------------------------------------------------
 
+def answer_of_worker(request):
+    """Of the program that times models for Lemma, which ends when its standard input does: the answer is read before."""
+    with subprocess.Popen([sys.executable, ROOT / "profiler" / "onnxruntime_worker.py"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as worker:
+        worker.stdin.write(json.dumps(request) + "\n")
+        worker.stdin.flush()
+        lines = [worker.stdout.readline() for _ in ("greeting", "answer")]
+    if not lines[-1]:
+        raise RuntimeError("ONNX Runtime's worker ended without an answer")
+    return json.loads(lines[-1])
+
+
 def time_forms(options, files, feed, folder):
     """Seconds by file and round, of several processes."""
     data, tensors, offset = folder / "inputs", [], 0
@@ -181,9 +193,7 @@ def time_forms(options, files, feed, folder):
                "flushed_bytes": 0, "seconds": options.seconds, "least_rounds": 8}
     seconds = [[] for _ in files]
     for _ in range(options.processes):
-        done = subprocess.run([sys.executable, ROOT / "profiler" / "onnxruntime_worker.py"],
-                              input=json.dumps(request) + "\n", capture_output=True, text=True, check=True)
-        answer = json.loads(done.stdout.splitlines()[1])
+        answer = answer_of_worker(request)
         for index, failure in enumerate(answer["failures"]):
             if failure:
                 raise RuntimeError(f"{files[index]}: {failure}")

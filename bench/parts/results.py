@@ -119,9 +119,12 @@ def add_option(parser):
 
 
 def update(file, rows):
-    """Replaces the figures of a result by new ones. The rest is for a reader to look at again, which is said."""
+    """Replaces the figures of a result by new ones. The rest is for a reader to look at again, which is said. Raises
+    Malformed, and leaves the file, where the rows do not fit or there is none."""
     if file is None:
         return
+    if not rows:
+        raise Malformed(f"{file}: there are no new figures; the file is left as it is")
     result = json.loads(file.read_text())
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     result |= {"rows": rows, "machine": machine(), "date": datetime.date.today().isoformat(),

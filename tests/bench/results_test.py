@@ -143,8 +143,9 @@ class Update(unittest.TestCase):
         self.assertIn("read its command, notes and bars again", said.getvalue())
 
     def test_rows_that_do_not_fit_change_nothing(self):
-        with self.assertRaises(results.Malformed):
-            results.update(self.file, [["third"]])
+        for rows in ([["third"]], []):
+            with self.assertRaises(results.Malformed):
+                results.update(self.file, rows)
         self.assertEqual(self.file.read_text(), results.text_of(GOOD))
 
 
