@@ -1,5 +1,5 @@
 // Graphs that equal a model, good and bad ones: a few rules drawn at random, each applied wherever it fits. For
-// measurements of how well costs predict times (bench/predictions).
+// measurements of how well costs predict times (bench/models predictions).
 //
 //   random_variants MODEL FOLDER RULES COUNT SEED
 //

@@ -28,7 +28,7 @@ ColumnMajorProduct column_major(const MatrixProduct& product);
 Convolution with_two_axes(Convolution convolution);
 Pool with_two_axes(Pool pool);
 
-/// One line for programs that know nothing of problems (scripts/cuda_book/baseline.cu), numbers only but for the first two
+/// One line for programs that know nothing of problems (cuda_book/baseline.cu), numbers only but for the first two
 /// words:
 ///   product TYPE batches, of each of a, b and d (rows, columns, leading, batch stride, transposed), addend (0, 1 a column
 ///     vector, 2 a matrix), relu

@@ -32,7 +32,7 @@ class Audit(unittest.TestCase):
         for name in ("zero_is_one", "eq_zero_over_zero"):
             file = FOLDER / f"{name}.certificate"
             first = run(CHECKER, "--axioms", ROOT / "rules" / "axioms", file)
-            second = run(sys.executable, ROOT / "scripts" / "lemma_check.py", file)
+            second = run(sys.executable, ROOT / "checkers" / "lemma_check.py", file)
             for done in (first, second):
                 self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
                 self.assertIn(name, done.stderr)

@@ -47,7 +47,7 @@ class Premise(unittest.TestCase):
     def test_the_certificate_of_a_rounded_sum_is_refused_by_both_checkers(self):
         file = AUDIT / "round_sum.certificates"
         for done in (run(CHECKER, "--axioms", ROOT / "rules" / "axioms", file),
-                     run(sys.executable, ROOT / "scripts" / "lemma_check.py", file)):
+                     run(sys.executable, ROOT / "checkers" / "lemma_check.py", file)):
             self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
 
     def test_false_axioms_have_no_index_proof(self):
@@ -67,7 +67,7 @@ class Premise(unittest.TestCase):
         self.assertIn("affine_grid_of_neg", listed.stdout + listed.stderr)
         file = folder / "substitutions" / "a.certificates"
         for done in (run(CHECKER, "--axioms", folder / "axioms", file),
-                     run(sys.executable, ROOT / "scripts" / "lemma_check.py", "--axioms", folder / "axioms", file)):
+                     run(sys.executable, ROOT / "checkers" / "lemma_check.py", "--axioms", folder / "axioms", file)):
             self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
             self.assertIn("grid_of_negated", done.stderr)
 

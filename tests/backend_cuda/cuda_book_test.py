@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/cuda_check: prepares small models with the host header in place of nvcc, and runs the whole book on what it built,
+"""cuda_book/cuda_check: prepares small models with the host header in place of nvcc, and runs the whole book on what it built,
 with a driver that says there is a device. What needs other runtimes is skipped, and said to be."""
 
 import argparse
@@ -29,7 +29,7 @@ import host_program
 import tested_programs
 
 LEMMA = None
-SCRIPT = ROOT / "scripts" / "cuda_check"
+SCRIPT = ROOT / "cuda_book" / "cuda_check"
 PARTS = ROOT / "backend_cuda" / "emit_cuda" / "parts"
 
 
@@ -131,7 +131,7 @@ class Book(unittest.TestCase):
 
     def test_what_there_may_be_no_time_for_comes_last(self):
         contents = json.loads((self.book / "book.json").read_text())
-        sys.path.insert(0, str(ROOT / "scripts" / "cuda_book"))
+        sys.path.insert(0, str(ROOT / "cuda_book"))
         import steps
         names = [name for name, _ in steps.steps_of(contents)]
         both = ("convolution", "softmax")
@@ -179,7 +179,7 @@ class Book(unittest.TestCase):
     def test_the_baseline_builds_with_the_libraries(self):
         if not (pathlib.Path(shutil.which("nvcc")).resolve().parents[1] / "include" / "cudnn.h").exists():
             self.skipTest("cuDNN is not in the toolkit's folder")
-        sys.path.insert(0, str(ROOT / "scripts" / "cuda_book"))
+        sys.path.insert(0, str(ROOT / "cuda_book"))
         import prepare
         options = argparse.Namespace(nvcc=shutil.which("nvcc"), arch="sm_90")
         folder, scratch = self.folder / "baseline", self.folder / "baseline-scratch"

@@ -1,30 +1,22 @@
 #!/usr/bin/env python3
-"""bench/cuda_plans: its figures are those of `lemma schedule`, orders change where costs do, and what has no plan is said."""
+"""bench/cuda plans: its figures are those of `lemma schedule`, orders change where costs do, and what has no plan is said."""
 
 import json
 import subprocess
 import sys
 import tempfile
 import unittest
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests" / "cli"), str(ROOT / "scripts")]
+sys.path[:0] = [str(ROOT / "tests" / "cli"), str(ROOT / "scripts"), str(ROOT / "bench" / "parts")]
+import cuda_plans
 import tested_programs
 import tiny_models
 from tiny_models import F32, node, tensor_type
 
 LEMMA = None
-COMMAND = ROOT / "bench" / "cuda_plans"
-
-
-def module():
-    loader = SourceFileLoader("cuda_plans", str(COMMAND))
-    made = module_from_spec(spec_from_loader("cuda_plans", loader))
-    loader.exec_module(made)
-    return made
+COMMAND = [ROOT / "bench" / "cuda", "plans"]
 
 
 class Plans(unittest.TestCase):
@@ -41,7 +33,7 @@ class Plans(unittest.TestCase):
         return file
 
     def run_it(self, *words):
-        return subprocess.run([sys.executable, COMMAND, "--lemma", LEMMA, *map(str, words)], capture_output=True, text=True,
+        return subprocess.run([sys.executable, *COMMAND, "--lemma", LEMMA, *map(str, words)], capture_output=True, text=True,
                               timeout=120)
 
     def predicted(self, *words):
@@ -88,12 +80,11 @@ class Plans(unittest.TestCase):
         self.assertEqual(missing.returncode, 4)
 
     def test_orders_change_with_the_costs(self):
-        plans = module()
         base = {"one_by_one_seconds": 3, "graph_seconds": 2, "schedule_seconds": 1}
-        self.assertEqual(plans.order(base), "c < b < a")
+        self.assertEqual(cuda_plans.order(base), "c < b < a")
         plan = {"library_calls": {"scaled": [{"factor": 1.5, "launches": {**base, "one_by_one_seconds": 4},
                                               "waits": {"schedule_seconds": 2.5}}]}}
-        self.assertEqual(plans.scaled_orders(plan, base), {"launches x 1.5": "c < b < a", "waits x 1.5": "b < c < a"})
+        self.assertEqual(cuda_plans.scaled_orders(plan, base), {"launches x 1.5": "c < b < a", "waits x 1.5": "b < c < a"})
 
 
 if __name__ == "__main__":

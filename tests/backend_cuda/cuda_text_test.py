@@ -113,7 +113,7 @@ class CudaText(cuda_case.ProgramCase):
         library.sample_destroy(program)
 
     def test_changes_of_the_text_are_found(self):
-        """One change of each kind that a wrong result alone need not show; bench/cuda_mutants makes many more."""
+        """One change of each kind that a wrong result alone need not show; bench/cuda mutants makes many more."""
         if not self.host.sanitizer:
             self.skipTest("there is no ThreadSanitizer")
         words = ("--device", DEVICE, "--block-threads", 64)

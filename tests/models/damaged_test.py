@@ -19,10 +19,10 @@ def main():
     lemma, count = arguments.lemma, arguments.count
     sanitized = subprocess.run([lemma, "--version"], env={"ASAN_OPTIONS": "help=1"}, capture_output=True, text=True)
     unlimited = ["--memory-limit", "0"] if "AddressSanitizer" in sanitized.stdout + sanitized.stderr else []
-    done = subprocess.run([sys.executable, ROOT / "scripts" / "damaged" / "run", "--lemma", lemma, "--count", str(count),
+    done = subprocess.run([sys.executable, ROOT / "damage" / "run", "--lemma", lemma, "--count", str(count),
                            "--time-limit", "60", "--json", *unlimited], capture_output=True, text=True)
     if not done.stdout:
-        sys.exit(f"scripts/damaged/run failed: {done.stderr}")
+        sys.exit(f"damage/run failed: {done.stderr}")
     report = json.loads(done.stdout)
     for name, tests in report["tests"].items():
         for test in tests if name != "passed" else ():

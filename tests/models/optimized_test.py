@@ -22,7 +22,7 @@ CHEAPER = ("bert-base", "nasrnn", "squeezenet1_1", "resnext50_32x4d")
 
 def build(names, folder):
     for name in names:
-        subprocess.run([sys.executable, ROOT / "scripts" / "models" / "build", name, "--out", folder, *MODELS[name]],
+        subprocess.run([sys.executable, ROOT / "models" / "build", name, "--out", folder, *MODELS[name]],
                        check=True, stdout=subprocess.DEVNULL)
     return [folder / f"{name}.onnx" for name in names]
 

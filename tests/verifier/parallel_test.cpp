@@ -68,7 +68,7 @@ std::vector<Substitution> mutants_of(const Substitution& rule) {
 
 TEST_P(ParallelRules, MutantsAreProvedOnlyIfExactEvaluationAgrees) {
   std::size_t mutants = 0, refused = 0, refuted = 0, number = 0;
-  // All of them take minutes: bench/index_proofs --mutants asks for them.
+  // All of them take minutes: bench/proofs index --mutants asks for them.
   const std::size_t every = std::getenv("LEMMA_ALL_MUTANTS") != nullptr ? 1 : 17;
   for (const Substitution& rule : read(GetParam()))
     for (const Substitution& mutant : mutants_of(rule)) {

@@ -89,7 +89,7 @@ class Refusals(unittest.TestCase):
 
     def second(self):
         return subprocess.run(
-            [sys.executable, ROOT / "scripts" / "lemma_check.py", "--axioms", self.rules / "axioms",
+            [sys.executable, ROOT / "checkers" / "lemma_check.py", "--axioms", self.rules / "axioms",
              "--operators", self.rules / "operators.md", self.file],
             capture_output=True, text=True, check=False)
 
@@ -294,7 +294,7 @@ class Contradictions(unittest.TestCase):
     def answers(self, name):
         file = self.signed(name)
         second = subprocess.run(
-            [sys.executable, ROOT / "scripts" / "lemma_check.py", "--no-axiom-records", "--axioms",
+            [sys.executable, ROOT / "checkers" / "lemma_check.py", "--no-axiom-records", "--axioms",
              self.FOLDER / "axioms", file], capture_output=True, text=True, check=False)
         first = check("--no-axiom-records", "--axioms", self.FOLDER / "axioms", file)
         return first, second

@@ -49,7 +49,7 @@ class Exchange(unittest.TestCase):
     def check(self, count):
         proofs = self.folder / "proofs"
         for checker in ((CHECKER, "--axioms", ROOT / "rules/axioms"),
-                        (sys.executable, ROOT / "scripts/lemma_check.py")):
+                        (sys.executable, ROOT / "checkers/lemma_check.py")):
             output = run(*checker, "--rules", proofs, proofs).stdout
             self.assertIn(f"{count} certificates hold", output)
 
@@ -73,7 +73,7 @@ class Exchange(unittest.TestCase):
 
     def test_a_proof_does_not_outlive_its_condition(self):
         self.decide(ROOT / "tests/verifier/exchange/small.pb", 4)
-        sys.path.insert(0, str(ROOT / "scripts"))
+        sys.path.insert(0, str(ROOT / "checkers"))
         from second_checker.certificates import digest
         pack = (self.folder / "proofs" / "proved.certificates").read_text()
         text = next(one for one in pack.split("lemma certificate ") if "\nrule taso_005\n" in one)
@@ -85,7 +85,7 @@ class Exchange(unittest.TestCase):
         lines[2] = "id " + digest("\n".join(lines[3:end]) + "\n")
         file.write_text("\n".join(lines))
         run(CHECKER, "--axioms", ROOT / "rules/axioms", file, code=4)
-        run(sys.executable, ROOT / "scripts/lemma_check.py", file, code=4)
+        run(sys.executable, ROOT / "checkers/lemma_check.py", file, code=4)
 
     def test_garbage_is_one_line_and_exit_code_2(self):
         for name, contents in {"empty": b"", "text": b"rule a\n", "cut": small_file.collection()[:-3],

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Changes emitted CUDA source in one place each (a barrier, a wait, a signal, an order of memory, an index, a slot), and
+counts how many changes the tests on a processor find (docs/cuda.md): by a wrong output, a race, or threads that wait for
+ever, in one of seven orders of the blocks. Each that is not found is printed.
+
+With --library-calls, programs are graphs of library calls and kernels, and the changes those of the graph (an edge, an
+operand, a leading dimension, a copy, a workspace), in seven orders of nodes and blocks.
+"""
+
+import argparse
+import collections
+import itertools
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests" / "backend_cuda")]
+import environment
+
+environment.enter()
+
+import cuda_call_mutants
+import cuda_models
+import cuda_mutants
+import host_program
+
+MODELS = ("softmax_of_large_values", "layer_normalization", "products", "convolution", "attention", "lstm")
+# In tiles, several of them for a task.
+LARGE = ("tiled_product", "tiled_product_f16", "tiled_groups")
+WITH_CALLS = ("scaled_products", "branches", "attention", "transformer_block")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="bench/cuda mutants",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lemma", help="the program (default: the built one)")
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--library-calls", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2, help="changes at a time")
+    return parser.parse_args()
+
+
+def emit(options, folder, model):
+    file = folder / f"{model}.onnx"
+    file.write_bytes(cuda_models.CALL_MODELS[model]())
+    device = ["--device", host_program.HOST_CUDA / "device.json"]
+    if model in LARGE:
+        device = ["--device", host_program.HOST_CUDA / "large_tasks.json", "--units", "1"]
+    threads = ["--block-threads", "32" if options.library_calls else "64"]
+    calls = ["--library-calls", "all", "--call-costs", "h100"] if options.library_calls else []
+    subprocess.run([environment.lemma_program(options.lemma), "emit", file, "--target", "cuda", "-o", folder / model, "--name",
+                    "sample", *device, *threads, *calls], check=True, stdout=subprocess.DEVNULL)
+    return folder / model
+
+
+def main():
+    options = arguments()
+    with tempfile.TemporaryDirectory(prefix="lemma-cuda-") as name:
+        folder = Path(name)
+        host = host_program.Host(folder)
+        models = WITH_CALLS if options.library_calls else MODELS + LARGE
+        directories = [emit(options, folder, model) for model in models]
+        for directory in directories:
+            if host.build(directory, "sample") or any(host.check(directory, order)[0] for order in host_program.ORDERS):
+                print(f"{directory.name}: does not agree unchanged", file=sys.stderr)
+                return 4
+        chosen = cuda_mutants.choose(directories, options.count, options.seed,
+                                     cuda_call_mutants.sites if options.library_calls else None)
+        numbers = itertools.count()
+
+        def outcome(change):
+            how = cuda_mutants.outcome(host, *change, folder / f"mutant-{next(numbers)}")
+            if how is None:
+                print("not found: " + cuda_mutants.description(*change), flush=True)
+            return how
+
+        with ThreadPoolExecutor(options.jobs) as pool:
+            outcomes = list(pool.map(outcome, chosen))
+        kinds = collections.defaultdict(collections.Counter)
+        for (directory, site), how in zip(chosen, outcomes):
+            kinds[site[0]][how or "NOT FOUND"] += 1
+        for kind, counts in kinds.items():
+            print(f"{kind:36} " + ", ".join(f"{count} {how}" for how, count in sorted(counts.items())))
+        compiled = [how for how in outcomes if how != "does not compile"]
+        print(f"{sum(how is not None for how in compiled)} of {len(compiled)} found"
+              + ("" if host.sanitizer else ", without ThreadSanitizer"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
