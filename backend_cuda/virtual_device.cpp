@@ -92,7 +92,12 @@ Result<VirtualDevice> load_virtual_device(const std::filesystem::path& file, std
   if (!stream) return bad_input(fmt::format("{}: cannot be read", file.string()));
   const Json json = Json::parse(stream, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return bad_input(fmt::format("{}: not JSON", file.string()));
-  auto device = device_of(json, units);
+  // A file may describe the costs of single operators as well (costmodel/device.h).
+  const auto part = json.is_object() ? json.find("schedule") : json.end();
+  if (json.is_object() && part == json.end() && json.contains("operators"))
+    return bad_input(
+        fmt::format("{}: it has no 'schedule': it prices single operators only", file.string()));
+  auto device = device_of(json.is_object() && part != json.end() ? *part : json, units);
   if (!device) return with_context(file.string(), std::move(device.error()));
   return device;
 }

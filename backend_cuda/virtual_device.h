@@ -38,7 +38,7 @@ inline constexpr std::uint32_t most_units = 1024;
 
 /// Threads of a processor, one for each unit, with costs as measured (docs/rtask.md, "Costs of a processor").
 VirtualDevice cpu_device(std::uint32_t threads);
-/// Reads a description such as backend_cuda/devices/simulated-80.json: one JSON object with the members of
+/// Reads the part `schedule` of a description such as targets/devices/simulated-80.json, or a file that is such a part: one JSON object with the members of
 /// VirtualDevice and `source`, where the figures come from; `seconds_to_start_units` may be left out, for 0, and
 /// `multiprocessor`, an object with the numbers of Multiprocessor and `architecture`. `units`:
 /// that many instead, each as in the description; 0: as many as it says. Errors name the file and the entry that is missing or malformed.

@@ -97,8 +97,8 @@ Result<void> write_variants(const std::filesystem::path& model, const std::files
   LEMMA_ASSIGN_OR_RETURN(const auto compiled,
                          compile_rules(relevant_rules(read.graph, database.substitutions())));
   LEMMA_ASSIGN_OR_RETURN(Device device,
-                         load_device(rules / "../costmodel/devices/onnxruntime-cpu.json"));
-  const OperatorCosts costs(roofline_target(std::move(device)));
+                         load_device(rules / "../targets/devices/onnxruntime-cpu.json"));
+  const OperatorCosts costs(priced_by_roofline(std::move(device)));
   Walk walk(compiled, costs, seed);
   std::set<std::string> written;
   for (std::size_t i = 0; i < tries_for_each * count && written.size() < count; ++i) {

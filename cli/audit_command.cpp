@@ -11,14 +11,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/audit_pages.h"
-#include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
-#include "cli/proof_text.h"
-#include "cli/table.h"
+#include "report/audit_pages.h"
+#include "report/proof_text.h"
+#include "report/table.h"
 #include "rule_language/rule_database.h"
 #include "system/parallel.h"
+#include "targets/data_files.h"
 #include "verifier/checker/replay.h"
 #include "verifier/index/prove_axiom.h"
 #include "verifier/prover/counterexample.h"

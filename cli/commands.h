@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/exit_code.h"
+#include "batch/exit_code.h"
 
 namespace lemma {
 

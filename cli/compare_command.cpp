@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/number_check.h"
-#include "cli/shape_option.h"
 #include "pipeline/compare_files.h"
+#include "programs/shape_option.h"
+#include "targets/data_files.h"
 
 namespace lemma {
 

@@ -7,15 +7,15 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/difference_page.h"
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
-#include "cli/graph_difference.h"
-#include "cli/table.h"
-#include "cli/web_page.h"
 #include "frontend_onnx/file_facts.h"
 #include "frontend_onnx/import.h"
 #include "outputs/files.h"
+#include "report/difference_page.h"
+#include "report/graph_difference.h"
+#include "report/table.h"
+#include "report/web_page.h"
 
 namespace lemma {
 

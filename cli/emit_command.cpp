@@ -4,24 +4,21 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "backend_cuda/compile/compile.h"
-#include "backend_cuda/emit/emit_program.h"
-#include "backend_cuda/emit/tables_text.h"
-#include "backend_cuda/lower/tile.h"
-#include "backend_cuda/simulate/simulate.h"
-#include "backend_cuda/traffic/traffic.h"
 #include "cli/commands.h"
-#include "cli/cuda_target.h"
-#include "cli/data_directory.h"
-#include "cli/emission.h"
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
-#include "cli/kernel_times_option.h"
 #include "cli/number_check.h"
-#include "cli/region_report.h"
-#include "cli/shape_option.h"
-#include "cli/task_program.h"
-#include "cli/timeline_svg.h"
+#include "cli/resource_options.h"
+#include "programs/emission.h"
+#include "programs/kernel_times_file.h"
+#include "programs/nvidia_device.h"
+#include "programs/schedule_plan.h"
+#include "programs/shape_option.h"
+#include "programs/task_program.h"
+#include "report/emission_report.h"
+#include "report/timeline_svg.h"
+#include "targets/data_files.h"
+#include "targets/target.h"
 
 namespace lemma {
 
@@ -34,9 +31,8 @@ struct EmitArguments {
   std::string target = "cpu";
   CudaChoice cuda;
   std::string calls, call_costs, times;
-  std::uint64_t cache_bytes = 0;
-  bool json = false, stores_all = false, plans = false, lists_operators = false,
-       measures = false;  // the timeline
+  EmissionFigures figures;
+  bool json = false, stores_all = false, plans = false, measures = false;  // the timeline
 };
 
 /// Switches schemes of fusion off.
@@ -52,7 +48,7 @@ void choose_schemes(const EmitArguments& arguments, EmissionRequest& request) {
 }
 
 bool is_for_cuda(const EmitArguments& arguments) {
-  return arguments.target == "cuda" || arguments.target == "rtask-cuda";
+  return find_source(arguments.target) == ProgramSource::cuda;
 }
 
 /// Calls are priced by --call-costs, else by the description of costs for the device of the schedule.
@@ -63,7 +59,7 @@ Result<std::optional<CallRequest>> call_request(const EmitArguments& arguments) 
       arguments.calls == "all" ? backend::CallChoice::all : backend::CallChoice::by_cost;
   const std::string name =
       arguments.call_costs.empty() ? device_name(arguments.cuda) : arguments.call_costs;
-  LEMMA_ASSIGN_OR_RETURN(const auto file, device_file(name, "--call-costs"));
+  LEMMA_ASSIGN_OR_RETURN(const auto file, device_file(name, DevicePart::operators, "--call-costs"));
   LEMMA_ASSIGN_OR_RETURN(request.costs, load_device(file));
   return request;
 }
@@ -81,15 +77,6 @@ Result<void> draw_timeline(const EmitArguments& arguments, const Emission& emiss
   return write_timeline(arguments.timeline, program, measured);
 }
 
-/// What was not chosen because of what nvcc made of it before, for people.
-std::optional<std::string> refused_text(const Emission& emission) {
-  if (!emission.cuda) return std::nullopt;
-  const backend::CudaOptions& options = *emission.cuda;
-  if (options.refused_tiles_of.empty() && options.refused_cuts_of.empty()) return std::nullopt;
-  return fmt::format("not chosen, as nvcc spilled registers: {} tiles, {} cuts of operators",
-                     options.refused_tiles_of.size(), options.refused_cuts_of.size());
-}
-
 Result<void> check_files(const EmitArguments& arguments) {
   FilePlan plan;
   read_model(plan, arguments.request.model);
@@ -101,7 +88,7 @@ Result<void> check_files(const EmitArguments& arguments) {
   plan.writes(arguments.timeline, "--timeline");
   LEMMA_RETURN_IF_ERROR(plan.check());
   if (arguments.request.directory.empty()) return {};
-  return backend::check_program_directory(arguments.request.directory, arguments.request.replaces);
+  return check_emission_directory(arguments.request);
 }
 
 Result<Emission> emit(EmitArguments arguments) {
@@ -109,16 +96,16 @@ Result<Emission> emit(EmitArguments arguments) {
     return bad_input("-o DIRECTORY or --plan is required");
   LEMMA_RETURN_IF_ERROR(check_files(arguments));
   choose_schemes(arguments, arguments.request);
+  std::vector<std::string> notes;
   LEMMA_ASSIGN_OR_RETURN(arguments.request.shapes, parse_shape_lists(arguments.shapes));
   if (arguments.request.shapes.size() > 1 && !arguments.timeline.empty())
     return bad_input("--timeline draws the schedule of one size");
   if (arguments.measures && is_for_cuda(arguments))
     return bad_input("--measure-timeline is for --target cpu");
-  for (const backend::NamedPolicy& each : backend::policies())
-    if (each.name == arguments.policy) arguments.request.policy = each.policy;
+  arguments.request.policy = policy_named(arguments.policy);
   if (is_for_cuda(arguments)) {
     if (!arguments.times.empty()) return bad_input("--kernel-times is for --target cpu");
-    LEMMA_ASSIGN_OR_RETURN(arguments.request.cuda, cuda_target(arguments.cuda));
+    LEMMA_ASSIGN_OR_RETURN(arguments.request.cuda, nvidia_device(arguments.cuda));
     LEMMA_ASSIGN_OR_RETURN(arguments.request.calls, call_request(arguments));
   } else if (!arguments.calls.empty()) {
     return bad_input("--library-calls is for --target cuda");
@@ -130,134 +117,18 @@ Result<Emission> emit(EmitArguments arguments) {
   } else {
     LEMMA_ASSIGN_OR_RETURN(arguments.request.device,
                            processor_device(arguments.cuda.device, arguments.request.threads));
-    LEMMA_ASSIGN_OR_RETURN(arguments.request.times, kernel_times_for_processor(arguments.times));
+    LEMMA_ASSIGN_OR_RETURN(arguments.request.times,
+                           kernel_times_for_processor(arguments.times, notes));
   }
   LEMMA_ASSIGN_OR_RETURN(Emission emission, emit_model(arguments.request));
   if (arguments.request.times)
     for (const backend::TaskProgram& program : emission.programs)
-      if (const auto note = missing_times(backend::kernel_count(program.graph)))
-        std::cerr << printable("note: " + *note) << "\n";
-  if (const auto note = refused_text(emission)) std::cerr << printable("note: " + *note) << "\n";
+      if (auto note = missing_times(backend::kernel_count(program.graph)))
+        notes.push_back(std::move(*note));
+  if (auto note = refused_text(emission)) notes.push_back(std::move(*note));
+  print_notes(notes);
   if (!arguments.timeline.empty()) LEMMA_RETURN_IF_ERROR(draw_timeline(arguments, emission));
   return emission;
-}
-
-/// What each operator of a program computes, in the order of the program's tables.
-nlohmann::ordered_json operators_json(const backend::TaskProgram& program) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const backend::TaskOperator& op : program.graph.operators) {
-    double operations = 0;
-    std::uint64_t bytes = 0;
-    for (const backend::Phase& phase : op.body.phases)
-      operations += backend::operation_count(phase.nest);
-    for (const backend::BufferNumber number : op.arguments)
-      bytes += program.graph.buffers[number].bytes();
-    list.push_back({{"name", op.name},
-                    {"description", op.description},
-                    {"operations", operations},
-                    {"bytes", bytes}});
-  }
-  return list;
-}
-
-/// Weights that units keep, in all and at most in one, how many tasks read them there, and when a run ends as planned.
-nlohmann::ordered_json planned_json(const backend::TaskProgram& program) {
-  std::uint64_t bytes = 0;
-  for (const auto& parts : program.residents.parts)
-    for (const backend::ResidentPart& part : parts) bytes += part.copied_bytes();
-  std::size_t tasks = 0;
-  for (const std::vector<backend::Step>& steps : program.units)
-    for (const backend::Step& step : steps) tasks += program.has_residents(step.task) ? 1 : 0;
-  return {{"resident_weight_bytes", bytes},
-          {"resident_bytes_per_unit", program.residents.bytes},
-          {"tasks_with_residents", tasks},
-          {"planned_seconds", backend::simulate(program).seconds}};
-}
-
-/// Counts of one program.
-Result<nlohmann::ordered_json> json_of(const backend::TaskProgram& program,
-                                       std::uint64_t cache_bytes, bool lists_operators) {
-  const backend::Traffic traffic = backend::planned_traffic(program);
-  nlohmann::ordered_json json = {
-      {"units", program.units.size()},      {"operators", program.graph.operators.size()},
-      {"tasks", program.task_count()},      {"waits", backend::wait_count(program)},
-      {"bytes_read", traffic.read},         {"bytes_written", traffic.written},
-      {"arena_bytes", program.arena_bytes}, {"weight_bytes", program.weight_bytes}};
-  if (cache_bytes > 0) {
-    LEMMA_ASSIGN_OR_RETURN(const backend::Traffic simulated,
-                           backend::simulated_traffic(program, {cache_bytes}));
-    json["simulated_bytes_read"] = simulated.read;
-    json["simulated_bytes_written"] = simulated.written;
-  }
-  if (program.device.multiprocessor) json.update(planned_json(program));
-  if (const backend::KernelCount count = backend::kernel_count(program.graph); count.recorded > 0)
-    json["kernels"] = kernel_count_json(program.graph);
-  if (lists_operators) json["each_operator"] = operators_json(program);
-  return json;
-}
-
-/// Of several sizes: a list of counts, with the types of the inputs.
-Result<nlohmann::ordered_json> json_of(const EmitArguments& arguments, const Emission& emission) {
-  nlohmann::ordered_json json = {{"model", arguments.request.model},
-                                 {"directory", arguments.request.directory}};
-  nlohmann::ordered_json sizes = nlohmann::ordered_json::array();
-  const bool is_cut = emission.calls && emission.calls->program;
-  for (const backend::TaskProgram& program : emission.programs) {
-    if (is_cut) break;
-    LEMMA_ASSIGN_OR_RETURN(nlohmann::ordered_json counts,
-                           json_of(program, arguments.cache_bytes, arguments.lists_operators));
-    if (emission.programs.size() == 1) {
-      json.update(counts);
-      continue;
-    }
-    nlohmann::ordered_json one;
-    for (const backend::BufferNumber number : program.graph.inputs)
-      one["inputs"][program.graph.buffers[number].name] = program.graph.buffers[number].sizes;
-    one.update(counts);
-    sizes.push_back(std::move(one));
-  }
-  if (!sizes.empty()) json["sizes"] = std::move(sizes);
-  if (emission.calls) json["library_calls"] = region_json(*emission.calls);
-  if (refused_text(emission))
-    json["refused"] = {{"tiles", emission.cuda->refused_tiles_of.size()},
-                       {"cuts", emission.cuda->refused_cuts_of.size()}};
-  json["planning_seconds"] = emission.planning_seconds;
-  return json;
-}
-
-/// A line for the whole graph, then with --plan one for each call and each kernel.
-void print_regions(const EmitArguments& arguments, const backend::RegionProgram& program) {
-  std::cout << printable(fmt::format(
-                   "{}: {} library calls and {} persistent kernels take {:.1f} microseconds, arena "
-                   "{} bytes",
-                   arguments.plans ? arguments.request.model : arguments.request.directory,
-                   program.calls.size(), program.regions.size(), 1e6 * program.seconds,
-                   program.arena_bytes))
-            << "\n";
-  if (!arguments.plans) return;
-  for (const std::string& line : region_lines(program)) std::cout << printable(line) << "\n";
-}
-
-/// Of programs for multiprocessors.
-std::string planned_text(const backend::TaskProgram& program) {
-  if (!program.device.multiprocessor) return "";
-  const nlohmann::ordered_json planned = planned_json(program);
-  const std::uint64_t bytes = planned["resident_weight_bytes"];
-  return fmt::format("{}, {:.1f} microseconds as planned",
-                     bytes == 0 ? "" : fmt::format(", units keep {} bytes of weights", bytes),
-                     1e6 * planned["planned_seconds"].get<double>());
-}
-
-void print_lines(const EmitArguments& arguments, const Emission& emission) {
-  if (emission.calls && emission.calls->program)
-    return print_regions(arguments, *emission.calls->program);
-  for (const backend::TaskProgram& program : emission.programs)
-    std::cout << printable(fmt::format(
-                     "{}: {} operators in {} tasks on {} units, {} waits, arena {} bytes{}",
-                     arguments.plans ? arguments.request.model : arguments.request.directory,
-                     program.graph.operators.size(), program.task_count(), program.units.size(),
-                     backend::wait_count(program), program.arena_bytes, planned_text(program)))
-              << "\n";
 }
 
 ExitCode run_emit(const EmitArguments& arguments) {
@@ -268,10 +139,10 @@ ExitCode run_emit(const EmitArguments& arguments) {
   const auto emitted = emit(arguments);
   if (!emitted) return refuse(emitted.error());
   if (!arguments.json) {
-    print_lines(arguments, *emitted);
+    std::cout << emission_text(arguments.request, *emitted);
     return ExitCode::done;
   }
-  const auto json = json_of(arguments, *emitted);
+  const auto json = emission_json(arguments.request, *emitted, arguments.figures);
   if (!json) return refuse(json.error());
   std::cout << json->dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << "\n";
   return ExitCode::done;
@@ -290,11 +161,11 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
       command->add_flag("--plan", arguments->plans, "only plan the program: nothing is written");
   output->excludes(plan);
   command
-      ->add_option("--simulate-cache", arguments->cache_bytes,
+      ->add_option("--simulate-cache", arguments->figures.cache_bytes,
                    "with --json: count bytes in a simulated cache of so many bytes for each unit")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--target", arguments->target, "what the source is for")
-      ->check(CLI::IsMember({"cpu", "rtask-cpu", "cuda", "rtask-cuda"}))
+      ->check(CLI::IsMember(source_words()))
       ->capture_default_str();
   command->add_option("--arch", arguments->cuda.architecture, "of the device, with --target cuda")
       ->check(CLI::IsMember(cuda_architectures()))
@@ -385,7 +256,7 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
   command->add_flag("--no-fusion", arguments->stores_all, "store every tensor");
   auto* json = command->add_flag("--json", arguments->json, "print one JSON object");
   command
-      ->add_flag("--list-operators", arguments->lists_operators,
+      ->add_flag("--list-operators", arguments->figures.lists_operators,
                  "with --json: the operations of each operator, and the bytes of its tensors")
       ->needs(json);
   command->callback([arguments, &exit_code] { exit_code = run_emit(*arguments); });

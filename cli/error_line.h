@@ -1,18 +1,17 @@
 #pragma once
 // Reporting of errors: one line on standard error and an exit code.
 
+#include <span>
 #include <string>
-#include <string_view>
 
-#include "cli/exit_code.h"
+#include "batch/exit_code.h"
 #include "ir/result.h"
+#include "report/printable.h"
 
 namespace lemma {
 
-/// As it can be shown in a line of a terminal (ir/shown_text.h), and of bounded length.
-std::string printable(std::string_view text);
-/// "lemma: MODEL: MESSAGE", with the name of the model once.
-std::string error_line(std::string_view model, std::string_view message);
+/// On standard error, a line for each.
+void print_notes(std::span<const std::string> notes);
 ExitCode exit_code_of(ErrorKind kind);
 /// The error on standard error; its exit code.
 ExitCode report_error(const Error& error);

@@ -1,8 +1,7 @@
 #include "cli/file_plan.h"
 
-#include "cli/emission.h"
-#include "cli/target_options.h"
 #include "frontend_onnx/copy.h"
+#include "targets/target.h"
 
 namespace lemma {
 
@@ -24,8 +23,8 @@ Result<void> check_files(FilePlan plan, const std::vector<OptimizeRequest>& requ
   plan.fills(first.options.trace, "--trace");
   for (const OptimizeRequest& request : requests) {
     plan.writes(sent_to.empty() ? request.output : sent_to, "the output");
-    if (request.target == rtask_cpu_target)
-      plan.fills(program_directory(request.output), "the task program");
+    if (const Target* target = find_target(request.target))
+      plan.fills(target->program_beside(request.output), "the task program");
   }
   return plan.check();
 }

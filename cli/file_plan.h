@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/optimize_request.h"
+#include "batch/optimize_request.h"
 #include "outputs/plan.h"
 
 namespace lemma {

@@ -6,18 +6,18 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
-#include "cli/graph_picture.h"
-#include "cli/model_summary.h"
-#include "cli/shape_option.h"
-#include "cli/table.h"
 #include "costmodel/graph_cost.h"
 #include "frontend_onnx/import.h"
 #include "ir/graph_text.h"
 #include "outputs/files.h"
+#include "programs/shape_option.h"
+#include "report/graph_picture.h"
+#include "report/model_summary.h"
+#include "report/table.h"
 #include "system/program.h"
+#include "targets/data_files.h"
 
 namespace lemma {
 
@@ -46,7 +46,7 @@ Result<Inspection> inspect(const InspectArguments& arguments) {
   LEMMA_ASSIGN_OR_RETURN(OnnxModel model, import_model(arguments.model, options));
   LEMMA_ASSIGN_OR_RETURN(const fs::path file, device_file(arguments.device));
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(file));
-  OperatorCosts cost(roofline_target(std::move(device)));
+  OperatorCosts cost(priced_by_roofline(std::move(device)));
   ModelSummary summary = summarize(model.graph, cost);
   return Inspection{std::move(model), std::move(cost), std::move(summary)};
 }
@@ -102,7 +102,7 @@ std::string report_json(const InspectArguments& arguments, const Inspection& ins
                        {"flops", summary.total.flops},
                        {"bytes", summary.total.bytes},
                        {"cost", summary.total.seconds},
-                       {"device", inspection.cost.target().device.name},
+                       {"device", inspection.cost.priced_device().device.name},
                        {"notes", inspection.model.envelope.notes()}};
   return report.dump(2, ' ', true, Json::error_handler_t::replace);
 }
@@ -164,9 +164,10 @@ std::string report_text(const InspectArguments& arguments, const Inspection& ins
   report += values_table(inspection.model.graph) + "\n" + operators_table(summary);
   if (summary.constant_nodes > 0)
     report += fmt::format("{} more operators depend on weights alone\n", summary.constant_nodes);
-  report += fmt::format("cost: predicted for {} ({}){}\n", inspection.cost.target().device.name,
-                        inspection.cost.target().device.source,
-                        summary.symbols.empty() ? "" : ", with 16 for every symbol");
+  report +=
+      fmt::format("cost: predicted for {} ({}){}\n", inspection.cost.priced_device().device.name,
+                  inspection.cost.priced_device().device.source,
+                  summary.symbols.empty() ? "" : ", with 16 for every symbol");
   if (!summary.opaque.empty()) report += "\n" + opaque_table(summary);
   if (!summary.symbols.empty()) report += "\n" + symbols_table(summary);
   for (const std::string& note : inspection.model.envelope.notes())

@@ -4,12 +4,13 @@
 
 #include <CLI/CLI.hpp>
 
+#include "batch/exit_code.h"
+#include "batch/process_faults.h"
 #include "cli/commands.h"
 #include "cli/error_line.h"
-#include "cli/exit_code.h"
 #include "cli/foreign_options.h"
-#include "cli/process_faults.h"
 #include "cli/rank_job.h"
+#include "engines/shipped_targets.h"
 #include "ir/version.h"
 #include "rule_language/operator_digests.h"
 #include "rule_language/operator_meaning.h"
@@ -103,6 +104,7 @@ int main(int argument_count, char** arguments) {
   lemma::prepare_for_faults();
   try {
     lemma::take_meaning_digests(lemma::operator_digests());
+    lemma::add_shipped_targets();
     return run(argument_count, arguments);
   } catch (const std::exception& error) {
     return static_cast<int>(lemma::report_error(lemma::error_of(error)));

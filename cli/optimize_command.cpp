@@ -11,27 +11,25 @@
 
 #include <fmt/format.h>
 
-#include "backend_cuda/emit/emit_program.h"
-#include "cli/batch_record.h"
-#include "cli/child_process.h"
-#include "cli/data_directory.h"
-#include "cli/emission.h"
+#include "batch/batch_record.h"
+#include "batch/child_process.h"
+#include "batch/optimize_request.h"
+#include "batch/replayed_report.h"
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
-#include "cli/html_report.h"
 #include "cli/number_check.h"
-#include "cli/optimize_report.h"
-#include "cli/optimize_request.h"
-#include "cli/replayed_report.h"
-#include "cli/shape_option.h"
 #include "cli/standard_streams.h"
 #include "cli/target_options.h"
 #include "frontend_onnx/copy.h"
 #include "operators/runtime_names.h"
 #include "outputs/files.h"
 #include "outputs/scratch.h"
+#include "programs/shape_option.h"
+#include "report/html_report.h"
+#include "report/optimize_report.h"
 #include "rule_language/rounding.h"
 #include "system/program.h"
+#include "targets/data_files.h"
 
 namespace lemma {
 
@@ -104,16 +102,15 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
     request.takes_digests = !arguments.output_directory.empty();
     if (replay) LEMMA_RETURN_IF_ERROR(replay->take_measured(model, request.options));
     request.device_file = device.string();
-    if (is_operator_target(arguments.target)) request.target = arguments.target.target;
+    if (const Target* target = target_of(arguments.target)) request.target = target->name();
     if (request.rules_directory.empty())
       request.rules_directory = (data_directory() / "rules").string();
     request.output =
         arguments.output.empty()
             ? (fs::path(arguments.output_directory) / fs::path(model).filename()).string()
             : arguments.output;
-    if (request.target == rtask_cpu_target)
-      LEMMA_RETURN_IF_ERROR(
-          backend::check_program_directory(program_directory(request.output), true));
+    if (const Target* target = target_of(arguments.target))
+      LEMMA_RETURN_IF_ERROR(target->check_program_beside(request.output));
     requests.push_back(std::move(request));
   }
   FilePlan files;
@@ -242,7 +239,7 @@ Result<void> write_report(const OptimizeArguments& arguments, const OptimizeRequ
     return write_file_atomically(arguments.report, json + "\n");
   LEMMA_ASSIGN_OR_RETURN(const RuleDatabase rules, load_rules(request.rules_directory));
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(request.device_file));
-  const OperatorCosts costs(roofline_target(std::move(device)));
+  const OperatorCosts costs(priced_by_roofline(std::move(device)));
   ReportSources sources{rules, costs, {}};
   std::set<std::string> used;
   for (const OptimizeAnswer& answer : answers)
@@ -355,7 +352,8 @@ Result<ExitCode> run_on_streams(OptimizeArguments arguments) {
     const bool is_standard_output = target && target->descriptor == STDOUT_FILENO;
     if (arguments.json && is_standard_output)
       return bad_input("-o - and --json both want standard output");
-    if (arguments.target.target == rtask_cpu_target && is_operator_target(arguments.target))
+    const Target* model_target = target_of(arguments.target);
+    if (model_target != nullptr && !model_target->program_beside(arguments.output).empty())
       return bad_input(
           fmt::format("-o {} leaves no place for a task program; give a file", arguments.output));
     put_data_inside(arguments);
@@ -554,7 +552,10 @@ void add_simplify_command(CLI::App& application, ExitCode& exit_code) {
   arguments->rounding_class = name(RoundingClass::bitwise);
   arguments->target.measures = false;
   arguments->target.costs = "analytic";
-  if (is_operator_target(arguments->target)) arguments->target.target = "cpu";  // nothing is timed
+  // Nothing is timed.
+  if (const Target* target = target_of(arguments->target);
+      target != nullptr && !target->is_onnx_runtime())
+    arguments->target.target = "cpu";
   OptimizeOptions& options = arguments->common.options;
   options.cleans = true;
   command->add_option("models", arguments->models, "ONNX files; - is standard input")->required();

@@ -5,19 +5,18 @@
 #include <iostream>
 #include <optional>
 
-#include "cli/child_process.h"
+#include "batch/child_process.h"
+#include "batch/content_digest.h"
+#include "batch/memory_guard.h"
+#include "batch/optimize_request.h"
+#include "batch/process_faults.h"
 #include "cli/commands.h"
-#include "cli/content_digest.h"
-#include "cli/emission.h"
-#include "cli/memory_guard.h"
-#include "cli/operator_targets.h"
-#include "cli/optimize_request.h"
-#include "cli/process_faults.h"
-#include "cli/shape_option.h"
 #include "frontend_onnx/import.h"
 #include "outputs/scratch.h"
+#include "programs/shape_option.h"
 #include "search/deadline.h"
 #include "system/program.h"
+#include "targets/target.h"
 
 namespace lemma {
 
@@ -25,34 +24,17 @@ namespace {
 
 void say_stage(const std::string& what) { std::cout << "stage " << what << "\n" << std::flush; }
 
-/// The target's timers, which the search is given.
-Result<OperatorTarget> take_timers(const OptimizeRequest& request,
-                                   const std::filesystem::path& programs, const Deadline& deadline,
-                                   OptimizeOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(OperatorTarget target,
-                         operator_target(request.target, options.threads, {}, programs,
-                                         std::min(30.0, deadline.remaining() / 4)));
-  MeasuredTarget measured{target.operators.get(), target.models.get(), {}};
-  if (request.target == rtask_cpu_target)
-    measured.admits = [threads = options.threads](const Graph& graph) {
-      return check_emission(graph, threads);
-    };
-  options.target = std::move(measured);
-  return target;
-}
-
-/// The program of what was written.
-Result<std::string> emit_beside(const OptimizeRequest& request) {
+/// The target's program of what was written, if it has one.
+Result<void> write_program(const Target& target, const OptimizeRequest& request,
+                           std::string& directory) {
+  const std::filesystem::path folder = target.program_beside(request.output);
+  if (folder.empty()) return {};
   say_stage("writing the task program");
-  EmissionRequest emission;
-  emission.model = request.output;
-  emission.directory = program_directory(request.output).string();
-  emission.threads = request.options.threads;
-  emission.replaces = true;
-  if (auto emitted = emit_model(emission); !emitted)
+  if (auto written = target.write_program(request.output, request.options.threads); !written)
     return with_context("the model is written, but not its task program",
-                        std::move(emitted.error()));
-  return emission.directory;
+                        std::move(written.error()));
+  directory = folder.string();
+  return {};
 }
 
 /// A small file is read before anything else is loaded and started: if it cannot be, the answer comes at once.
@@ -90,18 +72,12 @@ Result<OptimizeReport> work(const OptimizeRequest& request, std::string& task_pr
     say_stage("loading rules");
     LEMMA_ASSIGN_OR_RETURN(rules, load_rules(request.rules_directory));
   }
-  const TemporaryDirectory programs;  // of graphs that are timed
-  LEMMA_RETURN_IF_ERROR(require_scratch(programs.good()));
-  std::optional<OperatorTarget> target;
-  if (!request.target.empty()) {
-    LEMMA_ASSIGN_OR_RETURN(target, take_timers(request, programs.path(), deadline, options));
-  }
+  options.target = find_target(request.target);
   options.time_limit_seconds = deadline.remaining();
   auto report = optimize_model(request.model, request.output, rules,
-                               OperatorCosts(roofline_target(std::move(device))), options);
-  if (report && request.target == rtask_cpu_target) {
-    LEMMA_ASSIGN_OR_RETURN(task_program, emit_beside(request));
-  }
+                               OperatorCosts(priced_by_roofline(std::move(device))), options);
+  if (report && options.target != nullptr)
+    LEMMA_RETURN_IF_ERROR(write_program(*options.target, request, task_program));
   return report;
 }
 

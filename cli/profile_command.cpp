@@ -12,13 +12,14 @@
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
 #include "cli/number_check.h"
-#include "cli/operator_targets.h"
-#include "cli/profile_report.h"
-#include "cli/table.h"
+#include "engines/model_profiler.h"
 #include "outputs/files.h"
+#include "report/profile_report.h"
+#include "report/table.h"
 #include "rule_language/rule_database.h"
 #include "system/clock.h"
 #include "system/signals.h"
+#include "targets/data_files.h"
 
 namespace lemma {
 
@@ -29,17 +30,35 @@ void stop_measuring(int /*signal*/) { stop_requested = 1; }
 
 Result<std::unique_ptr<ModelProfiler>> profiler_for(const ProfileArguments& arguments,
                                                     ProfileDatabase& database) {
-  if (arguments.target == onnx_runtime_target) return runtime_profiler(arguments, database);
-  LEMMA_ASSIGN_OR_RETURN(
-      OperatorTarget target,
-      operator_target(arguments.target, profiled_threads(arguments), is_stop_requested));
-  return operator_profiler(arguments, database, std::move(target));
+  const Target& target = *find_target(arguments.target);
+  if (target.is_onnx_runtime()) return runtime_profiler(arguments, database);
+  LEMMA_ASSIGN_OR_RETURN(const auto file,
+                         device_file(target.name(), DevicePart::operators, "--target"));
+  LEMMA_ASSIGN_OR_RETURN(Device device, load_device(file));
+  TimerRequest request;
+  request.threads = profiled_threads(arguments);
+  request.is_interrupted = is_stop_requested;
+  LEMMA_ASSIGN_OR_RETURN(TargetTimers timers, target.timers(request));
+  return operator_profiler(arguments, database, priced_by_roofline(std::move(device)),
+                           std::move(timers));
+}
+
+std::vector<std::string> profiled_targets() {
+  return names_of_targets([](const Target& target) { return target.measured_costs().has_value(); });
+}
+
+std::string profiled_targets_help() {
+  std::string help = "what is measured:";
+  for (const std::string& name : profiled_targets())
+    help += fmt::format("{} {} ({})", help.ends_with(':') ? "" : ",", name,
+                        find_target(name)->measured_part());
+  return help;
 }
 
 ExitCode nothing_measured(const ProfileArguments& arguments, const Error& why) {
   const ExitCode code =
       report_error({ErrorKind::unsupported, "nothing can be measured: " + why.message});
-  return arguments.target == rtask_cuda_target ? ExitCode::no_device : code;
+  return find_target(arguments.target)->needs_device() ? ExitCode::no_device : code;
 }
 
 Result<ExitCode> profile_models(const ProfileArguments& arguments, ProfileDatabase& database) {
@@ -110,7 +129,7 @@ Result<std::string> listing(const ProfileDatabase& database) {
   Table table({"runtime", "processor", "threads", "how it is known", "entries"},
               {left, left, right, left, right});
   LEMMA_ASSIGN_OR_RETURN(const auto targets, database.targets());
-  for (const TargetIdentity& target : targets) {
+  for (const RuntimeIdentity& target : targets) {
     LEMMA_ASSIGN_OR_RETURN(const auto entries, database.entries(target));
     std::map<Provenance, std::size_t> counts;
     for (const ProfileEntry& entry : entries) ++counts[entry.provenance];
@@ -176,6 +195,11 @@ void stop_at_signals() {
   handle_unless_ignored(SIGTERM, action);
 }
 
+std::string default_profiled_target() {
+  const std::vector<std::string> names = profiled_targets();
+  return names.empty() ? "" : names.front();
+}
+
 int profiled_threads(const ProfileArguments& arguments) {
   return arguments.threads > 0 ? arguments.threads
                                : static_cast<int>(std::thread::hardware_concurrency());
@@ -201,13 +225,8 @@ void add_profile_command(CLI::App& application, ExitCode& exit_code) {
   auto* command = application.add_subcommand(
       "profile", "measure how long the operators of models take on a target");
   auto arguments = std::make_shared<ProfileArguments>();
-  command
-      ->add_option(
-          "--target", arguments->target,
-          "what is measured: onnxruntime-cpu (the nodes that ONNX Runtime makes of models), "
-          "rtask-cpu (operators as task programs, compiled here) or rtask-cuda (operators "
-          "by calls of cuBLASLt and cuDNN)")
-      ->check(CLI::IsMember({onnx_runtime_target, rtask_cpu_target, rtask_cuda_target}))
+  command->add_option("--target", arguments->target, profiled_targets_help())
+      ->check(CLI::IsMember(profiled_targets()))
       ->capture_default_str();
   command->add_option(
       "models", arguments->models,

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "cli/exit_code.h"
+#include "batch/exit_code.h"
 #include "ir/result.h"
 #include "ranks/ranks.h"
 

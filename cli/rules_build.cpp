@@ -12,19 +12,19 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/child_process.h"
-#include "cli/data_directory.h"
+#include "batch/child_process.h"
+#include "batch/resource_use.h"
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
 #include "cli/number_check.h"
 #include "cli/rank_job.h"
-#include "cli/resource_use.h"
 #include "database/build_database.h"
 #include "database/normal_form.h"
 #include "outputs/files.h"
 #include "rule_language/rule_database.h"
 #include "system/parallel.h"
 #include "system/signals.h"
+#include "targets/data_files.h"
 
 namespace lemma {
 namespace {

@@ -7,14 +7,14 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/data_directory.h"
+#include "batch/resource_use.h"
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
 #include "cli/number_check.h"
-#include "cli/resource_use.h"
-#include "cli/table.h"
 #include "outputs/files.h"
+#include "report/table.h"
 #include "rule_language/rule_database.h"
+#include "targets/data_files.h"
 #include "verifier/conditions/infer.h"
 #include "verifier/prover/sampling.h"
 #include "verifier/verify_database.h"

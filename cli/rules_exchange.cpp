@@ -8,12 +8,12 @@
 
 #include <fmt/format.h>
 
-#include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
 #include "outputs/files.h"
 #include "rule_language/digests.h"
 #include "rule_language/rule_database.h"
+#include "targets/data_files.h"
 #include "verifier/checker/certificate.h"
 #include "verifier/exchange/formulas.h"
 #include "verifier/exchange/taso_export.h"

@@ -9,12 +9,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/data_directory.h"
+#include "batch/resource_use.h"
 #include "cli/file_plan.h"
 #include "cli/rank_job.h"
-#include "cli/resource_use.h"
 #include "generator/generate.h"
 #include "outputs/files.h"
+#include "targets/data_files.h"
 
 namespace lemma {
 namespace {

@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/data_directory.h"
 #include "cli/error_line.h"
 #include "cli/number_check.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "rule_language/rule_database.h"
+#include "targets/data_files.h"
 #include "verifier/index/obligations.h"
 
 namespace lemma {

@@ -11,22 +11,22 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "backend_cuda/execute/cuda_driver.h"
-#include "backend_cuda/execute/program_times.h"
-#include "cli/child_process.h"
-#include "cli/cuda_target.h"
-#include "cli/data_directory.h"
+#include "batch/child_process.h"
+#include "batch/memory_guard.h"
+#include "batch/process_faults.h"
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
-#include "cli/kernel_times_option.h"
-#include "cli/memory_guard.h"
-#include "cli/model_run.h"
 #include "cli/number_check.h"
-#include "cli/process_faults.h"
-#include "cli/run_worker.h"
-#include "cli/table.h"
+#include "cli/resource_options.h"
+#include "engines/model_run.h"
+#include "engines/run_worker.h"
 #include "frontend_onnx/value_file.h"
 #include "outputs/files.h"
+#include "programs/kernel_times_file.h"
+#include "programs/nvidia_device.h"
+#include "report/table.h"
+#include "targets/data_files.h"
+#include "targets/target.h"
 
 namespace lemma {
 
@@ -219,21 +219,27 @@ ExitCode complain(std::string_view model, const Error& error) {
   return exit_code_of(error.kind);
 }
 
+/// Of the program that the engine is; none: the interpreter.
+ProgramSource source_of(const RunArguments& arguments) {
+  return find_source(arguments.engine).value_or(ProgramSource::none);
+}
+
 /// What is compiled, and for what.
 Result<void> choose_engine(const RunArguments& arguments, RunRequest& request) {
-  if (!arguments.times.empty() && arguments.engine != rtask_cpu_target)
+  if (!arguments.times.empty() && source_of(arguments) != ProgramSource::cpp)
     return bad_input("--kernel-times is for --engine rtask-cpu");
-  if (arguments.engine == rtask_cuda_target) {
-    LEMMA_ASSIGN_OR_RETURN(request.cuda, cuda_target(arguments.cuda));
+  if (source_of(arguments) == ProgramSource::cuda) {
+    LEMMA_ASSIGN_OR_RETURN(request.cuda, nvidia_device(arguments.cuda));
     return {};
   }
   if (!arguments.architecture.empty()) return bad_input("--arch is for --engine rtask-cuda");
   if (arguments.cuda.takes_tf32) return bad_input("--tf32 is for --engine rtask-cuda");
-  if (arguments.engine == rtask_cpu_target) {
+  if (source_of(arguments) == ProgramSource::cpp) {
     LEMMA_ASSIGN_OR_RETURN(const auto device,
                            processor_device(arguments.cuda.device, arguments.threads));
-    request.task_program = backend::compile_options(arguments.threads, device);
-    LEMMA_ASSIGN_OR_RETURN(request.times, kernel_times_for_processor(arguments.times));
+    request.task_program = processor_options(arguments.threads, device);
+    LEMMA_ASSIGN_OR_RETURN(request.times,
+                           kernel_times_for_processor(arguments.times, request.notes));
   } else if (!arguments.cuda.device.empty()) {
     return bad_input("--device is for --engine rtask-cpu and rtask-cuda");
   }
@@ -419,20 +425,24 @@ ExitCode run_run(RunArguments arguments) {
     return complain("", Error{ErrorKind::bad_input, "give either a model or --batch FILE"});
   if (!arguments.architecture.empty()) {
     arguments.cuda.architecture = arguments.architecture;
-  } else if (arguments.engine == rtask_cuda_target) {
-    const auto device = backend::first_cuda_device();
-    if (!device) {
-      complain(arguments.model, device.error());
+  } else if (source_of(arguments) == ProgramSource::cuda) {
+    if (const auto chosen = choose_device_here(arguments.cuda); !chosen) {
+      complain(arguments.model, chosen.error());
       return ExitCode::no_device;
     }
-    arguments.cuda.architecture = device->architecture;
-    arguments.cuda.units = arguments.cuda.multiprocessors = device->multiprocessors;
   }
   if (arguments.is_worker) return work_off_jobs(arguments);
   return arguments.batch.empty() ? run_one(arguments) : run_batch(arguments);
 }
 
 }  // namespace
+
+static std::vector<std::string> engines() {
+  std::vector<std::string> names =
+      names_of_targets([](const Target& target) { return target.source() != ProgramSource::none; });
+  names.insert(names.begin(), "interpreter");
+  return names;
+}
 
 void add_run_command(CLI::App& application, ExitCode& exit_code) {
   auto* command = application.add_subcommand("run", "run an ONNX model and compare its outputs");
@@ -466,7 +476,7 @@ void add_run_command(CLI::App& application, ExitCode& exit_code) {
       ->add_option(
           "--engine", arguments->engine,
           "the interpreter, or a program that is compiled for this processor or a CUDA device")
-      ->check(CLI::IsMember({"interpreter", "rtask-cpu", "rtask-cuda"}))
+      ->check(CLI::IsMember(engines()))
       ->capture_default_str();
   command
       ->add_option("--arch", arguments->architecture,

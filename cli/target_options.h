@@ -6,21 +6,21 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/data_directory.h"
 #include "pipeline/optimize_model.h"
+#include "targets/target.h"
 
 namespace lemma {
 
 struct TargetArguments {
   std::string target = default_target();
   std::string device;    // empty: the target's
-  std::string costs;     // empty: measured for targets that Lemma times itself, else analytic
+  std::string costs;     // empty: the target's default
   std::string database;  // empty: the default one
   bool measures = true;
 };
 
-/// Whether its operators are timed by Lemma itself (cli/operator_targets.h).
-bool is_operator_target(const TargetArguments& arguments);
+/// Null if only a device is described.
+const Target* target_of(const TargetArguments& arguments);
 
 /// --target, --device, --costs, --database, --no-measure.
 void add_target_options(CLI::App& command, TargetArguments& arguments);
@@ -31,5 +31,8 @@ Result<std::filesystem::path> device_of(const TargetArguments& arguments);
 
 /// What is timed and where costs come from. `options.second_judge` is set already.
 void take_target(const TargetArguments& arguments, OptimizeOptions& options);
+
+/// The names of some targets, for people: "a, b and c".
+std::string target_names(const std::function<bool(const Target&)>& is_meant);
 
 }  // namespace lemma

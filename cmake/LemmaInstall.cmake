@@ -66,10 +66,8 @@ function(lemma_install_package)
   # The program looks for its data in ../share/lemma; the build tree has the same layout.
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/share/lemma")
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/rules" "${PROJECT_BINARY_DIR}/share/lemma/rules" SYMBOLIC)
-  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/costmodel/devices"
+  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/targets/devices"
        "${PROJECT_BINARY_DIR}/share/lemma/devices" SYMBOLIC)
-  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/backend_cuda/devices"
-       "${PROJECT_BINARY_DIR}/share/lemma/virtual_devices" SYMBOLIC)
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/costmodel/profiles"
        "${PROJECT_BINARY_DIR}/share/lemma/profiles" SYMBOLIC)
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/profiler/onnxruntime_worker.py"

@@ -7,8 +7,9 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("ir", "system", "operators", "lowering", "interpreter", "rule_language", "ranks", "frontend_onnx", "runner",
-           "generator", "egraph", "costmodel", "profiler", "verifier", "database", "search", "pipeline", "backend_cuda", "cli")
+EDGES = pathlib.Path(__file__).with_name("edges.txt")
+FOLDERS = sorted({line.split()[1].split("/")[0] for line in EDGES.read_text(encoding="utf-8").splitlines()
+                  if line.startswith("folder ")} - {"bench", "tests"})
 ENDINGS = {".cpp", ".h", ".cu", ".cuh", ".in"}
 
 # What is looked for, and what to use.
@@ -31,7 +32,7 @@ EXCEPTIONS = {
     ("backend_cuda/emit_cuda/parts/selfcheck.cu.in", "number reading"): "a program",
     ("backend_cuda/emit_cuda/parts/runner.cu.in", "number printing"): "a program",
     ("backend_cuda/emit_cuda/parts/runner.cu.in", "number reading"): "a program",
-    ("cli/memory_guard.cpp", "number reading"): "hexadecimal integers of the kernel",
+    ("batch/memory_guard.cpp", "number reading"): "hexadecimal integers of the kernel",
     ("cli/audit_command.cpp", "words from streams"): "lines",
     ("cli/extract_command.cpp", "streams"): "the bytes of a file",
     ("egraph/exact/answer_sets.cpp", "streams"): "lines and words",

@@ -1,5 +1,5 @@
 #pragma once
-// What the cost model knows about a device, read from a description file (costmodel/devices/*.json).
+// What the cost model knows about a device, read from a description file (the part `operators` of targets/devices/*.json).
 
 #include <filesystem>
 #include <map>

@@ -31,7 +31,7 @@ std::vector<TensorType> bound(std::span<const TensorType> types, const AssumedSi
 
 }  // namespace
 
-OperatorCosts::OperatorCosts(Target target,
+OperatorCosts::OperatorCosts(PricedDevice target,
                              std::vector<std::shared_ptr<const CostProvider>> providers,
                              AssumedSizes sizes)
     : target_(std::move(target)), providers_(providers), sizes_(std::move(sizes)) {

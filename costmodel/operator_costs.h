@@ -7,7 +7,7 @@
 
 #include "costmodel/assumed_sizes.h"
 #include "costmodel/cost_provider.h"
-#include "costmodel/target.h"
+#include "costmodel/priced_device.h"
 
 namespace lemma {
 
@@ -15,7 +15,7 @@ class OperatorCosts {
  public:
   /// What none of the providers knows is priced from the target's device description, so that every
   /// operator has a cost.
-  explicit OperatorCosts(Target target,
+  explicit OperatorCosts(PricedDevice target,
                          std::vector<std::shared_ptr<const CostProvider>> providers = {},
                          AssumedSizes sizes = {});
   /// The same providers, asked about other sizes; misses are collected apart. Those that do not cover all sizes
@@ -24,7 +24,7 @@ class OperatorCosts {
   /// The same target and sizes, with other providers that are asked first.
   OperatorCosts behind(std::vector<std::shared_ptr<const CostProvider>> providers) const;
 
-  const Target& target() const { return target_; }
+  const PricedDevice& priced_device() const { return target_; }
   /// The key of an application; symbolic sizes are replaced by the assumed ones. `constant`: by input,
   /// whether it is known when the model is built; missing entries are not.
   CostKey key(const OperatorRecord& record, const Instance& instance,
@@ -36,7 +36,7 @@ class OperatorCosts {
   std::vector<ProviderChain::Miss> misses() const { return chain_->misses(); }
 
  private:
-  Target target_;
+  PricedDevice target_;
   std::vector<std::shared_ptr<const CostProvider>> providers_;  // but for the last one
   std::shared_ptr<const ProviderChain> chain_;
   AssumedSizes sizes_;

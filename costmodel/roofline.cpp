@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "costmodel/target.h"
+#include "costmodel/priced_device.h"
 
 namespace lemma {
 
-Target roofline_target(Device device) {
+PricedDevice priced_by_roofline(Device device) {
   std::string identity = "roofline/" + device.name;
   return {std::move(identity), std::move(device)};
 }

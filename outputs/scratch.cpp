@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include <fmt/format.h>
+
 namespace lemma {
 
 namespace fs = std::filesystem;
@@ -16,6 +18,14 @@ TemporaryDirectory::TemporaryDirectory() {
   if (!made) return;
   path_ = made->path();
   entry_.emplace(std::move(*made));
+}
+
+Result<void> TemporaryDirectory::require() const {
+  if (good()) return {};
+  const char* const folder = std::getenv("TMPDIR");
+  return unsupported(
+      fmt::format("no temporary folder can be made in {}; TMPDIR names another place",
+                  folder == nullptr ? "/tmp" : folder));
 }
 
 }  // namespace lemma

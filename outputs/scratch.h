@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "ir/result.h"
 #include "outputs/staging.h"
 
 namespace lemma {
@@ -22,6 +23,8 @@ class TemporaryDirectory {
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
   /// False if none could be made.
   bool good() const { return entry_.has_value(); }
+  /// `unsupported` in that case.
+  Result<void> require() const;
   const std::filesystem::path& path() const { return path_; }
 
  private:

@@ -40,15 +40,15 @@ Result<LearnedCosts> LearnedCosts::open(const CostOptions& options, OperatorTime
 
 /// Whose times are read: those of the runtime that is here, or of the one that was measured last.
 Result<void> LearnedCosts::read_database(const CostOptions& options, OperatorTimer* timer) {
-  const auto here =
-      timer != nullptr ? timer->identity() : Result<TargetIdentity>(bad_input("it is not started"));
+  const auto here = timer != nullptr ? timer->identity()
+                                     : Result<RuntimeIdentity>(bad_input("it is not started"));
   if (here) {
     target_ = *here;
   } else {
     report_.message =
         fmt::format("{}cannot be measured: {}", options.runtime, here.error().message);
     LEMMA_ASSIGN_OR_RETURN(const auto targets, database_->targets());
-    for (const TargetIdentity& known : targets) {
+    for (const RuntimeIdentity& known : targets) {
       const bool is_here = known.threads == target_.threads && known.processor == target_.processor;
       if ((is_here || options.any_device) && known.runtime.starts_with(options.runtime))
         target_ = known;

@@ -58,7 +58,7 @@ class LearnedCosts {
 
   OperatorTimer* timer_ = nullptr;
   std::unique_ptr<ProfileDatabase> database_;
-  TargetIdentity target_;
+  RuntimeIdentity target_;
   NodeTimes times_{{}}, elsewhere_{{}};
   WeightPlace weights_;
   std::optional<RecordedCosts> replay_;

@@ -11,6 +11,7 @@
 #include "frontend_onnx/copy.h"
 #include "frontend_onnx/operator_set.h"
 #include "outputs/files.h"
+#include "outputs/scratch.h"
 #include "pipeline/chosen_rules.h"
 #include "pipeline/declared_sizes.h"
 #include "pipeline/explained_constants.h"
@@ -29,7 +30,8 @@ namespace lemma {
 
 namespace {
 
-constexpr double judging = 0.5;  // of the time for timing
+constexpr double judging = 0.5;               // of the time for timing
+constexpr double most_starting_seconds = 30;  // of a compiler
 constexpr double most_learning_seconds = 6;
 constexpr double learning = 0.2;  // of the time that is left
 constexpr double most_trying_seconds = 3;
@@ -90,8 +92,8 @@ class Pipeline {
 
   /// The steps, in order.
   Result<OptimizeReport> run() {
-    if (options_.target && options_.target->admits)
-      if (auto fits = options_.target->admits(model_.graph); !fits)
+    if (const Target* target = options_.target)
+      if (auto fits = target->admits(model_.graph, options_.threads); !fits)
         return with_context(file_.string(), std::move(fits.error()));
     trace_.add("read", model_.graph);
     report_.opaque_operators = count_opaque(model_.graph);
@@ -117,7 +119,7 @@ class Pipeline {
         chosen_rules(rules_, options_, options_.rules.rounding_class).empty())
       return keep(fmt::format("no rule up to class {} has a name that contains '{}'",
                               name(options_.rules.rounding_class), options_.rules.names));
-    choose_timers();
+    LEMMA_RETURN_IF_ERROR(choose_timers());
     LEMMA_ASSIGN_OR_RETURN(sample_sizes_, symbol_sizes(model_.graph, options_.sample_shapes));
     const auto reference = compute_original();
     if (!reference) return keep(reference.error().message);
@@ -225,10 +227,14 @@ class Pipeline {
   }
 
   /// What runs operators and models: that of the target, else ONNX Runtime.
-  void choose_timers() {
-    if (options_.target) {
-      operator_timer_ = options_.target->operators;
-      model_timer_ = options_.target->models;
+  Result<void> choose_timers() {
+    if (const Target* target = options_.own_target()) {
+      LEMMA_RETURN_IF_ERROR(programs_.emplace().require());
+      const double seconds = std::min(most_starting_seconds, check_deadline_.remaining() / 4);
+      LEMMA_ASSIGN_OR_RETURN(target_timers_,
+                             target->timers({options_.threads, {}, programs_->path(), seconds}));
+      operator_timer_ = target_timers_.operators.get();
+      model_timer_ = target_timers_.models.get();
     } else if (worker_) {
       const int threads = options_.threads > 0
                               ? options_.threads
@@ -236,6 +242,7 @@ class Pipeline {
       operator_timer_ = &operators_in_runtime_.emplace(*worker_, threads);
       model_timer_ = &models_in_runtime_.emplace(*worker_);
     }
+    return {};
   }
 
   // ---- Costs
@@ -287,7 +294,7 @@ class Pipeline {
       return true;
     }
     inputs_ = inputs.front();
-    if (worker_ == nullptr || options_.target) return true;
+    if (worker_ == nullptr || options_.own_target() != nullptr) return true;
     stage("running the original in ONNX Runtime");
     RunnableInputs found = find_runnable_inputs(
         *worker_, model_.graph,
@@ -395,7 +402,7 @@ class Pipeline {
     const Deadline end = check_deadline_.earlier_by(check_seconds_ + timing_seconds_);
     // Each is written and read once more.
     double seconds_each = 3 * writing_seconds_;
-    if (timed_ && options_.target)
+    if (timed_ && options_.own_target() != nullptr)
       seconds_each += model_timer_->seconds_to_prepare(report_.before.operators);
     options.candidates =
         static_cast<std::size_t>(std::clamp(0.3 * timing_seconds_ / seconds_each, 1.0, 4.0));
@@ -514,6 +521,8 @@ class Pipeline {
   bool runs_ = false;                             // ONNX Runtime runs the original on them
   std::optional<OnnxRuntimeOperators> operators_in_runtime_;
   std::optional<OnnxRuntimeModels> models_in_runtime_;
+  std::optional<TemporaryDirectory> programs_;  // of graphs that are timed on a target of its own
+  TargetTimers target_timers_;
   OperatorTimer* operator_timer_ = nullptr;
   ModelTimer* model_timer_ = nullptr;
   std::optional<LearnedCosts> learned_;

@@ -18,6 +18,7 @@
 #include "rule_language/rule_database.h"
 #include "search/optimize.h"
 #include "search/sampled_check.h"
+#include "targets/target.h"
 
 namespace lemma {
 
@@ -31,14 +32,6 @@ struct TimingOptions {
   /// one is faster.
   bool measures = false;
   std::optional<TimingReport> replay;  // what to repeat in place of measuring
-};
-
-/// A target other than ONNX Runtime, as far as it can be measured.
-struct MeasuredTarget {
-  OperatorTimer* operators = nullptr;  // null: they cannot be timed
-  ModelTimer* models = nullptr;        // the same
-  /// Why it cannot run a graph. Asked of the original, and of what is to be written.
-  std::function<Result<void>(const Graph&)> admits;
 };
 
 struct OptimizeOptions {
@@ -73,7 +66,14 @@ struct OptimizeOptions {
   /// What may still be allocated when the search begins; none: SearchOptions::memory_limit_bytes.
   std::function<std::size_t()> available_bytes;
   std::function<void(const std::string&)> on_stage;  // for progress
-  std::optional<MeasuredTarget> target;              // none: ONNX Runtime
+  /// What models are run on, where it is not ONNX Runtime; null: that, or a device that is only described. It outlives
+  /// the call.
+  const Target* target = nullptr;
+
+  /// The target, if it has timers of its own.
+  const Target* own_target() const {
+    return target != nullptr && !target->is_onnx_runtime() ? target : nullptr;
+  }
 };
 
 enum class OptimizeStatus {

@@ -98,7 +98,7 @@ class BodyOptimizer {
 
   /// Whether what no cost tells decides by how fast it is run: where weights stand.
   bool is_judged_by_time() const {
-    return options_.onnx_runtime && !options_.target && !options_.cleans &&
+    return options_.onnx_runtime && options_.own_target() == nullptr && !options_.cleans &&
            (options_.timing.measures || options_.timing.replay);
   }
 

@@ -35,8 +35,8 @@ class ResultCheck {
     const auto read = staged_.read_back(found.graph, options_.reading);
     if (!read) return {"the file does not hold it: " + read.error().message, ""};
     trace.add("written", read->graph);
-    if (options_.target && options_.target->admits)
-      if (const auto fits = options_.target->admits(read->graph); !fits)
+    if (options_.target != nullptr)
+      if (const auto fits = options_.target->admits(read->graph, options_.threads); !fits)
         return {"the target cannot run it: " + fits.error().message, ""};
     if (const std::string changed = changed_opaque_node(request_.original, *read); !changed.empty())
       return {changed + " is not what it was", ""};

@@ -241,7 +241,7 @@ GraphPrice price_of(const RuntimeGraph& graph, const NodeTimes& times) {
 }
 
 Result<std::size_t> measure_nodes(OnnxRuntimeWorker& worker, ProfileDatabase& database,
-                                  const TargetIdentity& target,
+                                  const RuntimeIdentity& target,
                                   const std::vector<RuntimeNode>& nodes, NodeTimes& times,
                                   const MeasurementOptions& options) {
   const auto begin = std::chrono::steady_clock::now();

@@ -83,7 +83,7 @@ struct MeasurementOptions {
 /// takes beside them. Each is committed when it is measured. The number of nodes measured; what cannot be
 /// run is left out.
 Result<std::size_t> measure_nodes(OnnxRuntimeWorker& worker, ProfileDatabase& database,
-                                  const TargetIdentity& target,
+                                  const RuntimeIdentity& target,
                                   const std::vector<RuntimeNode>& nodes, NodeTimes& times,
                                   const MeasurementOptions& options);
 

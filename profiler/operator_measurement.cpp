@@ -73,7 +73,7 @@ RuntimeNode reorder_of(const CostKey& key) {
 class OperatorMeasurement {
  public:
   OperatorMeasurement(OnnxRuntimeWorker& worker, ProfileDatabase& database,
-                      const TargetIdentity& target, NodeTimes& times,
+                      const RuntimeIdentity& target, NodeTimes& times,
                       const MeasurementOptions& options)
       : worker_(worker), database_(database), target_(target), times_(times), options_(options) {}
 
@@ -126,7 +126,7 @@ class OperatorMeasurement {
   static constexpr int operator_set = 21;
   OnnxRuntimeWorker& worker_;
   ProfileDatabase& database_;
-  const TargetIdentity& target_;
+  const RuntimeIdentity& target_;
   NodeTimes& times_;
   const MeasurementOptions& options_;
 };
@@ -182,7 +182,7 @@ std::optional<Cost> ReplayedCosts::find(const CostKey& key) const {
 }
 
 Result<std::size_t> measure_operators(OnnxRuntimeWorker& worker, ProfileDatabase& database,
-                                      const TargetIdentity& target,
+                                      const RuntimeIdentity& target,
                                       const std::vector<CostKey>& keys, WeightPlace weights,
                                       NodeTimes& times, const MeasurementOptions& options) {
   OperatorMeasurement measurement(worker, database, target, times, options);
@@ -190,17 +190,17 @@ Result<std::size_t> measure_operators(OnnxRuntimeWorker& worker, ProfileDatabase
                       [&](const CostKey& key) { return measurement.measure(key, weights); });
 }
 
-Result<TargetIdentity> OnnxRuntimeOperators::identity() {
+Result<RuntimeIdentity> OnnxRuntimeOperators::identity() {
   constexpr double seconds_to_start = 30;
   LEMMA_ASSIGN_OR_RETURN(const std::string version, worker_.version(seconds_to_start));
-  return TargetIdentity{"ONNX Runtime " + version, processor_identity(), threads_};
+  return RuntimeIdentity{"ONNX Runtime " + version, processor_identity(), threads_};
 }
 
 Result<std::size_t> OnnxRuntimeOperators::measure(ProfileDatabase& database,
                                                   const std::vector<CostKey>& keys,
                                                   WeightPlace weights, NodeTimes& times,
                                                   const MeasurementOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(const TargetIdentity target, identity());
+  LEMMA_ASSIGN_OR_RETURN(const RuntimeIdentity target, identity());
   return measure_operators(worker_, database, target, keys, weights, times, options);
 }
 

@@ -61,7 +61,7 @@ class ReplayedCosts : public CostProvider {
 /// Measures the applications that were not, in the given order, until the time is over. Each is committed when
 /// it is measured. The number that was measured; what cannot be run by itself is left out.
 Result<std::size_t> measure_operators(OnnxRuntimeWorker& worker, ProfileDatabase& database,
-                                      const TargetIdentity& target,
+                                      const RuntimeIdentity& target,
                                       const std::vector<CostKey>& keys, WeightPlace weights,
                                       NodeTimes& times, const MeasurementOptions& options);
 
@@ -71,7 +71,7 @@ class OnnxRuntimeOperators : public OperatorTimer {
   OnnxRuntimeOperators(OnnxRuntimeWorker& worker, int threads)
       : worker_(worker), threads_(threads) {}
 
-  Result<TargetIdentity> identity() override;
+  Result<RuntimeIdentity> identity() override;
   Result<std::size_t> measure(ProfileDatabase& database, const std::vector<CostKey>& keys,
                               WeightPlace weights, NodeTimes& times,
                               const MeasurementOptions& options) override;

@@ -36,7 +36,7 @@ ProfileEntry entry_of(const RuntimeNode& node, const OperatorTime& time, const s
 Result<std::size_t> DirectTimer::measure(ProfileDatabase& database,
                                          const std::vector<CostKey>& keys, WeightPlace weights,
                                          NodeTimes& times, const MeasurementOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(const TargetIdentity target, identity());
+  LEMMA_ASSIGN_OR_RETURN(const RuntimeIdentity target, identity());
   const auto keep = [&](const ProfileEntry& entry) -> Result<void> {
     LEMMA_RETURN_IF_ERROR(database.put(target, std::span(&entry, 1)));
     times.add(entry);

@@ -25,7 +25,7 @@ class OperatorTimer {
   virtual ~OperatorTimer() = default;
 
   /// What times are kept under. An error says why nothing can be measured here.
-  virtual Result<TargetIdentity> identity() = 0;
+  virtual Result<RuntimeIdentity> identity() = 0;
   /// Measures the applications that were not, in the given order, until the time is over. Each is committed when it
   /// is measured. The number that was measured; what cannot be run by itself is left out, and told to
   /// `options.on_refusal`. An error: no other can be measured either.

@@ -95,7 +95,7 @@ class Statement {
     return *this;
   }
   Statement& bind(std::uint64_t value) { return bind(static_cast<std::int64_t>(value)); }
-  Statement& bind(const TargetIdentity& target) {
+  Statement& bind(const RuntimeIdentity& target) {
     return bind(target.runtime).bind(target.processor).bind(target.threads);
   }
   /// SQLITE_ROW, SQLITE_DONE, or what went wrong.
@@ -221,7 +221,7 @@ Result<std::optional<ProfileDatabase>> ProfileDatabase::open_to_read(const fs::p
   return std::optional(std::move(database));
 }
 
-Result<std::vector<ProfileEntry>> ProfileDatabase::entries(const TargetIdentity& target) const {
+Result<std::vector<ProfileEntry>> ProfileDatabase::entries(const RuntimeIdentity& target) const {
   Statement rows(database_.get(),
                  fmt::format("SELECT {} FROM costs WHERE runtime = ? AND processor = ? AND "
                              "threads = ? ORDER BY key",
@@ -235,7 +235,7 @@ Result<std::vector<ProfileEntry>> ProfileDatabase::entries(const TargetIdentity&
   return result;
 }
 
-Result<std::optional<ProfileEntry>> ProfileDatabase::find(const TargetIdentity& target,
+Result<std::optional<ProfileEntry>> ProfileDatabase::find(const RuntimeIdentity& target,
                                                           const std::string& key) const {
   Statement row(database_.get(), fmt::format("SELECT {} FROM costs WHERE runtime = ? AND "
                                              "processor = ? AND threads = ? AND key = ?",
@@ -248,11 +248,11 @@ Result<std::optional<ProfileEntry>> ProfileDatabase::find(const TargetIdentity& 
   return bad_input(failure());
 }
 
-Result<std::vector<TargetIdentity>> ProfileDatabase::targets() const {
+Result<std::vector<RuntimeIdentity>> ProfileDatabase::targets() const {
   Statement rows(database_.get(),
                  "SELECT DISTINCT runtime, processor, threads FROM costs ORDER BY 1, 2, 3");
   if (!rows.good()) return bad_input(failure());
-  std::vector<TargetIdentity> result;
+  std::vector<RuntimeIdentity> result;
   int code = rows.step();
   for (; code == SQLITE_ROW; code = rows.step())
     result.push_back({rows.text(0), rows.text(1), rows.integer(2)});
@@ -260,7 +260,7 @@ Result<std::vector<TargetIdentity>> ProfileDatabase::targets() const {
   return result;
 }
 
-Result<void> ProfileDatabase::put(const TargetIdentity& target,
+Result<void> ProfileDatabase::put(const RuntimeIdentity& target,
                                   std::span<const ProfileEntry> entries) {
   LEMMA_RETURN_IF_ERROR(execute("BEGIN IMMEDIATE"));
   Statement insert(
@@ -360,7 +360,7 @@ Result<std::string> ProfileDatabase::export_json() const {
   LEMMA_ASSIGN_OR_RETURN(const auto all, targets());
   std::string result = "{\"format\": \"lemma profile 2\", \"targets\": [";
   std::string_view separator = "\n";
-  for (const TargetIdentity& target : all) {
+  for (const RuntimeIdentity& target : all) {
     const Json head = {
         {"runtime", target.runtime}, {"processor", target.processor}, {"threads", target.threads}};
     std::string line = head.dump();

@@ -20,12 +20,12 @@ struct sqlite3;
 namespace lemma {
 
 /// What a cost was measured on. Costs of different identities are not mixed.
-struct TargetIdentity {
+struct RuntimeIdentity {
   std::string runtime;    // "ONNX Runtime 1.31.1"
   std::string processor;  // its model and vector extensions
   int threads = 0;
 
-  friend bool operator==(const TargetIdentity&, const TargetIdentity&) = default;
+  friend bool operator==(const RuntimeIdentity&, const RuntimeIdentity&) = default;
 };
 
 /// The processor that this program runs on: "AMD EPYC, family 25, model 17, avx2 avx512f".
@@ -44,7 +44,7 @@ struct ProfileEntry {
 
 /// What one target's entries are.
 struct TargetProfile {
-  TargetIdentity target;
+  RuntimeIdentity target;
   std::vector<ProfileEntry> entries;
 };
 /// What ProfileDatabase::export_json() wrote. `as`: how the entries are known here.
@@ -60,14 +60,14 @@ class ProfileDatabase {
   ProfileDatabase& operator=(ProfileDatabase&&) noexcept = default;
 
   /// All entries of a target, by key.
-  Result<std::vector<ProfileEntry>> entries(const TargetIdentity& target) const;
-  Result<std::optional<ProfileEntry>> find(const TargetIdentity& target,
+  Result<std::vector<ProfileEntry>> entries(const RuntimeIdentity& target) const;
+  Result<std::optional<ProfileEntry>> find(const RuntimeIdentity& target,
                                            const std::string& key) const;
-  Result<std::vector<TargetIdentity>> targets() const;
+  Result<std::vector<RuntimeIdentity>> targets() const;
 
   /// All or nothing. What was known of a key is replaced, unless it is known better: an entry that was
   /// measured elsewhere does not replace one that was measured.
-  Result<void> put(const TargetIdentity& target, std::span<const ProfileEntry> entries);
+  Result<void> put(const RuntimeIdentity& target, std::span<const ProfileEntry> entries);
 
   /// What is known of functions for an architecture; without one, of all. In the order of what was compiled, and of digests.
   Result<std::vector<ResourceFacts>> resources(std::string_view architecture = "") const;

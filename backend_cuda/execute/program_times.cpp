@@ -97,9 +97,9 @@ TaskProgramOperators::TaskProgramOperators(std::shared_ptr<const ProgramBuilder>
 
 TaskProgramOperators::~TaskProgramOperators() = default;
 
-Result<TargetIdentity> TaskProgramOperators::identity() {
+Result<RuntimeIdentity> TaskProgramOperators::identity() {
   if (!builder_) return unsupported(why_not_);
-  return TargetIdentity{
+  return RuntimeIdentity{
       fmt::format("{}{}, {}", task_program_runtime, code_digest, builder_->identity()),
       processor_identity(), static_cast<int>(thread_count(threads_))};
 }

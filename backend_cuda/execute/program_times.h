@@ -32,7 +32,7 @@ class TaskProgramOperators : public DirectTimer {
                        std::string why_not = {});
   ~TaskProgramOperators() override;
 
-  Result<TargetIdentity> identity() override;
+  Result<RuntimeIdentity> identity() override;
 
  protected:
   Result<OperatorTime> time(const CostKey& key, WeightPlace weights,

@@ -199,7 +199,7 @@ class CudaDevice : public LibraryDevice {
     return describe_device();
   }
 
-  TargetIdentity identity() const override { return identity_; }
+  RuntimeIdentity identity() const override { return identity_; }
 
   Result<OperatorTime> time(const LibraryProblem& problem) override {
     return std::visit([this](const auto& one) { return time_of(one); }, problem);
@@ -257,7 +257,7 @@ class CudaDevice : public LibraryDevice {
   Result<OperatorTime> time_of(const Convolution& problem);
   Result<OperatorTime> time_of(const Pool& problem);
 
-  TargetIdentity identity_;
+  RuntimeIdentity identity_;
   bool allows_tf32_ = false;
   Owned<cublasLtHandle_t, cublasLtCreate, cublasLtDestroy> cublas_;
   Owned<cudnnHandle_t, cudnnCreate, cudnnDestroy> cudnn_;

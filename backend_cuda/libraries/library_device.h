@@ -18,7 +18,7 @@ class LibraryDevice {
   virtual ~LibraryDevice() = default;
 
   /// Libraries and their versions, driver, TF32; the device, its clocks.
-  virtual TargetIdentity identity() const = 0;
+  virtual RuntimeIdentity identity() const = 0;
   /// By the fastest algorithm that the library finds. An error: the library cannot solve it.
   virtual Result<OperatorTime> time(const LibraryProblem& problem) = 0;
 };

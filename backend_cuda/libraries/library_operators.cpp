@@ -28,7 +28,7 @@ Result<std::unique_ptr<LibraryDevice>> load(const std::filesystem::path& module)
 
 }  // namespace
 
-Result<TargetIdentity> LibraryOperators::identity() {
+Result<RuntimeIdentity> LibraryOperators::identity() {
   if (!device_) {
     LEMMA_ASSIGN_OR_RETURN(device_, load(module_));
   }

@@ -19,7 +19,7 @@ class LibraryOperators : public DirectTimer {
 
   /// The module is loaded at the first call. Errors are `unsupported`: "no CUDA device was found", or there is no
   /// module.
-  Result<TargetIdentity> identity() override;
+  Result<RuntimeIdentity> identity() override;
 
  protected:
   Result<OperatorTime> time(const CostKey& key, WeightPlace weights,

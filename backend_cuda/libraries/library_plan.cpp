@@ -13,7 +13,7 @@ namespace lemma::backend {
 
 Result<LibraryPlan> library_plan(const Graph& graph, const OperatorCosts& costs) {
   LibraryPlan plan;
-  plan.launch_seconds = costs.target().device.launch_overhead;
+  plan.launch_seconds = costs.priced_device().device.launch_overhead;
   const std::vector<bool> weight_only = weight_only_nodes(graph);
   std::map<std::string, std::string> calls;  // by text of the key; empty: a kernel
   for (const NodeId id : graph.live_nodes()) {

@@ -42,7 +42,7 @@ INTRODUCTION = """\
 `bench/tables` writes this page from `bench/results/`; do not edit it. Each section answers one question with the newest
 figures; older ones are in the history. What is missed or was never run is in [MISSES.md](MISSES.md). Times of shared
 machines are upper bounds. Costs that are predicted on `cpu` are those of the roofline model
-(`costmodel/devices/cpu.json`). A command that takes `--result bench/results/NAME.json` replaces the figures there.
+(`targets/devices/cpu.json`). A command that takes `--result bench/results/NAME.json` replaces the figures there.
 """
 MISSES_INTRODUCTION = """\
 # Open misses

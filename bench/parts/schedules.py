@@ -26,7 +26,7 @@ import environment
 
 environment.enter()
 
-DEVICES = ROOT / "backend_cuda" / "devices"
+DEVICES = ROOT / "targets" / "devices"
 NAMES = ["resnext50_32x4d", "nasnet_a", "lstm_10_layers", "seq2seq", "deepspeech2"]
 COLUMNS = [("operator by operator", "#9aa5b1"), ("co-scheduled", "#7fb3d5"), ("with kernel choice", "#f0b27a"),
            ("critical path", "#58b368"), ("best", "#a569bd")]

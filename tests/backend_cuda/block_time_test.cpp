@@ -14,7 +14,7 @@ namespace lemma::backend {
 namespace {
 
 VirtualDevice described(const std::string& name) {
-  auto device = load_virtual_device(std::string(LEMMA_SOURCE_DIRECTORY) + "/backend_cuda/devices/" +
+  auto device = load_virtual_device(std::string(LEMMA_SOURCE_DIRECTORY) + "/targets/devices/" +
                                     name + ".json");
   EXPECT_TRUE(device && device->multiprocessor) << name;
   return device ? *device : VirtualDevice{};

@@ -115,7 +115,7 @@ TensorType matrix(std::int64_t rows, std::int64_t columns) {
 class RecordingDevice : public LibraryDevice {
  public:
   explicit RecordingDevice(std::vector<std::string>& seen) : seen_(seen) {}
-  TargetIdentity identity() const override { return {"CUDA libraries made up", "device", 1}; }
+  RuntimeIdentity identity() const override { return {"CUDA libraries made up", "device", 1}; }
   Result<OperatorTime> time(const LibraryProblem& problem) override {
     seen_.push_back(text(problem));
     return OperatorTime{2e-6, 0, timed_runs};

@@ -17,7 +17,7 @@ namespace lemma::backend {
 namespace {
 
 CompileOptions for_device(const std::string& name) {
-  auto device = load_virtual_device(std::string(LEMMA_SOURCE_DIRECTORY) + "/backend_cuda/devices/" +
+  auto device = load_virtual_device(std::string(LEMMA_SOURCE_DIRECTORY) + "/targets/devices/" +
                                     name + ".json");
   EXPECT_TRUE(device && device->multiprocessor) << name;
   CompileOptions options;

@@ -9,10 +9,10 @@
 
 namespace lemma::backend {
 
-/// backend_cuda/devices/slow-cpu.json with so many units.
+/// targets/devices/slow-cpu.json with so many units.
 inline VirtualDevice slow_device(std::uint32_t units) {
   const auto device = load_virtual_device(
-      std::filesystem::path(LEMMA_SOURCE_DIRECTORY) / "backend_cuda/devices/slow-cpu.json", units);
+      std::filesystem::path(LEMMA_SOURCE_DIRECTORY) / "targets/devices/slow-cpu.json", units);
   EXPECT_TRUE(device) << device.error().message;
   return device ? *device : VirtualDevice();
 }

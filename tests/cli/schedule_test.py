@@ -15,7 +15,7 @@ from tiny_models import F32, node, tensor_type
 
 LEMMA = None
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DEVICE = ROOT / "backend_cuda" / "devices" / "simulated-80.json"
+DEVICE = ROOT / "targets" / "devices" / "simulated-80.json"
 TWO_LAYER = ROOT / "examples" / "two_layer.onnx"
 
 
@@ -73,13 +73,13 @@ class Schedule(unittest.TestCase):
         self.assertEqual(plans[0], plans[1])
 
     def test_library_calls_are_priced_beside_the_plan(self):
-        model, file = self.products(), ROOT / "costmodel" / "devices" / "h100.json"
+        model, file = self.products(), ROOT / "targets" / "devices" / "h100.json"
         plan = self.planned(model, "--device", "h100", "--library-calls", file, "--scale-costs", 0.5, "--scale-costs", 2)
         calls = plan["library_calls"]
         self.assertEqual((calls["calls"], calls["kernels"]), (2, 0))
         self.assertEqual(calls["bytes"], 2 * 3 * 512 * 512 * 4)
         launch, in_graph = calls["seconds_per_launch"], calls["seconds_per_launch_in_graph"]
-        self.assertEqual((launch, in_graph), (3.8e-6, json.loads(file.read_text())["launch_overhead_seconds"]))
+        self.assertEqual((launch, in_graph), (3.8e-6, json.loads(file.read_text())["operators"]["launch_overhead_seconds"]))
         self.assertAlmostEqual(calls["one_by_one_seconds"] - calls["graph_seconds"], 2 * (launch - in_graph), places=12)
         for scaled in calls["scaled"]:
             more = scaled["factor"] - 1

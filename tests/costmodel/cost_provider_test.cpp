@@ -10,14 +10,14 @@
 namespace lemma {
 namespace {
 
-Target target() {
+PricedDevice target() {
   Device device;
   device.name = "table";
   device.contraction_peak = {{DataType::f32, 1e9}};
   device.elementwise_peak = {{DataType::f32, 1e9}};
   device.memory_bandwidth = 1e9;
   device.launch_overhead = 1e-6;
-  return roofline_target(device);
+  return priced_by_roofline(device);
 }
 
 class Table : public CostProvider {

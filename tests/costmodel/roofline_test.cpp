@@ -23,7 +23,7 @@ Device simple_device() {
 }
 
 TEST(Roofline, MatMulIsComputeBoundAndAddMemoryBound) {
-  const OperatorCosts costs(roofline_target(simple_device()));
+  const OperatorCosts costs(priced_by_roofline(simple_device()));
   const GraphCost product = cost_of(parsed(R"(graph "g"
   input %0 "a" : f32[64, 64]
   input %1 "b" : f32[64, 64]
@@ -46,7 +46,7 @@ TEST(Roofline, MatMulIsComputeBoundAndAddMemoryBound) {
 }
 
 TEST(Roofline, ViewsCostWhatTheDeviceSaysAndWeightOnlyNodesNothing) {
-  const OperatorCosts costs(roofline_target(simple_device()));
+  const OperatorCosts costs(priced_by_roofline(simple_device()));
   const GraphCost cost = cost_of(parsed(R"(graph "g"
   input %0 "a" : f32[2, 3]
   %1 = constant f32[6] [1, 2, 3, 4, 5, 6]
@@ -68,9 +68,9 @@ TEST(Roofline, SlowFormsTakeLonger) {
   output "y" = %2
 )";
   Device device = simple_device();
-  const double before = cost_of(parsed(text), OperatorCosts(roofline_target(device))).seconds;
+  const double before = cost_of(parsed(text), OperatorCosts(priced_by_roofline(device))).seconds;
   device.slow_forms = {{"Conv", 4, 3}, {"Conv", 3, 2}, {"MatMul", 3, 5}};
-  const double after = cost_of(parsed(text), OperatorCosts(roofline_target(device))).seconds;
+  const double after = cost_of(parsed(text), OperatorCosts(priced_by_roofline(device))).seconds;
   EXPECT_NEAR(after - device.launch_overhead, 2 * (before - device.launch_overhead), 1e-12);
 }
 
@@ -80,11 +80,12 @@ TEST(Roofline, SymbolicSizesAreAssumed) {
   %1 = Relu(%0)
   output "c" = %1
 )";
-  const GraphCost assumed =
-      cost_of(parsed(text), OperatorCosts(roofline_target(simple_device()), {}, {.otherwise = 7}));
+  const GraphCost assumed = cost_of(
+      parsed(text), OperatorCosts(priced_by_roofline(simple_device()), {}, {.otherwise = 7}));
   EXPECT_DOUBLE_EQ(assumed.bytes, 2.0 * 70 * 4);
-  const GraphCost given = cost_of(parsed(text), OperatorCosts(roofline_target(simple_device()), {},
-                                                              {.named = {{"N", Dimension(3)}}}));
+  const GraphCost given = cost_of(
+      parsed(text),
+      OperatorCosts(priced_by_roofline(simple_device()), {}, {.named = {{"N", Dimension(3)}}}));
   EXPECT_DOUBLE_EQ(given.bytes, 2.0 * 30 * 4);
 }
 
@@ -104,7 +105,7 @@ TEST(Device, AMalformedDescriptionIsRefusedWithItsEntry) {
   const auto device = load_device(file);
   ASSERT_FALSE(device.has_value());
   EXPECT_NE(device.error().message.find("contraction_flops_per_second"), std::string::npos);
-  std::ifstream shipped("costmodel/devices/onnxruntime-cpu.json");
+  std::ifstream shipped("targets/devices/onnxruntime-cpu.json");
   std::string text(std::istreambuf_iterator<char>(shipped), {});
   const std::string key = "\"rank\": 3";
   std::ofstream(file) << text.replace(text.find(key), key.size(), "\"rank\": -3");

@@ -113,9 +113,9 @@ const std::string& model_bytes() {
 std::string optimized_text(const frontend::TemporaryFolder& folder) {
   frontend::write_file(folder / "model.onnx", model_bytes());
   const auto rules = load_rules("rules");
-  auto device = load_device("costmodel/devices/cpu.json");
+  auto device = load_device("targets/devices/cpu.json");
   if (!rules || !device) return "no data";
-  const OperatorCosts costs(roofline_target(std::move(*device)));
+  const OperatorCosts costs(priced_by_roofline(std::move(*device)));
   OptimizeOptions options;
   options.explanation = folder / "explanation";
   options.threads = 1;

@@ -21,7 +21,7 @@ inline CostKey key_of(std::string_view op, std::vector<TensorType> inputs, Tenso
   device.memory_bandwidth = 1e9;
   const Attributes none;
   const std::vector<TensorType> outputs = {std::move(output)};
-  return OperatorCosts(roofline_target(device))
+  return OperatorCosts(priced_by_roofline(device))
       .key(record(operator_named(op)), {inputs, none, 1}, outputs, std::move(constant));
 }
 

@@ -15,7 +15,7 @@ OperatorCosts base() {
   device.contraction_peak[DataType::f32] = device.elementwise_peak[DataType::f32] = 1e9;
   device.memory_bandwidth = 1e9;
   device.launch_overhead = 1e-6;
-  return OperatorCosts(roofline_target(device));
+  return OperatorCosts(priced_by_roofline(device));
 }
 
 TensorType matrix(std::int64_t rows, std::int64_t columns) {

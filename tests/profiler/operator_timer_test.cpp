@@ -19,7 +19,7 @@ const CostKey product = key_of("MatMul", {matrix(4, 8), matrix(8, 2)}, matrix(4,
 class MadeUpTimer : public DirectTimer {
  public:
   explicit MadeUpTimer(std::string runtime) : runtime_(std::move(runtime)) {}
-  Result<TargetIdentity> identity() override { return TargetIdentity{runtime_, "processor", 1}; }
+  Result<RuntimeIdentity> identity() override { return RuntimeIdentity{runtime_, "processor", 1}; }
   int asked = 0;
 
  protected:

@@ -18,7 +18,7 @@
 namespace lemma {
 namespace {
 
-const TargetIdentity target{"runtime 1", "processor", 2};
+const RuntimeIdentity target{"runtime 1", "processor", 2};
 
 ProfileEntry entry(std::string key, double seconds = 1e-6,
                    Provenance provenance = Provenance::measured) {
@@ -59,9 +59,9 @@ TEST_F(ProfileDatabaseTest, TargetsAreNotMixed) {
   ProfileDatabase database = open();
   const std::array entries = {entry("a")};
   ASSERT_TRUE(database.put(target, entries));
-  for (TargetIdentity other :
-       {TargetIdentity{"runtime 2", "processor", 2}, TargetIdentity{"runtime 1", "another", 2},
-        TargetIdentity{"runtime 1", "processor", 1}})
+  for (RuntimeIdentity other :
+       {RuntimeIdentity{"runtime 2", "processor", 2}, RuntimeIdentity{"runtime 1", "another", 2},
+        RuntimeIdentity{"runtime 1", "processor", 1}})
     EXPECT_FALSE(database.find(other, "a").value());
   EXPECT_EQ(database.targets().value(), std::vector{target});
 }

@@ -26,7 +26,7 @@ class Table : public CostProvider {
 };
 
 OperatorCosts costs_of(std::map<std::string, double> seconds) {
-  return OperatorCosts(testing::cpu_costs().target(),
+  return OperatorCosts(testing::cpu_costs().priced_device(),
                        {std::make_shared<Table>(std::move(seconds))});
 }
 

@@ -71,7 +71,7 @@ class Explanations : public ::testing::Test {
   std::string explanation_of(std::string_view graph_text, bool improved = true) {
     const auto graph = parse_graph(graph_text);
     EXPECT_TRUE(graph) << graph.error().message;
-    const OperatorCosts costs(roofline_target(*load_device("costmodel/devices/cpu.json")));
+    const OperatorCosts costs(priced_by_roofline(*load_device("targets/devices/cpu.json")));
     SearchOptions options;
     options.explain = true;
     const auto found = optimize(*graph, rules_, costs, options);

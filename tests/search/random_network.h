@@ -80,7 +80,7 @@ inline const std::vector<Substitution>& shipped_rules() {
 }
 
 inline const OperatorCosts& cpu_costs() {
-  static const OperatorCosts costs(roofline_target(*load_device("costmodel/devices/cpu.json")));
+  static const OperatorCosts costs(priced_by_roofline(*load_device("targets/devices/cpu.json")));
   return costs;
 }
 

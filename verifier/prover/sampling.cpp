@@ -335,7 +335,8 @@ Sampling sample(const Substitution& rule, const SamplingOptions& options) {
     // The first instance is the witness, which is better small.
     const bool is_wide = result.evaluated > 0 && attempt % 2 == 1;
     const auto instance = instances.next(
-        std::nullopt, is_wide ? InstanceVariety{true, types[attempt / 2 % types.size()]} : InstanceVariety{});
+        std::nullopt,
+        is_wide ? InstanceVariety{true, types[attempt / 2 % types.size()]} : InstanceVariety{});
     if (!instance) continue;
     Evaluation evaluation(rule, *instance, options.seed + attempt);
     if (!evaluation.build(result.counterexample)) continue;

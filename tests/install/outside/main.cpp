@@ -11,7 +11,7 @@ int optimize(const std::filesystem::path& data, const char* model, const char* o
   const auto rules = lemma::load_rules(data / "rules");
   auto device = lemma::load_device(data / "devices" / "cpu.json");
   if (!rules || !device) return 1;
-  const lemma::OperatorCosts costs(lemma::roofline_target(std::move(*device)));
+  const lemma::OperatorCosts costs(lemma::priced_by_roofline(std::move(*device)));
   const auto report = lemma::optimize_model(model, output, *rules, costs, {});
   if (!report) {
     std::cerr << report.error().message << "\n";

@@ -1,0 +1,296 @@
+#include "programs/emission.h"
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "backend_cuda/emit/emit_program.h"
+#include "backend_cuda/emit/prime_field.h"
+#include "backend_cuda/emit/program_name.h"
+#include "backend_cuda/emit_calls/emit_calls.h"
+#include "backend_cuda/execute/built_program.h"
+#include "backend_cuda/execute/prepared_graph.h"
+#include "backend_cuda/execute/program_times.h"
+#include "frontend_onnx/import.h"
+#include "interpreter/random.h"
+#include "pipeline/taken_branches.h"
+#include "search/fold_constants.h"
+#include "search/rounding_spread.h"
+#include "targets/data_files.h"
+
+namespace lemma {
+
+namespace {
+
+namespace fs = std::filesystem;
+using interpreter::NamedTensor;
+using interpreter::Tensor;
+using lowering::Domain;
+
+/// Of random elements; a period repeats the first of them.
+Tensor random_input(DataType type, const lowering::Sizes& sizes, const InputChoice& choice,
+                    const std::string& name, Domain domain) {
+  const std::int64_t count = interpreter::element_count(sizes);
+  const bool repeats = 0 < choice.period && choice.period < count;
+  const Tensor drawn =
+      interpreter::random_tensor(type, repeats ? lowering::Sizes{choice.period} : sizes,
+                                 choice.seed, interpreter::stream_of(name), {}, domain);
+  if (!repeats) return drawn;
+  Tensor result = Tensor::uninitialized(type, sizes, domain);
+  std::span<std::byte> left = result.writable_bytes();
+  while (!left.empty()) {
+    const auto part = drawn.bytes().first(std::min(drawn.bytes().size(), left.size()));
+    left = left.subspan(std::ranges::copy(part, left.begin()).out - left.begin());
+  }
+  return result;
+}
+
+/// Random inputs, whose sizes must be fixed.
+Result<std::vector<NamedTensor>> inputs_of(const Graph& graph, const InputChoice& choice,
+                                           Domain domain = Domain::native) {
+  std::vector<NamedTensor> inputs;
+  for (const NodeId id : graph.inputs()) {
+    const Node& node = graph.node(id);
+    const std::string& name = graph.input_name(node);
+    const TensorType& type = graph.type(node.output());
+    if (!is_computable(type.data_type))
+      return unsupported(fmt::format("input '{}' has the type {}", name, text(type)));
+    const auto sizes = type.shape ? constant_sizes(*type.shape) : std::nullopt;
+    if (!sizes)
+      return bad_input(fmt::format("the sizes of input '{}', {}, are not fixed; give --shape", name,
+                                   text(type)));
+    inputs.push_back({name, random_input(type.data_type, *sizes, choice, name, domain)});
+  }
+  return inputs;
+}
+
+}  // namespace
+
+Result<PreparedModel> prepare_model(const std::string& file,
+                                    const std::map<std::string, Shape, std::less<>>& shapes,
+                                    const InputChoice& choice) {
+  ImportOptions reading;
+  reading.fix_overridable_initializers = true;
+  reading.shapes = shapes;
+  LEMMA_ASSIGN_OR_RETURN(OnnxModel read, import_model(file, reading));
+  OnnxModel model = with_taken_branches(std::move(read), fs::path(file).parent_path(), reading, {});
+  LEMMA_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs, inputs_of(model.graph, choice));
+  LEMMA_ASSIGN_OR_RETURN(Graph graph, backend::program_graph(model.graph, inputs));
+  return PreparedModel{std::move(graph), std::move(model.graph), std::move(inputs)};
+}
+
+namespace {
+
+backend::CompileOptions options_of(const EmissionRequest& request) {
+  backend::CompileOptions options = backend::compile_options(
+      request.threads, request.cuda ? std::optional(request.cuda->device) : request.device);
+  options.fuses = request.fuses;
+  options.stitching = request.stitching;
+  options.policy = request.policy;
+  options.tiles_windows = !request.cuda;
+  if (request.times) options.times = &*request.times;
+  if (request.in_prime_field) options.domain = Domain::prime_field;
+  return options;
+}
+
+/// As the file has them: "N", or nothing where a size is fixed.
+Result<std::map<std::string, std::vector<std::string>>> dimension_names(const std::string& file) {
+  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(file, {}));
+  std::map<std::string, std::vector<std::string>> names;
+  for (const NodeId id : model.graph.inputs()) {
+    const Node& node = model.graph.node(id);
+    const TensorType& type = model.graph.type(node.output());
+    if (!type.shape) continue;
+    for (const Dimension& size : *type.shape)
+      names[model.graph.input_name(node)].push_back(size.is_constant() ? "" : text(size));
+  }
+  return names;
+}
+
+/// Outputs of the self-check, by sizes.
+Result<std::vector<std::vector<Tensor>>> recorded_outputs(
+    const std::vector<PreparedModel>& prepared, int threads, Domain domain) {
+  interpreter::RunOptions running;
+  running.threads = threads;
+  running.domain = domain;
+  std::vector<std::vector<Tensor>> outputs;
+  for (const PreparedModel& each : prepared) {
+    LEMMA_ASSIGN_OR_RETURN(std::vector<Tensor> of_size,
+                           interpreter::run(each.graph, each.inputs, running));
+    outputs.push_back(std::move(of_size));
+  }
+  return outputs;
+}
+
+/// What the outputs of the self-check may differ by. Residues may not.
+std::vector<std::vector<backend::OutputAllowance>> allowances_of(
+    const EmissionRequest& request, const std::vector<PreparedModel>& prepared,
+    const std::vector<std::vector<Tensor>>& outputs) {
+  std::vector<std::vector<backend::OutputAllowance>> result;
+  if (request.in_prime_field) return result;
+  interpreter::RunOptions running;
+  running.threads = request.threads;
+  for (std::size_t size = 0; size < prepared.size(); ++size) {
+    const PreparedModel& one = prepared[size];
+    const auto allowed =
+        output_allowances(one.graph, one.inputs, outputs[size], running, request.inputs.seed);
+    auto& of_size = result.emplace_back();
+    for (const OutputAllowance& each : allowed)
+      of_size.push_back({each.relative, each.common, each.jump, each.jumps});
+  }
+  return result;
+}
+
+Result<backend::ProgramFiles> files_of(const EmissionRequest& request, const Emission& emission,
+                                       const backend::ProgramNames& names) {
+  if (!request.cuda) return backend::emit_program(emission.programs, names);
+  const backend::CudaOptions& options = request.cuda->options;
+  if (emission.calls && emission.calls->program)
+    return backend::emit_region_program(*emission.calls->program, emission.programs, names,
+                                        options);
+  return backend::emit_cuda_program(emission.programs, names, options);
+}
+
+/// The programs of a model, with calls of libraries between them if that was asked for and pays.
+Result<Emission> plan_model(const EmissionRequest& request, const std::vector<Graph>& graphs) {
+  Emission emission;
+  if (request.calls) {
+    if (graphs.size() > 1) return unsupported("calls of libraries for several sizes");
+    LEMMA_ASSIGN_OR_RETURN(
+        emission.calls,
+        backend::plan_regions(graphs.front(),
+                              {options_of(request), request.calls->costs, request.calls->choice}));
+    if (emission.calls->program) {
+      emission.programs = backend::programs_of(*emission.calls->program, request.cuda->device);
+      return emission;
+    }
+  }
+  LEMMA_ASSIGN_OR_RETURN(emission.programs, backend::compile_sizes(graphs, options_of(request)));
+  return emission;
+}
+
+/// Until nothing is chosen that is known to spill or not to fit; `request` has what is not chosen.
+Result<Emission> plan_with_known_resources(EmissionRequest& request,
+                                           const std::vector<Graph>& graphs) {
+  while (true) {
+    LEMMA_ASSIGN_OR_RETURN(Emission emission, plan_model(request, graphs));
+    if (!request.cuda) return emission;
+    LEMMA_ASSIGN_OR_RETURN(const bool is_refused,
+                           take_known_resources(emission.programs, *request.cuda));
+    if (is_refused) continue;
+    emission.cuda = request.cuda->options;
+    return emission;
+  }
+}
+
+Result<void> write_emission(const EmissionRequest& request,
+                            const std::vector<PreparedModel>& prepared, const Emission& emission) {
+  const std::vector<backend::TaskProgram>& programs = emission.programs;
+  LEMMA_ASSIGN_OR_RETURN(const auto outputs,
+                         recorded_outputs(prepared, request.threads, programs.front().domain));
+  backend::RecordedTensors recorded;
+  for (std::size_t i = 0; i < prepared.size(); ++i) {
+    for (const NamedTensor& input : prepared[i].inputs) recorded.push_back(input.value.bytes());
+    for (const Tensor& output : outputs[i]) recorded.push_back(output.bytes());
+  }
+  const std::string stem = fs::path(request.model).stem().string();
+  backend::ProgramNames names;
+  names.name = backend::undecided_name;
+  names.title = stem;
+  if (prepared.size() > 1) {
+    LEMMA_ASSIGN_OR_RETURN(names.dimensions, dimension_names(request.model));
+  }
+  names.allowances = allowances_of(request, prepared, outputs);
+  LEMMA_ASSIGN_OR_RETURN(backend::ProgramFiles files, files_of(request, emission, names));
+  files = backend::with_name(std::move(files),
+                             backend::identifier_of(request.name.empty() ? stem : request.name));
+  return backend::write_program(programs, files, recorded, request.directory, request.replaces);
+}
+
+}  // namespace
+
+/// The programs over the field, with inputs to compare them on.
+static Result<void> take_prime_field(const EmissionRequest& request,
+                                     std::vector<PreparedModel>& prepared,
+                                     std::vector<backend::TaskProgram>& programs) {
+  if (request.cuda) return unsupported("source for CUDA over the prime field");
+  for (backend::TaskProgram& program : programs) {
+    LEMMA_ASSIGN_OR_RETURN(program, backend::in_prime_field(std::move(program)));
+  }
+  for (PreparedModel& one : prepared) {
+    LEMMA_ASSIGN_OR_RETURN(one.inputs, inputs_of(one.graph, request.inputs, Domain::prime_field));
+  }
+  return {};
+}
+
+Result<bool> take_known_resources(backend::Programs programs, NvidiaDevice& target) {
+  auto refused = target.known.refuse(programs, target.options, target.device);
+  if (!refused) refused.error().message += "; --no-resources takes no notice of it";
+  return refused;
+}
+
+Result<backend::TaskProgram> compile_for(const Graph& graph, backend::CompileOptions options,
+                                         NvidiaDevice& target) {
+  while (true) {
+    options.device = target.device;
+    LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program, backend::compile(graph, options));
+    LEMMA_ASSIGN_OR_RETURN(const bool is_refused,
+                           take_known_resources(std::span(&program, 1), target));
+    if (!is_refused) return program;
+  }
+}
+
+Result<void> check_emission_directory(const EmissionRequest& request) {
+  return backend::check_program_directory(request.directory, request.replaces);
+}
+
+Result<Emission> emit_model(const EmissionRequest& asked) {
+  EmissionRequest request = asked;
+  std::vector<PreparedModel> prepared;
+  std::vector<Graph> graphs;
+  for (const auto& shapes : request.shapes) {
+    LEMMA_ASSIGN_OR_RETURN(PreparedModel one, prepare_model(request.model, shapes, request.inputs));
+    graphs.push_back(one.graph);
+    prepared.push_back(std::move(one));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  LEMMA_ASSIGN_OR_RETURN(Emission emission, plan_with_known_resources(request, graphs));
+  emission.planning_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (request.in_prime_field)
+    LEMMA_RETURN_IF_ERROR(take_prime_field(request, prepared, emission.programs));
+  if (!request.directory.empty())
+    LEMMA_RETURN_IF_ERROR(write_emission(request, prepared, emission));
+  for (PreparedModel& one : prepared) emission.inputs.push_back(std::move(one.inputs));
+  return emission;
+}
+
+Result<std::optional<backend::VirtualDevice>> processor_device(const std::string& name,
+                                                               int threads) {
+  if (name.empty()) return std::nullopt;
+  LEMMA_ASSIGN_OR_RETURN(const auto file, device_file(name, DevicePart::schedule));
+  LEMMA_ASSIGN_OR_RETURN(backend::VirtualDevice device,
+                         backend::load_virtual_device(file, backend::thread_count(threads)));
+  if (device.multiprocessor)
+    return bad_input(fmt::format("--device {} is for --target cuda or --engine rtask-cuda", name));
+  return std::optional(std::move(device));
+}
+
+backend::CompileOptions processor_options(int threads,
+                                          const std::optional<backend::VirtualDevice>& device) {
+  return backend::compile_options(threads, device);
+}
+
+Result<void> check_emission(const Graph& graph, int threads) {
+  LEMMA_ASSIGN_OR_RETURN(const Graph folded, fold_constants(graph, {}));
+  LEMMA_ASSIGN_OR_RETURN(const auto program,
+                         backend::compile(folded, backend::compile_options(threads)));
+  // Types of elements that are not emitted show only here.
+  if (const auto files = backend::emit_program(std::span(&program, 1), {"model", "model"}); !files)
+    return tl::unexpected(files.error());
+  return {};
+}
+
+}  // namespace lemma

@@ -1,0 +1,106 @@
+#pragma once
+// A model as a directory of source (docs/rtask.md).
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend_cuda/compile/compile.h"
+#include "backend_cuda/emit_cuda/emit_cuda.h"
+#include "backend_cuda/execute/known_resources.h"
+#include "backend_cuda/regions/plan_regions.h"
+#include "costmodel/device.h"
+#include "interpreter/run.h"
+#include "ir/dimension.h"
+#include "ir/graph.h"
+
+namespace lemma {
+
+/// What source for NVIDIA devices is made for.
+struct NvidiaDevice {
+  backend::VirtualDevice device;
+  backend::CudaOptions options;
+  backend::KnownResources known = {};  // of the architecture
+};
+
+/// Whether what was planned for a target is known to spill registers or not to fit. The target then has what is not to be
+/// chosen again, and is to be planned for once more. An error: there is no other choice.
+Result<bool> take_known_resources(backend::Programs programs, NvidiaDevice& target);
+/// A program with nothing that is known to spill or not to fit, for the target in place of the options' device.
+Result<backend::TaskProgram> compile_for(const Graph& graph, backend::CompileOptions options,
+                                         NvidiaDevice& target);
+
+/// Calls of libraries within source for NVIDIA devices.
+struct CallRequest {
+  Device costs;  // that they are priced by
+  backend::CallChoice choice = backend::CallChoice::by_cost;
+};
+
+/// Random inputs of a model.
+struct InputChoice {
+  std::uint64_t seed = 0;
+  /// So many elements of each are random, and repeated; 0: all are random.
+  std::int64_t period = 0;
+};
+
+struct EmissionRequest {
+  std::string model;      // file
+  std::string directory;  // that is made; empty: none
+  std::string name;       // of functions and files; empty: that of the model
+  /// Of inputs, for each of the sizes that the program is for.
+  std::vector<std::map<std::string, Shape, std::less<>>> shapes = {{}};
+  backend::Policy policy = backend::place_by_best;
+  InputChoice inputs;  // of the self-check
+  int threads = 0;     // that run the program, at most; 0: all processors
+  /// What a schedule for processors is made for, on exactly so many units; nothing: the threads.
+  std::optional<backend::VirtualDevice> device;
+  std::optional<backend::KernelTimes> times;  // that are taken in place of modelled ones
+  bool replaces = false;                      // a directory that is there
+  bool fuses = true;                          // the thread scheme
+  backend::StitchOptions stitching = {};
+  bool in_prime_field = false;       // residues for elements of f32, for tests (emit/prime_field.h)
+  std::optional<NvidiaDevice> cuda;  // nothing: source for processors
+  std::optional<CallRequest> calls;
+};
+
+struct PreparedModel {
+  Graph graph;  // with constant sizes, and constants folded, without composite operators
+  Graph model;  // as the file has it
+  std::vector<interpreter::NamedTensor> inputs;
+};
+/// A model from a file, with random inputs. All sizes must be fixed, by the file or by `shapes`.
+Result<PreparedModel> prepare_model(const std::string& file,
+                                    const std::map<std::string, Shape, std::less<>>& shapes,
+                                    const InputChoice& choice = {});
+
+struct Emission {
+  std::vector<backend::TaskProgram> programs;                 // by sizes of the inputs
+  std::vector<std::vector<interpreter::NamedTensor>> inputs;  // random ones, by sizes
+  double planning_seconds = 0;
+  /// What calls of libraries were planned. If it has a program, that is what is emitted, and `programs` are its regions.
+  std::optional<backend::RegionPlan> calls;
+  /// Of source for NVIDIA devices, with what is known to spill or not to fit, which was not chosen.
+  std::optional<backend::CudaOptions> cuda;
+};
+
+/// An error: the directory is there and may not be replaced, or something else is in its place.
+Result<void> check_emission_directory(const EmissionRequest& request);
+
+/// Without a directory, the program is only planned. Otherwise the directory appears complete, or not at all.
+Result<Emission> emit_model(const EmissionRequest& request);
+
+/// The description of a processor that --device names, with a unit for each thread; nothing for no name.
+Result<std::optional<backend::VirtualDevice>> processor_device(const std::string& name,
+                                                               int threads);
+
+/// What a program for the processors here is compiled with, for the described device if there is one.
+backend::CompileOptions processor_options(int threads,
+                                          const std::optional<backend::VirtualDevice>& device);
+
+/// Why no task program can be made of a graph; nothing is written.
+Result<void> check_emission(const Graph& graph, int threads);
+
+}  // namespace lemma

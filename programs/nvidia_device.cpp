@@ -1,0 +1,136 @@
+#include "programs/nvidia_device.h"
+
+#include <fstream>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "backend_cuda/execute/built_program.h"
+#include "backend_cuda/execute/cuda_driver.h"
+#include "targets/data_files.h"
+
+namespace lemma {
+
+namespace {
+
+struct Architecture {
+  std::string_view name,
+      device;             // the device that is meant where none is given; none: it has to be
+  std::uint32_t threads;  // that a multiprocessor holds at most (CUDA programming guide)
+};
+constexpr Architecture architectures[] = {
+    {"sm_75", "t4", 1024},   {"sm_80", "a100", 2048}, {"sm_86", "", 1536}, {"sm_89", "", 1536},
+    {"sm_90", "h100", 2048}, {"sm_100", "", 2048},    {"sm_120", "", 1536}};
+
+/// Reads what scripts/cuda_resources found for the architecture: tiles with which a function spills registers.
+Result<void> refuse_spilling_tiles(const std::string& file, backend::CudaOptions& options) {
+  std::ifstream stream(file);
+  const auto json = nlohmann::json::parse(stream, nullptr, false);
+  if (!json.is_object() || !json.contains("functions") || !json["functions"].is_array())
+    return bad_input(fmt::format("{}: no file of scripts/cuda_resources", file));
+  if (json.value("architecture", "") != options.architecture) return {};
+  for (const auto& function : json["functions"]) {
+    if (!function.is_object() || !function.contains("spill_store_bytes") ||
+        !function["spill_store_bytes"].is_number_unsigned())
+      return bad_input(fmt::format("{}: no file of scripts/cuda_resources", file));
+    if (function["spill_store_bytes"].get<std::uint64_t>() == 0) continue;
+    const auto tiles = function.find("tiles");
+    if (tiles != function.end() && tiles->is_string())
+      options.refused_tiles.insert(tiles->get<std::string>());
+  }
+  return {};
+}
+
+/// Where there are more units than multiprocessors, several blocks share the memory and the registers of one.
+Result<void> share_multiprocessors(const CudaChoice& choice, std::uint32_t multiprocessors,
+                                   NvidiaDevice& target) {
+  constexpr std::uint64_t bytes_of_system =
+      1024;  // of shared memory, that each block takes besides
+  const std::uint32_t blocks = (target.device.units + multiprocessors - 1) / multiprocessors;
+  if (blocks <= 1) return {};
+  for (const Architecture& each : architectures)
+    if (each.name == choice.architecture && blocks * choice.block_threads > each.threads)
+      return bad_input(fmt::format(
+          "--units {}: {} blocks of {} threads would share a multiprocessor, which holds {} "
+          "threads; "
+          "the device has {} multiprocessors",
+          target.device.units, blocks, choice.block_threads, each.threads, multiprocessors));
+  std::uint64_t& shared = target.device.shared_bytes_per_unit;
+  const std::uint64_t part = (shared + bytes_of_system) / blocks;
+  shared = part > bytes_of_system ? part - bytes_of_system : 0;
+  target.options.blocks = blocks;
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> cuda_architectures() {
+  std::vector<std::string> names;
+  for (const Architecture& each : architectures) names.emplace_back(each.name);
+  return names;
+}
+
+Result<backend::KnownResources> known_resources(const ResourceChoice& choice,
+                                                const std::string& architecture,
+                                                std::uint32_t blocks) {
+  if (choice.is_ignored) return backend::KnownResources();
+  LEMMA_ASSIGN_OR_RETURN(const auto database, ProfileDatabase::open_to_read(choice.database));
+  if (!database) return backend::KnownResources();
+  LEMMA_ASSIGN_OR_RETURN(std::vector<ResourceFacts> facts, database->resources(architecture));
+  if (facts.empty()) return backend::KnownResources();
+  std::string compiler = choice.compiler;
+  if (compiler.empty()) compiler = backend::cuda_compiler_version().value_or("");
+  std::erase_if(
+      facts, [&compiler](const ResourceFacts& each) { return each.source.compiler != compiler; });
+  return backend::KnownResources(facts, blocks);
+}
+
+std::string device_name(const CudaChoice& choice) {
+  std::string device = choice.device;
+  for (const Architecture& each : architectures)
+    if (device.empty() && each.name == choice.architecture) device = each.device;
+  return device;
+}
+
+Result<void> choose_device_here(CudaChoice& choice) {
+  LEMMA_ASSIGN_OR_RETURN(const auto device, backend::first_cuda_device());
+  choice.architecture = device.architecture;
+  choice.units = choice.multiprocessors = device.multiprocessors;
+  return {};
+}
+
+Result<NvidiaDevice> nvidia_device(const CudaChoice& choice) {
+  const std::string device = device_name(choice);
+  if (device.empty())
+    return bad_input(
+        fmt::format("--arch {}: no description of such a device is shipped; give "
+                    "--device",
+                    choice.architecture));
+  constexpr std::uint32_t warp = 32, most_threads = 1024;
+  if (choice.block_threads < warp || choice.block_threads > most_threads ||
+      choice.block_threads % warp != 0)
+    return bad_input("--block-threads: a multiple of 32 up to 1024");
+  LEMMA_ASSIGN_OR_RETURN(const auto file, device_file(device, DevicePart::schedule));
+  if (choice.takes_tf32 && choice.architecture == "sm_75")
+    return bad_input("--tf32: devices of sm_75 have no products of TF32");
+  NvidiaDevice target;
+  LEMMA_ASSIGN_OR_RETURN(target.device, backend::load_virtual_device(file, choice.units));
+  target.options.architecture = choice.architecture;
+  target.options.block_threads = choice.block_threads;
+  target.options.takes_tf32 = choice.takes_tf32;
+  target.options.keeps_weights = choice.keeps_weights;
+  LEMMA_ASSIGN_OR_RETURN(const backend::VirtualDevice described,
+                         backend::load_virtual_device(file));
+  LEMMA_RETURN_IF_ERROR(share_multiprocessors(
+      choice, choice.multiprocessors != 0 ? choice.multiprocessors : described.units, target));
+  for (const std::string& each : choice.resources)
+    LEMMA_RETURN_IF_ERROR(refuse_spilling_tiles(each, target.options));
+  LEMMA_ASSIGN_OR_RETURN(target.known,
+                         known_resources(choice.known, choice.architecture, target.options.blocks));
+  // Times are those of this source.
+  if (target.device.multiprocessor) target.device.multiprocessor->source = target.options;
+  return target;
+}
+
+}  // namespace lemma

@@ -1,0 +1,198 @@
+#include "report/optimize_report.h"
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "report/printable.h"
+#include "report/table.h"
+
+namespace lemma {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+/// Milliseconds of what was read and of what was written; null if they were not measured.
+std::pair<Json, Json> latencies(const OptimizeAnswer& answer) {
+  const TimingReport& timing = answer.report.timing;
+  double before = timing.before_seconds, after = timing.after_seconds;
+  if (before == 0 && !timing.choices.empty()) before = timing.choices.front().front();
+  if (before == 0 || timing.state == TimingReport::State::predicted ||
+      timing.state == TimingReport::State::too_late ||
+      timing.state == TimingReport::State::not_runnable)
+    return {nullptr, nullptr};
+  if (answer.report.status != OptimizeStatus::optimized) after = before;
+  return {before * 1e3, after * 1e3};
+}
+
+Json figures_json(const GraphCost& figures) {
+  return {{"operators", figures.operators},
+          {"parameters", figures.parameters},
+          {"flops", figures.flops},
+          {"bytes", figures.bytes},
+          {"cost", figures.seconds}};
+}
+
+/// Of the search that was done, if any was.
+std::string strategy_text(const OptimizeAnswer& answer) {
+  const SearchFigures& search = answer.report.search;
+  return search.before.operators == 0 ? "none" : std::string(name(search.strategy));
+}
+
+void fail(OptimizeAnswer& answer, ErrorKind kind, std::string why) {
+  answer.status = "failed";
+  answer.error_kind = static_cast<int>(kind);
+  answer.message = std::move(why);
+}
+
+}  // namespace
+
+OptimizeAnswer answer_of(const OptimizeRequest& request, const ChildOutcome& outcome) {
+  OptimizeAnswer answer;
+  if (!outcome.lines.empty()) {
+    auto parsed = parse_answer(outcome.lines.back());
+    if (parsed) answer = std::move(*parsed);
+  }
+  answer.model = request.model;
+  answer.output = request.output;
+  answer.peak_memory_bytes = outcome.peak_memory_bytes;
+  answer.seconds = outcome.seconds;
+  if (outcome.timed_out) {
+    answer.status = "timed out";
+    answer.message = fmt::format("no result within {:.0f} s", outcome.seconds);
+  } else if (outcome.interrupted) {
+    answer.status = "interrupted";
+    answer.message = "it was being worked on";
+  } else if (const auto cut = cut_file(outcome)) {
+    fail(answer, ErrorKind::bad_input, *cut);
+  } else if (!outcome.not_started.empty()) {
+    fail(answer, ErrorKind::unsupported, outcome.not_started);
+  } else if (outcome.signal == SIGKILL) {  // by the system: no fault of the program
+    fail(answer, ErrorKind::unsupported, end_without_answer(outcome));
+  } else if (outcome.signal != 0 || answer.status.empty()) {
+    answer.status = "crashed";
+    answer.message = end_without_answer(outcome);
+  }
+  return answer;
+}
+
+bool is_written(const OptimizeAnswer& answer) {
+  return answer.status == "optimized" || answer.status == "unchanged" ||
+         answer.status == "mismatch";
+}
+
+std::string report_json(const std::vector<OptimizeAnswer>& answers) {
+  Json models = Json::array();
+  for (const OptimizeAnswer& answer : answers) {
+    const OptimizeReport& report = answer.report;
+    const SearchFigures& search = report.search;
+    const CheckReport& check = report.check;
+    Json rules = Json::object();
+    for (const UsedRule& use : search.rules_used) rules[use.name] = use.count;
+    Json places = Json::array();
+    for (const RewrittenPlaces& one : search.places)
+      places.push_back({{"operators", one.text},
+                        {"count", one.count},
+                        {"predicted_saving_ms", one.predicted_saving * 1e3},
+                        {"measured_saving_ms", one.measured_saving * 1e3}});
+    const auto& proof = search.extraction;
+    const auto [latency_before, latency_after] = latencies(answer);
+    models.push_back(
+        {{"model", answer.model},
+         {"output", is_written(answer) || answer.copied ? Json(answer.output) : Json(nullptr)},
+         {"task_program", answer.task_program.empty() ? Json(nullptr) : Json(answer.task_program)},
+         {"status", answer.status},
+         {"message", answer.message},
+         {"cost_before", report.before.seconds},
+         {"cost_after", report.after.seconds},
+         {"cost_provenance", name(report.after.provenance)},
+         {"predicted_before_ms", report.before.seconds * 1e3},
+         {"predicted_after_ms", report.after.seconds * 1e3},
+         {"latency_before_ms", latency_before},
+         {"latency_after_ms", latency_after},
+         {"timing", Json::parse(to_json(report.timing))},
+         {"costs", Json::parse(to_json(report.costs))},
+         {"max_error", check.comparison.max_error},
+         {"smallest_passing_tolerance_scale", check.comparison.smallest_passing_scale},
+         {"samples_compared", check.comparison.samples},
+         {"adversarial_compared", check.comparison.adversarial},
+         {"check_seconds", check.seconds},
+         {"second_judge", check.second_judge},
+         {"second_judge_message", check.second.message},
+         {"second_judge_sets", check.second.sets},
+         {"whole_run", check.whole_run},
+         {"whole_run_message", check.whole_run_message},
+         {"warning", report.warning},
+         {"rules_used", rules},
+         {"places", places},
+         {"seconds", answer.seconds},
+         {"before", figures_json(report.before)},
+         {"after", figures_json(report.after)},
+         {"opaque_operators", report.opaque_operators},
+         {"strategy", strategy_text(answer)},
+         {"search_seconds", search.seconds},
+         {"rules_considered", search.rules_considered},
+         {"left_out", search.left_out},
+         {"rounds", search.rounds},
+         {"passes", search.passes},
+         {"parts", search.parts},
+         {"graphs", search.graphs},
+         {"egraph_nodes", search.egraph_nodes},
+         {"extraction_cost", proof ? Json(proof->cost) : Json()},
+         {"extraction_lower_bound", proof ? Json(proof->lower_bound) : Json()},
+         {"extraction_optimal", proof && proof->optimal},
+         {"stop_reason", search.stop_reason},
+         {"peak_memory_bytes", answer.peak_memory_bytes}});
+  }
+  return Json{{"models", models}}.dump(2, ' ', true, Json::error_handler_t::replace);
+}
+
+std::string summary_table(const std::vector<OptimizeAnswer>& answers) {
+  using enum Table::Align;
+  Table table({"model",  "status",  "operators", "",          "parameters", "",
+               "flops",  "",        "bytes",     "",          "cost",       "",
+               "change", "latency", "",          "max error", "check s",    "second judge",
+               "search", "time"},
+              {left,  left,  right, right, right, right, right, right, right, right,
+               right, right, right, right, right, right, right, left,  left,  right});
+  for (const OptimizeAnswer& a : answers) {
+    const std::string name = fs::path(a.model).filename().string();
+    if (!is_written(a)) {
+      table.add({printable(name), a.status});
+      continue;
+    }
+    const GraphCost &before = a.report.before, &after = a.report.after;
+    const CheckReport& check = a.report.check;
+    const auto [latency_before, latency_after] = latencies(a);
+    table.add(
+        {printable(name),
+         a.status,
+         fmt::format("{}", before.operators),
+         fmt::format("> {}", after.operators),
+         with_prefix(static_cast<double>(before.parameters)),
+         "> " + with_prefix(static_cast<double>(after.parameters)),
+         with_prefix(before.flops),
+         "> " + with_prefix(after.flops),
+         with_prefix(before.bytes),
+         "> " + with_prefix(after.bytes),
+         duration_text(before.seconds),
+         "> " + duration_text(after.seconds),
+         change_text(before.seconds, after.seconds),
+         latency_before.is_null() ? "predicted" : duration_text(latency_before.get<double>() / 1e3),
+         latency_after.is_null() ? "" : "> " + duration_text(latency_after.get<double>() / 1e3),
+         check.comparison.samples > 0 ? fmt::format("{:.1e}", check.comparison.max_error) : "-",
+         fmt::format("{:.2f}", check.seconds),
+         check.second_judge,
+         strategy_text(a),
+         fmt::format("{:.1f} s", a.seconds)});
+  }
+  return table.text();
+}
+
+}  // namespace lemma

@@ -1,0 +1,23 @@
+#pragma once
+// A picture of a schedule: units from top to bottom, time from left to right.
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend_cuda/program.h"
+#include "backend_cuda/step_times.h"
+#include "ir/result.h"
+
+namespace lemma {
+
+/// Planned times, and below them, on the same scale, measured ones; empty: none. Tasks are colored by the operators
+/// that they stand for; a tooltip names each. The same program and times give the same bytes.
+std::string timeline_svg(const backend::TaskProgram& program, const StepTimes& measured = {});
+
+/// The picture as a file, or within a page where the file's name ends in .html.
+Result<void> write_timeline(const std::filesystem::path& file, const backend::TaskProgram& program,
+                            const StepTimes& measured = {});
+
+}  // namespace lemma

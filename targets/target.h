@@ -1,0 +1,118 @@
+#pragma once
+// What models are optimized for. Each target is one object: its device, where the costs of its operators come from, what
+// times operators and models on it, which graphs it runs, and how a program for it is written. Everything else asks the
+// object and never compares names.
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "profiler/model_timing.h"
+#include "profiler/operator_timer.h"
+
+namespace lemma {
+
+/// Where the measured costs of operators come from.
+struct CostSource {
+  std::string runtime;            // what the runtime's name begins with in the profile database
+  std::filesystem::path shipped;  // a profile that was measured elsewhere, as JSON; empty: none
+  bool any_device = false;        // what was measured on any device counts: there may be none here
+  bool by_default = false;        // measured costs are taken where the user does not say
+};
+
+struct TimerRequest {
+  int threads = 0;  // 0: all processors
+  std::function<bool()> is_interrupted;
+  /// Of programs that are built for whole models; empty: where those of operators are kept.
+  std::filesystem::path model_programs;
+  double seconds_to_start =
+      30;  // after which a compiler or a runtime that has not answered is given up
+};
+
+struct TargetTimers {
+  std::unique_ptr<OperatorTimer> operators;  // null: they cannot be timed
+  std::unique_ptr<ModelTimer> models;        // null: whole models cannot be run
+};
+
+/// The source code that a target's programs are written in (docs/rtask.md, docs/cuda.md).
+enum class ProgramSource : std::uint8_t { none, cpp, cuda };
+
+class Target {
+ public:
+  Target() = default;
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+  virtual ~Target() = default;
+
+  /// As --target says it. The description of the device has the same name: NAME.json in the folder of devices.
+  virtual std::string name() const = 0;
+  /// For --help: what is done with it.
+  virtual std::string summary() const { return ""; }
+
+  /// Nothing: operators are priced from the device's description alone.
+  virtual std::optional<CostSource> measured_costs() const { return std::nullopt; }
+  /// For --help of `lemma profile`: what is measured.
+  virtual std::string measured_part() const { return "operators"; }
+  /// The original and the cheapest results are run, and the original is kept unless one is faster.
+  virtual bool runs_models() const { return false; }
+  /// Models are run and timed by ONNX Runtime, which takes files as they are.
+  virtual bool is_onnx_runtime() const { return false; }
+  /// Layouts that the runtime has for itself are searched (ir/runtime_layout.h).
+  virtual bool has_runtime_layouts() const { return false; }
+  /// It measures on a device of its own kind, which may not be here.
+  virtual bool needs_device() const { return false; }
+
+  /// Of what it can time by itself. An error says why nothing can be made.
+  virtual Result<TargetTimers> timers(const TimerRequest& /*request*/) const {
+    return TargetTimers();
+  }
+  /// Why it cannot run a graph. Asked of the original, and of what is to be written.
+  virtual Result<void> admits(const Graph& /*graph*/, int /*threads*/) const { return {}; }
+
+  virtual ProgramSource source() const { return ProgramSource::none; }
+  /// The folder of the program that is written beside the file of an optimized model; empty: none is.
+  virtual std::filesystem::path program_beside(const std::filesystem::path& /*model*/) const {
+    return {};
+  }
+  /// An error: something else is where that program would be written.
+  virtual Result<void> check_program_beside(const std::filesystem::path& /*model*/) const {
+    return {};
+  }
+  /// Writes that program. It appears complete, or not at all, in place of an earlier one.
+  virtual Result<void> write_program(const std::filesystem::path& /*model*/,
+                                     int /*threads*/) const {
+    return {};
+  }
+};
+
+/// From now on it is found by its name, which no other target may have.
+void add_target(std::unique_ptr<Target> target);
+
+/// In the order in which they were added.
+std::vector<const Target*> all_targets();
+
+/// Null if there is none with this name.
+const Target* find_target(std::string_view name);
+
+/// Their names, of those that are meant.
+std::vector<std::string> names_of_targets(const std::function<bool(const Target&)>& is_meant);
+
+/// The source that a word means: "cpu", "cuda" or the name of a target whose programs are written in it; nothing for
+/// others.
+std::optional<ProgramSource> find_source(std::string_view word);
+/// All such words.
+std::vector<std::string> source_words();
+
+/// The name that is meant where none is given: $LEMMA_TARGET if set, else the first target's.
+std::string default_target();
+
+/// A target that is only a description of a device.
+std::unique_ptr<Target> described_target(std::string name);
+
+}  // namespace lemma
