@@ -498,10 +498,10 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->check(check_non_negative)
       ->capture_default_str();
   command->add_option("--jobs", arguments->jobs, "models at a time")
-      ->check(check_positive)
+      ->check(check_processes)
       ->capture_default_str();
   command->add_option("--threads", options.threads, "threads for each model; 0: all processors")
-      ->check(check_non_negative);
+      ->check(check_threads);
   command
       ->add_option("--check", options.check.samples,
                    "number of random inputs on which the result is compared with the original "
@@ -565,7 +565,7 @@ void add_simplify_command(CLI::App& application, ExitCode& exit_code) {
                       "fix an input's sizes, NAME:1,3,224,224");
   add_rounding_class(*command, *arguments);
   command->add_option("--time-limit", options.time_limit_seconds, "seconds for each model")
-      ->check(check_positive)
+      ->check(check_processes)
       ->capture_default_str();
   command->add_option("--jobs", arguments->jobs, "models at a time")
       ->check(check_positive)

@@ -367,7 +367,7 @@ void add_minimize(CLI::App& rules_command, ExitCode& exit_code) {
   minimize->add_option("--cases", arguments->limits.cases, "number of cases of a rule to try")
       ->check(check_positive);
   minimize->add_option("--threads", arguments->threads, "number of threads (0: all processors)")
-      ->check(check_non_negative);
+      ->check(check_threads);
   minimize->add_option("-o,--output", arguments->output, "write the list to this file");
   minimize->add_flag("--json", arguments->json, "print one JSON object");
   minimize->callback([arguments, &exit_code] { exit_code = run_minimize(*arguments); });
@@ -402,7 +402,7 @@ void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
   build
       ->add_option("--threads", arguments->options.build.threads,
                    "number of threads (0: all processors)")
-      ->check(check_non_negative);
+      ->check(check_threads);
   build
       ->add_option("--memory", arguments->options.enumeration.generation.memory,
                    "memory limit of the enumeration, such as 1G")
