@@ -42,17 +42,22 @@ Result<OperatorTarget> take_timers(const OptimizeRequest& request,
 }
 
 /// The program of what was written.
-Result<std::string> emit_beside(const OptimizeRequest& request) {
+Result<void> emit_beside(const OptimizeRequest& request, OptimizeAnswer& answer) {
   say_stage("writing the task program");
   EmissionRequest emission;
   emission.model = request.output;
   emission.directory = program_directory(request.output).string();
   emission.threads = request.options.threads;
   emission.replaces = true;
+  if (request.takes_digests)
+    emission.before_publishing = [&answer](const auto& directory) {
+      answer.program_digest = backend::written_digest(directory);
+    };
   if (auto emitted = emit_model(emission); !emitted)
     return with_context("the model is written, but not its task program",
                         std::move(emitted.error()));
-  return emission.directory;
+  answer.task_program = emission.directory;
+  return {};
 }
 
 /// A small file is read before anything else is loaded and started: if it cannot be, the answer comes at once.
@@ -67,13 +72,18 @@ Result<void> check_small_model(const std::filesystem::path& model, const ImportO
   return {};
 }
 
-Result<OptimizeReport> work(const OptimizeRequest& request, std::string& task_program) {
+/// Also tells what was written in the answer.
+Result<OptimizeReport> work(const OptimizeRequest& request, OptimizeAnswer& answer) {
   const Deadline deadline = Deadline::after(request.options.time_limit_seconds);
   std::optional<MemoryGuard> memory;
   if (request.memory_limit_bytes > 0)
     memory.emplace(static_cast<std::size_t>(request.memory_limit_bytes));
   OptimizeOptions options = request.options;
   options.on_stage = say_stage;
+  if (request.takes_digests)
+    options.before_publishing = [&answer](const auto& model, const auto& data_folder) {
+      answer.output_digest = model_digest(model, data_folder).value_or("");
+    };
   if (memory) options.available_bytes = [&memory] { return memory->available_bytes(); };
   LEMMA_ASSIGN_OR_RETURN(options.reading.shapes, parse_shape_options(request.shapes, "--shape"));
   options.reading.outputs = request.outputs;
@@ -99,15 +109,14 @@ Result<OptimizeReport> work(const OptimizeRequest& request, std::string& task_pr
   options.time_limit_seconds = deadline.remaining();
   auto report = optimize_model(request.model, request.output, rules,
                                OperatorCosts(roofline_target(std::move(device))), options);
-  if (report && request.target == rtask_cpu_target) {
-    LEMMA_ASSIGN_OR_RETURN(task_program, emit_beside(request));
-  }
+  if (report && request.target == rtask_cpu_target)
+    LEMMA_RETURN_IF_ERROR(emit_beside(request, answer));
   return report;
 }
 
-Result<OptimizeReport> work_or_tell(const OptimizeRequest& request, std::string& task_program) {
+Result<OptimizeReport> work_or_tell(const OptimizeRequest& request, OptimizeAnswer& answer) {
   try {
-    return work(request, task_program);
+    return work(request, answer);
   } catch (const std::exception& fault) {
     return tl::unexpected(error_of(fault));
   }
@@ -142,11 +151,8 @@ ExitCode run_worker() {
   answer.model = request->model;
   std::optional<ModelDigest> digest;
   if (request->takes_digests) digest.emplace(request->model);
-  auto done = work_or_tell(*request, answer.task_program);
-  if (done && digest) {
-    answer.model_digest = digest->take();
-    answer.output_digest = model_digest(request->output).value_or("");
-  }
+  auto done = work_or_tell(*request, answer);
+  if (done && digest) answer.model_digest = digest->take();
   if (done) {
     answer.report = std::move(*done);
     answer.status = name(answer.report.status);
