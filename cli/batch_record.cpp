@@ -124,7 +124,7 @@ const std::string& BatchRecord::digest_of_file(const std::string& file) {
 BatchRecord::Conditions BatchRecord::conditions_of(const OptimizeRequest& request) {
   // Files that are read count by what they hold, not by their paths.
   OptimizeRequest options = request;
-  options.model = options.output = "";
+  options.model = options.output = options.task_program = "";
   options.rules_directory = options.device_file = "";
   const auto [program, is_new] = digests_.try_emplace("/proc/self/exe");
   if (is_new) program->second = program_digest().value_or("");

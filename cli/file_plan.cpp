@@ -1,16 +1,50 @@
 #include "cli/file_plan.h"
 
+#include <iostream>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "backend_cuda/emit/emit_program.h"
 #include "cli/emission.h"
+#include "cli/error_line.h"
 #include "cli/target_options.h"
 #include "frontend_onnx/copy.h"
 
 namespace lemma {
+
+namespace fs = std::filesystem;
 
 void read_model(FilePlan& plan, const std::filesystem::path& model, const std::string& role) {
   if (model.empty()) return;
   for (const std::filesystem::path& file : model_files(model)) {
     plan.reads(file, file == model ? role : "the data of " + role);
     limit_permissions_to(file);
+  }
+}
+
+void choose_program_directories(std::vector<OptimizeRequest>& requests) {
+  std::set<fs::path> wanted;  // by results of this call
+  for (const OptimizeRequest& request : requests)
+    wanted.insert({request.output, program_directory(request.output)});
+  for (OptimizeRequest& request : requests) {
+    const fs::path own = program_directory(request.output);
+    const auto may_be_taken = [&](const fs::path& directory) {
+      if (!backend::check_program_directory(directory, true)) return false;
+      if (directory == own) return own != fs::path(request.output);
+      // It is another result's, also if that result is of an earlier call.
+      const fs::path other =
+          fs::path(directory).replace_extension(fs::path(request.output).extension());
+      std::error_code error;
+      return !wanted.contains(directory) && !fs::exists(fs::symlink_status(other, error));
+    };
+    request.task_program = free_path(own, may_be_taken).string();
+    wanted.insert(request.task_program);
+    if (request.task_program != own)
+      std::cerr << printable(fmt::format("note: {} is there and is no task program of lemma's; the "
+                                         "program of {} is {}",
+                                         own.string(), request.output, request.task_program))
+                << "\n";
   }
 }
 
@@ -24,8 +58,7 @@ Result<void> check_files(FilePlan plan, const std::vector<OptimizeRequest>& requ
   plan.fills(first.options.trace, "--trace");
   for (const OptimizeRequest& request : requests) {
     plan.writes(sent_to.empty() ? request.output : sent_to, "the output");
-    if (request.target == rtask_cpu_target)
-      plan.fills(program_directory(request.output), "the task program");
+    if (request.target == rtask_cpu_target) plan.fills(request.task_program, "the task program");
   }
   return plan.check();
 }

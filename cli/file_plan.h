@@ -15,6 +15,10 @@ namespace lemma {
 void read_model(FilePlan& plan, const std::filesystem::path& model,
                 const std::string& role = "the input");
 
+/// Where the task programs of results go: beside each, under its name (program_directory()). Where something else has that
+/// name, another one is taken, and a note on standard error says so.
+void choose_program_directories(std::vector<OptimizeRequest>& requests);
+
 /// Adds what requests read and write, and checks the plan. `sent_to`: where the only result goes in the end; empty: to its
 /// file.
 Result<void> check_files(FilePlan plan, const std::vector<OptimizeRequest>& requests,

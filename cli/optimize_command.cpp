@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "backend_cuda/emit/emit_program.h"
 #include "cli/batch_record.h"
 #include "cli/child_process.h"
 #include "cli/data_directory.h"
@@ -111,11 +110,9 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
         arguments.output.empty()
             ? (fs::path(arguments.output_directory) / fs::path(model).filename()).string()
             : arguments.output;
-    if (request.target == rtask_cpu_target)
-      LEMMA_RETURN_IF_ERROR(
-          backend::check_program_directory(program_directory(request.output), true));
     requests.push_back(std::move(request));
   }
+  if (requests.front().target == rtask_cpu_target) choose_program_directories(requests);
   FilePlan files;
   files.reads(arguments.replay, "--replay");
   files.writes(arguments.report, "--report");
@@ -565,10 +562,10 @@ void add_simplify_command(CLI::App& application, ExitCode& exit_code) {
                       "fix an input's sizes, NAME:1,3,224,224");
   add_rounding_class(*command, *arguments);
   command->add_option("--time-limit", options.time_limit_seconds, "seconds for each model")
-      ->check(check_processes)
+      ->check(check_positive)
       ->capture_default_str();
   command->add_option("--jobs", arguments->jobs, "models at a time")
-      ->check(check_positive)
+      ->check(check_processes)
       ->capture_default_str();
   command->add_flag("!--no-second-judge", options.second_judge, "do not compare with ONNX Runtime");
   add_common_options(*command, *arguments);

@@ -43,7 +43,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, cleans, sea
                                    onnx_runtime, second_judge, timing, most_growth, costs, writing,
                                    operator_set, explanation, trace, threads, time_limit_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directory,
-                                   target, shapes, sample_shapes, outputs,
+                                   task_program, target, shapes, sample_shapes, outputs,
                                    memory_limit_bytes, takes_digests, options)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphCost, seconds, flops, bytes, operators, parameters,

@@ -14,6 +14,7 @@ namespace lemma {
 struct OptimizeRequest {
   std::string model, output;  // files
   std::string device_file, rules_directory;
+  std::string task_program;                // the directory for it, if the target wants one
   std::string target;                      // if Lemma times its operators itself, else empty
   std::vector<std::string> shapes;         // NAME:1,3,224,224
   std::vector<std::string> sample_shapes;  // the same, for the check

@@ -46,7 +46,7 @@ Result<void> emit_beside(const OptimizeRequest& request, OptimizeAnswer& answer)
   say_stage("writing the task program");
   EmissionRequest emission;
   emission.model = request.output;
-  emission.directory = program_directory(request.output).string();
+  emission.directory = request.task_program;
   emission.threads = request.options.threads;
   emission.replaces = true;
   if (request.takes_digests)
@@ -56,7 +56,7 @@ Result<void> emit_beside(const OptimizeRequest& request, OptimizeAnswer& answer)
   if (auto emitted = emit_model(emission); !emitted)
     return with_context("the model is written, but not its task program",
                         std::move(emitted.error()));
-  answer.task_program = emission.directory;
+  answer.task_program = request.task_program;
   return {};
 }
 
