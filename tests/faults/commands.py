@@ -90,6 +90,7 @@ class Command:
     # The model that a result is made of. A result that could not be made is the model as it was.
     results: dict = dataclasses.field(default_factory=dict)
     told: tuple = ()  # files that tell what happened, and so tell another thing after a fault
+    optional: tuple = ()  # files without which a command also ends well, with a note
     measured: tuple = ()  # files that are never the same twice
     first: str = ""  # a command that is run before
     exit: int = 0
@@ -127,7 +128,7 @@ COMMANDS = [
             readers=read_back(*FOLDER), results=FOLDER),
     Command("emit", one_model, "emit model.onnx -o program --replace --threads 2 --timeline timeline.svg"),
     Command("emit_cuda", one_model, "emit model.onnx --target cuda -o program --replace"),
-    Command("inspect", one_model, "inspect model.onnx --dot picture.dot"),
+    Command("inspect", one_model, "inspect model.onnx --dot picture.dot", optional=("picture.svg",)),
     Command("diff", both_versions, "diff before.onnx after.onnx --html page.html", exit=4),
     Command("compare", both_versions, "compare before.onnx after.onnx", exit=4),
     Command("schedule", one_model, "schedule model.onnx --device h100 --timeline timeline.svg"),
