@@ -12,7 +12,6 @@ import tiny_models
 from tiny_models import F32, content, integers_attribute, node, number, tensor_type
 
 SIZE = 16
-INPUT, OUTPUT = tensor_type(F32, [4, SIZE]), tensor_type(F32, [4, SIZE])
 
 
 def weights(seed, count=SIZE * SIZE):
@@ -20,7 +19,7 @@ def weights(seed, count=SIZE * SIZE):
     return [((7 * i + 11 * seed) % 17 - 8) / 16 for i in range(count)]
 
 
-def write_model(file, seed, data=None):
+def write_model(file, seed, data=None, size=SIZE):
     """A product and a Relu between operators that change nothing; with `data`, the weights are in a file of that
     name."""
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -28,13 +27,13 @@ def write_model(file, seed, data=None):
     nodes = [node("MatMul", ["x", "w"], ["a"]), node("Transpose", ["a"], ["b"], attributes=twice),
              node("Transpose", ["b"], ["c"], attributes=twice), node("Identity", ["c"], ["d"]),
              node("Relu", ["d"], ["y"])]
-    values = weights(seed)
+    values, matrix = weights(seed, size * size), tensor_type(F32, [4, size])
     if data:
         (file.parent / data).write_bytes(tiny_models.floats(values))
-        initializer = tiny_models.external_tensor("w", [SIZE, SIZE], data)
+        initializer = tiny_models.external_tensor("w", [size, size], data)
     else:
-        initializer = tiny_models.tensor("w", [SIZE, SIZE], values)
-    file.write_bytes(tiny_models.model(nodes, [("x", INPUT)], [("y", OUTPUT)], initializers=[initializer]))
+        initializer = tiny_models.tensor("w", [size, size], values)
+    file.write_bytes(tiny_models.model(nodes, [("x", matrix)], [("y", matrix)], initializers=[initializer]))
 
 
 AXIOMS = ("axiom commutes\n  x : [n]\n  y : [n]\n  Add(x, y) = Add(y, x)\n",
@@ -90,8 +89,8 @@ class Command:
     # The model that a result is made of. A result that could not be made is the model as it was.
     results: dict = dataclasses.field(default_factory=dict)
     told: tuple = ()  # files that tell what happened, and so tell another thing after a fault
-    optional: tuple = ()  # files without which a command also ends well, with a note
     measured: tuple = ()  # files that are never the same twice
+    optional: tuple = ()  # files without which a command also ends well, with a note
     first: str = ""  # a command that is run before
     exit: int = 0
     limit: float = 900  # seconds
