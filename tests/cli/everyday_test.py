@@ -107,6 +107,17 @@ class Everyday(unittest.TestCase):
                 self.assertEqual(figures["after"]["operators"], 3 if name == "relus" else 2, (name, strategy))
                 self.assertTrue(figures["rules_used"], (name, strategy))
 
+    def test_more_threads_than_any_machine_runs_are_refused_in_a_line(self):
+        model = self.folder / "model.onnx"
+        for words in (("optimize", model, "-o", model), ("emit", model, "-o", self.folder / "program"),
+                      ("run", model, "--random", 1), ("compare", model, model), ("profile", model), ("rules", "verify")):
+            for number in ("30000", "1025", "-1"):
+                done = self.run_it(*words, "--threads", number)
+                self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+                self.assertIn(f"'{number}' is no number of threads from 0 (all processors) to 1024", done.stderr)
+        done = self.run_it("simplify", model, "-o", model, "--jobs", 30000)
+        self.assertIn("'30000' is no number of processes from 1 to 1024", done.stderr)
+
     def test_names_of_sizes_may_be_of_any_letters(self):
         for name in ("DynamicDimension.1", "batch size", "max", "len", "inf", "2nd", "a'b", "n\u00e9", "N-1"):
             matrix = tensor_type(F32, [name, 3])
