@@ -101,6 +101,7 @@ int run(int argument_count, char** arguments) {
 
 int main(int argument_count, char** arguments) {
   lemma::prepare_for_faults();
+  lemma::end_with_parent();
   try {
     lemma::take_meaning_digests(lemma::operator_digests());
     return run(argument_count, arguments);
