@@ -485,13 +485,13 @@ class Everyday(unittest.TestCase):
                 (f"optimize {model} -o out.onnx --check x", "'x' is no number above 0"),
                 (f"optimize {model} -o out.onnx --overwrite-input-shape x:1,2", "is --shape NAME:1,3,224,224 here"),
                 (f"simplify {model} -o out.onnx --model_check", "--check N sets the number of inputs"),
-                ("rules verify --threads -1", "'-1' is no number from 0 on"),
-                ("rules build --set taso -o out --threads x", "'x' is no number from 0 on"),
+                ("rules verify --threads -1", "'-1' is no number of threads from 0"),
+                ("rules build --set taso -o out --threads x", "'x' is no number of threads from 0"),
                 ("rules build --set taso -o out --max-ops 0", "'0' is no number above 0"),
-                ("rules minimize out.rules --threads -2", "'-2' is no number from 0 on"),
+                ("rules minimize out.rules --threads -2", "'-2' is no number of threads from 0"),
                 ("rules minimize out.rules --nodes 0", "'0' is no number above 0"),
-                ("rules obligations --threads -1", "'-1' is no number from 0 on"),
-                (f"optimize {model} -o out.onnx --threads -1", "'-1' is no number from 0 on")):
+                ("rules obligations --threads -1", "'-1' is no number of threads from 0"),
+                (f"optimize {model} -o out.onnx --threads -1", "'-1' is no number of threads from 0")):
             done = self.run_it(*words.split())
             self.assertEqual(done.returncode, 2, words)
             self.assertIn(answer, done.stderr)
