@@ -14,6 +14,8 @@
 
 #include "batch/content_digest.h"
 #include "ir/sha256.h"
+#include "outputs/output_target.h"
+#include "targets/target.h"
 
 namespace lemma {
 
@@ -59,10 +61,18 @@ std::optional<Entry> parse_entry(const std::string& text) {
 }
 
 /// Of what was written for a model: the file, the files that it refers to, and its task program.
-std::string result_digest(const std::string& model, const OptimizeAnswer& answer) {
+std::string result_digest(const std::string& model, const std::string& program,
+                          const OptimizeAnswer& answer) {
   if (model.empty() || answer.task_program.empty()) return model;
-  const auto program = folder_digest(answer.task_program);
-  return program ? sha256(model + *program) : "";
+  return program.empty() ? "" : sha256(model + program);
+}
+
+/// The same of what is there now.
+std::string digest_of_what_is_there(const std::string& model, const OptimizeRequest& request,
+                                    const OptimizeAnswer& answer) {
+  const Target* target = find_target(request.target);
+  return result_digest(model, target == nullptr ? "" : target->program_digest(answer.task_program),
+                       answer);
 }
 
 /// Removes the journal of a run that has ended, if it has no entries but for these outputs.
@@ -117,7 +127,8 @@ const std::string& BatchRecord::digest_of_file(const std::string& file) {
 BatchRecord::Conditions BatchRecord::conditions_of(const OptimizeRequest& request) {
   // Files that are read count by what they hold, not by their paths.
   OptimizeRequest options = request;
-  options.model = options.output = options.rules_directory = options.device_file = "";
+  options.model = options.output = options.task_program = "";
+  options.rules_directory = options.device_file = "";
   const auto [program, is_new] = digests_.try_emplace("/proc/self/exe");
   if (is_new) program->second = program_digest().value_or("");
   std::string device = digest_of_file(request.device_file);
@@ -135,7 +146,9 @@ std::optional<OptimizeAnswer> BatchRecord::answer_to(const OptimizeRequest& requ
   if (begin == end) return std::nullopt;
   const Conditions conditions = conditions_of(request);
   const std::string model = model_digest(request.model).value_or("");
-  const std::string written = model_digest(request.output).value_or("");
+  const auto place = output_target(request.output);
+  const std::string written =
+      model_digest(place ? place->path : fs::path(request.output)).value_or("");
   for (auto found = begin; found != end; ++found) {
     const auto entry = parse_entry(found->second);
     auto answer = entry ? parse_answer(entry->answer) : internal_error("damaged");
@@ -144,7 +157,8 @@ std::optional<OptimizeAnswer> BatchRecord::answer_to(const OptimizeRequest& requ
     for (const auto& [difference, digest] : conditions)
       if (entry->digests.value(difference, "") != digest) why_not = difference;
     if (entry->digests.value("model", "") != model) why_not = "the model has changed";
-    if (why_not.empty() && entry->digests.value("result", "") != result_digest(written, *answer))
+    if (why_not.empty() &&
+        entry->digests.value("result", "") != digest_of_what_is_there(written, request, *answer))
       why_not = "what was written has changed";
     if (!why_not.empty()) continue;
     answer->model = request.model;
@@ -155,7 +169,7 @@ std::optional<OptimizeAnswer> BatchRecord::answer_to(const OptimizeRequest& requ
 }
 
 void BatchRecord::add(const OptimizeRequest& request, const OptimizeAnswer& answer) {
-  const std::string result = result_digest(answer.output_digest, answer);
+  const std::string result = result_digest(answer.output_digest, answer.program_digest, answer);
   if (!journal_.is_open() || answer.model_digest.empty() || result.empty()) return;
   nlohmann::json digests = {{"model", answer.model_digest}, {"result", result}};
   for (const auto& [difference, digest] : conditions_of(request)) digests[difference] = digest;

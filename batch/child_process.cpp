@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "batch/exit_code.h"
 #include "system/signals.h"
 
 namespace lemma {
@@ -100,10 +101,30 @@ std::optional<std::string> cut_file(const ChildOutcome& outcome) {
   return outcome.lines.back().substr(std::string_view(cut_file_prefix).size());
 }
 
+namespace {
+
+constexpr int cannot_load = 127;  // of ld.so, and of a shell
+
+/// Of this program, when the system refuses it something (process_faults.h): a line on standard error says what.
+bool has_said_why(const ProgramEnd& end) {
+  return end.signal == 0 && end.exit_status == static_cast<int>(ExitCode::some_models_failed);
+}
+
+}  // namespace
+
 std::string end_without_answer(const ProgramEnd& end) {
   if (end.signal == SIGKILL) return "the process was killed (is there too little memory?)";
   if (end.signal != 0) return fmt::format("the process ended with signal {}", end.signal);
+  if (has_said_why(end)) return "the process has given up; the line before says why";
+  if (was_ended_by_system(end))
+    return "the process cannot be loaded (are there too few file descriptors, or too little "
+           "memory?)";
   return fmt::format("the process ended with code {} and no answer", end.exit_status);
+}
+
+bool was_ended_by_system(const ProgramEnd& end) {
+  if (end.signal != 0) return end.signal == SIGKILL;
+  return end.exit_status == cannot_load || has_said_why(end);
 }
 
 bool run_children(const std::vector<ChildRequest>& requests, std::size_t jobs,

@@ -27,6 +27,8 @@ std::optional<std::string> cut_file(const ChildOutcome& outcome);
 
 /// Why a child ended without an answer, for people; not for one that timed out.
 std::string end_without_answer(const ProgramEnd& end);
+/// Whether that is no fault of the program: the system killed it, could not load it, or refused it something.
+bool was_ended_by_system(const ProgramEnd& end);
 
 struct ChildRequest {
   std::vector<std::string> arguments;  // of this program, without its name

@@ -56,10 +56,14 @@ Result<std::string> folder_digest(const fs::path& folder) {
 }
 
 Result<std::string> model_digest(const fs::path& model) {
+  return model_digest(model, model.parent_path());
+}
+
+Result<std::string> model_digest(const fs::path& model, const fs::path& data_folder) {
   LEMMA_ASSIGN_OR_RETURN(std::string all, file_digest(model));
   LEMMA_ASSIGN_OR_RETURN(const auto locations, external_locations(model));
   for (const std::string& location : locations) {
-    const auto digest = file_digest(beside(model, location));
+    const auto digest = file_digest(data_folder / location);
     all += fmt::format("\n{} {}", digest ? *digest : "missing", location);
   }
   return sha256(all);

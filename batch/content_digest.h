@@ -16,6 +16,9 @@ Result<std::string> folder_digest(const std::filesystem::path& folder);
 
 /// Of a model with the files that its tensors refer to, and their names. Not of the model's own name.
 Result<std::string> model_digest(const std::filesystem::path& model);
+/// Of a model that is not in its folder yet; its data is.
+Result<std::string> model_digest(const std::filesystem::path& model,
+                                 const std::filesystem::path& data_folder);
 
 /// Size, time of change and inode of a model's files: as long as they stay the same, so do the contents. Empty if the
 /// model cannot be read.

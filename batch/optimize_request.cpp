@@ -43,8 +43,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, cleans, sea
                                    onnx_runtime, second_judge, timing, most_growth, costs, writing,
                                    operator_set, explanation, trace, threads, time_limit_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directory,
-                                   target, shapes, sample_shapes, outputs, memory_limit_bytes,
-                                   takes_digests, options)
+                                   task_program, target, shapes, sample_shapes, outputs,
+                                   memory_limit_bytes, takes_digests, options)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphCost, seconds, flops, bytes, operators, parameters,
                                    parameter_bytes, provenance)
@@ -63,8 +63,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CostReport, message, measured_now, seconds, r
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeReport, status, message, warning, opaque_operators,
                                    before, after, search, check, timing, costs)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeAnswer, model, output, status, message, task_program,
-                                   model_digest, output_digest, error_kind, report, seconds,
-                                   peak_memory_bytes)
+                                   model_digest, output_digest, program_digest, error_kind, report,
+                                   seconds, peak_memory_bytes)
 
 namespace {
 

@@ -14,6 +14,7 @@ namespace lemma {
 struct OptimizeRequest {
   std::string model, output;  // files
   std::string device_file, rules_directory;
+  std::string task_program;                // the directory for it, if the target wants one
   std::string target;                      // if Lemma times its operators itself, else empty
   std::vector<std::string> shapes;         // NAME:1,3,224,224
   std::vector<std::string> sample_shapes;  // the same, for the check
@@ -32,9 +33,11 @@ struct OptimizeAnswer {
   bool copied = false;  // the model itself was, in place of a result
   std::string message;
   std::string task_program;  // the directory that was written; empty: none
-  /// Of content_digest.h: of the model as it was read, and of the result as it was written. Empty: not known.
+  /// Of content_digest.h: of the model as it was read, and of the result as it was written. They are taken before another
+  /// call can replace the result. Empty: not known.
   std::string model_digest, output_digest;
-  int error_kind = 0;  // an ErrorKind, for "failed"
+  std::string program_digest;  // of the task program as it was written (backend::written_digest)
+  int error_kind = 0;          // an ErrorKind, for "failed"
   OptimizeReport report;
   double seconds = 0;
   std::int64_t peak_memory_bytes = 0;

@@ -1,5 +1,6 @@
 #include "batch/process_faults.h"
 
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -75,6 +76,21 @@ void prepare_for_faults() {
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGBUS, &action, nullptr);
   refuse_memory_beyond_the_machine();
+}
+
+void end_with_parent() {
+  const char* const given = std::getenv(parent_variable);
+  if (given == nullptr) return;
+  const long parent = std::strtol(given, nullptr, 10);
+  unsetenv(parent_variable);
+  // SIGTERM lets it remove what it has not finished. Ignored or blocked, it would be lost.
+  struct sigaction action {};
+  sigset_t blocked;
+  const bool is_heard = sigaction(SIGTERM, nullptr, &action) == 0 && action.sa_handler != SIG_IGN &&
+                        sigprocmask(SIG_BLOCK, nullptr, &blocked) == 0 &&
+                        sigismember(&blocked, SIGTERM) == 0;
+  prctl(PR_SET_PDEATHSIG, is_heard ? SIGTERM : SIGKILL);
+  if (getppid() != parent) _exit(static_cast<int>(ExitCode::some_models_failed));
 }
 
 void tell_cut_files(int descriptor, const char* prefix) {

@@ -14,6 +14,12 @@ namespace lemma {
 /// a mapped file behind its end ends the process with a line and ExitCode::bad_input (see tell_cut_files).
 void prepare_for_faults();
 
+/// The variable that holds the number of the process that started this one, if this process is to end with it.
+inline constexpr const char* parent_variable = "LEMMA_PARENT";
+/// Lets this process end when the one that parent_variable names has ended, however that ended. Processes that this one
+/// starts are not concerned.
+void end_with_parent();
+
 /// Where the line on a cut file goes, and what it begins with; by default "lemma: " on standard error. `prefix` stays
 /// where it is.
 void tell_cut_files(int descriptor, const char* prefix);

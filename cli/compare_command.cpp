@@ -122,7 +122,7 @@ void add_compare_command(CLI::App& application, ExitCode& exit_code) {
       ->check(check_positive)
       ->capture_default_str();
   command->add_option("--threads", arguments->check.threads, "0: all processors")
-      ->check(check_non_negative);
+      ->check(check_threads);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run_compare(*arguments); });
 }

@@ -211,7 +211,7 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
                    "threads that run the program, at most: fewer where it ends sooner with them as "
                    "planned (0: as "
                    "many as there are processors here)")
-      ->check(check_non_negative);
+      ->check(check_threads);
   std::vector<std::string> names;
   for (const backend::NamedPolicy& each : backend::policies()) names.emplace_back(each.name);
   command->add_option("--policy", arguments->policy, "how tasks are scheduled")

@@ -178,28 +178,31 @@ std::string report_text(const InspectArguments& arguments, const Inspection& ins
 /// Within a picture that was written here.
 constexpr std::string_view picture_marker = "<!-- drawn by lemma inspect -->";
 
-/// Whether a picture was drawn beside the source; `dot` may not be installed, and takes for ever on large graphs. The
-/// picture's name is not given: a file that was not drawn here stays, and the picture gets another name.
-Result<bool> draw_svg(const fs::path& source, std::size_t nodes) {
-  constexpr std::size_t most_drawn = 1500;
-  if (nodes > most_drawn || is_stream(source)) return false;
+/// Draws a picture beside the source; returns why not, if there is none. The picture's name is not given: a file that was
+/// not drawn here stays, and the picture gets another name.
+Result<std::string> draw_svg(const fs::path& source, std::size_t nodes) {
+  constexpr std::size_t most_drawn = 1500;  // dot takes for ever on larger graphs
+  constexpr double most_seconds = 30;
+  if (is_stream(source)) return "the source is not written to a file";
+  if (nodes > most_drawn) return "the graph is too large";
   Program dot{{"dot", "-Tsvg", fs::absolute(source).string()}};
   dot.shows_errors = true;
-  const auto run = run_program(dot, [] { return false; });
-  if (!run || !run->succeeded()) return false;
+  const auto run = run_program(dot, has_passed(most_seconds));
+  if (!run) return run.error().message;
+  if (run->was_stopped) return fmt::format("dot does not end within {:.0f} s", most_seconds);
   std::string picture = run->output;
   const std::size_t start = picture.find("<svg");
-  if (start == std::string::npos) return false;
+  if (!run->succeeded() || start == std::string::npos) return "dot has failed";
   picture.insert(start, std::string(picture_marker) + "\n");
   const fs::path wanted = fs::path(source).replace_extension(".svg");
-  const fs::path file = wanted == source ? fs::path() : free_path(wanted, picture_marker);
-  if (file.empty()) return false;
+  if (wanted == source) return "the source has its name";
+  const fs::path file = free_path(wanted, picture_marker);
   if (file != wanted)
     std::cerr << printable(fmt::format("note: {} is another program's; the picture is {}",
                                        wanted.string(), file.string()))
               << "\n";
   LEMMA_RETURN_IF_ERROR(write_file_atomically(file, picture));
-  return true;
+  return "";
 }
 
 Result<void> check_files(const InspectArguments& arguments) {
@@ -224,10 +227,9 @@ ExitCode run_inspect(const InspectArguments& arguments) {
       std::cerr << error_line("", written.error().message) << "\n";
       return ExitCode::bad_input;
     }
-    const auto drawn = draw_svg(arguments.picture, graph.live_nodes().size());
-    if (!drawn) return report_error(drawn.error());
-    if (!*drawn)
-      std::cerr << "note: no svg was drawn: dot is not installed, or the graph is too large\n";
+    const auto missing = draw_svg(arguments.picture, graph.live_nodes().size());
+    if (!missing) return report_error(missing.error());
+    if (!missing->empty()) std::cerr << printable("note: no svg was drawn: " + *missing) << "\n";
   }
   if (arguments.json)
     std::cout << report_json(arguments, *inspection) << "\n";

@@ -102,6 +102,7 @@ int run(int argument_count, char** arguments) {
 
 int main(int argument_count, char** arguments) {
   lemma::prepare_for_faults();
+  lemma::end_with_parent();
   try {
     lemma::take_meaning_digests(lemma::operator_digests());
     lemma::add_shipped_targets();

@@ -109,10 +109,10 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
         arguments.output.empty()
             ? (fs::path(arguments.output_directory) / fs::path(model).filename()).string()
             : arguments.output;
-    if (const Target* target = target_of(arguments.target))
-      LEMMA_RETURN_IF_ERROR(target->check_program_beside(request.output));
     requests.push_back(std::move(request));
   }
+  if (const Target* target = target_of(arguments.target))
+    choose_program_directories(*target, requests);
   FilePlan files;
   files.reads(arguments.replay, "--replay");
   files.writes(arguments.report, "--report");
@@ -496,10 +496,10 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->check(check_non_negative)
       ->capture_default_str();
   command->add_option("--jobs", arguments->jobs, "models at a time")
-      ->check(check_positive)
+      ->check(check_processes)
       ->capture_default_str();
   command->add_option("--threads", options.threads, "threads for each model; 0: all processors")
-      ->check(check_non_negative);
+      ->check(check_threads);
   command
       ->add_option("--check", options.check.samples,
                    "number of random inputs on which the result is compared with the original "
@@ -569,7 +569,7 @@ void add_simplify_command(CLI::App& application, ExitCode& exit_code) {
       ->check(check_positive)
       ->capture_default_str();
   command->add_option("--jobs", arguments->jobs, "models at a time")
-      ->check(check_positive)
+      ->check(check_processes)
       ->capture_default_str();
   command->add_flag("!--no-second-judge", options.second_judge, "do not compare with ONNX Runtime");
   add_common_options(*command, *arguments);

@@ -26,14 +26,20 @@ void say_stage(const std::string& what) { std::cout << "stage " << what << "\n" 
 
 /// The target's program of what was written, if it has one.
 Result<void> write_program(const Target& target, const OptimizeRequest& request,
-                           std::string& directory) {
-  const std::filesystem::path folder = target.program_beside(request.output);
-  if (folder.empty()) return {};
+                           OptimizeAnswer& answer) {
+  if (request.task_program.empty()) return {};
   say_stage("writing the task program");
-  if (auto written = target.write_program(request.output, request.options.threads); !written)
+  std::function<void(const std::filesystem::path&)> before_publishing;
+  if (request.takes_digests)
+    before_publishing = [&](const std::filesystem::path& directory) {
+      answer.program_digest = target.program_digest(directory);
+    };
+  if (auto written = target.write_program(request.output, request.task_program,
+                                          request.options.threads, before_publishing);
+      !written)
     return with_context("the model is written, but not its task program",
                         std::move(written.error()));
-  directory = folder.string();
+  answer.task_program = request.task_program;
   return {};
 }
 
@@ -49,13 +55,18 @@ Result<void> check_small_model(const std::filesystem::path& model, const ImportO
   return {};
 }
 
-Result<OptimizeReport> work(const OptimizeRequest& request, std::string& task_program) {
+/// Also tells what was written in the answer.
+Result<OptimizeReport> work(const OptimizeRequest& request, OptimizeAnswer& answer) {
   const Deadline deadline = Deadline::after(request.options.time_limit_seconds);
   std::optional<MemoryGuard> memory;
   if (request.memory_limit_bytes > 0)
     memory.emplace(static_cast<std::size_t>(request.memory_limit_bytes));
   OptimizeOptions options = request.options;
   options.on_stage = say_stage;
+  if (request.takes_digests)
+    options.before_publishing = [&answer](const auto& model, const auto& data_folder) {
+      answer.output_digest = model_digest(model, data_folder).value_or("");
+    };
   if (memory) options.available_bytes = [&memory] { return memory->available_bytes(); };
   LEMMA_ASSIGN_OR_RETURN(options.reading.shapes, parse_shape_options(request.shapes, "--shape"));
   options.reading.outputs = request.outputs;
@@ -77,13 +88,13 @@ Result<OptimizeReport> work(const OptimizeRequest& request, std::string& task_pr
   auto report = optimize_model(request.model, request.output, rules,
                                OperatorCosts(priced_by_roofline(std::move(device))), options);
   if (report && options.target != nullptr)
-    LEMMA_RETURN_IF_ERROR(write_program(*options.target, request, task_program));
+    LEMMA_RETURN_IF_ERROR(write_program(*options.target, request, answer));
   return report;
 }
 
-Result<OptimizeReport> work_or_tell(const OptimizeRequest& request, std::string& task_program) {
+Result<OptimizeReport> work_or_tell(const OptimizeRequest& request, OptimizeAnswer& answer) {
   try {
-    return work(request, task_program);
+    return work(request, answer);
   } catch (const std::exception& fault) {
     return tl::unexpected(error_of(fault));
   }
@@ -118,11 +129,8 @@ ExitCode run_worker() {
   answer.model = request->model;
   std::optional<ModelDigest> digest;
   if (request->takes_digests) digest.emplace(request->model);
-  auto done = work_or_tell(*request, answer.task_program);
-  if (done && digest) {
-    answer.model_digest = digest->take();
-    answer.output_digest = model_digest(request->output).value_or("");
-  }
+  auto done = work_or_tell(*request, answer);
+  if (done && digest) answer.model_digest = digest->take();
   if (done) {
     answer.report = std::move(*done);
     answer.status = name(answer.report.status);

@@ -237,7 +237,7 @@ void add_profile_command(CLI::App& application, ExitCode& exit_code) {
                    "the file that keeps what is measured; the default can be set by $LEMMA_PROFILE")
       ->capture_default_str();
   command->add_option("--threads", arguments->threads, "threads of the runtime; 0: all processors")
-      ->check(check_non_negative);
+      ->check(check_threads);
   command->add_option("--seconds", arguments->seconds, "time for measuring, for each model")
       ->check(check_non_negative)
       ->capture_default_str();

@@ -21,7 +21,9 @@
 #include "database/build_database.h"
 #include "database/normal_form.h"
 #include "outputs/files.h"
+#include "outputs/plan.h"
 #include "rule_language/rule_database.h"
+#include "system/journal.h"
 #include "system/parallel.h"
 #include "system/signals.h"
 #include "targets/data_files.h"
@@ -178,14 +180,33 @@ std::string default_name(const database::DatabaseOptions& options) {
   return name;
 }
 
+/// Beside the output. Where something else has the name of the folder or of the journal in it, another folder is taken, and
+/// a note says so.
+fs::path free_work_folder(const database::DatabaseOptions& options) {
+  const fs::path& output = options.folders.output;
+  const fs::path wanted =
+      (output.has_filename() ? output : output.parent_path()).string() + ".work";
+  const fs::path taken = free_path(wanted, [&options](const fs::path& folder) {
+    std::error_code error;
+    const auto status = fs::status(folder, error);
+    return status.type() == fs::file_type::not_found ||
+           (fs::is_directory(status) && may_be_journal(folder / (options.name + ".journal")));
+  });
+  if (taken != wanted && speaks_for_all())
+    std::cerr << printable(
+                     fmt::format("note: {} is there and is another program's; the journal is in {}",
+                                 wanted.string(), taken.string()))
+              << "\n";
+  return taken;
+}
+
 /// What follows from arguments, and what is shown while the job runs.
 database::DatabaseOptions complete_options(const BuildArguments& arguments, ProgressLines& lines) {
   database::DatabaseOptions options = arguments.options;
   for (const std::string& set : arguments.sets)
     options.enumeration.sets.push_back(operator_set_file(set));
   if (options.name.empty()) options.name = default_name(options);
-  if (options.folders.work.empty())
-    options.folders.work = options.folders.output.string() + ".work";
+  if (options.folders.work.empty()) options.folders.work = free_work_folder(options);
   if (options.folders.rules.empty()) options.folders.rules = data_directory() / "rules";
   options.build.cancelled = [] { return interruption.load(); };
   options.build.progress = [&lines](const database::Progress& progress) { lines(progress); };
@@ -367,7 +388,7 @@ void add_minimize(CLI::App& rules_command, ExitCode& exit_code) {
   minimize->add_option("--cases", arguments->limits.cases, "number of cases of a rule to try")
       ->check(check_positive);
   minimize->add_option("--threads", arguments->threads, "number of threads (0: all processors)")
-      ->check(check_non_negative);
+      ->check(check_threads);
   minimize->add_option("-o,--output", arguments->output, "write the list to this file");
   minimize->add_flag("--json", arguments->json, "print one JSON object");
   minimize->callback([arguments, &exit_code] { exit_code = run_minimize(*arguments); });
@@ -402,7 +423,7 @@ void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
   build
       ->add_option("--threads", arguments->options.build.threads,
                    "number of threads (0: all processors)")
-      ->check(check_non_negative);
+      ->check(check_threads);
   build
       ->add_option("--memory", arguments->options.enumeration.generation.memory,
                    "memory limit of the enumeration, such as 1G")

@@ -326,7 +326,7 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
   verify->add_option("--verdicts", arguments->verdicts, "write one JSON line for each rule");
   verify
       ->add_option("--threads", arguments->options.threads, "number of threads (0: all processors)")
-      ->check(check_non_negative);
+      ->check(check_threads);
   verify->add_flag("--json", arguments->json, "print one JSON object with the totals");
   verify->callback([arguments, &exit_code] { exit_code = run_verify(*arguments); });
 

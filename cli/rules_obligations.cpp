@@ -89,7 +89,7 @@ void add_rules_obligations(CLI::App& rules, ExitCode& exit_code) {
   command->add_option("FILE", arguments->file, "examine the rules or axioms of this file instead");
   command->add_flag("--axioms", arguments->axioms, "examine the axioms instead of the rules");
   command->add_option("--threads", arguments->threads, "number of threads (0: all processors)")
-      ->check(check_non_negative);
+      ->check(check_threads);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run_obligations(*arguments); });
 }

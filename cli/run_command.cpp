@@ -497,7 +497,7 @@ void add_run_command(CLI::App& application, ExitCode& exit_code) {
       "--batch", arguments->batch,
       "file of jobs, one per line: MODEL<tab>FOLDER of inputs and expected outputs");
   command->add_option("--threads", arguments->threads, "number of threads (0: all processors)")
-      ->check(check_non_negative);
+      ->check(check_threads);
   command
       ->add_option("--time-limit", arguments->time_limit,
                    "seconds after which a model, or with --batch each job, is given up; 0: never")

@@ -13,6 +13,7 @@
 #include "interpreter/random.h"
 #include "interpreter/run.h"
 #include "pipeline/taken_branches.h"
+#include "profiler/onnxruntime_worker.h"
 #include "programs/kernel_times_file.h"
 #include "programs/task_program.h"
 #include "runner/run_graph.h"
@@ -24,11 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 using interpreter::NamedTensor;
 using interpreter::Tensor;
-
-struct NamedValue {
-  std::string name;
-  RunTimeValue value;
-};
 
 /// Contents of inputs up to this size may turn into parameters of operators (shapes, axes, scales).
 constexpr std::size_t largest_bound_input = 4096;

@@ -55,8 +55,8 @@ Result<RunReply> RunWorker::run(const std::string& job, bool& timed_out) {
   const auto end = ended.wait(10);
   if (!end) return internal_error("the process closed its output");
   const std::string why = end_without_answer(*end);
-  return end->signal == SIGKILL ? Result<RunReply>(unsupported(why))
-                                : Result<RunReply>(internal_error(why));
+  return was_ended_by_system(*end) ? Result<RunReply>(unsupported(why))
+                                   : Result<RunReply>(internal_error(why));
 }
 
 std::vector<std::string> command_words() {

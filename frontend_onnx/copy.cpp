@@ -68,7 +68,8 @@ Result<OutputFile> write_renamed(const std::shared_ptr<const FileMapping>& model
 }
 
 Result<void> copy_with_data(const fs::path& model, const std::vector<std::string>& locations,
-                            const fs::path& target, const OutputOptions& options) {
+                            const fs::path& target, const OutputOptions& options,
+                            const CompleteModel& before_publishing) {
   LEMMA_ASSIGN_OR_RETURN(const auto original, FileMapping::open(model));
   std::vector<DataCopy> copies;
   for (const std::string& location : locations) {
@@ -99,6 +100,7 @@ Result<void> copy_with_data(const fs::path& model, const std::vector<std::string
     LEMMA_ASSIGN_OR_RETURN(OutputFile second, write_renamed(original, copies, target, options));
     file.emplace(std::move(second));
   }
+  if (before_publishing) before_publishing(file->path(), folder_of(target));
   return file->publish();
 }
 
@@ -158,7 +160,8 @@ Result<std::uintmax_t> model_bytes(const fs::path& model) {
   return bytes;
 }
 
-Result<void> copy_model(const fs::path& model, const fs::path& target) {
+Result<void> copy_model(const fs::path& model, const fs::path& target,
+                        const CompleteModel& before_publishing) {
   LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> locations, external_locations(model));
   LEMMA_ASSIGN_OR_RETURN(const OutputTarget place, output_target(target));
   if (!place.is_stream()) LEMMA_RETURN_IF_ERROR(make_folder(folder_of(place.path)));
@@ -167,11 +170,13 @@ Result<void> copy_model(const fs::path& model, const fs::path& target) {
   if (!locations.empty() && place.is_stream())
     return unsupported("a model with external data needs a file, not a device or a pipe");
   if (!locations.empty() && !fs::equivalent(folder_of(model), folder_of(place.path), error))
-    return copy_with_data(model, locations, place.path, options);
+    return copy_with_data(model, locations, place.path, options, before_publishing);
   LEMMA_ASSIGN_OR_RETURN(const auto original, FileMapping::open(model));
   LEMMA_ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(target, options));
   LEMMA_RETURN_IF_ERROR(file.write(original->bytes()));
   LEMMA_RETURN_IF_ERROR(file.finish());
+  if (before_publishing && !place.is_stream())
+    before_publishing(file.path(), folder_of(place.path));
   return file.publish();
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,9 +26,14 @@ std::vector<std::filesystem::path> model_files(const std::filesystem::path& mode
 /// no regular file.
 std::optional<std::filesystem::perms> model_permissions(const std::filesystem::path& model);
 
+/// Is called with the file of a model that is complete, before it has its name, and the folder of its data, which is there.
+using CompleteModel = std::function<void(const std::filesystem::path& model,
+                                         const std::filesystem::path& data_folder)>;
+
 /// Puts a file that computes the same in place of `target`, with the same bytes where possible. In another folder the
 /// files that it refers to are copied beside it first, under names by their contents (external_data.h), and the copy
 /// names these.
-Result<void> copy_model(const std::filesystem::path& model, const std::filesystem::path& target);
+Result<void> copy_model(const std::filesystem::path& model, const std::filesystem::path& target,
+                        const CompleteModel& before_publishing = nullptr);
 
 }  // namespace lemma

@@ -143,22 +143,29 @@ Result<void> FilePlan::check() const {
   return {};
 }
 
-fs::path free_path(const fs::path& wanted, std::string_view marker) {
+fs::path free_path(const fs::path& wanted,
+                   const std::function<bool(const fs::path&)>& may_be_taken) {
+  fs::path path = wanted;
+  for (int number = 1; !may_be_taken(path); ++number)
+    path.replace_filename(
+        fmt::format("{}-{}{}", wanted.stem().string(), number, wanted.extension().string()));
+  return path;
+}
+
+bool is_free(const fs::path& file, std::string_view marker) {
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(file, error))) return true;
+  if (!fs::is_regular_file(file, error)) return false;
   constexpr std::size_t searched = 4096;
-  for (int number = 0;; ++number) {
-    fs::path path = wanted;
-    if (number > 0)
-      path.replace_filename(
-          fmt::format("{}-{}{}", wanted.stem().string(), number, wanted.extension().string()));
-    std::error_code error;
-    if (!fs::exists(fs::symlink_status(path, error))) return path;
-    if (!fs::is_regular_file(path, error)) continue;
-    std::array<char, searched> head{};
-    std::ifstream file(path, std::ios::binary);
-    file.read(head.data(), head.size());
-    const std::string_view text(head.data(), static_cast<std::size_t>(file.gcount()));
-    if (text.find(marker) != std::string_view::npos) return path;
-  }
+  std::array<char, searched> head{};
+  std::ifstream stream(file, std::ios::binary);
+  stream.read(head.data(), head.size());
+  const std::string_view text(head.data(), static_cast<std::size_t>(stream.gcount()));
+  return text.find(marker) != std::string_view::npos;
+}
+
+fs::path free_path(const fs::path& wanted, std::string_view marker) {
+  return free_path(wanted, [marker](const fs::path& path) { return is_free(path, marker); });
 }
 
 void limit_permissions_to(const fs::path& file) {

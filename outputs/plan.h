@@ -2,6 +2,7 @@
 // What a command reads and writes, known before it writes anything.
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,9 +36,14 @@ class FilePlan {
   std::vector<Entry> read_, written_;
 };
 
-/// A path for a file that the user did not name: the one that is asked for if nothing is there or Lemma wrote what is
-/// there, else the first free one of "NAME-1.EXTENSION", "NAME-2.EXTENSION", ... The contents of a file of Lemma's hold
-/// the marker, within the first 4 KiB.
+/// A path for what the user did not name: the one that is asked for if it may be taken, else the first one that may be of
+/// "NAME-1.EXTENSION", "NAME-2.EXTENSION", ...
+std::filesystem::path free_path(
+    const std::filesystem::path& wanted,
+    const std::function<bool(const std::filesystem::path&)>& may_be_taken);
+/// Whether nothing is there, or a file that Lemma wrote: its contents hold the marker, within the first 4 KiB.
+bool is_free(const std::filesystem::path& file, std::string_view marker);
+/// The same for a file, which may be taken if it is free.
 std::filesystem::path free_path(const std::filesystem::path& wanted, std::string_view marker);
 
 /// The process makes no file from now on that someone may read who may not read this one.

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "frontend_onnx/file_facts.h"
+#include "frontend_onnx/value_file.h"
 #include "ir/cut.h"
 #include "ir/same_structure.h"
 #include "outputs/scratch.h"
+#include "pipeline/drawn_inputs.h"
 #include "pipeline/opaque_pairs.h"
 #include "pipeline/second_judge.h"
 #include "pipeline/whole_run.h"
@@ -85,6 +89,7 @@ class FileJudge {
       return differ(ComparedBy::interface, std::move(found));
     LEMMA_ASSIGN_OR_RETURN(const ContextGraph original, graph_with_contexts(original_));
     LEMMA_ASSIGN_OR_RETURN(ContextGraph other, graph_with_contexts(other_));
+    has_bodies_ = !original.with_bodies.empty() || !other.with_bodies.empty();
     const bool is_same = check_same_structure(original.graph, other.graph).has_value();
     if (is_understood(original.graph) && is_understood(other.graph)) {
       auto checked = compute(original.graph, other.graph);
@@ -145,13 +150,14 @@ class FileJudge {
   /// Nothing: neither can run them, or not all of what differs. `rest_is_equal`: all but the nodes that are told to
   /// differ is known to be equal.
   std::optional<FileComparison> run_both(const OpaquePairs& pairs, bool rest_is_equal) {
-    for (const NamedValues& inputs : inputs_to_try()) {
-      const auto sets = variants_of(inputs, request_.check.seed);
+    for (const std::vector<NamedValues>& drawn : inputs_to_try()) {
+      const auto sets = variants_of_all(drawn);
       WholeRunRequest request;
       request.original = request_.original;
       request.result = request_.other;
       request.sets = sets;
-      request.enough_sets = enough_sets;
+      request.containers = containers();
+      request.enough_sets = std::max(enough_sets, static_cast<int>(drawn.size()));
       request.step_limit = runner::RunOptions().step_limit;
       request.reading = request_.reading;
       request.tolerance = tolerance_for(original_.graph, request_.check);
@@ -192,17 +198,49 @@ class FileJudge {
     return "";
   }
 
-  std::vector<NamedValues> inputs_to_try() const {
-    std::vector<NamedValues> result;
+  std::set<std::string> containers() const {
+    std::set<std::string> names;
+    for (const NodeId id : original_.graph.inputs()) {
+      const std::string& name = original_.graph.input_name(original_.graph.node(id));
+      if (is_declared_as_container(original_.envelope, name)) names.insert(name);
+    }
+    return names;
+  }
+
+  /// For each choice of sizes the sets that differ in what is no number: one, if all inputs are numbers.
+  std::vector<std::vector<NamedValues>> inputs_to_try() const {
+    const bool all_are_numbers = !has_inputs_without_numbers(original_.graph);
+    const auto texts =
+        all_are_numbers ? std::vector<std::string>() : texts_to_try(original_, other_);
+    std::vector<std::vector<NamedValues>> result;
     for (SymbolSizes& tried : tried_sizes()) {
       InputPlan plan;
       plan.size = tried.size;
       plan.sizes = std::move(tried.sizes);
       plan.seed = request_.check.seed;
-      const auto inputs = make_inputs(original_.graph, plan, {}, element_limit);
-      if (inputs) result.push_back(values_of(*inputs));
+      if (all_are_numbers) {
+        const auto inputs = make_inputs(original_.graph, plan, {}, element_limit);
+        if (inputs) result.push_back({values_of(*inputs)});
+      } else if (auto drawn = draw_inputs(original_, plan, texts, element_limit)) {
+        result.push_back(std::move(*drawn));
+      }
     }
     return result;
+  }
+
+  /// First the sets themselves, then each of their variants.
+  std::vector<NamedValues> variants_of_all(const std::vector<NamedValues>& drawn) const {
+    std::vector<std::vector<NamedValues>> variants;
+    std::size_t most = 0;
+    for (const NamedValues& inputs : drawn) {
+      variants.push_back(variants_of(inputs, request_.check.seed));
+      most = std::max(most, variants.back().size());
+    }
+    std::vector<NamedValues> sets;
+    for (std::size_t variant = 0; variant < most; ++variant)
+      for (std::vector<NamedValues>& each : variants)
+        if (variant < each.size()) sets.push_back(std::move(each[variant]));
+    return sets;
   }
 
   std::vector<SymbolSizes> tried_sizes() const {
@@ -214,11 +252,12 @@ class FileJudge {
     return sizes;
   }
 
-  /// ONNX Runtime does not tell which bodies it ran.
+  /// ONNX Runtime does not tell which bodies it ran, and what random operators give differs from run to run.
   std::optional<FileComparison> ask_onnx_runtime(const OpaquePairs& pairs, bool rest_is_equal) {
     const bool bodies_are_equal =
-        rest_is_equal && std::none_of(pairs.different.begin(), pairs.different.end(),
-                                      [](const DifferentNode& node) { return node.has_bodies; });
+        !has_bodies_ ||
+        (rest_is_equal && std::none_of(pairs.different.begin(), pairs.different.end(),
+                                       [](const DifferentNode& node) { return node.has_bodies; }));
     if (!request_.onnx_runtime || !bodies_are_equal || request_.deadline.passed())
       return std::nullopt;
     const TemporaryDirectory scratch;
@@ -227,8 +266,8 @@ class FileJudge {
     JudgeRequest judge;
     judge.original = std::filesystem::absolute(request_.original);
     judge.result = std::filesystem::absolute(request_.other);
-    for (const NamedValues& inputs : inputs_to_try())
-      if (auto tensors = tensors_of(inputs)) judge.sets.push_back(std::move(*tensors));
+    for (std::vector<NamedValues>& drawn : inputs_to_try())
+      std::move(drawn.begin(), drawn.end(), std::back_inserter(judge.sets));
     judge.tolerance = tolerance_for(original_.graph, request_.check);
     judge.threads = request_.check.threads;
     judge.scratch_folder = scratch.path();
@@ -247,19 +286,10 @@ class FileJudge {
     return result;
   }
 
-  static std::optional<std::vector<interpreter::NamedTensor>> tensors_of(
-      const NamedValues& inputs) {
-    std::vector<interpreter::NamedTensor> tensors;
-    for (const auto& [name, value] : inputs) {
-      if (value.tensor() == nullptr) return std::nullopt;
-      tensors.push_back({name, interpreter::Tensor::of(*value.tensor())});
-    }
-    return tensors;
-  }
-
   const FileComparisonRequest& request_;
   const OnnxModel &original_, &other_;
-  std::string failure_;  // why running both whole said nothing
+  bool has_bodies_ = false;  // in either file
+  std::string failure_;      // why running both whole said nothing
 };
 
 }  // namespace

@@ -471,7 +471,7 @@ class Pipeline {
   Result<void> write_original() {
     stage("writing");
     if (is_copy_enough()) {
-      LEMMA_RETURN_IF_ERROR(copy_model(file_, output_));
+      LEMMA_RETURN_IF_ERROR(copy_model(file_, output_, options_.before_publishing));
       return write_explanation(explanation_of_original_);
     }
     LEMMA_ASSIGN_OR_RETURN(StagedModel staged,
@@ -483,7 +483,7 @@ class Pipeline {
   }
 
   Result<void> publish(StagedModel& staged, const std::string& explanation) {
-    LEMMA_RETURN_IF_ERROR(staged.publish());
+    LEMMA_RETURN_IF_ERROR(staged.publish(options_.before_publishing));
     return write_explanation(explanation, body_explanations_);
   }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "costmodel/graph_cost.h"
+#include "frontend_onnx/copy.h"
 #include "frontend_onnx/export.h"
 #include "frontend_onnx/import.h"
 #include "pipeline/learned_costs.h"
@@ -66,6 +67,7 @@ struct OptimizeOptions {
   /// What may still be allocated when the search begins; none: SearchOptions::memory_limit_bytes.
   std::function<std::size_t()> available_bytes;
   std::function<void(const std::string&)> on_stage;  // for progress
+  CompleteModel before_publishing;                   // of what is written
   /// What models are run on, where it is not ONNX Runtime; null: that, or a device that is only described. It outlives
   /// the call.
   const Target* target = nullptr;

@@ -106,11 +106,11 @@ class ResultCheck {
     request.result = std::filesystem::absolute(staged_.file());
     // Which adversarial inputs say something takes a while to find out.
     const Deadline& end = request_.second_judge_deadline;
-    request.sets = request_.reference.inputs_for_second_judge(
-        sets_within(0.75 * std::min(second_judge_seconds, end.remaining())),
-        comparison(end.within(0.25 * end.remaining())));
-    if (!request_.inputs.empty())
-      request.sets.emplace_back(request_.inputs.begin(), request_.inputs.end());
+    for (const auto& inputs : request_.reference.inputs_for_second_judge(
+             sets_within(0.75 * std::min(second_judge_seconds, end.remaining())),
+             comparison(end.within(0.25 * end.remaining()))))
+      request.sets.push_back(values_of(inputs));
+    if (!request_.inputs.empty()) request.sets.push_back(values_of(request_.inputs));
     request.tolerance = tolerance();
     request.threads = options_.threads;
     request.scratch_folder = staged_.folder();

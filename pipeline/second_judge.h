@@ -13,7 +13,7 @@ namespace lemma {
 
 struct JudgeRequest {
   std::filesystem::path original, result;
-  std::vector<std::vector<interpreter::NamedTensor>> sets;  // of inputs
+  std::vector<NamedValues> sets;  // of inputs
   SampledTolerance tolerance;
   int threads = 0;
   /// For the contents of the inputs; it exists, and what is put there is removed again.

@@ -44,8 +44,9 @@ Result<OnnxModel> StagedModel::read_back(const Graph& written, const ImportOptio
   return model;
 }
 
-Result<void> StagedModel::publish() {
+Result<void> StagedModel::publish(const CompleteModel& before_publishing) {
   LEMMA_RETURN_IF_ERROR(publish_exported(exported_, file_, folder_of(target_)));
+  if (before_publishing) before_publishing(file_, folder_of(target_));
   LEMMA_RETURN_IF_ERROR(rename_over(file_, target_));
   flush_folder(folder_of(target_));
   return {};

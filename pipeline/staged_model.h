@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "frontend_onnx/copy.h"
 #include "frontend_onnx/export.h"
 #include "frontend_onnx/import.h"
 #include "ir/result.h"
@@ -26,7 +27,7 @@ class StagedModel {
   Result<OnnxModel> read_back(const Graph& written, const ImportOptions& options) const;
 
   /// Moves the files to their place, the data file first: each appears complete, and data never replaces anything.
-  Result<void> publish();
+  Result<void> publish(const CompleteModel& before_publishing = nullptr);
 
  private:
   StagedModel(StagedEntry folder, std::filesystem::path file, std::filesystem::path target)

@@ -32,7 +32,7 @@ Result<Outputs> run_file(const std::filesystem::path& file, const NamedValues& g
   options.bound_inputs.clear();
   for (const auto& [name, value] : given) {
     const Constant* tensor = value.tensor();
-    if (tensor == nullptr) continue;
+    if (tensor == nullptr || request.containers.contains(name)) continue;
     options.shapes.emplace(name, *tensor->type().shape);
     if (tensor->bytes().size() <= largest_bound) options.bound_inputs.emplace(name, *tensor);
   }
@@ -250,12 +250,6 @@ std::string_view name(WholeRunVerdict verdict) {
 }
 
 WholeRunAnswer run_whole(const WholeRunRequest& request) { return WholeRun(request).run(); }
-
-NamedValues values_of(std::span<const interpreter::NamedTensor> tensors) {
-  NamedValues values;
-  for (const auto& [name, tensor] : tensors) values.push_back({name, tensor.constant()});
-  return values;
-}
 
 std::vector<NamedValues> variants_of(const NamedValues& inputs, std::uint64_t seed) {
   std::vector<NamedValues> sets = {inputs};

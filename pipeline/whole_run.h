@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,19 +14,15 @@
 #include "frontend_onnx/import.h"
 #include "interpreter/run.h"
 #include "ir/run_time_value.h"
+#include "profiler/onnxruntime_worker.h"
 #include "search/sampled_check.h"
 
 namespace lemma {
 
-struct NamedValue {
-  std::string name;
-  RunTimeValue value;
-};
-using NamedValues = std::vector<NamedValue>;
-
 struct WholeRunRequest {
   std::filesystem::path original, result;
   std::span<const NamedValues> sets;  // of inputs
+  std::set<std::string> containers;   // inputs that are declared as sequences or optional values
   /// Once so many are compared, and all bodies that were met have been run, no more are needed.
   int enough_sets = 2;
   std::int64_t step_limit = 10'000;  // of one Loop; a longer one cannot be run
@@ -59,6 +56,5 @@ WholeRunAnswer run_whole(const WholeRunRequest& request);
 /// counts (integers of one element) from 0 to 5, real numbers of either sign, up to four times as large, and zeros. The
 /// given set is the first.
 std::vector<NamedValues> variants_of(const NamedValues& inputs, std::uint64_t seed);
-NamedValues values_of(std::span<const interpreter::NamedTensor> tensors);
 
 }  // namespace lemma

@@ -120,29 +120,79 @@ Result<Json> OnnxRuntimeWorker::ask(const Json& request, double time_limit_secon
   return read_answer(time_limit_seconds - taken);
 }
 
-Result<Json> write_inputs(const std::vector<std::vector<interpreter::NamedTensor>>& sets,
-                          const fs::path& file) {
-  std::ofstream data(file, std::ios::binary);
-  std::int64_t offset = 0;
+NamedValues values_of(std::span<const interpreter::NamedTensor> tensors) {
+  NamedValues values;
+  for (const auto& [name, tensor] : tensors) values.push_back({name, tensor.constant()});
+  return values;
+}
+
+namespace {
+
+/// Describes values; the elements of tensors go to a file.
+class InputWriter {
+ public:
+  explicit InputWriter(const fs::path& file) : data_(file, std::ios::binary) {}
+
+  // NOLINTNEXTLINE(misc-no-recursion): values are nested as deeply as files can say.
+  Result<Json> describe(const std::string& name, const RunTimeValue& value) {
+    if (const Constant* tensor = value.tensor()) return describe_tensor(name, *tensor);
+    if (const Strings* strings = value.strings())
+      return Json{{"strings", strings->elements}, {"shape", strings->sizes}};
+    if (value.is_nothing()) return Json{{"nothing", true}};
+    Json elements = Json::array();
+    for (const RunTimeValue& element : *value.sequence()) {
+      LEMMA_ASSIGN_OR_RETURN(Json described, describe(name, element));
+      elements.push_back(std::move(described));
+    }
+    return Json{{"sequence", std::move(elements)}};
+  }
+
+  bool finish() {
+    data_.close();
+    return static_cast<bool>(data_);
+  }
+
+ private:
+  Result<Json> describe_tensor(const std::string& name, const Constant& tensor) {
+    const auto type = numpy_name(tensor.type().data_type);
+    if (!type)
+      return bad_input(fmt::format("input '{}' has a type that numpy does not have", name));
+    const Json described = {{"type", *type}, {"shape", sizes_of(tensor)}, {"offset", offset_}};
+    const auto bytes = tensor.bytes();
+    data_.write(reinterpret_cast<const char*>(bytes.data()),  // NOLINT: bytes as they are
+                static_cast<std::streamsize>(bytes.size()));
+    offset_ += static_cast<std::int64_t>(bytes.size());
+    return described;
+  }
+
+  std::ofstream data_;
+  std::int64_t offset_ = 0;
+};
+
+}  // namespace
+
+Result<Json> write_inputs(const std::vector<NamedValues>& sets, const fs::path& file) {
+  InputWriter writer(file);
   Json result = Json::array();
-  for (const auto& inputs : sets) {
+  for (const NamedValues& inputs : sets) {
     Json set = Json::array();
-    for (const auto& [name, tensor] : inputs) {
-      const auto type = numpy_name(tensor.data_type());
-      if (!type)
-        return bad_input(fmt::format("input '{}' has a type that numpy does not have", name));
-      set.push_back(
-          {{"name", name}, {"type", *type}, {"shape", tensor.sizes()}, {"offset", offset}});
-      const auto bytes = tensor.bytes();
-      data.write(reinterpret_cast<const char*>(bytes.data()),  // NOLINT: bytes as they are
-                 static_cast<std::streamsize>(bytes.size()));
-      offset += static_cast<std::int64_t>(bytes.size());
+    for (const auto& [name, value] : inputs) {
+      LEMMA_ASSIGN_OR_RETURN(Json described, writer.describe(name, value));
+      described["name"] = name;
+      set.push_back(std::move(described));
     }
     result.push_back(std::move(set));
   }
-  data.close();
-  if (!data) return bad_input(file.string() + ": cannot be written");
+  if (!writer.finish()) return bad_input(file.string() + ": cannot be written");
   return result;
+}
+
+Result<Json> write_inputs(const std::vector<std::vector<interpreter::NamedTensor>>& sets,
+                          const fs::path& file) {
+  std::vector<NamedValues> values;
+  values.reserve(sets.size());
+  for (const auto& inputs : sets) values.push_back(values_of(inputs));
+  return write_inputs(values, file);
 }
 
 }  // namespace lemma

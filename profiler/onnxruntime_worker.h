@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 
 #include "interpreter/run.h"
 #include "ir/result.h"
+#include "ir/run_time_value.h"
 #include "system/program.h"
 
 namespace lemma {
@@ -53,8 +55,17 @@ class OnnxRuntimeWorker {
 std::optional<std::string_view> numpy_name(DataType type);
 std::optional<DataType> type_of_numpy(std::string_view name);
 
-/// Sets of inputs, as requests name them: their elements are in the file. An error names an input whose
+struct NamedValue {
+  std::string name;
+  RunTimeValue value;
+};
+using NamedValues = std::vector<NamedValue>;
+NamedValues values_of(std::span<const interpreter::NamedTensor> tensors);
+
+/// Sets of inputs, as requests name them: elements of tensors of numbers are in the file. An error names an input whose
 /// type numpy does not have.
+Result<nlohmann::json> write_inputs(const std::vector<NamedValues>& sets,
+                                    const std::filesystem::path& file);
 Result<nlohmann::json> write_inputs(const std::vector<std::vector<interpreter::NamedTensor>>& sets,
                                     const std::filesystem::path& file);
 

@@ -206,7 +206,8 @@ Result<void> write_emission(const EmissionRequest& request,
   LEMMA_ASSIGN_OR_RETURN(backend::ProgramFiles files, files_of(request, emission, names));
   files = backend::with_name(std::move(files),
                              backend::identifier_of(request.name.empty() ? stem : request.name));
-  return backend::write_program(programs, files, recorded, request.directory, request.replaces);
+  return backend::write_program(programs, files, recorded, request.directory, request.replaces,
+                                request.before_publishing);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend_cuda/compile/compile.h"
+#include "backend_cuda/emit/emit_program.h"
 #include "backend_cuda/emit_cuda/emit_cuda.h"
 #include "backend_cuda/execute/known_resources.h"
 #include "backend_cuda/regions/plan_regions.h"
@@ -64,6 +65,7 @@ struct EmissionRequest {
   bool in_prime_field = false;       // residues for elements of f32, for tests (emit/prime_field.h)
   std::optional<NvidiaDevice> cuda;  // nothing: source for processors
   std::optional<CallRequest> calls;
+  backend::CompleteProgram before_publishing;  // of the directory; none: nothing is called
 };
 
 struct PreparedModel {

@@ -57,18 +57,24 @@ class TaskProgramTarget : public Target {
   fs::path program_beside(const fs::path& model) const override {
     return fs::path(model).replace_extension(".rtask");
   }
-  Result<void> check_program_beside(const fs::path& model) const override {
-    return backend::check_program_directory(program_beside(model), true);
+  Result<void> check_program_directory(const fs::path& directory) const override {
+    return backend::check_program_directory(directory, true);
   }
-  Result<void> write_program(const fs::path& model, int threads) const override {
+  Result<void> write_program(
+      const fs::path& model, const fs::path& directory, int threads,
+      const std::function<void(const fs::path&)>& before_publishing) const override {
     EmissionRequest emission;
     emission.model = model.string();
-    emission.directory = program_beside(model).string();
+    emission.directory = directory.string();
     emission.threads = threads;
     emission.replaces = true;
+    emission.before_publishing = before_publishing;
     if (auto emitted = emit_model(emission); !emitted)
       return tl::unexpected(std::move(emitted.error()));
     return {};
+  }
+  std::string program_digest(const fs::path& directory) const override {
+    return backend::written_digest(directory);
   }
 };
 

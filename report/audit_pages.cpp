@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "outputs/files.h"
+#include "outputs/plan.h"
 #include "report/audit_index.h"
 #include "report/graph_svg.h"
 #include "report/proof_text.h"
@@ -244,6 +245,11 @@ Result<void> write_audit_pages(const std::filesystem::path& folder,
     page.body = axiom_body(axiom, rules, rounding);
     pages.emplace_back(fmt::format("axiom-{}.html", axiom.name), text(page));
   }
+  for (const auto& [name, page] : pages)
+    if (!is_free(folder / name, page_marker))
+      return bad_input(
+          fmt::format("{}: lemma audit did not write it, and needs its name; give another folder",
+                      (folder / name).string()));
   return write_files_atomically(folder, pages);
 }
 

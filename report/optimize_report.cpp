@@ -73,7 +73,7 @@ OptimizeAnswer answer_of(const OptimizeRequest& request, const ChildOutcome& out
     fail(answer, ErrorKind::bad_input, *cut);
   } else if (!outcome.not_started.empty()) {
     fail(answer, ErrorKind::unsupported, outcome.not_started);
-  } else if (outcome.signal == SIGKILL) {  // by the system: no fault of the program
+  } else if (was_ended_by_system(outcome)) {
     fail(answer, ErrorKind::unsupported, end_without_answer(outcome));
   } else if (outcome.signal != 0 || answer.status.empty()) {
     answer.status = "crashed";

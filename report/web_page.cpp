@@ -86,11 +86,11 @@ std::string text(const WebPage& page) {
   const bool has_neighbours = !page.previous.empty() || !page.next.empty();
   const std::string script = (has_neighbours ? std::string(neighbours) : "") + page.script;
   return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>{}"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
       "<title>{}</title><style>{}</style></head><body>\n{}<h1>{}</h1>\n{}{}</body></html>\n",
-      html_escaped(page.title), style, navigation(page), html_escaped(page.heading), page.body,
-      script.empty() ? "" : "<script>" + script + "</script>\n");
+      page_marker, html_escaped(page.title), style, navigation(page), html_escaped(page.heading),
+      page.body, script.empty() ? "" : "<script>" + script + "</script>\n");
 }
 
 }  // namespace lemma

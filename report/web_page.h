@@ -24,6 +24,9 @@ struct WebPage {
   std::string body, script;  // as HTML and JavaScript, without the characters < and &
 };
 
+/// What every page that Lemma wrote holds, near its beginning.
+inline constexpr std::string_view page_marker = "<meta name=\"generator\" content=\"lemma\"/>";
+
 std::string text(const WebPage& page);
 
 }  // namespace lemma

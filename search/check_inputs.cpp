@@ -114,28 +114,6 @@ Tensor other_elements(const InputPlan& plan, const std::string& name, DataType t
   return Tensor::from_integers(type, sizes, elements);
 }
 
-Result<Sizes> sizes_of(const std::string& name, const TensorType& type, const InputPlan& plan,
-                       std::int64_t element_limit) {
-  if (!type.is_known())
-    return unsupported(fmt::format("input '{}' has the type {}", name, text(type)));
-  Sizes sizes;
-  for (const Dimension& dimension : *type.shape) {
-    std::map<std::string, int> symbols;
-    collect_symbols(dimension, symbols);
-    DimensionBindings bindings;
-    for (const auto& [symbol, count] : symbols) {
-      const auto own = plan.sizes.find(symbol);
-      bindings.emplace(symbol, Dimension(own == plan.sizes.end() ? plan.size : own->second));
-    }
-    sizes.push_back(substitute(dimension, bindings).constant().value_or(-1));
-    if (sizes.back() < 0) return unsupported(fmt::format("input '{}' has no valid size", name));
-  }
-  const Dimension count = element_count(Shape(sizes.begin(), sizes.end()));
-  if (!count.is_valid() || count.offset() > element_limit)
-    return unsupported(fmt::format("input '{}' is too large to be sampled", name));
-  return sizes;
-}
-
 void add_limit(double value, std::set<double>& limits) {
   if (!std::isfinite(value) || std::abs(value) > 1e30 || limits.size() >= most_limits) return;
   const double step = std::abs(value) / 1024;
@@ -357,6 +335,34 @@ std::vector<double> limits_of(const Graph& graph) {
   return {limits.begin(), limits.end()};
 }
 
+Result<Sizes> input_sizes(const std::string& name, const TensorType& type, const InputPlan& plan,
+                          std::int64_t element_limit) {
+  if (!type.is_known())
+    return unsupported(fmt::format("input '{}' has the type {}", name, text(type)));
+  Sizes sizes;
+  for (const Dimension& dimension : *type.shape) {
+    std::map<std::string, int> symbols;
+    collect_symbols(dimension, symbols);
+    DimensionBindings bindings;
+    for (const auto& [symbol, count] : symbols) {
+      const auto own = plan.sizes.find(symbol);
+      bindings.emplace(symbol, Dimension(own == plan.sizes.end() ? plan.size : own->second));
+    }
+    sizes.push_back(substitute(dimension, bindings).constant().value_or(-1));
+    if (sizes.back() < 0) return unsupported(fmt::format("input '{}' has no valid size", name));
+  }
+  const Dimension count = element_count(Shape(sizes.begin(), sizes.end()));
+  if (!count.is_valid() || count.offset() > element_limit)
+    return unsupported(fmt::format("input '{}' is too large to be sampled", name));
+  return sizes;
+}
+
+Tensor make_input(const std::string& name, DataType type, const Sizes& sizes, const InputPlan& plan,
+                  std::span<const double> limits) {
+  return is_real(type) ? real_elements(plan, name, type, sizes, limits)
+                       : other_elements(plan, name, type, sizes);
+}
+
 Result<std::vector<NamedTensor>> make_inputs(const Graph& graph, const InputPlan& plan,
                                              std::span<const double> limits,
                                              std::int64_t element_limit) {
@@ -365,10 +371,8 @@ Result<std::vector<NamedTensor>> make_inputs(const Graph& graph, const InputPlan
     const Node& node = graph.node(id);
     const TensorType& type = graph.type(node.output());
     const std::string& name = graph.input_name(node);
-    LEMMA_ASSIGN_OR_RETURN(const Sizes sizes, sizes_of(name, type, plan, element_limit));
-    inputs.push_back({name, is_real(type.data_type)
-                                ? real_elements(plan, name, type.data_type, sizes, limits)
-                                : other_elements(plan, name, type.data_type, sizes)});
+    LEMMA_ASSIGN_OR_RETURN(const Sizes sizes, input_sizes(name, type, plan, element_limit));
+    inputs.push_back({name, make_input(name, type.data_type, sizes, plan, limits)});
   }
   return inputs;
 }

@@ -72,6 +72,15 @@ std::vector<InputPlan> plans_to_run(const Graph& graph,
 /// Numbers that the graph itself holds and their neighbors: small constants and real attributes.
 std::vector<double> limits_of(const Graph& graph);
 
+/// The sizes of an input of this type. An error: it has no known type, an invalid size, or more than `element_limit`
+/// elements.
+Result<interpreter::Sizes> input_sizes(const std::string& name, const TensorType& type,
+                                       const InputPlan& plan, std::int64_t element_limit);
+/// The elements of an input of numbers.
+interpreter::Tensor make_input(const std::string& name, DataType type,
+                               const interpreter::Sizes& sizes, const InputPlan& plan,
+                               std::span<const double> limits);
+
 /// An error: an input has no known type, an invalid size, or more than `element_limit` elements.
 Result<std::vector<interpreter::NamedTensor>> make_inputs(const Graph& graph, const InputPlan& plan,
                                                           std::span<const double> limits,

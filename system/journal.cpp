@@ -153,6 +153,13 @@ Result<Journal> Journal::open(const std::filesystem::path& file, std::string_vie
   return journal;
 }
 
+bool may_be_journal(const std::filesystem::path& file) {
+  std::error_code error;
+  const auto status = std::filesystem::status(file, error);
+  if (status.type() == std::filesystem::file_type::not_found) return true;
+  return std::filesystem::is_regular_file(status) && !contents_of(file, "").is_foreign;
+}
+
 std::vector<std::string> read_journal(const std::filesystem::path& file, std::string_view job) {
   return contents_of(file, job).records;
 }

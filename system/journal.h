@@ -37,6 +37,9 @@ class Journal {
   std::chrono::steady_clock::time_point last_sync_{};
 };
 
+/// Whether a journal may be opened there: nothing is there, or a journal of any job.
+bool may_be_journal(const std::filesystem::path& file);
+
 /// The records of a journal that another process may be writing; none if the file is not one of this job.
 std::vector<std::string> read_journal(const std::filesystem::path& file, std::string_view job);
 

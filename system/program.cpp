@@ -228,6 +228,11 @@ std::optional<ProgramEnd> RunningProgram::wait(double seconds) {
   return end;
 }
 
+std::function<bool()> has_passed(double seconds) {
+  return
+      [begin = Clock::now(), seconds] { return Seconds(Clock::now() - begin).count() > seconds; };
+}
+
 Result<ProgramRun> run_program(const Program& program, const std::function<bool()>& is_over) {
   LEMMA_ASSIGN_OR_RETURN(RunningProgram running, RunningProgram::start(program));
   running.close_input();

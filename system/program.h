@@ -81,6 +81,9 @@ struct ProgramRun : ProgramEnd {
   std::string output;        // up to where it ended
 };
 
+/// Whether so many seconds have passed since this call: the limit of a program that has no other one.
+std::function<bool()> has_passed(double seconds);
+
 /// Runs a program that reads nothing; is_over() is asked about fifty times a second and ends it.
 Result<ProgramRun> run_program(const Program& program, const std::function<bool()>& is_over);
 

@@ -80,14 +80,21 @@ class Target {
   virtual std::filesystem::path program_beside(const std::filesystem::path& /*model*/) const {
     return {};
   }
-  /// An error: something else is where that program would be written.
-  virtual Result<void> check_program_beside(const std::filesystem::path& /*model*/) const {
+  /// An error: no program can be written there, as the directory is not one that an earlier call wrote.
+  virtual Result<void> check_program_directory(const std::filesystem::path& /*directory*/) const {
     return {};
   }
-  /// Writes that program. It appears complete, or not at all, in place of an earlier one.
-  virtual Result<void> write_program(const std::filesystem::path& /*model*/,
-                                     int /*threads*/) const {
+  /// Writes the program of a model's file. It appears complete, or not at all, in place of an earlier one.
+  /// `before_publishing`: called with the complete directory before it has its name; may be empty.
+  virtual Result<void> write_program(
+      const std::filesystem::path& /*model*/, const std::filesystem::path& /*directory*/,
+      int /*threads*/,
+      const std::function<void(const std::filesystem::path&)>& /*before_publishing*/) const {
     return {};
+  }
+  /// Of the files that write_program wrote into a directory; empty if it did not write it.
+  virtual std::string program_digest(const std::filesystem::path& /*directory*/) const {
+    return "";
   }
 };
 

@@ -282,6 +282,25 @@ Result<ProgramFiles> emit_program(Programs programs, const ProgramNames& names) 
   return files;
 }
 
+std::string written_digest(const fs::path& directory) {
+  const auto files = listed_files(directory);
+  if (!files) return "";
+  std::string all, part;
+  for (const std::string& name : *files) {
+    all += name + "\n";
+    // Weights need not fit into memory once more.
+    constexpr std::size_t part_bytes = std::size_t{16} << 20U;
+    std::ifstream file(directory / name, std::ios::binary);
+    do {
+      part.resize(part_bytes);
+      file.read(part.data(), static_cast<std::streamsize>(part.size()));
+      part.resize(static_cast<std::size_t>(file.gcount()));
+      all += sha256(part) + "\n";
+    } while (file.good());
+  }
+  return sha256(all);
+}
+
 Result<void> write_program(Programs programs, const ProgramNames& names,
                            const RecordedTensors& recorded, const fs::path& directory,
                            bool replaces) {
@@ -291,7 +310,7 @@ Result<void> write_program(Programs programs, const ProgramNames& names,
 
 Result<void> write_program(Programs programs, const ProgramFiles& files,
                            const RecordedTensors& recorded, const fs::path& directory,
-                           bool replaces) {
+                           bool replaces, const CompleteProgram& before_publishing) {
   const fs::path target = directory.has_filename() ? directory : fs::path(directory).parent_path();
   LEMMA_RETURN_IF_ERROR(check_program_directory(target, replaces));
   LEMMA_ASSIGN_OR_RETURN(FolderUpdate update, FolderUpdate::begin(target));
@@ -306,6 +325,7 @@ Result<void> write_program(Programs programs, const ProgramFiles& files,
   LEMMA_RETURN_IF_ERROR(write_files_atomically(update.copy(), all));
   LEMMA_RETURN_IF_ERROR(write_weights(programs, update.copy() / "weights.bin"));
   LEMMA_RETURN_IF_ERROR(write_recorded(recorded, update.copy() / "selfcheck.bin"));
+  if (before_publishing) before_publishing(update.copy());
   return update.publish();
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -49,6 +50,12 @@ using RecordedTensors = std::vector<std::span<const std::byte>>;
 /// empty and that write_program did not make; one that it made is accepted only if `replaces`.
 Result<void> check_program_directory(const std::filesystem::path& directory, bool replaces);
 
+/// Of the files that write_program wrote into the directory, with their names; empty if it did not make the directory.
+std::string written_digest(const std::filesystem::path& directory);
+
+/// Is called with a directory that holds all files of a program, before they appear in their place.
+using CompleteProgram = std::function<void(const std::filesystem::path& directory)>;
+
 /// Sources, weights and recorded tensors in a directory; they appear together. Of a directory that is there already, and
 /// was written by this function, its files are replaced if `replaces`: what else is in it stays.
 Result<void> write_program(Programs programs, const ProgramNames& names,
@@ -57,7 +64,7 @@ Result<void> write_program(Programs programs, const ProgramNames& names,
 /// The same with other sources.
 Result<void> write_program(Programs programs, const ProgramFiles& files,
                            const RecordedTensors& recorded, const std::filesystem::path& directory,
-                           bool replaces);
+                           bool replaces, const CompleteProgram& before_publishing = nullptr);
 
 /// Whether the directory holds the sources and the weights, byte by byte.
 bool holds_program(Programs programs, const ProgramFiles& files,

@@ -73,11 +73,7 @@ Result<std::string> cuda_compiler() {
 /// What the compiler says of itself, in lines. `kind` and `variable` are for the error.
 Result<std::string> version_text(const std::string& compiler, std::string_view kind,
                                  std::string_view variable, double seconds) {
-  const auto begin = std::chrono::steady_clock::now();
-  const auto run = run_program({{compiler, "--version"}}, [begin, seconds] {
-    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
-    return waited.count() > seconds;
-  });
+  const auto run = run_program({{compiler, "--version"}}, has_passed(seconds));
   if (run && run->was_stopped)
     return unsupported(fmt::format("the {} {} does not say its version within {:.1f} s; set {}",
                                    kind, compiler, seconds, variable));
@@ -231,8 +227,13 @@ Result<void> ProgramBuilder::build(const fs::path& folder,
   program.words.insert(program.words.end(), words_.begin(), words_.end());
   program.words.insert(program.words.end(), {"-o", partial.string()});
   program.shows_errors = true;
-  LEMMA_ASSIGN_OR_RETURN(const ProgramRun run, run_program(program, is_over));
-  if (run.was_stopped) return bad_input("there was no time to compile the program");
+  const auto is_too_late = has_passed(most_seconds_to_compile);
+  LEMMA_ASSIGN_OR_RETURN(const ProgramRun run,
+                         run_program(program, [&] { return is_over() || is_too_late(); }));
+  if (run.was_stopped)
+    return is_too_late() ? unsupported(fmt::format("the compiler does not end within {:.0f} s",
+                                                   most_seconds_to_compile))
+                         : bad_input("there was no time to compile the program");
   if (!run.succeeded())
     return has_ended_for_want_of_memory(run)
                ? unsupported("there is not enough memory to compile the program")

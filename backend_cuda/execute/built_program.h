@@ -35,6 +35,7 @@ class ProgramBuilder {
   static Result<ProgramBuilder> create(std::filesystem::path cache_folder,
                                        double seconds_for_version = most_seconds_for_version);
   static constexpr double most_seconds_for_version = 30;
+  static constexpr double most_seconds_to_compile = 3600;
 
   /// For programs of an NVIDIA device, compiled by nvcc ($CUDACXX, else that of the search path or of $CUDA_HOME). An
   /// error (`unsupported`): there is no CUDA toolkit.
@@ -51,7 +52,8 @@ class ProgramBuilder {
   /// is there needs not be built again.
   Result<std::filesystem::path> write(const TaskProgram& program) const;
   /// Compiles what write() wrote, unless that was done. To be called from several threads. `is_over`: asked from time
-  /// to time, ends the compiler; then, and where the compiler fails, there is an error.
+  /// to time, ends the compiler, which also ends after the most seconds; then, and where the compiler fails, there is an
+  /// error.
   Result<void> build(const std::filesystem::path& folder,
                      const std::function<bool()>& is_over) const;
 

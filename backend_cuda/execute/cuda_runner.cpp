@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 using interpreter::Tensor;
 
 constexpr int no_device_status = 3;  // of the runner
+constexpr double most_seconds = 600;
 
 Result<std::vector<Tensor>> read_outputs(const fs::path& file, const TaskProgram& program) {
   std::ifstream stream(file, std::ios::binary);
@@ -50,7 +51,9 @@ Result<CudaRun> run_on_cuda(const fs::path& folder, const TaskProgram& program,
   Program process{{(folder / "runner").string(), (folder / "weights.bin").string(), given.string(),
                    made.string()}};
   process.shows_errors = true;
-  LEMMA_ASSIGN_OR_RETURN(const ProgramRun run, run_program(process, [] { return false; }));
+  LEMMA_ASSIGN_OR_RETURN(const ProgramRun run, run_program(process, has_passed(most_seconds)));
+  if (run.was_stopped)
+    return unsupported(fmt::format("the program does not end within {:.0f} s", most_seconds));
   if (run.exit_status == no_device_status) return CudaRun{};
   constexpr std::string_view before = "seconds ";
   if (!run.succeeded() || run.output.rfind(before, 0) != 0)

@@ -3,7 +3,10 @@ private folder meanwhile, which is in memory as well where there is room, and is
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -21,6 +24,7 @@ Model = Union[bytes, str, "os.PathLike[str]", "onnx.ModelProto"]
 """A file, the bytes of one, or a message."""
 
 _IN_MEMORY = "/dev/shm"
+_PRIVATE_NAME = re.compile(r"\.lemma-[0-9a-f]{16}")
 _ROOM_BESIDE = 64 * 2**20
 
 Message = TypeVar("Message")
@@ -42,15 +46,57 @@ def _place_for(size: int) -> str | None:
     return _IN_MEMORY if has_room else None
 
 
+def _lock(folder: Path) -> int | None:
+    """A descriptor that holds the folder's lock as long as it is open; none if another process holds it, or if the name
+    is not that folder's any more."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), os.stat(folder)):
+            return descriptor
+    except OSError:
+        pass
+    os.close(descriptor)
+    return None
+
+
+def _remove_abandoned(place: Path) -> None:
+    """Folders of processes that were killed: nobody holds their locks."""
+    for folder in place.iterdir():
+        if _PRIVATE_NAME.fullmatch(folder.name) and (descriptor := _lock(folder)) is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(descriptor)
+
+
+@contextmanager
+def _locked_folder(place: Path) -> Iterator[Path]:
+    """A folder that is removed in any case: by the next call, if this process is killed. Names and locks are those of
+    the program (docs/outputs.md), which removes such folders as well."""
+    _remove_abandoned(place)
+    descriptor = None
+    while descriptor is None:
+        folder = place / f".lemma-{secrets.token_hex(8)}"
+        folder.mkdir(mode=0o700)
+        descriptor = _lock(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
 @contextmanager
 def private_folder(*models: Model) -> Iterator[Path]:
     """For a call with these models. Errors do not name it: nobody can look into it any more."""
-    place = _place_for(max(map(_size_of, models)))
-    with tempfile.TemporaryDirectory(prefix="lemma-", dir=place, ignore_cleanup_errors=True) as folder:
+    place = _place_for(max(map(_size_of, models))) or tempfile.gettempdir()
+    with _locked_folder(Path(place)) as folder:
         try:
-            yield Path(folder)
+            yield folder
         except Error as error:
-            raise type(error)(str(error).replace(folder + os.sep, "")) from None
+            raise type(error)(str(error).replace(str(folder) + os.sep, "")) from None
 
 
 def _bytes_of(model: Model) -> bytes:

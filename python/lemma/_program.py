@@ -51,7 +51,8 @@ def run(words: Sequence[str], accepted: Collection[int] = (0,)) -> str:
             stderr=subprocess.PIPE,
             encoding="utf-8",
             errors="replace",
-            env=_environment(),
+            # It ends with this process, also if this one is killed.
+            env={**_environment(), "LEMMA_PARENT": str(os.getpid())},
             start_new_session=True,
         )
     except OSError as error:

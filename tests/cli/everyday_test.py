@@ -107,6 +107,17 @@ class Everyday(unittest.TestCase):
                 self.assertEqual(figures["after"]["operators"], 3 if name == "relus" else 2, (name, strategy))
                 self.assertTrue(figures["rules_used"], (name, strategy))
 
+    def test_more_threads_than_any_machine_runs_are_refused_in_a_line(self):
+        model = self.folder / "model.onnx"
+        for words in (("optimize", model, "-o", model), ("emit", model, "-o", self.folder / "program"),
+                      ("run", model, "--random", 1), ("compare", model, model), ("profile", model), ("rules", "verify")):
+            for number in ("30000", "1025", "-1"):
+                done = self.run_it(*words, "--threads", number)
+                self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+                self.assertIn(f"'{number}' is no number of threads from 0 (all processors) to 1024", done.stderr)
+        done = self.run_it("simplify", model, "-o", model, "--jobs", 30000)
+        self.assertIn("'30000' is no number of processes from 1 to 1024", done.stderr)
+
     def test_names_of_sizes_may_be_of_any_letters(self):
         for name in ("DynamicDimension.1", "batch size", "max", "len", "inf", "2nd", "a'b", "n\u00e9", "N-1"):
             matrix = tensor_type(F32, [name, 3])
@@ -474,13 +485,13 @@ class Everyday(unittest.TestCase):
                 (f"optimize {model} -o out.onnx --check x", "'x' is no number above 0"),
                 (f"optimize {model} -o out.onnx --overwrite-input-shape x:1,2", "is --shape NAME:1,3,224,224 here"),
                 (f"simplify {model} -o out.onnx --model_check", "--check N sets the number of inputs"),
-                ("rules verify --threads -1", "'-1' is no number from 0 on"),
-                ("rules build --set taso -o out --threads x", "'x' is no number from 0 on"),
+                ("rules verify --threads -1", "'-1' is no number of threads from 0"),
+                ("rules build --set taso -o out --threads x", "'x' is no number of threads from 0"),
                 ("rules build --set taso -o out --max-ops 0", "'0' is no number above 0"),
-                ("rules minimize out.rules --threads -2", "'-2' is no number from 0 on"),
+                ("rules minimize out.rules --threads -2", "'-2' is no number of threads from 0"),
                 ("rules minimize out.rules --nodes 0", "'0' is no number above 0"),
-                ("rules obligations --threads -1", "'-1' is no number from 0 on"),
-                (f"optimize {model} -o out.onnx --threads -1", "'-1' is no number from 0 on")):
+                ("rules obligations --threads -1", "'-1' is no number of threads from 0"),
+                (f"optimize {model} -o out.onnx --threads -1", "'-1' is no number of threads from 0")):
             done = self.run_it(*words.split())
             self.assertEqual(done.returncode, 2, words)
             self.assertIn(answer, done.stderr)

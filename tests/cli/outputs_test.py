@@ -5,6 +5,7 @@ devices, FIFOs, links, permissions, names that are no Unicode."""
 import json
 import os
 import pathlib
+import shutil
 import stat
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import tiny_models
 from tiny_models import F32, integers_attribute, node, tensor_type
 
 LEMMA = None
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 QUIET = ("--no-second-judge", "--no-measure", "-q")
 
 # By name: the words of a call that writes OUT of the model MODEL. IN is another input than a model.
@@ -311,6 +313,39 @@ class Outputs(unittest.TestCase):
         if (self.folder / "result-1.svg").exists():  # Graphviz is installed
             self.run_it("inspect", "a/model.onnx", "--dot", "result.dot")
             self.assertFalse((self.folder / "result-2.svg").exists())
+
+    def test_a_journal_takes_another_folder_beside_a_file_of_the_user(self):
+        candidates, axioms = self.folder / "candidates.rules", self.folder / "axioms" / "axioms"
+        candidates.write_text("rule first\n  x : [n]\n  y : [n]\n  Relu(Add(x, y)) => Relu(Add(y, x))\n")
+        axioms.mkdir(parents=True)
+        (axioms / "mine.axioms").write_text("axiom commutes\n  x : [n]\n  y : [n]\n  Add(x, y) = Add(y, x)\n")
+        shutil.copy(ROOT / "rules" / "axioms.rounding", axioms.parent)
+        (self.folder / "one.work").write_text("mine")
+        (self.folder / "two.work").mkdir()
+        (self.folder / "two.work" / "mine.journal").write_text("dear diary")
+        for name in ("one", "two"):
+            for _ in range(2):
+                done = self.run_it("rules", "build", "--candidates", candidates, "--rules", axioms.parent, "--name", "mine",
+                                   "-o", name, "--threads", "1")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(f"{name}.work is there and is another program's".encode(), done.stderr)
+            self.assertTrue((self.folder / f"{name}-1.work" / "mine.journal").exists())
+            self.assertFalse((self.folder / f"{name}-2.work").exists())
+        self.assertEqual((self.folder / "one.work").read_text(), "mine")
+        self.assertEqual((self.folder / "two.work" / "mine.journal").read_text(), "dear diary")
+
+    def test_pages_of_an_audit_do_not_replace_pages_of_the_user(self):
+        site = self.folder / "site"
+        site.mkdir()
+        (site / "index.html").write_text("<!DOCTYPE html><title>mine</title>")
+        words = ("audit", "--rules", ROOT / "rules", "--html")
+        done = self.run_it(*words, "site", "hard_sigmoid_spelled")
+        self.assertEqual((done.returncode, done.stderr.count(b"\n")), (2, 1), done.stderr)
+        self.assertIn(b"index.html: lemma audit did not write it", done.stderr)
+        self.assertEqual([file.name for file in site.iterdir()], ["index.html"])
+        for _ in range(2):  # its own pages are replaced
+            done = self.run_it(*words, "pages", "hard_sigmoid_spelled")
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_two_models_never_share_data_by_accident(self):
         for name, stem in (("net.v1", "d/net.v1.onnx"), ("net.v2", "e/net.v2.onnx")):

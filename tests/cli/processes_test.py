@@ -286,6 +286,32 @@ class Processes(unittest.TestCase):
                     self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1))
                     self.assertIn("a process for it cannot be started", done.stderr)
 
+    def test_too_few_descriptors_are_told(self):
+        """From the first file that is opened on, in the command itself and in the processes that it starts."""
+        model, out = self.relu(), self.folder / "out.onnx"
+        for words in (("optimize", model, "-o", out, "--time-limit", "60"), ("simplify", model, "-o", out),
+                      ("run", model, "--random", 1, "--time-limit", 600), ("inspect", model, "--dot", out), ("diff", model, model),
+                      ("compare", model, model), ("emit", model, "-o", out, "--replace")):
+            for most in (4, 5, 6, 7, 8, 10, 12, 13, 16):
+                limit = lambda most=most: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+                done = subprocess.run([LEMMA, *map(str, words)], capture_output=True, text=True, timeout=2 * PATIENCE,
+                                      preexec_fn=limit, env=self.environment)
+                with self.subTest(words=words, most=most, said=done.stderr):
+                    self.assertIn(done.returncode, (0, 2, 3))
+                    for word in ("internal", "crashed", "terminate"):
+                        self.assertNotIn(word, done.stderr)
+                    if done.returncode != 0:
+                        self.assertIn("Too many open files", done.stderr)
+            shutil.rmtree(out, ignore_errors=True)
+            out.unlink(missing_ok=True)
+
+    def test_a_process_without_memory_is_told(self):
+        """It cannot be loaded, or not do what comes first."""
+        for limit in (4096, 2**20, 2**22):
+            with self.subTest(limit):
+                done = self.run_it("run", self.relu(), "--random", 1, "--memory-limit", limit, code=3)
+                self.assertRegex(done.stderr, "cannot be loaded|has given up|was killed|not enough memory")
+
     def test_a_temporary_folder_that_cannot_be_made_is_told(self):
         self.environment["TMPDIR"] = str(self.relu())  # no folder
         done = self.run_it("optimize", EXAMPLE, "-o", self.folder / "out.onnx", code=3)

@@ -127,6 +127,19 @@ class Resume(unittest.TestCase):
             compared = subprocess.run([LEMMA, "compare", model, self.out / model.name], capture_output=True, text=True)
             self.assertEqual(compared.returncode, 0, compared.stdout + compared.stderr)
 
+    def test_a_task_program_counts_as_far_as_it_was_written(self):
+        """What the user puts beside its files is no change of it."""
+        words = ("--target", "rtask-cpu", "--threads", "1")
+        self.interrupted(*words)
+        program = self.out / "1.rtask"
+        (program / "build").mkdir()
+        (program / "build" / "mine").write_text("")
+        with (self.out / "2.rtask" / "README.md").open("a") as readme:
+            readme.write("changed")
+        self.assertEqual(self.again(self.resume(*words)), {"2": "what was written has changed"})
+        self.assertTrue((program / "build" / "mine").exists())
+        self.assertNotIn("changed", (self.out / "2.rtask" / "README.md").read_text()[-7:])
+
     def test_options_rules_and_devices_count(self):
         share = pathlib.Path(LEMMA).resolve().parent.parent / "share" / "lemma"
         rules, device = self.folder / "rules", self.folder / "device.json"

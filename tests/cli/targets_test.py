@@ -150,13 +150,45 @@ class Targets(unittest.TestCase):
         subprocess.run(["c++", "-std=c++20", "-O1", "-pthread", '-DPROGRAM_DIRECTORY="."', "model.cpp", "selfcheck.cpp",
                         "-o", "check"], cwd=directory, check=True, timeout=120)
         subprocess.run([directory / "check", directory], check=True, timeout=60, stdout=subprocess.DEVNULL)
-        # A program that is there is replaced; what is none is left alone.
+        # A program that is there is replaced.
         self.optimize(EXAMPLE, "a/model.onnx", "--no-measure")
+        self.assertEqual(sorted(file.name for file in (self.folder / "a").iterdir()), ["model.onnx", "model.rtask"])
+
+    def test_a_program_takes_another_name_beside_what_is_none(self):
+        self.need_compiler()
         (self.folder / "c.rtask").mkdir()
         (self.folder / "c.rtask" / "mine").write_text("")
-        done = self.optimize(EXAMPLE, "c.onnx", "--no-measure", code=2)
-        self.assertIn("c.rtask: is there already and is no task program", done.stderr)
-        self.assertFalse((self.folder / "c.onnx").exists())
+        (self.folder / "d.rtask").write_text("mine")
+        for name in "cd":
+            for _ in range(2):  # the second call finds the program of the first one
+                done = self.optimize(EXAMPLE, f"{name}.onnx", "--no-measure")
+                answer = json.loads(done.stdout)["models"][0]
+                self.assertEqual(answer["task_program"], str(self.folder / f"{name}-1.rtask"))
+                self.assertIn(f"{name}.rtask is there and is no task program", done.stderr)
+            self.assertTrue((self.folder / f"{name}-1.rtask" / f"{name}.h").exists())
+            self.assertFalse((self.folder / f"{name}-2.rtask").exists())
+        self.assertEqual([file.name for file in (self.folder / "c.rtask").iterdir()], ["mine"])
+        self.assertEqual((self.folder / "d.rtask").read_text(), "mine")
+
+    def test_programs_of_a_batch_do_not_take_each_others_names(self):
+        self.need_compiler()
+        models = [self.folder / "in" / name for name in ("c.onnx", "c-1.onnx")]
+        for model in models:
+            model.parent.mkdir(exist_ok=True)
+            model.write_bytes(pathlib.Path(EXAMPLE).read_bytes())
+        (self.folder / "out" / "c.rtask").mkdir(parents=True)
+        (self.folder / "out" / "c.rtask" / "mine").write_text("")
+        words = [LEMMA, "optimize", *models, "--out-dir", self.folder / "out", "--target", "rtask-cpu", "--no-measure",
+                 "--threads", "1", "--json"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        programs = [pathlib.Path(model["task_program"]).name for model in json.loads(done.stdout)["models"]]
+        self.assertEqual(programs, ["c-2.rtask", "c-1.rtask"])
+        # A later call for one of them alone leaves the other's program as it is.
+        before = (self.folder / "out" / "c-1.rtask" / "README.md").read_bytes()
+        done = subprocess.run([*words[:2], models[0], *words[4:]], capture_output=True, text=True, timeout=300)
+        self.assertEqual(json.loads(done.stdout)["models"][0]["task_program"], str(self.folder / "out" / "c-2.rtask"))
+        self.assertEqual((self.folder / "out" / "c-1.rtask" / "README.md").read_bytes(), before)
 
     def test_what_is_measured_is_repeated_by_replay(self):
         self.need_compiler()

@@ -211,8 +211,9 @@ class Reference:
         if ended.outlived:
             found.append(f"alive after the command: {ended.outlived}")
         if ended.exit == self.command.exit and not ended.timed_out:
+            may_be_missing = (*KEPT_FOR_LATER, *(f"{sandbox.WORK}/{name}" for name in self.command.optional))
             found += [f"exit {ended.exit}, but {each}" for each in self.difference_to_new(state)
-                      if not each.removeprefix("missing: ").startswith(KEPT_FOR_LATER) and not each.startswith("left")]
+                      if not each.removeprefix("missing: ").startswith(may_be_missing) and not each.startswith("left")]
         elif ended.timed_out or ended.signal or ended.exit not in (2, 3, 4):
             found.append(f"{ended.how}: {ended.error.strip()[:300]}")
         elif not ended.error.strip():

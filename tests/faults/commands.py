@@ -12,7 +12,6 @@ import tiny_models
 from tiny_models import F32, content, integers_attribute, node, number, tensor_type
 
 SIZE = 16
-INPUT, OUTPUT = tensor_type(F32, [4, SIZE]), tensor_type(F32, [4, SIZE])
 
 
 def weights(seed, count=SIZE * SIZE):
@@ -20,7 +19,7 @@ def weights(seed, count=SIZE * SIZE):
     return [((7 * i + 11 * seed) % 17 - 8) / 16 for i in range(count)]
 
 
-def write_model(file, seed, data=None):
+def write_model(file, seed, data=None, size=SIZE):
     """A product and a Relu between operators that change nothing; with `data`, the weights are in a file of that
     name."""
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -28,13 +27,13 @@ def write_model(file, seed, data=None):
     nodes = [node("MatMul", ["x", "w"], ["a"]), node("Transpose", ["a"], ["b"], attributes=twice),
              node("Transpose", ["b"], ["c"], attributes=twice), node("Identity", ["c"], ["d"]),
              node("Relu", ["d"], ["y"])]
-    values = weights(seed)
+    values, matrix = weights(seed, size * size), tensor_type(F32, [4, size])
     if data:
         (file.parent / data).write_bytes(tiny_models.floats(values))
-        initializer = tiny_models.external_tensor("w", [SIZE, SIZE], data)
+        initializer = tiny_models.external_tensor("w", [size, size], data)
     else:
-        initializer = tiny_models.tensor("w", [SIZE, SIZE], values)
-    file.write_bytes(tiny_models.model(nodes, [("x", INPUT)], [("y", OUTPUT)], initializers=[initializer]))
+        initializer = tiny_models.tensor("w", [size, size], values)
+    file.write_bytes(tiny_models.model(nodes, [("x", matrix)], [("y", matrix)], initializers=[initializer]))
 
 
 AXIOMS = ("axiom commutes\n  x : [n]\n  y : [n]\n  Add(x, y) = Add(y, x)\n",
@@ -91,6 +90,7 @@ class Command:
     results: dict = dataclasses.field(default_factory=dict)
     told: tuple = ()  # files that tell what happened, and so tell another thing after a fault
     measured: tuple = ()  # files that are never the same twice
+    optional: tuple = ()  # files without which a command also ends well, with a note
     first: str = ""  # a command that is run before
     exit: int = 0
     limit: float = 900  # seconds
@@ -127,7 +127,7 @@ COMMANDS = [
             readers=read_back(*FOLDER), results=FOLDER),
     Command("emit", one_model, "emit model.onnx -o program --replace --threads 2 --timeline timeline.svg"),
     Command("emit_cuda", one_model, "emit model.onnx --target cuda -o program --replace"),
-    Command("inspect", one_model, "inspect model.onnx --dot picture.dot"),
+    Command("inspect", one_model, "inspect model.onnx --dot picture.dot", optional=("picture.svg",)),
     Command("diff", both_versions, "diff before.onnx after.onnx --html page.html", exit=4),
     Command("compare", both_versions, "compare before.onnx after.onnx", exit=4),
     Command("schedule", one_model, "schedule model.onnx --device h100 --timeline timeline.svg"),

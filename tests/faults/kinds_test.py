@@ -252,6 +252,21 @@ class Children(Faults):
         running.communicate(timeout=60)
         self.expect_none_alive()
 
+    def test_a_tool_that_hangs_is_ended(self):
+        binaries = self.folder / "bin"
+        binaries.mkdir()
+        drawing = binaries / "dot"
+        drawing.write_text("#!/bin/sh\nsleep 3000\n")
+        drawing.chmod(0o755)
+        commands.write_model(self.folder / "m.onnx", 0)
+        running = self.start("inspect", "m.onnx", "--dot", "m.dot", path=f"{binaries}:{os.environ['PATH']}",
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        error = running.communicate(timeout=600)[1]
+        self.assertEqual(running.returncode, 0, error)
+        self.assertIn("no svg was drawn: dot does not end within 30 s", error)
+        self.assertEqual(sorted(file.name for file in self.folder.glob("m.*")), ["m.dot", "m.onnx"])
+        self.expect_none_alive()
+
     def test_an_ignored_signal_stays_ignored(self):
         models = [f"m{i}.onnx" for i in range(4)]
         for seed, model in enumerate(models):

@@ -128,6 +128,28 @@ TEST_F(ExternalFiles, AreCopiedUnderNamesOfTheirContents) {
   EXPECT_EQ(read_file(folder_ / "models/model.onnx"), read_file(folder_ / "models/other.onnx"));
 }
 
+// Who records what was written must not read what another process has put there since.
+TEST_F(ExternalFiles, AreCompleteBeforeTheModelHasItsName) {
+  ASSERT_TRUE(import(external_model("weights.bin")));
+  std::filesystem::create_directories(folder_ / "out");
+  for (const std::string target : {"out/a.onnx", "models/b.onnx"}) {
+    write_file(folder_ / target, "of another process");
+    std::string complete;
+    const auto copied = copy_model(
+        folder_ / "models/model.onnx", folder_ / target,
+        [&](const std::filesystem::path& model, const std::filesystem::path& data_folder) {
+          EXPECT_EQ(read_file(folder_ / target), "of another process");
+          complete = read_file(model);
+          const auto locations = external_locations(model);
+          ASSERT_TRUE(locations) << error_of(locations);
+          for (const std::string& location : *locations)
+            EXPECT_EQ(read_file(data_folder / location), weights());
+        });
+    ASSERT_TRUE(copied) << error_of(copied);
+    EXPECT_EQ(read_file(folder_ / target), complete);
+  }
+}
+
 TEST_F(ExternalFiles, KeepWhatTheModelsFilesKeepFromOthers) {
   using std::filesystem::perms;
   ASSERT_TRUE(import(external_model("weights.bin")));

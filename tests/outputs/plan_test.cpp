@@ -109,6 +109,12 @@ TEST_F(Plan, AFreeNameIsTakenBesideFilesOfOthers) {
   EXPECT_EQ(free_path(here("a.svg"), "marker"), here("a-1.svg"));
 }
 
+TEST_F(Plan, AFreeNameIsTheFirstThatMayBeTaken) {
+  EXPECT_EQ(free_path("a/b.work", [](const fs::path&) { return true; }), "a/b.work");
+  const auto is_third = [](const fs::path& path) { return path == "a/b-2.work"; };
+  EXPECT_EQ(free_path("a/b.work", is_third), "a/b-2.work");
+}
+
 TEST_F(Plan, WhatIsMadeOfAPrivateFileIsPrivate) {
   const auto old = ::umask(022);
   ::chmod(here("model.onnx").c_str(), 0644);

@@ -202,6 +202,77 @@ TEST_F(CompareFiles, SequencesAndStrings) {
   EXPECT_NE(verdict(strings("a"), strings("b")), "equal");
 }
 
+// Most texts do not show that other words are taken out: those that the models hold are drawn.
+TEST_F(CompareFiles, InputsThatAreTexts) {
+  constexpr std::string_view newer = R"(<ir_version: 10, opset_import: ["" : 21]>)";
+  const auto joined = [newer](const std::string& first, const std::string& second) {
+    return model("(string[N] x, string[N] y) => (string[N] z) {\n z = StringConcat (" + first +
+                     ", " + second + ")\n }",
+                 newer);
+  };
+  EXPECT_EQ(verdict(joined("x", "y"), joined("x", "y")), "equal");
+  EXPECT_EQ(verdict(joined("x", "y"), joined("y", "x")), "differ");
+  EXPECT_EQ(way_, ComparedBy::running);
+  const auto without = [](const std::string& words) {
+    return model("(string[N] x) => (string[M] y) {\n y = StringNormalizer <stopwords = [" + words +
+                 "], is_case_sensitive = 1> (x)\n }");
+  };
+  EXPECT_EQ(verdict(without("\"zebra\", \"lion\""), without("\"lion\", \"zebra\"")), "equal");
+  EXPECT_EQ(way_, ComparedBy::running);
+  EXPECT_EQ(verdict(without("\"zebra\""), without("\"zebra\", \"lion\"")), "differ");
+}
+
+/// Its only input holds tensors of the type that the text says. The textual form has no such types.
+::onnx::ModelProto with_sequence(const std::string& text) {
+  ::onnx::ModelProto message = frontend::parse_text(text);
+  ::onnx::ValueInfoProto& input = *message.mutable_graph()->mutable_input(0);
+  const ::onnx::TypeProto element = input.type();
+  *input.mutable_type()->mutable_sequence_type()->mutable_elem_type() = element;
+  return message;
+}
+
+::onnx::ModelProto with_optional(const std::string& text) {
+  ::onnx::ModelProto message = frontend::parse_text(text);
+  ::onnx::ValueInfoProto& input = *message.mutable_graph()->mutable_input(0);
+  const ::onnx::TypeProto element = input.type();
+  *input.mutable_type()->mutable_optional_type()->mutable_elem_type() = element;
+  return message;
+}
+
+TEST_F(CompareFiles, InputsThatAreSequences) {
+  const auto at = [](const std::string& position, const std::string& step) {
+    return with_sequence(model("(float[2] s) => (float[2] y) {\n p = Constant <value = int64 {" +
+                               position + "}> ()\n a = SequenceAt (s, p)\n y = " + step + "\n }"));
+  };
+  EXPECT_EQ(verdict(at("0", "Relu (a)"), at("0", "Max (a, a)")), "differ");
+  EXPECT_EQ(verdict(at("0", "Neg (a)"), at("-1", "Neg (a)")), "differ");
+  EXPECT_EQ(verdict(at("0", "Add (a, a)"), at("0", "Sum (a, a)")), "equal");
+  const auto joined = [](const std::string& axis) {
+    return with_sequence(
+        model("(float[2, 2] s) => (float[M, K] y) {\n y = ConcatFromSequence <axis = " + axis +
+              "> (s)\n }"));
+  };
+  EXPECT_EQ(verdict(joined("0"), joined("-2")), "equal");
+  EXPECT_EQ(verdict(joined("0"), joined("1")), "differ");
+}
+
+TEST_F(CompareFiles, InputsThatAreOptional) {
+  constexpr std::string_view newer = R"(<ir_version: 10, opset_import: ["" : 18]>)";
+  const auto present = [newer](const std::string& step) {
+    return with_optional(model(
+        "(float[2] o) => (bool y) {\n h = OptionalHasElement (o)\n y = " + step + "\n }", newer));
+  };
+  EXPECT_EQ(verdict(present("Not (h)"), present("Xor (h, h)")), "differ");
+  EXPECT_EQ(verdict(present("And (h, h)"), present("Or (h, h)")), "equal");
+  const auto taken = [newer](const std::string& step) {
+    return with_optional(
+        model("(float[2] o) => (float[2] y) {\n e = OptionalGetElement (o)\n y = " + step + "\n }",
+              newer));
+  };
+  EXPECT_EQ(verdict(taken("Neg (e)"), taken("Abs (e)")), "differ");
+  EXPECT_EQ(verdict(taken("Add (e, e)"), taken("Sum (e, e)")), "equal");
+}
+
 TEST_F(CompareFiles, TypesOfInputs) {
   const auto typed = [](const std::string& type) {
     return model("(" + type + "[4] x) => (bool[4] y) {\n a = Cast <to = 9> (x)\n y = Not(a)\n }");

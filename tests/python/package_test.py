@@ -40,11 +40,22 @@ def missing_tool():
 
 def make_wheel(build_folder, scratch):
     run(PYTHON, "-m", "pip", "wheel", ROOT, "--no-deps", "--no-build-isolation", "--disable-pip-version-check",
-        "--wheel-dir", scratch, "-C", "cmake.source-dir=python/from_build", "-C", f"build-dir={scratch / 'build'}",
-        "-C", f"cmake.define.LEMMA_BUILD_FOLDER={build_folder}")
+        "--wheel-dir", scratch, "-C", f"build-dir={scratch / 'build'}",
+        environment={**os.environ, "LEMMA_BUILD_FOLDER": str(build_folder)})
     wheels = list(scratch.glob("*.whl"))
     require(len(wheels) == 1, f"wheels: {wheels}")
     return wheels[0]
+
+
+def check_build_folders():
+    """The two recipes of docs/python.md do not share a folder, which each would empty."""
+    settings = ("from scikit_build_core.settings.skbuild_read_settings import SettingsReader\n"
+                "read = SettingsReader.from_file('pyproject.toml').settings\n"
+                "print(read.build_dir, read.cmake.source_dir)")
+    compiled, taken = (run(PYTHON, "-c", settings, folder=ROOT, environment={**os.environ, **more}).split()
+                       for more in ({"LEMMA_BUILD_FOLDER": ""}, {"LEMMA_BUILD_FOLDER": "/some/build"}))
+    require(compiled == ["build/wheel", "."], f"a wheel is compiled in {compiled}")
+    require(taken == ["build/wheel_from_build", "python/from_build"], f"a wheel of a build is made in {taken}")
 
 
 def files_of(folder):
@@ -106,6 +117,7 @@ def main():
         print(f"skipped: {lacking} (scripts/setup --tests installs it)")
         sys.exit(SKIPPED)
 
+    check_build_folders()
     with tempfile.TemporaryDirectory(prefix="lemma-python-") as name:
         scratch = pathlib.Path(name)
         wheel = make_wheel(arguments.build_folder, scratch)

@@ -173,20 +173,46 @@ class Errors(unittest.TestCase):
 
 
 class Interrupt(unittest.TestCase):
+    def start(self, folder, place, before=""):
+        """A Python in which a call is at work for long; its private folder is in `place`."""
+        model = pathlib.Path(folder) / "long.onnx"
+        onnx.save(long_chain(), model)
+        code = (f"import lemma, signal, sys\n{before}\n"
+                f"lemma._models._IN_MEMORY = {str(place)!r}\n"
+                "try:\n"
+                f"  lemma.optimize(open({str(model)!r}, 'rb').read(), strategy='backtracking', target='cpu',\n"
+                "                 second_judge=False, time_limit=120)\n"
+                "except KeyboardInterrupt:\n"
+                "  print('interrupted')\n"
+                "else:\n"
+                "  print('done')\n")
+        return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+
+    def test_a_killed_caller_leaves_nothing_behind(self):
+        for before in ("", "signal.signal(signal.SIGTERM, signal.SIG_IGN)",
+                       "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])"):
+            with self.subTest(before), tempfile.TemporaryDirectory() as folder, place_for_folders() as place:
+                process = self.start(folder, place, before)
+                children = self.wait_for_children(process.pid)
+                process.kill()
+                process.communicate(timeout=60)
+                for child in children:
+                    self.assertTrue(self.has_ended(child, seconds=60), child)
+                # The next call removes the folder of the killed one, and not that of one that is at work.
+                self.assertNotEqual(list(place.iterdir()), [])
+                working = self.start(folder, place)
+                self.wait_for_children(working.pid)
+                kept = list(place.glob(".lemma-*"))
+                lemma.optimize(double_negation(), **QUICK)
+                self.assertEqual(list(place.glob(".lemma-*")), kept)
+                working.kill()
+                working.communicate(timeout=60)
+                lemma.optimize(double_negation(), **QUICK)
+                self.assertEqual(list(place.iterdir()), [])
+
     def test_control_c_ends_all(self):
         with tempfile.TemporaryDirectory() as folder, place_for_folders() as place:
-            model = pathlib.Path(folder) / "long.onnx"
-            onnx.save(long_chain(), model)
-            code = ("import lemma, sys\n"
-                    f"lemma._models._IN_MEMORY = {str(place)!r}\n"
-                    "try:\n"
-                    f"  lemma.optimize(open({str(model)!r}, 'rb').read(), strategy='backtracking', target='cpu',\n"
-                    "                 second_judge=False, time_limit=120)\n"
-                    "except KeyboardInterrupt:\n"
-                    "  print('interrupted')\n"
-                    "else:\n"
-                    "  print('done')\n")
-            process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+            process = self.start(folder, place)
             children = self.wait_for_children(process.pid)
             time.sleep(1)
             self.assertNotEqual(list(place.iterdir()), [])
@@ -212,8 +238,8 @@ class Interrupt(unittest.TestCase):
         self.fail("no program was started")
 
     @staticmethod
-    def has_ended(process):
-        for _ in range(100):
+    def has_ended(process, seconds=2):
+        for _ in range(int(50 * seconds)):
             try:
                 if pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
                     return True

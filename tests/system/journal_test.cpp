@@ -62,9 +62,17 @@ TEST_F(JournalTest, a_file_of_another_program_stays) {
   for (const char* const text : {"notes of the user", "lemma notes", "{}"}) {
     std::filesystem::create_directories(file().parent_path());
     write(text);
+    EXPECT_FALSE(may_be_journal(file()));
     EXPECT_FALSE(Journal::open(file(), "job"));
     EXPECT_EQ(contents(), text);
   }
+}
+
+TEST_F(JournalTest, a_journal_may_be_opened_where_one_is_or_nothing) {
+  EXPECT_TRUE(may_be_journal(file()));
+  add({"record"});
+  EXPECT_TRUE(may_be_journal(file()));
+  EXPECT_FALSE(may_be_journal(folder_.path()));
 }
 
 TEST_F(JournalTest, every_torn_end_is_cut_off) {

@@ -50,9 +50,11 @@ class ToyTarget : public Target {
   std::filesystem::path program_beside(const std::filesystem::path& model) const override {
     return std::filesystem::path(model).replace_extension(".toy");
   }
-  Result<void> write_program(const std::filesystem::path& model, int /*threads*/) const override {
+  Result<void> write_program(
+      const std::filesystem::path& model, const std::filesystem::path& place, int /*threads*/,
+      const std::function<void(const std::filesystem::path&)>& /*before*/) const override {
     LEMMA_ASSIGN_OR_RETURN(const OnnxModel read, import_model(model, {}));
-    return write_file_atomically(program_beside(model),
+    return write_file_atomically(place,
                                  fmt::format("{}\n", fmt::join(operators_of(read.graph), " ")));
   }
 };

@@ -54,8 +54,9 @@ TEST_F(ToyTarget, TimesDecideWhatIsWritten) {
   EXPECT_DOUBLE_EQ(report->timing.before_seconds, 3e-3);
   EXPECT_DOUBLE_EQ(report->timing.after_seconds, 1e-3);
   EXPECT_NEAR(report->after.seconds, 1e-3, 1e-9);
-  ASSERT_TRUE(toy().write_program(folder_ / "result.onnx", 1));
-  EXPECT_EQ(frontend::read_file(toy().program_beside(folder_ / "result.onnx")), "Relu\n");
+  const std::filesystem::path program = toy().program_beside(folder_ / "result.onnx");
+  ASSERT_TRUE(toy().write_program(folder_ / "result.onnx", program, 1, nullptr));
+  EXPECT_EQ(frontend::read_file(program), "Relu\n");
 }
 
 TEST_F(ToyTarget, WhatItCannotRunIsRefused) {
