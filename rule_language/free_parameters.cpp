@@ -1,5 +1,6 @@
 #include "rule_language/free_parameters.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -43,10 +44,32 @@ class FreeBinder {
     switch (free.source) {
       case FreeParameter::Source::list: return free.values;
       case FreeParameter::Source::target: return {target_values_.begin(), target_values_.end()};
+      case FreeParameter::Source::any: return range_of(detail::name_of(free), bindings);
       case FreeParameter::Source::divisors: break;
     }
     const std::optional<Dimension> size = size_of(free, bindings);
     return size ? divisors_of_size(*size, free.most) : std::vector<std::int64_t>();
+  }
+
+  /// The lengths that a group may have, or the integers that a parameter may be.
+  std::vector<std::int64_t> range_of(const std::string& name, const RuleBindings& bindings) const {
+    std::int64_t begin = 0, end = 0;
+    for (const RuleGroup& group : rule_.groups) {
+      if (group.name != name) continue;
+      begin = static_cast<std::int64_t>(group.minimum);
+      end = static_cast<std::int64_t>(group.maximum) + 1;
+    }
+    for (const RuleParameter& parameter : rule_.parameters) {
+      if (parameter.name != name) continue;
+      const auto first = evaluate_dimension(parameter.bounds[0], bindings);
+      const auto past = evaluate_dimension(parameter.bounds[1], bindings);
+      if (!first || !past || !first->is_constant() || !past->is_constant()) return {};
+      begin = first->offset();
+      end = std::min(past->offset(), begin + static_cast<std::int64_t>(most_free_trials));
+    }
+    std::vector<std::int64_t> result;
+    for (std::int64_t value = begin; value < end; ++value) result.push_back(value);
+    return result;
   }
 
   std::optional<Dimension> size_of(const FreeParameter& free, const RuleBindings& bindings) const {

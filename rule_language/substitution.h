@@ -37,7 +37,8 @@
 //   free k : divisors of EXPR         a degree of parallelism, and the values that matching tries for it
 //   free k : at most 3 divisors of EXPR  (rule_language/free_parameters.h; steers; not needed for truth:
 //   free k : target                   proofs hold for all values). If nothing else declares k it is a
-//                                     `param k : dimension`.
+//                                     `param k : dimension`. `any`: each integer of the range of a
+//   free len(A) : any                 parameter, or each length that a group may have.
 //   where CONDITION, ...            comparisons (== != < <=) of dimension expressions, or named
 //                                   predicates (see attribute_functions())
 //   search forward                  an equation that proofs try from left to right only (steers; not
@@ -114,9 +115,9 @@ struct RuleParameter {
 
 /// A variable that the matched side need not bind, and where its values come from where the rule is applied.
 struct FreeParameter {
-  enum class Source { list, divisors, target };
+  enum class Source { list, divisors, target, any };
   static constexpr std::size_t usual_divisors = 8;
-  RuleExpression expression;  // of one variable, such as `k` or `k + 1`: this takes the values
+  RuleExpression expression;  // of one variable, `k` or `k + 1`, or `len(A)`: this takes the values
   Source source = Source::list;
   std::vector<std::int64_t> values;  // list: positive, different
   RuleExpression size;  // divisors: of this, which matching knows or finds in a declared shape

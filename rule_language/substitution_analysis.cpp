@@ -105,6 +105,7 @@ bool is_length_of_variable(const RuleExpression& e) {
 
 std::string name_of(const FreeParameter& free) {
   using Kind = RuleExpression::Kind;
+  if (is_length_of_variable(free.expression)) return free.expression.arguments[0].name;
   std::string name;
   bool plain = true;
   for_each_expression(free.expression, [&](const RuleExpression& e) {
@@ -138,10 +139,16 @@ Result<void> check_may_be_free(const Substitution& rule, std::size_t which) {
   const bool is_parameter = parameter != rule.parameters.end();
   const bool is_number =
       is_parameter && (parameter->range == Range::dimension || parameter->range == Range::integer);
-  const bool is_other = std::any_of(rule.groups.begin(), rule.groups.end(), is_named) ||
-                        std::any_of(rule.inputs.begin(), rule.inputs.end(), is_named);
-  if (is_other || (is_parameter && !is_number))
+  const bool is_group = std::any_of(rule.groups.begin(), rule.groups.end(), is_named);
+  const bool is_input = std::any_of(rule.inputs.begin(), rule.inputs.end(), is_named);
+  const bool is_length = is_length_of_variable(rule.free[which].expression);
+  if (is_length && !is_group)
+    return bad_input(fmt::format("'len({0})' cannot be free: '{0}' is no group", name));
+  if (!is_length && (is_group || is_input || (is_parameter && !is_number)))
     return bad_input(fmt::format("'{}' cannot be free: it is no dimension or integer", name));
+  const bool has_range = is_length || (is_parameter && parameter->range == Range::integer);
+  if (rule.free[which].source == FreeParameter::Source::any && !has_range)
+    return bad_input(fmt::format("'{}' cannot take any value: it is no integer of a range", name));
   return {};
 }
 
@@ -163,7 +170,7 @@ class BindingAnalysis {
       : rule_(rule), terms_(reachable_terms(rule, roots)) {
     bind_what_follows();
     for (const FreeParameter& free : rule.free) {
-      if (knows(free.expression)) continue;
+      if (knows_value(free.expression)) continue;
       open_.push_back(&free);
       if (!knows_values(free)) continue;
       solve(free.expression);
@@ -340,7 +347,10 @@ Result<void> check_direction(const Substitution& rule, std::span<const TermId> f
 bool occurs(const Substitution& rule, const std::string& name) {
   bool result = false;
   const auto visit = [&](const RuleExpression& e) {
-    result = result || (e.kind == RuleExpression::Kind::variable && e.name == name);
+    result =
+        result ||
+        ((e.kind == RuleExpression::Kind::variable || e.kind == RuleExpression::Kind::splice) &&
+         e.name == name);
   };
   for (const RuleInput& input : rule.inputs)
     for (const RuleExpression& size : input.shape) for_each_expression(size, visit);

@@ -33,7 +33,8 @@ Result<void> check_substitution(const Substitution& substitution);
 /// an equation that is searched forward only may not.
 Result<void> check_left_binds(const Substitution& substitution);
 
-/// The one variable of `free.expression`, a sum, difference or product of it and numbers; empty if it is anything else.
+/// The one variable of `free.expression`, a sum, difference or product of it and numbers, or its length; empty if it is
+/// anything else.
 std::string name_of(const FreeParameter& free);
 /// Whether rule.free[which] is about what can be free, and about nothing that is free already.
 Result<void> check_may_be_free(const Substitution& rule, std::size_t which);

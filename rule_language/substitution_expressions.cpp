@@ -132,13 +132,12 @@ Result<FreeParameter> ExpressionParser::free_parameter() {
   FreeParameter free;
   LEMMA_ASSIGN_OR_RETURN(free.expression, sum());
   if (name_of(free).empty())
-    return bad_input(
-        fmt::format("'{}' cannot be free: expected one variable, such as 'k' or 'k + 1'",
-                    text(free.expression)));
+    return bad_input(fmt::format(
+        "'{}' cannot be free: expected one variable, such as 'k' or 'k + 1', or 'len(A)'",
+        text(free.expression)));
   LEMMA_RETURN_IF_ERROR(expect(":"));
-  if (is_word("target")) {
-    take();
-    free.source = Source::target;
+  if (is_word("target") || is_word("any")) {
+    free.source = take().text == "any" ? Source::any : Source::target;
     return free;
   }
   if (is_word("divisors") || is_word("at")) {

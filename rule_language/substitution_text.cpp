@@ -98,6 +98,7 @@ std::string text_of(const FreeParameter& free) {
       values += "divisors of " + text_of(free.size);
       break;
     case Source::target: values = "target"; break;
+    case Source::any: values = "any"; break;
   }
   return fmt::format("free {} : {}", text_of(free.expression), values);
 }

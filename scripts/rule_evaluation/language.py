@@ -216,7 +216,7 @@ class RuleReader:
         if not self.rule.left:
             raise Malformed(f"{self.rule.name} claims nothing")
         for name in self.freed:
-            if name not in self.rule.sizes():
+            if name not in self.rule.sizes() and name not in self.rule.groups:
                 self.rule.parameters.setdefault(name, ("dimension", []))
 
     def line(self):

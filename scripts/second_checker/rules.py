@@ -237,7 +237,7 @@ class Rule(Table):
         demand(len(names) == 1, f"'{text_of(expression)}' cannot be free")
         p.expect(":")
         word = p.peek()[1]
-        if word == "target":
+        if word in ("target", "any"):
             values = p.take()
         elif word in ("divisors", "at"):
             values = ""

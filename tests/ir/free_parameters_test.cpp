@@ -76,9 +76,14 @@ TEST(FreeParameters, ErrorsNameTheLineAndWhatIsWrong) {
       {rows("  free k : at most 0 divisors of k*m\n"),
        "4: rows: expected a whole number from 1 on, found '0'"},
       {rows("  free k*m : 8\n"),
-       "4: rows: 'k*m' cannot be free: expected one variable, such as 'k' or 'k + 1'"},
-      {rows("  free len(k) : 8\n"),
-       "4: rows: 'len(k)' cannot be free: expected one variable, such as 'k' or 'k + 1'"},
+       "4: rows: 'k*m' cannot be free: expected one variable, such as 'k' or 'k + 1', or 'len(A)'"},
+      {rows("  free len(k) : 8\n"), "4: rows: 'len(k)' cannot be free: 'k' is no group"},
+      {rows("  free len(k) + 1 : 8\n"),
+       "4: rows: 'len(k) + 1' cannot be free: expected one variable, such as 'k' or 'k + 1', or "
+       "'len(A)'"},
+      {rows("  free k : any\n"), "4: rows: 'k' cannot take any value: it is no integer of a range"},
+      {copies("  free k : 2\n  free len(A) : any\n"),
+       "1: copies: 'A' need not be free: the side that is matched binds it"},
       {rows("  free k : 2\n", "  free k : 4\n"), "5: rows: 'k' is free already"},
       {rows("  free x : 2\n"), "4: rows: 'x' cannot be free: it is no dimension or integer"},
       {copies("  free A : 2\n"), "3: copies: 'A' cannot be free: it is no dimension or integer"},
@@ -213,6 +218,52 @@ TEST(FreeParameters, MayBeAxes) {
       "  param i : integer[0, len(A) + 1)\n  free i : 1, 2, 7\n"
       "  MatMul(x, w) => MatMul(Squeeze{axes=[i]}(Unsqueeze{axes=[i]}(x)), w)\n";
   EXPECT_EQ(ways(rule_of(text), {4, 5}, {5, 7}, {"i"}), (Ways{{1}, {2}}));
+}
+
+/// An axis of any place is divided; `perm` brings the parts to the front.
+std::string parts_of_any_axis(const std::string& free) {
+  const std::string perm = "insert(remove(range(0, len(A) + len(C) + 2), len(A)), 0, len(A))";
+  return "rule any_axis\n  x : [A.., k*n, C..]\n  group A : 0..2\n  group C : 0..2\n" + free +
+         "  Relu(Transpose{perm=" + perm +
+         "}(Reshape{shape=[A.., k, n, C..]}(x)))\n    => Transpose{perm=" + perm +
+         "}(Reshape{shape=[A.., k, n, C..]}(Relu(x)))\n";
+}
+
+TEST(FreeParameters, MayBeLengthsOfGroups) {
+  const std::string without =
+      "bad.rules:1: any_axis: variable 'A' (attribute 'shape') is not bound by "
+      "the side that is matched";
+  EXPECT_EQ(error_of(parts_of_any_axis("")), without);
+  const Substitution rule = rule_of(parts_of_any_axis("  free len(A) : any\n"));
+  EXPECT_NE(text(rule).find("\n  free len(A) : any\n"), std::string::npos);
+  EXPECT_EQ(rule_of(text(rule)), rule_of(parts_of_any_axis("  free len(A) : any\n")));
+  const TensorType x{DataType::f32, Shape{3, 4, 10}}, apart{DataType::f32, Shape{3, 4, 2, 5}},
+      parts{DataType::f32, Shape{2, 3, 4, 5}};
+  Attributes none, reshape, transpose;
+  reshape.set("shape", Shape{3, 4, 2, 5});
+  transpose.set("perm", Integers{2, 0, 1, 3});
+  const TermId relu = rule.left[0], moved = rule.terms[relu.v].operands[0],
+               divided = rule.terms[moved.v].operands[0];
+  const TensorType* const inputs[] = {&x};
+  const auto complete = [&](TermId term, Attributes& attributes, const TensorType& operand) {
+    attributes = *complete_attributes(record(rule.terms[term.v].op), {&operand, 1}, attributes, 1);
+  };
+  complete(divided, reshape, x);
+  complete(moved, transpose, apart);
+  const auto bound = [&](const Attributes& perm) {
+    const MatchedNode nodes[] = {
+        {relu, &none, {&parts, 1}}, {moved, &perm, {&apart, 1}}, {divided, &reshape, {&x, 1}}};
+    return bind_freely(rule, inputs, nodes, {});
+  };
+  const auto found = bound(transpose);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].groups.at("A"), (Shape{3, 4}));
+  EXPECT_EQ(found[0].groups.at("C"), Shape{});
+  EXPECT_EQ(found[0].dimensions.at("k"), Dimension(2));
+  Attributes other;
+  other.set("perm", Integers{2, 1, 0, 3});
+  complete(moved, other, apart);
+  EXPECT_TRUE(bound(other).empty());
 }
 
 TEST(FreeParameters, AreBounded) {
