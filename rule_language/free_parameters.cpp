@@ -64,8 +64,10 @@ class FreeBinder {
       const auto first = evaluate_dimension(parameter.bounds[0], bindings);
       const auto past = evaluate_dimension(parameter.bounds[1], bindings);
       if (!first || !past || !first->is_constant() || !past->is_constant()) return {};
+      const Dimension count = *past - *first;
+      if (!count.is_valid()) return {};
       begin = first->offset();
-      end = std::min(past->offset(), begin + static_cast<std::int64_t>(most_free_trials));
+      end = begin + std::min(count.offset(), static_cast<std::int64_t>(most_free_trials));
     }
     std::vector<std::int64_t> result;
     for (std::int64_t value = begin; value < end; ++value) result.push_back(value);

@@ -218,6 +218,11 @@ TEST(FreeParameters, MayBeAxes) {
       "  param i : integer[0, len(A) + 1)\n  free i : 1, 2, 7\n"
       "  MatMul(x, w) => MatMul(Squeeze{axes=[i]}(Unsqueeze{axes=[i]}(x)), w)\n";
   EXPECT_EQ(ways(rule_of(text), {4, 5}, {5, 7}, {"i"}), (Ways{{1}, {2}}));
+  std::string any = text;
+  any.replace(any.find("1, 2, 7"), 7, "any");
+  EXPECT_EQ(ways(rule_of(any), {4, 5}, {5, 7}, {"i"}), (Ways{{0}, {1}, {2}}));
+  any.replace(any.find("[0, len(A) + 1)"), 15, "[9223372036854775806, 9223372036854775807)");
+  EXPECT_TRUE(ways(rule_of(any), {4, 5}, {5, 7}, {"i"}).size() <= 1U);
 }
 
 /// An axis of any place is divided; `perm` brings the parts to the front.
