@@ -454,6 +454,13 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
         }
         return std::string();
       });
+  command
+      ->add_option(
+          "--target-values", options.search.target_values,
+          "values that rules with 'free k : target' are tried with, such as 2,4; otherwise those "
+          "of the device's description")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
   command->add_option("--shape", common.shapes,
                       "fix an input's sizes, NAME:1,3,224,224; a name keeps "
                       "a size dynamic, NAME:batch,3,224,224 (may be repeated)");

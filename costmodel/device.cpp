@@ -50,6 +50,21 @@ Result<std::vector<SlowForm>> slow_forms(const Json& object) {
   return result;
 }
 
+Result<std::vector<std::int64_t>> target_values(const Json& object) {
+  constexpr const char* key = "target_values";
+  std::vector<std::int64_t> result;
+  const auto found = object.find(key);
+  if (found == object.end()) return result;
+  if (!found->is_array()) return bad_input(fmt::format("'{}' is no list", key));
+  for (const Json& entry : *found) {
+    if (!entry.is_number_integer() || entry.get<std::int64_t>() < 1)
+      return bad_input(
+          fmt::format("'{}' has {}, which is no whole number from 1 on", key, entry.dump()));
+    result.push_back(entry.get<std::int64_t>());
+  }
+  return result;
+}
+
 Result<Device> from_json(const Json& json) {
   if (!json.is_object()) return bad_input("a device description is one JSON object");
   Device device;
@@ -64,6 +79,7 @@ Result<Device> from_json(const Json& json) {
   LEMMA_ASSIGN_OR_RETURN(device.half_peak_flops, positive_number(json, "half_peak_flops"));
   LEMMA_ASSIGN_OR_RETURN(device.half_peak_bytes, positive_number(json, "half_peak_bytes"));
   LEMMA_ASSIGN_OR_RETURN(device.slow_forms, slow_forms(json));
+  LEMMA_ASSIGN_OR_RETURN(device.target_values, target_values(json));
   if (device.memory_bandwidth <= 0) return bad_input("'memory_bytes_per_second' is 0");
   return device;
 }

@@ -1,6 +1,7 @@
 #pragma once
 // What the cost model knows about a device, read from a description file (the part `operators` of targets/devices/*.json).
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -34,6 +35,8 @@ struct Device {
   double half_peak_flops = 0;
   double half_peak_bytes = 0;
   std::vector<SlowForm> slow_forms;
+  /// For parameters that rules leave to the target (`free k : target`), such as numbers of devices.
+  std::vector<std::int64_t> target_values;
 
   double contraction(DataType type) const;
   double elementwise(DataType type) const;

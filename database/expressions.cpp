@@ -46,6 +46,10 @@ void visit_expressions(Substitution& rule, const std::function<void(RuleExpressi
     for (RuleExpression& item : input.shape) visit_inside(item, visit);
   for (RuleParameter& parameter : rule.parameters)
     for (RuleExpression& bound : parameter.bounds) visit_inside(bound, visit);
+  for (FreeParameter& free : rule.free) {
+    visit_inside(free.expression, visit);
+    visit_inside(free.size, visit);
+  }
   for (RuleCondition& condition : rule.conditions)
     for (RuleExpression& argument : condition.arguments) visit_inside(argument, visit);
   for (RuleTerm& term : rule.terms)

@@ -59,12 +59,15 @@ void rename(Substitution& rule) {
     input.name = fmt::format("x{}", &input - rule.inputs.data() + 1);
   // Attributes of the operators come first in the text, bounds of parameters do not decide.
   std::vector<RuleParameter> parameters = std::move(rule.parameters);
+  std::vector<FreeParameter> free = std::move(rule.free);
   std::vector<RuleCondition> conditions = std::move(rule.conditions);
   rule.parameters = parameters;
   for (RuleParameter& parameter : rule.parameters) parameter.bounds.clear();
+  rule.free.clear();
   rule.conditions.clear();
   const Names names = names_for(rule);
   rule.parameters = std::move(parameters);
+  rule.free = std::move(free);
   rule.conditions = std::move(conditions);
   const auto renamed = [&names](const std::string& name) {
     const auto found = names.find(name);

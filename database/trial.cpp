@@ -53,6 +53,7 @@ bool is_used(const std::vector<std::string>& names, const std::string& name) {
 std::vector<std::string> binding_names(const Substitution& rule) {
   Substitution copy = rule;
   copy.parameters.clear();
+  copy.free.clear();
   copy.conditions.clear();
   copy.groups.clear();
   return all_names(copy);
@@ -72,6 +73,8 @@ void tidy(Substitution& rule) {
   const std::vector<std::string> names = binding_names(rule);
   std::erase_if(rule.groups, [&](const RuleGroup& group) { return !is_used(names, group.name); });
   std::erase_if(rule.parameters, [&](const RuleParameter& p) { return !is_used(names, p.name); });
+  std::erase_if(rule.free,
+                [&](const FreeParameter& free) { return !is_used(names, detail::name_of(free)); });
 }
 
 namespace {

@@ -1,9 +1,12 @@
 // What follows from the forms of matched nodes.
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "egraph/match.h"
+#include "rule_language/free_parameters.h"
 
 namespace lemma {
 
@@ -14,6 +17,19 @@ std::vector<TensorType> operand_types(const EGraph& egraph, FormId form) {
   std::vector<TensorType> result;
   for (const TypeId type : egraph.operand_types(form))
     result.push_back(type == EGraph::absent_type ? TensorType{} : egraph.type(type));
+  return result;
+}
+
+/// By term; nothing if one cannot be evaluated.
+std::optional<std::vector<Attributes>> attributes_of_terms(const Substitution& rule,
+                                                           const RuleBindings& bindings) {
+  std::vector<Attributes> result(rule.terms.size());
+  for (std::size_t i = 0; i < rule.terms.size(); ++i) {
+    if (rule.terms[i].is_input) continue;
+    auto evaluated = evaluate_attributes(rule.terms[i], bindings);
+    if (!evaluated) return std::nullopt;
+    result[i] = std::move(*evaluated);
+  }
   return result;
 }
 
@@ -71,13 +87,25 @@ bool RuleMatcher::fits(const EGraph& egraph, std::size_t pattern_node, FormId fo
 std::uint32_t RuleMatcher::bind(EGraph& egraph, const Key& key) {
   const auto [where, inserted] = bound_by_forms_.try_emplace(key, unbound);
   if (!inserted) return where->second;
-  std::unique_ptr<BoundRule> result = try_bind(egraph, key);
-  if (!result) return unbound;
-  bound_.push_back(std::move(result));
-  return where->second = static_cast<std::uint32_t>(bound_.size() - 1);
+  std::vector<std::unique_ptr<BoundRule>> ways = try_bind(egraph, key);
+  if (ways.empty()) return unbound;
+  ways.front()->others = static_cast<std::uint32_t>(ways.size() - 1);
+  const auto first = static_cast<std::uint32_t>(bound_.size());
+  std::ranges::move(ways, std::back_inserter(bound_));
+  return where->second = first;
 }
 
-std::unique_ptr<BoundRule> RuleMatcher::try_bind(EGraph& egraph, const Key& key) const {
+std::vector<RuleBindings> RuleMatcher::bindings_of(std::span<const TensorType* const> inputs,
+                                                   std::span<const MatchedNode> matched) const {
+  if (rule_->takes_free_values)
+    return bind_freely(rule_->rule, inputs, matched, rule_->target_values);
+  std::vector<RuleBindings> result(1);
+  if (!bind_variables(rule_->rule, inputs, matched, result.front())) result.clear();
+  return result;
+}
+
+std::vector<std::unique_ptr<BoundRule>> RuleMatcher::try_bind(EGraph& egraph,
+                                                              const Key& key) const {
   const Substitution& rule = rule_->rule;
   std::vector<TypeId> types(rule_->variable_count);
   std::vector<std::vector<TensorType>> inputs_of(key.size());
@@ -96,17 +124,17 @@ std::unique_ptr<BoundRule> RuleMatcher::try_bind(EGraph& egraph, const Key& key)
   std::vector<const TensorType*> inputs;
   for (const std::uint32_t variable : rule_->input_variables)
     inputs.push_back(&egraph.type(types[variable]));
-  auto result = std::make_unique<BoundRule>();
-  if (!bind_variables(rule, inputs, matched, result->bindings)) return nullptr;
-  std::vector<Attributes> attributes(rule.terms.size());
-  for (std::size_t i = 0; i < rule.terms.size(); ++i) {
-    if (rule.terms[i].is_input) continue;
-    auto evaluated = evaluate_attributes(rule.terms[i], result->bindings);
-    if (!evaluated) return nullptr;
-    attributes[i] = std::move(*evaluated);
+  std::vector<std::unique_ptr<BoundRule>> ways;
+  for (RuleBindings& bindings : bindings_of(inputs, matched)) {
+    std::optional<std::vector<Attributes>> attributes = attributes_of_terms(rule, bindings);
+    if (!attributes) continue;
+    auto way = std::make_unique<BoundRule>();
+    way->bindings = std::move(bindings);
+    plan_right_side(egraph, types, *attributes, *way);
+    // A right side that is not well typed is counted where it would be used; a value that gives none is left out.
+    if (way->well_typed || !rule_->takes_free_values) ways.push_back(std::move(way));
   }
-  plan_right_side(egraph, types, attributes, *result);
-  return result;
+  return ways;
 }
 
 // ---- The right side ---------------------------------------------------------------------------

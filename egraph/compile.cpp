@@ -168,7 +168,9 @@ class Compiler {
   /// Whether exchanging the two outputs of the left side gives the same left side with other names.
   bool is_symmetric() const {
     const Substitution& rule = result_.rule;
-    if (rule.left.size() != 2 || !rule.conditions.empty() || !rule.parameters.empty()) return false;
+    if (rule.left.size() != 2 || !rule.conditions.empty() || !rule.parameters.empty() ||
+        !rule.free.empty())
+      return false;
     return description({rule.left[0], rule.left[1]}) == description({rule.left[1], rule.left[0]});
   }
 
@@ -228,7 +230,9 @@ Result<CompiledRule> compile_rule(const Substitution& rule) {
   if (auto bound = detail::check_left_binds(rule); !bound)
     return with_context(rule.name, std::move(bound.error()));
   Result<CompiledRule> result = Compiler(rule).compile();
-  if (result) result->adds_quotients = adds_more_quotients(rule);
+  if (!result) return result;
+  result->adds_quotients = adds_more_quotients(rule);
+  result->takes_free_values = detail::takes_free_values(rule);
   return result;
 }
 

@@ -311,7 +311,9 @@ class RuleMatcher::Search {
         found_.unknown.push_back(class_at(slot).v);
       stopped_ = found_.overflow = found_.unknown.size() >= most_unknown;
     } else {
-      filter_.add(bound, [this](std::size_t slot) { return class_at(slot); });
+      const std::uint32_t last = matcher_.last_way(bound);
+      for (std::uint32_t way = bound; way <= last; ++way)
+        filter_.add(way, [this](std::size_t slot) { return class_at(slot); });
       stopped_ = filter_.full();
     }
   }
@@ -400,10 +402,12 @@ bool RuleMatcher::collect(EGraph& egraph, std::span<FoundMatches> parts, std::si
       const std::uint32_t* entry = &part.unknown[i];
       std::copy(entry, entry + node_count, key.begin());
       const std::uint32_t bound = bind(egraph, key);
-      if (bound == unbound)
+      if (bound == unbound) {
         ++rejected_;
-      else
-        filter.add(bound, [&](std::size_t slot) { return ClassId{entry[node_count + slot]}; });
+        continue;
+      }
+      for (std::uint32_t way = bound; way <= last_way(bound); ++way)
+        filter.add(way, [&](std::size_t slot) { return ClassId{entry[node_count + slot]}; });
       if (filter.full()) return false;
     }
   }

@@ -21,7 +21,7 @@
 
 namespace lemma {
 
-/// Places where a rule applies. One after the other: the classes of the rule's inputs, those of the
+/// Places where a rule applies, each as often as there are values for its free parameters. One after the other: the classes of the rule's inputs, those of the
 /// outputs of its left side, and the number of the bound rule.
 class MatchList {
  public:
@@ -66,6 +66,8 @@ struct BoundRule {
   std::vector<BuildStep> steps;
   std::vector<std::uint32_t> right;  // slots
   bool well_typed = false;           // the right side, with the types of the left
+  /// Of the first of several for the same forms, which have other values of free parameters and follow it: how many.
+  std::uint32_t others = 0;
 };
 
 /// A part of a search: matches whose first new node, in the order of the pattern, stands for pattern
@@ -150,12 +152,18 @@ class RuleMatcher {
   bool fits(const EGraph& egraph, std::size_t pattern_node, FormId form);
   bool shape_fits(const EGraph& egraph, std::uint32_t input, TypeId type);
   bool attributes_fit(const EGraph& egraph, std::size_t pattern_node, const ENode& node);
+  /// Of the bound rules for the same forms.
+  std::uint32_t last_way(std::uint32_t bound) const {
+    return rule_->takes_free_values ? bound + bound_[bound]->others : bound;
+  }
   std::uint32_t known_bound(const Key& key) const {
     const auto found = bound_by_forms_.find(key);
     return found == bound_by_forms_.end() ? unknown : found->second;
   }
   std::uint32_t bind(EGraph& egraph, const Key& key);
-  std::unique_ptr<BoundRule> try_bind(EGraph& egraph, const Key& key) const;
+  std::vector<std::unique_ptr<BoundRule>> try_bind(EGraph& egraph, const Key& key) const;
+  std::vector<RuleBindings> bindings_of(std::span<const TensorType* const> inputs,
+                                        std::span<const MatchedNode> matched) const;
   void plan_right_side(EGraph& egraph, const std::vector<TypeId>& variable_types,
                        std::vector<Attributes>& attributes, BoundRule& bound) const;
 

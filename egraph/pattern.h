@@ -11,6 +11,7 @@
 // last run. For each pattern node there is a plan that starts at the changed nodes; nodes before it
 // in the pattern must then be unchanged, so that no match is found twice.
 
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <span>
@@ -72,6 +73,9 @@ struct CompiledRule {
   bool bitwise = false;
   /// adds_more_quotients(), of this direction.
   bool adds_quotients = false;
+  /// The left side leaves free parameters open: one place may have several right sides (rule_language/free_parameters.h).
+  bool takes_free_values = false;
+  std::vector<std::int64_t> target_values;  // of `free k : target`
   /// Two outputs that can be exchanged without changing the claim: only one order is matched.
   bool symmetric = false;
 };

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "rule_language/rule_cases.h"
+#include "rule_language/substitution_analysis.h"
 
 namespace lemma {
 namespace {
@@ -135,8 +136,13 @@ void add_direction(const Substitution& rule, bool backward, const TermCosts& cos
                    std::vector<RuleUse>& uses) {
   const Side left(rule, backward ? rule.right : rule.left, costs);
   const Side right(rule, backward ? rule.left : rule.right, costs);
-  for (const InputSet weights : choices_of_weights(rule, left, right)) {
-    RuleUse use{backward ? reversed(rule) : rule, backward, saves(left, right, weights)};
+  const Substitution directed = backward ? reversed(rule) : rule;
+  // What a division into parts costs depends on how many they are, which no typical application says.
+  const std::vector<InputSet> choices = detail::takes_free_values(directed)
+                                            ? std::vector<InputSet>{marked(rule)}
+                                            : choices_of_weights(rule, left, right);
+  for (const InputSet weights : choices) {
+    RuleUse use{directed, backward, saves(left, right, weights)};
     for (std::size_t i = 0; i < rule.inputs.size(); ++i)
       use.rule.inputs[i].weight = ((weights >> i) & 1U) != 0;
     uses.push_back(std::move(use));
@@ -209,7 +215,8 @@ std::vector<RuleUse> uses_of(const Substitution& rule, const TermCosts& costs) {
 
 Result<CompiledUses> compile_uses(std::span<const Substitution> rules,
                                   std::span<const OperationCost> situations,
-                                  const RuleNames& bitwise) {
+                                  const RuleNames& bitwise,
+                                  std::span<const std::int64_t> target_values) {
   CompiledUses result;
   for (const Substitution& rule : rules)
     for (const RuleUse& use : uses_of(rule, term_costs(rule, situations))) {
@@ -218,6 +225,7 @@ Result<CompiledUses> compile_uses(std::span<const Substitution> rules,
       if (!compiled) return tl::unexpected(compiled.error());
       compiled->backward = use.backward;
       compiled->bitwise = bitwise.contains(rule.name);
+      compiled->target_values.assign(target_values.begin(), target_values.end());
       result.rules.push_back(std::move(*compiled));
       result.saves.push_back(use.saves);
     }

@@ -5,8 +5,9 @@
 // right side costs no more than its left one, but for a little, in one of the situations in which
 // the terms were priced; what depends on weights alone is computed ahead of time and costs nothing.
 // If that holds only where some inputs are weights, the direction is used there alone; of several
-// smallest sets of such inputs each is used.
+// smallest sets of such inputs each is used. A direction with free parameters is used whatever it costs there.
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -48,9 +49,11 @@ struct CompiledUses {
   std::vector<CompiledRule> rules;
   std::vector<bool> saves;  // of each
 };
-/// `situations`: as for term_costs(). `bitwise`: the rules of this rounding class.
+/// `situations`: as for term_costs(). `bitwise`: the rules of this rounding class. `target_values`: of
+/// `free k : target`.
 Result<CompiledUses> compile_uses(std::span<const Substitution> rules,
                                   std::span<const OperationCost> situations,
-                                  const RuleNames& bitwise = {});
+                                  const RuleNames& bitwise = {},
+                                  std::span<const std::int64_t> target_values = {});
 
 }  // namespace lemma

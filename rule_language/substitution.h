@@ -33,6 +33,12 @@
 //   param r : real
 //   param t : type                  the real type that inputs without a TYPE share, so that numbers
 //                                   may be of it: ConstantOfShape{data_type=t, shape=[], value=2.0}()
+//   free k : 2, 4, 8                a dimension or an integer that the matched side need not bind, such as
+//   free k : divisors of EXPR         a degree of parallelism, and the values that matching tries for it
+//   free k : at most 3 divisors of EXPR  (rule_language/free_parameters.h; steers; not needed for truth:
+//   free k : target                   proofs hold for all values). If nothing else declares k it is a
+//                                     `param k : dimension`. `any`: each integer of the range of a
+//   free len(A) : any                 parameter, or each length that a group may have.
 //   where CONDITION, ...            comparisons (== != < <=) of dimension expressions, or named
 //                                   predicates (see attribute_functions())
 //   search forward                  an equation that proofs try from left to right only (steers; not
@@ -107,6 +113,18 @@ struct RuleParameter {
   friend bool operator==(const RuleParameter&, const RuleParameter&) = default;
 };
 
+/// A variable that the matched side need not bind, and where its values come from where the rule is applied.
+struct FreeParameter {
+  enum class Source { list, divisors, target, any };
+  static constexpr std::size_t usual_divisors = 8;
+  RuleExpression expression;  // of one variable, `k` or `k + 1`, or `len(A)`: this takes the values
+  Source source = Source::list;
+  std::vector<std::int64_t> values;  // list: positive, different
+  RuleExpression size;  // divisors: of this, which matching knows or finds in a declared shape
+  std::size_t most = usual_divisors;  // divisors: at most so many
+  friend bool operator==(const FreeParameter&, const FreeParameter&) = default;
+};
+
 struct TermId {
   std::uint32_t v = 0;
   /// Stands for an absent optional operand.
@@ -135,6 +153,7 @@ struct Substitution {
   std::vector<RuleInput> inputs;
   std::vector<RuleGroup> groups;
   std::vector<RuleParameter> parameters;
+  std::vector<FreeParameter> free;
   std::vector<RuleCondition> conditions;
   std::vector<RuleTerm> terms;
   std::vector<TermId> left, right;  // outputs, pairwise equal
@@ -191,7 +210,7 @@ bool match_attributes(const RuleTerm& term, const Attributes& attributes, RuleBi
 /// Gives `type` parameters their value, the type that inputs share; nothing if that is undefined.
 void bind_real_type(const Substitution& rule, DataType shared, RuleBindings& bindings);
 /// Compares the declared shape expressions of all inputs again, now that all is bound.
-bool shapes_agree(const Substitution& rule, const std::vector<Shape>& input_shapes,
+bool shapes_agree(const Substitution& rule, std::span<const Shape> input_shapes,
                   const RuleBindings& bindings);
 /// Whether the pattern's attributes, evaluated and completed, are exactly those of the real node.
 bool attributes_agree(const RuleTerm& term, const Attributes& attributes,

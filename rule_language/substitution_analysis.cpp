@@ -103,6 +103,64 @@ bool is_length_of_variable(const RuleExpression& e) {
          e.arguments[0].kind == RuleExpression::Kind::variable;
 }
 
+std::string name_of(const FreeParameter& free) {
+  using Kind = RuleExpression::Kind;
+  if (is_length_of_variable(free.expression)) return free.expression.arguments[0].name;
+  std::string name;
+  bool plain = true;
+  for_each_expression(free.expression, [&](const RuleExpression& e) {
+    switch (e.kind) {
+      case Kind::variable:
+        plain = plain && name.empty();
+        name = e.name;
+        break;
+      case Kind::literal: plain = plain && std::holds_alternative<std::int64_t>(e.literal); break;
+      case Kind::add:
+      case Kind::subtract:
+      case Kind::multiply: break;
+      case Kind::splice:
+      case Kind::list:
+      case Kind::call: plain = false; break;
+    }
+  });
+  return plain ? name : "";
+}
+
+Result<void> check_may_be_free(const Substitution& rule, std::size_t which) {
+  using Range = RuleParameter::Range;
+  const std::string name = name_of(rule.free[which]);
+  if (rule.is_axiom)
+    return bad_input(
+        fmt::format("an axiom says something of all values: '{}' cannot be free", name));
+  const auto is_named = [&name](const auto& declared) { return declared.name == name; };
+  for (std::size_t i = 0; i < which; ++i)
+    if (name_of(rule.free[i]) == name) return bad_input(fmt::format("'{}' is free already", name));
+  const auto parameter = std::find_if(rule.parameters.begin(), rule.parameters.end(), is_named);
+  const bool is_parameter = parameter != rule.parameters.end();
+  const bool is_number =
+      is_parameter && (parameter->range == Range::dimension || parameter->range == Range::integer);
+  const bool is_group = std::any_of(rule.groups.begin(), rule.groups.end(), is_named);
+  const bool is_input = std::any_of(rule.inputs.begin(), rule.inputs.end(), is_named);
+  const bool is_length = is_length_of_variable(rule.free[which].expression);
+  if (is_length && !is_group)
+    return bad_input(fmt::format("'len({0})' cannot be free: '{0}' is no group", name));
+  if (!is_length && (is_group || is_input || (is_parameter && !is_number)))
+    return bad_input(fmt::format("'{}' cannot be free: it is no dimension or integer", name));
+  const bool has_range = is_length || (is_parameter && parameter->range == Range::integer);
+  if (rule.free[which].source == FreeParameter::Source::any && !has_range)
+    return bad_input(fmt::format("'{}' cannot take any value: it is no integer of a range", name));
+  return {};
+}
+
+std::optional<PlaceOfSize> place_of_size(const Substitution& rule, const RuleExpression& size) {
+  for (std::uint32_t i = 0; i < rule.inputs.size(); ++i) {
+    const std::vector<RuleExpression>& shape = rule.inputs[i].shape;
+    const auto item = std::find(shape.begin(), shape.end(), size);
+    if (item != shape.end()) return PlaceOfSize{i, static_cast<std::size_t>(item - shape.begin())};
+  }
+  return std::nullopt;
+}
+
 namespace {
 
 /// Which variables a side binds: the same steps as matching takes, on names instead of values.
@@ -110,13 +168,18 @@ class BindingAnalysis {
  public:
   BindingAnalysis(const Substitution& rule, std::span<const TermId> roots)
       : rule_(rule), terms_(reachable_terms(rule, roots)) {
-    std::size_t before = 0;
-    do {
-      before = known_.size() + lengths_.size();
-      for (const TermId id : terms_) visit(rule_.terms[id.v]);
-      for (const RuleCondition& condition : rule.conditions) visit(condition);
-    } while (known_.size() + lengths_.size() != before);
+    bind_what_follows();
+    for (const FreeParameter& free : rule.free) {
+      if (knows_value(free.expression)) continue;
+      open_.push_back(&free);
+      if (!knows_values(free)) continue;
+      solve(free.expression);
+      bind_what_follows();
+    }
   }
+
+  /// Free parameters that the side itself does not bind.
+  const std::vector<const FreeParameter*>& open() const { return open_; }
 
   bool knows(const RuleExpression& expression) const {
     bool all = true;
@@ -135,6 +198,25 @@ class BindingAnalysis {
   const std::vector<TermId>& terms() const { return terms_; }
 
  private:
+  void bind_what_follows() {
+    std::size_t before = 0;
+    do {
+      before = known_.size() + lengths_.size();
+      for (const TermId id : terms_) visit(rule_.terms[id.v]);
+      for (const RuleCondition& condition : rule_.conditions) visit(condition);
+    } while (known_.size() + lengths_.size() != before);
+  }
+
+  bool knows_values(const FreeParameter& free) const {
+    if (free.source != FreeParameter::Source::divisors || knows_value(free.size)) return true;
+    const auto place = place_of_size(rule_, free.size);
+    if (!place || !uses_input(place->input)) return false;
+    const std::vector<RuleExpression>& shape = rule_.inputs[place->input].shape;
+    return std::all_of(shape.begin(), shape.end(), [this](const RuleExpression& item) {
+      return item.kind != RuleExpression::Kind::splice || known_.contains(item.name);
+    });
+  }
+
   void visit(const RuleTerm& term) {
     if (term.is_input) {
       list(rule_.inputs[term.input].shape);
@@ -202,6 +284,7 @@ class BindingAnalysis {
   const Substitution& rule_;
   std::vector<TermId> terms_;
   std::set<std::string, std::less<>> known_, lengths_;
+  std::vector<const FreeParameter*> open_;
 };
 
 Result<void> check_bound(const BindingAnalysis& sides, const RuleExpression& expression,
@@ -219,6 +302,11 @@ Result<void> check_bound(const BindingAnalysis& sides, const RuleExpression& exp
 Result<void> check_direction(const Substitution& rule, std::span<const TermId> from,
                              std::span<const TermId> to) {
   const BindingAnalysis sides(rule, from);
+  for (const FreeParameter* free : sides.open())
+    if (!sides.knows(free->expression))
+      return bad_input(fmt::format(
+          "the size '{}', whose divisors '{}' takes, is not bound by the side that is matched",
+          text(free->size), name_of(*free)));
   for (const TermId id : reachable_terms(rule, to)) {
     const RuleTerm& term = rule.terms[id.v];
     if (term.is_input && !sides.uses_input(term.input))
@@ -240,7 +328,9 @@ Result<void> check_direction(const Substitution& rule, std::span<const TermId> f
   for (const RuleParameter& parameter : rule.parameters) {
     if (!sides.knows(parameter.name))
       return bad_input(
-          fmt::format("parameter '{}' is not bound by the side that is matched", parameter.name));
+          fmt::format("parameter '{0}' is not bound by the side that is matched; 'free {0} : 2, 4' "
+                      "would give it values",
+                      parameter.name));
     for (const RuleExpression& bound : parameter.bounds)
       LEMMA_RETURN_IF_ERROR(check_bound(sides, bound, "range of '" + parameter.name + "'"));
   }
@@ -254,7 +344,43 @@ Result<void> check_direction(const Substitution& rule, std::span<const TermId> f
   return {};
 }
 
+bool occurs(const Substitution& rule, const std::string& name) {
+  bool result = false;
+  const auto visit = [&](const RuleExpression& e) {
+    result =
+        result ||
+        ((e.kind == RuleExpression::Kind::variable || e.kind == RuleExpression::Kind::splice) &&
+         e.name == name);
+  };
+  for (const RuleInput& input : rule.inputs)
+    for (const RuleExpression& size : input.shape) for_each_expression(size, visit);
+  for (const RuleTerm& term : rule.terms)
+    for (const auto& [attribute, value] : term.attributes) for_each_expression(value, visit);
+  return result;
+}
+
+/// A line `free` that matching would never look at is a mistake.
+Result<void> check_free(const Substitution& rule) {
+  const BindingAnalysis left(rule, rule.left), right(rule, rule.right);
+  const auto is_open = [](const BindingAnalysis& side, const FreeParameter& free) {
+    return std::find(side.open().begin(), side.open().end(), &free) != side.open().end();
+  };
+  const bool both = rule.bidirectional && !rule.search_forward;
+  for (const FreeParameter& free : rule.free) {
+    const std::string name = name_of(free);
+    if (!occurs(rule, name)) return bad_input(fmt::format("free parameter '{}' is not used", name));
+    if (!is_open(left, free) && !(both && is_open(right, free)))
+      return bad_input(
+          fmt::format("'{}' need not be free: the side that is matched binds it", name));
+  }
+  return {};
+}
+
 }  // namespace
+
+bool takes_free_values(const Substitution& rule) {
+  return !rule.free.empty() && !BindingAnalysis(rule, rule.left).open().empty();
+}
 
 Result<void> check_left_binds(const Substitution& rule) {
   return check_direction(rule, rule.left, rule.right);
@@ -264,6 +390,7 @@ Result<void> check_substitution(const Substitution& rule) {
   if (rule.left.size() != rule.right.size())
     return bad_input(fmt::format("the left side has {} outputs, the right side {}",
                                  rule.left.size(), rule.right.size()));
+  LEMMA_RETURN_IF_ERROR(check_free(rule));
   LEMMA_RETURN_IF_ERROR(check_direction(rule, rule.left, rule.right));
   // Nobody looks for places where the right side of an equation fits that is searched forward only.
   if (!rule.bidirectional || rule.search_forward) return {};

@@ -1,6 +1,11 @@
 #include "rule_language/substitution_expressions.h"
 
+#include <algorithm>
+#include <charconv>
+
 #include <fmt/format.h>
+
+#include "rule_language/substitution_analysis.h"
 
 namespace lemma::detail {
 
@@ -120,6 +125,57 @@ Result<RuleExpression> ExpressionParser::name_expression(int depth) {
   }
   result.kind = RuleExpression::Kind::variable;
   return result;
+}
+
+Result<FreeParameter> ExpressionParser::free_parameter() {
+  using Source = FreeParameter::Source;
+  FreeParameter free;
+  LEMMA_ASSIGN_OR_RETURN(free.expression, sum());
+  if (name_of(free).empty())
+    return bad_input(fmt::format(
+        "'{}' cannot be free: expected one variable, such as 'k' or 'k + 1', or 'len(A)'",
+        text(free.expression)));
+  LEMMA_RETURN_IF_ERROR(expect(":"));
+  if (is_word("target") || is_word("any")) {
+    free.source = take().text == "any" ? Source::any : Source::target;
+    return free;
+  }
+  if (is_word("divisors") || is_word("at")) {
+    free.source = Source::divisors;
+    LEMMA_RETURN_IF_ERROR(divisors(free));
+    return free;
+  }
+  do {
+    LEMMA_ASSIGN_OR_RETURN(const std::int64_t value, positive_integer());
+    if (std::find(free.values.begin(), free.values.end(), value) != free.values.end())
+      return bad_input(fmt::format("the value {} is written twice", value));
+    free.values.push_back(value);
+  } while (accept(","));
+  return free;
+}
+
+/// "divisors of EXPRESSION" or "at most N divisors of EXPRESSION"
+Result<void> ExpressionParser::divisors(FreeParameter& free) {
+  if (is_word("at")) {
+    take();
+    LEMMA_RETURN_IF_ERROR(expect_word("most"));
+    LEMMA_ASSIGN_OR_RETURN(const std::int64_t most, positive_integer());
+    free.most = static_cast<std::size_t>(most);
+  }
+  LEMMA_RETURN_IF_ERROR(expect_word("divisors"));
+  LEMMA_RETURN_IF_ERROR(expect_word("of"));
+  LEMMA_ASSIGN_OR_RETURN(free.size, sum());
+  return {};
+}
+
+Result<std::int64_t> ExpressionParser::positive_integer() {
+  std::int64_t value = 0;
+  const std::string digits = peek().text;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (peek().kind != Token::Kind::integer || error != std::errc() || value < 1)
+    return bad_input(fmt::format("expected a whole number from 1 on, found {}", found()));
+  take();
+  return value;
 }
 
 }  // namespace lemma::detail

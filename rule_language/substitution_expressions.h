@@ -68,6 +68,11 @@ class ExpressionParser {
     if (peek().kind == Token::Kind::end) return {};
     return bad_input(fmt::format("unexpected {}", found()));
   }
+  Result<void> expect_word(std::string_view word) {
+    if (!is_word(word)) return bad_input(fmt::format("expected '{}', found {}", word, found()));
+    take();
+    return {};
+  }
   Result<std::string> expect_name(std::string_view what) {
     if (peek().kind == Token::Kind::name) return take().text;
     return bad_input(fmt::format("expected {}, found {}", what, found()));
@@ -77,8 +82,12 @@ class ExpressionParser {
 
   Result<std::vector<RuleExpression>> expressions(std::string_view closing, int depth = 0);
   Result<RuleExpression> sum(int depth = 0);
+  /// What follows the word `free`.
+  Result<FreeParameter> free_parameter();
 
  private:
+  Result<void> divisors(FreeParameter& free);
+  Result<std::int64_t> positive_integer();
   Result<RuleExpression> product(int depth);
   Result<RuleExpression> factor(int depth);
   Result<RuleExpression> literal(bool negative);

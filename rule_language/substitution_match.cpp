@@ -256,7 +256,7 @@ void bind_real_type(const Substitution& rule, DataType shared, RuleBindings& bin
     if (parameter.range == RuleParameter::Range::type) bindings.parameters[parameter.name] = shared;
 }
 
-bool shapes_agree(const Substitution& rule, const std::vector<Shape>& input_shapes,
+bool shapes_agree(const Substitution& rule, std::span<const Shape> input_shapes,
                   const RuleBindings& bindings) {
   for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
     RuleExpression declared;
@@ -352,14 +352,22 @@ bool dimensions_are_sizes(const Substitution& rule, const RuleBindings& bindings
 
 }  // namespace
 
-bool bind_variables(const Substitution& rule, std::span<const TensorType* const> input_types,
-                    std::span<const MatchedNode> nodes, RuleBindings& bindings) {
+namespace detail {
+
+std::optional<std::vector<Shape>> shapes_of_inputs(const Substitution& rule,
+                                                   std::span<const TensorType* const> input_types,
+                                                   RuleBindings& bindings) {
   std::vector<Shape> shapes;
   for (const TensorType* type : input_types) {
-    if (type == nullptr || !type->is_known()) return false;
+    if (type == nullptr || !type->is_known()) return std::nullopt;
     shapes.push_back(*type->shape);
   }
-  if (!data_types_agree(rule, input_types, bindings)) return false;
+  if (!data_types_agree(rule, input_types, bindings)) return std::nullopt;
+  return shapes;
+}
+
+bool bind_what_follows(const Substitution& rule, std::span<const Shape> shapes,
+                       std::span<const MatchedNode> nodes, RuleBindings& bindings) {
   for (RuleBindings before; true;) {
     before = bindings;
     bind_lengths(rule, bindings);
@@ -367,8 +375,16 @@ bool bind_variables(const Substitution& rule, std::span<const TensorType* const>
       if (!match_shape(rule, i, shapes[i], bindings)) return false;
     for (const MatchedNode& node : nodes)
       if (!match_attributes(rule.terms[node.term.v], *node.attributes, bindings)) return false;
-    if (bindings == before) break;
+    if (bindings == before) return true;
   }
+}
+
+bool solve_for(const RuleExpression& expression, std::int64_t value, RuleBindings& bindings) {
+  return Solver(bindings, Solver::Target::parameters).solve(expression, value) == Outcome::same;
+}
+
+bool bindings_fit(const Substitution& rule, std::span<const Shape> shapes,
+                  std::span<const MatchedNode> nodes, RuleBindings& bindings) {
   settle(rule, bindings);
   if (!dimensions_are_sizes(rule, bindings) || !shapes_agree(rule, shapes, bindings)) return false;
   return std::all_of(nodes.begin(), nodes.end(),
@@ -377,6 +393,15 @@ bool bind_variables(const Substitution& rule, std::span<const TensorType* const>
                                                node.input_types, bindings);
                      }) &&
          conditions_hold(rule, bindings);
+}
+
+}  // namespace detail
+
+bool bind_variables(const Substitution& rule, std::span<const TensorType* const> input_types,
+                    std::span<const MatchedNode> nodes, RuleBindings& bindings) {
+  const auto shapes = detail::shapes_of_inputs(rule, input_types, bindings);
+  return shapes && detail::bind_what_follows(rule, *shapes, nodes, bindings) &&
+         detail::bindings_fit(rule, *shapes, nodes, bindings);
 }
 
 }  // namespace lemma

@@ -63,6 +63,8 @@ class RuleParser : private detail::ExpressionParser {
     const bool second_is_name = peek(1).kind == Token::Kind::name;
     if (is_word("group") && second_is_name) return group_line();
     if (is_word("param") && second_is_name) return parameter_line();
+    if (is_word("free") && (second_is_name || peek(1).kind == Token::Kind::integer))
+      return free_line();
     if (is_word("let") && second_is_name) return let_line();
     if (is_word("where")) return where_line();
     if ((is_word("weight") || is_word("defined")) && second_is_name) return input_line();
@@ -209,6 +211,14 @@ class RuleParser : private detail::ExpressionParser {
     if (parameter.bounds.size() != bounds)
       return bad_input(
           fmt::format("'{}' takes {} bounds, not {}", range, bounds, parameter.bounds.size()));
+    return {};
+  }
+
+  Result<void> free_line() {
+    take();
+    free_lines_.push_back(line());
+    LEMMA_ASSIGN_OR_RETURN(FreeParameter free, free_parameter());
+    rule_.free.push_back(std::move(free));
     return {};
   }
 
@@ -427,7 +437,23 @@ class RuleParser : private detail::ExpressionParser {
 
   // The whole.
 
+  /// Those that nothing else declares are dimensions. Known at the end, since lines may stand in any order.
+  Result<void> declare_free() {
+    for (std::size_t i = 0; i < rule_.free.size(); ++i) {
+      set_line(free_lines_[i]);
+      const std::string name = detail::name_of(rule_.free[i]);
+      if (declared(name).empty()) {
+        LEMMA_RETURN_IF_ERROR(declare(name, "a parameter"));
+        rule_.parameters.push_back({name, RuleParameter::Range::dimension, {}, {}});
+      }
+      LEMMA_RETURN_IF_ERROR(detail::check_may_be_free(rule_, i));
+    }
+    set_line(rule_.line);
+    return {};
+  }
+
   Result<Substitution> finish() {
+    LEMMA_RETURN_IF_ERROR(declare_free());
     for (const Let& let : lets_)
       if (!let.used) return bad_input(fmt::format("let name '{}' is not used", let.name));
     Result<void> known;
@@ -448,6 +474,7 @@ class RuleParser : private detail::ExpressionParser {
       for (const RuleExpression& argument : condition.arguments) check(argument);
     for (const RuleParameter& parameter : rule_.parameters)
       for (const RuleExpression& bound : parameter.bounds) check(bound);
+    for (const FreeParameter& free : rule_.free) check(free.size);
     LEMMA_RETURN_IF_ERROR(known);
     detail::number_terms(rule_);
     LEMMA_RETURN_IF_ERROR(detail::check_substitution(rule_));
@@ -456,6 +483,7 @@ class RuleParser : private detail::ExpressionParser {
 
   Substitution rule_;
   std::vector<Let> lets_;
+  std::vector<int> free_lines_;
   std::vector<std::pair<std::string, std::string_view>> declared_;
   bool done_ = false;
 };

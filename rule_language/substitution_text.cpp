@@ -84,6 +84,25 @@ std::string text_of(const RuleParameter& parameter) {
   return "string[" + list + "]";
 }
 
+std::string text_of(const FreeParameter& free) {
+  using Source = FreeParameter::Source;
+  std::string values;
+  switch (free.source) {
+    case Source::list:
+      for (const std::int64_t value : free.values)
+        values += fmt::format("{}{}", values.empty() ? "" : ", ", value);
+      break;
+    case Source::divisors:
+      if (free.most != FreeParameter::usual_divisors)
+        values = fmt::format("at most {} ", free.most);
+      values += "divisors of " + text_of(free.size);
+      break;
+    case Source::target: values = "target"; break;
+    case Source::any: values = "any"; break;
+  }
+  return fmt::format("free {} : {}", text_of(free.expression), values);
+}
+
 // ---- Terms ------------------------------------------------------------------------------------
 
 /// Writes each operation where it is used, except that one with several outputs or several uses
@@ -185,6 +204,7 @@ std::string text(const Substitution& rule) {
       result += fmt::format("  group {} : {}..{}\n", group.name, group.minimum, group.maximum);
   for (const RuleParameter& parameter : rule.parameters)
     result += fmt::format("  param {} : {}\n", parameter.name, text_of(parameter));
+  for (const FreeParameter& free : rule.free) result += "  " + text_of(free) + "\n";
   for (std::size_t i = 0; i < rule.conditions.size(); ++i)
     result += (i == 0 ? "  where " : ", ") + text_of(rule.conditions[i]);
   if (!rule.conditions.empty()) result += "\n";

@@ -50,8 +50,9 @@ class Search {
 
   Result<SearchResult> run(std::span<const Substitution> rules) {
     result_.before = cost_of(graph_, costs_);
-    LEMMA_ASSIGN_OR_RETURN(rules_, rule_sets_for(graph_, rules, costs_, options_.runtime,
-                                                 options_.bitwise_rules, options_.has_layouts));
+    LEMMA_ASSIGN_OR_RETURN(
+        rules_, rule_sets_for(graph_, rules, costs_, options_.runtime, options_.bitwise_rules,
+                              options_.has_layouts, options_.target_values));
     layout_choice_.emplace(rules_.layouts, costs_);
     result_.rules_considered = rules_.all.rules.size();
     result_.strategy = options_.strategy;

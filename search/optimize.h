@@ -2,6 +2,7 @@
 // From a graph to the cheapest equivalent one that proved rules reach, within limits of time and
 // memory (docs/search.md).
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -56,6 +57,9 @@ struct SearchOptions {
   /// The target computes convolutions and pools in blocks of channels, and moves between layouts
   /// (search/blocked_layout.h).
   bool has_layouts = false;
+  /// Values for free parameters of rules that take them from the target (rule_language/free_parameters.h), such as
+  /// the number of its devices; empty: these rules are not applied.
+  std::vector<std::int64_t> target_values;
   /// Decides among the graphs that are the cheapest as sums of their operators; otherwise the sum does.
   const GraphEvaluator* evaluator = nullptr;
   std::size_t candidates = 4;  // distinct graphs that it is handed, beside the original

@@ -68,15 +68,16 @@ Result<void> add_layouts(const Graph& graph, std::span<const Substitution> rules
 
 Result<RuleSets> rule_sets_for(const Graph& graph, std::span<const Substitution> rules,
                                const OperatorCosts& costs, std::string_view runtime,
-                               const RuleNames& bitwise, bool has_layouts) {
+                               const RuleNames& bitwise, bool has_layouts,
+                               std::span<const std::int64_t> target_values) {
   RuleSets sets;
   sets.relevant = relevant_rules(graph, rules, runtime);
   sets.recurrences = folding_rules(sets.relevant);
   sets.general = without_preparing(sets.relevant, folding_rules(rules));
   for (RuleSet* set : {&sets.all, &sets.saving, &sets.refining, &sets.folding_weights})
     set->rules = sets.general;
-  LEMMA_ASSIGN_OR_RETURN(CompiledUses uses,
-                         compile_uses(sets.general, typical_situations(costs), bitwise));
+  LEMMA_ASSIGN_OR_RETURN(CompiledUses uses, compile_uses(sets.general, typical_situations(costs),
+                                                         bitwise, target_values));
   for (std::size_t i = 0; i < uses.rules.size(); ++i) {
     const CompiledRule& use = uses.rules[i];
     if (uses.saves[i]) sets.saving.compiled.push_back(use);

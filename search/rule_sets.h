@@ -1,6 +1,7 @@
 #pragma once
 // The rules that a search of one graph uses, by what for.
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -34,9 +35,10 @@ struct RuleSets {
 };
 
 /// `runtime`: the target, if it is one (search/rule_subset.h). `bitwise`: the rules of this rounding class.
-/// `has_layouts`: the target computes in blocks of channels (search/blocked_layout.h).
+/// `has_layouts`: the target computes in blocks of channels (search/blocked_layout.h). `target_values`: SearchOptions.
 Result<RuleSets> rule_sets_for(const Graph& graph, std::span<const Substitution> rules,
                                const OperatorCosts& costs, std::string_view runtime,
-                               const RuleNames& bitwise, bool has_layouts = false);
+                               const RuleNames& bitwise, bool has_layouts = false,
+                               std::span<const std::int64_t> target_values = {});
 
 }  // namespace lemma

@@ -208,12 +208,16 @@ class RuleReader:
     def __init__(self, block, file):
         self.rule = Rule(block[0][1][1], block[0][0][1] == "axiom", file)
         self.lets, self.numbers = {}, {}
+        self.freed = []
         for line in block[1:]:
             self.reader = Reader(line)
             self.line()
             self.reader.expect("")
         if not self.rule.left:
             raise Malformed(f"{self.rule.name} claims nothing")
+        for name in self.freed:
+            if name not in self.rule.sizes() and name not in self.rule.groups:
+                self.rule.parameters.setdefault(name, ("dimension", []))
 
     def line(self):
         r = self.reader
@@ -223,6 +227,8 @@ class RuleReader:
             self.group()
         elif r.next_is("param") and names_follow:
             self.parameter()
+        elif r.next_is("free") and second[0] in ("name", "number"):
+            self.free()
         elif r.next_is("let") and names_follow:
             r.at = 1
             name = r.word()
@@ -264,6 +270,14 @@ class RuleReader:
         if r.accept("["):
             bounds = r.until(")" if kind == "integer" else "]", r.expression)
         self.rule.parameters[name] = (kind, bounds)
+
+    def free(self):
+        """Where a search takes values from, which are all right; what nothing else declares is a parameter."""
+        r = self.reader
+        r.at = 1
+        self.freed += [name for _, name in names_of(r.expression())]
+        r.expect(":")
+        r.at = len(r.tokens) - 2
 
     def input(self):
         r = self.reader

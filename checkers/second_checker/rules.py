@@ -10,6 +10,7 @@ from second_checker.language import (
 from second_checker.operators import OPERATORS, REQUIRED
 
 Input = collections.namedtuple("Input", "name kind shape weight defined")  # kind: a type or None
+USUAL_DIVISORS = 8  # that a free parameter takes where the rule does not say how many
 RANGES = {"dimensions": 1, "permutation": 1, "integer": 2, "dimension": 0, "real": 0, "type": 0}
 
 
@@ -127,6 +128,8 @@ class Rule(Table):
         self.inputs = []
         self.groups = {}  # name: (least, most), in order
         self.parameters = {}  # name: (range, bounds), in order
+        self.free = []  # (expression, text of what gives its values): for searches only
+        self.sizes_of_divisors = []
         self.conditions = []  # (comparison or predicate, arguments)
         self.search_forward = False
         self.left = self.right = None
@@ -154,6 +157,9 @@ class Rule(Table):
         elif first[1] == "param" and second[0] == "name":
             p.take()
             self.parameter(p)
+        elif first[1] == "free" and second[0] in ("name", "integer"):
+            p.take()
+            self.free_parameter(p)
         elif first[1] == "let" and second[0] == "name":
             p.take()
             name = p.take("name")
@@ -224,6 +230,34 @@ class Rule(Table):
         demand(name not in self.parameters, f"'{name}' is taken")
         self.parameters[name] = (kind, bounds)
 
+    def free_parameter(self, p):
+        """Where a search takes values from. No claim depends on it."""
+        expression = p.sum()
+        names = [name for _, name in names_in(expression)]
+        demand(len(names) == 1, f"'{text_of(expression)}' cannot be free")
+        p.expect(":")
+        word = p.peek()[1]
+        if word in ("target", "any"):
+            values = p.take()
+        elif word in ("divisors", "at"):
+            values = ""
+            if word == "at":
+                demand([p.take(), p.take()] == ["at", "most"], "'at' is followed by 'most'")
+                most = int(p.take("integer"))
+                demand(most >= 1, "a free parameter takes one value at least")
+                values = "" if most == USUAL_DIVISORS else f"at most {most} "
+            demand([p.take(), p.take()] == ["divisors", "of"], "expected 'divisors of'")
+            size = p.sum()
+            self.sizes_of_divisors.append(size)
+            values += "divisors of " + text_of(size)
+        else:
+            numbers = [int(p.take("integer"))]
+            while p.accept(","):
+                numbers.append(int(p.take("integer")))
+            demand(min(numbers) >= 1, "a free parameter takes values from 1 on")
+            values = ", ".join(map(str, numbers))
+        self.free.append((expression, values))
+
     def condition(self, p):
         if p.peek()[1] in PREDICATES and p.peek(1) == ("sign", "("):
             name = p.take()
@@ -253,11 +287,16 @@ class Rule(Table):
         return [*self.groups, *self.parameters, *self.dimension_names()]
 
     def check(self):
-        """Each name is one thing, and is declared."""
+        """Each name is one thing, and is declared. Free parameters that nothing else declares are dimensions."""
+        for expression, _ in self.free:
+            for _, name in names_in(expression):
+                if name not in self.variables():
+                    self.parameters[name] = ("dimension", [])
         names = self.variables()
         demand(len(set(names)) == len(names), "a name stands for two variables")
         used = [e for op, attributes, _ in self.nodes if op is not None for _, e in attributes]
         used += [e for _, arguments in self.conditions for e in arguments]
+        used += [expression for expression, _ in self.free] + self.sizes_of_divisors
         used += [e for kind, bounds in self.parameters.values() if kind != "string" for e in bounds]
         used += [e for one in self.inputs for e in one.shape]
         for expression in used:
@@ -277,6 +316,7 @@ class Rule(Table):
             inside = ", ".join(one if kind == "string" else text_of(one) for one in bounds)
             closing = ")" if kind == "integer" else "]"
             lines.append(f"  param {name} : {kind}" + (f"[{inside}{closing}" if bounds else ""))
+        lines += [f"  free {text_of(expression)} : {values}" for expression, values in self.free]
         written = []
         for kind, arguments in self.conditions:
             words = [text_of(one) for one in arguments]

@@ -25,7 +25,7 @@ from onnx import helper, TensorProto  # noqa: E402
 
 from rule_evaluation.arithmetic import Floats, Reals  # noqa: E402
 from rule_evaluation.fusions import fusions  # noqa: E402
-from rule_evaluation.language import rules_of  # noqa: E402
+from rule_evaluation.language import rules_in, rules_of  # noqa: E402
 from rule_evaluation.networks import OPERATORS  # noqa: E402
 from rule_evaluation.work import evaluate_rule  # noqa: E402
 
@@ -359,6 +359,16 @@ class Rules(unittest.TestCase):
         for name, text in FALSE.items():
             with self.subTest(name=name):
                 self.assertNotEqual(outcome(text)[0]["failures"], [])
+
+    def test_free_parameters_take_any_value(self):
+        examples = rules_in(ROOT / "examples" / "parallel.rules")
+        wrong = rules_in(ROOT / "tests" / "verifier" / "false" / "free_parameters.rules")
+        for rules, expected in ((examples, True), (wrong, False)):
+            for rule in rules:
+                with self.subTest(name=rule.name):
+                    summary = evaluate_rule(rule, 1, 60, False)["summary"]
+                    self.assertGreaterEqual(summary["instances"], 60)
+                    self.assertEqual(not summary["failures"], expected, summary["failures"])
 
     def test_what_is_not_bitwise(self):
         for name, text in NOT_BITWISE.items():

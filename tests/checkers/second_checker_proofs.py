@@ -140,6 +140,12 @@ TRUE = {
          "Slice{axes=[0], ends=[k + n], starts=[k]}(x)) = x"],
         ["joined_halves forward 0 at 0: x=@0.0.0, k=k, m=m, n=k + n"], [" -> [k + n, m] by 1"],
         "witness k=1, m=2, n=3"),
+    "a cut at a place that is free": about(
+        ["x : [k + n, m]", "free k : 2, 4",
+         "Relu(x) => Relu(Concat{axis=0}(Slice{axes=[0], ends=[k], starts=[0]}(x), "
+         "Slice{axes=[0], ends=[k + n], starts=[k]}(x)))"],
+        ["joined_halves backward 0 at 0.0: x=@0.0, k=k, m=m, n=k + n"], [" -> [k + n, m] by 1"],
+        "witness k=1, m=2, n=3"),
     "an equal condition at run time": about(
         ["x : [n]", "y : [4]",
          "let t1 = Relu(Concat{axis=1}(Unsqueeze{axes=[1]}(x), Unsqueeze{axes=[1]}(y)))",

@@ -4,7 +4,7 @@ the reason that stands beside it."""
 from second_checker_library import certificate, digest, OPERATORS, TEXTS
 from second_checker_proofs import (
     about, add, clip, clip_cases, CLIPS, DIFFERENCE, DIFFERENCE_STEP, each_rank, maximum, OF_DEFINED,
-    of_defined, RELU, relu, RELU_STEPS, ZERO)
+    of_defined, RELU, relu, RELU_STEPS, TRUE, ZERO)
 
 
 def changed(text, old, new, count=1):
@@ -384,7 +384,22 @@ DIGESTS = {
     "class of the old format": (changed(clip(), "class bitwise", "class unsafe"), "its class is bitwise"),
 }
 
+CUT = TRUE["a cut at a place that is free"]
+
+
+def free(line):
+    """The certificate of a rule with another line about its free parameter."""
+    return with_rule(CUT, lambda rule: changed(rule, "  free k : 2, 4\n", line))
+
+
 TEXT = {
+    "a free value of 0": (free("  free k : 2, 0\n"), "a free parameter takes values from 1 on"),
+    "a negative free value": (free("  free k : -2\n"), "expected a integer"),
+    "two variables free at once": (free("  free k*n : 2\n"), "n' cannot be free"),
+    "a number of divisors that need not be written": (
+        free("  free k : at most 8 divisors of m\n"), "the rule is not in canonical form"),
+    "divisors of an unknown size": (free("  free k : divisors of q\n"), "'q' is unknown"),
+    "a free parameter that is not declared": (free("  free q : 2\n"), "the rule is not in canonical form"),
     "format 1": (changed(relu(), "certificate 3", "certificate 1"), "another format"),
     "verifier 3": (changed(relu(), "verifier 4", "verifier 3"), "another version of the verifier"),
     "no end": (changed(relu(), "end\n", ""), "expected 'end'"),

@@ -17,6 +17,7 @@
 #include "verifier/conditions/equations.h"
 #include "verifier/conditions/side_shapes.h"
 #include "verifier/index/obligations.h"
+#include "verifier/index/prove_axiom.h"
 #include "verifier/prover/sampling.h"
 
 namespace lemma::verifier {
@@ -53,6 +54,20 @@ void replace_variable(RuleExpression& in, const std::string& name, const RuleExp
     return;
   }
   for (RuleExpression& argument : in.arguments) replace_variable(argument, name, by);
+}
+
+/// Wherever it stands in the rule.
+void replace_variable(Substitution& rule, const std::string& name, const RuleExpression& by) {
+  for (RuleInput& input : rule.inputs)
+    for (RuleExpression& item : input.shape) replace_variable(item, name, by);
+  for (RuleTerm& term : rule.terms)
+    for (auto& [attribute, value] : term.attributes) replace_variable(value, name, by);
+  for (FreeParameter& free : rule.free) {
+    replace_variable(free.expression, name, by);
+    replace_variable(free.size, name, by);
+  }
+  for (RuleCondition& condition : rule.conditions)
+    for (RuleExpression& argument : condition.arguments) replace_variable(argument, name, by);
 }
 
 bool is_dimension(const RuleParameter& parameter) {
@@ -176,13 +191,7 @@ class ConditionSearch {
     for (const auto& [channels, group] : groups) {
       const RuleExpression by =
           expression(fmt::format("({})*{}_of_group", size_text(group), channels));
-      for (RuleInput& input : rule.inputs)
-        for (RuleExpression& item : input.shape) replace_variable(item, channels, by);
-      for (RuleTerm& other : rule.terms)
-        for (auto& [name, value] : other.attributes) replace_variable(value, channels, by);
-      for (RuleCondition& condition : rule.conditions)
-        for (RuleExpression& argument : condition.arguments)
-          replace_variable(argument, channels, by);
+      replace_variable(rule, channels, by);
     }
   }
 
@@ -268,6 +277,14 @@ Substitution with_defined(Substitution rule, const std::function<bool(const Rule
   return rule;
 }
 
+/// Dimension variables and parameters that are dimensions.
+std::vector<std::string> size_names(const Substitution& rule) {
+  std::vector<std::string> result = variables_in_order(rule);
+  for (const RuleParameter& parameter : rule.parameters)
+    if (is_dimension(parameter)) result.push_back(parameter.name);
+  return result;
+}
+
 /// The names of the sizes by which attributes divide, in the order in which the rule is written.
 std::vector<std::string> sizes_in_divisors(const Substitution& rule) {
   std::vector<std::string> result;
@@ -283,27 +300,23 @@ std::vector<std::string> sizes_in_divisors(const Substitution& rule) {
   };
   for (const RuleTerm& term : rule.terms)
     for (const auto& [name, value] : term.attributes) detail::for_each_expression(value, visit);
-  const std::vector<std::string> sizes = dimension_variables(rule);
+  const std::vector<std::string> sizes = size_names(rule);
   std::erase_if(result, [&](const std::string& name) {
     return std::find(sizes.begin(), sizes.end(), name) == sizes.end();
   });
   return result;
 }
 
-/// The rule for positive sizes in what attributes divide by: `n` becomes `n_less_1 + 1`.
-ConditionedRule with_positive_divisors(const Substitution& rule) {
+/// The rule for positive values of these sizes: `n` becomes `n_less_1 + 1`.
+ConditionedRule with_positive(const Substitution& rule, const std::vector<std::string>& names) {
   ConditionedRule result{rule, {}, Unknown{}, Unknown{}};
-  const std::vector<std::string> sizes = dimension_variables(rule);
-  for (const std::string& name : sizes_in_divisors(rule)) {
+  const std::vector<std::string> sizes = size_names(rule);
+  for (const std::string& name : names) {
     // A size of that name would be taken for it.
     if (std::find(sizes.begin(), sizes.end(), name + "_less_1") != sizes.end()) continue;
-    const RuleExpression by = expression(name + "_less_1 + 1");
-    for (RuleInput& input : result.rule.inputs)
-      for (RuleExpression& item : input.shape) replace_variable(item, name, by);
-    for (RuleTerm& term : result.rule.terms)
-      for (auto& [attribute, value] : term.attributes) replace_variable(value, name, by);
-    for (RuleCondition& condition : result.rule.conditions)
-      for (RuleExpression& argument : condition.arguments) replace_variable(argument, name, by);
+    replace_variable(result.rule, name, expression(name + "_less_1 + 1"));
+    for (RuleParameter& parameter : result.rule.parameters)
+      if (parameter.name == name) parameter.name += "_less_1";
     result.added.push_back(name + " >= 1");
   }
   const auto parsed = parse_substitutions(text(result.rule), "conditions");
@@ -312,6 +325,57 @@ ConditionedRule with_positive_divisors(const Substitution& rule) {
   result.rule = parsed->front();
   result.rule.line = line;
   return result;
+}
+
+using Names = std::vector<std::string>;
+
+/// Sets of one or two sizes of which some one is 0 in each counterexample; those that keep most of the instances on
+/// which the sides agree come first.
+std::vector<Names> sizes_that_are_empty(const Substitution& rule) {
+  const auto instances = label_instances(rule, {instances_wanted, attempts, 7});
+  const Names names = size_names(rule);
+  std::vector<std::pair<std::size_t, Names>> found;
+  const auto consider = [&](const Names& set) {
+    std::size_t kept = 0;
+    for (const LabelledInstance& instance : instances) {
+      const DimensionBindings values = dimensions_of(instance.bindings);
+      const bool is_positive = std::none_of(set.begin(), set.end(), [&](const std::string& name) {
+        const auto value = values.find(name);
+        return value == values.end() || value->second.is(0);
+      });
+      if (!is_positive) continue;
+      if (!instance.holds) return;
+      ++kept;
+    }
+    if (kept >= 2) found.emplace_back(kept, set);
+  };
+  for (std::size_t i = 0; i < names.size(); ++i) consider({names[i]});
+  for (std::size_t i = 0; i < names.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) consider({names[j], names[i]});
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second.size() < b.second.size();
+  });
+  std::vector<Names> result;
+  for (auto& [kept, set] : found)
+    if (result.size() < tried) result.push_back(std::move(set));
+  return result;
+}
+
+/// From axioms, as the verdict says, or from definitions.
+bool has_a_proof(const Substitution& rule, const Verdict& verdict) {
+  return is_proved(verdict) || (!is_refuted(verdict) && prove_by_index(rule).proved);
+}
+
+/// A rule that is false for empty tensors only, such as a division into no parts.
+std::optional<ConditionedRule> proved_for_positive(const Substitution& rule,
+                                                   const AxiomSet& axioms) {
+  for (const Names& names : sizes_that_are_empty(rule)) {
+    ConditionedRule result = with_positive(rule, names);
+    if (result.added.size() != names.size()) continue;
+    result.verdict = prove(result.rule, axioms);
+    if (has_a_proof(result.rule, result.verdict)) return result;
+  }
+  return std::nullopt;
 }
 
 /// `base` proved as it is or under conditions that are added to its own; nothing if none is found.
@@ -338,7 +402,8 @@ void drop_idle_definedness(const Substitution& original, const AxiomSet& axioms,
     Substitution fewer = found.rule;
     for (const std::size_t i : inputs) fewer.inputs[i].defined = false;
     Verdict verdict = prove(fewer, axioms);
-    if (!is_proved(verdict)) return false;
+    const bool holds = is_proved(found.verdict) ? is_proved(verdict) : has_a_proof(fewer, verdict);
+    if (!holds) return false;
     found.rule = std::move(fewer);
     found.verdict = std::move(verdict);
     return true;
@@ -357,9 +422,11 @@ ConditionedRule prove_under_conditions(const Substitution& rule, const AxiomSet&
   const Substitution all = with_defined(rule, [](const RuleInput&) { return true; });
   std::optional<ConditionedRule> found;
   ConditionedRule given{all, {}, prove(all, axioms), Unknown{}};
+  const bool is_false = is_refuted(given.verdict);
   if (is_proved(given.verdict)) found = std::move(given);
-  ConditionedRule positive = with_positive_divisors(all);
+  ConditionedRule positive = with_positive(all, sizes_in_divisors(all));
   if (!found && !positive.added.empty()) found = proved_or_conditioned(std::move(positive), axioms);
+  if (!found && is_false) found = proved_for_positive(all, axioms);
   if (!found) found = ConditionSearch(all, axioms).run();
   if (!found) return as_it_is;
   const double before = thread_processor_seconds();

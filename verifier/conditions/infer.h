@@ -9,7 +9,8 @@
 //   3. If exact evaluation still finds counterexamples: of the conditions `n == 1` and `n == m`
 //      between the sizes and groups that are left, one or two, those that no counterexample meets.
 //      Of these the one that most instances on which the sides agree meet is tried first.
-//   4. Where attributes divide by sizes, that these are positive.
+//   4. Where attributes divide by sizes, that these are positive; before 3, one or two sizes are taken to be positive if
+//      one of them is 0 in each counterexample.
 //
 // The conditions become part of the rule (its `where`), which is then proved like any other: what
 // is said here is believed by nobody. Rules with parameters other
