@@ -17,6 +17,7 @@ from rule_evaluation.operators import (
     split, squeeze, swish, transpose, unary, unsqueeze)
 from rule_evaluation.recurrences import recurrences
 from rule_evaluation.selections import SELECTIONS
+from rule_evaluation.spatial import SPATIAL
 
 
 # ---- Windows
@@ -261,6 +262,7 @@ OPERATORS = {
     "Unsqueeze": unsqueeze,
 }
 OPERATORS.update(SELECTIONS)
+OPERATORS.update(SPATIAL)
 OPERATORS.update(ELEMENTS)
 OPERATORS.update(fusions(OPERATORS))
 OPERATORS.update(blocks(OPERATORS))

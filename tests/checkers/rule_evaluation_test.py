@@ -47,6 +47,12 @@ SAMPLES = [
     ("Conv", [(2, 4, 7), (6, 2, 3)], {"group": 2, "strides": (2,), "pads": (2, 1)}, ()),
     ("Conv", [(2, 3, 6, 7), (4, 3, 2, 3), (4,)],
      {"dilations": (2, 1), "strides": (1, 2), "pads": (0, 1, 2, 2)}, ()),
+    ("ConvTranspose", [(2, 4, 5), (4, 3, 2)], {"group": 2, "strides": (3,), "pads": (1, 2)}, ()),
+    ("ConvTranspose", [(2, 3, 4, 5), (3, 2, 3, 2)],
+     {"strides": (2, 1), "dilations": (1, 3), "pads": (1, 0, 0, 2), "output_padding": (1, 0)}, ()),
+    *[("CumSum", ONE, {"axis": axis, "exclusive": exclusive, "reverse": reverse}, ("axis",))
+      for axis, exclusive, reverse in ((0, 0, 0), (1, 1, 0), (-1, 0, 1), (2, 1, 1))],
+    *[("DepthToSpace", [(2, 12, 2, 3)], {"blocksize": 2, "mode": mode}, ()) for mode in ("CRD", "DCR")],
     ("EyeLike", [(3, 5)], {"k": 1}, ()),
     ("Expand", [(3, 1)], {"shape": (2, 3, 4)}, ("shape",)),
     ("Flatten", [(2, 3, 4, 2)], {"axis": 2}, ()),
@@ -65,12 +71,16 @@ SAMPLES = [
     *[(name, ONE, {"axes": (0, 2), "keepdims": keep}, ("axes",)) for keep in (0, 1) for name in (
         "ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "ReduceSumSquare")],
     ("Reshape", ONE, {"shape": (4, -1)}, ("shape",)),
+    ("Resize", [(1, 2, 3, 2)], {"scales": (1.0, 1.0, 2.0, 3.0), "mode": "nearest", "nearest_mode": "floor",
+                                "coordinate_transformation_mode": "asymmetric"}, ("scales",)),
     ("Slice", ONE, {"starts": (1, -3), "ends": (9, -1), "axes": (1, 2), "steps": (1, 2)},
      ("starts", "ends", "axes", "steps")),
     ("Softmax", ONE, {"axis": 1}, ()),
+    ("SpaceToDepth", [(2, 3, 4, 6)], {"blocksize": 2}, ()),
     ("Split", [(2, 5)], {"axis": 1, "split": (2, 3)}, ("split",)),
     ("Squeeze", [(1, 3, 1)], {"axes": (0, 2)}, ("axes",)),
     ("Transpose", ONE, {"perm": (2, 0, 1)}, ()),
+    *[("Trilu", [(2, 4, 3)], {"upper": upper, "k": k}, ("k",)) for upper in (0, 1) for k in (-1, 0, 2)],
     ("Unsqueeze", [(3, 2)], {"axes": (0, 3)}, ("axes",)),
     ("LSTM", [(3, 2, 4), (1, 20, 4), (1, 20, 5), (1, 40), (1, 2, 5), (1, 2, 5)], {"hidden_size": 5}, ()),
     *[("GRU", [(3, 2, 4), (1, 15, 4), (1, 15, 5), (1, 30), (1, 2, 5)],
@@ -179,7 +189,7 @@ def runtime_outputs(operator, arrays, attributes, as_operands):
     names = [f"x{i}" for i in range(len(arrays))]
     feeds, constants = dict(zip(names, arrays)), []
     for name in as_operands:
-        real = name in ("min", "max", "value")
+        real = name in ("min", "max", "value", "scales")
         kind = TensorProto.FLOAT if real else TensorProto.INT64
         value = attributes[name]
         dims = [len(value)] if isinstance(value, tuple) else []
@@ -189,6 +199,8 @@ def runtime_outputs(operator, arrays, attributes, as_operands):
     order = list(as_operands)
     if operator == "Slice":
         order = ["starts", "ends", "axes", "steps"]
+    if operator == "Resize":
+        names = [*names, ""]  # without a region of interest
     if operator in ("GRU", "LSTM", "RNN"):
         names = names[:4] + [""] + names[4:]  # without lengths of the sequences
     if operator == "RNN":

@@ -25,7 +25,7 @@ const std::vector<Substitution>& examples() {
 OperatorCosts costs_with_slow(std::string_view op, std::size_t rank) {
   Device device = *load_device("costmodel/devices/cpu.json");
   device.slow_forms = {{std::string(op), rank, 16}};
-  return OperatorCosts(roofline_target(std::move(device)));
+  return OperatorCosts(priced_by_roofline(std::move(device)));
 }
 
 Graph graph_of(std::string_view text) {

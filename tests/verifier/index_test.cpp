@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/sha256.h"
+#include "rule_language/rounding.h"
 #include "rule_language/rule_database.h"
 #include "verifier/index/axiom_proofs.h"
 #include "verifier/index/equality.h"
@@ -252,7 +253,9 @@ TEST(ShippedAxioms, AreProvedAsRecorded) {
   const auto records = *read_axiom_records("rules/axioms.proofs");
   std::vector<Substitution> chosen;
   for (std::size_t i = 5; i < axioms.size(); i += 16) chosen.push_back(axioms[i]);
-  for (const VerifiedAxiom& axiom : verify_axioms(chosen, records, {0, true})) {
+  const auto rounding = read_rounding_table("rules");
+  ASSERT_TRUE(rounding) << rounding.error().message;
+  for (const VerifiedAxiom& axiom : verify_axioms(chosen, records, {0, true, &*rounding})) {
     EXPECT_TRUE(axiom.proof.proved) << axiom.name << ": " << axiom.proof.reason;
     EXPECT_NE(std::find(records.begin(), records.end(), axiom.record), records.end()) << axiom.name;
   }

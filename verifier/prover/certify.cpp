@@ -300,7 +300,7 @@ class Certifier {
   };
 
   Result<Search> search(const RuleCase& one, const std::vector<const DirectedAxiom*>& axioms,
-                        Premises premises) {
+                        Premises premises, const SaturationLimits& limits) {
     Search result;
     Graph& graph = result.closure.graph();
     std::vector<ValueId> inputs;
@@ -313,7 +313,7 @@ class Certifier {
     LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> right,
                            instantiate(rule_, rule_.right, inputs, one.bindings, graph));
     for (std::size_t i = 0; i < left.size(); ++i) result.goals.push_back({left[i], right[i]});
-    result.saturation = saturate(result.closure, result.goals, axioms, premises, {});
+    result.saturation = saturate(result.closure, result.goals, axioms, premises, limits);
     return result;
   }
 
@@ -327,22 +327,26 @@ class Certifier {
     for (const bool from_the_goal : {false, true})
       for (const auto* axioms : attempts) {
         if (from_the_goal && rule_.bidirectional) continue;
-        auto added = add_chain(one, *axioms, from_the_goal);
+        auto added = add_chain(one, *axioms, from_the_goal, {});
         if (added) return {};
         if (!from_the_goal) reason = added.error().message;
       }
+    // A long chain that needs no reordering may be lost among what reordering adds.
+    SaturationLimits in_order;
+    in_order.rounds = in_order.rounds_in_order = 2 * in_order.rounds;
+    if (add_chain(one, own_axioms_, false, in_order)) return {};
     return bad_input(reason);
   }
 
   /// What a refinement unites may be equal to neither, so that the explanation of what was found can
   /// need one from right to left. Then those refinements are kept to where they are equations.
   Result<void> add_chain(const RuleCase& one, const std::vector<const DirectedAxiom*>& axioms,
-                         bool from_the_goal) {
+                         bool from_the_goal, const SaturationLimits& limits) {
     Premises premises;
     premises.from_the_goal = from_the_goal;
     premises.equations_only = rule_.bidirectional;
     for (int attempt = 0;; ++attempt) {
-      LEMMA_ASSIGN_OR_RETURN(Search found, search(one, axioms, premises));
+      LEMMA_ASSIGN_OR_RETURN(Search found, search(one, axioms, premises, limits));
       if (!found.saturation.reached)
         return bad_input("the sides did not meet: " + found.saturation.stopped);
       LEMMA_ASSIGN_OR_RETURN(const Explanation explanation,
