@@ -84,6 +84,9 @@ Result<OptimizeReport> work(const OptimizeRequest& request, OptimizeAnswer& answ
     say_stage("loading rules");
     LEMMA_ASSIGN_OR_RETURN(rules, load_rules(request.rules_directory));
   }
+  // Judges and timers need a place for files.
+  const TemporaryDirectory scratch;
+  LEMMA_RETURN_IF_ERROR(scratch.require());
   options.target = find_target(request.target);
   options.time_limit_seconds = deadline.remaining();
   auto report = optimize_model(request.model, request.output, rules,

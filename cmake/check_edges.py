@@ -2,8 +2,8 @@
 """Checks that the sources keep to cmake/edges.txt.
 
 Reports every include of a folder that the including folder may not use, every third-party header
-outside the .cpp files of the folders it belongs to, every header without `#pragma once`, and every
-source that its folder's CMakeLists.txt does not list. The table of folders in docs/architecture.md, where there
+outside the .cpp files of the folders it belongs to, every header without `#pragma once`, every
+source that its folder's CMakeLists.txt does not list, and every entry of the table that no include needs. The table of folders in docs/architecture.md, where there
 is one, has to name the same folders in the same order, with what each may use.
 
 Usage: check_edges.py [ROOT]
@@ -90,6 +90,19 @@ def check_source(edges, path, text):
             yield f"{path}:{number}: {folder} may not use third-party header {included}"
 
 
+def used_folders(edges, text):
+    """The declared folders whose headers a source includes."""
+    matches = map(INCLUDE.match, text.splitlines())
+    return {edges.folder_of(match.group(1)) for match in matches if match}
+
+
+def check_needed(edges, used):
+    """Complains about entries of the table that no include needs. `used`: the folders that each folder includes."""
+    for folder, allowed in edges.folders.items():
+        for needless in sorted(allowed - {"*"} - used.get(folder, set())) if folder in used else []:
+            yield f"cmake/edges.txt: {folder} may use {needless}, but includes nothing of it"
+
+
 def check_listed(root, path):
     """Complains about a source that the nearest CMakeLists.txt does not name."""
     for folder in (root / path).parents:
@@ -132,14 +145,18 @@ def check_tree(root):
                   if path.suffix in SOURCE_SUFFIXES and path.is_file()]
     document = root / "docs" / "architecture.md"
     complaints = list(check_document(edges, document)) if document.exists() else []
+    used = {}
     for path in paths:
         relative = path.relative_to(root).as_posix()
         # Trees that stand for outside projects, or that are meant to be refused.
         if re.match(r"tests/(build|install)/\w+/", relative):
             continue
-        complaints += check_source(edges, relative, path.read_text(errors="replace"))
+        text = path.read_text(errors="replace")
+        complaints += check_source(edges, relative, text)
+        used.setdefault(edges.folder_of(relative), set()).update(used_folders(edges, text))
         if path.suffix == ".cpp":
             complaints += check_listed(root, relative)
+    complaints += check_needed(edges, used)
     return len(paths), complaints
 
 

@@ -21,8 +21,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "checkers"))
 import lemma_check  # noqa: E402
 from second_checker.cases import required_cases
-from second_checker.certificates import (
-    case_line, certificates_of, check_certificate, digest, split_items, worst_class)
+from second_checker.certificates import case_line, certificates_of, check_certificate, digest, split_items, worst_class
 from second_checker.replay import Case
 from second_checker.rules import parse_rules
 from second_checker.sizes import Refused
@@ -571,7 +570,7 @@ def main():
     parser.add_argument("--each", type=int, default=2, help="mutants of a class and certificate")
     parser.add_argument("--limit", type=int, help="only that many certificates, evenly chosen")
     arguments = parser.parse_args()
-    axioms = lemma_check.read_rules(arguments.rules / "axioms", "*.axioms")
+    axioms = lemma_check.read_axioms(arguments.rules / "axioms")
     ROUNDING.update(lemma_check.read_classes(arguments.rules / "axioms"))
     operators = lemma_check.read_operators(arguments.operators)
     OPERATORS.update(operators)
@@ -591,8 +590,7 @@ def main():
           f"lemma_check.py {len(second)}")
     for name in sorted(first | second):
         print(f"accepted: {name}", file=sys.stderr)
-    missing = [kind.__name__ for kind in CLASSES if counts[kind.__name__] == 0 and
-               kind.__name__ not in RARE]
+    missing = [kind.__name__ for kind in CLASSES if counts[kind.__name__] == 0 and kind.__name__ not in RARE]
     for name in missing:
         print(f"no mutants of the class {name}", file=sys.stderr)
     return 4 if first or second or missing else 0

@@ -86,22 +86,18 @@ enum OperatorFlag : std::uint32_t {
   no_flags = 0,
   elementwise = 1U << 0,    // output element depends on the same (broadcast) element of each input
   commutative = 1U << 1,    // in inputs 0 and 1
-  associative = 1U << 2,    // over the reals
-  idempotent = 1U << 3,     // f(f(x)) = f(x), or f(x, x) = x
-  involutive = 1U << 4,     // f(f(x)) = x
-  data_movement = 1U << 5,  // elements are copied, never computed with
-  view = 1U << 6,           // same elements in the same order: no data need move (Reshape, ...)
-  linear = 1U << 7,         // linear in each input separately (multilinear)
-  monotone = 1U << 8,       // non-decreasing in input 0, elementwise
-  not_folded = 1U << 9,     // stays in the model even on constants: it says how they are stored
+  data_movement = 1U << 2,  // elements are copied, never computed with
+  view = 1U << 3,           // same elements in the same order: no data need move (Reshape, ...)
+  linear = 1U << 4,         // linear in each input separately (multilinear)
+  not_folded = 1U << 5,     // stays in the model even on constants: it says how they are stored
   // Not shown among the properties in docs/operators.md:
-  broadcasting = 1U << 10,    // not elementwise, but leading axes are broadcast
-  keeps_axes = 1U << 11,      // axes stay in place, counted from the end; none are broadcast
-  reads_inside = 1U << 12,    // affine positions are inside: the output's shape follows from them
-  spatial = 1U << 13,         // axes from 2 on are spatial, of any number
-  sized_by_reals = 1U << 14,  // real attributes decide on sizes of the output
+  broadcasting = 1U << 6,     // not elementwise, but leading axes are broadcast
+  keeps_axes = 1U << 7,       // axes stay in place, counted from the end; none are broadcast
+  reads_inside = 1U << 8,     // affine positions are inside: the output's shape follows from them
+  spatial = 1U << 9,          // axes from 2 on are spatial, of any number
+  sized_by_reals = 1U << 10,  // real attributes decide on sizes of the output
   recurrent =
-      1U << 15,  // goes along axis 0 of input 0; over n + 1 steps it is composed of itself over n
+      1U << 11,  // goes along axis 0 of input 0; over n + 1 steps it is composed of itself over n
 };
 
 struct Arity {

@@ -240,16 +240,12 @@ std::string count_text(Arity arity) {
 }
 
 std::string flags_text(const OperatorRecord& op) {
-  constexpr std::array<std::pair<OperatorFlag, std::string_view>, 10> names = {
+  constexpr std::array<std::pair<OperatorFlag, std::string_view>, 6> names = {
       {{elementwise, "elementwise"},
        {commutative, "commutative"},
-       {associative, "associative"},
-       {idempotent, "idempotent"},
-       {involutive, "involutive"},
        {data_movement, "data movement"},
        {view, "view"},
        {linear, "linear"},
-       {monotone, "monotone"},
        {not_folded, "not folded"}}};
   std::vector<std::string_view> flags;
   for (const auto& [flag, name] : names)

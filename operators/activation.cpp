@@ -284,7 +284,7 @@ constexpr std::array clip_onnx = {OnnxMapping{
 
 constexpr OperatorRecord clip_record() {
   OperatorRecord result = unary_record<"Clip", TypeSet::numeric, clip>(
-      "x brought into the range from min to max", clip_attributes, idempotent | monotone);
+      "x brought into the range from min to max", clip_attributes);
   result.infer = infer_clip;
   result.onnx = clip_onnx;
   return result;
@@ -333,7 +333,6 @@ constexpr std::array activation_records = {
     OperatorRecord{.name = "ClipTensor",
                    .summary = "x brought into the range between two scalar operands",
                    .inputs = {1, 3},
-                   .flags = idempotent | monotone,
                    .infer = infer_clip_tensor,
                    .define = define_clip_tensor,
                    .onnx = clip_tensor_onnx,
@@ -353,14 +352,14 @@ constexpr std::array activation_records = {
     unary_record<"LeakyRelu", TypeSet::real, leaky_relu, 6>("x, where negative alpha x",
                                                             leaky_relu_attributes),
     unary_record<"Mish", TypeSet::real, mish, 18>("x tanh(log(1 + exp(x)))"),
-    unary_record<"Relu", TypeSet::numeric, relu>("max(x, 0)", idempotent | monotone),
+    unary_record<"Relu", TypeSet::numeric, relu>("max(x, 0)"),
     unary_record<"Selu", TypeSet::real, selu, 6>(
         "gamma x, where not positive gamma (alpha exp(x) - alpha)", selu_attributes),
     unary_record<"Shrink", TypeSet::real, shrink, 9>("x brought towards 0 by a bias, and 0 near 0",
                                                      shrink_attributes),
-    unary_record<"Sigmoid", TypeSet::real, sigmoid>("1 / (1 + exp(-x))", monotone),
-    unary_record<"Softplus", TypeSet::real, softplus>("log(1 + exp(x))", monotone),
-    unary_record<"Softsign", TypeSet::real, softsign>("x / (1 + |x|)", monotone),
+    unary_record<"Sigmoid", TypeSet::real, sigmoid>("1 / (1 + exp(-x))"),
+    unary_record<"Softplus", TypeSet::real, softplus>("log(1 + exp(x))"),
+    unary_record<"Softsign", TypeSet::real, softsign>("x / (1 + |x|)"),
     swish_record(),
     unary_record<"ThresholdedRelu", TypeSet::real, thresholded_relu, 10>(
         "x where above alpha, or 0", alpha_attributes),

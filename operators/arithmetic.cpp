@@ -51,7 +51,7 @@ constexpr std::array add_onnx = {
 
 constexpr OperatorRecord add_record() {
   OperatorRecord result =
-      binary_record<"Add", TypeSet::numeric, binary<Kind::add>>("a + b", commutative | associative);
+      binary_record<"Add", TypeSet::numeric, binary<Kind::add>>("a + b", commutative);
   result.onnx = add_onnx;
   return result;
 }
@@ -186,14 +186,13 @@ constexpr std::array arithmetic_records = {
     bit_shift_record(),
     binary_record<"Div", TypeSet::numeric, binary<Kind::divide>>(
         "a / b; integers truncate toward zero"),
-    variadic_record<"Max", TypeSet::numeric, fold<Kind::maximum>>(
-        "largest of the operands", commutative | associative | idempotent | monotone),
-    variadic_record<"Mean", TypeSet::real, mean>("mean of the operands", commutative | monotone),
-    variadic_record<"Min", TypeSet::numeric, fold<Kind::minimum>>(
-        "smallest of the operands", commutative | associative | idempotent | monotone),
+    variadic_record<"Max", TypeSet::numeric, fold<Kind::maximum>>("largest of the operands",
+                                                                  commutative),
+    variadic_record<"Mean", TypeSet::real, mean>("mean of the operands", commutative),
+    variadic_record<"Min", TypeSet::numeric, fold<Kind::minimum>>("smallest of the operands",
+                                                                  commutative),
     mod_record(),
-    binary_record<"Mul", TypeSet::numeric, binary<Kind::multiply>>(
-        "a * b", commutative | associative | linear),
+    binary_record<"Mul", TypeSet::numeric, binary<Kind::multiply>>("a * b", commutative | linear),
     prelu_record(),
     pow_record(),
     binary_record<"Sub", TypeSet::numeric, binary<Kind::subtract>>("a - b"),

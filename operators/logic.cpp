@@ -262,15 +262,15 @@ constexpr OperatorRecord unsaturated_cast_record() {
 }
 
 constexpr std::array logic_records = {
-    binary_record<"And", TypeSet::boolean, both>("a and b", commutative | associative | idempotent),
+    binary_record<"And", TypeSet::boolean, both>("a and b", commutative),
     bit_cast_record(),
-    binary_record<"BitwiseAnd", TypeSet::integer, bitwise<Kind::bit_and>, 18>(
-        "bits set in both", commutative | associative | idempotent),
-    unary_record<"BitwiseNot", TypeSet::integer, bitwise_not, 18>("bits flipped", involutive),
-    binary_record<"BitwiseOr", TypeSet::integer, bitwise<Kind::bit_or>, 18>(
-        "bits set in either", commutative | associative | idempotent),
+    binary_record<"BitwiseAnd", TypeSet::integer, bitwise<Kind::bit_and>, 18>("bits set in both",
+                                                                              commutative),
+    unary_record<"BitwiseNot", TypeSet::integer, bitwise_not, 18>("bits flipped"),
+    binary_record<"BitwiseOr", TypeSet::integer, bitwise<Kind::bit_or>, 18>("bits set in either",
+                                                                            commutative),
     binary_record<"BitwiseXor", TypeSet::integer, bitwise<Kind::bit_xor>, 18>(
-        "bits set in one of the two", commutative | associative),
+        "bits set in one of the two", commutative),
     cast_record(),
     OperatorRecord{.name = "CastLike",
                    .summary = "x in the element type of the second operand",
@@ -283,11 +283,11 @@ constexpr std::array logic_records = {
     comparison_record<"GreaterOrEqual", TypeSet::numeric, greater_equal, 12>("a >= b"),
     comparison_record<"Less", TypeSet::numeric, less>("a < b"),
     comparison_record<"LessOrEqual", TypeSet::numeric, less_equal, 12>("a <= b"),
-    unary_record<"Not", TypeSet::boolean, negation>("not a", involutive),
-    binary_record<"Or", TypeSet::boolean, either>("a or b", commutative | associative | idempotent),
+    unary_record<"Not", TypeSet::boolean, negation>("not a"),
+    binary_record<"Or", TypeSet::boolean, either>("a or b", commutative),
     unsaturated_cast_record(),
     where_record(),
-    binary_record<"Xor", TypeSet::boolean, one_of>("a or b, not both", commutative | associative),
+    binary_record<"Xor", TypeSet::boolean, one_of>("a or b, not both", commutative),
 };
 static_assert(is_complete(logic_records));
 

@@ -111,19 +111,18 @@ constexpr std::array dropout_onnx = {OnnxMapping{
     .name = "Dropout", .since = 6, .import_hook = import_dropout, .export_hook = export_dropout}};
 
 constexpr std::array unary_records = {
-    unary_record<"Abs", TypeSet::numeric, absolute>("absolute value", idempotent),
+    unary_record<"Abs", TypeSet::numeric, absolute>("absolute value"),
     unary_record<"Acos", TypeSet::real, apply_scalar<Function::acos>, 7>("inverse cosine"),
     unary_record<"Acosh", TypeSet::real, apply_scalar<Function::acosh>, 9>(
-        "inverse hyperbolic cosine", monotone),
-    unary_record<"Asin", TypeSet::real, apply_scalar<Function::asin>, 7>("inverse sine", monotone),
+        "inverse hyperbolic cosine"),
+    unary_record<"Asin", TypeSet::real, apply_scalar<Function::asin>, 7>("inverse sine"),
     unary_record<"Asinh", TypeSet::real, apply_scalar<Function::asinh>, 9>(
-        "inverse hyperbolic sine", monotone),
-    unary_record<"Atan", TypeSet::real, apply_scalar<Function::atan>, 7>("inverse tangent",
-                                                                         monotone),
+        "inverse hyperbolic sine"),
+    unary_record<"Atan", TypeSet::real, apply_scalar<Function::atan>, 7>("inverse tangent"),
     unary_record<"Atanh", TypeSet::real, apply_scalar<Function::atanh>, 9>(
-        "inverse hyperbolic tangent", monotone),
+        "inverse hyperbolic tangent"),
     unary_record<"Ceil", TypeSet::real, apply_scalar<Function::ceil>>(
-        "smallest whole number not below x", idempotent | monotone),
+        "smallest whole number not below x"),
     unary_record<"Cos", TypeSet::real, apply_scalar<Function::cos>, 7>("cosine"),
     unary_record<"Cosh", TypeSet::real, apply_scalar<Function::cosh>, 9>("hyperbolic cosine"),
     OperatorRecord{.name = "Dropout",
@@ -132,30 +131,24 @@ constexpr std::array unary_records = {
                    .infer = infer_dropout,
                    .define = define_dropout,
                    .onnx = dropout_onnx},
-    unary_record<"Erf", TypeSet::real, apply_scalar<Function::erf>, 9>("Gauss error function",
-                                                                       monotone),
-    unary_record<"Exp", TypeSet::real, apply_scalar<Function::exp>>("e to the power of x",
-                                                                    monotone),
+    unary_record<"Erf", TypeSet::real, apply_scalar<Function::erf>, 9>("Gauss error function"),
+    unary_record<"Exp", TypeSet::real, apply_scalar<Function::exp>>("e to the power of x"),
     unary_record<"Floor", TypeSet::real, apply_scalar<Function::floor>>(
-        "greatest whole number not above x", idempotent | monotone),
-    unary_record<"Identity", TypeSet::any, identity>(
-        "x", idempotent | involutive | data_movement | view | linear | monotone),
+        "greatest whole number not above x"),
+    unary_record<"Identity", TypeSet::any, identity>("x", data_movement | view | linear),
     classification_record<"IsInf", is_inf, 10>("whether x is an infinity", is_inf_attributes),
     classification_record<"IsNaN", apply_scalar<Function::is_nan>, 9>("whether x is not a number"),
-    unary_record<"Log", TypeSet::real, apply_scalar<Function::log>>("natural logarithm", monotone),
-    unary_record<"Neg", TypeSet::numeric, negate>("-x", involutive | linear),
-    unary_record<"Reciprocal", TypeSet::real, apply_scalar<Function::reciprocal>>("1 / x",
-                                                                                  involutive),
+    unary_record<"Log", TypeSet::real, apply_scalar<Function::log>>("natural logarithm"),
+    unary_record<"Neg", TypeSet::numeric, negate>("-x", linear),
+    unary_record<"Reciprocal", TypeSet::real, apply_scalar<Function::reciprocal>>("1 / x"),
     unary_record<"Round", TypeSet::real, apply_scalar<Function::round>, 11>(
-        "nearest whole number, the even one of two", idempotent | monotone),
-    unary_record<"Sign", TypeSet::numeric, sign, 9>("-1, 0 or 1", idempotent | monotone),
+        "nearest whole number, the even one of two"),
+    unary_record<"Sign", TypeSet::numeric, sign, 9>("-1, 0 or 1"),
     unary_record<"Sin", TypeSet::real, apply_scalar<Function::sin>, 7>("sine"),
-    unary_record<"Sinh", TypeSet::real, apply_scalar<Function::sinh>, 9>("hyperbolic sine",
-                                                                         monotone),
-    unary_record<"Sqrt", TypeSet::real, apply_scalar<Function::sqrt>>("square root", monotone),
+    unary_record<"Sinh", TypeSet::real, apply_scalar<Function::sinh>, 9>("hyperbolic sine"),
+    unary_record<"Sqrt", TypeSet::real, apply_scalar<Function::sqrt>>("square root"),
     unary_record<"Tan", TypeSet::real, apply_scalar<Function::tan>, 7>("tangent"),
-    unary_record<"Tanh", TypeSet::real, apply_scalar<Function::tanh>>("hyperbolic tangent",
-                                                                      monotone),
+    unary_record<"Tanh", TypeSet::real, apply_scalar<Function::tanh>>("hyperbolic tangent"),
 };
 static_assert(is_complete(unary_records));
 

@@ -6,8 +6,8 @@
   (c) program    the persistent program that `lemma emit --target cuda` writes
 
 and, to tell what the schedule does from what fusion and the model of times do, (d): the operators of (c), one after the
-other as one CUDA graph. Times of (a) and (b) are those of the cost provider for the device (costmodel/devices), that of (c) is the simulated time of
-the schedule (backend_cuda/devices). Nothing is run. (a) and (b) run the operators of the file, without fusion beyond what
+other as one CUDA graph. Times of (a) and (b) are those of the cost provider for the device (the part `operators` of targets/devices), that of (c) is the simulated time of
+the schedule (the part `schedule`). Nothing is run. (a) and (b) run the operators of the file, without fusion beyond what
 an operator of the file says. Then launches and waits take half as long and half as long again: the
 order of the three is said for each. Schedules are not planned anew for that.
 

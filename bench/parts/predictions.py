@@ -62,7 +62,7 @@ def gather(options):
 
 def devices(folder):
     """Descriptions of unlikely devices."""
-    base = json.loads((ROOT / "costmodel" / "devices" / "onnxruntime-cpu.json").read_text())
+    base = json.loads((ROOT / "targets" / "devices" / "onnxruntime-cpu.json").read_text())["operators"]
     changes = {"slow_start": {"launch_overhead_seconds": 50e-6}, "slow_views": {"view_overhead_seconds": 50e-6},
                "slow_memory": {"memory_bytes_per_second": 1e9},
                "slow_products": {"contraction_flops_per_second": {"f32": 2e9}},

@@ -165,7 +165,7 @@ TEST(Traffic, the_plan_agrees_with_a_simulated_cache) {
 
 VirtualDevice described(const std::string& name) {
   const auto device = load_virtual_device(std::filesystem::path(LEMMA_SOURCE_DIRECTORY) /
-                                          "backend_cuda/devices" / (name + ".json"));
+                                          "targets/devices" / (name + ".json"));
   EXPECT_TRUE(device && device->multiprocessor) << name;
   return device ? *device : VirtualDevice();
 }

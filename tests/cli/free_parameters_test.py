@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 import few_axioms  # noqa: E402
 
-SECOND = ROOT / "scripts" / "lemma_check.py"
+SECOND = ROOT / "checkers" / "lemma_check.py"
 LEMMA = CHECKER = None
 BOTH_PROOFS = ("matmul_of_rows_in_parts", "matmul_of_columns_in_parts", "matmul_as_sum_of_parts")
 
@@ -42,7 +42,7 @@ class FreeParameters(unittest.TestCase):
         chosen = [block for block in re.split(r"\n(?=rule )", text) if block.split()[1] in BOTH_PROOFS]
         (cls.rules / "substitutions" / "parallel.rules").write_text("\n".join(chosen))
         cls.verified = run(LEMMA, "rules", "verify", "--rules", cls.rules, "--write").stdout
-        device = json.loads((ROOT / "costmodel" / "devices" / "cpu.json").read_text())
+        device = json.loads((ROOT / "targets" / "devices" / "cpu.json").read_text())["operators"]
         device["slow_forms"] = [{"operator": "MatMul", "rank": 2, "factor": 16}]
         cls.device = device
         matrix = tensor_type(F32, [256, 256])

@@ -92,7 +92,7 @@ TEST(Roofline, SymbolicSizesAreAssumed) {
 TEST(Device, ShippedDescriptionsLoad) {
   for (const char* name : {"cpu", "cuda", "onnxruntime-cpu", "h100", "h200", "a100", "t4"}) {
     const auto device =
-        load_device(std::filesystem::path("costmodel/devices") / (std::string(name) + ".json"));
+        load_device(std::filesystem::path("targets/devices") / (std::string(name) + ".json"));
     ASSERT_TRUE(device.has_value()) << device.error().message;
     EXPECT_GT(device->contraction(DataType::f32), 0);
     EXPECT_FALSE(device->source.empty());

@@ -23,7 +23,7 @@ const std::vector<Substitution>& examples() {
 }
 
 OperatorCosts costs_with_slow(std::string_view op, std::size_t rank) {
-  Device device = *load_device("costmodel/devices/cpu.json");
+  Device device = *load_device("targets/devices/cpu.json");
   device.slow_forms = {{std::string(op), rank, 16}};
   return OperatorCosts(priced_by_roofline(std::move(device)));
 }
