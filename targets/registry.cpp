@@ -14,15 +14,6 @@ std::vector<std::unique_ptr<Target>>& registered() {
   return targets;
 }
 
-class DescribedTarget : public Target {
- public:
-  explicit DescribedTarget(std::string name) : name_(std::move(name)) {}
-  std::string name() const override { return name_; }
-
- private:
-  std::string name_;
-};
-
 }  // namespace
 
 void add_target(std::unique_ptr<Target> target) {
@@ -68,10 +59,6 @@ std::string default_target() {
   const char* chosen = std::getenv("LEMMA_TARGET");
   if (chosen != nullptr && *chosen != 0) return chosen;
   return registered().empty() ? "" : registered().front()->name();
-}
-
-std::unique_ptr<Target> described_target(std::string name) {
-  return std::make_unique<DescribedTarget>(std::move(name));
 }
 
 }  // namespace lemma

@@ -119,7 +119,4 @@ std::vector<std::string> source_words();
 /// The name that is meant where none is given: $LEMMA_TARGET if set, else the first target's.
 std::string default_target();
 
-/// A target that is only a description of a device.
-std::unique_ptr<Target> described_target(std::string name);
-
 }  // namespace lemma
