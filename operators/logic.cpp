@@ -67,11 +67,21 @@ Expression choose(DefinitionBuilder& d, const Instance&, Operands x) {
   return d.select(x[0], x[1], x[2]);
 }
 
+/// The usual applications give all operands one type, and the condition has its own.
+constexpr std::array where_examples = {
+    OperatorExample{"bool[]; f32[]; f32[]"},
+    OperatorExample{"bool[N]; f64[N]; f64[N]"},
+    OperatorExample{"bool[N, 1]; f16[1, M]; f16[]"},
+    OperatorExample{"bool[N, M, K]; i64[N, M, K]; i64[N, M, K]"},
+    OperatorExample{"bool[M]; u8[N, 1]; u8[K, 1, 1]"},
+};
+
 constexpr OperatorRecord where_record() {
   OperatorRecord result =
       unary_record<"Where", TypeSet::any, choose, 9>("a where the condition holds, b elsewhere");
   result.inputs = {3, 3};
   result.infer = infer_where;
+  result.examples = where_examples;
   return result;
 }
 
