@@ -8,7 +8,7 @@
 #include <string>
 
 #include "backend_cuda/multiprocessor.h"
-#include "ir/result.h"
+#include "base/result.h"
 
 namespace lemma::backend {
 

@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/sha256.h"
 #include "batch/content_digest.h"
-#include "ir/sha256.h"
 #include "outputs/output_target.h"
 #include "targets/target.h"
 

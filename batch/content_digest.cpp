@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "base/sha256.h"
+#include "base/version.h"
 #include "frontend_onnx/copy.h"
 #include "frontend_onnx/file_mapping.h"
-#include "ir/sha256.h"
-#include "ir/version.h"
 
 namespace lemma {
 

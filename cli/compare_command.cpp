@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "check/compare_files.h"
 #include "cli/commands.h"
 #include "cli/error_line.h"
 #include "cli/number_check.h"
-#include "pipeline/compare_files.h"
 #include "programs/shape_option.h"
 #include "targets/data_files.h"
 

@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
+#include "base/result.h"
 #include "batch/exit_code.h"
-#include "ir/result.h"
 #include "report/printable.h"
 
 namespace lemma {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/version.h"
 #include "batch/exit_code.h"
 #include "batch/process_faults.h"
 #include "cli/commands.h"
@@ -11,7 +12,6 @@
 #include "cli/foreign_options.h"
 #include "cli/rank_job.h"
 #include "engines/shipped_targets.h"
-#include "ir/version.h"
 #include "rule_language/operator_digests.h"
 #include "rule_language/operator_meaning.h"
 

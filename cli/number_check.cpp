@@ -3,7 +3,7 @@
 #include <cmath>
 #include <optional>
 
-#include "ir/number_text.h"
+#include "base/number_text.h"
 
 namespace lemma {
 

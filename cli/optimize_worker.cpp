@@ -5,6 +5,7 @@
 #include <iostream>
 #include <optional>
 
+#include "base/deadline.h"
 #include "batch/child_process.h"
 #include "batch/content_digest.h"
 #include "batch/memory_guard.h"
@@ -14,7 +15,6 @@
 #include "frontend_onnx/import.h"
 #include "outputs/scratch.h"
 #include "programs/shape_option.h"
-#include "search/deadline.h"
 #include "system/program.h"
 #include "targets/target.h"
 

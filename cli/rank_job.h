@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
+#include "base/result.h"
 #include "batch/exit_code.h"
-#include "ir/result.h"
 #include "ranks/ranks.h"
 
 namespace lemma {

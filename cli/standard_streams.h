@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "outputs/scratch.h"
 
 namespace lemma {

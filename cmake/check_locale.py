@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""No call follows the locale of the process, which belongs to the program that Lemma is part of (ir/number_text.h has what
+"""No call follows the locale of the process, which belongs to the program that Lemma is part of (base/number_text.h has what
 takes their place). Emitted source is looked at as well. Programs, which set no locale, may print numbers.
 """
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/operation_count.h"
+#include "facts/operation_count.h"
 #include "ir/operator.h"
 
 namespace lemma {

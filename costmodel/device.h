@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "ir/data_type.h"
-#include "ir/result.h"
 
 namespace lemma {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "ir/weight_only.h"
+#include "facts/weight_only.h"
 
 namespace lemma {
 

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "base/result.h"
 #include "costmodel/operator_costs.h"
 #include "ir/graph.h"
-#include "ir/result.h"
 
 namespace lemma {
 

@@ -116,7 +116,7 @@ def build_ptx_check(options, target, scratch):
         return
     for part in ("ptx.cuh", "run_time.cuh", "device_calls.cuh"):
         shutil.copy(PTX / f"{part}.in", scratch / part)
-    shutil.copy(ROOT / "ir" / "half_precision.h", scratch)  # for a test's ptx.cuh
+    shutil.copy(ROOT / "base" / "half_precision.h", scratch)  # for a test's ptx.cuh
     shutil.copy(HERE / "ptx_check.cu", scratch)
     must([*nvcc_words(options), "ptx_check.cu", "-o", "ptx_check"], scratch)
     pack(scratch / "ptx_check", scratch / "packed")

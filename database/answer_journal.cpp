@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "ir/sha256.h"
+#include "base/sha256.h"
 
 namespace lemma::database {
 

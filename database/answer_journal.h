@@ -12,7 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "system/journal.h"
 
 namespace lemma::database {

@@ -9,12 +9,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/sha256.h"
 #include "database/compose.h"
 #include "database/minimize.h"
 #include "database/naming.h"
 #include "database/normal_form.h"
 #include "database/queries.h"
-#include "ir/sha256.h"
 #include "system/parallel.h"
 
 namespace lemma::database {

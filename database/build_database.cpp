@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/sha256.h"
 #include "database/write.h"
-#include "ir/sha256.h"
 #include "outputs/files.h"
 #include "system/parallel.h"
 #include "verifier/verify_database.h"

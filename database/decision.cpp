@@ -11,7 +11,7 @@
 #include "database/expressions.h"
 #include "database/generalize.h"
 #include "database/normal_form.h"
-#include "ir/partial.h"
+#include "facts/partial.h"
 #include "verifier/conditions/infer.h"
 #include "verifier/index/obligations.h"
 #include "verifier/verify_database.h"

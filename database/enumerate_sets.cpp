@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/sha256.h"
 #include "database/build.h"
-#include "ir/sha256.h"
 #include "outputs/files.h"
 #include "rule_language/rule_database.h"
 

@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
+#include "base/result.h"
 #include "generator/generate.h"
-#include "ir/result.h"
 #include "ranks/ranks.h"
 #include "rule_language/substitution.h"
 

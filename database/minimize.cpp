@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/sha256.h"
 #include "database/normal_form.h"
-#include "ir/sha256.h"
 
 namespace lemma::database {
 namespace {

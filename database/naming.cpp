@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "base/sha256.h"
 #include "database/normal_form.h"
 #include "ir/operator.h"
-#include "ir/sha256.h"
 
 namespace lemma::database {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "base/sha256.h"
 #include "database/expressions.h"
 #include "ir/operator.h"
-#include "ir/sha256.h"
 #include "rule_language/rule_cases.h"
 #include "rule_language/substitution_analysis.h"
 

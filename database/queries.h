@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/result.h"
 #include "database/answer_journal.h"
-#include "ir/result.h"
 #include "ranks/ranks.h"
 
 namespace lemma::database {

@@ -4,7 +4,7 @@
 
 #include "database/expressions.h"
 #include "database/normal_form.h"
-#include "ir/run_time_conditions.h"
+#include "facts/run_time_conditions.h"
 #include "rule_language/rule_cases.h"
 #include "rule_language/substitution_analysis.h"
 #include "rule_language/substitution_use.h"

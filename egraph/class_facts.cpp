@@ -7,7 +7,7 @@
 #include <absl/hash/hash.h>
 
 #include "egraph/egraph.h"
-#include "ir/opaque_facts.h"
+#include "facts/opaque_facts.h"
 
 namespace lemma {
 namespace {

@@ -7,7 +7,7 @@
 // (x = x * 1); choosing one node for each class without running in circles is the matter of
 // extraction.
 //
-// Facts (ir/value_facts.h). What one node of a class shows holds for the class. They are a least
+// Facts (facts/value_facts.h). What one node of a class shows holds for the class. They are a least
 // fixpoint: a fact follows from facts that were there before, and none is ever taken back.
 //
 // Canonical: find(c) == c. Children of e-nodes are canonical after rebuild(), not between unite()
@@ -25,8 +25,8 @@
 
 #include "egraph/enode.h"
 #include "egraph/node_table.h"
+#include "facts/value_facts.h"
 #include "ir/graph.h"
-#include "ir/value_facts.h"
 
 namespace lemma {
 

@@ -1,14 +1,14 @@
 #include <set>
 
 #include "backend_cuda/execute/prepared_graph.h"
+#include "check/check_inputs.h"
 #include "costmodel/graph_cost.h"
 #include "engines/model_profiler.h"
+#include "facts/weight_only.h"
 #include "frontend_onnx/import.h"
-#include "ir/weight_only.h"
 #include "outputs/scratch.h"
 #include "profiler/operator_measurement.h"
 #include "programs/shape_option.h"
-#include "search/check_inputs.h"
 #include "system/program.h"
 
 namespace lemma {

@@ -1,11 +1,11 @@
 #include <set>
 
+#include "check/check_inputs.h"
 #include "engines/model_profiler.h"
 #include "frontend_onnx/import.h"
 #include "outputs/scratch.h"
 #include "programs/shape_option.h"
 #include "rule_language/rule_database.h"
-#include "search/check_inputs.h"
 #include "targets/data_files.h"
 
 namespace lemma {

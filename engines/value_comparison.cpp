@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "search/tolerance.h"
+#include "check/tolerance.h"
 
 namespace lemma {
 

@@ -8,7 +8,7 @@ namespace lemma {
 
 /// What real elements may differ by.
 struct ValueTolerance : interpreter::Tolerance {
-  /// Also by some units of roundoff of the scale of an output (search/tolerance.h): its elements may cancel.
+  /// Also by some units of roundoff of the scale of an output (check/tolerance.h): its elements may cancel.
   bool knows_scale = false;
 };
 

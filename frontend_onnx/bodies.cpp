@@ -11,11 +11,11 @@
 #include <fmt/format.h>
 #include <onnx/onnx_pb.h>
 
+#include "facts/value_facts.h"
 #include "frontend_onnx/declared_types.h"
 #include "frontend_onnx/export.h"
 #include "frontend_onnx/moved_initializers.h"
 #include "frontend_onnx/subgraphs.h"
-#include "ir/value_facts.h"
 
 namespace lemma {
 

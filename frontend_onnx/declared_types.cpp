@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <onnx/onnx_pb.h>
 
-#include "ir/number_text.h"
+#include "base/number_text.h"
 
 namespace lemma::frontend {
 

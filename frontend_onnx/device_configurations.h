@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/result.h"
+#include "base/result.h"
 
 namespace lemma::frontend {
 

@@ -12,9 +12,9 @@
 #include <span>
 #include <string>
 
+#include "base/result.h"
 #include "frontend_onnx/file_mapping.h"
 #include "frontend_onnx/rope.h"
-#include "ir/result.h"
 
 namespace lemma::frontend {
 

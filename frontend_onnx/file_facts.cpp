@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <onnx/onnx_pb.h>
 
+#include "base/sha256.h"
 #include "frontend_onnx/envelope.h"
 #include "frontend_onnx/node_meaning.h"
-#include "ir/sha256.h"
 
 namespace lemma {
 

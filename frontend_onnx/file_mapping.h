@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "ir/result.h"
+#include "base/result.h"
 
 namespace lemma::frontend {
 

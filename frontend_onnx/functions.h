@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "frontend_onnx/messages.h"
-#include "ir/result.h"
 
 namespace lemma::frontend {
 

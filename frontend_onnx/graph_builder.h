@@ -9,12 +9,12 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
+#include "facts/symbolic_values.h"
 #include "frontend_onnx/functions.h"
 #include "frontend_onnx/subgraphs.h"
 #include "frontend_onnx/tensor_source.h"
 #include "ir/graph.h"
 #include "ir/onnx_mapping.h"
-#include "ir/symbolic_values.h"
 
 namespace lemma::frontend {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "frontend_onnx/model.h"
-#include "ir/procedure.h"
 #include "ir/run_time_value.h"
+#include "procedures/procedure.h"
 
 namespace lemma {
 

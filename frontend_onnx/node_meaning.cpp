@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <onnx/onnx_pb.h>
 
+#include "base/sha256.h"
 #include "frontend_onnx/subgraphs.h"
 #include "frontend_onnx/wire.h"
-#include "ir/sha256.h"
 
 namespace lemma::frontend {
 

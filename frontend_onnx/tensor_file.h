@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "ir/constant.h"
-#include "ir/result.h"
 
 namespace lemma {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "frontend_onnx/rope.h"
-#include "ir/result.h"
 
 namespace lemma::frontend {
 

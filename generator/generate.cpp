@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "base/version.h"
 #include "generator/count.h"
 #include "generator/joiner.h"
 #include "generator/range_file.h"
-#include "ir/version.h"
 #include "system/parallel.h"
 
 namespace lemma::generator {

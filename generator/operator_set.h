@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "rule_language/substitution.h"
 
 namespace lemma::generator {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/sha256.h"
+#include "base/sha256.h"
 #include "outputs/files.h"
 
 namespace lemma::generator {

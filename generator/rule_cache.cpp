@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/quoted.h"
+#include "base/quoted.h"
 #include "rule_language/substitution.h"
 
 namespace lemma::generator {

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "ir/definition.h"
 #include "ir/graph.h"
-#include "ir/result.h"
 
 namespace lemma::generator {
 

@@ -14,11 +14,11 @@
 #include <span>
 #include <vector>
 
+#include "base/result.h"
 #include "interpreter/domain.h"
 #include "interpreter/tensor.h"
 #include "ir/definition.h"
 #include "ir/operator.h"
-#include "ir/result.h"
 
 namespace lemma::interpreter {
 

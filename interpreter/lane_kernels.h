@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/result.h"
 #include "interpreter/domain.h"
 #include "ir/definition.h"
-#include "ir/result.h"
 
 namespace lemma::interpreter {
 

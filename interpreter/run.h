@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "interpreter/evaluate.h"
 #include "interpreter/tensor.h"
 #include "ir/dimension.h"
 #include "ir/graph.h"
-#include "ir/result.h"
 
 namespace lemma::interpreter {
 

@@ -13,9 +13,9 @@
 #include <span>
 #include <vector>
 
+#include "base/result.h"
 #include "interpreter/domain.h"
 #include "ir/constant.h"
-#include "ir/result.h"
 #include "ir/tensor_type.h"
 
 namespace lemma::interpreter {

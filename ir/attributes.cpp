@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "ir/quoted.h"
+#include "base/quoted.h"
 
 namespace lemma {
 

@@ -10,10 +10,10 @@
 #include <variant>
 #include <vector>
 
+#include "base/result.h"
 #include "ir/data_type.h"
 #include "ir/dimension.h"
 #include "ir/real.h"
-#include "ir/result.h"
 
 namespace lemma {
 

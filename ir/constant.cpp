@@ -8,8 +8,8 @@
 #include <absl/hash/hash.h>
 #include <fmt/format.h>
 
+#include "base/half_precision.h"
 #include "ir/definition.h"
-#include "ir/half_precision.h"
 
 namespace lemma {
 

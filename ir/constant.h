@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "ir/tensor_type.h"
 
 namespace lemma {

@@ -6,7 +6,7 @@
 #include <absl/hash/hash.h>
 #include <fmt/format.h>
 
-#include "ir/quoted.h"
+#include "base/quoted.h"
 
 namespace lemma {
 

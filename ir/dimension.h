@@ -19,7 +19,7 @@
 
 #include <absl/container/inlined_vector.h>
 
-#include "ir/result.h"
+#include "base/result.h"
 
 namespace lemma {
 

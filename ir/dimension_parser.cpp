@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/quoted.h"
 #include "ir/dimension.h"
-#include "ir/quoted.h"
 
 namespace lemma {
 

@@ -1,8 +1,8 @@
 #pragma once
 // A graph without composite operators.
 
+#include "base/result.h"
 #include "ir/graph.h"
-#include "ir/result.h"
 
 namespace lemma {
 

@@ -22,10 +22,10 @@
 #include <absl/container/flat_hash_set.h>
 #include <absl/container/inlined_vector.h>
 
+#include "base/result.h"
 #include "ir/attributes.h"
 #include "ir/constant.h"
 #include "ir/operator.h"
-#include "ir/result.h"
 #include "ir/tensor_type.h"
 
 namespace lemma {

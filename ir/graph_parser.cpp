@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "base/number_text.h"
+#include "base/quoted.h"
+#include "base/utf8.h"
 #include "ir/graph_text.h"
-#include "ir/number_text.h"
-#include "ir/quoted.h"
-#include "ir/utf8.h"
 
 namespace lemma {
 

@@ -16,9 +16,9 @@
 #include <variant>
 #include <vector>
 
+#include "base/result.h"
 #include "ir/attributes.h"
 #include "ir/constant.h"
-#include "ir/result.h"
 #include "ir/tensor_type.h"
 
 namespace lemma {

@@ -14,11 +14,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "ir/attributes.h"
 #include "ir/constraints.h"
 #include "ir/definition.h"
 #include "ir/onnx_mapping.h"
-#include "ir/result.h"
 #include "ir/tensor_type.h"
 
 namespace lemma {
@@ -150,7 +150,7 @@ struct OperatorRecord {
   /// makes such operators for a target that is this runtime only.
   std::string_view runtime = {};
   ConstantForm constant_form = {};
-  /// Where the family of applications that stands for the meaning (ir/operator_instances.h) has none that the shape
+  /// Where the family of applications that stands for the meaning (facts/operator_instances.h) has none that the shape
   /// rule accepts, or misses some: what proofs record of the operator covers these as well.
   std::span<const OperatorExample> examples = {};
 

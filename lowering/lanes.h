@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "ir/data_type.h"
-#include "ir/result.h"
 #include "lowering/field.h"
 
 namespace lemma::lowering {

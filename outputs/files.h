@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "outputs/output_target.h"
 #include "outputs/staging.h"
 

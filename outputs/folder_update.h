@@ -15,7 +15,7 @@
 #include <set>
 #include <utility>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "outputs/staging.h"
 
 namespace lemma {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "ir/result.h"
+#include "base/result.h"
 
 namespace lemma {
 

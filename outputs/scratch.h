@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "outputs/staging.h"
 
 namespace lemma {

@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <string>
 
+#include "base/deadline.h"
 #include "frontend_onnx/model.h"
 #include "pipeline/optimize_model.h"
 #include "profiler/onnxruntime_worker.h"
-#include "search/deadline.h"
 
 namespace lemma {
 

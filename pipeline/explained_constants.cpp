@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "ir/quoted.h"
-#include "ir/value_facts.h"
+#include "base/quoted.h"
+#include "facts/value_facts.h"
 #include "verifier/checker/explanation.h"
 
 namespace lemma {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "pipeline/optimize_model.h"
 
 namespace lemma {

@@ -4,8 +4,8 @@
 
 #include <span>
 
+#include "base/result.h"
 #include "ir/graph.h"
-#include "ir/result.h"
 
 namespace lemma {
 

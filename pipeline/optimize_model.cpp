@@ -8,6 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "base/deadline.h"
+#include "check/check_inputs.h"
+#include "check/runnable_inputs.h"
 #include "frontend_onnx/copy.h"
 #include "frontend_onnx/operator_set.h"
 #include "outputs/files.h"
@@ -19,11 +22,8 @@
 #include "pipeline/optimized_bodies.h"
 #include "pipeline/prepared_model.h"
 #include "pipeline/result_check.h"
-#include "pipeline/runnable_inputs.h"
 #include "pipeline/staged_model.h"
 #include "pipeline/trace.h"
-#include "search/check_inputs.h"
-#include "search/deadline.h"
 #include "search/numbers.h"
 
 namespace lemma {

@@ -9,16 +9,16 @@
 #include <string>
 #include <string_view>
 
+#include "check/sampled_check.h"
+#include "check/second_judge.h"
 #include "costmodel/graph_cost.h"
 #include "frontend_onnx/copy.h"
 #include "frontend_onnx/export.h"
 #include "frontend_onnx/import.h"
 #include "pipeline/learned_costs.h"
-#include "pipeline/second_judge.h"
 #include "pipeline/timed_choice.h"
 #include "rule_language/rule_database.h"
 #include "search/optimize.h"
-#include "search/sampled_check.h"
 #include "targets/target.h"
 
 namespace lemma {

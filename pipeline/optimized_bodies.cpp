@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "base/quoted.h"
 #include "frontend_onnx/bodies.h"
 #include "ir/check.h"
-#include "ir/quoted.h"
 #include "pipeline/chosen_rules.h"
 #include "pipeline/explained_constants.h"
 #include "pipeline/file_growth.h"

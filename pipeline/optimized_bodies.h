@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <string>
 
+#include "base/deadline.h"
 #include "costmodel/operator_costs.h"
 #include "frontend_onnx/model.h"
 #include "pipeline/optimize_model.h"
-#include "search/deadline.h"
 
 namespace lemma {
 

@@ -3,11 +3,11 @@
 
 #include <filesystem>
 
+#include "base/deadline.h"
 #include "costmodel/operator_costs.h"
 #include "frontend_onnx/model.h"
 #include "pipeline/optimize_model.h"
 #include "pipeline/optimized_bodies.h"
-#include "search/deadline.h"
 
 namespace lemma {
 

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "check/opaque_pairs.h"
+#include "check/whole_run.h"
 #include "ir/check.h"
-#include "pipeline/opaque_pairs.h"
-#include "pipeline/whole_run.h"
 
 namespace lemma {
 

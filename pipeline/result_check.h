@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "base/deadline.h"
 #include "pipeline/chosen_rules.h"
 #include "pipeline/optimize_model.h"
 #include "pipeline/staged_model.h"
 #include "pipeline/trace.h"
-#include "search/deadline.h"
 
 namespace lemma {
 

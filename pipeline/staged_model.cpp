@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/same_structure.h"
+#include "facts/same_structure.h"
 #include "outputs/files.h"
 
 namespace lemma {

@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/result.h"
 #include "frontend_onnx/copy.h"
 #include "frontend_onnx/export.h"
 #include "frontend_onnx/import.h"
-#include "ir/result.h"
 #include "outputs/staging.h"
 
 namespace lemma {

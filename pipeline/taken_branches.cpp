@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "facts/weight_only.h"
 #include "frontend_onnx/export.h"
-#include "ir/weight_only.h"
 
 namespace lemma {
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "base/deadline.h"
 #include "costmodel/graph_cost.h"
 #include "frontend_onnx/export.h"
 #include "outputs/scratch.h"
 #include "profiler/model_timing.h"
-#include "search/deadline.h"
 #include "search/fold_constants.h"
 
 namespace lemma {

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/number_text.h"
 #include "ir/graph_text.h"
-#include "ir/number_text.h"
 #include "outputs/files.h"
 #include "outputs/plan.h"
 

@@ -11,8 +11,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "base/result.h"
 #include "interpreter/run.h"
-#include "ir/result.h"
 #include "ir/run_time_value.h"
 #include "system/program.h"
 

@@ -11,7 +11,7 @@ elements of all of them, row-major and little-endian. In place of type and offse
    "relative": 1e-4, "absolute": 1e-5, "of_largest": false, "rounding": 2e-6}
   {"verdict": "agrees" | "differs" | "not available", "message": "...", "sets": 3, "max_error": 1e-7}
 
-The criterion is that of search/sampled_check.h: where the original gives a finite number, the result gives one
+The criterion is that of check/sampled_check.h: where the original gives a finite number, the result gives one
 within the tolerance; integers and booleans are equal. Inputs on which the original cannot be computed say nothing, and
 nothing is said of models that differ and whose original computes something else in each run.
 
@@ -143,7 +143,7 @@ def scale_of(magnitudes):
 
 
 def allowed_differences(magnitudes, request):
-    """Of an output's elements: the criterion of search/tolerance.h."""
+    """Of an output's elements: the criterion of check/tolerance.h."""
     scale, absolute = scale_of(magnitudes), request["absolute"]
     if scale > 0 and (request["rounding"] > 0 or request["of_largest"]):
         absolute *= min(1, scale)

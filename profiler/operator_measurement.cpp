@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/sha256.h"
 #include "frontend_onnx/export.h"
 #include "ir/runtime_layout.h"
-#include "ir/sha256.h"
 #include "outputs/files.h"
 #include "profiler/single_operator.h"
 

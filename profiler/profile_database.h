@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "costmodel/cost_provider.h"
-#include "ir/result.h"
 #include "profiler/function_resources.h"
 
 struct sqlite3;

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "interpreter/run.h"
-#include "ir/result.h"
 #include "profiler/onnxruntime_worker.h"
 
 namespace lemma {

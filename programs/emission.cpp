@@ -13,11 +13,11 @@
 #include "backend_cuda/execute/built_program.h"
 #include "backend_cuda/execute/prepared_graph.h"
 #include "backend_cuda/execute/program_times.h"
+#include "check/rounding_spread.h"
 #include "frontend_onnx/import.h"
 #include "interpreter/random.h"
 #include "pipeline/taken_branches.h"
 #include "search/fold_constants.h"
-#include "search/rounding_spread.h"
 #include "targets/data_files.h"
 
 namespace lemma {

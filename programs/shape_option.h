@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "ir/dimension.h"
-#include "ir/result.h"
 
 namespace lemma {
 

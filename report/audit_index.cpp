@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "ir/number_text.h"
+#include "base/number_text.h"
 #include "ir/operator.h"
 #include "report/web_page.h"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/same_structure.h"
+#include "facts/same_structure.h"
 #include "report/model_summary.h"
 
 namespace lemma {

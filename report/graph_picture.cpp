@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/shown_text.h"
+#include "base/shown_text.h"
 #include "report/model_summary.h"
 
 namespace lemma {

@@ -1,7 +1,7 @@
 #include "report/printable.h"
 
-#include "ir/shown_text.h"
-#include "ir/utf8.h"
+#include "base/shown_text.h"
+#include "base/utf8.h"
 
 namespace lemma {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/number_text.h"
+#include "base/number_text.h"
 #include "report/proof_text.h"
 #include "rule_language/certificate_pack.h"
 #include "rule_language/digests.h"

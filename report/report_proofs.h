@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "ir/result.h"
+#include "base/result.h"
 
 namespace lemma {
 

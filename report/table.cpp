@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/shown_text.h"
+#include "base/shown_text.h"
 
 namespace lemma {
 

@@ -11,7 +11,7 @@ class Table {
   enum class Align { left, right };
 
   Table(std::vector<std::string> headings, std::vector<Align> alignment);
-  /// Cells are shown as ir/shown_text.h says.
+  /// Cells are shown as base/shown_text.h says.
   void add(std::vector<std::string> row);
   /// Headings, a rule, the rows; two spaces between columns; no trailing spaces.
   std::string text() const;

@@ -8,7 +8,7 @@
 
 #include "backend_cuda/program.h"
 #include "backend_cuda/step_times.h"
-#include "ir/result.h"
+#include "base/result.h"
 
 namespace lemma {
 

@@ -11,9 +11,9 @@
 #include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
+#include "base/sha256.h"
+#include "facts/operator_instances.h"
 #include "ir/graph.h"
-#include "ir/operator_instances.h"
-#include "ir/sha256.h"
 
 namespace lemma {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // A digest of the meaning of an operator: its definition and constraints, not its documentation.
 //
-// It is a SHA-256 over a systematic family of instances (ir/operator_instances.h): for each of them
+// It is a SHA-256 over a systematic family of instances (facts/operator_instances.h): for each of them
 // the completed attributes, the types of the outputs or the fact that the instance is rejected, and
 // the definition. For a composition it covers the composed graph and the meanings of its operators.
 // Proof records contain these digests, so that a proof is valid only for the same meaning.

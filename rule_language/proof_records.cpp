@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/sha256.h"
+#include "base/sha256.h"
 #include "rule_language/operator_meaning.h"
 
 namespace lemma {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/partial.h"
+#include "facts/partial.h"
 
 namespace lemma {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <optional>
 
+#include "base/result.h"
 #include "ir/attributes.h"
-#include "ir/result.h"
 
 namespace lemma {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "rule_language/substitution.h"
 
 namespace lemma {

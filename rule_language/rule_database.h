@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "rule_language/certificate_pack.h"
 #include "rule_language/proof_records.h"
 #include "rule_language/rounding.h"

@@ -66,9 +66,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "ir/attributes.h"
 #include "ir/graph.h"
-#include "ir/result.h"
 
 namespace lemma {
 

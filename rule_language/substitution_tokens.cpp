@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/number_text.h"
+#include "base/number_text.h"
 
 namespace lemma::detail {
 namespace {

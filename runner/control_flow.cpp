@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/constant_pieces.h"
+#include "procedures/constant_pieces.h"
 #include "runner/body_runner.h"
 
 namespace lemma::runner {

@@ -4,7 +4,7 @@
 //
 // A node that import understood is evaluated from its record by the interpreter. An opaque node is read once its
 // operands are known: with their types and contents it may be an operation after all; a node with bodies runs these,
-// whatever they capture included; for the rest there are procedures (ir/procedure.h).
+// whatever they capture included; for the rest there are procedures (procedures/procedure.h).
 
 #include <cstdint>
 #include <map>

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <set>
 
-#include "ir/same_structure.h"
+#include "facts/same_structure.h"
 
 namespace lemma {
 

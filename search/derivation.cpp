@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/cut.h"
+#include "facts/cut.h"
 #include "search/congruence.h"
 
 namespace lemma {

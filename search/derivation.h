@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "egraph/saturation.h"
+#include "facts/value_facts.h"
 #include "ir/graph.h"
-#include "ir/value_facts.h"
 #include "rule_language/substitution_use.h"
 
 namespace lemma {
@@ -27,7 +27,7 @@ class Derivation {
     bool backward = false;
     bool refinement = false;  // the left side need not be defined
     /// Of the rule as it is written, at values of terms(). No rule: the two values that are its inputs are copies of
-    /// the same elements (ir/copied_elements.h).
+    /// the same elements (facts/copied_elements.h).
     SubstitutionUse use;
     bool is_of_copies() const { return use.substitution == nullptr; }
   };

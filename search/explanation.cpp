@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/cut.h"
+#include "facts/cut.h"
 #include "ir/graph_text.h"
 #include "rule_language/digests.h"
 #include "rule_language/explanation_scope.h"

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "facts/weight_only.h"
 #include "interpreter/run.h"
-#include "ir/weight_only.h"
 #include "search/folded_bytes.h"
 
 namespace lemma {

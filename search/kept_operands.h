@@ -1,11 +1,11 @@
 #pragma once
-// Operations of a graph that give an operand as it is (ir/kept_operand.h), by what its constants hold.
+// Operations of a graph that give an operand as it is (facts/kept_operand.h), by what its constants hold.
 
 #include <map>
 #include <vector>
 
+#include "facts/kept_operand.h"
 #include "ir/graph.h"
-#include "ir/kept_operand.h"
 
 namespace lemma {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "ir/weight_only.h"
+#include "facts/weight_only.h"
 
 namespace lemma {
 

@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "base/deadline.h"
 #include "costmodel/operator_count.h"
 #include "costmodel/weight_price.h"
 #include "ir/rebuild.h"
 #include "search/backtracking.h"
 #include "search/candidate.h"
-#include "search/deadline.h"
 #include "search/descent.h"
 #include "search/evaluated_choice.h"
 #include "search/explanation.h"

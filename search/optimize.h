@@ -27,7 +27,7 @@ enum class Strategy {
 std::string_view name(Strategy strategy);
 std::optional<Strategy> strategy_named(std::string_view name);
 
-/// Which operations are left out that give an operand as it is (ir/kept_operand.h).
+/// Which operations are left out that give an operand as it is (facts/kept_operand.h).
 enum class LeftOut { nothing, bitwise, all };
 
 struct SearchOptions {

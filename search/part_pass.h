@@ -8,7 +8,7 @@
 
 #include <absl/container/flat_hash_set.h>
 
-#include "search/deadline.h"
+#include "base/deadline.h"
 #include "search/partition.h"
 #include "search/saturation_round.h"
 

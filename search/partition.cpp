@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/weight_only.h"
+#include "facts/weight_only.h"
 
 namespace lemma {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/copied_elements.h"
+#include "facts/copied_elements.h"
 #include "ir/rebuild.h"
 
 namespace lemma {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "ir/opaque_facts.h"
+#include "facts/opaque_facts.h"
 
 namespace lemma {
 

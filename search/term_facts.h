@@ -1,11 +1,11 @@
 #pragma once
-// What is known of terms, by abstract interpretation of the operators' definitions (ir/value_facts.h).
+// What is known of terms, by abstract interpretation of the operators' definitions (facts/value_facts.h).
 
 #include <map>
 #include <vector>
 
+#include "facts/value_facts.h"
 #include "ir/graph.h"
-#include "ir/value_facts.h"
 
 namespace lemma {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/cut.h"
+#include "facts/cut.h"
 #include "search/term_facts.h"
 
 namespace lemma {

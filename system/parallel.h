@@ -13,7 +13,7 @@
 #include <memory>
 #include <utility>
 
-#include "ir/result.h"
+#include "base/result.h"
 
 namespace lemma {
 

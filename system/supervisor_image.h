@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "ir/result.h"
+#include "base/result.h"
 
 namespace lemma {
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/sha256.h"
+#include "base/sha256.h"
 #include "system/clock.h"
 #include "system/parallel.h"
 #include "verifier/conditions/infer.h"

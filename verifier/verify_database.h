@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "rule_language/rule_database.h"
 #include "rule_language/substitution.h"
 #include "verifier/index/axiom_proofs.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "rule_language/rule_database.h"
 #include "verifier/verify_database.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "ir/half_precision.h"
+#include "base/half_precision.h"
 
 namespace lemma::backend {
 

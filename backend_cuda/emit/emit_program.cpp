@@ -13,8 +13,8 @@
 #include "backend_cuda/emit/parts/weight_checksum.h"
 #include "backend_cuda/emit/prime_field.h"
 #include "backend_cuda/emit/tables_text.h"
-#include "ir/sha256.h"
-#include "ir/shown_text.h"
+#include "base/sha256.h"
+#include "base/shown_text.h"
 #include "outputs/files.h"
 #include "outputs/folder_update.h"
 

@@ -8,7 +8,7 @@
 #include "backend_cuda/emit/nest_text.h"
 #include "backend_cuda/emit/phase_functions.h"
 #include "backend_cuda/emit/source_types.h"
-#include "ir/shown_text.h"
+#include "base/shown_text.h"
 
 namespace lemma::backend {
 

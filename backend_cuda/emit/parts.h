@@ -6,7 +6,7 @@
 namespace lemma::backend::parts {
 
 extern const std::string_view scalar_operations;  // lowering/scalar_operations.h
-extern const std::string_view half_precision;     // ir/half_precision.h
+extern const std::string_view half_precision;     // base/half_precision.h
 extern const std::string_view half_types;         // parts/half_types.h
 extern const std::string_view vectors;            // parts/vectors.h
 extern const std::string_view field;              // lowering/field.h

@@ -4,7 +4,7 @@
 #include <array>
 #include <set>
 
-#include "ir/number_text.h"
+#include "base/number_text.h"
 
 namespace lemma::backend {
 

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/number_text.h"
+#include "base/number_text.h"
 #include "lowering/operation_table.h"
 
 namespace lemma::backend {

@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "backend_cuda/libraries/library_call.h"
-#include "ir/shown_text.h"
+#include "base/shown_text.h"
 
 namespace lemma::backend {
 

@@ -12,7 +12,7 @@
 #include "backend_cuda/emit_cuda/cuda_phases.h"
 #include "backend_cuda/emit_cuda/spread_nest.h"
 #include "backend_cuda/emit_cuda/tiled_text.h"
-#include "ir/shown_text.h"
+#include "base/shown_text.h"
 
 namespace lemma::backend {
 

@@ -6,7 +6,7 @@
 
 #include "backend_cuda/emit/tables_text.h"
 #include "backend_cuda/emit_cuda/resident_tables.h"
-#include "ir/shown_text.h"
+#include "base/shown_text.h"
 
 namespace lemma::backend {
 

@@ -7,7 +7,7 @@
 #include "backend_cuda/emit/parts.h"
 #include "backend_cuda/emit_cuda/cuda_parts.h"
 #include "backend_cuda/emit_cuda/cuda_source.h"
-#include "ir/sha256.h"
+#include "base/sha256.h"
 
 namespace lemma::backend {
 

@@ -18,7 +18,7 @@
 
 #include "backend_cuda/emit/emit_program.h"
 #include "backend_cuda/emit/parts.h"
-#include "ir/sha256.h"
+#include "base/sha256.h"
 #include "outputs/files.h"
 #include "outputs/staging.h"
 #include "system/program.h"

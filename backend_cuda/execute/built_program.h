@@ -11,9 +11,9 @@
 
 #include "backend_cuda/emit_cuda/emit_cuda.h"
 #include "backend_cuda/program.h"
+#include "base/result.h"
 #include "interpreter/run.h"
 #include "interpreter/tensor.h"
-#include "ir/result.h"
 
 namespace lemma::backend {
 

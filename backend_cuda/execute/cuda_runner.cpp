@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/number_text.h"
+#include "base/number_text.h"
 #include "outputs/files.h"
 #include "outputs/scratch.h"
 #include "system/program.h"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "backend_cuda/program.h"
+#include "base/result.h"
 #include "interpreter/tensor.h"
-#include "ir/result.h"
 
 namespace lemma::backend {
 

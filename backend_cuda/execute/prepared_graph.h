@@ -3,9 +3,9 @@
 
 #include <span>
 
+#include "base/result.h"
 #include "interpreter/run.h"
 #include "ir/graph.h"
-#include "ir/result.h"
 
 namespace lemma::backend {
 

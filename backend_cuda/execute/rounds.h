@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "ir/result.h"
+#include "base/result.h"
 
 namespace lemma::backend {
 

@@ -7,7 +7,7 @@
 #include "backend_cuda/libraries/library_call.h"
 #include "costmodel/graph_cost.h"
 #include "costmodel/operator_count.h"
-#include "ir/weight_only.h"
+#include "facts/weight_only.h"
 
 namespace lemma::backend {
 

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/result.h"
 #include "costmodel/cost_key.h"
-#include "ir/result.h"
 
 namespace lemma::backend {
 

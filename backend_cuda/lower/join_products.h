@@ -1,8 +1,8 @@
 #pragma once
 // Products of rows of one matrix with one weight become one product of the whole matrix.
 
+#include "base/result.h"
 #include "ir/graph.h"
-#include "ir/result.h"
 
 namespace lemma::backend {
 

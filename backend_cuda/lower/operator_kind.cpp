@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "ir/sha256.h"
+#include "base/sha256.h"
 
 namespace lemma::backend {
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "ir/utf8.h"
+#include "base/utf8.h"
 
 namespace lemma::exact {
 

@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "base/number_text.h"
 #include "egraph/exact/closures.h"
 #include "egraph/exact/reducer.h"
 #include "egraph/exact/small_costs.h"
-#include "ir/number_text.h"
 #include "outputs/scratch.h"
 #include "system/program.h"
 

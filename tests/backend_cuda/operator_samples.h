@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "facts/operator_instances.h"
 #include "interpreter/random.h"
 #include "interpreter/tensor.h"
-#include "ir/operator_instances.h"
 #include "lowering/lower.h"
 
 namespace lemma::backend {

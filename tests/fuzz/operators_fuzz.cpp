@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "facts/operation_count.h"
+#include "facts/symbolic_values.h"
 #include "ir/check.h"
 #include "ir/graph_text.h"
-#include "ir/operation_count.h"
-#include "ir/symbolic_values.h"
 #include "tests/ir/random_graph.h"
 
 namespace {

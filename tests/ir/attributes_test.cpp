@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/quoted.h"
+#include "base/quoted.h"
 #include "tests/ir/random_graph.h"
 
 namespace lemma {

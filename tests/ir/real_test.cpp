@@ -10,9 +10,9 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "facts/operator_instances.h"
 #include "ir/constant_expression.h"
 #include "ir/graph.h"
-#include "ir/operator_instances.h"
 
 namespace lemma {
 namespace {

@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
+#include "facts/operator_instances.h"
 #include "interpreter/random.h"
 #include "ir/operator.h"
-#include "ir/operator_instances.h"
 
 namespace lemma {
 namespace {

@@ -1,4 +1,4 @@
-"""The second judge allows what search/tolerance.h says."""
+"""The second judge allows what check/tolerance.h says."""
 
 import importlib.util
 import pathlib

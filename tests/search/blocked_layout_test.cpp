@@ -2,13 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include "check/sampled_check.h"
 #include "ir/graph_text.h"
 #include "ir/runtime_layout.h"
 #include "search/blocked_layout.h"
 #include "search/optimize.h"
 #include "search/rule_sets.h"
 #include "search/rule_subset.h"
-#include "search/sampled_check.h"
 #include "tests/search/random_network.h"
 #include "verifier/checker/explanation.h"
 

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "egraph/rule_use.h"
+#include "facts/same_structure.h"
 #include "ir/graph_text.h"
-#include "ir/same_structure.h"
 #include "search/optimize.h"
 #include "tests/search/random_network.h"
 

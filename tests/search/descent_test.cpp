@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "check/sampled_check.h"
 #include "ir/check.h"
 #include "ir/graph_text.h"
-#include "search/sampled_check.h"
 #include "tests/ir/parsed_graph.h"
 #include "tests/search/random_network.h"
 

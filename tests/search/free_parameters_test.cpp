@@ -5,12 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include "check/sampled_check.h"
 #include "costmodel/graph_cost.h"
 #include "ir/graph_text.h"
 #include "rule_language/rule_database.h"
 #include "search/neighborhood.h"
 #include "search/optimize.h"
-#include "search/sampled_check.h"
 #include "verifier/checker/explanation.h"
 
 namespace lemma {

@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include "check/sampled_check.h"
+#include "facts/same_structure.h"
 #include "ir/check.h"
 #include "ir/graph_text.h"
-#include "ir/same_structure.h"
 #include "search/optimize.h"
-#include "search/sampled_check.h"
 #include "tests/search/random_network.h"
 #include "verifier/checker/explanation.h"
 

@@ -4,9 +4,9 @@
 
 #include <limits>
 
+#include "check/sampled_check.h"
 #include "ir/check.h"
 #include "ir/graph_text.h"
-#include "search/sampled_check.h"
 #include "tests/search/random_network.h"
 
 namespace lemma {

@@ -2,11 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include "check/sampled_check.h"
 #include "ir/graph_text.h"
 #include "search/blocked_layout.h"
 #include "search/optimize.h"
 #include "search/rule_subset.h"
-#include "search/sampled_check.h"
 #include "tests/search/random_network.h"
 #include "verifier/checker/explanation.h"
 

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "check/sampled_check.h"
 #include "ir/graph_text.h"
 #include "search/backtracking.h"
 #include "search/optimize.h"
-#include "search/sampled_check.h"
 #include "tests/search/random_network.h"
 #include "verifier/checker/explanation.h"
 

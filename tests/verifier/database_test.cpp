@@ -5,7 +5,7 @@
 #include <fstream>
 #include <functional>
 
-#include "ir/sha256.h"
+#include "base/sha256.h"
 #include "verifier/rule_files.h"
 #include "verifier/write_proofs.h"
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/sha256.h"
+#include "base/sha256.h"
 #include "rule_language/rounding.h"
 #include "rule_language/rule_database.h"
 #include "verifier/index/axiom_proofs.h"

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "ir/quoted.h"
-#include "ir/sha256.h"
+#include "base/quoted.h"
+#include "base/sha256.h"
 #include "rule_language/operator_meaning.h"
 #include "rule_language/rule_database.h"
 #include "rule_language/substitution_use.h"

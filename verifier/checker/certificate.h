@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "ir/position.h"
-#include "ir/result.h"
+#include "base/result.h"
 #include "rule_language/digests.h"
 #include "rule_language/rounding.h"
 #include "rule_language/substitution.h"
+#include "verifier/checker/position.h"
 
 namespace lemma::checker {
 

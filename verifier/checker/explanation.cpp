@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "ir/copied_elements.h"
+#include "base/quoted.h"
+#include "facts/copied_elements.h"
+#include "facts/opaque_facts.h"
+#include "facts/run_time_conditions.h"
 #include "ir/graph_text.h"
-#include "ir/opaque_facts.h"
-#include "ir/quoted.h"
-#include "ir/run_time_conditions.h"
 #include "rule_language/digests.h"
 #include "rule_language/explanation_scope.h"
 #include "rule_language/quotients.h"

@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
-#include "ir/result.h"
-#include "ir/value_facts.h"
+#include "base/result.h"
+#include "facts/value_facts.h"
 
 namespace lemma::checker {
 

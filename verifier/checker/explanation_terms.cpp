@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "ir/kept_operand.h"
-#include "ir/opaque_facts.h"
+#include "facts/kept_operand.h"
+#include "facts/opaque_facts.h"
 
 namespace lemma::checker {
 

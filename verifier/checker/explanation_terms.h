@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "facts/value_facts.h"
 #include "ir/graph.h"
-#include "ir/value_facts.h"
 
 namespace lemma::checker {
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "ir/quoted.h"
-#include "ir/sha256.h"
+#include "base/quoted.h"
+#include "base/sha256.h"
 
 namespace lemma::checker {
 namespace {

@@ -5,10 +5,10 @@
 // Each step is an equation or a refinement from left to right (docs/semantics.md, "Relations"), so that
 // the chain proves what the rule claims of undefined elements as well.
 
+#include "facts/observation.h"
+#include "facts/partial.h"
+#include "facts/run_time_conditions.h"
 #include "ir/graph.h"
-#include "ir/observation.h"
-#include "ir/partial.h"
-#include "ir/run_time_conditions.h"
 #include "rule_language/real_parameters.h"
 #include "rule_language/rule_cases.h"
 #include "rule_language/substitution_use.h"

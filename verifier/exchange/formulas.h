@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "verifier/checker/certificate.h"
 
 namespace lemma::exchange {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "rule_language/substitution.h"
 #include "verifier/exchange/taso_format.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "verifier/exchange/taso_format.h"
 
 namespace lemma::exchange {

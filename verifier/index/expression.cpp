@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "ir/number_text.h"
+#include "base/number_text.h"
 
 namespace lemma::verifier::index {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "facts/observation.h"
 #include "ir/expand.h"
-#include "ir/observation.h"
 #include "rule_language/operator_meaning.h"
 #include "rule_language/real_parameters.h"
 #include "rule_language/rule_cases.h"

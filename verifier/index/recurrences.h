@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "base/result.h"
 #include "ir/graph.h"
-#include "ir/result.h"
 
 namespace lemma::verifier::index {
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "ir/sha256.h"
+#include "base/sha256.h"
 #include "rule_language/rule_database.h"
 #include "rule_language/substitution_analysis.h"
 #include "verifier/prover/explain.h"

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "base/quoted.h"
 #include "interpreter/run.h"
-#include "ir/quoted.h"
 #include "rule_language/rule_cases.h"
 #include "rule_language/substitution_use.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "verifier/prover/saturate.h"
 
 namespace lemma::verifier {

@@ -3,7 +3,7 @@
 // of its axiom, its guards are checked again, and Z3 must refute that the goals' sides differ,
 // given the steps' equations as ground formulas over uninterpreted functions.
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "verifier/prover/saturate.h"
 
 namespace lemma::verifier {

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/partial.h"
+#include "facts/partial.h"
 #include "rule_language/substitution_analysis.h"
 #include "verifier/prover/matching.h"
 

@@ -7,7 +7,7 @@
 #if __has_include("half_precision.h")
 #include "half_precision.h"
 #else
-#include "ir/half_precision.h"
+#include "base/half_precision.h"
 #endif
 
 namespace {

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "ir/sha256.h"
+#include "base/sha256.h"
 #include "rule_language/rule_cases.h"
 #include "rule_language/rule_database.h"
 #include "tests/verifier/shipped_axioms.h"

@@ -1,0 +1,82 @@
+#include "check/runnable_inputs.h"
+
+#include <nlohmann/json.hpp>
+
+#include "check/check_inputs.h"
+#include "outputs/scratch.h"
+#include "system/program.h"
+
+namespace lemma {
+
+namespace {
+
+using Inputs = std::vector<interpreter::NamedTensor>;
+
+constexpr std::int64_t most_elements = 1 << 22;         // of an input
+constexpr std::int64_t most_elements_in_all = 1 << 25;  // of all sets
+constexpr std::size_t most_sets = 60;
+
+std::vector<Inputs> sets_to_try(const Graph& graph, const RunnableInputsRequest& request) {
+  std::vector<Inputs> sets;
+  std::int64_t elements = 0;
+  for (const InputPlan& plan : plans_to_run(graph, request.sizes, request.seed)) {
+    auto inputs = make_inputs(graph, plan, {}, most_elements);
+    if (!inputs) continue;
+    for (const auto& input : *inputs) elements += input.value.element_count();
+    if (elements > most_elements_in_all || sets.size() == most_sets) break;
+    sets.push_back(std::move(*inputs));
+  }
+  return sets;
+}
+
+/// The position of the first set that can be run.
+std::optional<std::size_t> first_that_runs(OnnxRuntimeWorker& worker,
+                                           const RunnableInputsRequest& request,
+                                           const std::vector<Inputs>& sets,
+                                           RunnableInputs& result) {
+  const TemporaryDirectory scratch;
+  if (!scratch.good()) return std::nullopt;
+  const std::filesystem::path data = scratch.path() / "inputs";
+  const auto written = write_inputs(sets, data);
+  if (!written) {
+    result.failure = written.error().message;
+    result.answered = worker.version(request.seconds).has_value();
+    return std::nullopt;
+  }
+  // Loading and one run cannot be ended.
+  const auto answer = worker.ask({{"action", "first"},
+                                  {"model", std::filesystem::absolute(request.model).string()},
+                                  {"data", data.string()},
+                                  {"sets", *written},
+                                  {"threads", request.threads},
+                                  {"seconds", request.seconds}},
+                                 3 * request.seconds + 10);
+  if (!answer) {
+    result.failure = answer.error().message;
+    result.answered = worker.was_available();
+    return std::nullopt;
+  }
+  result.answered = true;
+  result.failure = answer->value("message", "");
+  const int index = answer->value("index", -1);
+  if (index < 0 || static_cast<std::size_t>(index) >= sets.size()) return std::nullopt;
+  return static_cast<std::size_t>(index);
+}
+
+}  // namespace
+
+RunnableInputs find_runnable_inputs(OnnxRuntimeWorker& worker, const Graph& graph,
+                                    const RunnableInputsRequest& request) {
+  RunnableInputs result;
+  if (first_that_runs(worker, request, {request.first}, result)) {
+    result.inputs = request.first;
+    return result;
+  }
+  if (!result.answered) return result;
+  const std::vector<Inputs> sets = sets_to_try(graph, request);
+  if (const auto found = first_that_runs(worker, request, sets, result))
+    result.inputs = sets[*found];
+  return result;
+}
+
+}  // namespace lemma

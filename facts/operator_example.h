@@ -1,0 +1,14 @@
+#pragma once
+// An application of an operator that shows what it does, for people and for facts that are found by trying.
+
+#include <optional>
+
+#include "ir/graph.h"
+
+namespace lemma {
+
+/// A graph with inputs and one application of the operator, found by trying small shapes, types and
+/// attribute values until inference accepts; nothing if none of them is accepted.
+std::optional<Graph> example_application(OperatorId op);
+
+}  // namespace lemma

@@ -1,7 +1,0 @@
-#include "ir/version.h"
-
-namespace lemma {
-
-std::string_view version() { return LEMMA_VERSION; }
-
-}  // namespace lemma
