@@ -34,14 +34,15 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SampledCheckOptions, samples, relative_tolera
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OnnxRuntimeProgram, python, script)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimeRatio, median, upper_bound)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimingReport, state, message, runtime, choices, before_seconds,
-                                   after_seconds, ratio, rounds, affordable)
+                                   after_seconds, ratio, rounds, affordable, takes_simplified)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimingOptions, measures, replay)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CostOptions, database, shipped, measures, runtime, any_device,
                                    replay)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExportOptions, external_data, runtime_operators)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, cleans, search, check,
-                                   onnx_runtime, second_judge, timing, most_growth, costs, writing,
-                                   operator_set, explanation, trace, threads, time_limit_seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, cleans, keeps_original, search,
+                                   check, onnx_runtime, second_judge, timing, most_growth, costs,
+                                   writing, operator_set, explanation, trace, threads,
+                                   time_limit_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directory,
                                    task_program, target, shapes, sample_shapes, outputs,
                                    memory_limit_bytes, takes_digests, options)

@@ -3,15 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "base/deadline.h"
 #include "check/check_inputs.h"
 #include "check/judgement.h"
+#include "check/native_constants.h"
 #include "check/rounding_spread.h"
 #include "facts/cut.h"
+#include "facts/part.h"
+#include "facts/same_structure.h"
 #include "interpreter/compare.h"
 
 namespace lemma {
@@ -201,7 +206,8 @@ bool is_well_conditioned(const Graph& graph, const Sample& sample,
 
 struct SampledReference::Samples {
   const Graph& original;
-  Graph reference;  // cut
+  Graph cut;        // the original
+  Graph reference;  // the part of it that can be computed
   SampledTolerance tolerance;
   std::vector<Sample> random, adversarial;
   SymbolSizes sizes;  // in random inputs
@@ -214,13 +220,94 @@ bool has_input(const Graph& graph, std::string_view name) {
                      [&](NodeId id) { return graph.input_name(graph.node(id)) == name; });
 }
 
+/// A cut graph without the outputs that depend on texts, or on other values that are no numbers.
+Result<Graph> computable_part(const Graph& cut) {
+  const auto has_numbers = [&cut](const Node& input) {
+    return is_computable(cut.type(input.output()).data_type);
+  };
+  const std::vector<bool> depends = depends_on_inputs(cut, std::not_fn(has_numbers));
+  return with_outputs(
+      cut, [&depends](const GraphOutput& output) { return !depends[output.value.v]; }, has_numbers);
+}
+
+/// Where an output of an uncut graph comes from, if that is an opaque node: its name and the number of its output.
+std::string opaque_source(const Graph& graph, const std::string& output_name) {
+  for (const GraphOutput& output : graph.outputs())
+    if (output.name == output_name)
+      if (const Node& node = graph.node(graph.producer(output.value));
+          node.kind == NodeKind::opaque)
+        return fmt::format("{}#{}", cut_name(graph.opaque(node)), graph.output_index(output.value));
+  return "";
+}
+
+/// Two cut graphs, of which the parts that both can be computed are compared by computing, the rest by structure.
+struct ComparableParts {
+  Graph reference, changed;  // with the same outputs
+};
+
+/// An error: some output can be compared neither by computing nor by structure.
+Result<ComparableParts> comparable_parts(const Graph& original, const Graph& cut,
+                                         const Graph& reference, const Graph& candidate) {
+  LEMMA_ASSIGN_OR_RETURN(const Graph changed, cut_at_opaque_nodes(candidate));
+  // What an opaque operator gives may be known of one of the two graphs only.
+  const std::vector<bool> depends = depends_on_inputs(changed, [&](const Node& input) {
+    return !is_computable(changed.type(input.output()).data_type) ||
+           !has_input(cut, changed.input_name(input));
+  });
+  std::set<std::string> computed;
+  for (const GraphOutput& output : changed.outputs())
+    if (!depends[output.value.v] && has_output(reference, output.name))
+      computed.insert(output.name);
+  const std::vector<std::string> different = differently_computed_outputs(cut, changed);
+  const auto is_alike = [&](const std::string& name) {
+    if (has_output(cut, name) && has_output(changed, name))
+      return std::find(different.begin(), different.end(), name) == different.end();
+    const std::string source = opaque_source(original, name);
+    return !source.empty() && source == opaque_source(candidate, name);
+  };
+  for (const Graph* graph : {&cut, &changed})
+    for (const GraphOutput& output : graph->outputs())
+      if (!computed.contains(output.name) && !is_alike(output.name))
+        return unsupported(fmt::format(
+            "'{}' can be compared neither by computing it nor by how it is computed", output.name));
+  const auto is_kept = [&computed](const GraphOutput& output) {
+    return computed.contains(output.name);
+  };
+  ComparableParts parts;
+  LEMMA_ASSIGN_OR_RETURN(parts.reference, with_outputs(reference, is_kept));
+  LEMMA_ASSIGN_OR_RETURN(parts.changed, with_outputs(changed, is_kept));
+  return parts;
+}
+
+/// What the sample gives for the outputs of a part of its graph.
+std::vector<Tensor> expected_of(const Sample& sample, const Graph& whole, const Graph& part) {
+  std::vector<Tensor> expected;
+  for (std::size_t i = 0; i < whole.outputs().size(); ++i)
+    if (has_output(part, whole.outputs()[i].name)) expected.push_back(sample.expected[i]);
+  return expected;
+}
+
+/// The inputs that a graph has, of those given.
+std::vector<NamedTensor> inputs_of(const Graph& graph, std::span<const NamedTensor> given) {
+  std::vector<NamedTensor> inputs;
+  for (const NamedTensor& input : given)
+    if (has_input(graph, input.name)) inputs.push_back(input);
+  return inputs;
+}
+
 }  // namespace
 
 Result<SampledReference> SampledReference::compute(const Graph& original,
                                                    const SampledCheckOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(Graph reference, cut_at_opaque_nodes(original));
-  const auto samples = std::make_shared<Samples>(
-      Samples{original, std::move(reference), tolerance_for(original, options), {}, {}, {}});
+  LEMMA_ASSIGN_OR_RETURN(Graph cut, cut_at_opaque_nodes(original));
+  LEMMA_ASSIGN_OR_RETURN(Graph reference, computable_part(cut));
+  const auto samples = std::make_shared<Samples>(Samples{original,
+                                                         std::move(cut),
+                                                         std::move(reference),
+                                                         tolerance_for(original, options),
+                                                         {},
+                                                         {},
+                                                         {}});
   SymbolSizes& sizes = samples->sizes;
   for (int i = 0; i < options.samples; ++i) {
     LEMMA_ASSIGN_OR_RETURN(
@@ -253,50 +340,69 @@ Result<SampledReference> SampledReference::compute(const Graph& original,
   return result;
 }
 
+namespace {
+
+/// Says what differs on one sample; empty if nothing counts. `check` takes the figures.
+Result<std::string> difference_on(const Graph& original, const ComparableParts& parts,
+                                  Sample sample, const SampledTolerance& tolerance,
+                                  const SampledCheckOptions& options, SampledCheck& check) {
+  auto outputs = interpreter::run(parts.changed, inputs_of(parts.changed, sample.inputs),
+                                  options_for_run(options, sample.domain));
+  // Too little time or memory says nothing about the candidate.
+  if (!outputs && outputs.error().kind == ErrorKind::unsupported)
+    return tl::unexpected(std::move(outputs.error()));
+  if (!outputs) return "the result cannot be computed: " + outputs.error().message;
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<Tensor> actual,
+                         in_order_of(parts.reference, parts.changed, *outputs));
+  if (options.bitwise) {
+    for (std::size_t i = 0; i < actual.size(); ++i)
+      if (const std::string bits = bit_difference(actual[i], sample.expected[i]); !bits.empty())
+        return fmt::format("output '{}': {}", parts.reference.outputs()[i].name, bits);
+    return std::string();
+  }
+  if (sample.domain == Domain::native) {
+    SampledCheck on_this;
+    compare_outputs(original, parts.reference, sample, actual, tolerance,
+                    options_for_run(options, Domain::native), on_this);
+    check.max_error = std::max(check.max_error, on_this.max_error);
+    check.smallest_passing_scale =
+        std::max(check.smallest_passing_scale, on_this.smallest_passing_scale);
+    return on_this.difference;
+  }
+  const auto judged = [&](const Graph& reference, const std::vector<Tensor>& expected) {
+    return Judgement({reference, parts.changed, tolerance, options.threads, options.deadline})
+        .difference(sample.inputs, expected, actual);
+  };
+  std::string difference = judged(parts.reference, sample.expected);
+  if (difference.empty()) return difference;
+  // A constant that overflows its own type does so in the original, too.
+  LEMMA_ASSIGN_OR_RETURN(const Graph native, with_native_constants(parts.reference));
+  const auto expected =
+      interpreter::run(native, sample.inputs, options_for_run(options, sample.domain));
+  return expected && judged(native, *expected).empty() ? std::string() : difference;
+}
+
+}  // namespace
+
 Result<SampledCheck> SampledReference::compare(const Graph& candidate,
                                                const SampledCheckOptions& options) const {
-  LEMMA_ASSIGN_OR_RETURN(const Graph changed, cut_at_opaque_nodes(candidate));
-  const Graph& reference = samples_->reference;
-  // What an opaque operator gives may be known of one of the two graphs only.
-  for (const NodeId id : changed.inputs())
-    if (!has_input(reference, changed.input_name(changed.node(id))))
-      return unsupported(fmt::format("the original does not tell what '{}' is",
-                                     changed.input_name(changed.node(id))));
+  LEMMA_ASSIGN_OR_RETURN(
+      const ComparableParts parts,
+      comparable_parts(samples_->original, samples_->cut, samples_->reference, candidate));
   SampledCheck check;
-  const auto fail = [&check](const Sample& sample, const std::string& difference) {
-    if (!check.passed || difference.empty()) return;
-    check.passed = false;
-    check.difference = fmt::format("{} ({})", difference, sample.description);
-  };
   for (const auto* samples : {&samples_->random, &samples_->adversarial})
     for (const Sample& sample : *samples) {
-      if (!check.passed) return check;
-      auto outputs =
-          interpreter::run(changed, sample.inputs, options_for_run(options, sample.domain));
-      // Too little time or memory says nothing about the candidate.
-      if (!outputs && outputs.error().kind == ErrorKind::unsupported)
-        return tl::unexpected(std::move(outputs.error()));
+      const Sample part{inputs_of(parts.reference, sample.inputs),
+                        expected_of(sample, samples_->reference, parts.reference), sample.domain,
+                        sample.description};
+      LEMMA_ASSIGN_OR_RETURN(
+          const std::string difference,
+          difference_on(samples_->original, parts, part, samples_->tolerance, options, check));
       ++(samples == &samples_->random ? check.samples : check.adversarial);
-      if (!outputs) {
-        fail(sample, "the result cannot be computed: " + outputs.error().message);
-        continue;
-      }
-      LEMMA_ASSIGN_OR_RETURN(const std::vector<Tensor> actual,
-                             in_order_of(reference, changed, *outputs));
-      if (options.bitwise) {
-        for (std::size_t i = 0; i < actual.size(); ++i) {
-          const std::string difference = bit_difference(actual[i], sample.expected[i]);
-          if (!difference.empty())
-            fail(sample, fmt::format("output '{}': {}", reference.outputs()[i].name, difference));
-        }
-      } else if (sample.domain == Domain::native) {
-        compare_outputs(samples_->original, reference, sample, actual, samples_->tolerance,
-                        options_for_run(options, Domain::native), check);
-      } else {
-        const Judgement judgement(
-            {reference, changed, samples_->tolerance, options.threads, options.deadline});
-        fail(sample, judgement.difference(sample.inputs, sample.expected, actual));
-      }
+      if (difference.empty()) continue;
+      check.passed = false;
+      check.difference = fmt::format("{} ({})", difference, sample.description);
+      return check;
     }
   return check;
 }
@@ -304,7 +410,13 @@ Result<SampledCheck> SampledReference::compare(const Graph& candidate,
 std::vector<std::vector<NamedTensor>> SampledReference::inputs_for_second_judge(
     std::size_t most, const SampledCheckOptions& options) const {
   std::vector<std::vector<NamedTensor>> sets;
-  if (has_opaque_nodes(samples_->original)) {
+  const auto& graph_inputs = samples_->original.inputs();
+  const bool has_other_inputs =
+      std::any_of(graph_inputs.begin(), graph_inputs.end(), [this](NodeId id) {
+        return !has_input(samples_->reference,
+                          samples_->original.input_name(samples_->original.node(id)));
+      });
+  if (has_opaque_nodes(samples_->original) || has_other_inputs) {
     InputPlan plan;
     plan.size = samples_->sizes.size;
     plan.sizes = samples_->sizes.sizes;

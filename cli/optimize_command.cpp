@@ -407,6 +407,19 @@ void add_rounding_class(CLI::App& command, OptimizeArguments& arguments) {
 
 }  // namespace
 
+namespace {
+
+void add_max_growth(CLI::App& command, OptimizeOptions& options) {
+  command
+      .add_option_function<double>(
+          "--max-growth", [&options](double percent) { options.most_growth = percent / 100; },
+          "percent by which a result's file may be larger than the original's; otherwise 4 KiB, "
+          "and any size if the result was run and was faster")
+      ->check(check_non_negative);
+}
+
+}  // namespace
+
 void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   auto* command = application.add_subcommand("optimize", "make ONNX models cheaper to run");
   auto arguments = std::make_shared<OptimizeArguments>();
@@ -530,13 +543,11 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command->add_flag_callback(
       "--external-data", [&options] { options.writing.external_data = ExternalData::always; },
       "write weights to a file of their own");
-  command
-      ->add_option_function<double>(
-          "--max-growth", [&options](double percent) { options.most_growth = percent / 100; },
-          "percent by which a result's file may be larger than the original's; otherwise 4 KiB, "
-          "and "
-          "any size if the result was run and was faster")
-      ->check(check_non_negative);
+  add_max_growth(*command, options);
+  command->add_flag(
+      "--keep-original", options.keeps_original,
+      "where nothing faster is found, write the original's bytes, not a graph that is "
+      "only simpler");
   command->add_option("--trace", options.trace,
                       "write the graph after each step to this folder, as text (one model)");
   command->add_option("--explain", options.explanation,
@@ -578,6 +589,7 @@ void add_simplify_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--jobs", arguments->jobs, "models at a time")
       ->check(check_processes)
       ->capture_default_str();
+  add_max_growth(*command, options);
   command->add_flag("!--no-second-judge", options.second_judge, "do not compare with ONNX Runtime");
   add_common_options(*command, *arguments);
   command->add_flag("--json", arguments->json, "print one JSON object instead of the table");

@@ -106,6 +106,21 @@ Result<void> check_same_structure(const Graph& graph, const Graph& other) {
   return {};
 }
 
+std::vector<std::string> differently_computed_outputs(const Graph& graph, const Graph& other) {
+  Numbering numbering;
+  const std::vector<std::string> left = numbering.number(graph), right = numbering.number(other);
+  std::map<std::string, std::string> numbers;  // of outputs, by name
+  for (const GraphOutput& output : graph.outputs())
+    numbers.emplace(output.name, left[output.value.v]);
+  std::vector<std::string> different;
+  for (const GraphOutput& output : other.outputs()) {
+    const auto number = numbers.find(output.name);
+    if (number != numbers.end() && number->second != right[output.value.v])
+      different.push_back(output.name);
+  }
+  return different;
+}
+
 void take_labels(const Graph& from, Graph& to) {
   Numbering numbering;
   const std::vector<std::string> left = numbering.number(from), right = numbering.number(to);

@@ -184,9 +184,9 @@ bool GraphBuilder::add_body(const ::onnx::GraphProto& body, const std::string& p
 /// Adds the branch in place of the node. False, and the node is to be opaque, if it is no such node, or
 /// something in the branch is not understood.
 bool GraphBuilder::add_taken_branch(const NodeMessage& node, const Operands& operands) {
-  const Constant* condition = operands.values.empty() || operands.values.front().is_none()
-                                  ? nullptr
-                                  : graph_.constant_of(operands.values.front());
+  if (node.op_type() != "If" || operands.values.empty() || operands.values.front().is_none())
+    return false;
+  const Constant* condition = computed_.find(operands.values.front());
   const ::onnx::GraphProto* branch = taken_branch(node, condition);
   if (branch == nullptr || branch->output_size() != node.output_size() ||
       branch->sparse_initializer_size() != 0)
@@ -324,18 +324,42 @@ Result<void> GraphBuilder::add_operation(const NodeMessage& node, const Operands
   if (cached->second.empty())
     return unsupported(fmt::format("operator '{}{}{}' of operator set {} has no record", domain,
                                    domain.empty() ? "" : ".", node.op_type(), set));
-  LEMMA_ASSIGN_OR_RETURN(OnnxCall call, call_of(node, set, cached->second, operands));
+  auto added = add_first_match(node, cached->second, set, operands);
+  // A parameter may be computed by other nodes.
+  if (!added && added.error().kind == ErrorKind::unsupported && compute_operands(operands))
+    added = add_first_match(node, cached->second, set, operands);
+  return added;
+}
+
+/// Binds what can be computed of the operands. False: nothing new is known.
+bool GraphBuilder::compute_operands(const Operands& operands) {
+  bool is_any_new = false;
+  for (const ValueId value : operands.values) {
+    if (value.is_none() || graph_.constant_of(value) != nullptr || bound_.contains(value)) continue;
+    const Constant* contents = computed_.find(value);
+    if (contents == nullptr) continue;
+    bind(value, *contents);
+    is_any_new = true;
+  }
+  return is_any_new;
+}
+
+/// Adds the operation of the first record that expresses the node.
+Result<void> GraphBuilder::add_first_match(const NodeMessage& node,
+                                           const std::vector<OnnxMatch>& candidates, int set,
+                                           const Operands& operands) {
+  LEMMA_ASSIGN_OR_RETURN(OnnxCall call, call_of(node, set, candidates, operands));
   const std::size_t used = call.output_count;
   const auto has_outputs = [&node](const OnnxMatch& match) {
     const int most =
         match.mapping->outputs != 0 ? match.mapping->outputs : match.record->outputs.maximum;
     return most < 0 || node.output_size() <= most;
   };
-  if (std::none_of(cached->second.begin(), cached->second.end(), has_outputs))
+  if (std::none_of(candidates.begin(), candidates.end(), has_outputs))
     return bad_input(
         fmt::format("{} outputs are named, but {} has fewer", node.output_size(), node.op_type()));
   std::optional<Error> reason;
-  for (const OnnxMatch& match : cached->second) {
+  for (const OnnxMatch& match : candidates) {
     // The operator has its least number of outputs whether or not somebody uses them.
     const auto least = static_cast<std::size_t>(std::max(match.record->outputs.minimum, 0));
     call.output_count =

@@ -10,6 +10,7 @@
 #include <absl/container/flat_hash_set.h>
 
 #include "facts/symbolic_values.h"
+#include "frontend_onnx/computed_constants.h"
 #include "frontend_onnx/functions.h"
 #include "frontend_onnx/subgraphs.h"
 #include "frontend_onnx/tensor_source.h"
@@ -20,8 +21,13 @@ namespace lemma::frontend {
 
 class GraphBuilder {
  public:
-  GraphBuilder(const OperatorSets& sets, const TensorSource& source, bool takes_branches)
-      : sets_(sets), source_(source), takes_branches_(takes_branches) {}
+  /// `evaluate`: of operations on constants; may be empty.
+  GraphBuilder(const OperatorSets& sets, const TensorSource& source, bool takes_branches,
+               EvaluateOperation evaluate = nullptr)
+      : sets_(sets),
+        source_(source),
+        takes_branches_(takes_branches),
+        computed_(graph_, std::move(evaluate)) {}
 
   Graph& graph() { return graph_; }
   /// Gives a value its name in the file. Contents are those that may be relied upon, if it is an
@@ -74,6 +80,10 @@ class GraphBuilder {
   };
   Result<Applied> apply(const OnnxMatch& match, const OnnxCall& call, const Operands& operands);
   ValueId folded(ValueId value);
+  bool compute_operands(const Operands& operands);
+  Result<void> add_first_match(const ::onnx::NodeProto& node,
+                               const std::vector<OnnxMatch>& candidates, int set,
+                               const Operands& operands);
   bool has_fixed_types(const Operands& operands) const;
   Result<void> check_control_types(const ::onnx::NodeProto& node, const Operands& operands) const;
   bool is_wrong_for_all_sizes(const OnnxMatch& match, const OnnxCall& call,
@@ -83,6 +93,7 @@ class GraphBuilder {
   const TensorSource& source_;
   bool takes_branches_;
   Graph graph_;
+  ComputedConstants computed_;
   SymbolicValues known_;
   absl::flat_hash_map<std::string, ValueId> values_;
   std::map<ValueId, Constant> bound_;

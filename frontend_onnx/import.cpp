@@ -44,7 +44,7 @@ class Importer {
         data_(std::make_shared<ModelEnvelope::Data>()),
         source_(std::make_shared<TensorSource>(std::move(file), std::move(folder),
                                                options.allow_external_data)),
-        builder_(data_->operator_sets, *source_, options.takes_branches) {
+        builder_(data_->operator_sets, *source_, options.takes_branches, options.evaluate) {
     data_->source = source_;
   }
 

@@ -8,6 +8,7 @@
 // not be shortened while the model is in use; replacing it by renaming is safe.
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -34,6 +35,11 @@ struct ImportOptions {
   /// Whether the branch that the constant condition of an If takes stands in its place, and in that of a Scan over a
   /// small known number of steps its body, once for each step, if all of it is understood.
   bool takes_branches = true;
+  /// Computes an operation on constants (interpreter/constant_operation.h), so that parameters of operators and conditions
+  /// of an If may be computed by other nodes; none: they have to be constants.
+  std::function<Result<std::vector<Constant>>(const Node& node,
+                                              std::span<const Constant* const> operands)>
+      evaluate;
   /// Whether the types that the file declares for outputs of opaque nodes are theirs. If not, these types are not known,
   /// and what depends on them is opaque as well.
   bool trusts_declarations = true;

@@ -35,7 +35,7 @@ SearchOptions search_options(const AttemptSetup& setup, RoundingClass worst, boo
   };
   options.left_out = left_out_with(job.options, worst);
   if (keeps_small) limit_growth(options, setup.growth.allowed_bytes());
-  if (const GraphEvaluator* evaluator = setup.timing.evaluator()) options.evaluator = evaluator;
+  if (setup.is_judged_by_time) options.evaluator = setup.timing.evaluator();
   const Deadline end = deadline.earlier_by(setup.kept.check + setup.kept.timing);
   // Each is written and read once more.
   double seconds_each = 3 * job.writing_seconds;
@@ -71,7 +71,7 @@ std::string reason_of_no_better(const AttemptSetup& setup, const SearchResult& s
   if (searched.rounds + searched.passes + searched.graphs == 0)
     return "kept as it was: the time limit leaves no room for the search";
   const TimedChoice* timed = setup.timing.timed();
-  if (timed == nullptr) return "";
+  if (timed == nullptr || !setup.is_judged_by_time) return "";
   timing = timed->report();
   if (timing.choices.empty()) return "";
   return fmt::format("none of {} cheaper graphs was faster when it was run",
@@ -171,8 +171,10 @@ Result<Attempt> attempt(const AttemptSetup& setup, RoundingClass worst, bool kee
         std::move(result),
         verdict.kind == ResultVerdict::Kind::impossible ? Outcome::impossible : Outcome::refused,
         verdict.reason);
-  if (std::string slower = objection_of_timing(setup.job, staged.file(), setup.timing,
-                                               setup.deadline, result.timing);
+  if (std::string slower = setup.is_judged_by_time
+                               ? objection_of_timing(setup.job, staged.file(), setup.timing,
+                                                     setup.deadline, result.timing)
+                               : std::string();
       !slower.empty())
     return with_outcome(std::move(result), Outcome::impossible, std::move(slower));
   result.staged = std::make_unique<StagedModel>(std::move(staged));

@@ -23,6 +23,8 @@ struct AttemptSetup {
   KeptTime kept;
   Deadline deadline;  // of all but writing
   Trace& trace;
+  /// What is passed need not be faster: it is not run, and candidates are not either.
+  bool is_judged_by_time = true;
 };
 
 struct Attempt {

@@ -22,10 +22,9 @@ Result<FileGrowth> FileGrowth::of(const std::filesystem::path& original,
   const TimingOptions& timing = options.timing;
   const bool is_timed =
       timing.measures || (timing.replay && timing.replay->state != TimingReport::State::predicted);
-  const double usual = options.cleans ? 0 : small_growth;
-  return FileGrowth(bytes,
-                    options.most_growth ? *options.most_growth * static_cast<double>(bytes) : usual,
-                    options.most_growth || options.cleans || !is_timed);
+  return FileGrowth(
+      bytes, options.most_growth ? *options.most_growth * static_cast<double>(bytes) : small_growth,
+      options.most_growth || options.cleans || !is_timed);
 }
 
 Result<std::string> FileGrowth::objection_to(const std::filesystem::path& result) const {

@@ -81,6 +81,7 @@ struct Improvement {
   std::optional<Attempt> last;  // of the attempts; nothing: there was none
   std::string kept;             // why the original is kept without a further attempt
   std::string warning;          // of the last result that was refused
+  bool is_simplified = false;   // the last one is only simpler than the original
   double search_seconds = 0, check_seconds = 0;
   TimingReport timing;
 };
@@ -108,6 +109,48 @@ Result<void> attempt_classes(const AttemptSetup& setup, bool keeps_small,
     }
   }
   return {};
+}
+
+/// Whether the graph without what needs no time may be written where nothing faster is found.
+bool wants_simplified(const OptimizeOptions& options) {
+  return !options.cleans && !options.keeps_original && options.rules.names.empty();
+}
+
+/// The model without what rules for cleaning take away, every bit kept; checked and not timed.
+Result<Attempt> simplified(const AttemptSetup& setup) {
+  OptimizeOptions options = setup.job.options;
+  options.cleans = true;
+  const Job job{setup.job.model, setup.job.own_operator_set, setup.job.file, setup.job.output,
+                setup.job.rules, setup.job.replayed,         options,        setup.job.worker,
+                setup.job.sizes, setup.job.writing_seconds};
+  LEMMA_ASSIGN_OR_RETURN(const FileGrowth growth, FileGrowth::of(job.file, options));
+  const KeptTime kept_time{.check = setup.kept.check};
+  const Deadline end = setup.deadline.within(0.3 * setup.deadline.remaining() + kept_time.check);
+  const AttemptSetup cleaning{job,         setup.reference, setup.inputs, setup.models,
+                              setup.costs, setup.timing,    growth,       kept_time,
+                              end,         setup.trace,     false};
+  return attempt(cleaning, RoundingClass::bitwise, true);
+}
+
+/// Takes the simplified graph if nothing faster was found and it is no slower than the original.
+void take_simplified(const AttemptSetup& setup, Attempt simpler, Improvement& improvement) {
+  improvement.search_seconds += simpler.figures.seconds;
+  improvement.check_seconds += simpler.check.seconds;
+  using Outcome = Attempt::Outcome;
+  const Outcome outcome = improvement.last ? improvement.last->outcome : Outcome::no_better;
+  if (simpler.outcome != Outcome::passed || outcome == Outcome::passed ||
+      !improvement.warning.empty())
+    return;
+  const double before = cost_of(setup.job.model.graph, setup.costs.get()).seconds;
+  const double cost_ratio = before > 0 ? simpler.figures.after.seconds / before : 1;
+  TimingReport timing = improvement.last ? improvement.last->timing : TimingReport();
+  if (!is_no_slower(setup.job, simpler.staged->file(), cost_ratio, setup.timing, setup.deadline,
+                    timing))
+    return;
+  simpler.reason = "nothing faster was found: it is only simplified";
+  simpler.timing = std::move(timing);
+  improvement.last = std::move(simpler);
+  improvement.is_simplified = true;
 }
 
 Improvement kept(std::string why) {
@@ -159,7 +202,12 @@ Result<Improvement> improve(const Job& job, const Deadline& deadline, CurrentCos
   Improvement result;
   result.check_seconds = original->seconds;
   result.timing.message = inputs.message;
+  std::optional<Attempt> simpler;
+  if (wants_simplified(job.options)) {
+    LEMMA_ASSIGN_OR_RETURN(simpler, simplified(setup));
+  }
   LEMMA_RETURN_IF_ERROR(attempt_classes(setup, keeps_small, result));
+  if (simpler) take_simplified(setup, std::move(*simpler), result);
   return result;
 }
 
@@ -200,7 +248,9 @@ Result<void> finish(const Job& job, const BodyExplanations& bodies, Improvement 
   using Outcome = Attempt::Outcome;
   const Outcome outcome = improvement.last ? improvement.last->outcome : Outcome::impossible;
   if (outcome == Outcome::passed) {
-    report.status = OptimizeStatus::optimized;
+    report.status =
+        improvement.is_simplified ? OptimizeStatus::simplified : OptimizeStatus::optimized;
+    if (improvement.is_simplified) report.message = improvement.last->reason;
     report.after = improvement.last->figures.after;
     LEMMA_RETURN_IF_ERROR(improvement.last->staged->publish(job.options.before_publishing));
     return write_explanation(job, improvement.last->explanation, bodies);
@@ -254,7 +304,8 @@ Result<OptimizeReport> optimize_read_model(const Job& job, const OperatorCosts& 
 }  // namespace
 
 std::string_view name(OptimizeStatus status) {
-  constexpr std::array<std::string_view, 3> names = {"optimized", "unchanged", "mismatch"};
+  constexpr std::array<std::string_view, 4> names = {"optimized", "simplified", "unchanged",
+                                                     "mismatch"};
   return names[static_cast<std::size_t>(status)];
 }
 

@@ -44,6 +44,8 @@ struct OptimizeOptions {
   /// Only what takes operators away is done, and what has fewer nodes in the file is written though it may
   /// cost as much.
   bool cleans = false;
+  /// Where nothing faster is found, the file's own bytes are written, not the graph that is only simpler.
+  bool keeps_original = false;
   SearchOptions search;
   SampledCheckOptions check;
   /// Sizes of inputs for the check alone: constants.
@@ -55,7 +57,7 @@ struct OptimizeOptions {
   bool second_judge = true;  // compares the result with the original
   TimingOptions timing;
   /// How much larger than the original's the result's file may be, as a part of it. Nothing: by 4,096 bytes (if it is
-  /// cleaned, by none), but of any size where it was faster when it was run.
+  /// cleaned or only simplified, too), but of any size where it was faster when it was run.
   std::optional<double> most_growth;
   CostOptions costs;
   ExportOptions writing;
@@ -79,9 +81,10 @@ struct OptimizeOptions {
 };
 
 enum class OptimizeStatus {
-  optimized,  // a cheaper graph was written
-  unchanged,  // nothing cheaper was found, or it could not be checked: written as it was
-  mismatch,   // every result failed its check: written as it was
+  optimized,   // a cheaper graph was written
+  simplified,  // nothing cheaper was found; what was written has fewer nodes and is no slower
+  unchanged,   // nothing cheaper was found, or it could not be checked: written as it was
+  mismatch,    // every result failed its check: written as it was
 };
 std::string_view name(OptimizeStatus status);
 

@@ -5,23 +5,19 @@
 #include <fmt/format.h>
 
 #include "frontend_onnx/operator_set.h"
+#include "interpreter/constant_operation.h"
 #include "pipeline/declared_sizes.h"
-#include "pipeline/taken_branches.h"
 
 namespace lemma {
 
 namespace {
 
-/// With branches taken and bodies optimized.
+/// With bodies optimized.
 OnnxModel resolved_model(OnnxModel read, const std::filesystem::path& file,
                          const RuleDatabase& rules, const OperatorCosts& costs,
                          const OptimizeOptions& options, const Deadline& deadline,
                          BodyExplanations& bodies) {
   const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-  FoldOptions folding = options.search.fold;
-  folding.threads = options.threads;
-  folding.deadline = deadline.within(0.25 * deadline.remaining()).at();
-  read = with_taken_branches(std::move(read), folder, options.reading, folding);
   return with_optimized_bodies(std::move(read), folder, rules, costs, options,
                                deadline.within(0.4 * deadline.remaining()), bodies);
 }
@@ -32,6 +28,7 @@ Result<PreparedModel> read_and_prepare(const std::filesystem::path& file,
                                        const std::filesystem::path& output,
                                        const RuleDatabase& rules, const OperatorCosts& costs,
                                        OptimizeOptions& options, const Deadline& deadline) {
+  if (options.searches) options.reading.evaluate = interpreter::evaluate_on_constants;
   LEMMA_ASSIGN_OR_RETURN(OnnxModel read, import_model(file, options.reading));
   std::string note;
   if (const std::string objection =

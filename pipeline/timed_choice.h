@@ -37,6 +37,8 @@ struct TimingReport {
   std::size_t rounds = 0;
   /// How many graphs there was time for whenever the search asked.
   std::vector<std::size_t> affordable;
+  /// Nothing faster was found, and the simplified graph was no slower than the original.
+  bool takes_simplified = false;
 };
 std::string_view name(TimingReport::State state);
 

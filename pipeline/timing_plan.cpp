@@ -59,4 +59,25 @@ std::string objection_of_timing(const Job& job, const std::filesystem::path& res
       report.ratio.median, report.ratio.upper_bound, 1 - TimedChoice::least_gain);
 }
 
+bool is_no_slower(const Job& job, const std::filesystem::path& result, double cost_ratio,
+                  TimingPlan& plan, const Deadline& deadline, TimingReport& report) {
+  constexpr double noise = 0.01;  // of a median
+  const bool costs_no_more = cost_ratio <= 1 + 1e-9;
+  if (job.options.timing.replay) {
+    report = *job.options.timing.replay;
+    report.state = TimingReport::State::replayed;
+    return report.takes_simplified;
+  }
+  if (TimedChoice* timed = plan.timed()) {
+    job.stage("timing");
+    timed->is_faster(job.file, result, deadline.remaining());
+    report = timed->report();
+  }
+  const bool is_measured = report.state == TimingReport::State::measured && report.rounds > 0;
+  report.takes_simplified =
+      is_measured ? report.ratio.median <= 1 + noise
+                  : report.state != TimingReport::State::not_runnable && costs_no_more;
+  return report.takes_simplified;
+}
+
 }  // namespace lemma

@@ -45,6 +45,11 @@ class TimingPlan {
   std::optional<ReplayedChoice> replayed_;
 };
 
+/// Whether a result that is only simpler may take the original's place: it is no slower when both are run, or, where
+/// nothing can be run, by its cost. `report` tells what was measured.
+bool is_no_slower(const Job& job, const std::filesystem::path& result, double cost_ratio,
+                  TimingPlan& plan, const Deadline& deadline, TimingReport& report);
+
 /// Why a result may not take the original's place; empty if it may. `report` tells what was measured.
 std::string objection_of_timing(const Job& job, const std::filesystem::path& result,
                                 TimingPlan& plan, const Deadline& deadline, TimingReport& report);

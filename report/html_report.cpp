@@ -69,7 +69,8 @@ std::string search_text(const OptimizeAnswer& answer) {
 /// Times in the runtime, where the result and the original were run.
 std::string measured_text(const OptimizeAnswer& answer) {
   const TimingReport& timing = answer.report.timing;
-  const bool is_shown = answer.report.status == OptimizeStatus::optimized &&
+  const bool is_shown = (answer.report.status == OptimizeStatus::optimized ||
+                         answer.report.status == OptimizeStatus::simplified) &&
                         timing.before_seconds > 0 && timing.after_seconds > 0;
   if (!is_shown) return "no";
   return fmt::format("{} → {}", duration_text(timing.before_seconds),

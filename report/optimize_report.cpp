@@ -27,7 +27,9 @@ std::pair<Json, Json> latencies(const OptimizeAnswer& answer) {
       timing.state == TimingReport::State::too_late ||
       timing.state == TimingReport::State::not_runnable)
     return {nullptr, nullptr};
-  if (answer.report.status != OptimizeStatus::optimized) after = before;
+  if (answer.report.status != OptimizeStatus::optimized &&
+      answer.report.status != OptimizeStatus::simplified)
+    after = before;
   return {before * 1e3, after * 1e3};
 }
 
@@ -83,8 +85,8 @@ OptimizeAnswer answer_of(const OptimizeRequest& request, const ChildOutcome& out
 }
 
 bool is_written(const OptimizeAnswer& answer) {
-  return answer.status == "optimized" || answer.status == "unchanged" ||
-         answer.status == "mismatch";
+  return answer.status == "optimized" || answer.status == "simplified" ||
+         answer.status == "unchanged" || answer.status == "mismatch";
 }
 
 std::string report_json(const std::vector<OptimizeAnswer>& answers) {

@@ -12,8 +12,9 @@ class Report:
     """The main figures; `details` has all of them under the names of `lemma optimize --json` (docs/search.md)."""
 
     status: str
-    """"optimized"; "unchanged": nothing cheaper was found, or `message` says why it was not taken; or "mismatch":
-    every result failed its check. The last two give the model as it was."""
+    """"optimized"; "simplified": nothing faster was found, and what was written has fewer nodes and is no slower;
+    "unchanged": nothing cheaper was found, or `message` says why it was not taken; or "mismatch": every result failed its
+    check. The last two give the model as it was."""
     message: str
     warning: str
     """A result that was refused; what was written is another one."""

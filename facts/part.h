@@ -1,0 +1,22 @@
+#pragma once
+// A graph reduced to some of its outputs.
+
+#include <functional>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/graph.h"
+
+namespace lemma {
+
+/// For each value of the graph, whether it depends on an input for which `is_meant` holds.
+std::vector<bool> depends_on_inputs(const Graph& graph,
+                                    const std::function<bool(const Node& input)>& is_meant);
+
+/// The outputs for which `is_kept` holds, and what they need. Other inputs go, but for those that `keeps_input` holds for,
+/// if it is given.
+Result<Graph> with_outputs(const Graph& graph,
+                           const std::function<bool(const GraphOutput&)>& is_kept,
+                           const std::function<bool(const Node& input)>& keeps_input = nullptr);
+
+}  // namespace lemma
