@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <onnx/onnx_pb.h>
 
+#include "frontend_onnx/body_types.h"
 #include "frontend_onnx/import.h"
 #include "frontend_onnx/node_attributes.h"
 #include "frontend_onnx/node_meaning.h"
@@ -425,6 +426,64 @@ Result<void> GraphBuilder::check_control_types(const NodeMessage& node,
   return {};
 }
 
+/// The type of an elementwise operation whose operands broadcast in a way that their sizes do not tell; unknown for other
+/// nodes.
+TensorType GraphBuilder::broadcast_type(const NodeMessage& node, const Operands& operands,
+                                        const UnknownSize& unknown) {
+  const auto candidates = candidates_.find(canonical_domain(node.domain()) + "." + node.op_type());
+  const auto set = operator_set_of(node);
+  if (candidates == candidates_.end() || !set || node.output_size() != 1) return {};
+  auto call = call_of(node, *set, candidates->second, operands);
+  if (!call) return {};
+  std::vector<TensorType> types;
+  for (const OnnxOperand& operand : call->inputs) types.push_back(operand.type);
+  const auto shape = broadcast_shape(types, unknown);
+  if (!shape) return {};
+  for (OnnxOperand& operand : call->inputs) operand.type.shape = Shape();
+  for (const OnnxMatch& match : candidates->second) {
+    if (!match.record->has(elementwise)) continue;
+    auto imported = import_call(*match.record, *match.mapping, *call);
+    if (!imported) continue;
+    std::vector<TensorType> scalars;
+    for (const int position : imported->inputs)
+      scalars.push_back(position < 0 ? TensorType{}
+                                     : call->inputs[static_cast<std::size_t>(position)].type);
+    const auto result =
+        infer_types(*match.record, Instance{scalars, imported->attributes, call->output_count});
+    if (result && result->size() == 1) return {result->front().data_type, shape};
+  }
+  return {};
+}
+
+/// Fills in what is certain of the types that the file does not declare.
+void GraphBuilder::infer_opaque_types(const NodeMessage& node, const Operands& operands,
+                                      std::vector<TensorType>& types) {
+  const bool all_known = std::all_of(types.begin(), types.end(),
+                                     [](const TensorType& type) { return type.is_known(); });
+  if (!unknown_size_ || all_known) return;
+  const UnknownSize unknown = [&](std::size_t output, std::size_t axis) {
+    const std::string& name = node.output(static_cast<int>(output));
+    return unknown_size_(name.empty() ? node.op_type() : name, axis);
+  };
+  OnnxCall call;
+  call.name = node.op_type();
+  call.output_count = types.size();
+  std::vector<TensorType> given;
+  for (const ValueId value : operands.values) {
+    given.push_back(value.is_none() ? TensorType{} : graph_.type(value));
+    call.inputs.push_back({given.back(), nullptr, nullptr});
+  }
+  if (!read_attributes(node, source_, call)) return;
+  std::vector<TensorType> inferred = result_types(call, canonical_domain(node.domain()), unknown);
+  const std::vector<TensorType> of_bodies = body_types(node, given, unknown);
+  for (std::size_t k = 0; k < types.size(); ++k) {
+    if (types[k].is_known()) continue;
+    if (inferred[k].is_known()) types[k] = inferred[k];
+    if (of_bodies[k].is_known()) types[k] = of_bodies[k];
+    if (!types[k].is_known()) types[k] = broadcast_type(node, operands, unknown);
+  }
+}
+
 Result<void> GraphBuilder::add_opaque(const NodeMessage& node, const Operands& operands,
                                       std::string reason) {
   // Export will read this data: what is wrong with it is the model's fault, to be said now.
@@ -440,6 +499,7 @@ Result<void> GraphBuilder::add_opaque(const NodeMessage& node, const Operands& o
     const auto declared = declared_.find(output);
     types.push_back(declared != declared_.end() ? declared->second : TensorType{});
   }
+  infer_opaque_types(node, operands, types);
   std::vector<ValueId> inputs = operands.values;
   inputs.insert(inputs.end(), operands.captured.begin(), operands.captured.end());
   // Names of nodes say nothing of what is computed; the envelope keeps them.

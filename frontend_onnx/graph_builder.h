@@ -1,6 +1,7 @@
 #pragma once
 // Builds the graph node by node: an operation where a record expresses the node, else an opaque one.
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -16,6 +17,7 @@
 #include "frontend_onnx/tensor_source.h"
 #include "ir/graph.h"
 #include "ir/onnx_mapping.h"
+#include "procedures/result_types.h"
 
 namespace lemma::frontend {
 
@@ -36,6 +38,12 @@ class GraphBuilder {
   void bind(ValueId input, Constant contents);
   /// A type that the file states for a value, for outputs of opaque nodes.
   void declare(const std::string& name, TensorType type) { declared_[name] = std::move(type); }
+  /// Makes a size for an axis of a value that is not known; without it outputs of opaque nodes have the types that the file
+  /// declares, and no others.
+  void take_unknown_sizes(
+      std::function<Dimension(const std::string& value, std::size_t axis)> make) {
+    unknown_size_ = std::move(make);
+  }
   /// States that something uses the value of that name; outputs nobody uses may be left out.
   void mark_used(const std::string& name) { used_.insert(name); }
 
@@ -70,6 +78,10 @@ class GraphBuilder {
   Result<void> add_operation(const ::onnx::NodeProto& node, const Operands& operands);
   Result<void> add_opaque(const ::onnx::NodeProto& node, const Operands& operands,
                           std::string reason);
+  void infer_opaque_types(const ::onnx::NodeProto& node, const Operands& operands,
+                          std::vector<TensorType>& types);
+  TensorType broadcast_type(const ::onnx::NodeProto& node, const Operands& operands,
+                            const UnknownSize& unknown);
   Result<int> operator_set_of(const ::onnx::NodeProto& node) const;
   std::size_t used_outputs(const ::onnx::NodeProto& node) const;
   Result<OnnxCall> call_of(const ::onnx::NodeProto& node, int set,
@@ -98,6 +110,7 @@ class GraphBuilder {
   absl::flat_hash_map<std::string, ValueId> values_;
   std::map<ValueId, Constant> bound_;
   absl::flat_hash_map<std::string, TensorType> declared_;
+  std::function<Dimension(const std::string&, std::size_t)> unknown_size_;
   absl::flat_hash_set<std::string> used_;
   std::set<std::string> runtimes_;
   std::vector<std::pair<NodeId, std::string>> positive_sizes_;  // by the nodes that say so

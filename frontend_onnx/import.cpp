@@ -46,6 +46,10 @@ class Importer {
                                                options.allow_external_data)),
         builder_(data_->operator_sets, *source_, options.takes_branches, options.evaluate) {
     data_->source = source_;
+    if (options.trusts_declarations)
+      builder_.take_unknown_sizes([this](const std::string& value, std::size_t axis) {
+        return symbols_.unnamed(value, axis);
+      });
   }
 
   Result<OnnxModel> run() {
@@ -302,12 +306,12 @@ class Importer {
   /// Names, documentation, metadata and devices of nodes and initializers.
   Result<void> keep_remarks(const FlatNodes& nodes) {
     using Node = ::onnx::NodeProto;
-    using Tensor = ::onnx::TensorProto;
+    using TensorMessage = ::onnx::TensorProto;
     constexpr std::uint32_t node_metadata = 9, tensor_metadata = 16;  // newer than these messages
     constexpr std::array<std::uint32_t, 4> of_node = {Node::kNameFieldNumber,
                                                       Node::kDocStringFieldNumber, node_metadata,
                                                       frontend::device_configurations_field};
-    constexpr std::array<std::uint32_t, 2> of_tensor = {Tensor::kDocStringFieldNumber,
+    constexpr std::array<std::uint32_t, 2> of_tensor = {TensorMessage::kDocStringFieldNumber,
                                                         tensor_metadata};
     for (const FlatNode& flat : nodes.nodes) {
       if (flat.node->output_size() == 0) continue;
@@ -315,7 +319,7 @@ class Importer {
                              only_fields(flat.node->SerializeAsString(), of_node));
       if (!remarks.empty()) data_->node_remarks.emplace(flat.node->output(0), std::move(remarks));
     }
-    for (const Tensor& tensor : graph().initializer()) {
+    for (const TensorMessage& tensor : graph().initializer()) {
       LEMMA_ASSIGN_OR_RETURN(std::string remarks,
                              only_fields(tensor.SerializeAsString(), of_tensor));
       if (!remarks.empty()) data_->tensor_remarks.emplace(tensor.name(), std::move(remarks));

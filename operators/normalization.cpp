@@ -309,7 +309,9 @@ Result<ImportedCall> import_batch(const OnnxCall& call, ImportedCall imported) {
     return unsupported("training mode");
   if (given.has("training_mode") && given.integer("training_mode") != 0)
     return unsupported("training mode");
-  if (call.output_count > 1) return unsupported("statistics as outputs");
+  // Before set 14 a node that names more outputs is in training mode, whether or not something uses them.
+  if (call.output_count > 1 || (call.opset < 14 && call.used_outputs.size() > 1))
+    return unsupported("statistics as outputs");
   return imported;
 }
 
@@ -332,7 +334,8 @@ Result<ExportedCall> export_batch_training(const Instance&, int, ExportedCall ex
 constexpr std::array batch_onnx = {OnnxMapping{.name = "BatchNormalization",
                                                .since = 6,
                                                .import_hook = import_batch,
-                                               .export_hook = export_batch}};
+                                               .export_hook = export_batch,
+                                               .outputs = 5}};  // of training, before set 14
 constexpr std::array batch_training_onnx = {OnnxMapping{.name = "BatchNormalization",
                                                         .since = 14,
                                                         .import_hook = import_batch_training,

@@ -87,7 +87,13 @@ Expression reduce_by(DefinitionBuilder& d, const ReductionParts& parts) {
   return d.reduce(kind, parts.bound, parts.element);
 }
 
+/// The standard allows integers everywhere; where a root or a logarithm is taken, the record does not.
+template <TypeSet types>
 Result<ImportedCall> import_reduction(const OnnxCall& call, ImportedCall imported) {
+  if (types == TypeSet::real && !call.inputs.empty() && call.inputs.front().present() &&
+      !is_real(call.inputs.front().type.data_type))
+    return unsupported(fmt::format("a reduction of {} whose result is rounded",
+                                   name(call.inputs.front().type.data_type)));
   for (const auto& [name, value] : call.attributes)
     if (name != "axes" && name != "keepdims" && name != "noop_with_empty_axes")
       return unsupported(fmt::format("attribute '{}' is not supported", name));
@@ -118,11 +124,11 @@ Result<ExportedCall> export_reduction(const Instance& in, int opset, ExportedCal
 template <int since>
 inline constexpr std::array reduction_parameters = {OnnxParameter{"axes", 1, since}};
 
-template <StaticName name, int since>
+template <StaticName name, int since, TypeSet types>
 inline constexpr std::array reduction_onnx = {OnnxMapping{.name = name.view(),
                                                           .since = 1,
                                                           .parameters = reduction_parameters<since>,
-                                                          .import_hook = import_reduction,
+                                                          .import_hook = import_reduction<types>,
                                                           .export_hook = export_reduction<since>}};
 
 template <StaticName name, TypeSet types, ReductionBody body, int axes_input_since = 18>
@@ -135,7 +141,7 @@ constexpr OperatorRecord reduction_record(std::string_view summary,
           .infer = infer_reduction<types>,
           .define = define_reduction<body>,
           .normalize = normalize_reduction,
-          .onnx = reduction_onnx<name, axes_input_since>};
+          .onnx = reduction_onnx<name, axes_input_since, types>};
 }
 
 // ---- Their elements ----------------------------------------------------------------------------

@@ -1,0 +1,251 @@
+#include "procedures/result_types.h"
+
+#include <algorithm>
+#include <array>
+
+namespace lemma {
+
+namespace {
+
+using Types = std::vector<TensorType>;
+
+/// One call, with what its types are made of.
+class Typing {
+ public:
+  Typing(const OnnxCall& call, const UnknownSize& unknown) : call_(call), unknown_(unknown) {}
+
+  const TensorType* known(std::size_t i) const {
+    return i < call_.inputs.size() && call_.inputs[i].type.is_known() ? &call_.inputs[i].type
+                                                                      : nullptr;
+  }
+  DataType element(std::size_t i) const {
+    return i < call_.inputs.size() ? call_.inputs[i].type.data_type : DataType::undefined;
+  }
+  Dimension unknown(std::size_t output, std::size_t axis) const { return unknown_(output, axis); }
+  Shape unknown_shape(std::size_t output, std::size_t rank) const {
+    Shape shape;
+    for (std::size_t axis = 0; axis < rank; ++axis) shape.push_back(unknown(output, axis));
+    return shape;
+  }
+  std::int64_t integer(std::string_view name, std::int64_t otherwise) const {
+    const AttributeValue* value = call_.attributes.find(name);
+    const auto* integer = value != nullptr ? std::get_if<std::int64_t>(value) : nullptr;
+    return integer != nullptr ? *integer : otherwise;
+  }
+  bool has(std::string_view name) const { return call_.attributes.find(name) != nullptr; }
+  std::optional<Shape> shape(std::string_view name) const {
+    const AttributeValue* value = call_.attributes.find(name);
+    const auto* integers = value != nullptr ? std::get_if<Integers>(value) : nullptr;
+    if (integers == nullptr) return std::nullopt;
+    return Shape(integers->begin(), integers->end());
+  }
+  DataType type_attribute(std::string_view name, DataType otherwise) const {
+    return has(name) ? static_cast<DataType>(integer(name, 0)) : otherwise;
+  }
+  /// How many elements a vector of sizes has.
+  std::optional<std::size_t> length(std::size_t i) const {
+    const TensorType* type = known(i);
+    if (type == nullptr || type->rank() != 1 || !(*type->shape)[0].is_constant())
+      return std::nullopt;
+    return static_cast<std::size_t>((*type->shape)[0].offset());
+  }
+  std::size_t output_count() const { return call_.output_count; }
+
+ private:
+  const OnnxCall& call_;
+  const UnknownSize& unknown_;
+};
+
+using Rule = Types (*)(const Typing&);
+
+/// For a record: what it gives, and in which domain.
+struct ResultRule {
+  std::string_view domain, name;
+  Rule types;
+};
+
+Types positions_of_nonzero(const Typing& t) {
+  const TensorType* given = t.known(0);
+  if (given == nullptr) return {{DataType::i64, std::nullopt}};
+  return {
+      {DataType::i64, Shape{Dimension(static_cast<std::int64_t>(given->rank())), t.unknown(0, 1)}}};
+}
+
+Types selected_boxes(const Typing& t) { return {{DataType::i64, Shape{t.unknown(0, 0), 3}}}; }
+
+Types range(const Typing& t) { return {{t.element(0), Shape{t.unknown(0, 0)}}}; }
+
+/// Rows of an axis, or of all elements, whose number is not known.
+std::optional<Shape> some_rows(const Typing& t) {
+  const TensorType* given = t.known(0);
+  if (!t.has("axis")) return Shape{t.unknown(0, 0)};
+  if (given == nullptr) return std::nullopt;
+  const std::int64_t axis = t.integer("axis", 0);
+  const auto rank = static_cast<std::int64_t>(given->rank());
+  if (axis < -rank || axis >= rank) return std::nullopt;
+  Shape shape = *given->shape;
+  const auto at = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+  shape[at] = t.unknown(0, at);
+  return shape;
+}
+
+Types compressed(const Typing& t) { return {{t.element(0), some_rows(t)}}; }
+
+Types unique_elements(const Typing& t) {
+  Types types = {{t.element(0), some_rows(t)}};
+  for (std::size_t k = 1; k < t.output_count(); ++k)
+    types.push_back({DataType::i64, Shape{t.unknown(k, 0)}});
+  return types;
+}
+
+Types aligned_regions(const Typing& t) {
+  const TensorType *maps = t.known(0), *boxes = t.known(1);
+  if (maps == nullptr || boxes == nullptr || maps->rank() != 4 || boxes->rank() != 2) return {};
+  return {{t.element(0), Shape{(*boxes->shape)[0], (*maps->shape)[1], t.integer("output_height", 1),
+                               t.integer("output_width", 1)}}};
+}
+
+Types random_of_shape(const Typing& t) {
+  return {{t.type_attribute("dtype", DataType::f32), t.shape("shape")}};
+}
+
+Types random_like(const Typing& t) {
+  const TensorType* given = t.known(0);
+  return {{t.type_attribute("dtype", t.element(0)),
+           given != nullptr ? given->shape : std::optional<Shape>()}};
+}
+
+Types drawn_classes(const Typing& t) {
+  const TensorType* given = t.known(0);
+  if (given == nullptr || given->rank() != 2) return {};
+  return {{t.type_attribute("dtype", DataType::i32),
+           Shape{(*given->shape)[0], t.integer("sample_size", 1)}}};
+}
+
+/// As many axes as the vector of sizes has elements.
+template <std::size_t sizes>
+Types of_given_rank(const Typing& t) {
+  const auto rank = t.length(sizes);
+  const DataType element = sizes == 0 ? DataType::undefined : t.element(0);
+  if (!rank || element == DataType::undefined) return {};
+  return {{element, t.unknown_shape(0, *rank)}};
+}
+
+/// As many axes as the first operand has.
+Types of_same_rank(const Typing& t) {
+  const TensorType* given = t.known(0);
+  if (given == nullptr) return {};
+  return {{given->data_type, t.unknown_shape(0, given->rank())}};
+}
+
+Types expanded(const Typing& t) {
+  const TensorType* given = t.known(0);
+  const auto rank = t.length(1);
+  if (given == nullptr || !rank) return {};
+  return {{given->data_type, t.unknown_shape(0, std::max(given->rank(), *rank))}};
+}
+
+Types largest_elements(const Typing& t) {
+  const TensorType* given = t.known(0);
+  if (given == nullptr || given->rank() == 0) return {};
+  const auto rank = static_cast<std::int64_t>(given->rank());
+  const std::int64_t axis = t.integer("axis", -1);
+  if (axis < -rank || axis >= rank) return {};
+  Shape shape = *given->shape;
+  const auto at = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+  shape[at] = t.unknown(0, at);
+  return {{given->data_type, shape}, {DataType::i64, shape}};
+}
+
+/// One row of scores for each row of features; how many classes there are stands in attributes of many forms.
+Types scores_of_trees(const Typing& t) {
+  const TensorType* given = t.known(0);
+  if (given == nullptr || given->rank() == 0) return {};
+  const Dimension rows = given->rank() == 1 ? Dimension(1) : (*given->shape)[0];
+  return {{DataType::f32, Shape{rows, t.integer("n_targets", 1)}}};
+}
+
+Types same_shape_in_f32(const Typing& t) {
+  const TensorType* given = t.known(0);
+  if (given == nullptr) return {};
+  return {{DataType::f32, given->shape}};
+}
+
+/// In training: statistics of channels come after the result.
+Types normalized_batch(const Typing& t) {
+  const TensorType* given = t.known(0);
+  if (given == nullptr || given->rank() < 2) return {};
+  Types types(t.output_count(), {given->data_type, Shape{(*given->shape)[1]}});
+  types.front() = *given;
+  return types;
+}
+
+constexpr std::array rules = {
+    ResultRule{"", "BatchNormalization", normalized_batch},
+    ResultRule{"", "Bernoulli", random_like},
+    ResultRule{"", "Compress", compressed},
+    ResultRule{"", "Expand", expanded},
+    ResultRule{"", "Multinomial", drawn_classes},
+    ResultRule{"", "NonMaxSuppression", selected_boxes},
+    ResultRule{"", "NonZero", positions_of_nonzero},
+    ResultRule{"", "Pad", of_same_rank},
+    ResultRule{"", "RandomNormal", random_of_shape},
+    ResultRule{"", "RandomNormalLike", random_like},
+    ResultRule{"", "RandomUniform", random_of_shape},
+    ResultRule{"", "RandomUniformLike", random_like},
+    ResultRule{"", "Range", range},
+    ResultRule{"", "Reshape", of_given_rank<1>},
+    ResultRule{"", "Resize", of_same_rank},
+    ResultRule{"", "RoiAlign", aligned_regions},
+    ResultRule{"", "Slice", of_same_rank},
+    ResultRule{"", "Tile", of_same_rank},
+    ResultRule{"", "TopK", largest_elements},
+    ResultRule{"", "Unique", unique_elements},
+    ResultRule{"", "Upsample", of_same_rank},
+    ResultRule{"ai.onnx.ml", "Normalizer", same_shape_in_f32},
+    ResultRule{"ai.onnx.ml", "Scaler", same_shape_in_f32},
+    ResultRule{"ai.onnx.ml", "TreeEnsembleRegressor", scores_of_trees},
+};
+
+}  // namespace
+
+std::vector<TensorType> result_types(const OnnxCall& call, std::string_view domain,
+                                     const UnknownSize& unknown) {
+  const auto rule = std::find_if(rules.begin(), rules.end(), [&](const ResultRule& r) {
+    return r.domain == domain && r.name == call.name;
+  });
+  std::vector<TensorType> types;
+  if (rule != rules.end()) types = rule->types(Typing(call, unknown));
+  for (TensorType& type : types)
+    if (!is_computable(type.data_type) || !type.shape) type = TensorType{};
+  types.resize(call.output_count);
+  return types;
+}
+
+std::optional<Shape> broadcast_shape(const std::vector<TensorType>& operands,
+                                     const UnknownSize& unknown) {
+  std::size_t rank = 0;
+  for (const TensorType& operand : operands) {
+    if (!operand.is_known()) return std::nullopt;
+    rank = std::max(rank, operand.rank());
+  }
+  Shape result;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    Dimension size = 1;
+    bool is_known = true;
+    for (const TensorType& operand : operands) {
+      if (axis + operand.rank() < rank) continue;
+      const Dimension& own = (*operand.shape)[axis + operand.rank() - rank];
+      if (own.is(1) || own == size) continue;
+      // A fixed size other than 1 is that of the result, whatever the others are.
+      if (own.is_constant() || size.is(1))
+        size = own;
+      else if (!size.is_constant())
+        is_known = false;
+    }
+    result.push_back(is_known || size.is_constant() ? size : unknown(0, axis));
+  }
+  return result;
+}
+
+}  // namespace lemma
