@@ -14,7 +14,7 @@ namespace lemma::verifier {
 struct DirectedAxiom;
 
 /// An axiom at given terms. The claim is that its two sides, built over `inputs`, are equal.
-struct Step {
+struct AxiomUse {
   const Substitution* axiom = nullptr;
   std::vector<ValueId> inputs;
   RuleBindings bindings;
@@ -28,7 +28,7 @@ struct Step {
   bool allows(bool backward) const { return is_equation || !backward; }
 };
 
-struct SaturationLimits {
+struct ProofSearchLimits {
   int rounds = 12;
   int rounds_in_order = 6;     // after these also reordering axioms are applied
   std::size_t nodes = 3000;    // terms in the graph
@@ -51,10 +51,10 @@ struct Premises {
   bool from_the_goal = false;
 };
 
-struct Saturation {
+struct ProofSearch {
   bool reached = false;  // every goal's sides are equal
   std::string stopped;   // otherwise: what ended the search
-  std::vector<Step> steps;
+  std::vector<AxiomUse> steps;
 };
 
 /// An axiom as a rewriting rule in one direction. Reordering ones (commutativity, associativity)
@@ -68,8 +68,8 @@ struct DirectedAxiom {
 };
 std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms);
 
-Saturation saturate(Closure& terms, const std::vector<Goal>& goals,
-                    const std::vector<const DirectedAxiom*>& axioms, const Premises& premises,
-                    const SaturationLimits& limits);
+ProofSearch saturate(Closure& terms, const std::vector<Goal>& goals,
+                     const std::vector<const DirectedAxiom*>& axioms, const Premises& premises,
+                     const ProofSearchLimits& limits);
 
 }  // namespace lemma::verifier
