@@ -64,7 +64,7 @@ TEST(RuleRoles, ErrorsSayWhatIsAllowed) {
   EXPECT_EQ(error_of(head + "  role layout, layout\n" + end),
             "bad.rules:3: r: the role 'layout' is repeated");
   EXPECT_EQ(error_of(head + "  role layout\n  role general\n" + end),
-            "bad.rules:3: r: the roles of the rule are stated already");
+            "bad.rules:4: r: the roles of the rule are stated already");
   EXPECT_EQ(error_of(head + "  role general, simplification\n" + end),
             "bad.rules:3: r: a rule with another role is not 'general'");
   EXPECT_EQ(error_of("axiom a\n  x : [A..]\n  role general\n" + end),

@@ -214,7 +214,7 @@ class Replay : public testing::Test {
   std::vector<Substitution> axioms_;
   Graph graph_;
   ValueId a_, b_, left_, right_;
-  Step step_;
+  AxiomUse step_;
 };
 
 TEST_F(Replay, AcceptsAChainOfInstances) {

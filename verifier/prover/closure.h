@@ -2,7 +2,7 @@
 // Typed terms and the congruence closure of equalities between them.
 //
 // Terms are values of a Graph, which is hash-consed and infers types. Classes of equal values are
-// kept beside it. Unlike in an e-graph for optimization every term that was ever built stays, as
+// kept beside it (verifier/prover/saturate.h says why this is no e-graph). Unlike in an e-graph for optimization every term that was ever built stays, as
 // built: a proof step can name the very terms it speaks about.
 
 #include <vector>

@@ -1,6 +1,12 @@
 #pragma once
 // Equality saturation with axioms: the untrusted search for a proof. What it finds is a list of
 // axiom instances, which the checker replays on its own.
+//
+// It does not use the e-graph of the search (egraph/): a proof also unites what only refines each other, keeps every term
+// as it was built, and lets reordering axioms wait, so that its classes are no classes of equal terms. With the same axioms
+// and limits on terms and rounds, on at most 6 cases of each rule, this search proves 1056 of the 1059 shipped rules in 33 s
+// of processor time, and the e-graph with egraph/saturation.h 916 of them in 40 s (bench/egraph_proofs.cpp). To share it
+// would lose proofs and gain no time, and the order of steps in the shipped certificates depends on this one.
 
 #include <set>
 #include <string>
