@@ -39,18 +39,18 @@ std::vector<std::vector<Substitution>> attempts_for(const Substitution& rule,
   return {std::move(without_others), axioms};
 }
 
-bool meets_in_closure(const Substitution& rule, const RuleCase& one,
+bool meets_in_closure(const Substitution& rule, const RuleCase& rule_case,
                       const std::vector<Substitution>& axioms) {
   verifier::Closure closure;
   verifier::Premises premises;
   premises.equations_only = rule.bidirectional;
   std::vector<ValueId> inputs;
-  for (std::size_t i = 0; i < one.inputs.size(); ++i) {
-    inputs.push_back(*closure.graph().add_input(rule.inputs[i].name, one.inputs[i]));
+  for (std::size_t i = 0; i < rule_case.inputs.size(); ++i) {
+    inputs.push_back(*closure.graph().add_input(rule.inputs[i].name, rule_case.inputs[i]));
     if (rule.inputs[i].defined) premises.defined.push_back(inputs.back());
   }
-  const auto left = instantiate(rule, rule.left, inputs, one.bindings, closure.graph());
-  const auto right = instantiate(rule, rule.right, inputs, one.bindings, closure.graph());
+  const auto left = instantiate(rule, rule.left, inputs, rule_case.bindings, closure.graph());
+  const auto right = instantiate(rule, rule.right, inputs, rule_case.bindings, closure.graph());
   if (!left || !right) return false;
   std::vector<verifier::Goal> goals;
   for (std::size_t i = 0; i < left->size(); ++i) goals.push_back({(*left)[i], (*right)[i]});
