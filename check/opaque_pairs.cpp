@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "frontend_onnx/kept_node.h"
+#include "ir/rebuild.h"
 
 namespace lemma {
 
@@ -123,8 +124,9 @@ class ContextCopy {
     copy_.set_name(graph_.name());
     for (const NodeId id : graph_.live_nodes()) {
       const Node& node = graph_.node(id);
-      LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> results, copy(node));
-      for (std::uint32_t k = 0; k < node.output_count; ++k) values_[node.output(k).v] = results[k];
+      LEMMA_RETURN_IF_ERROR(node.kind == NodeKind::opaque
+                                ? copy_with_context(node)
+                                : copy_node(graph_, node, copy_, values_, ValueNames::dropped));
     }
     for (const GraphOutput& output : graph_.outputs())
       LEMMA_RETURN_IF_ERROR(copy_.add_output(output.name, values_[output.value.v]));
@@ -132,33 +134,17 @@ class ContextCopy {
   }
 
  private:
-  Result<std::vector<ValueId>> copy(const Node& node) {
-    if (node.kind == NodeKind::constant)
-      return std::vector{copy_.add_constant(graph_.constant(node))};
-    if (node.kind == NodeKind::input) {
-      LEMMA_ASSIGN_OR_RETURN(const ValueId input,
-                             copy_.add_input(graph_.input_name(node), graph_.type(node.output())));
-      return std::vector{input};
-    }
-    std::vector<ValueId> inputs;
-    for (const ValueId input : node.inputs)
-      inputs.push_back(input.is_none() ? input : values_[input.v]);
-    NodeId id;
-    if (node.kind == NodeKind::operation) {
-      LEMMA_ASSIGN_OR_RETURN(
-          id, copy_.add_operation(node.op, std::move(inputs), node.attributes, node.output_count));
-    } else {
-      OpaqueOperator op = graph_.opaque(node);
-      LEMMA_ASSIGN_OR_RETURN(const KeptNode kept, KeptNode::read(op, model_.envelope));
-      LEMMA_ASSIGN_OR_RETURN(const std::string context, kept.context());
-      op.meaning = fmt::format("{}\n{}", op.meaning.empty() ? op.payload : op.meaning, context);
-      if (!kept.bodies().empty()) with_bodies_.insert(op.label);
-      id = copy_.add_opaque(std::move(op), std::move(inputs), graph_.output_types(node));
-    }
-    std::vector<ValueId> results;
+  Result<void> copy_with_context(const Node& node) {
+    OpaqueOperator op = graph_.opaque(node);
+    LEMMA_ASSIGN_OR_RETURN(const KeptNode kept, KeptNode::read(op, model_.envelope));
+    LEMMA_ASSIGN_OR_RETURN(const std::string context, kept.context());
+    op.meaning = fmt::format("{}\n{}", op.meaning.empty() ? op.payload : op.meaning, context);
+    if (!kept.bodies().empty()) with_bodies_.insert(op.label);
+    const NodeId id =
+        copy_.add_opaque(std::move(op), operands_in(node, values_), graph_.output_types(node));
     for (std::uint32_t k = 0; k < node.output_count; ++k)
-      results.push_back(copy_.node(id).output(k));
-    return results;
+      values_[node.output(k).v] = copy_.node(id).output(k);
+    return {};
   }
 
   const OnnxModel& model_;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "interpreter/random.h"
+#include "ir/rebuild.h"
 
 namespace lemma {
 
@@ -45,11 +46,9 @@ class OpenGraph {
 
  private:
   Result<void> copy(const Node& node) {
-    if (node.kind == NodeKind::constant && !is_real(graph_.type(node.output()).data_type)) {
-      values_[node.output().v] = open_.add_constant(graph_.constant(node));
-      return {};
-    }
-    if (node.kind == NodeKind::constant || node.kind == NodeKind::input) {
+    const bool is_weight =
+        node.kind == NodeKind::constant && is_real(graph_.type(node.output()).data_type);
+    if (is_weight || node.kind == NodeKind::input) {
       std::string name = node.kind == NodeKind::input ? graph_.input_name(node)
                                                       : fmt::format("\nweight {}", weights_.size());
       if (node.kind == NodeKind::constant)
@@ -59,15 +58,7 @@ class OpenGraph {
       return {};
     }
     if (node.kind == NodeKind::opaque) return unsupported("an opaque node cannot be computed");
-    std::vector<ValueId> inputs;
-    for (const ValueId input : node.inputs)
-      inputs.push_back(input.is_none() ? input : values_[input.v]);
-    LEMMA_ASSIGN_OR_RETURN(
-        const NodeId copied,
-        open_.add_operation(node.op, std::move(inputs), node.attributes, node.output_count));
-    for (std::uint32_t k = 0; k < node.output_count; ++k)
-      values_[node.output(k).v] = open_.node(copied).output(k);
-    return {};
+    return copy_node(graph_, node, open_, values_, ValueNames::dropped);
   }
 
   const Graph& graph_;

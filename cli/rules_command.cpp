@@ -246,7 +246,7 @@ ExitCode run_list_one_proof(const RulesArguments& arguments) {
     return ExitCode::done;
   }
   for (const OneProofRule& one : *rules)
-    std::cout << fmt::format("# {}\n{}\n", one.reason, text(one.rule));
+    std::cout << fmt::format("# {}\n{}\n", one.reason, text_with_roles(one.rule));
   return ExitCode::done;
 }
 
@@ -266,7 +266,8 @@ ExitCode run_list(const RulesArguments& arguments) {
     std::cout << Json({{"rules", list}}).dump(2) << "\n";
     return ExitCode::done;
   }
-  for (const Substitution& rule : rules->substitutions()) std::cout << text(rule) << "\n";
+  for (const Substitution& rule : rules->substitutions())
+    std::cout << text_with_roles(rule) << "\n";
   return ExitCode::done;
 }
 

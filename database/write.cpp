@@ -12,6 +12,7 @@
 #include "database/themes.h"
 #include "outputs/files.h"
 #include "outputs/folder_update.h"
+#include "rule_language/rule_roles.h"
 #include "verifier/write_proofs.h"
 
 namespace lemma::database {
@@ -20,12 +21,27 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
+/// The text of each rule that was found, with the roles that it has among all that are shipped.
+std::map<std::string, std::string> texts_of_found(const Build& build) {
+  std::vector<Substitution> rules;
+  for (const BuiltRule& rule : build.rules)
+    if (rule.is_shipped()) rules.push_back(rule.proved.rule);
+  for (const DecidedRule& rule : build.found_apart) rules.push_back(rule.rule);
+  const std::size_t found_count = rules.size();
+  for (const BuiltRule& rule : build.hand_written) rules.push_back(rule.proved.rule);
+  rules = with_roles(rules);
+  std::map<std::string, std::string> texts;
+  for (std::size_t i = 0; i < found_count; ++i) texts[rules[i].name] = text_with_roles(rules[i]);
+  return texts;
+}
+
 /// Basis and derived rules.
-std::string rules_text(const Build& build, std::string_view theme) {
+std::string rules_text(const Build& build, std::string_view theme,
+                       const std::map<std::string, std::string>& texts) {
   std::string result;
   for (const BuiltRule& rule : build.rules)
     if (rule.is_shipped() && theme_of(rule.proved.rule) == theme)
-      result += (result.empty() ? "" : "\n") + text(rule.proved.rule);
+      result += (result.empty() ? "" : "\n") + texts.at(rule.proved.rule.name);
   return result;
 }
 
@@ -210,12 +226,13 @@ Result<void> write_database(const fs::path& output, const std::string& name, con
   LEMMA_RETURN_IF_ERROR(copy_axioms(sources.axioms, folder));
   LEMMA_RETURN_IF_ERROR(copy_hand_written(sources.hand_written, folder));
   const fs::path rules = folder / "substitutions";
+  const std::map<std::string, std::string> texts = texts_of_found(build);
   for (const std::string_view theme : all_themes())
-    LEMMA_RETURN_IF_ERROR(
-        replace_rules(rules / fmt::format("{}_{}.rules", theme, name), rules_text(build, theme)));
+    LEMMA_RETURN_IF_ERROR(replace_rules(rules / fmt::format("{}_{}.rules", theme, name),
+                                        rules_text(build, theme, texts)));
   std::string apart;
   for (const DecidedRule& rule : build.found_apart)
-    apart += (apart.empty() ? "" : "\n") + text(rule.rule);
+    apart += (apart.empty() ? "" : "\n") + texts.at(rule.rule.name);
   if (!apart.empty()) LEMMA_RETURN_IF_ERROR(make_folder(folder / "one_proof"));
   LEMMA_RETURN_IF_ERROR(replace_rules(folder / "one_proof" / (name + ".rules"), apart));
   LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> in_order,

@@ -23,11 +23,12 @@ bool is_defined(const EGraph& egraph, ClassId id) {
   return all_facts(egraph, id, [](const ValueFacts& facts) { return facts.defined; });
 }
 
-Obligations obligations_at(const EGraph& egraph, const CompiledRule& rule,
-                           std::span<const ClassId> match) {
+UnionObligations obligations_at(const EGraph& egraph, const CompiledRule& rule,
+                                std::span<const ClassId> match) {
   const auto inputs = match.first(rule.rule.inputs.size());
   const auto left = match.subspan(rule.rule.inputs.size());
-  Obligations result{true, rule.rule.bidirectional, true, rule.bitwise || !rule.adds_quotients};
+  UnionObligations result{true, rule.rule.bidirectional, true,
+                          rule.bitwise || !rule.adds_quotients};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (rule.rule.inputs[i].defined && !is_defined(egraph, inputs[i]))
       result.inputs_defined = false;

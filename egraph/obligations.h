@@ -17,7 +17,7 @@ namespace lemma {
 bool is_defined(const EGraph& egraph, ClassId id);
 
 /// What may be missing for an equation.
-struct Obligations {
+struct UnionObligations {
   bool inputs_defined = false;   // those that the rule marks
   bool left_defined = false;     // or the rule is an equation anyway
   bool bits_may_change = false;  // no input is tainted and no output is observed, or bitwise
@@ -30,8 +30,8 @@ struct Obligations {
 
 /// `match`: the classes of the rule's inputs, then of the outputs of its left side. Facts only grow:
 /// what holds now holds later, but for what is observed.
-Obligations obligations_at(const EGraph& egraph, const CompiledRule& rule,
-                           std::span<const ClassId> match);
+UnionObligations obligations_at(const EGraph& egraph, const CompiledRule& rule,
+                                std::span<const ClassId> match);
 
 /// Whether no node of the right side may read outside its tensor, so that a run could fail which did
 /// not fail before.

@@ -50,9 +50,9 @@ class LogStorage {
   std::vector<std::vector<ClassId>> chunks_;
 };
 
-class Saturation {
+class Saturator {
  public:
-  Saturation(EGraph& egraph, std::span<const CompiledRule> rules, const SaturationLimits& limits)
+  Saturator(EGraph& egraph, std::span<const CompiledRule> rules, const SaturationLimits& limits)
       : egraph_(egraph), limits_(limits), states_(rules.size()) {
     for (const CompiledRule& rule : rules) matchers_.emplace_back(rule);
     report_.rules.resize(rules.size());
@@ -352,7 +352,7 @@ class Saturation {
 
 SaturationReport saturate(EGraph& egraph, std::span<const CompiledRule> rules,
                           const SaturationLimits& limits) {
-  return Saturation(egraph, rules, limits).run();
+  return Saturator(egraph, rules, limits).run();
 }
 
 }  // namespace lemma

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/rebuild.h"
+
 namespace lemma {
 
 namespace {
@@ -26,19 +28,9 @@ class Cutter {
     cut_.set_name(graph_.name());
     for (const NodeId id : graph_.live_nodes()) {
       const Node& node = graph_.node(id);
-      switch (node.kind) {
-        case NodeKind::input: {
-          LEMMA_ASSIGN_OR_RETURN(
-              values_[node.output().v],
-              cut_.add_input(graph_.input_name(node), graph_.type(node.output())));
-          break;
-        }
-        case NodeKind::constant:
-          values_[node.output().v] = cut_.add_constant(graph_.constant(node));
-          break;
-        case NodeKind::operation: LEMMA_RETURN_IF_ERROR(copy(node)); break;
-        case NodeKind::opaque: LEMMA_RETURN_IF_ERROR(open(node)); break;
-      }
+      LEMMA_RETURN_IF_ERROR(node.kind == NodeKind::opaque
+                                ? open(node)
+                                : copy_node(graph_, node, cut_, values_, ValueNames::dropped));
     }
     for (const GraphOutput& output : graph_.outputs())
       if (graph_.type(output.value).is_known())
@@ -47,18 +39,6 @@ class Cutter {
   }
 
  private:
-  Result<void> copy(const Node& node) {
-    std::vector<ValueId> inputs;
-    for (const ValueId input : node.inputs)
-      inputs.push_back(input.is_none() ? input : values_[input.v]);
-    LEMMA_ASSIGN_OR_RETURN(
-        const NodeId copied,
-        cut_.add_operation(node.op, std::move(inputs), node.attributes, node.output_count));
-    for (std::uint32_t k = 0; k < node.output_count; ++k)
-      values_[node.output(k).v] = cut_.node(copied).output(k);
-    return {};
-  }
-
   /// Labels, or payloads with the names of outputs, tell opaque nodes apart; those that are alike all the same
   /// are numbered.
   Result<void> open(const Node& node) {

@@ -4,15 +4,63 @@
 
 namespace lemma {
 
+namespace {
+
+std::vector<ValueId> outputs_of(const Node& node, std::uint32_t count) {
+  std::vector<ValueId> outputs;
+  for (std::uint32_t k = 0; k < count; ++k) outputs.push_back(node.output(k));
+  return outputs;
+}
+
+void enter(const Graph& source, const Node& node, const std::vector<ValueId>& outputs,
+           Graph& target, std::vector<ValueId>& values, ValueNames names) {
+  for (std::uint32_t k = 0; k < node.output_count; ++k) {
+    values[node.output(k).v] = outputs[k];
+    if (names == ValueNames::kept)
+      target.suggest_name(outputs[k], source.suggested_name(node.output(k)));
+  }
+}
+
+}  // namespace
+
 Result<std::vector<ValueId>> add_copy(Graph& target, const Node& node, Attributes attributes,
                                       std::vector<ValueId> inputs) {
   LEMMA_ASSIGN_OR_RETURN(
       const NodeId id,
       target.add_operation(node.op, std::move(inputs), std::move(attributes), node.output_count));
-  std::vector<ValueId> outputs;
-  for (std::uint32_t i = 0; i < node.output_count; ++i)
-    outputs.push_back(target.node(id).output(i));
-  return outputs;
+  return outputs_of(target.node(id), node.output_count);
+}
+
+Result<std::vector<ValueId>> add_copy(Graph& target, const Graph& source, const Node& node,
+                                      std::vector<ValueId> inputs) {
+  switch (node.kind) {
+    case NodeKind::input: {
+      LEMMA_ASSIGN_OR_RETURN(const ValueId value,
+                             target.add_input(source.input_name(node), source.type(node.output())));
+      return std::vector{value};
+    }
+    case NodeKind::constant: return std::vector{target.add_constant(source.constant(node))};
+    case NodeKind::operation: return add_copy(target, node, node.attributes, std::move(inputs));
+    case NodeKind::opaque: break;
+  }
+  const NodeId id =
+      target.add_opaque(source.opaque(node), std::move(inputs), source.output_types(node));
+  return outputs_of(target.node(id), node.output_count);
+}
+
+std::vector<ValueId> operands_in(const Node& node, std::span<const ValueId> values) {
+  std::vector<ValueId> operands;
+  for (const ValueId input : node.inputs)
+    operands.push_back(input.is_none() ? input : values[input.v]);
+  return operands;
+}
+
+Result<void> copy_node(const Graph& source, const Node& node, Graph& target,
+                       std::vector<ValueId>& values, ValueNames names) {
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                         add_copy(target, source, node, operands_in(node, values)));
+  enter(source, node, outputs, target, values, names);
+  return {};
 }
 
 Result<Graph> rebuild(const Graph& source, const RebuildType& type,
@@ -22,9 +70,6 @@ Result<Graph> rebuild(const Graph& source, const RebuildType& type,
   std::vector<ValueId> value_of(source.value_count(), ValueId::none());
   for (const NodeId id : source.live_nodes()) {
     const Node& node = source.node(id);
-    std::vector<ValueId> inputs;
-    for (const ValueId input : node.inputs)
-      inputs.push_back(input.is_none() ? input : value_of[input.v]);
     std::vector<ValueId> outputs;
     switch (node.kind) {
       case NodeKind::input: {
@@ -35,7 +80,7 @@ Result<Graph> rebuild(const Graph& source, const RebuildType& type,
       }
       case NodeKind::constant: outputs = {target.add_constant(source.constant(node))}; break;
       case NodeKind::operation: {
-        auto made = operation(target, node, std::move(inputs));
+        auto made = operation(target, node, operands_in(node, value_of));
         if (!made) return with_context(fmt::format("node {}", id.v), std::move(made.error()));
         outputs = std::move(*made);
         break;
@@ -45,23 +90,43 @@ Result<Graph> rebuild(const Graph& source, const RebuildType& type,
         for (std::uint32_t i = 0; i < node.output_count; ++i)
           types.push_back(type(source, node.output(i)));
         const NodeId made =
-            target.add_opaque(source.opaque(node), std::move(inputs), std::move(types));
-        for (std::uint32_t i = 0; i < node.output_count; ++i)
-          outputs.push_back(target.node(made).output(i));
+            target.add_opaque(source.opaque(node), operands_in(node, value_of), std::move(types));
+        outputs = outputs_of(target.node(made), node.output_count);
         break;
       }
     }
     if (outputs.size() != node.output_count)
       return internal_error(fmt::format("node {} was replaced by {} values, not {}", id.v,
                                         outputs.size(), node.output_count));
-    for (std::uint32_t i = 0; i < node.output_count; ++i) {
-      value_of[node.output(i).v] = outputs[i];
-      target.suggest_name(outputs[i], source.suggested_name(node.output(i)));
-    }
+    enter(source, node, outputs, target, value_of, ValueNames::kept);
   }
   for (const GraphOutput& output : source.outputs())
     LEMMA_RETURN_IF_ERROR(target.add_output(output.name, value_of[output.value.v]));
   return target;
+}
+
+Result<Graph> without_dead_nodes(const Graph& graph) {
+  return with_first_outputs(graph, graph.outputs().size());
+}
+
+Result<Graph> with_first_outputs(const Graph& graph, std::size_t output_count) {
+  std::vector<char> needed(graph.node_count(), 0);
+  for (std::size_t i = 0; i < output_count; ++i)
+    needed[graph.producer(graph.outputs()[i].value).v] = 1;
+  for (std::size_t i = needed.size(); i-- > 0;)
+    if (needed[i] != 0)
+      for (const ValueId input : graph.nodes()[i].inputs)
+        if (!input.is_none()) needed[graph.producer(input).v] = 1;
+  Graph result;
+  result.set_name(graph.name());
+  std::vector<ValueId> values(graph.value_count(), ValueId::none());
+  for (std::size_t i = 0; i < needed.size(); ++i)
+    if (const Node& node = graph.nodes()[i]; needed[i] != 0 || node.kind == NodeKind::input)
+      LEMMA_RETURN_IF_ERROR(copy_node(graph, node, result, values));
+  for (std::size_t i = 0; i < output_count; ++i)
+    LEMMA_RETURN_IF_ERROR(
+        result.add_output(graph.outputs()[i].name, values[graph.outputs()[i].value.v]));
+  return result;
 }
 
 }  // namespace lemma

@@ -9,7 +9,7 @@ namespace lemma {
 std::vector<Substitution> chosen_rules(const RuleDatabase& database, const OptimizeOptions& options,
                                        RoundingClass worst) {
   std::vector<Substitution> wanted = database.up_to(worst);
-  if (options.cleans) wanted = cleaning_rules(wanted);
+  if (options.cleans) wanted = simplifying_rules(wanted);
   if (options.rules.names.empty()) return wanted;
   const std::regex expression(options.rules.names);
   std::erase_if(wanted, [&expression](const Substitution& rule) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "facts/same_structure.h"
+#include "ir/rebuild.h"
 #include "report/model_summary.h"
 
 namespace lemma {
@@ -289,15 +290,9 @@ Result<Graph> part_of(const Graph& graph, const std::vector<NodeId>& nodes) {
       LEMMA_ASSIGN_OR_RETURN(const ValueId value, operand(input));
       inputs.push_back(value);
     }
-    NodeId added;
-    if (node.kind == NodeKind::opaque) {
-      added = part.add_opaque(graph.opaque(node), std::move(inputs), graph.output_types(node));
-    } else {
-      LEMMA_ASSIGN_OR_RETURN(added, part.add_operation(node.op, std::move(inputs), node.attributes,
-                                                       node.output_count));
-    }
-    for (std::uint32_t k = 0; k < node.output_count; ++k)
-      values[node.output(k).v] = part.node(added).output(k);
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                           add_copy(part, graph, node, std::move(inputs)));
+    for (std::uint32_t k = 0; k < node.output_count; ++k) values[node.output(k).v] = outputs[k];
   }
   std::set<ValueId> read;
   for (const NodeId id : graph.live_nodes())

@@ -16,6 +16,8 @@
 // `=`: the same in both directions.
 //
 // Lines of a rule, in this order (a rule ends at an empty line or the next `rule`/`axiom`):
+//   role NAME, ...                  what a search uses the rule for (rule_language/rule_roles.h; no part
+//                                   of the claim, and not in its canonical text)
 //   [defined] [weight] NAME : [TYPE][SHAPE]
 //                                   an input. TYPE is a data type, or absent: one real type that
 //                                   all such inputs share. SHAPE items: a dimension expression over
@@ -145,11 +147,23 @@ struct RuleTerm {
   friend bool operator==(const RuleTerm&, const RuleTerm&) = default;
 };
 
+/// What a search uses a rule for, beside rewriting with it wherever it fits.
+enum class RuleRole : std::uint8_t {
+  general,             // nothing else
+  simplification,      // `lemma simplify` uses it too
+  runtime,             // only for targets that are the runtime whose operators it has
+  layout,              // only about the costs of a runtime's layout
+  recurrence_form,     // only to bring steps into the form that the next ones look for
+  recurrence,          // also to make recurrent operators, and to join or exchange them
+  recurrence_results,  // also to read results off a recurrent operator
+};
+
 struct Substitution {
   std::string name;
   bool is_axiom = false;
   bool bidirectional = false;   // `=`; otherwise the right side refines the left one
   bool search_forward = false;  // an equation that proofs try from left to right only
+  std::vector<RuleRole> roles;  // in the order of RuleRole; empty: the rule states none
   std::vector<RuleInput> inputs;
   std::vector<RuleGroup> groups;
   std::vector<RuleParameter> parameters;
@@ -179,8 +193,10 @@ Result<RuleExpression> parse_rule_expression(std::string_view text);
 /// A term over the inputs of `rule`, to which it is added. It may have attributes that use other
 /// variables than the rule's.
 Result<TermId> parse_rule_term(Substitution& rule, std::string_view text);
-/// Canonical text; parse_substitutions reads it back.
+/// Canonical text: the claim, without roles. parse_substitutions reads it back.
 std::string text(const Substitution& substitution);
+/// The same with the roles, as a file of rules has it.
+std::string text_with_roles(const Substitution& substitution);
 std::string text(const RuleExpression& expression);
 /// The same claim read from right to left (for `=`).
 Substitution reversed(const Substitution& substitution);

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "rule_language/rule_roles.h"
 #include "rule_language/substitution.h"
 #include "rule_language/substitution_analysis.h"
 #include "rule_language/substitution_expressions.h"
@@ -69,6 +71,7 @@ class RuleParser : private detail::ExpressionParser {
     if (is_word("where")) return where_line();
     if ((is_word("weight") || is_word("defined")) && second_is_name) return input_line();
     if (is_word("search") && second_is_name) return search_line();
+    if (is_word("role") && second_is_name) return role_line();
     if (is_sign(":", 1)) return input_line();
     return equation_line();
   }
@@ -228,6 +231,37 @@ class RuleParser : private detail::ExpressionParser {
     if (direction != "forward") return bad_input("a search can be told to go 'forward' only");
     rule_.search_forward = true;
     return {};
+  }
+
+  Result<void> role_line() {
+    take();
+    if (rule_.is_axiom) return bad_input("an axiom has no role");
+    if (!rule_.roles.empty()) return bad_input("the roles of the rule are stated already");
+    do {
+      LEMMA_ASSIGN_OR_RETURN(const std::string word, expect_name("a role"));
+      const std::optional<RuleRole> role = rule_role_named(word);
+      if (!role)
+        return bad_input(fmt::format("'{}' is no role; roles are {}", word, rule_role_names()));
+      if (has_role(rule_, *role)) return bad_input(fmt::format("the role '{}' is repeated", word));
+      rule_.roles.push_back(*role);
+    } while (accept(","));
+    if (has_role(rule_, RuleRole::general) && rule_.roles.size() > 1)
+      return bad_input("a rule with another role is not 'general'");
+    std::sort(rule_.roles.begin(), rule_.roles.end());
+    return {};
+  }
+
+  /// Elsewhere operators would be made that only a runtime has.
+  Result<void> check_roles() {
+    if (rule_.roles.empty() || has_role(rule_, RuleRole::layout)) return {};
+    const std::set<std::string_view> runtimes = runtimes_of(rule_);
+    if (has_role(rule_, RuleRole::runtime) == !runtimes.empty()) return {};
+    return bad_input(runtimes.empty()
+                         ? "no operator of the rule is one that a runtime alone has, so that its "
+                           "role cannot be 'runtime'"
+                         : fmt::format("the rule is for {} alone, so that one of its roles has to "
+                                       "be 'runtime' or 'layout'",
+                                       *runtimes.begin()));
   }
 
   Result<void> where_line() {
@@ -478,6 +512,7 @@ class RuleParser : private detail::ExpressionParser {
     LEMMA_RETURN_IF_ERROR(known);
     detail::number_terms(rule_);
     LEMMA_RETURN_IF_ERROR(detail::check_substitution(rule_));
+    LEMMA_RETURN_IF_ERROR(check_roles());
     return std::move(rule_);
   }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "rule_language/rule_roles.h"
 #include "rule_language/substitution.h"
 #include "rule_language/substitution_analysis.h"
 
@@ -213,6 +214,15 @@ std::string text(const Substitution& rule) {
   result += terms.lets();
   return result + fmt::format("  {} {} {}\n", terms.write(rule.left),
                               rule.bidirectional ? "=" : "=>", terms.write(rule.right));
+}
+
+std::string text_with_roles(const Substitution& rule) {
+  std::string result = text(rule);
+  if (rule.roles.empty()) return result;
+  std::string line = "  role ";
+  for (std::size_t i = 0; i < rule.roles.size(); ++i)
+    line += (i == 0 ? "" : ", ") + std::string(name(rule.roles[i]));
+  return result.insert(result.find('\n') + 1, line + "\n");
 }
 
 Substitution reversed(const Substitution& substitution) {

@@ -162,11 +162,6 @@ class BlockedSelection {
 
 }  // namespace
 
-bool is_about_layout(const Substitution& rule) {
-  return std::any_of(rule.terms.begin(), rule.terms.end(),
-                     [](const RuleTerm& term) { return !term.is_input && is_blocked(term.op); });
-}
-
 std::set<OperatorId> operators_with_blocked_form(const RuleSet& layouts) {
   std::set<OperatorId> result;
   for (const Substitution& rule : layouts.rules) {

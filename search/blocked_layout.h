@@ -17,9 +17,6 @@
 
 namespace lemma {
 
-/// Whether the rule speaks of operators that stand for the costs of a layout.
-bool is_about_layout(const Substitution& rule);
-
 /// Operators that these rules give a blocked form.
 std::set<OperatorId> operators_with_blocked_form(const RuleSet& layouts);
 

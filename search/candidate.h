@@ -35,6 +35,7 @@ Result<void> extend(Candidate& candidate, Graph graph, std::optional<Derivation>
 /// The cheapest distinct ones, the cheapest first; of equal ones that which was found first.
 class CandidateList {
  public:
+  CandidateList() = default;
   explicit CandidateList(std::size_t most) : most_(most) {}
 
   void add(const Candidate& candidate);
@@ -44,7 +45,7 @@ class CandidateList {
   std::vector<Candidate> take() { return std::move(candidates_); }
 
  private:
-  std::size_t most_;
+  std::size_t most_ = 0;
   std::vector<Candidate> candidates_;
 };
 

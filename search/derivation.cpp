@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "facts/cut.h"
+#include "ir/rebuild.h"
 #include "search/congruence.h"
 
 namespace lemma {
@@ -13,14 +14,6 @@ namespace {
 
 /// Larger constants stand as inputs: what holds for all values holds for these.
 constexpr std::size_t largest_constant = 64;
-
-/// The terms of a node's operands; none for absent ones.
-std::vector<ValueId> operands_of(const Node& node, const std::vector<ValueId>& values) {
-  std::vector<ValueId> operands;
-  for (const ValueId operand : node.inputs)
-    operands.push_back(operand.is_none() ? operand : values[operand.v]);
-  return operands;
-}
 
 }  // namespace
 
@@ -64,6 +57,14 @@ Result<std::vector<ValueId>> Derivation::opaque_outputs(const OpaqueOperator& op
   return values;
 }
 
+/// The terms of an operation, by value of its graph, to where those of its operands are.
+Result<void> Derivation::add_operation(const Node& node, std::vector<ValueId>& values) {
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                         add_copy(terms_, node, node.attributes, operands_in(node, values)));
+  std::copy(outputs.begin(), outputs.end(), values.begin() + node.first_output);
+  return {};
+}
+
 Result<std::vector<ValueId>> Derivation::add_graph(const Graph& graph, const InputTerms& inputs) {
   std::vector<ValueId> values(graph.value_count(), ValueId::none());
   for (const NodeId id : graph.live_nodes()) {
@@ -89,13 +90,7 @@ Result<std::vector<ValueId>> Derivation::add_graph(const Graph& graph, const Inp
         std::copy(outputs.begin(), outputs.end(), values.begin() + first.v);
         break;
       }
-      case NodeKind::operation: {
-        LEMMA_ASSIGN_OR_RETURN(const NodeId added,
-                               terms_.add_operation(node.op, operands_of(node, values),
-                                                    node.attributes, node.output_count));
-        for (std::uint32_t k = 0; k < node.output_count; ++k)
-          values[node.output(k).v] = terms_.node(added).output(k);
-      }
+      case NodeKind::operation: LEMMA_RETURN_IF_ERROR(add_operation(node, values));
     }
   }
   return values;
@@ -197,11 +192,7 @@ Result<void> Derivation::adopt(const Derivation& part, const std::set<std::uint3
         LEMMA_ASSIGN_OR_RETURN(values[first.v], input(name, theirs.type(first)));
       }
     } else {
-      LEMMA_ASSIGN_OR_RETURN(const NodeId added,
-                             terms_.add_operation(node.op, operands_of(node, values),
-                                                  node.attributes, node.output_count));
-      for (std::uint32_t k = 0; k < node.output_count; ++k)
-        values[node.output(k).v] = terms_.node(added).output(k);
+      LEMMA_RETURN_IF_ERROR(add_operation(node, values));
     }
   }
   for (const std::uint32_t number : uses) {

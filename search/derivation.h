@@ -73,6 +73,7 @@ class Derivation {
                                           std::span<const Application>);
   Result<ValueId> constant(const Constant& contents);
   Result<ValueId> input(const std::string& name, const TensorType& type);
+  Result<void> add_operation(const Node& node, std::vector<ValueId>& values);
   Result<std::vector<ValueId>> opaque_outputs(const OpaqueOperator& op,
                                               const std::vector<TensorType>& types);
   Result<void> collect(std::span<const Pair> pairs, std::set<std::uint32_t>& uses);

@@ -14,7 +14,7 @@ namespace {
 constexpr double least_saving = 0.001;
 
 Result<std::vector<Cost>> evaluate(const std::vector<Candidate>& candidates,
-                                   const EvaluationOptions& options) {
+                                   const ChoiceOptions& options) {
   std::vector<const Graph*> graphs;
   for (const Candidate& candidate : candidates) graphs.push_back(&candidate.graph);
   options.say(graphs.size());
@@ -49,7 +49,7 @@ Result<std::optional<Candidate>> what_pays(const MixedCandidates& mixed,
 /// The chosen one against the graph of the places that pay. True: the latter is cheaper, or one with only some of the
 /// rewrites had been chosen and the original is not.
 Result<bool> compare_last(EvaluatedChoice& choice, const Candidate& original, Candidate paying,
-                          bool is_mixed, const EvaluationOptions& options) {
+                          bool is_mixed, const ChoiceOptions& options) {
   std::vector<Candidate> last = {std::move(choice.candidate), std::move(paying)};
   if (choice.is_other) last.insert(last.begin(), original);
   LEMMA_ASSIGN_OR_RETURN(const std::vector<Cost> costs, evaluate(last, options));
@@ -63,8 +63,7 @@ Result<bool> compare_last(EvaluatedChoice& choice, const Candidate& original, Ca
 
 Result<EvaluatedChoice> choose_evaluated(const Candidate& original,
                                          std::vector<Candidate> candidates,
-                                         const OperatorCosts& costs,
-                                         const EvaluationOptions& options) {
+                                         const OperatorCosts& costs, const ChoiceOptions& options) {
   const Candidate cheapest = candidates.front();
   const std::size_t affordable = options.evaluator.affordable(original.cost);
   LEMMA_ASSIGN_OR_RETURN(MixedCandidates mixed,

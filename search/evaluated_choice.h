@@ -12,7 +12,7 @@
 
 namespace lemma {
 
-struct EvaluationOptions {
+struct ChoiceOptions {
   const GraphEvaluator& evaluator;
   bool explain = false;  // the rules that what was chosen needs
   std::function<void(std::size_t)>
@@ -32,7 +32,6 @@ struct EvaluatedChoice {
 /// made, and at last the graph of those that pay. There is at least one candidate, and the first costs least as a sum.
 Result<EvaluatedChoice> choose_evaluated(const Candidate& original,
                                          std::vector<Candidate> candidates,
-                                         const OperatorCosts& costs,
-                                         const EvaluationOptions& options);
+                                         const OperatorCosts& costs, const ChoiceOptions& options);
 
 }  // namespace lemma

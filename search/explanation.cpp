@@ -4,6 +4,7 @@
 
 #include "facts/cut.h"
 #include "ir/graph_text.h"
+#include "ir/rebuild.h"
 #include "rule_language/digests.h"
 #include "rule_language/explanation_scope.h"
 
@@ -13,40 +14,17 @@ namespace {
 using Pair = Derivation::Pair;
 
 /// An output before, at the stages on the way, and after.
-struct Chain {
+struct OutputChain {
   std::string name;
   std::vector<ValueId> values;
 };
 
-Result<void> copy_node(const Graph& terms, const Node& node, Graph& printed,
-                       std::vector<ValueId>& places) {
-  const ValueId first = node.output();
-  if (node.kind == NodeKind::input) {
-    LEMMA_ASSIGN_OR_RETURN(places[first.v],
-                           printed.add_input(terms.input_name(node), terms.type(first)));
-    return {};
-  }
-  if (node.kind == NodeKind::constant) {
-    places[first.v] = printed.add_constant(terms.constant(node));
-    return {};
-  }
-  std::vector<ValueId> operands;
-  for (const ValueId operand : node.inputs)
-    operands.push_back(operand.is_none() ? operand : places[operand.v]);
-  LEMMA_ASSIGN_OR_RETURN(
-      const NodeId added,
-      printed.add_operation(node.op, std::move(operands), node.attributes, node.output_count));
-  for (std::uint32_t k = 0; k < node.output_count; ++k)
-    places[node.output(k).v] = printed.node(added).output(k);
-  return {};
-}
-
-class Writer {
+class ExplanationWriter {
  public:
-  Writer(const Derivation& derivation, const std::set<std::uint32_t>& steps)
+  ExplanationWriter(const Derivation& derivation, const std::set<std::uint32_t>& steps)
       : derivation_(derivation), terms_(derivation.terms()), steps_(steps) {}
 
-  Result<std::string> write(const Graph& original, const std::vector<Chain>& chains) {
+  Result<std::string> write(const Graph& original, const std::vector<OutputChain>& chains) {
     LEMMA_ASSIGN_OR_RETURN(const Graph printed, terms_spoken_of(original.name(), chains));
     GraphTextOptions whole;
     whole.dead_nodes = true;
@@ -68,10 +46,10 @@ class Writer {
 
  private:
   /// A graph of their own; fills in where each term is in it.
-  Result<Graph> terms_spoken_of(const std::string& name, const std::vector<Chain>& chains) {
+  Result<Graph> terms_spoken_of(const std::string& name, const std::vector<OutputChain>& chains) {
     std::vector<char> needed(terms_.node_count(), 0);
     const auto need = [&](ValueId value) { needed[terms_.producer(value).v] = 1; };
-    for (const Chain& chain : chains)
+    for (const OutputChain& chain : chains)
       for (const ValueId value : chain.values) need(value);
     for (const std::uint32_t step : steps_)
       for (const ValueId value : derivation_.uses()[step].use.inputs) need(value);
@@ -84,7 +62,7 @@ class Writer {
     for (std::uint32_t i = 0; i < needed.size(); ++i)
       if (needed[i] != 0)
         LEMMA_RETURN_IF_ERROR(copy_node(terms_, terms_.node({i}), printed, places_));
-    for (const Chain& chain : chains)
+    for (const OutputChain& chain : chains)
       for (std::size_t i = 0; i < chain.values.size(); ++i) {
         const std::string place = i == 0                         ? "before"
                                   : i + 1 == chain.values.size() ? "after"
@@ -147,7 +125,7 @@ Result<std::string> explain(const Graph& original, std::span<const Graph> stages
   std::vector<const Graph*> graphs = {&original};
   for (const Graph& stage : stages) graphs.push_back(&stage);
   graphs.push_back(&chosen);
-  std::vector<Chain> chains;
+  std::vector<OutputChain> chains;
   std::set<std::uint32_t> steps;
   for (std::size_t i = 1; i < graphs.size(); ++i) {
     LEMMA_ASSIGN_OR_RETURN(const std::vector<Pair> pairs,
@@ -159,7 +137,7 @@ Result<std::string> explain(const Graph& original, std::span<const Graph> stages
     LEMMA_ASSIGN_OR_RETURN(const std::set<std::uint32_t> needed, derivation.reasons(pairs));
     steps.insert(needed.begin(), needed.end());
   }
-  return Writer(derivation, steps).write(original, chains);
+  return ExplanationWriter(derivation, steps).write(original, chains);
 }
 
 }  // namespace lemma

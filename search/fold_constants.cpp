@@ -9,6 +9,7 @@
 
 #include "facts/weight_only.h"
 #include "interpreter/run.h"
+#include "ir/rebuild.h"
 #include "search/folded_bytes.h"
 
 namespace lemma {
@@ -125,21 +126,16 @@ class Copier {
   }
 
   Result<void> add(const Node& node) {
-    switch (node.kind) {
-      case NodeKind::input: {
-        LEMMA_ASSIGN_OR_RETURN(values_[node.output().v],
-                               to_.add_input(from_.input_name(node), from_.type(node.output())));
-        break;
-      }
-      case NodeKind::constant:
-        values_[node.output().v] = to_.add_constant(from_.constant(node));
-        break;
-      case NodeKind::operation: LEMMA_RETURN_IF_ERROR(add_operation(node)); break;
-      case NodeKind::opaque:
-        set_outputs(node, to_.node(to_.add_opaque(from_.opaque(node), inputs(node),
-                                                  from_.output_types(node))));
-        break;
-    }
+    if (node.kind != NodeKind::operation) return copy_node(from_, node, to_, values_);
+    std::vector<ValueId> operands = operands_in(node, values_);
+    const std::optional<Attributes> form = attributes_of_constant_form(to_, node, operands);
+    if (!form) return copy_node(from_, node, to_, values_);
+    operands.resize(1);
+    LEMMA_ASSIGN_OR_RETURN(const NodeId id,
+                           to_.add_operation(operator_named(record(node.op).constant_form.op),
+                                             std::move(operands), *form, node.output_count));
+    for (std::uint32_t k = 0; k < node.output_count; ++k)
+      values_[node.output(k).v] = to_.node(id).output(k);
     for (std::uint32_t k = 0; k < node.output_count; ++k)
       to_.suggest_name(values_[node.output(k).v], from_.suggested_name(node.output(k)));
     return {};
@@ -148,29 +144,6 @@ class Copier {
   const std::vector<ValueId>& values() const { return values_; }
 
  private:
-  Result<void> add_operation(const Node& node) {
-    const std::vector<ValueId> operands = inputs(node);
-    const std::optional<Attributes> form = attributes_of_constant_form(to_, node, operands);
-    LEMMA_ASSIGN_OR_RETURN(
-        const NodeId id,
-        form ? to_.add_operation(operator_named(record(node.op).constant_form.op), {operands[0]},
-                                 *form, node.output_count)
-             : to_.add_operation(node.op, operands, node.attributes, node.output_count));
-    set_outputs(node, to_.node(id));
-    return {};
-  }
-
-  std::vector<ValueId> inputs(const Node& node) const {
-    std::vector<ValueId> result;
-    for (const ValueId input : node.inputs)
-      result.push_back(input.is_none() ? input : values_[input.v]);
-    return result;
-  }
-  void set_outputs(const Node& old_node, const Node& new_node) {
-    for (std::uint32_t k = 0; k < old_node.output_count; ++k)
-      values_[old_node.output(k).v] = new_node.output(k);
-  }
-
   const Graph& from_;
   Graph& to_;
   std::vector<ValueId> values_;

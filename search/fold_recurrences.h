@@ -11,15 +11,11 @@
 
 namespace lemma {
 
-/// Lists of rules by what they are for. Those that say which side is meant to replace the other one count.
-struct FoldingRules {
-  std::vector<Substitution>
-      preparing;                      // make what the next ones look for: terms of their left sides
-  std::vector<Substitution> folding;  // make recurrent operators, and join or exchange them
-  std::vector<Substitution> finishing;  // say how results are read off a recurrent operator
+/// Rules by their roles for recurrences; of those for a form, those whose form a rule of the second list looks for.
+struct RecurrenceRules {
+  std::vector<Substitution> form, recurrence, results;
 };
-
-FoldingRules folding_rules(std::span<const Substitution> rules);
+RecurrenceRules recurrence_rules(std::span<const Substitution> rules);
 
 struct FoldedRecurrences {
   Graph graph;
@@ -29,7 +25,7 @@ struct FoldedRecurrences {
 
 /// Applies the first two lists, and if a recurrence comes of it, then the last one. Deterministic unless interrupted.
 /// Of several places the first in the graph is taken.
-Result<FoldedRecurrences> fold_recurrences(const Graph& graph, const FoldingRules& rules,
+Result<FoldedRecurrences> fold_recurrences(const Graph& graph, const RecurrenceRules& rules,
                                            const OperatorCosts& costs,
                                            const std::function<bool()>& interrupted);
 

@@ -14,38 +14,34 @@ double somewhat_less_than(double seconds) { return (1 - least_saved) * seconds; 
 
 }  // namespace
 
-Result<bool> LayoutChoice::improves(const Round& round, const Graph& original, double seconds) {
+Result<bool> improves(LaidOutCandidate& known, const Round& round, const Graph& original,
+                      const LayoutPrice& price) {
   if (!round.laid_out) return false;
-  if (!bound_) {
-    LEMMA_ASSIGN_OR_RETURN(bound_, price(original, seconds));
-    if (bound_) bound_ = somewhat_less_than(*bound_);
+  if (!known.bound) {
+    LEMMA_ASSIGN_OR_RETURN(known.bound, price(original));
+    if (known.bound) known.bound = somewhat_less_than(*known.bound);
   }
-  return bound_ && round.laid_out_seconds < *bound_;
+  return known.bound && round.laid_out_seconds < *known.bound;
 }
 
-void LayoutChoice::keep(Candidate candidate, double seconds_laid_out) {
-  found_ = std::move(candidate);
-  bound_ = seconds_laid_out;
-}
-
-Result<void> LayoutChoice::join(std::vector<Candidate>& candidates, double seconds) {
-  if (!found_) return {};
+Result<void> join(LaidOutCandidate known, std::vector<Candidate>& candidates,
+                  const LayoutPrice& price) {
+  if (!known.candidate) return {};
   for (const Candidate& candidate : candidates) {
-    LEMMA_ASSIGN_OR_RETURN(const std::optional<double> other, price(candidate.graph, seconds));
-    if (!other || *bound_ >= somewhat_less_than(*other)) return {};
+    LEMMA_ASSIGN_OR_RETURN(const std::optional<double> other, price(candidate.graph));
+    if (!other || *known.bound >= somewhat_less_than(*other)) return {};
   }
-  candidates.push_back(std::move(*found_));
-  found_.reset();
+  candidates.push_back(std::move(*known.candidate));
   return {};
 }
 
-Result<bool> LayoutChoice::choose(const Candidate& original, Candidate& best, double seconds) {
-  if (is_needless()) return false;
-  LEMMA_ASSIGN_OR_RETURN(const std::optional<double> before, price(original.graph, seconds));
-  LEMMA_ASSIGN_OR_RETURN(const std::optional<double> now, price(best.graph, seconds));
+Result<bool> choose_laid_out(LaidOutCandidate known, const Candidate& original, Candidate& best,
+                             const LayoutPrice& price) {
+  LEMMA_ASSIGN_OR_RETURN(const std::optional<double> before, price(original.graph));
+  LEMMA_ASSIGN_OR_RETURN(const std::optional<double> now, price(best.graph));
   if (!before || !now) return false;
-  if (found_ && *bound_ < somewhat_less_than(std::min(*before, *now))) {
-    best = std::move(*found_);
+  if (known.candidate && *known.bound < somewhat_less_than(std::min(*before, *now))) {
+    best = std::move(*known.candidate);
     return true;
   }
   if (*before < somewhat_less_than(*now)) best = original;

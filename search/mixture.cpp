@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "facts/weight_only.h"
+#include "ir/rebuild.h"
 
 namespace lemma {
 
@@ -272,33 +273,8 @@ class MixtureWriter {
     std::vector<ValueId> inputs;
     for (const std::uint32_t input : unit.inputs)
       inputs.push_back(input == none ? ValueId::none() : values_[input]);
-    std::vector<ValueId> outputs;
-    switch (node.kind) {
-      case NodeKind::input: {
-        LEMMA_ASSIGN_OR_RETURN(
-            const ValueId value,
-            graph_.add_input(unit.graph->input_name(node), unit.graph->type(node.output())));
-        outputs.push_back(value);
-        break;
-      }
-      case NodeKind::constant:
-        outputs.push_back(graph_.add_constant(unit.graph->constant(node)));
-        break;
-      case NodeKind::opaque:
-      case NodeKind::operation: {
-        NodeId added;
-        if (node.kind == NodeKind::opaque) {
-          added = graph_.add_opaque(unit.graph->opaque(node), std::move(inputs),
-                                    unit.graph->output_types(node));
-        } else {
-          LEMMA_ASSIGN_OR_RETURN(added, graph_.add_operation(node.op, std::move(inputs),
-                                                             node.attributes, node.output_count));
-        }
-        for (std::uint32_t k = 0; k < node.output_count; ++k)
-          outputs.push_back(graph_.node(added).output(k));
-        break;
-      }
-    }
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                           add_copy(graph_, *unit.graph, node, std::move(inputs)));
     enter(unit, node, outputs);
     return {};
   }

@@ -93,7 +93,7 @@ class Explorer {
   }
 
   bool may_be_used(const CompiledRule& rule, std::span<const ClassId> match) const {
-    const Obligations obligations = obligations_at(egraph_, rule, match);
+    const UnionObligations obligations = obligations_at(egraph_, rule, match);
     if (obligations.make_an_equation()) return !options_.only_refinements;
     const auto left = match.subspan(rule.rule.inputs.size());
     return obligations.make_a_refinement() &&

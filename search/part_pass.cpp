@@ -38,10 +38,10 @@ std::uint64_t structure_hash(const Graph& graph) {
   return hash;
 }
 
-class Pass {
+class PartSaturation {
  public:
-  Pass(const Graph& graph, const RuleSet& rules, const OperatorCosts& costs,
-       const PartPassOptions& options, const Deadline& deadline, KnownParts& known)
+  PartSaturation(const Graph& graph, const RuleSet& rules, const OperatorCosts& costs,
+                 const PartPassOptions& options, const Deadline& deadline, KnownParts& known)
       : graph_(graph),
         rules_(rules),
         costs_(costs),
@@ -159,7 +159,7 @@ class Pass {
 Result<PartPass> improve_parts(const Graph& graph, const RuleSet& rules, const OperatorCosts& costs,
                                const PartPassOptions& options, const Deadline& deadline,
                                KnownParts& known) {
-  return Pass(graph, rules, costs, options, deadline, known).run();
+  return PartSaturation(graph, rules, costs, options, deadline, known).run();
 }
 
 }  // namespace lemma

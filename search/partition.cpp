@@ -7,45 +7,11 @@
 #include <fmt/format.h>
 
 #include "facts/weight_only.h"
+#include "ir/rebuild.h"
 
 namespace lemma {
 
 namespace {
-
-/// Adds a node to another graph, given where the values of its own are there.
-Result<void> copy_node(const Graph& from, const Node& node, Graph& to,
-                       std::vector<ValueId>& places) {
-  std::vector<ValueId> operands;
-  for (const ValueId input : node.inputs)
-    operands.push_back(input.is_none() ? input : places[input.v]);
-  const Node* added = nullptr;
-  switch (node.kind) {
-    case NodeKind::input: {
-      LEMMA_ASSIGN_OR_RETURN(places[node.output().v],
-                             to.add_input(from.input_name(node), from.type(node.output())));
-      return {};
-    }
-    case NodeKind::constant:
-      places[node.output().v] = to.add_constant(from.constant(node));
-      to.suggest_name(places[node.output().v], from.suggested_name(node.output()));
-      return {};
-    case NodeKind::operation: {
-      LEMMA_ASSIGN_OR_RETURN(const NodeId id, to.add_operation(node.op, std::move(operands),
-                                                               node.attributes, node.output_count));
-      added = &to.node(id);
-      break;
-    }
-    case NodeKind::opaque:
-      added =
-          &to.node(to.add_opaque(from.opaque(node), std::move(operands), from.output_types(node)));
-      break;
-  }
-  for (std::uint32_t k = 0; k < node.output_count; ++k) {
-    places[node.output(k).v] = added->output(k);
-    to.suggest_name(added->output(k), from.suggested_name(node.output(k)));
-  }
-  return {};
-}
 
 class Partitioner {
  public:

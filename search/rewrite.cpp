@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/rebuild.h"
+
 namespace lemma {
 
 namespace {
 
-class Rewriter {
+class PlaceRewriter {
  public:
-  Rewriter(const Graph& graph, const CompiledRule& rule, const Rewrite& rewrite)
+  PlaceRewriter(const Graph& graph, const CompiledRule& rule, const Rewrite& rewrite)
       : graph_(graph),
         rule_(rule),
         rewrite_(rewrite),
@@ -129,43 +131,18 @@ class Rewriter {
     return {};
   }
 
+  /// What the rule replaces stays what it is. Constants get their names where the graph is written.
   Result<void> copy(const Node& node) {
-    std::vector<ValueId> operands;
-    for (const ValueId input : node.inputs)
-      operands.push_back(input.is_none() ? input : values_[input.v]);
-    switch (node.kind) {
-      case NodeKind::input: {
-        LEMMA_ASSIGN_OR_RETURN(
-            values_[node.output().v],
-            result_.add_input(graph_.input_name(node), graph_.type(node.output())));
-        break;
-      }
-      case NodeKind::constant:
-        values_[node.output().v] = result_.add_constant(graph_.constant(node));
-        break;
-      case NodeKind::operation: {
-        LEMMA_ASSIGN_OR_RETURN(const NodeId id,
-                               result_.add_operation(node.op, std::move(operands), node.attributes,
-                                                     node.output_count));
-        enter_outputs(node, result_.node(id));
-        break;
-      }
-      case NodeKind::opaque:
-        enter_outputs(node,
-                      result_.node(result_.add_opaque(graph_.opaque(node), std::move(operands),
-                                                      graph_.output_types(node))));
-        break;
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                           add_copy(result_, graph_, node, operands_in(node, values_)));
+    for (std::uint32_t k = 0; k < node.output_count; ++k) {
+      const ValueId old = node.output(k);
+      if (is_left_[old.v] != 0) continue;
+      values_[old.v] = outputs[k];
+      if (node.kind != NodeKind::constant)
+        result_.suggest_name(outputs[k], graph_.suggested_name(old));
     }
     return {};
-  }
-
-  void enter_outputs(const Node& from, const Node& to) {
-    for (std::uint32_t k = 0; k < from.output_count; ++k) {
-      const ValueId old = from.output(k);
-      if (is_left_[old.v] != 0) continue;
-      values_[old.v] = to.output(k);
-      result_.suggest_name(to.output(k), graph_.suggested_name(old));
-    }
   }
 
   const Graph& graph_;
@@ -181,7 +158,7 @@ class Rewriter {
 
 Result<Graph> rewritten(const Graph& graph, const CompiledRule& rule, const Rewrite& rewrite,
                         std::vector<ValueId>* values) {
-  Rewriter rewriter(graph, rule, rewrite);
+  PlaceRewriter rewriter(graph, rule, rewrite);
   auto result = rewriter.run();
   if (values != nullptr) *values = rewriter.values();
   return result;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "egraph/rule_use.h"
+#include "rule_language/rule_roles.h"
 #include "search/blocked_layout.h"
 #include "search/rule_subset.h"
 
@@ -32,18 +33,18 @@ std::vector<OperationCost> typical_situations(const OperatorCosts& costs) {
   return result;
 }
 
-/// In an e-graph more general rules do what those do that prepare a graph for folding.
-std::vector<Substitution> without_preparing(std::span<const Substitution> rules,
-                                            const FoldingRules& folding) {
-  std::vector<Substitution> result;
-  for (const Substitution& rule : rules)
-    if (std::find(folding.preparing.begin(), folding.preparing.end(), rule) ==
-        folding.preparing.end())
-      result.push_back(rule);
-  return result;
+/// In an e-graph more general rules do what those do that bring steps of a recurrence into a form.
+std::vector<Substitution> for_egraphs(std::vector<Substitution> relevant,
+                                      const RecurrenceRules& recurrences) {
+  std::erase_if(relevant, [&recurrences](const Substitution& rule) {
+    return std::find(recurrences.form.begin(), recurrences.form.end(), rule) !=
+           recurrences.form.end();
+  });
+  return relevant;
 }
 
-/// A rule with `=>` that takes constants into an operator, such as a scale into a convolution.
+/// A use of a rule with `=>` that takes constants into an operator, such as a scale into a convolution. No role: where
+/// inputs have to be weights follows from costs on the target (egraph/rule_use.h).
 bool folds_weights(const Substitution& rule) {
   return rule.left.size() == 1 && std::any_of(rule.inputs.begin(), rule.inputs.end(),
                                               [](const RuleInput& input) { return input.weight; });
@@ -51,7 +52,8 @@ bool folds_weights(const Substitution& rule) {
 
 /// Only where something of the graph can be computed in blocks.
 Result<void> add_layouts(const Graph& graph, std::span<const Substitution> rules, RuleSets& sets) {
-  std::copy_if(rules.begin(), rules.end(), std::back_inserter(sets.about_layout), is_about_layout);
+  std::copy_if(rules.begin(), rules.end(), std::back_inserter(sets.about_layout),
+               [](const Substitution& rule) { return has_role(rule, RuleRole::layout); });
   RuleSet layouts{sets.about_layout, {}};
   const std::set<OperatorId> blocked = operators_with_blocked_form(layouts);
   const std::vector<NodeId> nodes = graph.live_nodes();
@@ -66,14 +68,15 @@ Result<void> add_layouts(const Graph& graph, std::span<const Substitution> rules
 
 }  // namespace
 
-Result<RuleSets> rule_sets_for(const Graph& graph, std::span<const Substitution> rules,
+Result<RuleSets> rule_sets_for(const Graph& graph, std::span<const Substitution> given,
                                const OperatorCosts& costs, std::string_view runtime,
                                const RuleNames& bitwise, bool has_layouts,
                                std::span<const std::int64_t> target_values) {
   RuleSets sets;
+  const std::vector<Substitution> rules = with_roles(given);
   sets.relevant = relevant_rules(graph, rules, runtime);
-  sets.recurrences = folding_rules(sets.relevant);
-  sets.general = without_preparing(sets.relevant, folding_rules(rules));
+  sets.recurrences = recurrence_rules(sets.relevant);
+  sets.general = for_egraphs(sets.relevant, recurrence_rules(rules));
   for (RuleSet* set : {&sets.all, &sets.saving, &sets.refining, &sets.folding_weights})
     set->rules = sets.general;
   LEMMA_ASSIGN_OR_RETURN(CompiledUses uses, compile_uses(sets.general, typical_situations(costs),

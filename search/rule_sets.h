@@ -23,7 +23,7 @@ struct RuleSets {
 
   std::vector<Substitution> relevant;  // that can have a place in the graph
   std::vector<Substitution> general;   // of them those for e-graphs
-  FoldingRules recurrences;            // of them those for recurrences
+  RecurrenceRules recurrences;         // of them those for recurrences
   // Of `general`, in the directions that pay:
   RuleSet all;
   RuleSet saving;           // those that save something themselves

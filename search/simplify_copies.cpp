@@ -191,19 +191,17 @@ class Simplifier {
         graph_, [](const Graph& source, ValueId value) { return source.type(value); },
         [&](Graph& target, const Node& node,
             std::vector<ValueId> inputs) -> Result<std::vector<ValueId>> {
-          LEMMA_ASSIGN_OR_RETURN(
-              const NodeId made,
-              target.add_operation(node.op, std::move(inputs), node.attributes, node.output_count));
-          std::vector<ValueId> outputs;
+          LEMMA_ASSIGN_OR_RETURN(std::vector<ValueId> outputs,
+                                 add_copy(target, node, node.attributes, std::move(inputs)));
           for (std::uint32_t k = 0; k < node.output_count; ++k) {
             const ValueId value = node.output(k);
             ValueId& place = places[value.v];
-            place = target.node(made).output(k);
+            place = outputs[k];
             if (run_[value.v]) {
               const ValueId source = place_of(target, places, run_[value.v]->source);
               LEMMA_ASSIGN_OR_RETURN(place, make(target, source, *run_[value.v], value));
             }
-            outputs.push_back(place);
+            outputs[k] = place;
           }
           return outputs;
         });

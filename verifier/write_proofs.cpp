@@ -153,7 +153,7 @@ Result<void> write_certificates(const fs::path& folder, const DatabaseVerificati
   for (const VerifiedRule& rule : verification.rules) {
     const auto* proved = std::get_if<Proved>(&rule.verdict());
     if (proved == nullptr) continue;
-    rules += (rules.empty() ? "" : "\n") + text(rule.rule);
+    rules += (rules.empty() ? "" : "\n") + text_with_roles(rule.rule);
     pack += proved->certificate;
   }
   files.emplace_back("proved.rules", rules);

@@ -238,6 +238,11 @@ class RuleReader:
             r.at = 1
             r.expect("forward")
             self.rule.search_forward = True
+        elif r.next_is("role") and names_follow:
+            r.at = 1
+            r.word()  # for searches only
+            while r.accept(","):
+                r.word()
         elif r.next_is("where"):
             r.at = 1
             self.rule.conditions.append(self.condition())

@@ -177,6 +177,11 @@ class Rule(Table):
             p.take()
             demand(not self.search_forward, "'search forward' is written twice")
             self.search_forward = True
+        elif first[1] == "role" and second[0] == "name":
+            p.take()
+            p.take("name")  # for searches only, and not in the canonical text
+            while p.accept(","):
+                p.take("name")
         elif (first[1] in ("weight", "defined") and second[0] == "name") or second == ("sign", ":"):
             self.input(p)
         else:

@@ -5,6 +5,7 @@
 #include "check/sampled_check.h"
 #include "ir/graph_text.h"
 #include "ir/runtime_layout.h"
+#include "rule_language/rule_roles.h"
 #include "search/blocked_layout.h"
 #include "search/optimize.h"
 #include "search/rule_sets.h"
@@ -132,7 +133,7 @@ TEST(BlockedLayout, MovesCostAsOftenAsTheLayoutChanges) {
 TEST(BlockedLayout, ItsRulesAreForNoGraph) {
   std::size_t count = 0;
   for (const Substitution& rule : testing::shipped_rules()) {
-    if (!is_about_layout(rule)) continue;
+    if (!has_role(rule, RuleRole::layout)) continue;
     ++count;
     for (const char* runtime : {"", "onnxruntime", "another"})
       EXPECT_FALSE(is_for_runtime(rule, runtime)) << rule.name;

@@ -4,7 +4,7 @@
 
 #include "check/sampled_check.h"
 #include "ir/graph_text.h"
-#include "search/blocked_layout.h"
+#include "rule_language/rule_roles.h"
 #include "search/optimize.h"
 #include "search/rule_subset.h"
 #include "tests/search/random_network.h"
@@ -122,7 +122,7 @@ TEST(Runtime, ItsOperatorsAreMadeForItAlone) {
 TEST(Runtime, OnlyItsRulesDependOnIt) {
   std::size_t of_the_runtime = 0;
   for (const Substitution& rule : testing::shipped_rules()) {
-    if (is_about_layout(rule)) continue;
+    if (has_role(rule, RuleRole::layout)) continue;
     EXPECT_TRUE(is_for_runtime(rule, "onnxruntime")) << rule.name;
     of_the_runtime += is_for_runtime(rule, "") ? 0 : 1;
     EXPECT_EQ(is_for_runtime(rule, ""), is_for_runtime(rule, "another")) << rule.name;

@@ -131,7 +131,7 @@ TEST(Canary, TwoInputsAreNotEqual) {
     (void)terms.graph().add("ReduceSum", {one}, {{"axes", Integers{0}}});
     (void)terms.graph().add("Tanh", {one});
   }
-  SaturationLimits limits;
+  ProofSearchLimits limits;
   limits.rounds = 5;
   limits.nodes = 600;
   const std::vector<DirectedAxiom> axioms = directed(shipped_axioms().axioms());
@@ -139,7 +139,7 @@ TEST(Canary, TwoInputsAreNotEqual) {
   for (const DirectedAxiom& axiom : axioms) all.push_back(&axiom);
   Premises premises;
   premises.equations_only = false;
-  const Saturation saturation = saturate(terms, {{a, b}}, all, premises, limits);
+  const ProofSearch saturation = saturate(terms, {{a, b}}, all, premises, limits);
   EXPECT_FALSE(saturation.reached);
   EXPECT_FALSE(replay(terms.graph(), saturation.steps, {{a, b}}));
 }
@@ -214,7 +214,7 @@ class Replay : public testing::Test {
   std::vector<Substitution> axioms_;
   Graph graph_;
   ValueId a_, b_, left_, right_;
-  Step step_;
+  AxiomUse step_;
 };
 
 TEST_F(Replay, AcceptsAChainOfInstances) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ir/expand.h"
+#include "ir/rebuild.h"
 
 namespace lemma::verifier::index {
 namespace {
@@ -68,20 +69,8 @@ class Copy {
   bool is_there(const Node& node) const { return !value_of_[node.output().v].is_none(); }
 
   Result<void> add_node(const Node& node) {
-    if (node.kind == NodeKind::constant) {
-      value_of_[node.output().v] = target_.add_constant(source_.constant(node));
-      return {};
-    }
-    if (node.kind != NodeKind::operation) return internal_error("a rule has an opaque operator");
-    std::vector<ValueId> inputs;
-    for (const ValueId input : node.inputs)
-      inputs.push_back(input.is_none() ? input : value_of_[input.v]);
-    LEMMA_ASSIGN_OR_RETURN(
-        const NodeId made,
-        target_.add_operation(node.op, std::move(inputs), node.attributes, node.output_count));
-    for (std::uint32_t k = 0; k < node.output_count; ++k)
-      value_of_[node.output(k).v] = target_.node(made).output(k);
-    return {};
+    if (node.kind == NodeKind::opaque) return internal_error("a rule has an opaque operator");
+    return copy_node(source_, node, target_, value_of_, ValueNames::dropped);
   }
 
   const Graph& source_;

@@ -25,14 +25,14 @@ namespace {
 class ChainWriter {
  public:
   ChainWriter(const Substitution& rule, const RuleCase& one, Graph& graph,
-              const std::vector<Step>& steps)
+              const std::vector<AxiomUse>& steps)
       : graph_(graph), steps_(steps), schematic_(rule, one) {}
 
   Result<std::vector<std::string>> write(const std::vector<Goal>& goals,
-                                         const std::vector<Rewrite>& rewrites) {
+                                         const std::vector<ProofRewrite>& rewrites) {
     std::vector<std::vector<ValueId>> states(1);
     for (const Goal& goal : goals) states[0].push_back(goal.left);
-    for (const Rewrite& rewrite : rewrites) {
+    for (const ProofRewrite& rewrite : rewrites) {
       LEMMA_ASSIGN_OR_RETURN(std::vector<ValueId> next, rewritten(states.back(), rewrite));
       states.push_back(std::move(next));
     }
@@ -47,8 +47,8 @@ class ChainWriter {
   }
 
  private:
-  Result<std::vector<ValueId>> rewritten(std::vector<ValueId> state, const Rewrite& rewrite) {
-    const Step& step = steps_[rewrite.step];
+  Result<std::vector<ValueId>> rewritten(std::vector<ValueId> state, const ProofRewrite& rewrite) {
+    const AxiomUse& step = steps_[rewrite.step];
     LEMMA_ASSIGN_OR_RETURN(const Sides sides,
                            sides_of(graph_, {step.axiom, step.inputs, step.bindings}));
     LEMMA_ASSIGN_OR_RETURN(const ValueId found, value_at(graph_, state, rewrite.position));
@@ -60,8 +60,8 @@ class ChainWriter {
     return state;
   }
 
-  Result<std::string> step_line(const std::vector<ValueId>& state, const Rewrite& rewrite) {
-    const Step& step = steps_[rewrite.step];
+  Result<std::string> step_line(const std::vector<ValueId>& state, const ProofRewrite& rewrite) {
+    const AxiomUse& step = steps_[rewrite.step];
     const Substitution& axiom = *step.axiom;
     std::string values;
     const auto add = [&values](const std::string& name, const std::string& value) {
@@ -84,9 +84,9 @@ class ChainWriter {
   }
 
   /// Where an input of the axiom stands: below the position, elsewhere, or nowhere yet.
-  std::string reference(const std::vector<ValueId>& state, const Rewrite& rewrite,
+  std::string reference(const std::vector<ValueId>& state, const ProofRewrite& rewrite,
                         std::uint32_t input) {
-    const Step& step = steps_[rewrite.step];
+    const AxiomUse& step = steps_[rewrite.step];
     const auto& side = rewrite.backward ? step.axiom->right : step.axiom->left;
     Position position = rewrite.position;
     if (find_input(*step.axiom, side[rewrite.output], input, position)) return "@" + text(position);
@@ -123,7 +123,7 @@ class ChainWriter {
   }
 
   Graph& graph_;
-  const std::vector<Step>& steps_;
+  const std::vector<AxiomUse>& steps_;
   Schematic schematic_;
 };
 
@@ -296,11 +296,11 @@ class Certifier {
   struct Search {
     Closure closure;
     std::vector<Goal> goals;
-    Saturation saturation;
+    ProofSearch saturation;
   };
 
   Result<Search> search(const RuleCase& one, const std::vector<const DirectedAxiom*>& axioms,
-                        Premises premises, const SaturationLimits& limits) {
+                        Premises premises, const ProofSearchLimits& limits) {
     Search result;
     Graph& graph = result.closure.graph();
     std::vector<ValueId> inputs;
@@ -332,7 +332,7 @@ class Certifier {
         if (!from_the_goal) reason = added.error().message;
       }
     // A long chain that needs no reordering may be lost among what reordering adds.
-    SaturationLimits in_order;
+    ProofSearchLimits in_order;
     in_order.rounds = in_order.rounds_in_order = 2 * in_order.rounds;
     if (add_chain(one, own_axioms_, false, in_order)) return {};
     return bad_input(reason);
@@ -341,7 +341,7 @@ class Certifier {
   /// What a refinement unites may be equal to neither, so that the explanation of what was found can
   /// need one from right to left. Then those refinements are kept to where they are equations.
   Result<void> add_chain(const RuleCase& one, const std::vector<const DirectedAxiom*>& axioms,
-                         bool from_the_goal, const SaturationLimits& limits) {
+                         bool from_the_goal, const ProofSearchLimits& limits) {
     Premises premises;
     premises.from_the_goal = from_the_goal;
     premises.equations_only = rule_.bidirectional;
@@ -349,7 +349,7 @@ class Certifier {
       LEMMA_ASSIGN_OR_RETURN(Search found, search(one, axioms, premises, limits));
       if (!found.saturation.reached)
         return bad_input("the sides did not meet: " + found.saturation.stopped);
-      LEMMA_ASSIGN_OR_RETURN(const Explanation explanation,
+      LEMMA_ASSIGN_OR_RETURN(const ProofExplanation explanation,
                              explain(found.closure, found.goals, found.saturation.steps));
       if (explanation.chain) return add_chain(one, found, *explanation.chain);
       if (premises.equations_only) return internal_error("an equality has no explanation");
@@ -358,7 +358,8 @@ class Certifier {
     }
   }
 
-  Result<void> add_chain(const RuleCase& one, Search& found, const std::vector<Rewrite>& rewrites) {
+  Result<void> add_chain(const RuleCase& one, Search& found,
+                         const std::vector<ProofRewrite>& rewrites) {
     const Substitution before = terms_;
     auto added = write_chain(one, found, rewrites);
     if (!added) terms_ = before;  // certificates list what their terms use
@@ -366,8 +367,8 @@ class Certifier {
   }
 
   Result<void> write_chain(const RuleCase& one, Search& found,
-                           const std::vector<Rewrite>& rewrites) {
-    const std::vector<Step>& steps = found.saturation.steps;
+                           const std::vector<ProofRewrite>& rewrites) {
+    const std::vector<AxiomUse>& steps = found.saturation.steps;
     WrittenChain chain;
     LEMMA_ASSIGN_OR_RETURN(
         chain.lines,
@@ -388,7 +389,7 @@ class Certifier {
   Result<void> confirm(const RuleCase& one, std::size_t chain) {
     checker::Replay checked(terms_, one, DataType::f32);
     LEMMA_RETURN_IF_ERROR(checked.run(chains_[chain].steps));
-    std::vector<Step> steps;
+    std::vector<AxiomUse> steps;
     for (const SubstitutionUse& use : checked.uses())
       steps.push_back({use.substitution, use.inputs, use.bindings, nullptr, {}, 0});
     std::vector<Goal> goals;

@@ -2,8 +2,8 @@
 // Typed terms and the congruence closure of equalities between them.
 //
 // Terms are values of a Graph, which is hash-consed and infers types. Classes of equal values are
-// kept beside it. Unlike in an e-graph for optimization every term that was ever built stays, as
-// built: a proof step can name the very terms it speaks about.
+// kept beside it. Unlike in an e-graph for optimization (verifier/prover/saturate.h compares the two)
+// every term that was ever built stays, as built: a proof step can name the very terms it speaks about.
 
 #include <vector>
 

@@ -76,9 +76,9 @@ Result<Tensor> parse_elements(const TensorType& type, Domain domain, std::string
 }
 
 /// Both sides at concrete values.
-class Replay {
+class CounterexampleReplay {
  public:
-  explicit Replay(ReplayedCounterexample& result) : result_(result) {}
+  explicit CounterexampleReplay(ReplayedCounterexample& result) : result_(result) {}
 
   Result<void> bind() {
     const std::vector<std::string> names = variable_names(result_.rule);
@@ -157,14 +157,14 @@ class Replay {
 };
 
 /// The lines of the text after their first words.
-struct Parts {
+struct CounterexampleParts {
   std::string rule;
   std::optional<std::string> domain;
   bool ended = false;
 };
 
-Result<Parts> parse_lines(std::string_view written, ReplayedCounterexample& result) {
-  Parts parts;
+Result<CounterexampleParts> parse_lines(std::string_view written, ReplayedCounterexample& result) {
+  CounterexampleParts parts;
   bool first = true;
   while (!written.empty()) {
     const std::size_t end = written.find('\n');
@@ -245,11 +245,11 @@ std::string first_difference(const std::vector<Tensor>& outputs, Domain domain, 
 
 Result<ReplayedCounterexample> replay_counterexample(std::string_view written) {
   ReplayedCounterexample result;
-  LEMMA_ASSIGN_OR_RETURN(const Parts parts, parse_lines(written, result));
+  LEMMA_ASSIGN_OR_RETURN(const CounterexampleParts parts, parse_lines(written, result));
   LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> rules, parse_substitutions(parts.rule, "rule"));
   if (rules.size() != 1) return bad_input("one rule is wanted");
   result.rule = std::move(rules[0]);
-  Replay replay(result);
+  CounterexampleReplay replay(result);
   LEMMA_RETURN_IF_ERROR(replay.bind());
   if (!result.found.empty() || !parts.domain) return result;
   for (const Domain domain : domains)

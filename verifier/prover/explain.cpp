@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t length_limit = 2000;
 
-using Chain = std::vector<Rewrite>;
+using Chain = std::vector<ProofRewrite>;
 
 /// An equality, read from its first value to its second or the other way round.
 struct Edge {
@@ -22,7 +22,7 @@ struct Edge {
 /// Explanations of equalities rest on earlier ones only, so that the recursion ends.
 class Explainer {
  public:
-  Explainer(const Closure& terms, const std::vector<Step>& steps)
+  Explainer(const Closure& terms, const std::vector<AxiomUse>& steps)
       : terms_(terms), steps_(steps), edges_(terms.graph().value_count()) {
     for (std::size_t i = 0; i < terms.equalities().size(); ++i) {
       const Equality& equality = terms.equalities()[i];
@@ -92,7 +92,7 @@ class Explainer {
   }
 
   bool append(Chain& chain, Chain part, std::optional<std::uint32_t> operand) {
-    for (Rewrite& rewrite : part) {
+    for (ProofRewrite& rewrite : part) {
       if (operand) rewrite.position.insert(rewrite.position.begin(), *operand);
       chain.push_back(std::move(rewrite));
     }
@@ -127,7 +127,7 @@ class Explainer {
 
   std::optional<Chain> by_step(const Edge& edge) {
     const Equality& reason = terms_.equalities()[edge.equality];
-    const Step& step = steps_[reason.step];
+    const AxiomUse& step = steps_[reason.step];
     const bool backward = step.directed->backward != edge.reversed;
     if (!step.allows(backward)) {
       misused_.insert(step.axiom);
@@ -136,13 +136,13 @@ class Explainer {
     const TermId root = step.directed->rule.left[reason.output];
     auto chain = edge.reversed ? from_pattern(step, root) : to_pattern(step, root);
     if (!chain) return std::nullopt;
-    Rewrite rewrite{{}, reason.step, reason.output, backward};
+    ProofRewrite rewrite{{}, reason.step, reason.output, backward};
     chain->insert(edge.reversed ? chain->begin() : chain->end(), std::move(rewrite));
     return chain;
   }
 
   /// Where the search found an operand of the pattern, and what the step's claim has in its place.
-  std::pair<ValueId, ValueId> found_and_meant(const Step& step, const Node& node,
+  std::pair<ValueId, ValueId> found_and_meant(const AxiomUse& step, const Node& node,
                                               const RuleTerm& term, std::uint32_t i) const {
     const RuleTerm& operand = step.directed->rule.terms[term.operands[i].v];
     if (operand.is_input) return {node.inputs[i], step.inputs[operand.input]};
@@ -151,7 +151,7 @@ class Explainer {
   }
 
   /// From the node that was found for a term of the pattern to the term over the step's inputs.
-  std::optional<Chain> to_pattern(const Step& step, TermId id) {
+  std::optional<Chain> to_pattern(const AxiomUse& step, TermId id) {
     const RuleTerm& term = step.directed->rule.terms[id.v];
     const Node& node = terms_.graph().node(step.nodes[id.v]);
     Chain chain;
@@ -168,7 +168,7 @@ class Explainer {
   }
 
   /// The way back.
-  std::optional<Chain> from_pattern(const Step& step, TermId id) {
+  std::optional<Chain> from_pattern(const AxiomUse& step, TermId id) {
     const RuleTerm& term = step.directed->rule.terms[id.v];
     const Node& node = terms_.graph().node(step.nodes[id.v]);
     Chain chain;
@@ -186,7 +186,7 @@ class Explainer {
   }
 
   const Closure& terms_;
-  const std::vector<Step>& steps_;
+  const std::vector<AxiomUse>& steps_;
   std::vector<std::vector<std::size_t>> edges_;  // by value, ascending
   std::map<Edge, Chain> explained_;
   std::set<Edge> impossible_;
@@ -196,16 +196,16 @@ class Explainer {
 
 }  // namespace
 
-Result<Explanation> explain(const Closure& terms, const std::vector<Goal>& goals,
-                            const std::vector<Step>& steps) {
+Result<ProofExplanation> explain(const Closure& terms, const std::vector<Goal>& goals,
+                                 const std::vector<AxiomUse>& steps) {
   Explainer explainer(terms, steps);
-  Explanation result;
+  ProofExplanation result;
   result.chain.emplace();
   for (std::uint32_t i = 0; i < goals.size(); ++i) {
     auto part = explainer.path(goals[i].left, goals[i].right, terms.equalities().size());
     if (explainer.too_long()) return internal_error("the chain of steps is too long");
-    if (!part) return Explanation{std::nullopt, explainer.misused()};
-    for (Rewrite& rewrite : *part) {
+    if (!part) return ProofExplanation{std::nullopt, explainer.misused()};
+    for (ProofRewrite& rewrite : *part) {
       rewrite.position.insert(rewrite.position.begin(), i);
       result.chain->push_back(std::move(rewrite));
     }

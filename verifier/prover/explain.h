@@ -13,23 +13,23 @@
 
 namespace lemma::verifier {
 
-struct Rewrite {
+struct ProofRewrite {
   std::vector<std::uint32_t> position;  // the number of a goal, then operand numbers
-  std::size_t step = 0;                 // in Saturation::steps
+  std::size_t step = 0;                 // in ProofSearch::steps
   std::uint32_t output = 0;             // of the step's axiom
   bool backward = false;                // from the right side of the axiom, as written, to its left
 };
 
-struct Explanation {
+struct ProofExplanation {
   /// Steps that turn the left values of the goals, in order, into the right ones; nothing if every
   /// way found uses a refinement from right to left.
-  std::optional<std::vector<Rewrite>> chain;
+  std::optional<std::vector<ProofRewrite>> chain;
   /// Axioms that would have been used so.
   std::set<const Substitution*> misused;
 };
 
 /// An error if the chain would be too long.
-Result<Explanation> explain(const Closure& terms, const std::vector<Goal>& goals,
-                            const std::vector<Step>& steps);
+Result<ProofExplanation> explain(const Closure& terms, const std::vector<Goal>& goals,
+                                 const std::vector<AxiomUse>& steps);
 
 }  // namespace lemma::verifier

@@ -17,7 +17,7 @@ struct Equation {
 };
 
 /// The equations that one step claims.
-Result<std::vector<Equation>> instantiate_step(Graph& graph, const Step& step) {
+Result<std::vector<Equation>> instantiate_step(Graph& graph, const AxiomUse& step) {
   const Substitution& axiom = *step.axiom;
   std::vector<Shape> shapes;
   for (std::size_t i = 0; i < step.inputs.size(); ++i) {
@@ -151,9 +151,10 @@ Result<void> refute_difference(const Graph& graph, const std::vector<Equation>& 
 
 }  // namespace
 
-Result<void> replay(Graph& graph, const std::vector<Step>& steps, const std::vector<Goal>& goals) {
+Result<void> replay(Graph& graph, const std::vector<AxiomUse>& steps,
+                    const std::vector<Goal>& goals) {
   std::vector<Equation> equations;
-  for (const Step& step : steps) {
+  for (const AxiomUse& step : steps) {
     auto claimed = instantiate_step(graph, step);
     if (!claimed) return with_context(step.axiom->name, std::move(claimed.error()));
     equations.insert(equations.end(), claimed->begin(), claimed->end());

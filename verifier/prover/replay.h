@@ -9,6 +9,7 @@
 namespace lemma::verifier {
 
 /// Nothing if the goals follow; otherwise why that could not be shown.
-Result<void> replay(Graph& graph, const std::vector<Step>& steps, const std::vector<Goal>& goals);
+Result<void> replay(Graph& graph, const std::vector<AxiomUse>& steps,
+                    const std::vector<Goal>& goals);
 
 }  // namespace lemma::verifier

@@ -83,7 +83,7 @@ std::string witness(const Substitution& rule, const RuleBindings& bindings) {
 }
 
 /// Both sides of an instance as one graph.
-struct Sides {
+struct EvaluatedSides {
   Graph graph;
   std::vector<ValueId> left, right;
 };
@@ -298,7 +298,7 @@ class Evaluation {
   const Substitution& rule_;
   const RuleInstance& instance_;
   std::uint64_t seed_;
-  Sides sides_;
+  EvaluatedSides sides_;
 };
 
 }  // namespace

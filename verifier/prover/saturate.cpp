@@ -50,11 +50,11 @@ bool is_pattern(const Substitution& rule) {
                       [&rule](TermId id) { return rule.terms[id.v].is_input; });
 }
 
-class Search {
+class AxiomSaturator {
  public:
-  Search(Closure& terms, const std::vector<Goal>& goals,
-         const std::vector<const DirectedAxiom*>& axioms, const Premises& premises,
-         const SaturationLimits& limits)
+  AxiomSaturator(Closure& terms, const std::vector<Goal>& goals,
+                 const std::vector<const DirectedAxiom*>& axioms, const Premises& premises,
+                 const ProofSearchLimits& limits)
       : terms_(terms),
         goals_(goals),
         axioms_(axioms),
@@ -65,7 +65,7 @@ class Search {
     for (const ValueId input : premises.defined) always_defined_.declare(input);
   }
 
-  Saturation run() {
+  ProofSearch run() {
     terms_.rebuild();
     bool with_reordering = false;
     for (int round = 0; round < limits_.rounds; ++round) {
@@ -159,10 +159,10 @@ class Search {
   const std::vector<Goal>& goals_;
   const std::vector<const DirectedAxiom*>& axioms_;
   const Premises& premises_;
-  const SaturationLimits& limits_;
+  const ProofSearchLimits& limits_;
   std::vector<TriedMatches> tried_;  // by axiom
   AlwaysDefined always_defined_;
-  Saturation result_;
+  ProofSearch result_;
 };
 
 }  // namespace
@@ -181,10 +181,10 @@ std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms) {
   return result;
 }
 
-Saturation saturate(Closure& terms, const std::vector<Goal>& goals,
-                    const std::vector<const DirectedAxiom*>& axioms, const Premises& premises,
-                    const SaturationLimits& limits) {
-  return Search(terms, goals, axioms, premises, limits).run();
+ProofSearch saturate(Closure& terms, const std::vector<Goal>& goals,
+                     const std::vector<const DirectedAxiom*>& axioms, const Premises& premises,
+                     const ProofSearchLimits& limits) {
+  return AxiomSaturator(terms, goals, axioms, premises, limits).run();
 }
 
 }  // namespace lemma::verifier

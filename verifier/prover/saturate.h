@@ -1,6 +1,12 @@
 #pragma once
 // Equality saturation with axioms: the untrusted search for a proof. What it finds is a list of
 // axiom instances, which the checker replays on its own.
+//
+// It does not use the e-graph of the search (egraph/): a proof also unites what only refines each other, keeps every term
+// as it was built, and lets reordering axioms wait, so that its classes are no classes of equal terms. With the same axioms
+// and limits on terms and rounds, on at most 6 cases of each rule, this search proves 1056 of the 1059 shipped rules in 33 s
+// of processor time, and the e-graph with egraph/saturation.h 916 of them in 40 s (bench/egraph_proofs.cpp). To share it
+// would lose proofs and gain no time, and the order of steps in the shipped certificates depends on this one.
 
 #include <set>
 #include <string>
@@ -14,7 +20,7 @@ namespace lemma::verifier {
 struct DirectedAxiom;
 
 /// An axiom at given terms. The claim is that its two sides, built over `inputs`, are equal.
-struct Step {
+struct AxiomUse {
   const Substitution* axiom = nullptr;
   std::vector<ValueId> inputs;
   RuleBindings bindings;
@@ -28,7 +34,7 @@ struct Step {
   bool allows(bool backward) const { return is_equation || !backward; }
 };
 
-struct SaturationLimits {
+struct ProofSearchLimits {
   int rounds = 12;
   int rounds_in_order = 6;     // after these also reordering axioms are applied
   std::size_t nodes = 3000;    // terms in the graph
@@ -51,10 +57,10 @@ struct Premises {
   bool from_the_goal = false;
 };
 
-struct Saturation {
+struct ProofSearch {
   bool reached = false;  // every goal's sides are equal
   std::string stopped;   // otherwise: what ended the search
-  std::vector<Step> steps;
+  std::vector<AxiomUse> steps;
 };
 
 /// An axiom as a rewriting rule in one direction. Reordering ones (commutativity, associativity)
@@ -68,8 +74,8 @@ struct DirectedAxiom {
 };
 std::vector<DirectedAxiom> directed(const std::vector<Substitution>& axioms);
 
-Saturation saturate(Closure& terms, const std::vector<Goal>& goals,
-                    const std::vector<const DirectedAxiom*>& axioms, const Premises& premises,
-                    const SaturationLimits& limits);
+ProofSearch saturate(Closure& terms, const std::vector<Goal>& goals,
+                     const std::vector<const DirectedAxiom*>& axioms, const Premises& premises,
+                     const ProofSearchLimits& limits);
 
 }  // namespace lemma::verifier
