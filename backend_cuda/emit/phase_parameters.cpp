@@ -1,15 +1,16 @@
 #include "backend_cuda/emit/phase_parameters.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "backend_cuda/emit/source_types.h"
 
 namespace lemma::backend {
 
-void PhaseParameters::add(const std::string& declaration, const std::string& argument) {
-  for (const auto& [list, part] :
-       {std::pair(&declarations_, &declaration), {&arguments_, &argument}})
-    *list += (list->empty() ? "" : ", ") + *part;
+void PhaseParameters::add(source::Parameter parameter, std::string argument) {
+  declarations_.push_back(std::move(parameter));
+  arguments_.emplace_back(std::move(argument));
 }
 
 void PhaseParameters::add_bounds(const std::vector<LoopBounds>& grid, bool by_points,
@@ -18,8 +19,8 @@ void PhaseParameters::add_bounds(const std::vector<LoopBounds>& grid, bool by_po
     bounds[axis] = grid[axis];
     if (bounds[axis].least == bounds[axis].extent && !by_points) continue;
     const std::string first = fmt::format("first{}", axis), end = fmt::format("end{}", axis);
-    add("std::int64_t " + first, grid[axis].first);
-    if (!by_points) add("std::int64_t " + end, grid[axis].end);
+    add({"std::int64_t", first}, grid[axis].first);
+    if (!by_points) add({"std::int64_t", end}, grid[axis].end);
     bounds[axis].first = first;
     bounds[axis].end = by_points ? first + " + 1" : end;
   }

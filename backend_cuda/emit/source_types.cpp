@@ -174,8 +174,8 @@ std::string linear_text(const lowering::TermGraph& graph, const lowering::Linear
   return wraps ? cast_to("std::int64_t", text) : text;
 }
 
-Result<std::string> binary_text(Kind kind, LaneKind lanes, bool unsigned64, const std::string& a,
-                                const std::string& b) {
+Result<source::Expression> binary_text(Kind kind, LaneKind lanes, bool unsigned64,
+                                       const std::string& a, const std::string& b) {
   const auto operation = operation_of(kind, lanes, unsigned64);
   if (!operation) return unsupported(fmt::format("source for '{}' of such elements", name(kind)));
   const auto operand = [&operation](const std::string& text) {
@@ -183,7 +183,10 @@ Result<std::string> binary_text(Kind kind, LaneKind lanes, bool unsigned64, cons
   };
   const std::string result = fmt::format("{}::apply({}, {}{})", operation->name, operand(a),
                                          operand(b), operation->is_checked ? ", ok" : "");
-  return operation->is_unsigned && !yields_boolean(kind) ? cast_to("std::int64_t", result) : result;
+  source::Expression expression =
+      operation->is_unsigned && !yields_boolean(kind) ? cast_to("std::int64_t", result) : result;
+  expression.notes_divisors = operation->is_checked;
+  return expression;
 }
 
 /// In parts/fast_functions.h.

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "backend_cuda/emit/statements.h"
 #include "lowering/terms.h"
 
 namespace lemma::backend {
@@ -25,8 +26,8 @@ std::string input_name(std::uint32_t input);
 std::string linear_text(const lowering::TermGraph& graph, const lowering::Linear& form);
 
 /// An operation of two elements, given as text. Elements of u64 are held as signed.
-Result<std::string> binary_text(ExpressionKind kind, lowering::LaneKind lanes, bool unsigned64,
-                                const std::string& a, const std::string& b);
+Result<source::Expression> binary_text(ExpressionKind kind, lowering::LaneKind lanes,
+                                       bool unsigned64, const std::string& a, const std::string& b);
 Result<std::string> function_text(ScalarFunction function, lowering::LaneKind lanes,
                                   bool unsigned64, const std::string& a);
 Result<std::string> cast_text(DataType from, DataType to, const std::string& a);
