@@ -85,7 +85,7 @@ Result<source::Expression> ElementWriter::value_of(TermNumber id) const {
         fmt::format("std::int64_t{{{}}}", linear_text(graph_, difference(graph_, term))),
         "std::int64_t{0}");
   const Term& first = graph_.term(term.operands[0]);
-  if (term.kind == Kind::cast) return cast_text(first.type, term.type, operand(0));
+  if (term.kind == Kind::cast) return cast_text(first.type, term.type, graph_.domain(), operand(0));
   const bool unsigned64 = first.type == DataType::u64;
   if (term.operands.size() == 1)
     return function_text(term.function, first.lanes, unsigned64, operand(0));
@@ -199,7 +199,7 @@ Result<void> ElementWriter::write_combination(TermNumber id, const Term& term) {
 
 bool ElementWriter::sums_products(const Term& reduction) const {
   if (reductions_ != LongReductions::partial_results || reduction.kind != Kind::sum) return false;
-  return (reduction.lanes == LaneKind::f32 || reduction.lanes == LaneKind::f64) &&
+  return is_scalar_type(reduction.lanes) &&
          graph_.term(reduction.operands[0]).kind == Kind::multiply;
 }
 

@@ -58,14 +58,14 @@ class NestWriter {
     const LoopBounds& last = bounds_.back();
     const bool has_vectors = last.extent % most_lanes == 0 && last.least % most_lanes == 0 &&
                              can_be_vectors(nest_, cases);
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(nest_.type, nest_.graph.domain()));
     if (has_vectors)
       source_.add(source::compile_time_constant(
           "std::int64_t", "count",
-          fmt::format("fitting({}, register_elements<float>)", most_lanes)));
+          fmt::format("fitting({}, register_elements<{}>)", most_lanes, type)));
     for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis)
       if (std::find(cases.axes.begin(), cases.axes.end(), axis) == cases.axes.end())
         open_loop(axis, "", has_vectors && axis + 1 == nest_.axes.size() ? "count" : "1");
-    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(nest_.type));
     const auto store = [&](const std::vector<std::int64_t>& indices,
                            const std::string& value) -> source::Statement {
       const std::string target =
@@ -216,7 +216,7 @@ class NestWriter {
   }
 
   Result<ElementStore> element_store() const {
-    LEMMA_ASSIGN_OR_RETURN(std::string type, stored_type(nest_.type));
+    LEMMA_ASSIGN_OR_RETURN(std::string type, stored_type(nest_.type, nest_.graph.domain()));
     return ElementStore{
         fmt::format("{}[{}]", result_, linear_text(nest_.graph, place_of_element())),
         std::move(type)};

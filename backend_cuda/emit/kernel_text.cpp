@@ -42,7 +42,7 @@ std::vector<LoopBounds> part_bounds(const Kernel& kernel, const lowering::Lowere
 Result<source::Statements> declarations_of_tensors(const Phase& phase) {
   source::Statements declarations;
   for (const PhaseTensor& tensor : tensors_of(phase)) {
-    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(tensor.type));
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, tensor.element_type());
     declarations.push_back(source::TensorDeclaration{.name = tensor.name,
                                                      .type = type,
                                                      .array = "arguments",

@@ -32,8 +32,9 @@ Result<Statements> declarations_of_slots(const TaskOperator& op, std::int64_t po
     type = shared.type;
   }
   Statements declarations;
+  const lowering::Domain domain = op.body.phases.front().nest.graph.domain();
   for (const auto& [slot, contents] : slots) {
-    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(contents.second));
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(contents.second, domain));
     declarations.push_back(source::Declaration{.type = type,
                                                .name = fmt::format("slot{}", slot),
                                                .extents = {fmt::format("{}", contents.first)},

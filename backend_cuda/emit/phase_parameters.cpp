@@ -28,17 +28,20 @@ void PhaseParameters::add_bounds(const std::vector<LoopBounds>& grid, bool by_po
 
 std::vector<PhaseTensor> tensors_of(const Phase& phase) {
   std::vector<PhaseTensor> tensors;
+  const lowering::Domain domain = phase.nest.graph.domain();
   const std::vector<bool> is_used = used_inputs(phase.nest);
   for (std::uint32_t input = 0; input < is_used.size(); ++input)
     if (is_used[input])
-      tensors.push_back(
-          {phase.operands[input], phase.nest.graph.inputs()[input].type, input_name(input), true});
-  tensors.push_back({phase.result, phase.nest.type, "y", false});
+      tensors.push_back({phase.operands[input], phase.nest.graph.inputs()[input].type, domain,
+                         input_name(input), true});
+  tensors.push_back({phase.result, phase.nest.type, domain, "y", false});
   return tensors;
 }
 
+Result<std::string> PhaseTensor::element_type() const { return stored_type(type, domain); }
+
 Result<std::string> pointed_type(const PhaseTensor& tensor) {
-  LEMMA_ASSIGN_OR_RETURN(const std::string element, stored_type(tensor.type));
+  LEMMA_ASSIGN_OR_RETURN(const std::string element, tensor.element_type());
   return (tensor.is_read ? "const " : "") + element;
 }
 

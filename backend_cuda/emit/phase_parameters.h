@@ -32,8 +32,12 @@ class PhaseParameters {
 struct PhaseTensor {
   std::uint32_t argument;
   DataType type;
+  lowering::Domain domain;  // of elements with a real type
   std::string name;
   bool is_read;  // else it is written
+
+  /// In C++.
+  Result<std::string> element_type() const;
 };
 
 /// The inputs that the phase reads, then its result `y`.

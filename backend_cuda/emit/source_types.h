@@ -10,7 +10,7 @@
 namespace lemma::backend {
 
 /// The type in memory ("std::int8_t"). Errors are `unsupported`: types that are not emitted yet.
-Result<std::string> stored_type(DataType type);
+Result<std::string> stored_type(DataType type, lowering::Domain domain = lowering::Domain::native);
 /// The type that an element has while it is computed with.
 Result<std::string> computed_type(lowering::LaneKind lanes);
 
@@ -30,6 +30,7 @@ Result<source::Expression> binary_text(ExpressionKind kind, lowering::LaneKind l
                                        bool unsigned64, const std::string& a, const std::string& b);
 Result<std::string> function_text(ScalarFunction function, lowering::LaneKind lanes,
                                   bool unsigned64, const std::string& a);
-Result<std::string> cast_text(DataType from, DataType to, const std::string& a);
+Result<std::string> cast_text(DataType from, DataType to, lowering::Domain domain,
+                              const std::string& a);
 
 }  // namespace lemma::backend

@@ -86,7 +86,7 @@ class TurnedWriter : public ElementWriter {
 
   Result<void> write_turn(TermNumber id, LoopVariable row, LoopVariable lane) {
     const Term& read = graph_.term(id);
-    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(read.type));
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(read.type, graph_.domain()));
     const Linear address = graph_.address(read);
     std::string start =
         linear_text(graph_, lowering::combine(lowering::combine(address, Linear::atom(row), -1),

@@ -31,9 +31,8 @@ std::optional<VectorReduction> find_vector_reduction(const LoweredOutput& nest,
                                                      const ElementBlock& block, TermNumber id) {
   const lowering::TermGraph& graph = nest.graph;
   const Term& reduction = graph.term(id);
-  const bool is_real =
-      reduction.lanes == lowering::LaneKind::f32 || reduction.lanes == lowering::LaneKind::f64;
-  if (!is_real || reduction.kind == ExpressionKind::product) return std::nullopt;
+  if (!lowering::is_scalar_type(reduction.lanes) || reduction.kind == ExpressionKind::product)
+    return std::nullopt;
   const LoopVariable lane = nest.axes[block.lane_axis];
   const auto is_in_lanes = [&](TermNumber operand) {
     return (graph.term(operand).depends & lowering::set_of(lane)) != 0;
