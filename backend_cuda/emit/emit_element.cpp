@@ -4,6 +4,7 @@
 
 #include "backend_cuda/emit/element_writer.h"
 #include "backend_cuda/emit/source_types.h"
+#include "lowering/sum_of_products.h"
 
 namespace lemma::backend {
 
@@ -198,9 +199,8 @@ Result<void> ElementWriter::write_combination(TermNumber id, const Term& term) {
 }
 
 bool ElementWriter::sums_products(const Term& reduction) const {
-  if (reductions_ != LongReductions::partial_results || reduction.kind != Kind::sum) return false;
-  return is_scalar_type(reduction.lanes) &&
-         graph_.term(reduction.operands[0]).kind == Kind::multiply;
+  if (reductions_ != LongReductions::partial_results) return false;
+  return is_scalar_type(reduction.lanes) && summed_product(graph_, reduction).has_value();
 }
 
 Result<source::Expression> ElementWriter::accumulation_text(const Term& reduction,

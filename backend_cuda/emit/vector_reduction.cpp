@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lowering/sum_of_products.h"
+
 namespace lemma::backend {
 
 using lowering::LoopVariable;
@@ -38,9 +40,8 @@ std::optional<VectorReduction> find_vector_reduction(const LoweredOutput& nest,
     return (graph.term(operand).depends & lowering::set_of(lane)) != 0;
   };
   VectorReduction result{reduction.operands[0], std::nullopt, 1};
-  const Term& body = graph.term(result.across);
-  if (reduction.kind == ExpressionKind::sum && body.kind == ExpressionKind::multiply) {
-    result = {body.operands[0], body.operands[1], 1};
+  if (const auto product = lowering::summed_product(graph, reduction)) {
+    result = {product->front(), product->back(), 1};
     if (!is_in_lanes(result.across)) std::swap(result.across, *result.down);
     if (is_in_lanes(*result.down) || !is_plain_read(graph, *result.down, reduction.type))
       return std::nullopt;
