@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that what operators mean is said in operators/ alone.
 
-Reports every string in the sources that is the name of an operator, or a call of one, outside operators/, the tests
+Reports every string in the sources that is the name of an operator, or a call of one, outside operators/, procedures/, the tests
 and the benchmarks, unless cmake/operator_names.txt lists the file with a reason; and every file listed there that
 names none.
 
@@ -18,7 +18,7 @@ STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 CALL = re.compile(r'"([A-Za-z]\w*)(?:"|\(|\{)')
 SUFFIXES = {".h", ".hpp", ".cuh", ".cpp", ".cu"}
 FOLDER = re.compile(r"^folder (\w+)", re.MULTILINE)
-SPEAKS_OF_OPERATORS = {"operators", "tests", "bench"}
+SPEAKS_OF_OPERATORS = {"operators", "procedures", "tests", "bench"}
 
 
 def operator_names(root):

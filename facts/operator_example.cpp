@@ -135,8 +135,6 @@ std::vector<Attributes> example_attributes(const OperatorRecord& op,
   return result;
 }
 
-std::string input_letter(std::size_t i) { return std::string(1, static_cast<char>('a' + i)); }
-
 /// Nothing if inference refuses.
 std::optional<Graph> application(OperatorId op, const Types& types,
                                  const std::vector<Shape>& shapes, const Attributes& attributes,
@@ -145,7 +143,7 @@ std::optional<Graph> application(OperatorId op, const Types& types,
   graph.set_name(std::string(record(op).name));
   std::vector<ValueId> inputs;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const auto input = graph.add_input(input_letter(i), {types[i], shapes[i]});
+    const auto input = graph.add_input(example_input_name(i), {types[i], shapes[i]});
     if (!input) return std::nullopt;
     inputs.push_back(*input);
   }
@@ -199,6 +197,8 @@ std::optional<Graph> accepted_application(OperatorId op, std::size_t operands,
 }
 
 }  // namespace
+
+std::string example_input_name(std::size_t i) { return std::string(1, static_cast<char>('a' + i)); }
 
 std::optional<Graph> example_application(OperatorId op) {
   const OperatorRecord& chosen = record(op);

@@ -1,7 +1,9 @@
 #pragma once
 // An application of an operator that shows what it does, for people and for facts that are found by trying.
 
+#include <cstddef>
 #include <optional>
+#include <string>
 
 #include "ir/graph.h"
 
@@ -10,5 +12,7 @@ namespace lemma {
 /// A graph with inputs and one application of the operator, found by trying small shapes, types and
 /// attribute values until inference accepts; nothing if none of them is accepted.
 std::optional<Graph> example_application(OperatorId op);
+/// The name of its input i: "a", "b" and so on.
+std::string example_input_name(std::size_t i);
 
 }  // namespace lemma

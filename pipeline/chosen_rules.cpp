@@ -6,14 +6,6 @@
 
 namespace lemma {
 
-RuleNamesAndTexts::RuleNamesAndTexts(const RuleDatabase& database) {
-  for (std::size_t i = 0; i < database.substitutions().size(); ++i) {
-    const Substitution& rule = database.substitutions()[i];
-    table.emplace(rule.name, &rule);
-    if (database.rounding()[i] == RoundingClass::bitwise) bitwise.insert(rule.name);
-  }
-}
-
 std::vector<Substitution> chosen_rules(const RuleDatabase& database, const OptimizeOptions& options,
                                        RoundingClass worst) {
   std::vector<Substitution> wanted = database.up_to(worst);

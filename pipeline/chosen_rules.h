@@ -5,17 +5,8 @@
 
 #include "pipeline/optimize_model.h"
 #include "rule_language/rule_database.h"
-#include "verifier/checker/explanation.h"
 
 namespace lemma {
-
-/// Rules by name, for the replay of explanations.
-struct RuleNamesAndTexts {
-  checker::RuleTable table;
-  checker::RuleNames bitwise;
-
-  explicit RuleNamesAndTexts(const RuleDatabase& database);
-};
 
 /// Those up to a class that the options select.
 std::vector<Substitution> chosen_rules(const RuleDatabase& database, const OptimizeOptions& options,

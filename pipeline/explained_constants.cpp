@@ -109,7 +109,7 @@ class Explanation {
 }  // namespace
 
 std::string with_constants(const std::string& explanation, const Graph& original,
-                           const RuleNamesAndTexts& rules) {
+                           const ReplayedRules& rules) {
   const Explanation parts(explanation, original);
   if (!parts.has_given()) return explanation;
   const auto has_sign = [](const ValueFacts& facts) {

@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "check/replayed_rules.h"
 #include "ir/graph.h"
-#include "pipeline/chosen_rules.h"
 
 namespace lemma {
 
@@ -13,6 +13,6 @@ namespace lemma {
 /// it also holds without are left out, and in place of the others stand the bytes, as far as all of them are
 /// no more than 4 MiB; facts of still larger constants stay as they are.
 std::string with_constants(const std::string& explanation, const Graph& original,
-                           const RuleNamesAndTexts& rules);
+                           const ReplayedRules& rules);
 
 }  // namespace lemma

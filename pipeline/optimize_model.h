@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "check/result_check.h"
 #include "check/sampled_check.h"
-#include "check/second_judge.h"
 #include "costmodel/graph_cost.h"
 #include "frontend_onnx/copy.h"
 #include "frontend_onnx/export.h"
@@ -84,19 +84,6 @@ enum class OptimizeStatus {
   mismatch,   // every result failed its check: written as it was
 };
 std::string_view name(OptimizeStatus status);
-
-struct CheckReport {
-  SampledCheck comparison;
-  double seconds = 0;  // of all that looks at results, reading back included
-  /// "agrees", "differs", "not available", "too late", "not asked" (nothing new was to be written) or
-  /// "off"; `second.message` says why not.
-  std::string second_judge;
-  JudgeAnswer second;
-  /// Of a model with opaque nodes, run whole by the interpreter: "agrees", "not available" or "not asked" (there are no
-  /// opaque nodes, or nothing new was to be written); `whole_run_message` says why not.
-  std::string whole_run = "not asked";
-  std::string whole_run_message;
-};
 
 struct OptimizeReport {
   OptimizeStatus status = OptimizeStatus::unchanged;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/quoted.h"
+#include "check/replayed_rules.h"
 #include "frontend_onnx/bodies.h"
 #include "ir/check.h"
 #include "pipeline/chosen_rules.h"
@@ -129,7 +130,7 @@ class BodyOptimizer {
 
   const std::filesystem::path& folder_;
   const RuleDatabase& rules_;
-  RuleNamesAndTexts named_;
+  ReplayedRules named_;
   const OperatorCosts& costs_;
   const OptimizeOptions& options_;
   Deadline deadline_;

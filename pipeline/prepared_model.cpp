@@ -2,14 +2,21 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "frontend_onnx/operator_set.h"
+#include "pipeline/declared_sizes.h"
 #include "pipeline/taken_branches.h"
 
 namespace lemma {
 
-Result<OnnxModel> prepared_model(OnnxModel read, const std::filesystem::path& file,
-                                 const RuleDatabase& rules, const OperatorCosts& costs,
-                                 const OptimizeOptions& options, const Deadline& deadline,
-                                 BodyExplanations& bodies) {
+namespace {
+
+/// With branches taken and bodies optimized.
+OnnxModel resolved_model(OnnxModel read, const std::filesystem::path& file,
+                         const RuleDatabase& rules, const OperatorCosts& costs,
+                         const OptimizeOptions& options, const Deadline& deadline,
+                         BodyExplanations& bodies) {
   const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
   FoldOptions folding = options.search.fold;
   folding.threads = options.threads;
@@ -17,6 +24,39 @@ Result<OnnxModel> prepared_model(OnnxModel read, const std::filesystem::path& fi
   read = with_taken_branches(std::move(read), folder, options.reading, folding);
   return with_optimized_bodies(std::move(read), folder, rules, costs, options,
                                deadline.within(0.4 * deadline.remaining()), bodies);
+}
+
+}  // namespace
+
+Result<PreparedModel> read_and_prepare(const std::filesystem::path& file,
+                                       const std::filesystem::path& output,
+                                       const RuleDatabase& rules, const OperatorCosts& costs,
+                                       OptimizeOptions& options, const Deadline& deadline) {
+  LEMMA_ASSIGN_OR_RETURN(OnnxModel read, import_model(file, options.reading));
+  std::string note;
+  if (const std::string objection =
+          objection_to_sizes(options.worker, read, file, output, options, deadline);
+      !objection.empty()) {
+    note = fmt::format(
+        "the sizes of --shape are those of the check alone: ONNX Runtime loads the model, but not "
+        "with them ({})",
+        objection);
+    options = with_open_sizes(std::move(options));
+    LEMMA_ASSIGN_OR_RETURN(read, import_model(file, options.reading));
+  }
+  BodyExplanations bodies;
+  if (options.searches)
+    read = resolved_model(std::move(read), file, rules, costs, options, deadline, bodies);
+  const int own_operator_set = read.envelope.operator_set();
+  if (options.operator_set != 0) {
+    auto other = for_operator_set(std::move(read), options.operator_set);
+    if (!other) return with_context(file.string(), std::move(other.error()));
+    read = std::move(*other);
+  }
+  if (options.cleans) {
+    LEMMA_ASSIGN_OR_RETURN(read, with_initializers(std::move(read)));
+  }
+  return PreparedModel{std::move(read), own_operator_set, std::move(bodies), std::move(note)};
 }
 
 }  // namespace lemma

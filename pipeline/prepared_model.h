@@ -1,7 +1,8 @@
 #pragma once
-// From a model as it was read to the one that is searched.
+// From a model file to the model that is searched.
 
 #include <filesystem>
+#include <string>
 
 #include "base/deadline.h"
 #include "costmodel/operator_costs.h"
@@ -11,11 +12,19 @@
 
 namespace lemma {
 
-/// With the branches of conditions that are constants taken, and better bodies; `bodies` says why those
-/// refine what they replace. `file`: of the model, beside which its external data is.
-Result<OnnxModel> prepared_model(OnnxModel read, const std::filesystem::path& file,
-                                 const RuleDatabase& rules, const OperatorCosts& costs,
-                                 const OptimizeOptions& options, const Deadline& deadline,
-                                 BodyExplanations& bodies);
+struct PreparedModel {
+  OnnxModel model;
+  int own_operator_set = 0;  // of the file
+  BodyExplanations bodies;   // why bodies refine those that they replace
+  std::string note;          // what was asked for and is not done; empty: all is done
+};
+
+/// Reads the file. Where a search follows, the branches of conditions that are constants are taken, and bodies are
+/// optimized. The operator set is the one that is asked for. Sizes that ONNX Runtime does not load the model with become
+/// sizes of the check alone, in `options` too.
+Result<PreparedModel> read_and_prepare(const std::filesystem::path& file,
+                                       const std::filesystem::path& output,
+                                       const RuleDatabase& rules, const OperatorCosts& costs,
+                                       OptimizeOptions& options, const Deadline& deadline);
 
 }  // namespace lemma

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "facts/same_structure.h"
 #include "outputs/files.h"
 
 namespace lemma {
@@ -33,15 +32,6 @@ Result<StagedModel> StagedModel::write(const OnnxModel& model, const fs::path& t
   for (std::size_t at = 0; (at = message.find(shown, at)) != std::string::npos;)
     message.replace(at, shown.size(), target.string());
   return tl::unexpected(std::move(written.error()));
-}
-
-Result<OnnxModel> StagedModel::read_back(const Graph& written, const ImportOptions& options) const {
-  ImportOptions as_written = options;
-  as_written.takes_branches = false;  // of an If whose condition has become constant
-  LEMMA_ASSIGN_OR_RETURN(OnnxModel model, import_model(file_, as_written));
-  LEMMA_RETURN_IF_ERROR(check_same_structure(written, model.graph));
-  take_labels(written, model.graph);
-  return model;
 }
 
 Result<void> StagedModel::publish(const CompleteModel& before_publishing) {

@@ -1,5 +1,5 @@
 #pragma once
-// A model that is written beside its place, read back and looked at before it takes the place.
+// A model that is written beside its place, so that it can be looked at before it takes the place.
 
 #include <filesystem>
 #include <optional>
@@ -7,7 +7,6 @@
 #include "base/result.h"
 #include "frontend_onnx/copy.h"
 #include "frontend_onnx/export.h"
-#include "frontend_onnx/import.h"
 #include "outputs/staging.h"
 
 namespace lemma {
@@ -22,9 +21,6 @@ class StagedModel {
   const std::filesystem::path& file() const { return file_; }
   /// Holds the files until they are published, and what else is needed meanwhile.
   const std::filesystem::path& folder() const { return folder_.path(); }
-
-  /// The model as the file holds it. An error: it is no other reading of `written`.
-  Result<OnnxModel> read_back(const Graph& written, const ImportOptions& options) const;
 
   /// Moves the files to their place, the data file first: each appears complete, and data never replaces anything.
   Result<void> publish(const CompleteModel& before_publishing = nullptr);

@@ -333,10 +333,11 @@ Substitution rule_about(OperatorId op) {
 }
 
 std::string certificate_about(const Substitution& rule, OperatorId op) {
+  Digests digests;
   return fmt::format(
       "lemma certificate 3\nverifier {}\nid {}\n{}operator {} {}\nclass bitwise\nwitness n=1\n"
       "cases 1 {}\nchain 1\nend\n",
-      proof_version, sha256(text(rule)), text(rule), record(op).name, meaning_digest(op),
+      proof_version, sha256(text(rule)), text(rule), record(op).name, digests.of_operator(op),
       std::string(64, '0'));
 }
 

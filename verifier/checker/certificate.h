@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "facts/position.h"
 #include "rule_language/digests.h"
 #include "rule_language/rounding.h"
 #include "rule_language/substitution.h"
-#include "verifier/checker/position.h"
 
 namespace lemma::checker {
 

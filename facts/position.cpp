@@ -1,4 +1,4 @@
-#include "verifier/checker/position.h"
+#include "facts/position.h"
 
 #include <charconv>
 

@@ -1,0 +1,14 @@
+#pragma once
+// A model file that was written, read again.
+
+#include <filesystem>
+
+#include "frontend_onnx/import.h"
+
+namespace lemma {
+
+/// The model as the file holds it. An error: the file holds no graph of the same structure as `written`.
+Result<OnnxModel> read_back(const std::filesystem::path& file, const Graph& written,
+                            const ImportOptions& options);
+
+}  // namespace lemma

@@ -1,0 +1,183 @@
+#include "pipeline/attempt.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "check/read_back.h"
+#include "pipeline/chosen_rules.h"
+#include "search/numbers.h"
+
+namespace lemma {
+
+namespace {
+
+using Outcome = Attempt::Outcome;
+
+/// What the caller wants, within what is left of time and memory.
+SearchOptions search_options(const AttemptSetup& setup, RoundingClass worst, bool keeps_small) {
+  const Job& job = setup.job;
+  const Deadline& deadline = setup.deadline;
+  SearchOptions options = job.options.search;
+  options.fold.threads = job.options.threads;
+  options.on_stage = [&job](const std::string& what) { job.stage(what); };
+  if (!job.options.trace.empty())
+    options.on_graph = [&setup](const std::string& step, const Graph& graph) {
+      setup.trace.add(step, graph);
+    };
+  options.explain = true;
+  options.cleans = job.options.cleans;
+  options.bitwise_rules = job.replayed.bitwise;
+  options.learn_costs = [&setup](std::span<const Graph* const> graphs) {
+    return setup.costs.learn(setup.job, graphs);
+  };
+  options.left_out = left_out_with(job.options, worst);
+  if (keeps_small) limit_growth(options, setup.growth.allowed_bytes());
+  if (const GraphEvaluator* evaluator = setup.timing.evaluator()) options.evaluator = evaluator;
+  const Deadline end = deadline.earlier_by(setup.kept.check + setup.kept.timing);
+  // Each is written and read once more.
+  double seconds_each = 3 * job.writing_seconds;
+  if (setup.timing.timed() != nullptr && job.options.own_target() != nullptr)
+    seconds_each +=
+        setup.models->seconds_to_prepare(cost_of(job.model.graph, setup.costs.get()).operators);
+  options.candidates =
+      static_cast<std::size_t>(std::clamp(0.3 * setup.kept.timing / seconds_each, 1.0, 4.0));
+  // The candidates are run before the best one is folded.
+  options.fold.deadline = deadline.earlier_by(setup.kept.check + 0.5 * setup.kept.judging()).at();
+  // The explanation is made after the search and replayed.
+  options.time_limit_seconds = 0.8 * end.earlier_by(folding_seconds(job, deadline)).remaining();
+  // Figures of e-graphs leave out what the process needs beside them.
+  if (job.options.available_bytes)
+    options.memory_limit_bytes = job.options.available_bytes() / 10 * 6;
+  return options;
+}
+
+Result<SearchResult> search(const AttemptSetup& setup, RoundingClass worst, bool keeps_small) {
+  const std::vector<Substitution> wanted = chosen_rules(setup.job.rules, setup.job.options, worst);
+  LEMMA_ASSIGN_OR_RETURN(const Graph searched, with_numbers_as_operators(setup.job.model.graph));
+  return optimize(searched, wanted, setup.costs.get(), search_options(setup, worst, keeps_small));
+}
+
+/// Whether what was read is already not what the file runs.
+bool is_another_program(const ModelEnvelope& envelope) {
+  return envelope.has_taken_branches() || envelope.has_rewritten_bodies();
+}
+
+/// Nothing better was found: why.
+std::string reason_of_no_better(const AttemptSetup& setup, const SearchResult& searched,
+                                TimingReport& timing) {
+  if (searched.rounds + searched.passes + searched.graphs == 0)
+    return "kept as it was: the time limit leaves no room for the search";
+  const TimedChoice* timed = setup.timing.timed();
+  if (timed == nullptr) return "";
+  timing = timed->report();
+  if (timing.choices.empty()) return "";
+  return fmt::format("none of {} cheaper graphs was faster when it was run",
+                     timing.choices.front().size() - 1);
+}
+
+/// Why the file of a result may not be written for its size: `no_better` or `too_large`. Nothing: it may.
+Result<std::optional<Outcome>> objection_of_size(const AttemptSetup& setup, const Graph& result,
+                                                 const StagedModel& staged, std::string& reason) {
+  const Job& job = setup.job;
+  if (job.options.cleans) {
+    LEMMA_ASSIGN_OR_RETURN(const OnnxModel read,
+                           read_back(staged.file(), result, job.options.reading));
+    if (read.envelope.file_nodes() >= job.model.envelope.file_nodes())
+      return std::optional(Outcome::no_better);
+  }
+  LEMMA_ASSIGN_OR_RETURN(const std::string too_large, setup.growth.objection_to(staged.file()));
+  if (too_large.empty()) return std::optional<Outcome>();
+  reason =
+      "kept as it was: " + too_large + (job.options.cleans ? "" : "; --max-growth allows more");
+  return std::optional(Outcome::too_large);
+}
+
+ResultVerdict check(const AttemptSetup& setup, const SearchResult& searched,
+                    const StagedModel& staged, CheckReport& report) {
+  const Job& job = setup.job;
+  ResultCheckRequest request{
+      .original = job.model,
+      .original_file = job.file,
+      .result = searched.graph,
+      .result_file = staged.file(),
+      .reading = job.options.reading,
+      .explanation = searched.explanation,
+      .rules = job.replayed,
+      .reference = setup.reference,
+      .comparison = job.comparison(),
+      .deadline = setup.deadline,
+      .admits = {},
+      .second_judge = {},
+      .on_step = [&job](const std::string& step) { job.stage(step); },
+      .on_written_graph = [&setup](const Graph& graph) { setup.trace.add("written", graph); }};
+  if (const Target* target = job.options.target)
+    request.admits = [target, &job](const Graph& graph) {
+      return target->admits(graph, job.options.threads);
+    };
+  if (job.asks_second_judge())
+    request.second_judge.emplace(SecondJudgeRequest{
+        .worker = *job.worker,
+        .inputs = setup.inputs.run_in_onnx_runtime
+                      ? std::span<const interpreter::NamedTensor>(setup.inputs.values)
+                      : std::span<const interpreter::NamedTensor>(),
+        .scratch_folder = staged.folder(),
+        .seconds_of_a_run = cost_of(job.model.graph, setup.costs.get()).seconds,
+        .seconds_to_load = job.writing_seconds,
+        .deadline = setup.deadline.earlier_by(setup.kept.judging())});
+  const double before = setup.deadline.remaining();
+  ResultVerdict verdict = check_result(request, report);
+  report.seconds += std::max(0.0, before - setup.deadline.remaining());
+  return verdict;
+}
+
+Attempt with_outcome(Attempt result, Outcome outcome, std::string reason) {
+  result.outcome = outcome;
+  result.reason = std::move(reason);
+  return result;
+}
+
+}  // namespace
+
+Result<Attempt> attempt(const AttemptSetup& setup, RoundingClass worst, bool keeps_small) {
+  Attempt result;
+  auto searched = search(setup, worst, keeps_small);
+  if (!searched && searched.error().kind != ErrorKind::internal)
+    return tl::unexpected(std::move(searched.error()));
+  if (!searched) return with_outcome(std::move(result), Outcome::refused, searched.error().message);
+  result.figures = *searched;
+  if (!searched->note.empty())
+    return with_outcome(std::move(result), Outcome::impossible, searched->note);
+  if (!searched->improved && !is_another_program(setup.job.model.envelope)) {
+    std::string reason = reason_of_no_better(setup, *searched, result.timing);
+    if (checker::check_explanation(searched->explanation, setup.job.replayed.table,
+                                   setup.job.replayed.bitwise, {{}, true}))
+      result.explanation = std::move(searched->explanation);
+    return with_outcome(std::move(result), Outcome::no_better, std::move(reason));
+  }
+  malloc_trim(0);  // what the search has used is for the check
+  LEMMA_ASSIGN_OR_RETURN(StagedModel staged,
+                         StagedModel::write({searched->graph, setup.job.model.envelope},
+                                            setup.job.output, setup.job.options.writing));
+  std::string reason;
+  LEMMA_ASSIGN_OR_RETURN(const std::optional<Outcome> wrong_size,
+                         objection_of_size(setup, searched->graph, staged, reason));
+  if (wrong_size) return with_outcome(std::move(result), *wrong_size, std::move(reason));
+  const ResultVerdict verdict = check(setup, *searched, staged, result.check);
+  if (verdict.kind != ResultVerdict::Kind::passed)
+    return with_outcome(
+        std::move(result),
+        verdict.kind == ResultVerdict::Kind::impossible ? Outcome::impossible : Outcome::refused,
+        verdict.reason);
+  if (std::string slower = objection_of_timing(setup.job, staged.file(), setup.timing,
+                                               setup.deadline, result.timing);
+      !slower.empty())
+    return with_outcome(std::move(result), Outcome::impossible, std::move(slower));
+  result.staged = std::make_unique<StagedModel>(std::move(staged));
+  result.explanation = std::move(searched->explanation);
+  return with_outcome(std::move(result), Outcome::passed, "");
+}
+
+}  // namespace lemma

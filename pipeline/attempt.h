@@ -1,0 +1,50 @@
+#pragma once
+// One search with rules up to a class, and what becomes of its result.
+
+#include <memory>
+#include <string>
+
+#include "pipeline/file_growth.h"
+#include "pipeline/staged_model.h"
+#include "pipeline/timing_plan.h"
+#include "pipeline/trace.h"
+
+namespace lemma {
+
+/// What attempts at one model share.
+struct AttemptSetup {
+  const Job& job;
+  const SampledReference& reference;  // of the original
+  const ModelInputs& inputs;
+  ModelTimer* models;  // what runs graphs; null: nothing does
+  CurrentCosts& costs;
+  TimingPlan& timing;
+  const FileGrowth& growth;
+  KeptTime kept;
+  Deadline deadline;  // of all but writing
+  Trace& trace;
+};
+
+struct Attempt {
+  enum class Outcome {
+    passed,      // `staged` may take the original's place
+    no_better,   // nothing better was found
+    too_large,   // its file is larger than it may be
+    refused,     // it failed its check
+    impossible,  // it could not be checked, or is not faster
+  };
+  Outcome outcome = Outcome::no_better;
+  std::string reason;  // why not `passed`; may be empty
+  SearchFigures figures;
+  CheckReport check;
+  TimingReport timing;
+  /// Of `passed`: why the result equals the original. Of `no_better`: that the original is what the search ended with.
+  std::string explanation;
+  std::unique_ptr<StagedModel> staged;  // of `passed`
+};
+
+/// `worst`: the class of the rules. `keeps_small`: the search does nothing that makes a file larger than it may be.
+/// An error: what was asked for cannot be done, or nothing can be written.
+Result<Attempt> attempt(const AttemptSetup& setup, RoundingClass worst, bool keeps_small);
+
+}  // namespace lemma

@@ -1,0 +1,35 @@
+#pragma once
+// The original, computed for the check of its results, and inputs that it can be run on.
+
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "check/sampled_check.h"
+#include "pipeline/job.h"
+
+namespace lemma {
+
+struct OriginalRun {
+  SampledReference reference;
+  double seconds = 0;  // that computing it took
+};
+
+/// In at most 0.45 of the time that is left: the result has to be computed too. An error says why no check is
+/// possible.
+Result<OriginalRun> run_original(const Job& job, const Deadline& deadline);
+
+struct ModelInputs {
+  std::vector<interpreter::NamedTensor> values;  // empty: there are none
+  bool run_in_onnx_runtime = false;              // it runs the original on them
+  std::string message;                           // why there are none
+  /// ONNX Runtime is there and runs the original on none that were tried, so that no result can be timed; `message`
+  /// says what it said.
+  bool is_not_runnable = false;
+};
+
+/// Inputs for what is timed, `models` being what runs it; null: nothing is run.
+ModelInputs find_inputs(const Job& job, const SampledReference& reference, const ModelTimer* models,
+                        const Deadline& deadline);
+
+}  // namespace lemma

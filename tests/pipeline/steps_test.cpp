@@ -1,0 +1,214 @@
+// The steps of the pipeline, each by itself.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <onnx/onnx_pb.h>
+
+#include "costmodel/device.h"
+#include "pipeline/attempt.h"
+#include "pipeline/chosen_timers.h"
+#include "pipeline/prepared_model.h"
+#include "pipeline/taken_branches.h"
+#include "tests/frontend_onnx/models.h"
+
+namespace lemma {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* header = R"(<ir_version: 8, opset_import: ["" : 17]> g )";
+const std::string relu_twice =
+    std::string(header) + "(float[4] x) => (float[4] y) { a = Relu(x) y = Relu(a) }";
+const std::string one_relu = std::string(header) + "(float[4] x) => (float[4] y) { y = Relu(x) }";
+const std::string by_condition =
+    std::string(header) +
+    "(float[4] x) => (float[4] y) { c = Constant <value = bool {1}> () y = If (c) <then_branch = t "
+    "() => (float[4] o) { o = Relu(x) }, else_branch = f () => (float[4] p) { p = Neg(x) }> }";
+
+const RuleDatabase& rules() {
+  static const RuleDatabase database = *load_rules("rules");
+  return database;
+}
+
+const OperatorCosts& costs_of_cpu() {
+  static const OperatorCosts costs(priced_by_roofline(*load_device("targets/devices/cpu.json")));
+  return costs;
+}
+
+/// Times every application alike and counts how often it was asked.
+class CountingTimer : public DirectTimer {
+ public:
+  Result<RuntimeIdentity> identity() override {
+    RuntimeIdentity identity;
+    identity.runtime = "ONNX Runtime counting";
+    identity.threads = 1;
+    return identity;
+  }
+  Result<OperatorTime> time(const CostKey& /*key*/, WeightPlace /*weights*/,
+                            const MeasurementOptions& /*options*/) override {
+    ++asked;
+    return OperatorTime{1e-3, 0, 1};
+  }
+  int asked = 0;
+};
+
+/// A job with its model in a file.
+class PipelineSteps : public ::testing::Test {
+ protected:
+  const Job& job(const std::string& text) {
+    frontend::write_file(folder_ / "model.onnx", frontend::parse_text(text).SerializeAsString());
+    model_.emplace(*import_model(folder_ / "model.onnx"));
+    job_.emplace(Job{*model_,
+                     model_->envelope.operator_set(),
+                     folder_ / "model.onnx",
+                     folder_ / "result.onnx",
+                     rules(),
+                     replayed_,
+                     options_,
+                     nullptr,
+                     {},
+                     0.05});
+    return *job_;
+  }
+
+  /// One attempt with everything that it needs.
+  Attempt attempted(const std::string& text, RoundingClass worst) {
+    const Job& given = job(text);
+    const auto original = run_original(given, Deadline::after(60));
+    const ModelInputs inputs;
+    CurrentCosts costs(costs_of_cpu());
+    TimingPlan timing;
+    const auto growth = FileGrowth::of(given.file, options_);
+    Trace trace({}, costs.get());
+    const AttemptSetup setup{given, original->reference, inputs, nullptr, costs, timing, *growth,
+                             {},    Deadline::after(60), trace};
+    return *attempt(setup, worst, false);
+  }
+
+  frontend::TemporaryFolder folder_;
+  OptimizeOptions options_;
+  ReplayedRules replayed_{rules()};
+  std::optional<OnnxModel> model_;
+  std::optional<Job> job_;
+};
+
+TEST_F(PipelineSteps, ReadingTakesTheBranchOfAConstantCondition) {
+  job(by_condition);
+  EXPECT_THAT(frontend::kinds_of(model_->graph), ::testing::Not(::testing::Contains("opaque If")));
+  frontend::write_file(folder_ / "model.onnx",
+                       frontend::parse_text(by_condition).SerializeAsString());
+  options_.operator_set = 18;
+  const auto prepared = read_and_prepare(folder_ / "model.onnx", folder_ / "result.onnx", rules(),
+                                         costs_of_cpu(), options_, Deadline::after(60));
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_EQ(prepared->model.envelope.operator_set(), 18);
+  EXPECT_EQ(prepared->own_operator_set, 17);
+  EXPECT_THAT(prepared->note, IsEmpty());
+}
+
+TEST_F(PipelineSteps, TheOriginalIsComputedWithinItsTime) {
+  const auto computed = run_original(job(relu_twice), Deadline::after(60));
+  ASSERT_TRUE(computed) << computed.error().message;
+  EXPECT_FALSE(computed->reference.inputs_for_second_judge(1, {}).empty());
+  const auto late = run_original(job(relu_twice), Deadline::after(0));
+  ASSERT_FALSE(late);
+  EXPECT_THAT(late.error().message, HasSubstr("time limit"));
+}
+
+TEST_F(PipelineSteps, WithoutATargetThatRunsNothingIsTimed) {
+  const Job& given = job(relu_twice);
+  ChosenTimers timers;
+  ASSERT_TRUE(timers.start(given, Deadline::after(60)));
+  EXPECT_EQ(timers.operators(), nullptr);
+  EXPECT_EQ(timers.models(), nullptr);
+  const auto original = run_original(given, Deadline::after(60));
+  const ModelInputs inputs = find_inputs(given, original->reference, nullptr, Deadline::after(60));
+  EXPECT_TRUE(inputs.values.empty());
+  EXPECT_FALSE(inputs.is_not_runnable);
+  TimingPlan plan;
+  KeptTime kept;
+  const CurrentCosts costs(costs_of_cpu());
+  plan.prepare(given, inputs, costs, nullptr, 1e-3, Deadline::after(60), kept);
+  EXPECT_EQ(plan.evaluator(), nullptr);
+  EXPECT_EQ(kept.timing, 0);
+  TimingReport report;
+  EXPECT_EQ(objection_of_timing(given, given.file, plan, Deadline::after(60), report), "");
+}
+
+TEST_F(PipelineSteps, ARepeatedTimingIsThatOfTheReport) {
+  options_.timing.replay.emplace();
+  options_.timing.replay->state = TimingReport::State::measured;
+  options_.timing.replay->before_seconds = 1;
+  options_.timing.replay->after_seconds = 2;
+  options_.timing.replay->rounds = 3;
+  options_.timing.replay->ratio.median = 2;
+  options_.timing.replay->ratio.upper_bound = 2.1;
+  const Job& given = job(relu_twice);
+  TimingPlan plan;
+  KeptTime kept;
+  const CurrentCosts costs(costs_of_cpu());
+  plan.prepare(given, {}, costs, nullptr, 1e-3, Deadline::after(60), kept);
+  EXPECT_NE(plan.evaluator(), nullptr);
+  TimingReport report;
+  const std::string objection =
+      objection_of_timing(given, given.file, plan, Deadline::after(60), report);
+  EXPECT_THAT(objection, HasSubstr("takes 2.000 times as long"));
+  EXPECT_EQ(report.state, TimingReport::State::replayed);
+}
+
+TEST_F(PipelineSteps, CostsAreLearnedUntilTheirTimeIsOver) {
+  options_.costs.measures = true;
+  options_.costs.database = folder_ / "profile.db";
+  const Job& given = job(relu_twice);
+  CountingTimer timer;
+  CurrentCosts costs(costs_of_cpu());
+  const double before = cost_of(model_->graph, costs.get()).seconds;
+  ASSERT_TRUE(costs.open(given, &timer, Deadline::after(60)));
+  EXPECT_EQ(timer.asked, 1);  // both applications are alike
+  EXPECT_NE(cost_of(model_->graph, costs.get()).seconds, before);
+  const Graph* again = &model_->graph;
+  EXPECT_FALSE(costs.learn(given, {&again, 1}));
+  EXPECT_EQ(timer.asked, 1);
+  EXPECT_EQ(costs.report().measured_now, 1U);
+  CurrentCosts late(costs_of_cpu());
+  ASSERT_TRUE(late.open(given, &timer, Deadline::after(0)));
+  EXPECT_EQ(timer.asked, 1);
+}
+
+TEST_F(PipelineSteps, AnAttemptPassesOrTellsThatNothingIsBetter) {
+  Attempt passed = attempted(relu_twice, RoundingClass::bitwise);
+  EXPECT_EQ(passed.outcome, Attempt::Outcome::passed) << passed.reason;
+  EXPECT_FALSE(passed.explanation.empty());
+  ASSERT_TRUE(passed.staged);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "result.onnx"));
+  ASSERT_TRUE(passed.staged->publish());
+  EXPECT_THAT(frontend::kinds_of(import_model(folder_ / "result.onnx")->graph),
+              ElementsAre("input", "Relu"));
+  const Attempt none = attempted(one_relu, RoundingClass::bitwise);
+  EXPECT_EQ(none.outcome, Attempt::Outcome::no_better);
+  EXPECT_FALSE(none.staged);
+}
+
+TEST_F(PipelineSteps, AnAttemptAtALargerFileIsTooLarge) {
+  options_.most_growth = -1;  // no file is small enough
+  EXPECT_EQ(attempted(relu_twice, RoundingClass::bitwise).outcome, Attempt::Outcome::too_large);
+}
+
+TEST_F(PipelineSteps, WhatIsNotPublishedLeavesNothing) {
+  {
+    const Job& given = job(relu_twice);
+    const auto staged = StagedModel::write(given.model, folder_ / "staged.onnx", {});
+    ASSERT_TRUE(staged);
+    EXPECT_TRUE(std::filesystem::exists(staged->file()));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "staged.onnx"));
+  std::size_t entries = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+    entries += entry.exists() ? 1 : 0;
+  EXPECT_EQ(entries, 1U);  // the model
+}
+
+}  // namespace
+}  // namespace lemma
