@@ -86,6 +86,7 @@ Result<void> check_files(const EmitArguments& arguments) {
   for (const std::string& file : arguments.cuda.resources) plan.reads(file, "--resources");
   plan.fills(arguments.request.directory, "-o");
   plan.writes(arguments.timeline, "--timeline");
+  plan.fills(arguments.request.trace, "--trace");
   LEMMA_RETURN_IF_ERROR(plan.check());
   if (arguments.request.directory.empty()) return {};
   return check_emission_directory(arguments.request);
@@ -235,6 +236,8 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
           "so many random elements of each input of the self-check, repeated, so that it is "
           "small when packed (0: all are random)")
       ->check(check_non_negative);
+  command->add_option("--trace", arguments->request.trace,
+                      "folder for what each pass of the compiler makes, as text");
   auto* timeline =
       command->add_option("--timeline", arguments->timeline,
                           "file for a picture of the schedule, SVG or a page that ends in .html");

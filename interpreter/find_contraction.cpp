@@ -4,6 +4,7 @@
 #include "interpreter/contraction.h"
 #include "interpreter/elements.h"
 #include "interpreter/matrix_kernel.h"
+#include "lowering/sum_of_products.h"
 
 namespace lemma::interpreter {
 
@@ -54,47 +55,13 @@ class Finder {
     return size;
   }
 
-  bool is_zero(TermNumber id) const {
-    const Term& term = graph_.term(id);
-    return (term.kind == Kind::real_constant || term.kind == Kind::integer_constant) &&
-           term.bits == 0;
-  }
-
-  void collect_guards(TermNumber condition) {
-    const Term& term = graph_.term(condition);
-    if (term.kind == Kind::logical_and)
-      for (const TermNumber operand : term.operands) collect_guards(operand);
-    else
-      guards_.push_back(condition);
-  }
-
-  /// Body = select(guards, product of factors, 0).
-  void take_apart(TermNumber body) {
-    factors_.clear();
-    guards_.clear();
-    while (graph_.term(body).kind == Kind::select && is_zero(graph_.term(body).operands[2])) {
-      collect_guards(graph_.term(body).operands[0]);
-      body = graph_.term(body).operands[1];
-    }
-    std::vector<TermNumber> pending = {body};
-    while (!pending.empty()) {
-      const TermNumber id = pending.back();
-      pending.pop_back();
-      const Term& term = graph_.term(id);
-      if (term.kind == Kind::multiply)
-        pending.insert(pending.end(), {term.operands[1], term.operands[0]});
-      else
-        factors_.push_back(id);
-    }
-  }
-
   std::optional<Contraction> analyse(TermNumber sum_id) {
     const Term sum = graph_.term(sum_id);
     if (matrix_kernel(sum.lanes).multiply == nullptr || (sum.depends & ~all_axes_) != 0)
       return std::nullopt;
-    take_apart(sum.operands[0]);
+    const auto products = lowering::sum_of_products(graph_, sum_id);
     Side left, right;
-    if (!divide(left, right)) return std::nullopt;
+    if (!products || !divide(*products, left, right)) return std::nullopt;
 
     Contraction result;
     result.sum = sum_id;
@@ -130,13 +97,14 @@ class Finder {
   }
 
   /// Factors and guards to the two sides; fails if there are no two sides.
-  bool divide(Side& left, Side& right) {
+  bool divide(const lowering::SumOfProducts& products, Side& left, Side& right) const {
+    const std::vector<TermNumber>& factors = products.factors;
     std::size_t best_i = 0, best_j = 0;
     std::int64_t best = 1;
-    for (std::size_t i = 0; i < factors_.size(); ++i)
-      for (std::size_t j = i + 1; j < factors_.size(); ++j) {
-        const VariableSet a = graph_.term(factors_[i]).depends & all_axes_;
-        const VariableSet b = graph_.term(factors_[j]).depends & all_axes_;
+    for (std::size_t i = 0; i < factors.size(); ++i)
+      for (std::size_t j = i + 1; j < factors.size(); ++j) {
+        const VariableSet a = graph_.term(factors[i]).depends & all_axes_;
+        const VariableSet b = graph_.term(factors[j]).depends & all_axes_;
         const std::int64_t score = std::min(size_of(a & ~b), size_of(b & ~a));
         if (score > best) {
           best = score;
@@ -145,17 +113,17 @@ class Finder {
         }
       }
     if (best_i == best_j) return false;
-    left.depends = graph_.term(factors_[best_i]).depends;
-    right.depends = graph_.term(factors_[best_j]).depends;
-    for (std::size_t i = 0; i < factors_.size(); ++i) {
-      const VariableSet depends = graph_.term(factors_[i]).depends;
+    left.depends = graph_.term(factors[best_i]).depends;
+    right.depends = graph_.term(factors[best_j]).depends;
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+      const VariableSet depends = graph_.term(factors[i]).depends;
       const bool to_right = i == best_j || (i != best_i && (depends & ~left.depends) != 0 &&
                                             (depends & ~right.depends) == 0);
       Side& side = to_right ? right : left;
-      side.factors.push_back(factors_[i]);
+      side.factors.push_back(factors[i]);
       side.depends |= depends;
     }
-    for (const TermNumber guard : guards_) {
+    for (const TermNumber guard : products.guards) {
       const VariableSet depends = graph_.term(guard).depends;
       if ((depends & ~left.depends) != 0 && (depends & ~right.depends) != 0) return false;
       ((depends & ~right.depends) == 0 ? right : left).guards.push_back(guard);
@@ -188,7 +156,6 @@ class Finder {
   TermGraph& graph_;
   const std::vector<LoopVariable>& axes_;
   VariableSet all_axes_ = 0;
-  std::vector<TermNumber> factors_, guards_;
 };
 
 }  // namespace

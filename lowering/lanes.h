@@ -35,6 +35,11 @@ enum class LaneKind : std::uint8_t {
   field,    // std::uint64_t below field_modulus
 };
 
+/// Whether real elements are held as values of a type with + and *: numbers of a machine, or residues.
+constexpr bool is_scalar_type(LaneKind kind) {
+  return kind == LaneKind::f32 || kind == LaneKind::f64 || kind == LaneKind::field;
+}
+
 LaneKind lane_kind(DataType type, Domain domain);
 constexpr std::size_t lane_size(LaneKind kind) {
   return kind == LaneKind::boolean ? 1 : kind == LaneKind::f32 ? 4 : 8;

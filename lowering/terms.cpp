@@ -1,6 +1,7 @@
 #include "lowering/terms.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include <absl/hash/hash.h>
@@ -34,6 +35,24 @@ bool divides(Kind kind) {
 }
 
 }  // namespace
+
+Result<TermGraph> TermGraph::in_domain(Domain domain) const {
+  TermGraph result(domain, inputs_);
+  result.extents_ = extents_;
+  result.terms_ = terms_;
+  for (TermNumber id = 0; id < result.size(); ++id) {
+    Term& term = result.terms_[id];
+    if (term.kind == Kind::real_constant) {
+      const double value = term.lanes == LaneKind::f32
+                               ? std::bit_cast<float>(static_cast<std::uint32_t>(term.bits))
+                               : std::bit_cast<double>(term.bits);
+      LEMMA_ASSIGN_OR_RETURN(term.bits, constant_lane(value, 0, term.type, domain));
+    }
+    term.lanes = lane_kind(term.type, domain);
+    result.interned_[hash_of(term)].push_back(id);
+  }
+  return result;
+}
 
 Result<LoopVariable> TermGraph::variable(std::int64_t extent) {
   if (extents_.size() == first_term_atom)

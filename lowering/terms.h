@@ -54,6 +54,9 @@ class TermGraph {
       : domain_(domain), inputs_(std::move(inputs)) {}
 
   Domain domain() const { return domain_; }
+  /// The same terms, computed in another domain: constants have other lanes. What may be undefined stays as it is. An error:
+  /// a constant that the domain does not have. `this` is of the native domain.
+  Result<TermGraph> in_domain(Domain domain) const;
   const std::vector<InputView>& inputs() const { return inputs_; }
   const Term& term(TermNumber id) const { return terms_[id]; }
   std::size_t size() const { return terms_.size(); }

@@ -3,29 +3,27 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "costmodel/graph_cost.h"
 #include "ir/graph.h"
+#include "pipeline/trace_folder.h"
 
 namespace lemma {
 
-/// Writes DIR/01-read.txt, DIR/02-folding-constants.txt and so on, named after the steps: a line with what
-/// was done, the number of operators and the cost, and the graph's text (ir/graph_text.h). A trace
-/// without a folder writes nothing.
+/// Writes a file for each step: a line with what was done, the number of operators and the cost, and the graph's text
+/// (ir/graph_text.h).
 class Trace {
  public:
-  /// Files of an earlier trace in the folder are removed; they are known by their first line.
-  Trace(std::filesystem::path folder, const OperatorCosts& costs);
+  Trace(std::filesystem::path folder, const OperatorCosts& costs)
+      : folder_(std::move(folder)), costs_(costs) {}
 
   void add(const std::string& step, const Graph& graph);
-  /// Of the first file that could not be written.
-  Result<void> outcome() const { return outcome_; }
+  Result<void> outcome() const { return folder_.outcome(); }
 
  private:
-  std::filesystem::path folder_;
+  TraceFolder folder_;
   const OperatorCosts& costs_;
-  int count_ = 0;
-  Result<void> outcome_;
 };
 
 }  // namespace lemma

@@ -17,6 +17,7 @@
 #include "frontend_onnx/import.h"
 #include "interpreter/random.h"
 #include "pipeline/taken_branches.h"
+#include "pipeline/trace_folder.h"
 #include "search/fold_constants.h"
 #include "targets/data_files.h"
 
@@ -92,6 +93,7 @@ backend::CompileOptions options_of(const EmissionRequest& request) {
   options.tiles_windows = !request.cuda;
   if (request.times) options.times = &*request.times;
   if (request.in_prime_field) options.domain = Domain::prime_field;
+  options.observer = request.observer;
   return options;
 }
 
@@ -249,6 +251,11 @@ Result<void> check_emission_directory(const EmissionRequest& request) {
 
 Result<Emission> emit_model(const EmissionRequest& asked) {
   EmissionRequest request = asked;
+  TraceFolder trace(request.trace);
+  if (trace.is_written())
+    request.observer = [&trace](std::string_view pass, const std::string& text) {
+      trace.add(pass, "", text);
+    };
   std::vector<PreparedModel> prepared;
   std::vector<Graph> graphs;
   for (const auto& shapes : request.shapes) {
@@ -260,6 +267,7 @@ Result<Emission> emit_model(const EmissionRequest& asked) {
   LEMMA_ASSIGN_OR_RETURN(Emission emission, plan_with_known_resources(request, graphs));
   emission.planning_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  LEMMA_RETURN_IF_ERROR(trace.outcome());
   if (request.in_prime_field)
     LEMMA_RETURN_IF_ERROR(take_prime_field(request, prepared, emission.programs));
   if (!request.directory.empty())

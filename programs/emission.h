@@ -50,6 +50,7 @@ struct InputChoice {
 struct EmissionRequest {
   std::string model;      // file
   std::string directory;  // that is made; empty: none
+  std::string trace;      // folder for what each pass of the compiler makes; empty: none
   std::string name;       // of functions and files; empty: that of the model
   /// Of inputs, for each of the sizes that the program is for.
   std::vector<std::map<std::string, Shape, std::less<>>> shapes = {{}};
@@ -65,6 +66,7 @@ struct EmissionRequest {
   bool in_prime_field = false;       // residues for elements of f32, for tests (emit/prime_field.h)
   std::optional<NvidiaDevice> cuda;  // nothing: source for processors
   std::optional<CallRequest> calls;
+  backend::PassObserver observer = {};         // or none
   backend::CompleteProgram before_publishing;  // of the directory; none: nothing is called
 };
 

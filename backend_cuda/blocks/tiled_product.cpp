@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/half_precision.h"
+#include "lowering/sum_of_products.h"
 
 namespace lemma::backend {
 
@@ -61,12 +62,9 @@ VariableSet axes_of(const LoweredOutput& nest) {
 
 bool is_product_sum(const LoweredOutput& nest, TermNumber id) {
   const Term& sum = nest.graph.term(id);
-  if (sum.kind != Kind::sum || sum.lanes != lowering::LaneKind::f32 ||
-      (sum.depends & ~axes_of(nest)) != 0)
-    return false;
-  const Term& body = nest.graph.term(sum.operands[0]);
-  return body.kind == Kind::multiply && !has_reduction(nest, body.operands[0]) &&
-         !has_reduction(nest, body.operands[1]);
+  const auto product = lowering::summed_product(nest.graph, sum);
+  return product && sum.lanes == lowering::LaneKind::f32 && (sum.depends & ~axes_of(nest)) == 0 &&
+         !has_reduction(nest, product->front()) && !has_reduction(nest, product->back());
 }
 
 /// The sum of products with the most terms, if what is reduced beside it is little.

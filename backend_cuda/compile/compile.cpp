@@ -4,40 +4,20 @@
 #include <optional>
 #include <utility>
 
-#include "backend_cuda/fuse/fuse.h"
-#include "backend_cuda/layout/layout.h"
-#include "backend_cuda/lower/join_products.h"
+#include "backend_cuda/compile/passes.h"
+#include "backend_cuda/lower/computation_text.h"
 #include "backend_cuda/lower/tile.h"
 #include "backend_cuda/memory/plan_memory.h"
 #include "backend_cuda/prove/check_program.h"
 #include "backend_cuda/schedule/choose_residents.h"
 #include "backend_cuda/schedule/schedule.h"
-#include "ir/expand.h"
 
 namespace lemma::backend {
 
 namespace {
 
-Result<ComputationGraph> lowered(const Graph& graph) {
-  LEMMA_ASSIGN_OR_RETURN(const Graph expanded, expand_composites(graph));
-  LEMMA_ASSIGN_OR_RETURN(const Graph joined, join_products(expanded));
-  return lower_graph(joined);
-}
-
 ReadBy reader_of(const VirtualDevice& device) {
   return device.multiprocessor ? ReadBy::lanes : ReadBy::vectors;
-}
-
-/// What is computed, with its layouts: the same for all devices of a kind.
-Result<ComputationGraph> laid_out(ComputationGraph computations, const CompileOptions& options,
-                                  ReadBy by) {
-  computations = store_padding(std::move(computations));
-  if (options.tiles_windows) {
-    LEMMA_ASSIGN_OR_RETURN(computations, tile_windows(std::move(computations), options.domain));
-  }
-  computations = widen_rows(store_windows(std::move(computations)));
-  if (options.fuses) computations = fuse(std::move(computations));
-  return turn_weights(std::move(computations), by);
 }
 
 /// By plan of stitching.
@@ -49,6 +29,7 @@ Result<std::vector<OperatorGraph>> operators_of(const ComputationGraph& computat
   for (const StitchPlan& plan : plans) {
     ComputationGraph grouped = computations;
     grouped.groups = plan.groups;
+    if (options.observer) options.observer("stitch", text(grouped));
     LEMMA_ASSIGN_OR_RETURN(OperatorGraph operators,
                            tile(std::move(grouped), options.device, options.times));
     // Stitched operators may have no cut that is not refused; the last plan stitches nothing.
@@ -143,7 +124,7 @@ std::vector<std::uint32_t> unit_counts(const CompileOptions& options) {
 
 Result<std::vector<OperatorGraph>> task_operators(const Graph& graph,
                                                   const CompileOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations, lowered(graph));
+  LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations, lowered(graph, options.observer));
   return task_operators(std::move(computations), options);
 }
 
@@ -155,15 +136,14 @@ Result<std::vector<OperatorGraph>> task_operators(ComputationGraph computations,
 }
 
 Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations, lowered(graph));
+  LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations, lowered(graph, options.observer));
   return compile(std::move(computations), options);
 }
 
 Result<TaskProgram> compile(ComputationGraph computations, const CompileOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(TaskProgram program, best_of_layouts(computations, options));
-  plan_memory(program);
-  share_counters(program);
-  LEMMA_RETURN_IF_ERROR(check_program(program));
+  if (options.observer) options.observer("schedule", program_text(program));
+  LEMMA_RETURN_IF_ERROR(complete(program, options.observer));
   return program;
 }
 

@@ -1,6 +1,10 @@
 #pragma once
 // A graph as a proved task program: the stages of the backend in order.
 
+#include <functional>
+#include <string>
+#include <string_view>
+
 #include "backend_cuda/fuse/stitch.h"
 #include "backend_cuda/kernel_times.h"
 #include "backend_cuda/lower/computation.h"
@@ -9,6 +13,9 @@
 #include "ir/graph.h"
 
 namespace lemma::backend {
+
+/// Is told what each pass made, as text.
+using PassObserver = std::function<void(std::string_view pass, const std::string& text)>;
 
 struct CompileOptions {
   VirtualDevice device = cpu_device(1);
@@ -23,6 +30,7 @@ struct CompileOptions {
   /// That weights of tiles are transformed in; the rest of a program becomes one of the prime field later
   /// (emit/prime_field.h).
   lowering::Domain domain = lowering::Domain::native;
+  PassObserver observer = {};  // or none
 };
 
 /// Numbers of units that are tried, ascending: powers of two, and all.

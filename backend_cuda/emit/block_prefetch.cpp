@@ -65,29 +65,30 @@ std::vector<std::string> places_read(const LoweredOutput& nest, const ElementBlo
 
 }  // namespace
 
-std::string prefetch_text(const LoweredOutput& nest, const ElementBlock& block,
-                          std::string_view result, const Linear& place, int indent) {
+source::Statements emit_prefetch(const LoweredOutput& nest, const ElementBlock& block,
+                                 std::string_view result, const Linear& place) {
   VariableSet axes = 0;
   std::int64_t bytes = static_cast<std::int64_t>(byte_size(nest.type));
   for (const LoopVariable axis : nest.axes) {
     axes |= lowering::set_of(axis);
     bytes *= nest.graph.extent(axis);
   }
-  if (!block.has_rows() || bytes < least_bytes || !has_long_sums(nest, block, axes)) return "";
+  if (!block.has_rows() || bytes < least_bytes || !has_long_sums(nest, block, axes)) return {};
   const bool is_panel = block.has_channel_lanes();
   const std::string outer = variable_name(nest.axes[is_panel ? block.lane_axis : block.row_axis]);
   const std::string inner = variable_name(nest.axes.back());
   const std::string_view outer_count = is_panel ? "lanes" : "rows",
                          inner_count = is_panel ? "rows" : "lanes";
-  const std::string space(static_cast<std::size_t>(indent), ' ');
-  std::string text = fmt::format(
-      "{0}for (std::int64_t each = 0; each < {1}; ++each) {{\n"
-      "{0}  const std::int64_t {2} = start_{2} + each, {3} = start_{3};\n"
-      "{0}  prefetch<{4}, true>(&{5}[{6}]);\n",
-      space, outer_count, outer, inner, inner_count, result, linear_text(nest.graph, place));
+  source::Builder statements;
+  statements.open(source::counting_loop("ahead", "0", std::string(outer_count)));
+  statements.add(source::constant("std::int64_t", outer, fmt::format("start_{} + ahead", outer)));
+  statements.add(source::constant("std::int64_t", inner, "start_" + inner));
+  statements.add(source::Call{fmt::format("prefetch<{}, true>", inner_count),
+                              {fmt::format("&{}[{}]", result, linear_text(nest.graph, place))}});
   for (const std::string& read : places_read(nest, block, axes))
-    text += fmt::format("{}  prefetch<{}, false>(&{});\n", space, inner_count, read);
-  return text + space + "}\n";
+    statements.add(source::Call{fmt::format("prefetch<{}, false>", inner_count), {"&" + read}});
+  statements.close();
+  return statements.take();
 }
 
 }  // namespace lemma::backend

@@ -4,8 +4,6 @@
 #include <set>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "backend_cuda/emit/emit_element.h"
 #include "lowering/regions.h"
 
@@ -13,8 +11,8 @@ namespace lemma::backend {
 
 class ElementWriter {
  public:
-  ElementWriter(const lowering::LoweredOutput& output, int indent,
-                LongReductions reductions = LongReductions::partial_results);
+  explicit ElementWriter(const lowering::LoweredOutput& output,
+                         LongReductions reductions = LongReductions::partial_results);
 
   ElementWriter(const ElementWriter&) = delete;
   ElementWriter& operator=(const ElementWriter&) = delete;
@@ -26,38 +24,31 @@ class ElementWriter {
   using TermNumber = lowering::TermNumber;
   using RegionId = lowering::RegionId;
 
-  template <typename... Arguments>
-  void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    source_ += std::string(static_cast<std::size_t>(indent_), ' ') +
-               fmt::format(format, std::forward<Arguments>(arguments)...) + "\n";
-  }
   Result<void> write_region(RegionId region);
   Result<void> write_term(TermNumber id);
   /// Of an element of an operand.
-  virtual Result<std::string> read_text(TermNumber id) const;
-  /// "for (...) {", and one level deeper.
+  virtual Result<source::Expression> read_text(TermNumber id) const;
   void open_loop(RegionId loop, const std::string& first = "0", const std::string& step = "1");
-  void close_loops(std::size_t count);
-  static Result<std::string> step_text(const lowering::Term& term, const std::string& total,
-                                       const std::string& element);
+  static Result<source::Expression> step_text(const lowering::Term& term, const std::string& total,
+                                              const std::string& element);
   /// With these, every way to write a sum rounds its products alike: the cut into tasks decides which way it is.
   bool sums_products(const lowering::Term& reduction) const;
   /// The total with one more element.
-  Result<std::string> accumulation_text(const lowering::Term& reduction,
-                                        const std::string& total) const;
+  Result<source::Expression> accumulation_text(const lowering::Term& reduction,
+                                               const std::string& total) const;
   Result<std::string> neutral_text(const lowering::Term& term) const;
 
   const lowering::TermGraph& graph_;
   lowering::Regions plan_;
-  int indent_;
-  std::string source_;
+  source::Builder source_;
   bool reads_are_inside_ = false;  // it is known where this is written
 
  private:
-  Result<void> write_block(RegionId region, TermNumber target, TermNumber value);
-  Result<std::string> value_of(TermNumber id) const;
+  Result<void> write_branch(RegionId region, TermNumber target, TermNumber value);
+  Result<source::Expression> value_of(TermNumber id) const;
   Result<void> write_select(TermNumber id, const std::string& type);
   Result<void> write_and(TermNumber id, const std::string& type);
+  void declare_partial_results(TermNumber id, const std::string& type, const std::string& neutral);
   Result<void> write_reduction(TermNumber id, const std::string& type);
   Result<void> write_combination(TermNumber id, const lowering::Term& term);
   Result<void> write_lane_combination(TermNumber id, const lowering::Term& term);

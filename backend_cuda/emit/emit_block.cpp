@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "backend_cuda/emit/element_writer.h"
 #include "backend_cuda/emit/source_types.h"
@@ -17,33 +20,32 @@ using lowering::LoweredOutput;
 using lowering::RegionId;
 using lowering::Term;
 using lowering::TermNumber;
+using source::Statements;
 
 /// Loops over the lanes of a block, around statements for one element. Values that other groups compute are held in
 /// arrays.
 struct Group {
-  struct Statement {
-    std::string text;
-    std::string unguarded;  // of a select whose condition holds for all of the block; or empty
-    std::optional<TermNumber> term;  // that it computes
+  struct Step {
+    Statements statements;
+    Statements unguarded = {};  // of a select whose condition holds for all of the block; or empty
+    std::optional<TermNumber> term = {};  // that it computes
   };
-  int indent = 0;
   bool goes_along_rows = false;  // of a block with channel lanes: the loop over rows is inside
-  std::vector<Statement> statements;
+  std::vector<Step> steps;
   std::set<TermNumber> defined, used;
 };
 
 class BlockWriter : public ElementWriter {
  public:
-  BlockWriter(const LoweredOutput& nest, const ElementBlock& block, const std::string& store,
-              int indent)
-      : ElementWriter(nest, indent),
+  BlockWriter(const LoweredOutput& nest, const ElementBlock& block, const ElementStore& store)
+      : ElementWriter(nest),
         nest_(nest),
         block_(block),
         store_(store),
         variables_(lowering::set_of(nest.axes[block.lane_axis]) |
                    (block.has_rows() ? lowering::set_of(nest.axes[block.row_axis]) : 0)) {}
 
-  Result<std::string> write_all() {
+  Result<Statements> write_all() {
     const bool stores_along_rows = block_.has_channel_lanes();
     const bool is_split = stores_along_rows && operations_after_sums() > most_operations_of_a_store;
     if (is_split) LEMMA_RETURN_IF_ERROR(write_reads_along_rows());
@@ -51,9 +53,9 @@ class BlockWriter : public ElementWriter {
     if (is_split) close_group();
     group().goes_along_rows = stores_along_rows;
     group().used.insert(nest_.root);
-    group_line(fmt::format(fmt::runtime(store_), term_name(nest_.root)));
+    add_to_group(store_.of(term_name(nest_.root)));
     close_group();
-    return rendered();
+    return with_groups();
   }
 
  private:
@@ -105,7 +107,7 @@ class BlockWriter : public ElementWriter {
     }
     const Term& term = graph_.term(id);
     LEMMA_ASSIGN_OR_RETURN(const std::string neutral, neutral_text(term));
-    group_line(fmt::format("{} = {};", held(id), neutral));
+    add_to_group(source::Assignment{held(id), neutral});
     held_.insert(id);
     declare_before_group(id);
     close_group();
@@ -117,10 +119,10 @@ class BlockWriter : public ElementWriter {
     use(term.operands[0]);
     if (sums_products(term))
       for (const TermNumber factor : graph_.term(term.operands[0]).operands) use(factor);
-    LEMMA_ASSIGN_OR_RETURN(const std::string step, accumulation_text(term, held(id)));
-    group_line(fmt::format("{} = {};", held(id), step));
+    LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, held(id)));
+    add_to_group(source::Assignment{held(id), std::move(step)});
     close_group();
-    close_loops(plan_.below[id].size());
+    source_.close(plan_.below[id].size());
     return {};
   }
 
@@ -129,133 +131,126 @@ class BlockWriter : public ElementWriter {
     const Term& term = graph_.term(id);
     LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
     LEMMA_ASSIGN_OR_RETURN(const std::string neutral, neutral_text(term));
-    line("{} {}_held[{}][lanes];", type, term_name(id), rows_text());
-    line("{{");
-    indent_ += 2;
-    line("constexpr std::int64_t count = vector_lanes<{}>(lanes);", type);
-    line("Vector<{}, count> total[{}][lanes / count];", type, rows_text());
-    open_parts();
-    line("total[row][part] = Vector<{}, count>{{}} + {};", type, neutral);
-    close_loops(2);
-    line("[[maybe_unused]] const std::int64_t {0} = start_{0};", lane_name());
+    source_.add(declaration_of_held(id, type));
+    source_.open(source::Block{});
+    source_.add(source::compile_time_constant("std::int64_t", "count",
+                                              fmt::format("vector_lanes<{}>(lanes)", type)));
+    const std::string vector = fmt::format("Vector<{}, count>", type);
+    source_.add(source::Declaration{
+        .type = vector, .name = "total", .extents = {rows_text(), "lanes / count"}});
+    open_parts_of_rows();
+    source_.add(source::Assignment{"total[row][part]", vector + "{} + " + neutral});
+    source_.close(2);
+    source_.add(index_declaration(block_.lane_axis, ""));
     for (const RegionId loop : plan_.below[id]) open_loop(loop);
     write_step(term.kind, reduction, type);
-    close_loops(plan_.below[id].size());
-    open_parts();
-    line("store<count>(&{}_held[row][part * count], total[row][part]);", term_name(id));
-    close_loops(2);
-    indent_ -= 2;
-    line("}}");
+    source_.close(plan_.below[id].size());
+    open_parts_of_rows();
+    source_.add(source::Call{
+        "store<count>",
+        {fmt::format("&{}_held[row][part * count]", term_name(id)), "total[row][part]"}});
+    source_.close(3);
     held_.insert(id);
     return {};
   }
 
-  void open_parts() {
-    line("for (std::int64_t row = 0; row < {}; ++row) {{", rows_text());
-    indent_ += 2;
-    line("for (std::int64_t part = 0; part < lanes / count; ++part) {{");
-    indent_ += 2;
+  void open_rows() { source_.open(source::counting_loop("row", "0", rows_text())); }
+  void open_parts() { source_.open(source::counting_loop("part", "0", "lanes / count")); }
+  void open_parts_of_rows() {
+    open_rows();
+    open_parts();
   }
 
   /// One term of each result. What is the same for all rows is loaded before them.
   void write_step(ExpressionKind kind, const VectorReduction& reduction, const std::string& type) {
-    const auto address = [this](TermNumber read) {
-      return fmt::format("{}[{}]", input_name(graph_.term(read).input),
-                         linear_text(graph_, graph_.address(graph_.term(read))));
-    };
-    const auto load_lanes = [&] {
-      line("Vector<{}, count> across[lanes / count];", type);
-      line("for (std::int64_t part = 0; part < lanes / count; ++part)");
-      line("  load<count, {0}>(across[part], &{1} + part * count * {0});", reduction.step,
-           address(reduction.across));
-    };
-    const auto load_scalar = [&] { line("const {} down = {};", type, address(*reduction.down)); };
     const bool across_first = !depends_on_row(reduction.across);
     const bool down_first = reduction.down && !depends_on_row(*reduction.down);
-    if (across_first) load_lanes();
-    if (down_first) load_scalar();
-    line("for (std::int64_t row = 0; row < {}; ++row) {{", rows_text());
-    indent_ += 2;
-    if (block_.has_rows()) {
-      const std::string name = variable_name(nest_.axes[block_.row_axis]);
-      line("[[maybe_unused]] const std::int64_t {0} = start_{0} + row;", name);
-    }
-    if (!across_first) load_lanes();
-    if (reduction.down && !down_first) load_scalar();
-    line("for (std::int64_t part = 0; part < lanes / count; ++part)");
+    if (across_first) load_across(reduction, type);
+    if (down_first) load_down(reduction, type);
+    open_rows();
+    if (block_.has_rows()) source_.add(index_declaration(block_.row_axis, "row"));
+    if (!across_first) load_across(reduction, type);
+    if (reduction.down && !down_first) load_down(reduction, type);
+    open_parts();
+    const std::string total = "total[row][part]", across = "across[part]";
     if (kind == ExpressionKind::sum && reduction.down)
-      line("  add_products<{}, count>(total[row][part], across[part], down);", type);
+      source_.add(
+          source::Call{fmt::format("add_products<{}, count>", type), {total, across, "down"}});
     else if (kind == ExpressionKind::sum)
-      line("  total[row][part] += across[part];");
+      source_.add(source::Assignment{total, across, "+="});
     else
-      line("  take_{}(total[row][part], across[part]);",
-           kind == ExpressionKind::minimum_over ? "minimum" : "maximum");
-    close_loops(1);
+      source_.add(source::Call{
+          kind == ExpressionKind::minimum_over ? "take_minimum" : "take_maximum", {total, across}});
+    source_.close(2);
+  }
+
+  std::string element_read(TermNumber read) const {
+    return fmt::format("{}[{}]", input_name(graph_.term(read).input),
+                       linear_text(graph_, graph_.address(graph_.term(read))));
+  }
+
+  void load_across(const VectorReduction& reduction, const std::string& type) {
+    source_.add(source::Declaration{.type = fmt::format("Vector<{}, count>", type),
+                                    .name = "across",
+                                    .extents = {"lanes / count"}});
+    open_parts();
+    source_.add(source::Call{
+        fmt::format("load<count, {}>", reduction.step),
+        {"across[part]",
+         fmt::format("&{} + part * count * {}", element_read(reduction.across), reduction.step)}});
+    source_.close();
+  }
+
+  void load_down(const VectorReduction& reduction, const std::string& type) {
+    source_.add(source::constant(type, "down", element_read(*reduction.down)));
   }
 
   bool depends_on_row(TermNumber id) const {
     return block_.has_rows() &&
            (graph_.term(id).depends & lowering::set_of(nest_.axes[block_.row_axis])) != 0;
   }
-  std::string_view rows_text() const { return block_.has_rows() ? "rows" : "1"; }
-  std::string lane_name() const { return variable_name(nest_.axes[block_.lane_axis]); }
+  std::string rows_text() const { return block_.has_rows() ? "rows" : "1"; }
 
+  /// The one that is open: statements of other kinds come before it or after it.
   Group& group() {
     if (!is_open_) {
-      flush_text();
+      source_.add(source::Part{groups_.size()});
       groups_.emplace_back();
-      groups_.back().indent = indent_;
       is_open_ = true;
     }
     return groups_.back();
   }
 
-  void close_group() {
-    if (is_open_) pieces_.push_back({groups_.size() - 1, ""});
-    is_open_ = false;
-  }
+  void close_group() { is_open_ = false; }
 
-  void flush_text() {
-    if (!source_.empty()) pieces_.push_back({no_group, std::move(source_)});
-    source_.clear();
+  void add_to_group(source::Statement statement) {
+    Group::Step step;
+    step.statements.push_back(std::move(statement));
+    group().steps.push_back(std::move(step));
   }
-
-  void group_line(const std::string& text) {
-    Group& at = group();
-    at.statements.push_back(
-        {std::string(static_cast<std::size_t>(at.indent + loop_depth()), ' ') + text + "\n",
-         "",
-         {}});
-  }
-
-  int loop_depth() const { return block_.has_rows() ? 4 : 2; }
 
   /// The statements that compute a term for one element, with all that lies below it.
   Result<void> add_to_group(TermNumber id) {
     group();
-    Group::Statement statement;
-    statement.term = id;
-    LEMMA_ASSIGN_OR_RETURN(statement.text, captured([&] { return write_term(id); }));
+    Group::Step step;
+    step.term = id;
+    LEMMA_ASSIGN_OR_RETURN(step.statements, captured([&] { return write_term(id); }));
     if (graph_.term(id).kind == ExpressionKind::select && has_linear_reads(plan_.below[id][0])) {
-      LEMMA_ASSIGN_OR_RETURN(statement.unguarded, captured([&] { return write_unguarded(id); }));
+      LEMMA_ASSIGN_OR_RETURN(step.unguarded, captured([&] { return write_unguarded(id); }));
     }
-    group().statements.push_back(std::move(statement));
+    group().steps.push_back(std::move(step));
     collect(id);
     return {};
   }
 
   /// What is written, in place of going to the end of the source.
   template <typename Write>
-  Result<std::string> captured(const Write& write) {
-    std::string outside = std::move(source_);
-    source_.clear();
-    indent_ += loop_depth();
+  Result<Statements> captured(const Write& write) {
+    source::Builder outside = std::exchange(source_, {});
     const auto done = write();
-    indent_ -= loop_depth();
-    std::string text = std::move(source_);
-    source_ = std::move(outside);
+    source::Builder inside = std::exchange(source_, std::move(outside));
     if (!done) return tl::unexpected(done.error());
-    return text;
+    return inside.take();
   }
 
   /// A select whose condition holds, and whose reads are inside their tensors.
@@ -266,7 +261,7 @@ class BlockWriter : public ElementWriter {
     const auto done = write_region(plan_.below[id][0]);
     reads_are_inside_ = false;
     if (!done) return done;
-    line("const {} {} = {};", type, term_name(id), term_name(term.operands[1]));
+    source_.add(source::constant(type, term_name(id), term_name(term.operands[1])));
     return {};
   }
 
@@ -336,109 +331,118 @@ class BlockWriter : public ElementWriter {
     use(graph_.form(id));
   }
 
-  static std::string held(TermNumber id) { return term_name(id) + "_held[row][lane]"; }
+  /// Where the value of the element at `row` and `lane` is.
+  std::string held(TermNumber id) const {
+    return term_name(id) + (block_.has_rows() ? "_held[row][lane]" : "_held[0][lane]");
+  }
+
+  source::Declaration declaration_of_held(TermNumber id, const std::string& type) const {
+    return {.type = type, .name = term_name(id) + "_held", .extents = {rows_text(), "lanes"}};
+  }
 
   void declare_before_group(TermNumber id) { declared_[groups_.size() - 1].push_back(id); }
 
-  std::string declaration(TermNumber id) const {
-    const auto type = computed_type(graph_.term(id).lanes);
-    return fmt::format("{} {}_held[{}][lanes];\n", type ? *type : "", term_name(id),
-                       block_.has_rows() ? "rows" : "1");
-  }
-
-  std::string rendered() {
-    flush_text();
+  /// Each group in its place, now that it is known which values others need.
+  Result<Statements> with_groups() {
     for (std::size_t i = 0; i < groups_.size(); ++i)
       for (const TermNumber id : groups_[i].used)
         if (!groups_[i].defined.contains(id) && !held_.contains(id))
           for (std::size_t j = 0; j < groups_.size(); ++j)
             if (groups_[j].defined.contains(id) && needed_.insert({j, id}).second)
               declared_[j].push_back(id);
-    std::string text;
-    for (const auto& [number, part] : pieces_)
-      text += number == no_group ? part : group_text(number);
-    return text;
-  }
-
-  std::string group_text(std::size_t number) {
-    const Group& one = groups_[number];
-    const std::string space(static_cast<std::size_t>(one.indent), ' ');
-    std::string text;
-    for (const TermNumber id : declared_[number]) text += space + declaration(id);
-    const std::string whole = whole_block_text(one);
-    if (!whole.empty()) {
-      text += whole + space + "if (is_whole) {\n";
-      text += loops_text(number, [&](const Group::Statement& statement) {
-        return statement.unguarded.empty() ? statement.text
-                                           : unused_text(one, statement) + statement.unguarded;
-      });
-      text += space + "} else {\n";
+    std::vector<Statements> groups;
+    for (std::size_t number = 0; number < groups_.size(); ++number) {
+      LEMMA_ASSIGN_OR_RETURN(Statements group, statements_of(number));
+      groups.push_back(std::move(group));
     }
-    text += loops_text(number, [](const Group::Statement& statement) { return statement.text; });
-    if (!whole.empty()) text += space + "}\n";
-    return block_.has_rows() ? text : with_row_zero(std::move(text));
+    Statements statements = source_.take();
+    source::put_in(statements, [&](std::size_t number) { return std::move(groups[number]); });
+    return statements;
   }
 
-  /// The guard of a select that is written without it may have no other use.
-  std::string unused_text(const Group& one, const Group::Statement& statement) const {
-    return fmt::format("{}static_cast<void>({});\n",
-                       std::string(static_cast<std::size_t>(one.indent + loop_depth()), ' '),
-                       term_name(graph_.term(*statement.term).operands[0]));
+  Result<Statements> statements_of(std::size_t number) {
+    const Group& group = groups_[number];
+    source::Builder result;
+    for (const TermNumber id : declared_[number]) {
+      LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(graph_.term(id).lanes));
+      result.add(declaration_of_held(id, type));
+    }
+    LEMMA_ASSIGN_OR_RETURN(source::Statement all, loops_over(number, false));
+    const std::vector<std::string> demands = demands_of_guards(group);
+    if (demands.empty()) {
+      result.add(std::move(all));
+      return result.take();
+    }
+    LEMMA_ASSIGN_OR_RETURN(source::Statement unguarded, loops_over(number, true));
+    result.add(whole_block(group, demands));
+    result.open(source::Guard{"is_whole", {}, {}});
+    result.add(std::move(unguarded));
+    result.otherwise();
+    result.add(std::move(all));
+    result.close();
+    return result.take();
   }
 
-  /// Loops over the block with these steps.
-  template <typename Text>
-  std::string loops_text(std::size_t number, const Text& statement_text) {
-    const Group& one = groups_[number];
-    const std::string inner(static_cast<std::size_t>(one.indent + loop_depth()), ' ');
-    std::string text = opening_text(one, "1", "1");
-    for (const TermNumber id : one.used)
-      if (!one.defined.contains(id) && is_held_somewhere(id)) {
-        const auto type = computed_type(graph_.term(id).lanes);
-        text += fmt::format("{}[[maybe_unused]] const {} {} = {};\n", inner, type ? *type : "",
-                            term_name(id), held(id));
+  /// Loops over the block with the steps of a group, without guards that hold for all of the block, or as they are.
+  Result<source::Statement> loops_over(std::size_t number, bool is_unguarded) {
+    const Group& group = groups_[number];
+    source::Builder result;
+    for (const TermNumber id : group.used)
+      if (!group.defined.contains(id) && is_held_somewhere(id)) {
+        LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(graph_.term(id).lanes));
+        source::Declaration value = source::constant(type, term_name(id), held(id));
+        value.may_be_unused = true;
+        result.add(std::move(value));
       }
-    for (const Group::Statement& statement : one.statements) text += statement_text(statement);
+    for (const Group::Step& step : group.steps) {
+      if (!is_unguarded || step.unguarded.empty()) {
+        result.add(step.statements);
+        continue;
+      }
+      // The guard of a select that is written without it may have no other use.
+      result.add(
+          source::Call{"static_cast<void>", {term_name(graph_.term(*step.term).operands[0])}});
+      result.add(step.unguarded);
+    }
     for (const auto& [where, id] : needed_)
-      if (where == number) text += fmt::format("{}{} = {};\n", inner, held(id), term_name(id));
-    return text + closing_text(one);
+      if (where == number) result.add(source::Assignment{held(id), term_name(id)});
+    return over_elements(group, "1", "1", result.take());
   }
 
-  std::string opening_text(const Group& one, std::string_view row_step,
-                           std::string_view lane_step) const {
-    const std::string space(static_cast<std::size_t>(one.indent), ' ');
-    const std::string inner(static_cast<std::size_t>(one.indent + loop_depth()), ' ');
-    std::string text = space;
-    const std::string over_rows =
-        fmt::format("for (std::int64_t row = 0; row < rows; row += {}) {{\n", row_step);
-    const std::string over_lanes =
-        fmt::format("for (std::int64_t lane = 0; lane < lanes; lane += {}) {{\n", lane_step);
-    if (one.goes_along_rows)
-      text += over_lanes + space + "  " + over_rows;
-    else
-      text += (block_.has_rows() ? over_rows + space + "  " : "") + over_lanes;
-    if (block_.has_rows()) text += index_text(block_.row_axis, "row", inner);
-    return text + index_text(block_.lane_axis, "lane", inner);
+  source::Statement over_elements(const Group& group, const std::string& row_step,
+                                  const std::string& lane_step, Statements statements) const {
+    const source::Loop over_rows = long_loop("row", "rows", row_step);
+    const source::Loop over_lanes = long_loop("lane", "lanes", lane_step);
+    source::Builder result;
+    if (group.goes_along_rows) result.open(over_lanes);
+    if (block_.has_rows()) result.open(over_rows);
+    if (!group.goes_along_rows) result.open(over_lanes);
+    if (block_.has_rows()) result.add(index_declaration(block_.row_axis, "row"));
+    result.add(index_declaration(block_.lane_axis, "lane"));
+    result.add(std::move(statements));
+    result.close(block_.has_rows() ? 2 : 1);
+    return result.take().front();
   }
 
-  std::string closing_text(const Group& one) const {
-    const std::string space(static_cast<std::size_t>(one.indent), ' ');
-    return block_.has_rows() ? space + "  }\n" + space + "}\n" : space + "}\n";
+  /// With the step in the same words, whatever it is.
+  static source::Loop long_loop(const std::string& counter, const std::string& end,
+                                const std::string& step) {
+    source::Loop loop = source::counting_loop(counter, "0", end);
+    loop.advance = counter + " += " + step;
+    return loop;
   }
 
-  /// Declares `is_whole`: the guards of the group hold for all of the block, and what they guard is read inside.
-  /// All are bounds of linear forms, so that the corners of the block decide. Empty where that is not so, or there
+  /// Conditions for that the guards of the group hold for all of the block, and what they guard is read inside.
+  /// All are bounds of linear forms, so that the corners of the block decide. None where that is not so, or there
   /// is no guard.
-  std::string whole_block_text(const Group& one) const {
-    std::set<TermNumber> conditions;
+  std::vector<std::string> demands_of_guards(const Group& group) const {
     std::vector<std::string> demands;
-    for (const Group::Statement& statement : one.statements) {
-      if (statement.unguarded.empty()) continue;
-      const TermNumber guard = graph_.term(*statement.term).operands[0];
-      if (!is_decided_at_corners(guard, one)) return "";
-      find_conditions(guard, conditions);
+    for (const Group::Step& step : group.steps) {
+      if (step.unguarded.empty()) continue;
+      const TermNumber guard = graph_.term(*step.term).operands[0];
+      if (!is_decided_at_corners(guard, group)) return {};
       demands.push_back(term_name(guard) + " != 0");
-      visit_reads(plan_.below[*statement.term][0], [&](const Term& read) {
+      visit_reads(plan_.below[*step.term][0], [&](const Term& read) {
         for (std::size_t axis = 0; axis < read.indices.size(); ++axis)
           if (!graph_.is_inside(read, axis))
             demands.push_back(fmt::format("is_inside({}, {})",
@@ -446,24 +450,22 @@ class BlockWriter : public ElementWriter {
                                           graph_.inputs()[read.input].sizes[axis]));
       });
     }
-    if (demands.empty()) return "";
-    const std::string space(static_cast<std::size_t>(one.indent), ' ');
-    std::string text = space + "bool is_whole = true;\n";
-    text += opening_text(one, "rows > 1 ? rows - 1 : 1", "lanes > 1 ? lanes - 1 : 1");
-    for (const Group::Statement& statement : one.statements)
-      if (statement.term && conditions.contains(*statement.term)) text += statement.text;
-    for (const std::string& demand : demands)
-      text += fmt::format("{}is_whole = is_whole && {};\n",
-                          std::string(static_cast<std::size_t>(one.indent + loop_depth()), ' '),
-                          demand);
-    return text + closing_text(one);
+    return demands;
   }
 
-  static std::string with_row_zero(std::string text) {
-    const std::string from = "[row][lane]", to = "[0][lane]";
-    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at))
-      text.replace(at, from.size(), to);
-    return text;
+  /// Declares `is_whole`: the demands are met at the corners of the block.
+  Statements whole_block(const Group& group, const std::vector<std::string>& demands) const {
+    std::set<TermNumber> conditions;
+    for (const Group::Step& step : group.steps)
+      if (!step.unguarded.empty()) find_conditions(graph_.term(*step.term).operands[0], conditions);
+    source::Builder at_corner;
+    for (const Group::Step& step : group.steps)
+      if (step.term && conditions.contains(*step.term)) at_corner.add(step.statements);
+    for (const std::string& demand : demands)
+      at_corner.add(source::Assignment{"is_whole", "is_whole && " + demand});
+    return {source::Declaration{.type = "bool", .name = "is_whole", .value = "true"},
+            over_elements(group, "rows > 1 ? rows - 1 : 1", "lanes > 1 ? lanes - 1 : 1",
+                          at_corner.take())};
   }
 
   bool is_held_somewhere(TermNumber id) const {
@@ -471,23 +473,22 @@ class BlockWriter : public ElementWriter {
                                              [id](const auto& each) { return each.second == id; });
   }
 
-  std::string index_text(std::size_t axis, std::string_view counter,
-                         const std::string& inner) const {
+  /// The index along an axis of the block: the first one, and further by a counter, or by none.
+  source::Declaration index_declaration(std::size_t axis, const std::string& counter) const {
     const std::string name = variable_name(nest_.axes[axis]);
-    return fmt::format("{}[[maybe_unused]] const std::int64_t {} = start_{} + {};\n", inner, name,
-                       name, counter);
+    source::Declaration index = source::constant(
+        "std::int64_t", name, "start_" + name + (counter.empty() ? "" : " + " + counter));
+    index.may_be_unused = true;
+    return index;
   }
-
-  static constexpr std::size_t no_group = static_cast<std::size_t>(-1);
 
   const LoweredOutput& nest_;
   const ElementBlock& block_;
-  const std::string& store_;
+  const ElementStore& store_;
   lowering::VariableSet variables_;
   std::vector<Group> groups_;
   bool is_open_ = false;
   std::set<TermNumber> written_;                             // before the others of their region
-  std::vector<std::pair<std::size_t, std::string>> pieces_;  // a group, or text
   std::set<TermNumber> held_;                                // reductions
   std::set<std::pair<std::size_t, TermNumber>> needed_;      // by other groups
   std::map<std::size_t, std::vector<TermNumber>> declared_;  // before a group
@@ -495,22 +496,25 @@ class BlockWriter : public ElementWriter {
 
 }  // namespace
 
-Result<std::string> block_sizes_text(const LoweredOutput& nest, const ElementBlock& block) {
+Result<Statements> block_sizes(const LoweredOutput& nest, const ElementBlock& block) {
   LEMMA_ASSIGN_OR_RETURN(const std::string type,
                          computed_type(lowering::lane_kind(nest.type, nest.graph.domain())));
-  std::string text =
-      fmt::format("constexpr std::int64_t lanes = {}<{}>({})",
-                  block.has_rows() ? "lanes_of_block" : "lanes_of_row", type, block.lane_extent);
-  if (block.has_channel_lanes())
-    text += fmt::format(", rows = rows_of_panel<{}>({}, lanes)", type, block.row_extent);
-  else if (block.has_rows())
-    text += fmt::format(", rows = rows_of_block({})", block.row_extent);
-  return text + ";";
+  Statements sizes = {source::compile_time_constant(
+      "std::int64_t", "lanes",
+      fmt::format("{}<{}>({})", block.has_rows() ? "lanes_of_block" : "lanes_of_row", type,
+                  block.lane_extent))};
+  if (block.has_rows())
+    sizes.push_back(source::compile_time_constant(
+        "std::int64_t", "rows",
+        block.has_channel_lanes()
+            ? fmt::format("rows_of_panel<{}>({}, lanes)", type, block.row_extent)
+            : fmt::format("rows_of_block({})", block.row_extent)));
+  return sizes;
 }
 
-Result<std::string> emit_block(const LoweredOutput& nest, const ElementBlock& block,
-                               const std::string& store, int indent) {
-  return BlockWriter(nest, block, store, indent).write_all();
+Result<Statements> emit_block(const LoweredOutput& nest, const ElementBlock& block,
+                              const ElementStore& store) {
+  return BlockWriter(nest, block, store).write_all();
 }
 
 }  // namespace lemma::backend

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "backend_cuda/emit/emit_element.h"
 #include "lowering/lower.h"
 
 namespace lemma::backend {
@@ -33,9 +34,9 @@ struct ElementBlock {
   bool has_channel_lanes() const { return has_rows() && row_axis > lane_axis; }
 };
 
-/// "constexpr std::int64_t lanes = ..., rows = ...;"
-Result<std::string> block_sizes_text(const lowering::LoweredOutput& nest,
-                                     const ElementBlock& block);
+/// Declarations of `lanes`, and of `rows` where there are any.
+Result<source::Statements> block_sizes(const lowering::LoweredOutput& nest,
+                                       const ElementBlock& block);
 
 /// A block that pays; nothing where elements are better computed one by one. `least_extents`: the smallest extent of
 /// each axis that a block has to fit into.
@@ -43,9 +44,8 @@ std::optional<ElementBlock> find_block(const lowering::LoweredOutput& nest,
                                        const std::vector<std::int64_t>& least_extents);
 
 /// Statements that compute and store a block, where `start_i0` is the first index of the block along the axis that
-/// is called i0, for the axes of the block, and other axes' variables are in scope. `store` is a statement with the
-/// element's value as "{}".
-Result<std::string> emit_block(const lowering::LoweredOutput& nest, const ElementBlock& block,
-                               const std::string& store, int indent);
+/// is called i0, for the axes of the block, and other axes' variables are in scope.
+Result<source::Statements> emit_block(const lowering::LoweredOutput& nest,
+                                      const ElementBlock& block, const ElementStore& store);
 
 }  // namespace lemma::backend

@@ -1,8 +1,7 @@
 #include "backend_cuda/emit/emit_cpp.h"
 
-#include <fmt/format.h>
-
-#include "backend_cuda/emit/nest_text.h"
+#include "backend_cuda/emit/emit_nest.h"
+#include "backend_cuda/emit/print.h"
 #include "backend_cuda/emit/source_types.h"
 #include "lowering/merge_axes.h"
 
@@ -10,13 +9,16 @@ namespace lemma::backend {
 
 namespace {
 
-Result<std::string> loops_text(const lowering::LoweredOutput& output, std::size_t number,
-                               bool in_blocks) {
+Result<source::Block> output_block(const lowering::LoweredOutput& output, std::size_t number,
+                                   bool in_blocks) {
   LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(output.type));
-  LEMMA_ASSIGN_OR_RETURN(const std::string nest, (in_blocks ? blocked_nest_text : nest_text)(
-                                                     output, all_of(output), "y", 4));
-  return fmt::format("  {{\n    auto* const y = static_cast<{}*>(outputs[{}]);\n{}  }}\n", type,
-                     number, nest);
+  source::Builder body;
+  body.add(
+      source::TensorDeclaration{.name = "y", .type = type, .array = "outputs", .number = number});
+  LEMMA_ASSIGN_OR_RETURN(source::Statements nest,
+                         (in_blocks ? emit_blocked_nest : emit_nest)(output, all_of(output), "y"));
+  body.add(std::move(nest));
+  return source::Block{body.take()};
 }
 
 }  // namespace
@@ -42,16 +44,18 @@ static inline bool is_inside(std::int64_t index, std::int64_t size) {
 Result<std::string> emit_cpp(const Definition& definition,
                              const std::vector<lowering::InputView>& inputs, std::string_view name,
                              bool in_blocks) {
-  std::string text = fmt::format(
-      "extern \"C\" GUARDED_LOADS void {}(const void* const* inputs, void* const* outputs) {{\n"
-      "  [[maybe_unused]] std::uint8_t ok = 1;\n",
-      name);
+  source::Builder body;
+  body.add(source::Declaration{
+      .type = "std::uint8_t", .name = "ok", .value = "1", .may_be_unused = true});
   for (std::uint32_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].type == DataType::undefined) continue;
     LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(inputs[i].type));
-    text += fmt::format(
-        "  [[maybe_unused]] const auto* const {} = static_cast<const {}*>(inputs[{}]);\n",
-        input_name(i), type, i);
+    body.add(source::TensorDeclaration{.name = input_name(i),
+                                       .type = type,
+                                       .array = "inputs",
+                                       .number = i,
+                                       .is_read = true,
+                                       .may_be_unused = true});
   }
   for (std::size_t i = 0; i < definition.outputs().size(); ++i) {
     const DefinedOutput& defined = definition.outputs()[i];
@@ -60,10 +64,12 @@ Result<std::string> emit_cpp(const Definition& definition,
         in_blocks
             ? lowering::lower_to_long_loops(definition, defined, inputs, lowering::Domain::native)
             : lowering::lower(definition, defined, inputs, lowering::Domain::native));
-    LEMMA_ASSIGN_OR_RETURN(const std::string block, loops_text(output, i, in_blocks));
-    text += block;
+    LEMMA_ASSIGN_OR_RETURN(source::Block block, output_block(output, i, in_blocks));
+    body.add(std::move(block));
   }
-  return text + "}\n";
+  const source::Function function = {
+      {{"const void* const*", "inputs"}, {"void* const*", "outputs"}}, body.take()};
+  return source::print(function, source::Linkage::exported, name, source::Dialect::cpp);
 }
 
 }  // namespace lemma::backend

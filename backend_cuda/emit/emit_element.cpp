@@ -1,7 +1,10 @@
 #include "backend_cuda/emit/emit_element.h"
 
+#include <fmt/format.h>
+
 #include "backend_cuda/emit/element_writer.h"
 #include "backend_cuda/emit/source_types.h"
+#include "lowering/sum_of_products.h"
 
 namespace lemma::backend {
 
@@ -24,10 +27,9 @@ bool deals_out(const LoweredOutput& output, LongReductions reductions) {
 
 }  // namespace
 
-ElementWriter::ElementWriter(const LoweredOutput& output, int indent, LongReductions reductions)
+ElementWriter::ElementWriter(const LoweredOutput& output, LongReductions reductions)
     : graph_(output.graph),
       plan_(plan_regions(graph_, output.root, deals_out(output, reductions))),
-      indent_(indent),
       reductions_(reductions) {
   for (TermNumber id = 0; id < graph_.size(); ++id)
     if (is_reduction(graph_.term(id).kind) && sums_products(graph_.term(id)))
@@ -36,7 +38,7 @@ ElementWriter::ElementWriter(const LoweredOutput& output, int indent, LongReduct
 
 Result<ElementSource> ElementWriter::write(TermNumber root) {
   LEMMA_RETURN_IF_ERROR(write_region(0));
-  return ElementSource{std::move(source_), term_name(root)};
+  return ElementSource{source_.take(), term_name(root)};
 }
 
 Result<void> ElementWriter::write_region(RegionId region) {
@@ -44,11 +46,9 @@ Result<void> ElementWriter::write_region(RegionId region) {
   return {};
 }
 
-Result<void> ElementWriter::write_block(RegionId region, TermNumber target, TermNumber value) {
-  indent_ += 2;
+Result<void> ElementWriter::write_branch(RegionId region, TermNumber target, TermNumber value) {
   LEMMA_RETURN_IF_ERROR(write_region(region));
-  line("{} = {};", term_name(target), term_name(value));
-  indent_ -= 2;
+  source_.add(source::Assignment{term_name(target), term_name(value)});
   return {};
 }
 
@@ -58,13 +58,14 @@ Result<void> ElementWriter::write_term(TermNumber id) {
   if (term.kind == Kind::select) return write_select(id, type);
   if (term.kind == Kind::logical_and) return write_and(id, type);
   if (is_reduction(term.kind)) return write_reduction(id, type);
-  LEMMA_ASSIGN_OR_RETURN(const std::string value, value_of(id));
-  line("{}const {} {} = {};", products_in_sums_.contains(id) ? "[[maybe_unused]] " : "", type,
-       term_name(id), value);
+  LEMMA_ASSIGN_OR_RETURN(source::Expression value, value_of(id));
+  source::Declaration declaration = source::constant(type, term_name(id), std::move(value));
+  declaration.may_be_unused = products_in_sums_.contains(id);
+  source_.add(std::move(declaration));
   return {};
 }
 
-Result<std::string> ElementWriter::value_of(TermNumber id) const {
+Result<source::Expression> ElementWriter::value_of(TermNumber id) const {
   const Term& term = graph_.term(id);
   const auto operand = [&](std::size_t i) { return term_name(term.operands[i]); };
   switch (term.kind) {
@@ -85,7 +86,7 @@ Result<std::string> ElementWriter::value_of(TermNumber id) const {
         fmt::format("std::int64_t{{{}}}", linear_text(graph_, difference(graph_, term))),
         "std::int64_t{0}");
   const Term& first = graph_.term(term.operands[0]);
-  if (term.kind == Kind::cast) return cast_text(first.type, term.type, operand(0));
+  if (term.kind == Kind::cast) return cast_text(first.type, term.type, graph_.domain(), operand(0));
   const bool unsigned64 = first.type == DataType::u64;
   if (term.operands.size() == 1)
     return function_text(term.function, first.lanes, unsigned64, operand(0));
@@ -93,7 +94,7 @@ Result<std::string> ElementWriter::value_of(TermNumber id) const {
 }
 
 /// Reads that may lie outside are behind a guard, but may have been moved in front of it.
-Result<std::string> ElementWriter::read_text(TermNumber id) const {
+Result<source::Expression> ElementWriter::read_text(TermNumber id) const {
   const Term& term = graph_.term(id);
   LEMMA_RETURN_IF_ERROR(stored_type(term.type));
   LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
@@ -106,26 +107,28 @@ Result<std::string> ElementWriter::read_text(TermNumber id) const {
                             linear_text(graph_, term.indices[axis]),
                             graph_.inputs()[term.input].sizes[axis]);
   if (inside.empty()) return element;
-  return fmt::format("{} ? {} : {}{{0}}", inside, element, type);
+  source::Expression checked = fmt::format("{} ? {} : {}{{0}}", inside, element, type);
+  checked.checks_bounds = true;
+  return checked;
 }
 
 Result<void> ElementWriter::write_select(TermNumber id, const std::string& type) {
   const Term& term = graph_.term(id);
-  line("{} {};", type, term_name(id));
-  line("if ({} != 0) {{", term_name(term.operands[0]));
-  LEMMA_RETURN_IF_ERROR(write_block(plan_.below[id][0], id, term.operands[1]));
-  line("}} else {{");
-  LEMMA_RETURN_IF_ERROR(write_block(plan_.below[id][1], id, term.operands[2]));
-  line("}}");
+  source_.add(source::Declaration{.type = type, .name = term_name(id)});
+  source_.open(source::Guard{term_name(term.operands[0]) + " != 0", {}, {}});
+  LEMMA_RETURN_IF_ERROR(write_branch(plan_.below[id][0], id, term.operands[1]));
+  source_.otherwise();
+  LEMMA_RETURN_IF_ERROR(write_branch(plan_.below[id][1], id, term.operands[2]));
+  source_.close();
   return {};
 }
 
 Result<void> ElementWriter::write_and(TermNumber id, const std::string& type) {
   const Term& term = graph_.term(id);
-  line("{} {} = 0;", type, term_name(id));
-  line("if ({} != 0) {{", term_name(term.operands[0]));
-  LEMMA_RETURN_IF_ERROR(write_block(plan_.below[id][0], id, term.operands[1]));
-  line("}}");
+  source_.add(source::Declaration{.type = type, .name = term_name(id), .value = "0"});
+  source_.open(source::Guard{term_name(term.operands[0]) + " != 0", {}, {}});
+  LEMMA_RETURN_IF_ERROR(write_branch(plan_.below[id][0], id, term.operands[1]));
+  source_.close();
   return {};
 }
 
@@ -138,11 +141,10 @@ Result<void> ElementWriter::write_reduction(TermNumber id, const std::string& ty
       plan_.regions[loops.back()].along_lanes && reductions_ == LongReductions::across_lanes;
   const bool is_dealt_out = plan_.regions[loops.back()].along_lanes && !is_across_lanes;
   LEMMA_ASSIGN_OR_RETURN(const std::string neutral, neutral_text(term));
-  line("{} {} = {};", type, term_name(id), neutral);
+  source_.add(source::Declaration{.type = type, .name = term_name(id), .value = neutral});
   std::string total = term_name(id);
   if (is_dealt_out) {
-    line("{} p{}[{}];", type, id, partial_results);
-    line("for ({}& one : p{}) one = {};", type, id, neutral);
+    declare_partial_results(id, type, neutral);
     total = fmt::format("p{}[{} % {}]", id, variable_name(plan_.regions[loops.back()].variable),
                         partial_results);
   }
@@ -153,38 +155,56 @@ Result<void> ElementWriter::write_reduction(TermNumber id, const std::string& ty
       open_loop(loop);
     LEMMA_RETURN_IF_ERROR(write_region(loop));
   }
-  LEMMA_ASSIGN_OR_RETURN(const std::string step, accumulation_text(term, total));
-  line("{} = {};", total, step);
-  close_loops(loops.size());
+  LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, total));
+  source_.add(source::Assignment{total, std::move(step)});
+  source_.close(loops.size());
   if (is_across_lanes) return write_lane_combination(id, term);
   return is_dealt_out ? write_combination(id, term) : Result<void>();
 }
 
+void ElementWriter::declare_partial_results(TermNumber id, const std::string& type,
+                                            const std::string& neutral) {
+  const std::string count = fmt::format("{}", partial_results);
+  source_.add(
+      source::Declaration{.type = type, .name = fmt::format("p{}", id), .extents = {count}});
+  source_.open(source::counting_loop("i", "0", count));
+  source_.add(source::Assignment{fmt::format("p{}[i]", id), neutral});
+  source_.close();
+}
+
 Result<void> ElementWriter::write_lane_combination(TermNumber id, const Term& term) {
   LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
-  LEMMA_ASSIGN_OR_RETURN(const std::string step, step_text(term, "a", "b"));
-  line("{0} = across_lanes<lanes>({0}, []({1} a, {1} b) {{ return {2}; }});", term_name(id), type,
-       step);
+  LEMMA_ASSIGN_OR_RETURN(const source::Expression step, step_text(term, "a", "b"));
+  source_.add(source::Assignment{
+      term_name(id), fmt::format("across_lanes<lanes>({0}, []({1} a, {1} b) {{ return {2}; }})",
+                                 term_name(id), type, step.text)});
   return {};
 }
 
 Result<void> ElementWriter::write_combination(TermNumber id, const Term& term) {
-  LEMMA_ASSIGN_OR_RETURN(const std::string step, step_text(term, fmt::format("p{}[i]", id),
-                                                           fmt::format("p{}[i + width]", id)));
-  line("for (std::int64_t width = {}; width > 0; width /= 2)", partial_results / 2);
-  line("  for (std::int64_t i = 0; i < width; ++i) p{}[i] = {};", id, step);
-  line("{} = p{}[0];", term_name(id), id);
+  const std::string partial = fmt::format("p{}[i]", id);
+  LEMMA_ASSIGN_OR_RETURN(source::Expression step,
+                         step_text(term, partial, fmt::format("p{}[i + width]", id)));
+  source_.open(source::Loop{"std::int64_t",
+                            "width",
+                            fmt::format("{}", partial_results / 2),
+                            "width > 0",
+                            "width /= 2",
+                            {}});
+  source_.open(source::counting_loop("i", "0", "width"));
+  source_.add(source::Assignment{partial, std::move(step)});
+  source_.close(2);
+  source_.add(source::Assignment{term_name(id), fmt::format("p{}[0]", id)});
   return {};
 }
 
 bool ElementWriter::sums_products(const Term& reduction) const {
-  if (reductions_ != LongReductions::partial_results || reduction.kind != Kind::sum) return false;
-  return (reduction.lanes == LaneKind::f32 || reduction.lanes == LaneKind::f64) &&
-         graph_.term(reduction.operands[0]).kind == Kind::multiply;
+  if (reductions_ != LongReductions::partial_results) return false;
+  return is_scalar_type(reduction.lanes) && summed_product(graph_, reduction).has_value();
 }
 
-Result<std::string> ElementWriter::accumulation_text(const Term& reduction,
-                                                     const std::string& total) const {
+Result<source::Expression> ElementWriter::accumulation_text(const Term& reduction,
+                                                            const std::string& total) const {
   const TermNumber element = reduction.operands[0];
   if (!sums_products(reduction)) return step_text(reduction, total, term_name(element));
   const Term& product = graph_.term(element);
@@ -192,24 +212,15 @@ Result<std::string> ElementWriter::accumulation_text(const Term& reduction,
                      term_name(product.operands[1]), total);
 }
 
-Result<std::string> ElementWriter::step_text(const Term& term, const std::string& total,
-                                             const std::string& element) {
+Result<source::Expression> ElementWriter::step_text(const Term& term, const std::string& total,
+                                                    const std::string& element) {
   return binary_text(step_of(term.kind), term.lanes, term.type == DataType::u64, total, element);
 }
 
 void ElementWriter::open_loop(RegionId loop, const std::string& first, const std::string& step) {
-  const std::string variable = variable_name(plan_.regions[loop].variable);
-  line("for (std::int64_t {0} = {1}; {0} < {2}; {3}) {{", variable, first,
-       graph_.extent(plan_.regions[loop].variable),
-       step == "1" ? "++" + variable : fmt::format("{} += {}", variable, step));
-  indent_ += 2;
-}
-
-void ElementWriter::close_loops(std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
-    indent_ -= 2;
-    line("}}");
-  }
+  const LoopVariable variable = plan_.regions[loop].variable;
+  source_.open(source::counting_loop(variable_name(variable), first,
+                                     fmt::format("{}", graph_.extent(variable)), step));
 }
 
 Result<std::string> ElementWriter::neutral_text(const Term& term) const {
@@ -218,9 +229,12 @@ Result<std::string> ElementWriter::neutral_text(const Term& term) const {
   return constant_text(bits, term.lanes);
 }
 
-Result<ElementSource> emit_element(const LoweredOutput& output, int indent,
-                                   LongReductions reductions) {
-  return ElementWriter(output, indent, reductions).write(output.root);
+source::Assignment ElementStore::of(const std::string& value) const {
+  return {target, fmt::format("static_cast<{}>({})", type, value)};
+}
+
+Result<ElementSource> emit_element(const LoweredOutput& output, LongReductions reductions) {
+  return ElementWriter(output, reductions).write(output.root);
 }
 
 }  // namespace lemma::backend

@@ -5,13 +5,22 @@
 #include <cstdint>
 #include <string>
 
+#include "backend_cuda/emit/statements.h"
 #include "lowering/lower.h"
 
 namespace lemma::backend {
 
 struct ElementSource {
-  std::string statements;  // indented by `indent` spaces
-  std::string value;       // an expression: the element
+  source::Statements statements;
+  std::string value;  // an expression: the element
+};
+
+/// Where an element goes.
+struct ElementStore {
+  std::string target;
+  std::string type;  // of the target
+
+  source::Assignment of(const std::string& value) const;
 };
 
 /// What becomes of a reduction of many terms, where few elements are computed (lowering/lower.h).
@@ -24,7 +33,7 @@ enum class LongReductions : std::uint8_t {
 /// Inputs are x0, x1, ..., pointers to elements in row-major order; `ok` is a std::uint8_t that takes note
 /// of divisors of zero. Where the element is undefined its value means nothing, but no input is read
 /// outside.
-Result<ElementSource> emit_element(const lowering::LoweredOutput& output, int indent,
+Result<ElementSource> emit_element(const lowering::LoweredOutput& output,
                                    LongReductions reductions = LongReductions::partial_results);
 
 }  // namespace lemma::backend

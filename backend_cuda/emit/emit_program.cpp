@@ -11,7 +11,6 @@
 
 #include "backend_cuda/emit/parts.h"
 #include "backend_cuda/emit/parts/weight_checksum.h"
-#include "backend_cuda/emit/prime_field.h"
 #include "backend_cuda/emit/tables_text.h"
 #include "base/sha256.h"
 #include "base/shown_text.h"
@@ -170,12 +169,12 @@ Words program_words(Programs programs, const ProgramNames& names, std::size_t ke
 namespace {
 
 /// `text`: of all functions.
-std::string kernels_header(const std::string& text, std::string_view more_includes) {
+std::string kernels_header(const std::string& text, bool has_residues) {
   return "#pragma once\n"
          "// One function for each distinct kernel: a part of a tensor from its operands.\n\n"
          "#include <cstdint>\n#include <limits>\n\n#include \"fast_functions.h\"\n#include "
          "\"half_types.h\"\n#include \"scalar_operations.h\"\n#include \"vectors.h\"\n" +
-         std::string(more_includes) +
+         std::string(has_residues ? "#include \"residues.h\"\n" : "") +
          "\nnamespace {\n\nusing namespace lemma::lowering;\n\n"
          "[[maybe_unused]] inline bool is_inside(std::int64_t index, std::int64_t size) {\n"
          "  return 0 <= index && index < size;\n}\n\n" +
@@ -239,16 +238,6 @@ Result<void> take_old_files(const fs::path& target, const fs::path& copy,
   return {};
 }
 
-/// Kernels that compute with residues, and what they need.
-Result<void> take_residues(const std::string& kernels, ProgramFiles& files) {
-  LEMMA_ASSIGN_OR_RETURN(const std::string text, residue_text(kernels));
-  for (auto& [name, contents] : files)
-    if (name == "kernels.h") contents = kernels_header(text, "#include \"residues.h\"\n");
-  files.emplace_back("field.h", parts::field);
-  files.emplace_back("residues.h", parts::residues);
-  return {};
-}
-
 }  // namespace
 
 ProgramFiles shared_files(const Words& words) {
@@ -265,20 +254,22 @@ ProgramFiles shared_files(const Words& words) {
 Result<ProgramFiles> emit_program(Programs programs, const ProgramNames& names) {
   LEMMA_RETURN_IF_ERROR(check_sizes(programs));
   LEMMA_ASSIGN_OR_RETURN(const KernelTexts kernels, kernel_texts(programs));
+  const bool has_residues = programs.front().domain == lowering::Domain::prime_field;
   const Words words = program_words(programs, names, kernels.count);
   ProgramFiles files = shared_files(words);
   files.insert(files.end(),
                {{"CMakeLists.txt", filled_in(parts::cmake, words)},
                 {"README.md", filled_in(parts::readme, words)},
-                {"kernels.h", kernels_header(kernels.text, "")},
+                {"kernels.h", kernels_header(kernels.text, has_residues)},
                 {names.name + ".cpp", filled_in(parts::interface_source, words)},
                 {names.name + ".h", filled_in(parts::interface_header, words)},
                 {"run_time.h", std::string(parts::run_time)},
                 {"schedule.h", tables_text(programs, kernels, weight_digest(programs))},
                 {"selfcheck.cpp", filled_in(parts::selfcheck, words)},
                 {"vectors.h", std::string(parts::vectors)}});
-  if (programs.front().domain == lowering::Domain::prime_field)
-    LEMMA_RETURN_IF_ERROR(take_residues(kernels.text, files));
+  if (has_residues)
+    files.insert(files.end(), {{"field.h", std::string(parts::field)},
+                               {"residues.h", std::string(parts::residues)}});
   return files;
 }
 

@@ -5,15 +5,17 @@
 
 #include <fmt/format.h>
 
-#include "backend_cuda/emit/nest_text.h"
+#include "backend_cuda/emit/emit_nest.h"
 #include "backend_cuda/emit/phase_functions.h"
+#include "backend_cuda/emit/phase_parameters.h"
+#include "backend_cuda/emit/print.h"
 #include "backend_cuda/emit/source_types.h"
 #include "base/shown_text.h"
 
 namespace lemma::backend {
 
 std::vector<LoopBounds> part_bounds(const Kernel& kernel, const lowering::LoweredOutput& nest,
-                                    std::string& text) {
+                                    source::Statements& statements) {
   std::vector<LoopBounds> bounds = all_of(nest);
   bounds.resize(kernel.extents.size());
   std::int64_t stride = 1;
@@ -24,45 +26,55 @@ std::vector<LoopBounds> part_bounds(const Kernel& kernel, const lowering::Lowere
     const std::string first = fmt::format("first{}", axis), end = fmt::format("end{}", axis);
     std::string number = stride == 1 ? "part" : fmt::format("part / {}", stride);
     if (stride * count < kernel.task_count()) number += fmt::format(" % {}", count);
-    text += fmt::format("  const std::int64_t {} = {} * {};\n", first, number, part);
-    if (extent % part == 0)
-      text += fmt::format("  const std::int64_t {} = {} + {};\n", end, first, part);
-    else
-      text += fmt::format("  const std::int64_t {0} = {1} + {2} < {3} ? {1} + {2} : {3};\n", end,
-                          first, part, extent);
+    statements.push_back(
+        source::constant("std::int64_t", first, fmt::format("{} * {}", number, part)));
+    statements.push_back(source::constant(
+        "std::int64_t", end,
+        extent % part == 0
+            ? fmt::format("{} + {}", first, part)
+            : fmt::format("{0} + {1} < {2} ? {0} + {1} : {2}", first, part, extent)));
     bounds[axis] = {first, end, std::min(part, extent - (count - 1) * part), extent};
     stride *= count;
   }
   return bounds;
 }
 
+Result<source::Statements> declarations_of_tensors(const Phase& phase) {
+  source::Statements declarations;
+  for (const PhaseTensor& tensor : tensors_of(phase)) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, tensor.element_type());
+    declarations.push_back(source::TensorDeclaration{.name = tensor.name,
+                                                     .type = type,
+                                                     .array = "arguments",
+                                                     .number = tensor.argument,
+                                                     .is_read = tensor.is_read,
+                                                     .is_unaliased = true});
+  }
+  return declarations;
+}
+
 namespace {
 
-/// The function without its name.
-Result<std::string> function_text_of(const TaskOperator& op, const Kernel& kernel,
+Result<source::Function> function_of(const TaskOperator& op, const Kernel& kernel,
                                      PhaseFunctions& phases) {
-  std::string text =
-      "([[maybe_unused]] void* const* arguments, [[maybe_unused]] std::int64_t part) {\n";
+  source::Function function = {
+      {{"void* const*", "arguments", false, true}, {"std::int64_t", "part", false, true}}, {}};
+  source::Builder body;
   const Phase& phase = op.body.phases.front();
-  const std::vector<LoopBounds> grid = part_bounds(kernel, phase.nest, text);
+  source::Statements bounds;
+  const std::vector<LoopBounds> grid = part_bounds(kernel, phase.nest, bounds);
+  body.add(std::move(bounds));
   if (op.is_stitched()) {
-    LEMMA_ASSIGN_OR_RETURN(const std::string body, phases.body_text(op, kernel, grid));
-    return text + body + "}\n";
+    LEMMA_ASSIGN_OR_RETURN(source::Statements calls, phases.emit_body(op, kernel, grid));
+    body.add(std::move(calls));
+  } else {
+    LEMMA_ASSIGN_OR_RETURN(source::Statements tensors, declarations_of_tensors(phase));
+    body.add(std::move(tensors));
+    LEMMA_ASSIGN_OR_RETURN(source::Statements loops, emit_loops(phase.nest, grid));
+    body.add(std::move(loops));
   }
-  const std::vector<bool> is_used = used_inputs(phase.nest);
-  for (std::uint32_t input = 0; input < is_used.size(); ++input) {
-    if (!is_used[input]) continue;
-    LEMMA_ASSIGN_OR_RETURN(const std::string type,
-                           stored_type(phase.nest.graph.inputs()[input].type));
-    text +=
-        fmt::format("  const auto* const __restrict {} = static_cast<const {}*>(arguments[{}]);\n",
-                    input_name(input), type, phase.operands[input]);
-  }
-  LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(phase.nest.type));
-  text += fmt::format("  auto* const __restrict y = static_cast<{}*>(arguments[{}]);\n", type,
-                      phase.result);
-  LEMMA_ASSIGN_OR_RETURN(const std::string loops, loops_text(phase.nest, grid));
-  return text + loops + "}\n";
+  function.body = body.take();
+  return function;
 }
 
 /// Functions in the order in which they are first needed.
@@ -70,12 +82,14 @@ class KernelFunctions {
  public:
   /// The number of the operator's function.
   Result<std::uint32_t> number_of(const TaskOperator& op, const Kernel& kernel) {
-    auto text = function_text_of(op, kernel, phases_);
-    if (!text)
-      return with_context(fmt::format("{} '{}'", op.description, op.name), std::move(text.error()));
-    const auto [at, is_new] = functions_.try_emplace(std::move(*text));
+    const auto function = function_of(op, kernel, phases_);
+    if (!function)
+      return with_context(fmt::format("{} '{}'", op.description, op.name), function.error());
+    const auto [at, is_new] =
+        functions_.try_emplace(source::print_unnamed(*function, source::Dialect::cpp));
     if (is_new) {
       at->second = {static_cast<std::uint32_t>(in_order_.size()),
+                    source::function_head(*function, source::Linkage::kernel, source::Dialect::cpp),
                     fmt::format("{}: {} tasks, such as for {}", op.description, kernel.task_count(),
                                 op.name)};
       in_order_.push_back(&*at);
@@ -93,9 +107,9 @@ class KernelFunctions {
       std::string comment = function->second.comment;
       if (function->second.others != 0)
         comment += fmt::format(" and {} more", function->second.others);
-      result += fmt::format("// {}\n{}void {}{}\n", shown(comment, ShownIn::comment),
-                            has_guarded_loads(function->first) ? "GUARDED_LOADS " : "",
-                            kernel_name(function->second.number), function->first);
+      result +=
+          fmt::format("// {}\n{}{}{}\n", shown(comment, ShownIn::comment), function->second.head,
+                      kernel_name(function->second.number), function->first);
     }
     return result;
   }
@@ -103,7 +117,7 @@ class KernelFunctions {
  private:
   struct Function {
     std::uint32_t number = 0;
-    std::string comment;
+    std::string head, comment;
     std::size_t others = 0;
   };
 

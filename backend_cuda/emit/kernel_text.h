@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "backend_cuda/emit/nest_text.h"
+#include "backend_cuda/emit/emit_nest.h"
 #include "backend_cuda/program.h"
 
 namespace lemma::backend {
@@ -21,9 +21,12 @@ struct KernelTexts {
 std::string kernel_name(std::uint32_t number);
 
 /// The bounds of the axes of the grid for the task with the number `part`; declarations of those that depend on it are
-/// appended to `text`. `nest`: the first phase.
+/// appended to `statements`. `nest`: the first phase.
 std::vector<LoopBounds> part_bounds(const Kernel& kernel, const lowering::LoweredOutput& nest,
-                                    std::string& text);
+                                    source::Statements& statements);
+
+/// Declarations of the tensors of an operator with one phase.
+Result<source::Statements> declarations_of_tensors(const Phase& phase);
 
 /// void kernel_3(void* const* arguments, std::int64_t part): arguments in the order of the operator's. Operators
 /// with equal nests, parts and arguments share a function.

@@ -6,31 +6,28 @@
 #include <string>
 #include <vector>
 
-#include "backend_cuda/emit/nest_text.h"
+#include "backend_cuda/emit/emit_nest.h"
 #include "backend_cuda/program.h"
 
 namespace lemma::backend {
 
 /// The loops of a nest, in a function where its inputs and its result `y` are declared.
-Result<std::string> loops_text(const lowering::LoweredOutput& nest,
-                               const std::vector<LoopBounds>& bounds);
-
-/// Guards are branches, and bounds are checked where elements are loaded.
-bool has_guarded_loads(const std::string& text);
+Result<source::Statements> emit_loops(const lowering::LoweredOutput& nest,
+                                      const std::vector<LoopBounds>& bounds);
 
 class PhaseFunctions {
  public:
   /// The body of an operator's kernel: memory for what its phases hand to each other, and calls of the phases.
   /// `grid`: bounds of its axes, which are declared.
-  Result<std::string> body_text(const TaskOperator& op, const Kernel& kernel,
-                                std::vector<LoopBounds> grid);
+  Result<source::Statements> emit_body(const TaskOperator& op, const Kernel& kernel,
+                                       std::vector<LoopBounds> grid);
 
   /// All functions, in the order in which they were first called.
   const std::string& text() const { return text_; }
 
  private:
-  Result<std::string> call_text(const TaskOperator& op, const Phase& phase,
-                                const std::vector<LoopBounds>& grid, bool is_windowed);
+  Result<source::Call> call_of(const TaskOperator& op, const Phase& phase,
+                               const std::vector<LoopBounds>& grid, bool is_windowed);
 
   std::map<std::string, std::size_t> numbers_;  // by text without the name
   std::string text_;

@@ -5,34 +5,39 @@
 #include <string>
 #include <vector>
 
-#include "backend_cuda/emit/nest_text.h"
+#include "backend_cuda/emit/emit_nest.h"
 #include "backend_cuda/program.h"
 
 namespace lemma::backend {
 
-/// What a function has as parameters, and what it is called with: two lists with commas.
+/// What a function has as parameters, and what it is called with.
 class PhaseParameters {
  public:
-  void add(const std::string& declaration, const std::string& argument);
+  void add(source::Parameter parameter, std::string argument);
 
   /// Bounds that are not the same for all tasks; the function's names for them are put into `bounds`. `by_points`: a
   /// call is for one point of the grid, whose coordinates are the first of each axis.
   void add_bounds(const std::vector<LoopBounds>& grid, bool by_points,
                   std::vector<LoopBounds>& bounds);
 
-  const std::string& declarations() const { return declarations_; }
-  const std::string& arguments() const { return arguments_; }
+  const std::vector<source::Parameter>& declarations() const { return declarations_; }
+  const std::vector<source::Expression>& arguments() const { return arguments_; }
 
  private:
-  std::string declarations_, arguments_;
+  std::vector<source::Parameter> declarations_;
+  std::vector<source::Expression> arguments_;
 };
 
 /// One tensor of a phase: the number of its argument, or of a shared buffer after them, and its name in the function.
 struct PhaseTensor {
   std::uint32_t argument;
   DataType type;
+  lowering::Domain domain;  // of elements with a real type
   std::string name;
   bool is_read;  // else it is written
+
+  /// In C++.
+  Result<std::string> element_type() const;
 };
 
 /// The inputs that the phase reads, then its result `y`.

@@ -1,11 +1,6 @@
 #include "backend_cuda/emit/prime_field.h"
 
-#include <cstdlib>
-#include <regex>
-
 #include <fmt/format.h>
-
-#include "base/number_text.h"
 
 namespace lemma::backend {
 
@@ -59,26 +54,11 @@ Result<TaskProgram> in_prime_field(TaskProgram program) {
     if (!buffer.contents) continue;
     LEMMA_ASSIGN_OR_RETURN(buffer.contents, residues_of(*buffer.contents, buffer.sizes));
   }
-  return program;
-}
-
-Result<std::string> residue_text(const std::string& kernels) {
-  if (kernels.find("numeric_limits<float>") != std::string::npos)
-    return unsupported("a constant that is not in a prime field");
-  static const std::regex scalar(R"(\bfloat\b|\b(0x[0-9a-f.]+p[-+][0-9]+)F\b)");
-  std::string text;
-  auto from = kernels.cbegin();
-  for (std::sregex_iterator at(kernels.begin(), kernels.end(), scalar), end; at != end; ++at) {
-    text.append(from, (*at)[0].first);
-    from = (*at)[0].second;
-    if (!(*at)[1].matched) {
-      text += "Residue";
-      continue;
+  for (TaskOperator& op : program.graph.operators)
+    for (Phase& phase : op.body.phases) {
+      LEMMA_ASSIGN_OR_RETURN(phase.nest.graph, phase.nest.graph.in_domain(program.domain));
     }
-    const double value = number_of_hexadecimal((*at)[1].str()).value_or(0);
-    text += fmt::format("Residue{{{}U}}", lowering::field_constant(value, DataType::f32));
-  }
-  return text.append(from, kernels.cend());
+  return program;
 }
 
 }  // namespace lemma::backend

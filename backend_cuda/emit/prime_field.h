@@ -10,10 +10,7 @@
 namespace lemma::backend {
 
 /// The program with residues, of 8 bytes, for elements of f32; buffers lie at twice their offsets. It is for emission
-/// only: the phases are as they were. Errors are `unsupported`: other real types.
+/// only. Errors are `unsupported`: other real types, and constants that no residue stands for.
 Result<TaskProgram> in_prime_field(TaskProgram program);
-
-/// The text of kernels with residues for f32. Errors are `unsupported`: infinite constants.
-Result<std::string> residue_text(const std::string& kernels);
 
 }  // namespace lemma::backend

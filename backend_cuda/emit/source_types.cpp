@@ -86,7 +86,8 @@ std::optional<Operation> operation_of(Kind kind, LaneKind lanes, bool unsigned64
     case LaneKind::boolean: return boolean_operation(kind);
     case LaneKind::integer: return unsigned64 ? unsigned_operation(kind) : integer_operation(kind);
     case LaneKind::f32:
-    case LaneKind::f64: return real_operation(kind);
+    case LaneKind::f64:
+    case LaneKind::field: return real_operation(kind);
     default: return std::nullopt;
   }
 }
@@ -109,7 +110,8 @@ std::string real_text(T value, std::string_view type, std::string_view suffix) {
 
 }  // namespace
 
-Result<std::string> stored_type(DataType type) {
+Result<std::string> stored_type(DataType type, lowering::Domain domain) {
+  if (is_real(type) && domain == lowering::Domain::prime_field) return "Residue";
   switch (type) {
     case DataType::boolean: return "bool";
     case DataType::i8: return "std::int8_t";
@@ -134,6 +136,7 @@ Result<std::string> computed_type(LaneKind lanes) {
     case LaneKind::integer: return "std::int64_t";
     case LaneKind::f32: return "float";
     case LaneKind::f64: return "double";
+    case LaneKind::field: return "Residue";
     default: return unsupported("source for the exact domains");
   }
 }
@@ -147,6 +150,7 @@ Result<std::string> constant_text(std::uint64_t bits, LaneKind lanes) {
     case LaneKind::f32:
       return real_text(std::bit_cast<float>(static_cast<std::uint32_t>(bits)), "float", "F");
     case LaneKind::f64: return real_text(std::bit_cast<double>(bits), "double", "");
+    case LaneKind::field: return fmt::format("Residue{{{}U}}", bits);
     default: return unsupported("source for the exact domains");
   }
 }
@@ -174,8 +178,8 @@ std::string linear_text(const lowering::TermGraph& graph, const lowering::Linear
   return wraps ? cast_to("std::int64_t", text) : text;
 }
 
-Result<std::string> binary_text(Kind kind, LaneKind lanes, bool unsigned64, const std::string& a,
-                                const std::string& b) {
+Result<source::Expression> binary_text(Kind kind, LaneKind lanes, bool unsigned64,
+                                       const std::string& a, const std::string& b) {
   const auto operation = operation_of(kind, lanes, unsigned64);
   if (!operation) return unsupported(fmt::format("source for '{}' of such elements", name(kind)));
   const auto operand = [&operation](const std::string& text) {
@@ -183,7 +187,10 @@ Result<std::string> binary_text(Kind kind, LaneKind lanes, bool unsigned64, cons
   };
   const std::string result = fmt::format("{}::apply({}, {}{})", operation->name, operand(a),
                                          operand(b), operation->is_checked ? ", ok" : "");
-  return operation->is_unsigned && !yields_boolean(kind) ? cast_to("std::int64_t", result) : result;
+  source::Expression expression =
+      operation->is_unsigned && !yields_boolean(kind) ? cast_to("std::int64_t", result) : result;
+  expression.notes_divisors = operation->is_checked;
+  return expression;
 }
 
 /// In parts/fast_functions.h.
@@ -194,7 +201,7 @@ static bool has_fast_form(ScalarFunction function) {
 
 Result<std::string> function_text(ScalarFunction function, LaneKind lanes, bool unsigned64,
                                   const std::string& a) {
-  const bool is_real = lanes == LaneKind::f32 || lanes == LaneKind::f64;
+  const bool is_real = lowering::is_scalar_type(lanes);
   const auto found = is_real                      ? real_function(function)
                      : lanes == LaneKind::integer ? integer_function(function)
                                                   : std::nullopt;
@@ -207,8 +214,9 @@ Result<std::string> function_text(ScalarFunction function, LaneKind lanes, bool 
   return differs ? cast_to("std::int64_t", call) : call;
 }
 
-Result<std::string> cast_text(DataType from, DataType to, const std::string& a) {
-  LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(to));
+Result<std::string> cast_text(DataType from, DataType to, lowering::Domain domain,
+                              const std::string& a) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(to, domain));
   LEMMA_RETURN_IF_ERROR(stored_type(from));
   const std::string value = from == DataType::u64 ? cast_to("std::uint64_t", a) : a;
   // Computed with in f32.

@@ -4,12 +4,13 @@
 
 #include <string>
 
+#include "backend_cuda/emit/statements.h"
 #include "lowering/terms.h"
 
 namespace lemma::backend {
 
 /// The type in memory ("std::int8_t"). Errors are `unsupported`: types that are not emitted yet.
-Result<std::string> stored_type(DataType type);
+Result<std::string> stored_type(DataType type, lowering::Domain domain = lowering::Domain::native);
 /// The type that an element has while it is computed with.
 Result<std::string> computed_type(lowering::LaneKind lanes);
 
@@ -25,10 +26,11 @@ std::string input_name(std::uint32_t input);
 std::string linear_text(const lowering::TermGraph& graph, const lowering::Linear& form);
 
 /// An operation of two elements, given as text. Elements of u64 are held as signed.
-Result<std::string> binary_text(ExpressionKind kind, lowering::LaneKind lanes, bool unsigned64,
-                                const std::string& a, const std::string& b);
+Result<source::Expression> binary_text(ExpressionKind kind, lowering::LaneKind lanes,
+                                       bool unsigned64, const std::string& a, const std::string& b);
 Result<std::string> function_text(ScalarFunction function, lowering::LaneKind lanes,
                                   bool unsigned64, const std::string& a);
-Result<std::string> cast_text(DataType from, DataType to, const std::string& a);
+Result<std::string> cast_text(DataType from, DataType to, lowering::Domain domain,
+                              const std::string& a);
 
 }  // namespace lemma::backend

@@ -48,10 +48,10 @@ std::vector<TermNumber> used_terms(const LoweredOutput& nest) {
 /// Reads of the operands come from the transposed square.
 class TurnedWriter : public ElementWriter {
  public:
-  TurnedWriter(const LoweredOutput& nest, const TurnedBlock& block, int indent)
-      : ElementWriter(nest, indent, LongReductions::in_order), nest_(nest), block_(block) {}
+  TurnedWriter(const LoweredOutput& nest, const TurnedBlock& block)
+      : ElementWriter(nest, LongReductions::in_order), nest_(nest), block_(block) {}
 
-  Result<std::string> write_all(const std::string& store) {
+  Result<source::Statements> write_all(const ElementStore& store) {
     const LoopVariable row = nest_.axes[block_.row_axis], lane = nest_.axes[block_.lane_axis];
     for (const TermNumber id : block_.reads) LEMMA_RETURN_IF_ERROR(write_turn(id, row, lane));
     open_counter("row", row, block_.rows);
@@ -62,37 +62,44 @@ class TurnedWriter : public ElementWriter {
         if (((graph_.term(id).depends & lowering::set_of(lane)) != 0) == is_along_lanes)
           LEMMA_RETURN_IF_ERROR(write_term(id));
     }
-    line("{}", fmt::format(fmt::runtime(store), term_name(nest_.root)));
-    close_loops(2);
-    return std::move(source_);
+    source_.add(store.of(term_name(nest_.root)));
+    source_.close(2);
+    return source_.take();
   }
 
  protected:
-  Result<std::string> read_text(TermNumber id) const override {
+  Result<source::Expression> read_text(TermNumber id) const override {
     if (std::find(block_.reads.begin(), block_.reads.end(), id) == block_.reads.end())
       return ElementWriter::read_text(id);
-    return fmt::format("turned_{}[row * {} + lane]", term_name(id), side);
+    return {fmt::format("turned_{}[row * {} + lane]", term_name(id), side)};
   }
 
  private:
-  void open_counter(std::string_view counter, LoopVariable variable, std::int64_t extent) {
-    line("for (std::int64_t {0} = 0; {0} < {1}; ++{0}) {{", counter, extent);
-    indent_ += 2;
-    line("[[maybe_unused]] const std::int64_t {0} = start_{0} + {1};", variable_name(variable),
-         counter);
+  void open_counter(const std::string& counter, LoopVariable variable, std::int64_t extent) {
+    source_.open(source::counting_loop(counter, "0", fmt::format("{}", extent)));
+    source::Declaration index =
+        source::constant("std::int64_t", variable_name(variable),
+                         fmt::format("start_{} + {}", variable_name(variable), counter));
+    index.may_be_unused = true;
+    source_.add(std::move(index));
   }
 
   Result<void> write_turn(TermNumber id, LoopVariable row, LoopVariable lane) {
     const Term& read = graph_.term(id);
-    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(read.type));
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(read.type, graph_.domain()));
     const Linear address = graph_.address(read);
     std::string start =
         linear_text(graph_, lowering::combine(lowering::combine(address, Linear::atom(row), -1),
                                               Linear::atom(lane), -address.coefficient(lane)));
-    line("{} turned_{}[{}];", type, term_name(id), side * side);
-    line("turn<{}, {}>(turned_{}, &{}[{} + start_{} + start_{} * {}LL], {});", block_.rows,
-         block_.lanes, term_name(id), input_name(read.input), start, variable_name(row),
-         variable_name(lane), address.coefficient(lane), address.coefficient(lane));
+    const std::string square = "turned_" + term_name(id);
+    source_.add(source::Declaration{
+        .type = type, .name = square, .extents = {fmt::format("{}", side * side)}});
+    source_.add(source::Call{
+        fmt::format("turn<{}, {}>", block_.rows, block_.lanes),
+        {square,
+         fmt::format("&{}[{} + start_{} + start_{} * {}LL]", input_name(read.input), start,
+                     variable_name(row), variable_name(lane), address.coefficient(lane)),
+         fmt::format("{}", address.coefficient(lane))}});
     return {};
   }
 
@@ -135,9 +142,9 @@ std::optional<TurnedBlock> find_turned_block(const LoweredOutput& nest,
   return std::nullopt;
 }
 
-Result<std::string> emit_turned_block(const LoweredOutput& nest, const TurnedBlock& block,
-                                      const std::string& store, int indent) {
-  return TurnedWriter(nest, block, indent).write_all(store);
+Result<source::Statements> emit_turned_block(const LoweredOutput& nest, const TurnedBlock& block,
+                                             const ElementStore& store) {
+  return TurnedWriter(nest, block).write_all(store);
 }
 
 }  // namespace lemma::backend

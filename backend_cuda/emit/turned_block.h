@@ -3,9 +3,9 @@
 // that memory is gone through along its rows on both sides.
 
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "backend_cuda/emit/emit_element.h"
 #include "lowering/lower.h"
 
 namespace lemma::backend {
@@ -26,7 +26,7 @@ std::optional<TurnedBlock> find_turned_block(const lowering::LoweredOutput& nest
                                              const std::vector<std::int64_t>& least_extents);
 
 /// Statements that compute and store a block: as emit_block.
-Result<std::string> emit_turned_block(const lowering::LoweredOutput& nest, const TurnedBlock& block,
-                                      const std::string& store, int indent);
+Result<source::Statements> emit_turned_block(const lowering::LoweredOutput& nest,
+                                             const TurnedBlock& block, const ElementStore& store);
 
 }  // namespace lemma::backend

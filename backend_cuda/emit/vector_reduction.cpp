@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lowering/sum_of_products.h"
+
 namespace lemma::backend {
 
 using lowering::LoopVariable;
@@ -31,17 +33,15 @@ std::optional<VectorReduction> find_vector_reduction(const LoweredOutput& nest,
                                                      const ElementBlock& block, TermNumber id) {
   const lowering::TermGraph& graph = nest.graph;
   const Term& reduction = graph.term(id);
-  const bool is_real =
-      reduction.lanes == lowering::LaneKind::f32 || reduction.lanes == lowering::LaneKind::f64;
-  if (!is_real || reduction.kind == ExpressionKind::product) return std::nullopt;
+  if (!lowering::is_scalar_type(reduction.lanes) || reduction.kind == ExpressionKind::product)
+    return std::nullopt;
   const LoopVariable lane = nest.axes[block.lane_axis];
   const auto is_in_lanes = [&](TermNumber operand) {
     return (graph.term(operand).depends & lowering::set_of(lane)) != 0;
   };
   VectorReduction result{reduction.operands[0], std::nullopt, 1};
-  const Term& body = graph.term(result.across);
-  if (reduction.kind == ExpressionKind::sum && body.kind == ExpressionKind::multiply) {
-    result = {body.operands[0], body.operands[1], 1};
+  if (const auto product = lowering::summed_product(graph, reduction)) {
+    result = {product->front(), product->back(), 1};
     if (!is_in_lanes(result.across)) std::swap(result.across, *result.down);
     if (is_in_lanes(*result.down) || !is_plain_read(graph, *result.down, reduction.type))
       return std::nullopt;

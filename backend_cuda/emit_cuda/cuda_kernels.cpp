@@ -8,10 +8,10 @@
 
 #include "backend_cuda/blocks/resident_reads.h"
 #include "backend_cuda/emit/kernel_text.h"
-#include "backend_cuda/emit/source_types.h"
+#include "backend_cuda/emit/print.h"
 #include "backend_cuda/emit_cuda/cuda_phases.h"
 #include "backend_cuda/emit_cuda/spread_nest.h"
-#include "backend_cuda/emit_cuda/tiled_text.h"
+#include "backend_cuda/emit_cuda/tiled_nest.h"
 #include "base/shown_text.h"
 
 namespace lemma::backend {
@@ -19,28 +19,21 @@ namespace lemma::backend {
 namespace {
 
 /// The tensors of a kernel with one phase, and its loop. `product`: that is computed in tiles, or none.
-Result<std::string> single_body(const TaskOperator& op, const std::vector<LoopBounds>& grid,
-                                const std::optional<TiledProduct>& product,
-                                const std::set<std::uint32_t>& residents,
-                                std::uint32_t block_threads) {
+Result<source::Statements> single_body(const TaskOperator& op, const std::vector<LoopBounds>& grid,
+                                       const std::optional<TiledProduct>& product,
+                                       const std::set<std::uint32_t>& residents,
+                                       std::uint32_t block_threads) {
   const Phase& phase = op.body.phases.front();
-  std::string text;
-  const std::vector<bool> is_used = used_inputs(phase.nest);
-  for (std::uint32_t input = 0; input < is_used.size(); ++input) {
-    if (!is_used[input]) continue;
-    LEMMA_ASSIGN_OR_RETURN(const std::string type,
-                           stored_type(phase.nest.graph.inputs()[input].type));
-    text += fmt::format("  const auto* const {} = static_cast<const {}*>(arguments[{}]);\n",
-                        input_name(input), type, phase.operands[input]);
-  }
-  LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(phase.nest.type));
-  text += fmt::format("  auto* const y = static_cast<{}*>(arguments[{}]);\n", type, phase.result);
+  source::Builder body;
+  LEMMA_ASSIGN_OR_RETURN(source::Statements tensors, declarations_of_tensors(phase));
+  body.add(std::move(tensors));
   LEMMA_ASSIGN_OR_RETURN(
-      const std::string loop,
-      product ? tiled_nest_text(phase.nest, *product, grid, block_threads, 2)
-              : spread_nest_text(phase.nest, grid, inputs_in_block(op, phase, residents),
-                                 block_threads, 2));
-  return text + loop;
+      source::Statements loop,
+      product ? emit_tiled_nest(phase.nest, *product, grid, block_threads)
+              : emit_spread_nest(phase.nest, grid, inputs_in_block(op, phase, residents),
+                                 block_threads));
+  body.add(std::move(loop));
+  return body.take();
 }
 
 /// "Conv | Relu: 8 tasks, such as for relu1 (from x, w)"
@@ -125,29 +118,34 @@ class KernelWriter {
                             const TaskOperator& op, const std::set<std::uint32_t>& residents) {
     const Kernel& kernel = program.kernel(number);
     const std::pair caller(result_.by_operator.size() - 1, number);
-    std::string bounds;
+    source::Builder statements;
+    source::Statements bounds;
     const std::vector<LoopBounds> grid = part_bounds(kernel, op.body.phases.front().nest, bounds);
-    LEMMA_ASSIGN_OR_RETURN(const Body body, body_of(op, kernel, grid, residents));
+    statements.add(std::move(bounds));
+    LEMMA_ASSIGN_OR_RETURN(Body body, body_of(op, kernel, grid, residents));
+    statements.add(std::move(body.statements));
     const bool is_shared = body.slots <= shared_bytes_;
     std::uint64_t& most = is_shared ? result_.shared_bytes : result_.scratch_bytes;
     most = std::max(most, body.slots);
     if (is_shared) program_bytes_ = std::max(program_bytes_, body.slots);
-    const std::string text =
-        fmt::format(
-            "([[maybe_unused]] void* const* arguments, [[maybe_unused]] std::int64_t part, Threads "
-            "threads{}) {{\n",
-            body.slots > 0 ? ", unsigned char* slots" : "") +
-        bounds + body.text + "}\n";
+    source::Function function = {{{"void* const*", "arguments", false, true},
+                                  {"std::int64_t", "part", false, true},
+                                  {"Threads", "threads"}},
+                                 statements.take()};
+    if (body.slots > 0) function.parameters.push_back({"unsigned char*", "slots"});
+    const std::string text = source::print_unnamed(function, source::Dialect::cuda);
     const auto next = static_cast<std::uint32_t>(calls_.size());
     // The same text may be called with slots in shared memory and elsewhere.
-    const auto [at, is_new] = numbers_.try_emplace(text + (is_shared ? "s" : "g"), next);
+    const auto [at, is_new] = numbers_.try_emplace({text, is_shared}, next);
     if (is_new) {
-      functions_ += fmt::format("// {}\n__device__ __noinline__ void kernel_{}{}\n",
-                                comment_of(program, op, kernel), next, text);
-      calls_.push_back(fmt::format("kernel_{}(arguments, part, threads{})", next,
-                                   body.slots == 0 ? ""
-                                   : is_shared     ? ", shared_slots"
-                                                   : ", scratch"));
+      const std::string name = kernel_name(next);
+      functions_ += fmt::format(
+          "// {}\n{}{}{}\n", comment_of(program, op, kernel),
+          source::function_head(function, source::Linkage::kernel, source::Dialect::cuda), name,
+          text);
+      source::Call call = {name, {"arguments", "part", "threads"}};
+      if (body.slots > 0) call.arguments.emplace_back(is_shared ? "shared_slots" : "scratch");
+      calls_.push_back(std::move(call));
       kernels_.push_back({text, body.tiles, {}});
     }
     kernels_[at->second].operators.push_back(caller);
@@ -156,7 +154,7 @@ class KernelWriter {
   }
 
   struct Body {
-    std::string text;
+    source::Statements statements;
     std::uint64_t slots = 0;               // bytes, those of tiles included
     std::string tiles = {};                // of a kernel with one phase: by name, or empty
     std::vector<std::size_t> phases = {};  // numbers of functions that it calls
@@ -165,35 +163,37 @@ class KernelWriter {
                        const std::vector<LoopBounds>& grid,
                        const std::set<std::uint32_t>& residents) {
     if (op.is_stitched()) {
-      LEMMA_ASSIGN_OR_RETURN(CudaPhases::Body body, phases_.body_text(op, kernel, grid, residents));
-      return Body{std::move(body.text),
+      LEMMA_ASSIGN_OR_RETURN(CudaPhases::Body body, phases_.emit_body(op, kernel, grid, residents));
+      return Body{std::move(body.statements),
                   slots_of_block(op, kernel, block_threads_) + body.tile_bytes, "",
                   std::move(body.functions)};
     }
     const auto product =
         residents.empty() ? tiled_phase(op, kernel, op.body.phases.front(), limits_) : std::nullopt;
-    LEMMA_ASSIGN_OR_RETURN(std::string text,
+    LEMMA_ASSIGN_OR_RETURN(source::Statements statements,
                            single_body(op, grid, product, residents, block_threads_));
-    if (!product) return Body{std::move(text)};
+    if (!product) return Body{std::move(statements)};
     return Body{
-        std::move(text), product->tiles.shared_bytes,
+        std::move(statements), product->tiles.shared_bytes,
         tile_name(product->tiles, product->left.access, product->right.access, block_threads_)};
   }
 
   std::string dispatch() const {
-    std::string text =
-        "// All threads of the block call it. What tasks keep for themselves is in shared memory "
-        "where that has room.\n"
-        "__device__ inline void run_kernel(std::uint32_t kernel, [[maybe_unused]] void* const* "
-        "arguments,\n"
-        "                                  [[maybe_unused]] std::int64_t part, [[maybe_unused]] "
-        "Threads threads,\n"
-        "                                  [[maybe_unused]] unsigned char* shared_slots,\n"
-        "                                  [[maybe_unused]] unsigned char* scratch) {\n"
-        "  switch (kernel) {\n";
+    source::Switch choice = {"kernel", {}};
     for (std::size_t i = 0; i < calls_.size(); ++i)
-      text += fmt::format("    case {}: return {};\n", i, calls_[i]);
-    return text + "    default: return;\n  }\n}\n\n";
+      choice.cases.push_back({fmt::format("{}", i), {calls_[i]}});
+    const source::Function function = {{{"std::uint32_t", "kernel"},
+                                        {"void* const*", "arguments", false, true},
+                                        {"std::int64_t", "part", false, true},
+                                        {"Threads", "threads", false, true},
+                                        {"unsigned char*", "shared_slots", false, true},
+                                        {"unsigned char*", "scratch", false, true}},
+                                       {std::move(choice)}};
+    return "// All threads of the block call it. What tasks keep for themselves is in shared "
+           "memory "
+           "where that has room.\n" +
+           source::print(function, source::Linkage::dispatch, "run_kernel", source::Dialect::cuda) +
+           "\n";
   }
 
   std::uint32_t block_threads_;
@@ -202,9 +202,10 @@ class KernelWriter {
   ProductLimits limits_;
   CudaPhases phases_;
   CudaKernels result_;
-  std::map<std::string, std::uint32_t> numbers_;  // by text without the name
+  /// By text without the name, and whether slots are in shared memory.
+  std::map<std::pair<std::string, bool>, std::uint32_t> numbers_;
   std::string functions_;
-  std::vector<std::string> calls_;     // by number
+  std::vector<source::Call> calls_;    // by number
   std::vector<CudaFunction> kernels_;  // the same
   std::map<std::size_t, std::vector<std::pair<std::size_t, OperatorNumber>>>
       phase_operators_;  // by number of the function

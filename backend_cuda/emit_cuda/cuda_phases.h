@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backend_cuda/blocks/phase_tiles.h"
-#include "backend_cuda/emit/nest_text.h"
+#include "backend_cuda/emit/emit_nest.h"
 #include "backend_cuda/emit/phase_parameters.h"
 #include "backend_cuda/program.h"
 
@@ -20,13 +20,13 @@ class CudaPhases {
   explicit CudaPhases(const ProductLimits& limits) : limits_(limits) {}
 
   struct Body {
-    std::string text;
+    source::Statements statements = {};
     std::uint64_t tile_bytes = 0;             // that phases take behind the slots
     std::vector<std::size_t> functions = {};  // numbers of the phases' functions
   };
   /// The body of an operator's kernel, where `arguments`, `threads`, `slots` and the bounds of the grid's axes are
   /// declared: calls of the phases, with barriers. `residents`: arguments that the block keeps; with any, there are no tiles.
-  Result<Body> body_text(const TaskOperator& op, const Kernel& kernel, std::vector<LoopBounds> grid,
+  Result<Body> emit_body(const TaskOperator& op, const Kernel& kernel, std::vector<LoopBounds> grid,
                          const std::set<std::uint32_t>& residents);
 
   /// All functions, in the order in which they were first called.
@@ -39,10 +39,11 @@ class CudaPhases {
 
  private:
   struct Place;  // of a phase
-  Result<std::string> call_text(const Place& place, const Phase& phase, Body& body);
-  Result<std::string> loop_text(const Place& place, const Phase& phase,
-                                const std::vector<LoopBounds>& bounds, PhaseParameters& parameters,
-                                Body& body, std::string& tiles) const;
+  Result<source::Call> call_of(const Place& place, const Phase& phase, Body& body);
+  Result<source::Statements> loop_of(const Place& place, const Phase& phase,
+                                     const std::vector<LoopBounds>& bounds,
+                                     PhaseParameters& parameters, Body& body,
+                                     std::string& tiles) const;
 
   ProductLimits limits_;
   std::map<std::string, std::size_t> numbers_;  // by text without the name

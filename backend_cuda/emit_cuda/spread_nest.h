@@ -5,26 +5,28 @@
 #include <string>
 #include <vector>
 
-#include "backend_cuda/emit/nest_text.h"
+#include "backend_cuda/emit/emit_nest.h"
 
 namespace lemma::backend {
 
 /// How many elements lie between the bounds, as an expression.
 std::string length_text(const LoopBounds& bounds);
+/// The same of several axes, which are multiplied.
+std::string count_text(const std::vector<LoopBounds>& bounds);
 /// "first + index", where the first is not 0.
 std::string index_text(const LoopBounds& bounds, const std::string& index);
 
 /// Declarations of the indices of axes from their number in row-major order, of a type without a sign.
-std::vector<std::string> index_lines(const std::vector<lowering::LoopVariable>& axes,
-                                     const std::vector<LoopBounds>& bounds, const std::string& type,
-                                     const std::string& number);
+source::Statements declare_indices(const std::vector<lowering::LoopVariable>& axes,
+                                   const std::vector<LoopBounds>& bounds, const std::string& type,
+                                   const std::string& number);
 
 /// Statements that compute the elements between the bounds of each axis and store them to `y`. In scope are the inputs,
 /// called as in emit_element.h, `y`, and `threads`, which all take part (parts/run_time.cuh.in). `is_in_block`: by input. A thread computes whole
 /// elements, or neighbouring lanes of a warp share the terms of an element's reductions (blocks/shared_terms.h).
-Result<std::string> spread_nest_text(const lowering::LoweredOutput& nest,
-                                     const std::vector<LoopBounds>& bounds,
-                                     const std::vector<bool>& is_in_block,
-                                     std::int64_t group_threads, int indent);
+Result<source::Statements> emit_spread_nest(const lowering::LoweredOutput& nest,
+                                            const std::vector<LoopBounds>& bounds,
+                                            const std::vector<bool>& is_in_block,
+                                            std::int64_t group_threads);
 
 }  // namespace lemma::backend

@@ -4,6 +4,7 @@
 
 #include "backend_cuda/panels.h"
 #include "lowering/merge_axes.h"
+#include "lowering/sum_of_products.h"
 
 namespace lemma::backend {
 
@@ -118,11 +119,11 @@ std::optional<ChannelLanes> find_channel_lanes(
   for (lowering::TermNumber id = 0; id < nest.graph.size(); ++id) {
     const Term& sum = nest.graph.term(id);
     if (!is_panel_sum(nest, sum)) continue;
-    const Term& product = nest.graph.term(sum.operands[0]);
-    if (product.kind != ExpressionKind::multiply) continue;
+    const auto product = lowering::summed_product(nest.graph, sum);
+    if (!product) continue;
     for (const std::size_t weight : {0, 1}) {
-      const Term& factor = nest.graph.term(product.operands[weight]);
-      const Term& other = nest.graph.term(product.operands[1 - weight]);
+      const Term& factor = nest.graph.term((*product)[weight]);
+      const Term& other = nest.graph.term((*product)[1 - weight]);
       if (factor.kind != ExpressionKind::read || other.kind != ExpressionKind::read ||
           !is_weight(factor.input))
         continue;

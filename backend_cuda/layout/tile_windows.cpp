@@ -10,6 +10,7 @@
 #include "backend_cuda/layout/window_transform.h"
 #include "backend_cuda/lower/copy_definition.h"
 #include "backend_cuda/panels.h"
+#include "lowering/sum_of_products.h"
 
 namespace lemma::backend {
 
@@ -87,15 +88,13 @@ class SumFinder {
       if (sum) return std::nullopt;
       sum = id;
     }
-    if (!sum || nest_.graph.term(*sum).kind != Kind::sum ||
-        nest_.graph.term(*sum).type != DataType::f32)
-      return std::nullopt;
+    if (!sum || nest_.graph.term(*sum).type != DataType::f32) return std::nullopt;
     sum_ = &nest_.graph.term(*sum);
-    const Term& product = nest_.graph.term(sum_->operands[0]);
-    if (product.kind != Kind::multiply) return std::nullopt;
+    const auto product = lowering::summed_product(nest_.graph, *sum_);
+    if (!product) return std::nullopt;
     for (const std::size_t i : {0, 1}) {
-      const Term& image = nest_.graph.term(product.operands[i]);
-      const Term& windows = nest_.graph.term(product.operands[1 - i]);
+      const Term& image = nest_.graph.term((*product)[i]);
+      const Term& windows = nest_.graph.term((*product)[1 - i]);
       if (image.kind == Kind::read && windows.kind == Kind::read)
         if (auto found = of_factors(image, windows)) return found;
     }

@@ -4,6 +4,8 @@
 #include <bit>
 #include <limits>
 
+#include "lowering/sum_of_products.h"
+
 namespace lemma::backend {
 
 namespace {
@@ -102,19 +104,10 @@ class Viewer {
       view_.beyond = select.operands[2];
       body = select.operands[1];
     }
-    std::vector<TermNumber> pending = {body};
-    while (!pending.empty()) {
-      const TermNumber id = pending.back();
-      pending.pop_back();
-      const Term& term = graph_.term(id);
-      if (term.kind == Kind::multiply)
-        pending.insert(pending.end(), {term.operands[1], term.operands[0]});
-      else if (term.kind == Kind::read)
-        view_.factors.push_back(id);
-      else
-        return false;
-    }
-    return true;
+    view_.factors = lowering::factors_of(graph_, body);
+    return std::all_of(view_.factors.begin(), view_.factors.end(), [this](TermNumber factor) {
+      return graph_.term(factor).kind == Kind::read;
+    });
   }
 
   NestView& view_;

@@ -49,6 +49,7 @@ FILLERS = {
     "optimize --out-dir": ("optimize", "MODEL", "--out-dir", "OUT", *QUIET),
     "optimize --trace": ("optimize", "MODEL", "-o", "result.onnx", "--trace", "OUT", *QUIET),
     "emit -o": ("emit", "MODEL", "-o", "OUT", "--replace"),
+    "emit --trace": ("emit", "MODEL", "--plan", "--trace", "OUT"),
     "run --outputs": ("run", "MODEL", "--random", "1", "--outputs", "OUT"),
     "rules verify --certificates": ("rules", "verify", "some.rules", "--certificates", "OUT"),
 }

@@ -125,7 +125,8 @@ COMMANDS = [
     Command("simplify_folder", two_models, "simplify encoder/encoder.onnx decoder/decoder.onnx --out-dir out --jobs 2 "
             "--no-second-judge --time-limit 600",
             readers=read_back(*FOLDER), results=FOLDER),
-    Command("emit", one_model, "emit model.onnx -o program --replace --threads 2 --timeline timeline.svg"),
+    Command("emit", one_model, "emit model.onnx -o program --replace --threads 2 --timeline timeline.svg "
+            "--trace steps.trace"),
     Command("emit_cuda", one_model, "emit model.onnx --target cuda -o program --replace"),
     Command("inspect", one_model, "inspect model.onnx --dot picture.dot", optional=("picture.svg",)),
     Command("diff", both_versions, "diff before.onnx after.onnx --html page.html", exit=4),

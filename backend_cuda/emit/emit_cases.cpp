@@ -1,7 +1,9 @@
-#include "backend_cuda/emit/case_text.h"
+#include "backend_cuda/emit/emit_cases.h"
 
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "backend_cuda/emit/element_writer.h"
 #include "backend_cuda/emit/source_types.h"
@@ -13,6 +15,7 @@ namespace {
 using lowering::LoweredOutput;
 using lowering::Term;
 using lowering::TermNumber;
+using source::Statements;
 
 /// With a root that has the values of all cases as operands, so that what they share is computed once.
 LoweredOutput with_all(const LoweredOutput& nest, const Cases& cases) {
@@ -27,14 +30,14 @@ LoweredOutput with_all(const LoweredOutput& nest, const Cases& cases) {
 
 class CaseWriter : public ElementWriter {
  public:
-  CaseWriter(const LoweredOutput& all, int indent)
-      : ElementWriter(all, indent, LongReductions::in_order), root_(all.root) {}
+  explicit CaseWriter(const LoweredOutput& all)
+      : ElementWriter(all, LongReductions::in_order), root_(all.root) {}
 
   /// Everything but the root.
-  Result<std::string> write_values() {
+  Result<Statements> write_values() {
     for (const TermNumber id : plan_.regions[0].terms)
       if (id != root_) LEMMA_RETURN_IF_ERROR(write_term(id));
-    return std::move(source_);
+    return source_.take();
   }
 
  protected:
@@ -46,10 +49,10 @@ class CaseVectorWriter : public CaseWriter {
  public:
   using CaseWriter::CaseWriter;
 
-  Result<std::string> write_vectors() {
+  Result<Statements> write_vectors() {
     for (const TermNumber id : plan_.regions[0].terms)
       if (id != root_) LEMMA_RETURN_IF_ERROR(write_vector(id));
-    return std::move(source_);
+    return source_.take();
   }
 
  private:
@@ -61,10 +64,13 @@ class CaseVectorWriter : public CaseWriter {
     const Term& term = graph_.term(id);
     LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
     if (is_number(id)) return write_term(id);
+    const std::string vector = fmt::format("Vector<{}, count>", type);
     if (term.kind == ExpressionKind::read) {
-      line("Vector<{}, count> {};", type, term_name(id));
-      line("load<count, 1>({}, &{}[{}]);", term_name(id), input_name(term.input),
-           linear_text(graph_, graph_.address(term)));
+      source_.add(source::Declaration{.type = vector, .name = term_name(id)});
+      source_.add(
+          source::Call{"load<count, 1>",
+                       {term_name(id), fmt::format("&{}[{}]", input_name(term.input),
+                                                   linear_text(graph_, graph_.address(term)))}});
       return {};
     }
     TermNumber first = term.operands[0], second = term.operands[1];
@@ -72,16 +78,15 @@ class CaseVectorWriter : public CaseWriter {
     const char sign = term.kind == ExpressionKind::add        ? '+'
                       : term.kind == ExpressionKind::subtract ? '-'
                                                               : '*';
-    line("const Vector<{}, count> {} = {} {} {};", type, term_name(id), term_name(first), sign,
-         term_name(second));
+    source_.add(source::constant(
+        vector, term_name(id), fmt::format("{} {} {}", term_name(first), sign, term_name(second))));
     return {};
   }
 };
 
-/// The stores of all cases.
-std::string stores_text(const LoweredOutput& nest, const Cases& cases, const CaseStore& store,
-                        int indent) {
-  std::string text;
+/// The values of the cases, then their stores.
+Statements with_stores(Statements statements, const LoweredOutput& nest, const Cases& cases,
+                       const CaseStore& store) {
   for (std::size_t number = 0; number < cases.values.size(); ++number) {
     std::vector<std::int64_t> indices(cases.axes.size());
     auto rest = static_cast<std::int64_t>(number);
@@ -90,19 +95,18 @@ std::string stores_text(const LoweredOutput& nest, const Cases& cases, const Cas
       indices[i] = rest % extent;
       rest /= extent;
     }
-    text += std::string(static_cast<std::size_t>(indent), ' ') +
-            store(indices, term_name(cases.values[number])) + "\n";
+    statements.push_back(store(indices, term_name(cases.values[number])));
   }
-  return text;
+  return statements;
 }
 
 }  // namespace
 
-Result<std::string> case_text(const LoweredOutput& nest, const Cases& cases, const CaseStore& store,
-                              int indent) {
+Result<Statements> emit_cases(const LoweredOutput& nest, const Cases& cases,
+                              const CaseStore& store) {
   const LoweredOutput all = with_all(nest, cases);
-  LEMMA_ASSIGN_OR_RETURN(const std::string text, CaseWriter(all, indent).write_values());
-  return text + stores_text(nest, cases, store, indent);
+  LEMMA_ASSIGN_OR_RETURN(Statements values, CaseWriter(all).write_values());
+  return with_stores(std::move(values), nest, cases, store);
 }
 
 bool can_be_vectors(const LoweredOutput& nest, const Cases& cases) {
@@ -137,11 +141,11 @@ bool can_be_vectors(const LoweredOutput& nest, const Cases& cases) {
   return true;
 }
 
-Result<std::string> case_vector_text(const LoweredOutput& nest, const Cases& cases,
-                                     const CaseStore& store, int indent) {
+Result<Statements> emit_case_vectors(const LoweredOutput& nest, const Cases& cases,
+                                     const CaseStore& store) {
   const LoweredOutput all = with_all(nest, cases);
-  LEMMA_ASSIGN_OR_RETURN(const std::string text, CaseVectorWriter(all, indent).write_vectors());
-  return text + stores_text(nest, cases, store, indent);
+  LEMMA_ASSIGN_OR_RETURN(Statements values, CaseVectorWriter(all).write_vectors());
+  return with_stores(std::move(values), nest, cases, store);
 }
 
 }  // namespace lemma::backend

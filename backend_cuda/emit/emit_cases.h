@@ -6,23 +6,24 @@
 #include <string>
 
 #include "backend_cuda/cases.h"
+#include "backend_cuda/emit/statements.h"
 
 namespace lemma::backend {
 
 /// `store`: a statement for the element with these indices along the axes of the cases, and its value.
-using CaseStore =
-    std::function<std::string(const std::vector<std::int64_t>& indices, const std::string& value)>;
+using CaseStore = std::function<source::Statement(const std::vector<std::int64_t>& indices,
+                                                  const std::string& value)>;
 
 /// For one element of the other axes.
-Result<std::string> case_text(const lowering::LoweredOutput& nest, const Cases& cases,
-                              const CaseStore& store, int indent);
+Result<source::Statements> emit_cases(const lowering::LoweredOutput& nest, const Cases& cases,
+                                      const CaseStore& store);
 
 /// Whether all formulas are sums, differences and products of elements of f32 that lie side by side along the last axis, and
 /// of numbers.
 bool can_be_vectors(const lowering::LoweredOutput& nest, const Cases& cases);
 
 /// The same for a vector of elements along the last axis, with as many as `count` of the source.
-Result<std::string> case_vector_text(const lowering::LoweredOutput& nest, const Cases& cases,
-                                     const CaseStore& store, int indent);
+Result<source::Statements> emit_case_vectors(const lowering::LoweredOutput& nest,
+                                             const Cases& cases, const CaseStore& store);
 
 }  // namespace lemma::backend

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend_cuda/emit/statements.h"
 #include "lowering/lower.h"
 
 namespace lemma::backend {
@@ -19,15 +20,15 @@ std::vector<LoopBounds> all_of(const lowering::LoweredOutput& nest);
 
 /// A loop for each axis, the last one fastest, and stores to `result`, a pointer to elements in row-major order.
 /// Inputs are called as in emit_element.h.
-Result<std::string> nest_text(const lowering::LoweredOutput& nest,
-                              const std::vector<LoopBounds>& bounds, std::string_view result,
-                              int indent);
+Result<source::Statements> emit_nest(const lowering::LoweredOutput& nest,
+                                     const std::vector<LoopBounds>& bounds,
+                                     std::string_view result);
 
 /// The same by blocks of elements (emit_block.h) where that pays. Where the bounds hold no whole number of blocks, the
 /// last block begins earlier, and some elements are computed twice.
-Result<std::string> blocked_nest_text(const lowering::LoweredOutput& nest,
-                                      const std::vector<LoopBounds>& bounds,
-                                      std::string_view result, int indent);
+Result<source::Statements> emit_blocked_nest(const lowering::LoweredOutput& nest,
+                                             const std::vector<LoopBounds>& bounds,
+                                             std::string_view result);
 
 /// The inputs that the nest reads.
 std::vector<bool> used_inputs(const lowering::LoweredOutput& nest);

@@ -1,0 +1,208 @@
+#include "backend_cuda/emit_cuda/tiled_nest.h"
+
+#include <fmt/format.h>
+
+#include "backend_cuda/emit/emit_element.h"
+#include "backend_cuda/emit/source_types.h"
+#include "backend_cuda/emit_cuda/spread_nest.h"
+
+namespace lemma::backend {
+
+namespace {
+
+using lowering::Linear;
+using lowering::LoopVariable;
+using lowering::LoweredOutput;
+using lowering::Term;
+using source::Statements;
+
+/// The type of elements of tiles in the source.
+std::string_view tile_element(TileArithmetic arithmetic) {
+  switch (arithmetic) {
+    case TileArithmetic::f16: return "F16";
+    case TileArithmetic::bf16: return "BF16";
+    default: return "float";
+  }
+}
+
+/// The part of a form that is made of some variables.
+Linear restricted(const Linear& form, const std::vector<LoopVariable>& variables) {
+  Linear result;
+  for (const LoopVariable v : variables)
+    if (const std::int64_t factor = form.coefficient(v); factor != 0)
+      result = lowering::combine(result, Linear::atom(v), factor);
+  return result;
+}
+
+class TiledWriter {
+ public:
+  TiledWriter(const LoweredOutput& nest, const TiledProduct& product,
+              const std::vector<LoopBounds>& bounds, std::uint32_t block_threads)
+      : nest_(nest), product_(product), bounds_(bounds), block_threads_(block_threads) {}
+
+  Result<Statements> write() {
+    for (const std::size_t axis : product_.batches)
+      source_.open(source::counting_loop(variable_name(nest_.axes[axis]), bounds_[axis].first,
+                                         bounds_[axis].end));
+    write_sizes();
+    LEMMA_RETURN_IF_ERROR(write_factor("left", product_.left));
+    LEMMA_RETURN_IF_ERROR(write_factor("right", product_.right));
+    LEMMA_RETURN_IF_ERROR(write_store());
+    source_.add(source::Call{
+        fmt::format("sum_products<Results, {}, {}>", product_.tiles.stages, block_threads_),
+        {"threads", "slots", "left", "right", "rows", "columns", fmt::format("{}", term_count()),
+         "store"}});
+    source_.close(product_.batches.size());
+    return source_.take();
+  }
+
+ private:
+  std::string lines_text(const Factor& factor) const {
+    std::vector<LoopBounds> bounds;
+    for (const std::size_t axis : factor.lines) bounds.push_back(bounds_[axis]);
+    return fmt::format("static_cast<int>({})", count_text(bounds));
+  }
+
+  std::int64_t term_count() const {
+    std::int64_t count = 1;
+    for (const LoopVariable v : sum().bound) count *= nest_.graph.extent(v);
+    return count;
+  }
+
+  const Term& sum() const { return nest_.graph.term(product_.sum); }
+
+  void write_sizes() {
+    const TileChoice& tiles = product_.tiles;
+    const auto tile = [&](std::string name, const Factor& factor, std::int64_t lines) {
+      source_.add(source::TypeAlias{
+          std::move(name), fmt::format("FactorTile<{}, {}, {}, {}>", tile_element(tiles.arithmetic),
+                                       order_text(factor), lines, tiles.tile.terms)});
+    };
+    source_.add(source::Comment{
+        "Tiles: " + tile_name(tiles, product_.left.access, product_.right.access, block_threads_)});
+    tile("Left", product_.left, tiles.tile.rows);
+    tile("Right", product_.right, tiles.tile.columns);
+    source_.add(source::TypeAlias{
+        "Results",
+        fmt::format("{}<Left, Right, {}, {}, {}>",
+                    tiles.arithmetic == TileArithmetic::f32 ? "ThreadTiles" : "MatrixTiles",
+                    tiles.part_rows, tiles.part_columns, tiles.slices)});
+    source_.add(source::Call{
+        "static_assert",
+        {fmt::format("product_bytes<Results, {}>() <= {}", tiles.stages, tiles.shared_bytes)}});
+    source_.add(source::constant("int", "rows", lines_text(product_.left)));
+    source_.add(source::constant("int", "columns", lines_text(product_.right)));
+  }
+
+  static std::string_view order_text(const Factor& factor) {
+    return factor.access.lines_together ? "Order::lines" : "Order::terms";
+  }
+
+  /// The indices of the axes from one number.
+  Statements axes_from(const std::vector<std::size_t>& axes, const std::string& number) const {
+    std::vector<LoopVariable> variables;
+    std::vector<LoopBounds> bounds;
+    for (const std::size_t axis : axes) {
+      variables.push_back(nest_.axes[axis]);
+      bounds.push_back(bounds_[axis]);
+    }
+    return declare_indices(variables, bounds, number_type, number);
+  }
+
+  Statements term_indices_from(const std::string& number) const {
+    std::vector<LoopBounds> bounds;
+    for (const LoopVariable v : sum().bound) {
+      const std::int64_t extent = nest_.graph.extent(v);
+      bounds.push_back({"0", fmt::format("{}", extent), extent, extent});
+    }
+    return declare_indices(sum().bound, bounds, number_type, number);
+  }
+
+  Result<void> write_factor(const std::string& name, const Factor& factor) {
+    if (!factor.is_read) return write_computed(name, factor);
+    const Term& read = nest_.graph.term(factor.term);
+    const Linear address = nest_.graph.address(read);
+    const Linear of_terms = restricted(address, sum().bound);
+    const Linear of_lines = lowering::combine(address, of_terms, -1);
+    std::int64_t elements = 1;
+    for (const std::int64_t size : nest_.graph.inputs()[read.input].sizes) elements *= size;
+    const std::string_view type =
+        elements < (std::int64_t{1} << 30) ? "std::int32_t" : "std::int64_t";
+    const auto offset = [&](const std::string& number, Statements indices, const Linear& form) {
+      indices.push_back(
+          source::Return{fmt::format("static_cast<{}>({})", type, linear_text(nest_.graph, form))});
+      return source::Lambda{{{"int", number}}, std::move(indices)};
+    };
+    source_.add(source::LambdaDeclaration{
+        name,
+        fmt::format("{}_factor<{}, {}>", factor.is_in_block ? "window" : "tensor",
+                    order_text(factor), factor.access.width),
+        {input_name(read.input)},
+        {offset("line", axes_from(factor.lines, "line"), of_lines),
+         offset("term", term_indices_from("term"), of_terms)}});
+    return {};
+  }
+
+  /// The statements of the nest for an element of a factor.
+  Result<void> write_computed(const std::string& name, const Factor& factor) {
+    LoweredOutput part = nest_;
+    part.root = factor.term;
+    source::Builder body;
+    body.add(axes_from(factor.lines, "line"));
+    body.add(term_indices_from("term"));
+    LEMMA_ASSIGN_OR_RETURN(const std::string value, write_element(part, body));
+    body.add(source::Return{value});
+    source_.add(source::LambdaDeclaration{
+        name, "computed_factor", {}, {{{{"int", "line"}, {"int", "term"}}, body.take()}}});
+    return {};
+  }
+
+  /// What comes after the sum, which is read from an array of one element.
+  Result<void> write_store() {
+    LoweredOutput rest = nest_;
+    const std::uint32_t input = rest.graph.add_input({DataType::f32, {1}});
+    rest.graph.replace_by_read(product_.sum, input, {Linear::of(0)});
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(nest_.type));
+    Linear place;
+    for (const LoopVariable axis : nest_.axes)
+      place =
+          lowering::combine(lowering::scale(place, nest_.graph.extent(axis)), Linear::atom(axis));
+    source::Builder body;
+    body.add(axes_from(product_.left.lines, "row"));
+    body.add(axes_from(product_.right.lines, "column"));
+    source::Declaration sum = source::constant("float", input_name(input), "{sum}");
+    sum.extents = {"1"};
+    body.add(std::move(sum));
+    LEMMA_ASSIGN_OR_RETURN(const std::string value, write_element(rest, body));
+    body.add(ElementStore{fmt::format("y[{}]", linear_text(nest_.graph, place)), type}.of(value));
+    source_.add(source::LambdaDeclaration{
+        "store", "", {}, {{{{"int", "row"}, {"int", "column"}, {"float", "sum"}}, body.take()}}});
+    return {};
+  }
+
+  /// The value of the element, after the statements that compute it.
+  static Result<std::string> write_element(const LoweredOutput& nest, source::Builder& body) {
+    LEMMA_ASSIGN_OR_RETURN(ElementSource element, emit_element(nest, LongReductions::in_order));
+    // Takes note of divisors of zero: what is divided is undefined, and may be selected away.
+    body.add(source::with_ok(std::move(element.statements)));
+    return element.value;
+  }
+
+  static constexpr const char* number_type = "std::uint32_t";
+
+  const LoweredOutput& nest_;
+  const TiledProduct& product_;
+  const std::vector<LoopBounds>& bounds_;
+  std::uint32_t block_threads_;
+  source::Builder source_;
+};
+
+}  // namespace
+
+Result<Statements> emit_tiled_nest(const LoweredOutput& nest, const TiledProduct& product,
+                                   const std::vector<LoopBounds>& bounds,
+                                   std::uint32_t block_threads) {
+  return TiledWriter(nest, product, bounds, block_threads).write();
+}
+
+}  // namespace lemma::backend
