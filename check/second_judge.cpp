@@ -22,11 +22,11 @@ std::string_view name(JudgeVerdict verdict) {
 }
 
 JudgeAnswer ask_second_judge(OnnxRuntimeWorker& worker, const JudgeRequest& request) {
-  if (request.sets.empty()) return {JudgeVerdict::not_available, "there are no inputs", 0, 0};
+  if (request.sets.empty()) return {JudgeVerdict::not_available, "there are no inputs", 0, 0, {}};
   const Deadline deadline = Deadline::after(request.time_limit_seconds);
   const fs::path data = request.scratch_folder / "inputs";
   const auto sets = write_inputs(request.sets, data);
-  if (!sets) return {JudgeVerdict::not_available, sets.error().message, 0, 0};
+  if (!sets) return {JudgeVerdict::not_available, sets.error().message, 0, 0, {}};
   const auto answer = worker.ask({{"action", "compare"},
                                   {"original", request.original.string()},
                                   {"result", request.result.string()},
@@ -42,17 +42,24 @@ JudgeAnswer ask_second_judge(OnnxRuntimeWorker& worker, const JudgeRequest& requ
   fs::remove(data, ignored);
   if (!answer)
     return {deadline.passed() ? JudgeVerdict::too_late : JudgeVerdict::not_available,
-            answer.error().message, 0, 0};
+            answer.error().message,
+            0,
+            0,
+            {}};
   try {
     const std::string verdict = answer->at("verdict").get<std::string>();
     return {verdict == "agrees"    ? JudgeVerdict::agrees
             : verdict == "differs" ? JudgeVerdict::differs
                                    : JudgeVerdict::not_available,
             answer->at("message").get<std::string>(), answer->value("sets", 0),
-            answer->value("max_error", 0.0)};
+            answer->value("max_error", 0.0),
+            answer->value("different", std::vector<std::string>())};
   } catch (const Json::exception& error) {
-    return {JudgeVerdict::not_available, std::string("its answer is malformed: ") + error.what(), 0,
-            0};
+    return {JudgeVerdict::not_available,
+            std::string("its answer is malformed: ") + error.what(),
+            0,
+            0,
+            {}};
   }
 }
 

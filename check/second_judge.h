@@ -29,6 +29,7 @@ struct JudgeAnswer {
   std::string message;  // why it is not available, or what differs
   int sets = 0;
   double max_error = 0;
+  std::vector<std::string> different;  // all outputs that differ on the first set that tells
 };
 
 JudgeAnswer ask_second_judge(OnnxRuntimeWorker& worker, const JudgeRequest& request);

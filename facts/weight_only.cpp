@@ -17,4 +17,10 @@ std::vector<bool> weight_only_nodes(const Graph& graph) {
   return weight_only;
 }
 
+std::string folded_operator(const Graph& graph, const Node& node) {
+  const bool has_operand = !node.inputs.empty() && !node.inputs.front().is_none();
+  const ValueId typed = has_operand ? node.inputs.front() : node.output();
+  return std::string(graph.op(node).name) + " " + std::string(name(graph.type(typed).data_type));
+}
+
 }  // namespace lemma

@@ -1,6 +1,7 @@
 #pragma once
 // Nodes that are computed when a model is built, not when it runs.
 
+#include <string>
 #include <vector>
 
 #include "ir/graph.h"
@@ -9,5 +10,8 @@ namespace lemma {
 
 /// For each node, whether it depends on no input and no opaque node.
 std::vector<bool> weight_only_nodes(const Graph& graph);
+
+/// An operator with the type of its first operand, as "Pow i64": what is folded alike.
+std::string folded_operator(const Graph& graph, const Node& node);
 
 }  // namespace lemma

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "check/disputed_constants.h"
 #include "check/read_back.h"
 #include "pipeline/chosen_rules.h"
 #include "search/numbers.h"
@@ -22,6 +23,7 @@ SearchOptions search_options(const AttemptSetup& setup, RoundingClass worst, boo
   const Deadline& deadline = setup.deadline;
   SearchOptions options = job.options.search;
   options.fold.threads = job.options.threads;
+  options.fold.left_computed = setup.left_computed;
   options.on_stage = [&job](const std::string& what) { job.stage(what); };
   if (!job.options.trace.empty())
     options.on_graph = [&setup](const std::string& step, const Graph& graph) {
@@ -139,9 +141,7 @@ Attempt with_outcome(Attempt result, Outcome outcome, std::string reason) {
   return result;
 }
 
-}  // namespace
-
-Result<Attempt> attempt(const AttemptSetup& setup, RoundingClass worst, bool keeps_small) {
+Result<Attempt> attempt_once(const AttemptSetup& setup, RoundingClass worst, bool keeps_small) {
   Attempt result;
   auto searched = search(setup, worst, keeps_small);
   if (!searched && searched.error().kind != ErrorKind::internal)
@@ -180,6 +180,32 @@ Result<Attempt> attempt(const AttemptSetup& setup, RoundingClass worst, bool kee
   result.staged = std::make_unique<StagedModel>(std::move(staged));
   result.explanation = std::move(searched->explanation);
   return with_outcome(std::move(result), Outcome::passed, "");
+}
+
+/// The setup without the folding of constants on which ONNX Runtime, which refused the result, has another opinion.
+/// Nothing: there are none.
+std::optional<AttemptSetup> without_disputed_constants(const AttemptSetup& setup,
+                                                       const Attempt& refused) {
+  const bool is_judged = refused.check.second_judge == name(JudgeVerdict::differs);
+  if (!is_judged || setup.job.worker == nullptr || !setup.left_computed.empty())
+    return std::nullopt;
+  const TemporaryDirectory scratch;
+  if (!scratch.good()) return std::nullopt;
+  setup.job.stage("comparing constants");
+  AttemptSetup result = setup;
+  result.left_computed =
+      disputed_operators(setup.job.model, *setup.job.worker, scratch.path(),
+                         setup.job.options.threads, 0.2 * setup.deadline.remaining());
+  return result.left_computed.empty() ? std::nullopt : std::optional(std::move(result));
+}
+
+}  // namespace
+
+Result<Attempt> attempt(const AttemptSetup& setup, RoundingClass worst, bool keeps_small) {
+  LEMMA_ASSIGN_OR_RETURN(Attempt first, attempt_once(setup, worst, keeps_small));
+  if (first.outcome != Outcome::refused) return first;
+  const auto undisputed = without_disputed_constants(setup, first);
+  return undisputed ? attempt_once(*undisputed, worst, keeps_small) : std::move(first);
 }
 
 }  // namespace lemma

@@ -2,6 +2,7 @@
 // One search with rules up to a class, and what becomes of its result.
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "pipeline/file_growth.h"
@@ -25,6 +26,8 @@ struct AttemptSetup {
   Trace& trace;
   /// What is passed need not be faster: it is not run, and candidates are not either.
   bool is_judged_by_time = true;
+  /// Operators whose constants stay computed (FoldOptions::left_computed).
+  std::set<std::string> left_computed = {};
 };
 
 struct Attempt {

@@ -256,7 +256,7 @@ def compare(request):
         except Exception as error:
             return {"verdict": "differs", "message": f"it cannot run the result: {one_line(error)}"}
         compared += 1
-        moved = None
+        moved, first, different = None, "", []
         for index, (name, left, right) in enumerate(zip(names, expected, actual)):
             is_tensor = isinstance(left, numpy.ndarray) and isinstance(right, numpy.ndarray)
             message, error = difference_of_values(name, left, right, request)
@@ -267,7 +267,11 @@ def compare(request):
             if message and is_random(original, name, left, feed, request):
                 return {"verdict": "not available", "message": f"output '{name}' is random"}
             if message:
-                return {"verdict": "differs", "message": message, "sets": compared, "max_error": largest}
+                first = first or message
+                different.append(name)
+        if different:
+            return {"verdict": "differs", "message": first, "sets": compared, "max_error": largest,
+                    "different": different}
     if compared == 0:
         return {"verdict": "not available", "message": "it cannot run the original"}
     return {"verdict": "agrees", "message": "", "sets": compared, "max_error": largest}

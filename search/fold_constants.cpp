@@ -42,6 +42,21 @@ std::vector<ValueId> by_size(const Graph& graph, const std::set<ValueId>& values
   return result;
 }
 
+/// By value, whether an operator that is left computed takes part in it.
+std::vector<bool> values_left_computed(const Graph& graph, const std::set<std::string>& operators) {
+  std::vector<bool> left(graph.value_count(), false);
+  if (operators.empty()) return left;
+  for (const NodeId id : graph.live_nodes()) {
+    const Node& node = graph.node(id);
+    const bool is_left =
+        (node.kind == NodeKind::operation && operators.contains(folded_operator(graph, node))) ||
+        std::any_of(node.inputs.begin(), node.inputs.end(),
+                    [&left](ValueId input) { return !input.is_none() && left[input.v]; });
+    for (std::uint32_t k = 0; is_left && k < node.output_count; ++k) left[node.output(k).v] = true;
+  }
+  return left;
+}
+
 /// What a value is computed from and is no constant yet.
 void add_computed_operands(const Graph& graph, ValueId value, std::set<ValueId>& operands) {
   for (const ValueId input : graph.node(graph.producer(value)).inputs)
@@ -169,11 +184,13 @@ class Folding {
   Folding(const Graph& graph, const FoldOptions& options)
       : graph_(graph),
         options_(options),
+        stays_computed_(values_left_computed(graph, options.left_computed)),
         sizes_(graph),
         free_bytes_(std::max(options.free_bytes, options.free_share * bytes_of_constants(graph))) {}
 
   /// Nothing if it stays computed.
   std::optional<Constant> contents_if_wanted(ValueId value) {
+    if (stays_computed_[value.v]) return std::nullopt;
     const double bytes = byte_count(graph_.type(value));
     if (bytes < 0) return std::nullopt;
     const bool is_in_proportion = bytes <= options_.growth * source_bytes(graph_, value);
@@ -189,6 +206,7 @@ class Folding {
  private:
   const Graph& graph_;
   const FoldOptions& options_;
+  std::vector<bool> stays_computed_;  // by value
   FoldedBytes sizes_;
   double free_bytes_;
   double added_bytes_ = 0;

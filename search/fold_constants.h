@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "ir/graph.h"
 
@@ -16,6 +18,9 @@ struct FoldOptions {
   double free_bytes = 4096;
   /// The same as a part of the bytes of all constants; what is more counts.
   double free_share = 0.01;
+  /// Operators whose results stay computed, as folded_operator() names them (facts/weight_only.h): runtimes disagree on
+  /// them.
+  std::set<std::string> left_computed = {};
   int threads = 0;
   /// An error once it has passed: a graph of which only a part is folded is not what was wanted.
   std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt;

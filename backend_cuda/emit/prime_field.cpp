@@ -56,7 +56,11 @@ Result<TaskProgram> in_prime_field(TaskProgram program) {
   }
   for (TaskOperator& op : program.graph.operators)
     for (Phase& phase : op.body.phases) {
-      LEMMA_ASSIGN_OR_RETURN(phase.nest.graph, phase.nest.graph.in_domain(program.domain));
+      auto graph = phase.nest.graph.in_domain(program.domain);
+      if (!graph)
+        return with_context(fmt::format("{} '{}'", op.description, op.name),
+                            std::move(graph.error()));
+      phase.nest.graph = std::move(*graph);
     }
   return program;
 }

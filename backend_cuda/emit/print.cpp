@@ -182,7 +182,7 @@ std::string function_head(const Function& function, Linkage linkage, Dialect dia
   std::string head = linkage == Linkage::exported ? "extern \"C\" "
                      : linkage == Linkage::phase  ? "[[gnu::noinline]] "
                                                   : "";
-  if (has_guarded_loads(function.body)) head += "GUARDED_LOADS ";
+  if (linkage == Linkage::exported || has_guarded_loads(function.body)) head += "GUARDED_LOADS ";
   return head + "void ";
 }
 

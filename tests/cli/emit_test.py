@@ -221,6 +221,19 @@ class Emit(unittest.TestCase):
             self.assertIn(message, done.stderr)
             self.assertEqual(list(self.folder.iterdir()), [])
 
+    def test_a_trace_has_what_each_pass_made(self):
+        folder = self.folder / "trace"
+        for words in ((), ("--no-fusion",)):  # the second trace replaces the first one
+            done = self.run_it("emit", TWO_LAYER, "--plan", *SLOW, 1, "--trace", folder, *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            files = sorted(file.name for file in folder.iterdir())
+            passes = [name.partition("-")[2].removesuffix(".txt") for name in files]
+            self.assertEqual([int(name.partition("-")[0]) for name in files], list(range(1, len(files) + 1)))
+            self.assertEqual(passes[:4], ["expand-composites", "join-products", "lower-graph", "store-padding"])
+            self.assertEqual(passes[-4:], ["schedule", "plan-memory", "share-counters", "check-program"])
+            self.assertEqual("fuse" in passes, not words)
+        self.assertIn("= MatMul(", (folder / files[2]).read_text())
+
     def test_fusion_stores_fewer_tensors(self):
         counts = []
         for words in ((), ("--no-fusion",)):
