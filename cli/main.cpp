@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -11,6 +13,7 @@
 #include "cli/error_line.h"
 #include "cli/foreign_options.h"
 #include "cli/rank_job.h"
+#include "cli/shell.h"
 #include "engines/shipped_targets.h"
 #include "rule_language/operator_digests.h"
 #include "rule_language/operator_meaning.h"
@@ -80,13 +83,18 @@ int run(int argument_count, char** arguments) {
   lemma::add_rules_command(application, exit_code);
   lemma::add_schedule_command(application, exit_code);
   lemma::add_audit_command(application, exit_code);
+  lemma::add_completion_command(application, exit_code);
+  lemma::add_manual_command(application, exit_code);
+  const std::vector<std::string> words =
+      lemma::with_help_as_option({arguments + 1, arguments + std::max(argument_count, 1)});
   try {
-    application.parse(argument_count, arguments);
+    application.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return application.exit(error);  // help or version
     std::string answer = missing_command(application, argument_count, arguments);
     if (answer.empty()) answer = foreign_option(argument_count, arguments);
     if (answer.empty()) answer = std::string(error.what()) + " (lemma --help lists the commands)";
+    answer += lemma::suggestion(application, words);
     if (lemma::speaks_for_all()) std::cerr << lemma::printable("lemma: " + answer) << "\n";
     exit_code = ExitCode::bad_input;
   }

@@ -321,7 +321,8 @@ ExitCode run_on_files(const OptimizeArguments& arguments) {
   if (arguments.json)
     std::cout << json << "\n";
   else if (arguments.talk != Talk::quiet && arguments.prints_table)
-    std::cout << summary_table(answers);
+    std::cout << (arguments.talk == Talk::verbose ? detailed_table(answers)
+                                                  : summary_table(answers));
   std::cout.flush();
   return complete ? exit_code_of(answers) : ExitCode::some_models_failed;
 }
@@ -377,7 +378,7 @@ void add_common_options(CLI::App& command, OptimizeArguments& arguments) {
   command
       .add_flag_callback(
           "-v,--verbose", [&arguments] { arguments.talk = Talk::verbose; },
-          "print every step as it begins")
+          "print every step as it begins, and a table with all figures")
       ->excludes(quiet);
   command
       .add_option("--keep-output,--outputs", arguments.common.outputs,

@@ -45,31 +45,23 @@ Result<Graph> with_outputs(const Graph& graph,
   for (const NodeId id : live) {
     const Node& node = graph.node(id);
     if (!is_needed(node)) continue;
-    if (node.kind == NodeKind::input) {
-      LEMMA_ASSIGN_OR_RETURN(values[node.output().v],
-                             part.add_input(graph.input_name(node), graph.type(node.output())));
-    } else if (node.kind == NodeKind::constant) {
-      values[node.output().v] = part.add_constant(graph.constant(node));
-    } else {
-      std::vector<ValueId> operands;
-      for (const ValueId operand : node.inputs)
-        operands.push_back(operand.is_none() ? operand : values[operand.v]);
-      std::vector<ValueId> outputs;
-      if (node.kind == NodeKind::operation) {
-        LEMMA_ASSIGN_OR_RETURN(outputs, add_copy(part, node, node.attributes, std::move(operands)));
-      } else {
-        const NodeId copied =
-            part.add_opaque(graph.opaque(node), std::move(operands), graph.output_types(node));
-        for (std::uint32_t k = 0; k < node.output_count; ++k)
-          outputs.push_back(part.node(copied).output(k));
-      }
-      for (std::uint32_t k = 0; k < node.output_count; ++k) values[node.output(k).v] = outputs[k];
-    }
+    LEMMA_RETURN_IF_ERROR(copy_node(graph, node, part, values));
   }
   for (const GraphOutput& output : graph.outputs())
     if (is_kept(output))
       LEMMA_RETURN_IF_ERROR(part.add_output(output.name, values[output.value.v]));
   return part;
+}
+
+Result<Graph> with_first_outputs(const Graph& graph, std::size_t output_count) {
+  const GraphOutput* const end = graph.outputs().data() + output_count;
+  return with_outputs(
+      graph, [end](const GraphOutput& output) { return &output < end; },
+      [](const Node& /*input*/) { return true; });
+}
+
+Result<Graph> without_dead_nodes(const Graph& graph) {
+  return with_first_outputs(graph, graph.outputs().size());
 }
 
 }  // namespace lemma

@@ -1,6 +1,7 @@
 #pragma once
 // A graph reduced to some of its outputs.
 
+#include <cstddef>
 #include <functional>
 #include <vector>
 
@@ -18,5 +19,10 @@ std::vector<bool> depends_on_inputs(const Graph& graph,
 Result<Graph> with_outputs(const Graph& graph,
                            const std::function<bool(const GraphOutput&)>& is_kept,
                            const std::function<bool(const Node& input)>& keeps_input = nullptr);
+
+/// The graph with the first of its outputs only, and what these need. All inputs stay.
+Result<Graph> with_first_outputs(const Graph& graph, std::size_t output_count);
+/// The graph without nodes that no output needs.
+Result<Graph> without_dead_nodes(const Graph& graph);
 
 }  // namespace lemma

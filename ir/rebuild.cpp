@@ -105,28 +105,4 @@ Result<Graph> rebuild(const Graph& source, const RebuildType& type,
   return target;
 }
 
-Result<Graph> without_dead_nodes(const Graph& graph) {
-  return with_first_outputs(graph, graph.outputs().size());
-}
-
-Result<Graph> with_first_outputs(const Graph& graph, std::size_t output_count) {
-  std::vector<char> needed(graph.node_count(), 0);
-  for (std::size_t i = 0; i < output_count; ++i)
-    needed[graph.producer(graph.outputs()[i].value).v] = 1;
-  for (std::size_t i = needed.size(); i-- > 0;)
-    if (needed[i] != 0)
-      for (const ValueId input : graph.nodes()[i].inputs)
-        if (!input.is_none()) needed[graph.producer(input).v] = 1;
-  Graph result;
-  result.set_name(graph.name());
-  std::vector<ValueId> values(graph.value_count(), ValueId::none());
-  for (std::size_t i = 0; i < needed.size(); ++i)
-    if (const Node& node = graph.nodes()[i]; needed[i] != 0 || node.kind == NodeKind::input)
-      LEMMA_RETURN_IF_ERROR(copy_node(graph, node, result, values));
-  for (std::size_t i = 0; i < output_count; ++i)
-    LEMMA_RETURN_IF_ERROR(
-        result.add_output(graph.outputs()[i].name, values[graph.outputs()[i].value.v]));
-  return result;
-}
-
 }  // namespace lemma

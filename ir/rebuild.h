@@ -32,11 +32,6 @@ enum class ValueNames { kept, dropped };
 Result<void> copy_node(const Graph& source, const Node& node, Graph& target,
                        std::vector<ValueId>& values, ValueNames names = ValueNames::kept);
 
-/// The graph without nodes that no output needs.
-Result<Graph> without_dead_nodes(const Graph& graph);
-/// The graph with the first of its outputs only, and what these need. All inputs stay.
-Result<Graph> with_first_outputs(const Graph& graph, std::size_t output_count);
-
 /// Live nodes in ascending order; inputs, constants, opaque nodes, names and outputs are kept.
 Result<Graph> rebuild(const Graph& source, const RebuildType& type,
                       const RebuildOperation& operation);

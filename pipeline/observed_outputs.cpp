@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/rebuild.h"
+#include "facts/part.h"
 
 namespace lemma {
 

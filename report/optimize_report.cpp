@@ -1,11 +1,14 @@
 #include "report/optimize_report.h"
 
+#include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "report/printable.h"
@@ -155,7 +158,73 @@ std::string report_json(const std::vector<OptimizeAnswer>& answers) {
   return Json{{"models", models}}.dump(2, ' ', true, Json::error_handler_t::replace);
 }
 
+namespace {
+
+struct Gain {
+  double before = 0, after = 0;  // seconds
+  bool is_measured = false;
+  double factor() const { return after > 0 ? before / after : 1; }
+};
+
+/// What was measured, else what the costs say.
+Gain gain_of(const OptimizeAnswer& answer) {
+  const auto [before, after] = latencies(answer);
+  if (!before.is_null() && !after.is_null())
+    return {before.get<double>() / 1e3, after.get<double>() / 1e3, true};
+  return {answer.report.before.seconds, answer.report.after.seconds, false};
+}
+
+/// How many models have each status, and the mean gain of those that were written.
+std::string closing_line(const std::vector<OptimizeAnswer>& answers) {
+  std::vector<std::pair<std::string, std::size_t>> counts;  // by status, in order of appearance
+  double logarithms = 0;
+  std::size_t written = 0, measured = 0;
+  for (const OptimizeAnswer& answer : answers) {
+    const auto count = std::find_if(counts.begin(), counts.end(),
+                                    [&](const auto& c) { return c.first == answer.status; });
+    if (count == counts.end())
+      counts.emplace_back(answer.status, 1);
+    else
+      ++count->second;
+    if (!is_written(answer)) continue;
+    const Gain gain = gain_of(answer);
+    if (!(gain.factor() > 0)) continue;
+    logarithms += std::log(gain.factor());
+    ++written;
+    measured += gain.is_measured ? 1 : 0;
+  }
+  std::vector<std::string> parts;
+  for (const auto& [status, count] : counts) parts.push_back(fmt::format("{} {}", count, status));
+  std::string line = fmt::format("{} models: {}", answers.size(), fmt::join(parts, ", "));
+  if (written > 0)
+    line += fmt::format("; {:.2f} times as fast in the geometric mean ({} of {} measured)",
+                        std::exp(logarithms / static_cast<double>(written)), measured, written);
+  return line + "\n";
+}
+
+}  // namespace
+
 std::string summary_table(const std::vector<OptimizeAnswer>& answers) {
+  using enum Table::Align;
+  Table table({"model", "status", "operators", "", "speed-up", "latency", "", "", "time"},
+              {left, left, right, right, right, right, right, left, right});
+  for (const OptimizeAnswer& answer : answers) {
+    const std::string name = printable(fs::path(answer.model).filename().string());
+    if (!is_written(answer)) {
+      table.add({name, answer.status});
+      continue;
+    }
+    const Gain gain = gain_of(answer);
+    table.add({name, answer.status, fmt::format("{}", answer.report.before.operators),
+               fmt::format("> {}", answer.report.after.operators),
+               fmt::format("{:.2f}x", gain.factor()), duration_text(gain.before),
+               "> " + duration_text(gain.after), gain.is_measured ? "measured" : "predicted",
+               fmt::format("{:.1f} s", answer.seconds)});
+  }
+  return table.text() + (answers.size() > 1 ? closing_line(answers) : "");
+}
+
+std::string detailed_table(const std::vector<OptimizeAnswer>& answers) {
   using enum Table::Align;
   Table table({"model",  "status",  "operators", "",          "parameters", "",
                "flops",  "",        "bytes",     "",          "cost",       "",

@@ -5,7 +5,7 @@
 
 #include "costmodel/operator_count.h"
 #include "costmodel/weight_price.h"
-#include "ir/rebuild.h"
+#include "facts/part.h"
 #include "search/explanation.h"
 #include "search/fold_constants.h"
 #include "search/schedule.h"

@@ -84,8 +84,8 @@ class Search(unittest.TestCase):
         self.assertFalse((self.folder / "out.onnx").exists())
 
     def test_the_table_says_which_strategy_was_taken(self):
-        self.assertIn("saturation", self.run_it().stdout)
-        self.assertIn("combined", self.run_it("--strategy", "combined").stdout)
+        self.assertIn("saturation", self.run_it("--verbose").stdout)
+        self.assertIn("combined", self.run_it("--verbose", "--strategy", "combined").stdout)
 
     def test_unknown_strategies_and_limits_are_refused(self):
         self.refused("--strategy", "--strategy", "luck")

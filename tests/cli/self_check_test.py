@@ -58,7 +58,7 @@ class SelfCheck(Optimizing):
         self.assertGreater(figures["adversarial_compared"], 0)
         self.assertGreater(figures["check_seconds"], 0)
         self.assertEqual(figures["warning"], "")
-        table = self.run_it().stdout
+        table = self.run_it("--verbose").stdout
         self.assertIn("check s", table)
         self.assertIn("second judge", table)
 
