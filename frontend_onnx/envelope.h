@@ -34,6 +34,7 @@ struct ModelEnvelope::Data {
   std::int64_t file_nodes = 0;  // of the file's graph and bodies
   int taken_branches = 0;       // nodes in whose place a branch stands
   bool rewritten_bodies = false;
+  std::vector<std::string> output_order;  // names of the file's outputs, if one is there twice
   std::vector<std::string> notes;
 };
 

@@ -281,6 +281,7 @@ class Importer {
       if (std::none_of(graph().output().begin(), graph().output().end(),
                        [&wanted](const ValueInfo& output) { return output.name() == wanted; }))
         return bad_input(fmt::format("no graph output is named '{}'", wanted));
+    std::set<std::string> names;
     for (const ValueInfo& output : graph().output()) {
       if (!options_.outputs.empty() && std::find(options_.outputs.begin(), options_.outputs.end(),
                                                  output.name()) == options_.outputs.end())
@@ -288,8 +289,11 @@ class Importer {
       const ValueId* value = builder_.find(output.name());
       if (value == nullptr)
         return bad_input(fmt::format("graph output '{}' is not defined", output.name()));
+      if (!names.insert(output.name()).second) continue;  // the file names it twice
       LEMMA_RETURN_IF_ERROR(builder_.graph().add_output(output.name(), *value));
     }
+    if (options_.outputs.empty() && static_cast<int>(names.size()) < graph().output_size())
+      for (const ValueInfo& output : graph().output()) data_->output_order.push_back(output.name());
     return {};
   }
 

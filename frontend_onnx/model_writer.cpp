@@ -489,6 +489,20 @@ class ModelWriter {
     return true;
   }
 
+  /// Outputs that the file names twice.
+  void repeat_outputs() {
+    GraphMessage ordered;
+    for (const std::string& name : envelope_.output_order)
+      for (const auto& output : rest_.output())
+        if (output.name() == name) {
+          *ordered.add_output() = output;
+          break;
+        }
+    if (ordered.output_size() == static_cast<int>(envelope_.output_order.size()) &&
+        ordered.output_size() > 0)
+      rest_.mutable_output()->Swap(ordered.mutable_output());
+  }
+
   Result<Rope> finish() {
     ::onnx::ModelProto header;
     header.ParseFromString(envelope_.header);
@@ -503,6 +517,7 @@ class ModelWriter {
     rest_.mutable_input()->Swap(inputs.mutable_input());
     for (const GraphOutput& output : graph_.outputs())
       declare_unless_declared(output.name, graph_.type(output.value), *rest_.add_output());
+    repeat_outputs();
     declare_values();
     keep_annotations();
 

@@ -212,6 +212,9 @@ Result<std::vector<AttributeValue>> values_of(const RuleParameter& parameter,
     case Range::integer: {
       LEMMA_ASSIGN_OR_RETURN(const std::int64_t first, bound(parameter, 0, bindings));
       LEMMA_ASSIGN_OR_RETURN(const std::int64_t end, bound(parameter, 1, bindings));
+      if (end > first + static_cast<std::int64_t>(case_limit))
+        return bad_input(fmt::format("'{}' ranges over {} to {}: more than {} values",
+                                     parameter.name, first, end - 1, case_limit));
       for (std::int64_t i = first; i < end; ++i) values.emplace_back(i);
       break;
     }

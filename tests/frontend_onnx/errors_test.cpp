@@ -81,9 +81,18 @@ TEST(Errors, NamesUsedTwice) {
   auto message = valid_model();
   *message.mutable_graph()->add_initializer() = message.graph().initializer(0);
   EXPECT_THAT(error_of(import_message(message)), HasSubstr("two initializers are named 'w'"));
-  message = valid_model();
+}
+
+TEST(Errors, AnOutputThatIsNamedTwiceStaysThereTwice) {
+  auto message = valid_model();
   *message.mutable_graph()->add_output() = message.graph().output(0);
-  EXPECT_THAT(error_of(import_message(message)), HasSubstr("two graph outputs are named 'y'"));
+  const auto model = import_message(message);
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_EQ(model->graph.outputs().size(), 1U);
+  const auto written = exported(*model);
+  ASSERT_EQ(written.graph().output_size(), 2);
+  EXPECT_EQ(written.graph().output(0).name(), "y");
+  EXPECT_EQ(written.graph().output(1).name(), "y");
 }
 
 TEST(Errors, NamesThatAreNotDefined) {
