@@ -95,6 +95,9 @@ void print_notes(const exact::EGraphDocument& document) {
   if (!document.absent_roots.empty())
     std::cerr << fmt::format("note: {} of the roots are in no class and were left out\n",
                              document.absent_roots.size());
+  if (document.never_chosen > 0)
+    std::cerr << fmt::format("note: {} nodes of cost 10^18 or more are never chosen\n",
+                             document.never_chosen);
   if (scale.rounded > 0)
     std::cerr << fmt::format("note: {} costs were rounded to {} digits after the point\n",
                              scale.rounded, scale.digits);

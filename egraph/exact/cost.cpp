@@ -103,6 +103,11 @@ std::string CostScale::text(Cost cost) const {
 
 double CostScale::value(Cost cost) const { return number_of<double>(text(cost)).value_or(0); }
 
+bool is_prohibitive(const Decimal& cost) {
+  constexpr int least_digits = 19;  // before the point
+  return cost.mantissa > 0 && digit_count(cost.mantissa) + cost.exponent >= least_digits;
+}
+
 Result<ScaledCosts> scale_costs(const std::vector<Decimal>& costs) {
   int finest = 0;   // digits after the point that some cost has
   int highest = 0;  // digits before the point that the largest cost has

@@ -30,6 +30,9 @@ std::optional<Decimal> parse_decimal(std::string_view text);
 /// The shortest decimal that reads as this double. Requires a finite value.
 Decimal decimal_of(double value);
 
+/// 10^18 or more: people write such a cost for what is never to be chosen.
+bool is_prohibitive(const Decimal& cost);
+
 /// One grid for all costs.
 struct CostScale {
   /// A Cost of 1 stands for 10^-digits.

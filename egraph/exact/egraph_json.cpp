@@ -180,6 +180,55 @@ Result<Index> number_classes(const std::vector<RawNode>& nodes, EGraphDocument& 
 
 }  // namespace
 
+namespace {
+
+/// Whether every root has a selection that is free of circles.
+bool has_selection(const Problem& problem) {
+  std::vector<std::vector<std::uint32_t>> readers(problem.class_count);  // nodes, by child
+  std::vector<std::size_t> open(problem.nodes.size());
+  std::vector<bool> is_chosen(problem.class_count, false);
+  std::vector<std::uint32_t> next;
+  const auto choose = [&](std::uint32_t node) {
+    if (!is_chosen[problem.nodes[node].owner]) next.push_back(problem.nodes[node].owner);
+    is_chosen[problem.nodes[node].owner] = true;
+  };
+  for (std::uint32_t i = 0; i < problem.nodes.size(); ++i) {
+    open[i] = problem.nodes[i].children.size();
+    for (const std::uint32_t child : problem.nodes[i].children) readers[child].push_back(i);
+    if (open[i] == 0) choose(i);
+  }
+  while (!next.empty()) {
+    const std::uint32_t chosen = next.back();
+    next.pop_back();
+    for (const std::uint32_t reader : readers[chosen])
+      if (--open[reader] == 0) choose(reader);
+  }
+  return std::all_of(problem.roots.begin(), problem.roots.end(),
+                     [&](std::uint32_t root) { return is_chosen[root]; });
+}
+
+/// Where prohibitive costs leave no room for the digits of the others, their nodes are never chosen, unless a root needs
+/// one of them.
+void leave_out_prohibitive(EGraphDocument& document, std::vector<Decimal>& costs) {
+  const auto scaled = scale_costs(costs);
+  if (scaled && scaled->scale.rounded == 0) return;
+  Problem without = document.problem;
+  std::vector<Decimal> others = costs;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    if (!is_prohibitive(costs[i])) continue;
+    without.nodes[i].children.push_back(without.nodes[i].owner);
+    others[i] = Decimal();
+    ++count;
+  }
+  if (count == 0 || !has_selection(without)) return;
+  document.problem = std::move(without);
+  document.never_chosen = count;
+  costs = std::move(others);
+}
+
+}  // namespace
+
 Result<EGraphDocument> read_egraph_json(std::string_view text) {
   Reader reader;
   if (!Json::sax_parse(text, &reader))
@@ -209,9 +258,6 @@ Result<EGraphDocument> read_egraph_json(std::string_view text) {
     document.node_names.push_back(raw.name);
     document.operator_names.push_back(raw.op);
   }
-  LEMMA_ASSIGN_OR_RETURN(const ScaledCosts scaled, scale_costs(costs));
-  document.scale = scaled.scale;
-  for (std::size_t i = 0; i < costs.size(); ++i) problem.nodes[i].cost = scaled.costs[i];
   for (const std::string& root : reader.roots) {
     const auto found = class_of_name.find(root);
     if (found == class_of_name.end())
@@ -222,6 +268,10 @@ Result<EGraphDocument> read_egraph_json(std::string_view text) {
   if (problem.roots.empty())
     return bad_input(reader.roots.empty() ? "root_eclasses are empty"
                                           : "no class of root_eclasses has a node");
+  leave_out_prohibitive(document, costs);
+  LEMMA_ASSIGN_OR_RETURN(const ScaledCosts scaled, scale_costs(costs));
+  document.scale = scaled.scale;
+  for (std::size_t i = 0; i < costs.size(); ++i) problem.nodes[i].cost = scaled.costs[i];
   return document;
 }
 

@@ -16,6 +16,8 @@ namespace lemma::exact {
 struct EGraphDocument {
   Problem problem;
   CostScale scale;
+  /// Nodes of cost 10^18 or more that are left out, because the digits of the other costs would be lost beside them.
+  std::size_t never_chosen = 0;
   std::vector<std::string> node_names;      // by node of the problem
   std::vector<std::string> operator_names;  // by node of the problem
   std::vector<std::string> class_names;     // by class, in order of first mention by a node

@@ -124,5 +124,32 @@ TEST(Cost, RoundingIsSaid) {
   EXPECT_EQ(fits->scale.rounded, 0);
 }
 
+TEST(EGraphJson, AProhibitiveCostDoesNotSpoilTheOthers) {
+  const auto document = read_egraph_json(R"({
+    "nodes": {
+      "r": {"op": "f", "children": ["a"], "eclass": "R", "cost": 0},
+      "a": {"op": "f", "children": [], "eclass": "S", "cost": 3e-07},
+      "b": {"op": "f", "children": [], "eclass": "S", "cost": 1e-07},
+      "c": {"op": "f", "children": [], "eclass": "S", "cost": 9e+31}
+    },
+    "root_eclasses": ["R"]})");
+  ASSERT_TRUE(document) << document.error().message;
+  EXPECT_EQ(document->never_chosen, 1U);
+  EXPECT_EQ(document->scale.rounded, 0U);
+  EXPECT_EQ(document->scale.text(document->problem.nodes[2].cost), "0.0000001");
+}
+
+TEST(EGraphJson, AProhibitiveCostThatARootNeedsCounts) {
+  const auto document = read_egraph_json(R"({
+    "nodes": {
+      "r": {"op": "f", "children": ["a"], "eclass": "R", "cost": 1e-07},
+      "a": {"op": "f", "children": [], "eclass": "S", "cost": 9e+28}
+    },
+    "root_eclasses": ["R"]})");
+  ASSERT_TRUE(document) << document.error().message;
+  EXPECT_EQ(document->never_chosen, 0U);
+  EXPECT_EQ(document->scale.rounded, 1U);
+}
+
 }  // namespace
 }  // namespace lemma::exact
