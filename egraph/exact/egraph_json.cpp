@@ -3,6 +3,7 @@
 #include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 #include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "base/utf8.h"
