@@ -62,7 +62,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheckReport, comparison, seconds, second_judg
                                    whole_run, whole_run_message)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CostReport, message, measured_now, seconds, recorded)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeReport, status, message, warning, opaque_operators,
-                                   before, after, search, check, timing, costs)
+                                   before, after, search, check, timing, sizes, sizes_are_guessed,
+                                   costs)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeAnswer, model, output, status, message, task_program,
                                    model_digest, output_digest, program_digest, error_kind, report,
                                    seconds, peak_memory_bytes)

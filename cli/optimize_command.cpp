@@ -200,6 +200,11 @@ class Progress {
     if ((answer.status == "unchanged" || answer.status == "optimized") && !answer.message.empty() &&
         talk_ != Talk::quiet)
       std::cerr << printable(fmt::format("lemma: {}: {}", answer.model, answer.message)) << "\n";
+    if (answer.report.sizes_are_guessed && talk_ != Talk::quiet)
+      std::cerr << printable(fmt::format("lemma: {}: timed at {}, because the model leaves sizes "
+                                         "open; --sample-shape gives others",
+                                         answer.model, answer.report.sizes))
+                << "\n";
     if (!is_written(answer)) {
       std::cerr << failure_line(answer) << "\n";
     } else if (total_ > 1 && talk_ != Talk::quiet) {

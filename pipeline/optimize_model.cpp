@@ -84,6 +84,7 @@ struct Improvement {
   bool is_simplified = false;   // the last one is only simpler than the original
   double search_seconds = 0, check_seconds = 0;
   TimingReport timing;
+  std::string sizes;  // of the inputs on which models were run
 };
 
 /// With rules of the wanted class, then with those that keep every bit, until a result passes or none is better.
@@ -202,6 +203,7 @@ Result<Improvement> improve(const Job& job, const Deadline& deadline, CurrentCos
   Improvement result;
   result.check_seconds = original->seconds;
   result.timing.message = inputs.message;
+  if (timing.timed() != nullptr) result.sizes = sizes_of(inputs);
   std::optional<Attempt> simpler;
   if (wants_simplified(job.options)) {
     LEMMA_ASSIGN_OR_RETURN(simpler, simplified(setup));
@@ -234,6 +236,17 @@ void report_attempt(const Improvement& improvement, OptimizeReport& report) {
     report.timing = last.timing;
 }
 
+/// Whether some input has a size that neither the model nor the caller fixes.
+bool leaves_sizes_open(const Job& job) {
+  for (const NodeId id : job.model.graph.inputs()) {
+    const TensorType& type = job.model.graph.type(job.model.graph.node(id).output());
+    if (!type.shape) return true;
+    for (const Dimension& size : *type.shape)
+      if (const auto symbol = size.as_symbol(); symbol && !job.sizes.contains(*symbol)) return true;
+  }
+  return false;
+}
+
 /// Writes what the improvement says, and completes the report.
 Result<void> finish(const Job& job, const BodyExplanations& bodies, Improvement improvement,
                     OptimizeReport& report) {
@@ -243,6 +256,8 @@ Result<void> finish(const Job& job, const BodyExplanations& bodies, Improvement 
   if (improvement.last) report_attempt(improvement, report);
   report.search.seconds = improvement.search_seconds;
   report.check.seconds = improvement.check_seconds;
+  report.sizes = improvement.sizes;
+  report.sizes_are_guessed = !report.sizes.empty() && leaves_sizes_open(job);
   report.warning = improvement.warning;
   report.after = report.before;
   using Outcome = Attempt::Outcome;

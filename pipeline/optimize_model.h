@@ -97,6 +97,9 @@ struct OptimizeReport {
   SearchFigures search;
   CheckReport check;
   TimingReport timing;
+  /// The sizes of the inputs on which models were run, as "x:1,3,16,16 y:2"; empty: none was.
+  std::string sizes;
+  bool sizes_are_guessed = false;  // the model leaves some of them open, and nobody gave them
   CostReport costs;
 };
 

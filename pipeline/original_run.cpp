@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "check/runnable_inputs.h"
 
@@ -24,6 +25,13 @@ Result<OriginalRun> run_original(const Job& job, const Deadline& deadline) {
     return bad_input(end.passed() ? "the time limit leaves no room for the check"
                                   : "the check is impossible: " + reference.error().message);
   return OriginalRun{std::move(*reference), before - deadline.remaining()};
+}
+
+std::string sizes_of(const ModelInputs& inputs) {
+  std::vector<std::string> texts;
+  for (const interpreter::NamedTensor& input : inputs.values)
+    texts.push_back(fmt::format("{}:{}", input.name, fmt::join(input.value.sizes(), ",")));
+  return fmt::format("{}", fmt::join(texts, " "));
 }
 
 ModelInputs find_inputs(const Job& job, const SampledReference& reference, const ModelTimer* models,

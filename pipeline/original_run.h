@@ -28,6 +28,9 @@ struct ModelInputs {
   bool is_not_runnable = false;
 };
 
+/// Their sizes, as "x:1,3,16,16 y:2".
+std::string sizes_of(const ModelInputs& inputs);
+
 /// Inputs for what is timed, `models` being what runs it; null: nothing is run.
 ModelInputs find_inputs(const Job& job, const SampledReference& reference, const ModelTimer* models,
                         const Deadline& deadline);

@@ -121,6 +121,8 @@ std::string report_json(const std::vector<OptimizeAnswer>& answers) {
          {"predicted_after_ms", report.after.seconds * 1e3},
          {"latency_before_ms", latency_before},
          {"latency_after_ms", latency_after},
+         {"sizes", report.sizes},
+         {"sizes_are_guessed", report.sizes_are_guessed},
          {"timing", Json::parse(to_json(report.timing))},
          {"costs", Json::parse(to_json(report.costs))},
          {"max_error", check.comparison.max_error},

@@ -1,9 +1,9 @@
 #include "egraph/exact/egraph_json.h"
 
-#include <absl/container/flat_hash_map.h>
-#include <fmt/format.h>
 #include <algorithm>
 
+#include <absl/container/flat_hash_map.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/utf8.h"
