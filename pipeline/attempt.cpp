@@ -36,7 +36,9 @@ SearchOptions search_options(const AttemptSetup& setup, RoundingClass worst, boo
     return setup.costs.learn(setup.job, graphs);
   };
   options.left_out = left_out_with(job.options, worst);
-  if (keeps_small) limit_growth(options, setup.growth.allowed_bytes());
+  // Cleaning folds nothing that makes a file larger; what it may grow by is for attributes that are spelled out.
+  const bool folds_larger = !job.options.cleans || job.options.most_growth.has_value();
+  if (keeps_small) limit_growth(options, folds_larger ? setup.growth.allowed_bytes() : 0);
   if (setup.is_judged_by_time) options.evaluator = setup.timing.evaluator();
   const Deadline end = deadline.earlier_by(setup.kept.check + setup.kept.timing);
   // Each is written and read once more.
