@@ -336,7 +336,7 @@ Result<OptimizeReport> optimize_model(const std::filesystem::path& model,
   std::optional<OnnxRuntimeWorker> runtime;
   if (options.searches && options.onnx_runtime && options.worker == nullptr)
     options.worker = &runtime.emplace(*options.onnx_runtime);
-  LEMMA_ASSIGN_OR_RETURN(const PreparedModel prepared,
+  LEMMA_ASSIGN_OR_RETURN(const ReadModel prepared,
                          read_and_prepare(model, output, rules, costs, options, deadline));
   LEMMA_ASSIGN_OR_RETURN(auto sizes, symbol_sizes(prepared.model.graph, options.sample_shapes));
   const ReplayedRules replayed(rules);

@@ -24,10 +24,10 @@ OnnxModel resolved_model(OnnxModel read, const std::filesystem::path& file,
 
 }  // namespace
 
-Result<PreparedModel> read_and_prepare(const std::filesystem::path& file,
-                                       const std::filesystem::path& output,
-                                       const RuleDatabase& rules, const OperatorCosts& costs,
-                                       OptimizeOptions& options, const Deadline& deadline) {
+Result<ReadModel> read_and_prepare(const std::filesystem::path& file,
+                                   const std::filesystem::path& output, const RuleDatabase& rules,
+                                   const OperatorCosts& costs, OptimizeOptions& options,
+                                   const Deadline& deadline) {
   if (options.searches) options.reading.evaluate = interpreter::evaluate_on_constants;
   LEMMA_ASSIGN_OR_RETURN(OnnxModel read, import_model(file, options.reading));
   std::string note;
@@ -53,7 +53,7 @@ Result<PreparedModel> read_and_prepare(const std::filesystem::path& file,
   if (options.cleans) {
     LEMMA_ASSIGN_OR_RETURN(read, with_initializers(std::move(read)));
   }
-  return PreparedModel{std::move(read), own_operator_set, std::move(bodies), std::move(note)};
+  return ReadModel{std::move(read), own_operator_set, std::move(bodies), std::move(note)};
 }
 
 }  // namespace lemma

@@ -12,7 +12,7 @@
 
 namespace lemma {
 
-struct PreparedModel {
+struct ReadModel {
   OnnxModel model;
   int own_operator_set = 0;  // of the file
   BodyExplanations bodies;   // why bodies refine those that they replace
@@ -22,9 +22,9 @@ struct PreparedModel {
 /// Reads the file. Where a search follows, the branches of conditions that are constants are taken, and bodies are
 /// optimized. The operator set is the one that is asked for. Sizes that ONNX Runtime does not load the model with become
 /// sizes of the check alone, in `options` too.
-Result<PreparedModel> read_and_prepare(const std::filesystem::path& file,
-                                       const std::filesystem::path& output,
-                                       const RuleDatabase& rules, const OperatorCosts& costs,
-                                       OptimizeOptions& options, const Deadline& deadline);
+Result<ReadModel> read_and_prepare(const std::filesystem::path& file,
+                                   const std::filesystem::path& output, const RuleDatabase& rules,
+                                   const OperatorCosts& costs, OptimizeOptions& options,
+                                   const Deadline& deadline);
 
 }  // namespace lemma

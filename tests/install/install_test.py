@@ -31,7 +31,7 @@ def require(condition, message):
 
 def check_files(prefix):
     headers = prefix / "include" / "lemma"
-    for folder in ("ir", "operators", "interpreter", "rule_language"):
+    for folder in ("base", "ir", "facts", "operators", "interpreter", "rule_language", "check"):
         for header in ROOT.glob(f"{folder}/*.h"):
             require((headers / folder / header.name).is_file(), f"not installed: {folder}/{header.name}")
     require(not (headers / "cli").exists(), "headers of the program are no part of the package")
