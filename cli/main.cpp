@@ -87,6 +87,12 @@ int run(int argument_count, char** arguments) {
   lemma::add_manual_command(application, exit_code);
   const std::vector<std::string> words =
       lemma::with_help_as_option({arguments + 1, arguments + std::max(argument_count, 1)});
+  const std::vector<std::string> asked(words.begin(), words.end() - (words.empty() ? 0 : 1));
+  if (argument_count > 1 && std::string(arguments[1]) == "help" &&
+      !lemma::is_command(application, asked))
+    return static_cast<int>(lemma::report_error(
+        {lemma::ErrorKind::bad_input, "there is no such command; lemma --help lists them" +
+                                          lemma::suggestion(application, asked)}));
   try {
     application.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ParseError& error) {

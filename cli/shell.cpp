@@ -214,18 +214,22 @@ void add_manual_command(CLI::App& application, ExitCode& exit_code) {
   auto path = std::make_shared<std::vector<std::string>>();
   command->add_option("command", *path, "the command's words; none: all commands");
   command->callback([&application, &exit_code, path] {
-    const CLI::App* named = command_named(application, *path);
-    std::vector<std::string> known;
-    for (const CLI::App* app = named; app != &application; app = app->get_parent())
-      known.insert(known.begin(), app->get_name());
-    if (known != *path) {
+    if (!is_command(application, *path)) {
       exit_code = report_error({ErrorKind::bad_input, fmt::format("there is no command 'lemma {}'",
                                                                   fmt::join(*path, " "))});
       return;
     }
-    std::cout << manual_page(*named, known);
+    std::cout << manual_page(*command_named(application, *path), *path);
     exit_code = ExitCode::done;
   });
+}
+
+bool is_command(const CLI::App& application, const std::vector<std::string>& words) {
+  std::vector<std::string> known;
+  for (const CLI::App* app = command_named(application, words); app != &application;
+       app = app->get_parent())
+    known.insert(known.begin(), app->get_name());
+  return known == words;
 }
 
 std::vector<std::string> with_help_as_option(std::vector<std::string> words) {

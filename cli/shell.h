@@ -20,6 +20,9 @@ void add_manual_command(CLI::App& application, ExitCode& exit_code);
 /// The words of `lemma help COMMAND...` as those of `lemma COMMAND... --help`; others as they are.
 std::vector<std::string> with_help_as_option(std::vector<std::string> words);
 
+/// Whether these words name a command, or a group of commands; no words name all of them.
+bool is_command(const CLI::App& application, const std::vector<std::string>& words);
+
 /// The word that is the nearest to this one by edits of letters; nothing if none is near.
 std::optional<std::string> nearest_word(const std::string& word,
                                         const std::vector<std::string>& words);
