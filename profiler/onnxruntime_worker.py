@@ -226,9 +226,10 @@ def difference_of_values(name, expected, actual, request):
 
 
 def is_random(model, name, first, feed, request):
-    """Whether the model computes something else when it is run once more."""
+    """Whether the model computes something else when it is run again; few draws of few values may be equal by chance."""
     try:
-        return difference_of_values(name, first, model.run([name], feed)[0], request)[0] != ""
+        return any(difference_of_values(name, first, model.run([name], feed)[0], request)[0] != ""
+                   for _ in range(16))
     except Exception:  # whatever ONNX Runtime raises
         return False
 
