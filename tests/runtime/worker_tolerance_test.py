@@ -90,5 +90,53 @@ class WorkerTolerance(unittest.TestCase):
         self.assertEqual(WORKER.difference("y", elements, other, SINGLE, moved)[0], "")
 
 
+class Model:
+    """Stands for a session: its outputs are drawn anew in each run, or what they are."""
+
+    def __init__(self, outputs):
+        self.outputs = outputs
+
+    def get_outputs(self):
+        return [type("Output", (), {"name": name}) for name in self.outputs]
+
+    def run(self, names, feed):
+        values = [self.outputs[name] for name in names]
+        return [value() if callable(value) else value for value in values]
+
+
+class RandomOutputs(unittest.TestCase):
+    def verdict(self, original, result):
+        models = iter([Model(original), Model(result)])
+        kept = WORKER.session, WORKER.contents
+        WORKER.session, WORKER.contents = lambda *words: next(models), lambda file: b""
+        try:
+            return WORKER.compare({**SINGLE, "rounding": 0, "data": "", "original": "", "result": "", "threads": 1,
+                                   "sets": [[], []]})
+        finally:
+            WORKER.session, WORKER.contents = kept
+
+    def setUp(self):
+        draws = iter(range(1000))
+        self.noise = lambda: numpy.array([float(next(draws))])
+        self.zero, self.one = numpy.array([0.0]), numpy.array([1.0])
+
+    def test_a_random_output_hides_no_wrong_one(self):
+        for first, second in (("a", "b"), ("b", "a")):
+            answer = self.verdict({first: self.zero, second: self.noise}, {first: self.one, second: self.noise})
+            self.assertEqual((answer["verdict"], answer["different"][0]), ("differs", first))
+            answer = self.verdict({second: self.noise, first: self.zero}, {second: self.noise, first: self.one})
+            self.assertEqual((answer["verdict"], answer["different"][0]), ("differs", first))
+
+    def test_the_others_are_compared(self):
+        answer = self.verdict({"a": self.zero, "b": self.noise}, {"a": self.zero, "b": self.noise})
+        self.assertEqual((answer["verdict"], answer["message"]), ("agrees", "output 'b' is random"))
+        answer = self.verdict({"b": self.noise}, {"b": self.noise})
+        self.assertEqual(answer["verdict"], "not available")
+
+    def test_all_outputs_that_differ_are_named(self):
+        answer = self.verdict({"a": self.zero, "b": self.one}, {"a": self.one, "b": self.zero})
+        self.assertEqual(answer["different"], ["a", "b"])
+
+
 if __name__ == "__main__":
     unittest.main()
