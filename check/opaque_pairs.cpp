@@ -17,6 +17,24 @@ std::string place_of(const OpaqueOperator& op) {
   return fmt::format("{}{} '{}'", domain, op.name, op.label);
 }
 
+/// Where a value comes from: an input of the graph or an output of an opaque node; empty for anything else.
+std::string source(const Graph& graph, ValueId value) {
+  const Node& node = graph.node(graph.producer(value));
+  if (node.kind == NodeKind::input) return "input " + graph.input_name(node);
+  if (node.kind != NodeKind::opaque) return "";
+  return fmt::format("{}#{}", graph.opaque(node).label, graph.output_index(value));
+}
+
+/// Tensors of known type are compared where the graphs are cut. Other values only pass from node to node: they are
+/// equal if they come from the same place.
+bool may_be_compared(const Graph& original, ValueId a, const Graph& other, ValueId b) {
+  if (a.is_none() || b.is_none()) return a.is_none() && b.is_none();
+  const bool first = original.type(a).is_known(), second = other.type(b).is_known();
+  if (first && second) return true;
+  const std::string from = source(original, a);
+  return !from.empty() && from == source(other, b);
+}
+
 class Pairing {
  public:
   Pairing(const ContextGraph& original, const ContextGraph& other)
@@ -90,22 +108,12 @@ class Pairing {
     }
   }
 
-  /// Tensors of known type are compared where the graphs are cut. Other values only pass from node to node: they are
-  /// equal if they come from the same place.
   bool may_be_compared(ValueId a, ValueId b) const {
-    if (a.is_none() || b.is_none()) return a.is_none() && b.is_none();
-    const bool first = graphs_[0]->type(a).is_known(), second = graphs_[1]->type(b).is_known();
-    if (first && second) return true;
-    return first == second && !source(0, a).empty() && source(0, a) == source(1, b);
-  }
-
-  /// An input of the graph or an output of an opaque node; empty for anything else.
-  std::string source(int side, ValueId value) const {
-    const Graph& graph = *graphs_[side];
-    const Node& node = graph.node(graph.producer(value));
-    if (node.kind == NodeKind::input) return "input " + graph.input_name(node);
-    if (node.kind != NodeKind::opaque) return "";
-    return fmt::format("{}#{}", graph.opaque(node).label, graph.output_index(value));
+    // A type that one of both knows only is a difference of these files.
+    if (!a.is_none() && !b.is_none() &&
+        graphs_[0]->type(a).is_known() != graphs_[1]->type(b).is_known())
+      return false;
+    return lemma::may_be_compared(*graphs_[0], a, *graphs_[1], b);
   }
 
   const std::set<std::string>* with_bodies_[2];
@@ -180,6 +188,32 @@ std::string changed_opaque_node(const OnnxModel& original, const OnnxModel& resu
       continue;
     const auto kept = KeptNode::read(op, result.envelope);
     if (!kept || kept->bodies().empty()) return place_of(op);
+  }
+  return "";
+}
+
+std::string value_that_is_not_compared(const OnnxModel& original, const OnnxModel& result) {
+  std::map<std::string, const Node*> before;
+  for (const NodeId id : original.graph.live_nodes())
+    if (const Node& node = original.graph.node(id); node.kind == NodeKind::opaque)
+      before.emplace(original.graph.opaque(node).label, &node);
+  for (const NodeId id : result.graph.live_nodes()) {
+    const Node& node = result.graph.node(id);
+    if (node.kind != NodeKind::opaque) continue;
+    const OpaqueOperator& op = result.graph.opaque(node);
+    const auto partner = before.find(op.label);
+    const auto kept = KeptNode::read(op, result.envelope);
+    if (partner == before.end() || (kept && !kept->bodies().empty())) continue;
+    const std::vector<ValueId>& operands = partner->second->inputs;
+    if (operands.size() != node.inputs.size()) return place_of(op);
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (!may_be_compared(original.graph, operands[i], result.graph, node.inputs[i]))
+        return fmt::format("input {} of {}", i, place_of(op));
+  }
+  for (std::size_t i = 0; i < result.graph.outputs().size(); ++i) {
+    const GraphOutput &a = original.graph.outputs()[i], &b = result.graph.outputs()[i];
+    if (!may_be_compared(original.graph, a.value, result.graph, b.value))
+      return fmt::format("output '{}'", b.name);
   }
   return "";
 }

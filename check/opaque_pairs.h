@@ -38,4 +38,8 @@ OpaquePairs pair_opaque_nodes(const ContextGraph& original, const ContextGraph& 
 /// none. Operator sets may differ, bodies may be other ones.
 std::string changed_opaque_node(const OnnxModel& original, const OnnxModel& result);
 
+/// A value that no comparison by computing reaches, because it is no tensor of numbers of known type, and that does not
+/// come from the same place in both: an operand of an opaque node without bodies, or an output. Empty: there is none.
+std::string value_that_is_not_compared(const OnnxModel& original, const OnnxModel& result);
+
 }  // namespace lemma

@@ -175,7 +175,9 @@ Types same_shape_in_f32(const Typing& t) {
 Types normalized_batch(const Typing& t) {
   const TensorType* given = t.known(0);
   if (given == nullptr || given->rank() < 2) return {};
-  Types types(t.output_count(), {given->data_type, Shape{(*given->shape)[1]}});
+  const bool is_by_channel = t.integer("spatial", 1) != 0;
+  const TensorType statistics{given->data_type, Shape{(*given->shape)[1]}};
+  Types types(t.output_count(), is_by_channel ? statistics : TensorType{});
   types.front() = *given;
   return types;
 }
