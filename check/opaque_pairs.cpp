@@ -210,6 +210,7 @@ std::string value_that_is_not_compared(const OnnxModel& original, const OnnxMode
       if (!may_be_compared(original.graph, operands[i], result.graph, node.inputs[i]))
         return fmt::format("input {} of {}", i, place_of(op));
   }
+  if (original.graph.outputs().size() != result.graph.outputs().size()) return "an output";
   for (std::size_t i = 0; i < result.graph.outputs().size(); ++i) {
     const GraphOutput &a = original.graph.outputs()[i], &b = result.graph.outputs()[i];
     if (!may_be_compared(original.graph, a.value, result.graph, b.value))

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
 
+#include "check/opaque_pairs.h"
 #include "costmodel/device.h"
 #include "search/optimize.h"
 #include "tests/frontend_onnx/models.h"
@@ -149,6 +150,24 @@ TEST_F(ResultCheck, TellsWhichGraphWasWritten) {
   };
   EXPECT_EQ(check_result(asked, report_).kind, Kind::passed);
   EXPECT_EQ(operations, 1U);
+}
+
+TEST(ValuesThatAreNotCompared, ComeFromTheSamePlace) {
+  const auto texts = [](const std::string& body) {
+    return *frontend::import_text(
+        std::string(header) +
+        "(string[2] s, string[2] t, float[4] x) => (string[n] u, string[2] "
+        "v, float[4] y) { y = Relu(x) " +
+        body + " }");
+  };
+  const OnnxModel original = texts("u = StringNormalizer (s) v = Identity (t)");
+  EXPECT_EQ(value_that_is_not_compared(original, original), "");
+  EXPECT_THAT(
+      value_that_is_not_compared(original, texts("u = StringNormalizer (t) v = Identity (t)")),
+      HasSubstr("input 0 of StringNormalizer"));
+  EXPECT_EQ(
+      value_that_is_not_compared(original, texts("u = StringNormalizer (s) v = Identity (s)")),
+      "output 'v'");
 }
 
 }  // namespace
