@@ -29,7 +29,8 @@ struct JudgeAnswer {
   std::string message;  // why it is not available, or what differs
   int sets = 0;
   double max_error = 0;
-  std::vector<std::string> different;  // on the first set of which one does; after it, random ones too
+  std::vector<std::string>
+      different;  // on the first set of which one does; after it, random ones too
 };
 
 JudgeAnswer ask_second_judge(OnnxRuntimeWorker& worker, const JudgeRequest& request);
