@@ -26,8 +26,8 @@ CALLS = {
 
 # Files that may have such a call, and why it does not follow the locale.
 EXCEPTIONS = {
-    ("backend_cuda/emit/parts/selfcheck.cpp.in", "number printing"): "a program",
-    ("backend_cuda/emit/parts/selfcheck.cpp.in", "number reading"): "a program",
+    ("backend/emit/parts/selfcheck.cpp.in", "number printing"): "a program",
+    ("backend/emit/parts/selfcheck.cpp.in", "number reading"): "a program",
     ("backend_cuda/emit_cuda/parts/selfcheck.cu.in", "number printing"): "a program",
     ("backend_cuda/emit_cuda/parts/selfcheck.cu.in", "number reading"): "a program",
     ("backend_cuda/emit_cuda/parts/runner.cu.in", "number printing"): "a program",

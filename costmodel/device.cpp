@@ -104,7 +104,7 @@ Result<Device> load_device(const std::filesystem::path& file) {
   if (!stream) return bad_input(fmt::format("{}: cannot be read", file.string()));
   const Json json = Json::parse(stream, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return bad_input(fmt::format("{}: not JSON", file.string()));
-  // A file may describe the device for schedules as well (backend_cuda/virtual_device.h).
+  // A file may describe the device for schedules as well (backend/virtual_device.h).
   const auto part = json.is_object() ? json.find("operators") : json.end();
   if (json.is_object() && part == json.end() && json.contains("schedule"))
     return bad_input(fmt::format("{}: it has no 'operators': it describes units for schedules only",

@@ -1,6 +1,6 @@
 #include <set>
 
-#include "backend_cuda/execute/prepared_graph.h"
+#include "backend/execute/prepared_graph.h"
 #include "check/check_inputs.h"
 #include "costmodel/graph_cost.h"
 #include "engines/model_profiler.h"

@@ -6,13 +6,13 @@
 
 #include <fmt/format.h>
 
-#include "backend_cuda/emit/emit_program.h"
-#include "backend_cuda/emit/prime_field.h"
-#include "backend_cuda/emit/program_name.h"
+#include "backend/emit/emit_program.h"
+#include "backend/emit/prime_field.h"
+#include "backend/emit/program_name.h"
+#include "backend/execute/built_program.h"
+#include "backend/execute/prepared_graph.h"
+#include "backend/execute/program_times.h"
 #include "backend_cuda/emit_calls/emit_calls.h"
-#include "backend_cuda/execute/built_program.h"
-#include "backend_cuda/execute/prepared_graph.h"
-#include "backend_cuda/execute/program_times.h"
 #include "check/rounding_spread.h"
 #include "frontend_onnx/import.h"
 #include "interpreter/random.h"

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "backend_cuda/compile/compile.h"
-#include "backend_cuda/emit/emit_program.h"
+#include "backend/compile/compile.h"
+#include "backend/emit/emit_program.h"
+#include "backend/execute/known_resources.h"
 #include "backend_cuda/emit_cuda/emit_cuda.h"
-#include "backend_cuda/execute/known_resources.h"
 #include "backend_cuda/regions/plan_regions.h"
 #include "costmodel/device.h"
 #include "interpreter/run.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "backend_cuda/execute/measured_times.h"
+#include "backend/execute/measured_times.h"
 
 namespace lemma {
 

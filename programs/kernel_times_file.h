@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "backend_cuda/kernel_times.h"
+#include "backend/kernel_times.h"
 
 namespace lemma {
 

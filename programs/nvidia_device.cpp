@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "backend_cuda/execute/built_program.h"
-#include "backend_cuda/execute/cuda_driver.h"
+#include "backend/execute/built_program.h"
+#include "backend/execute/cuda_driver.h"
 #include "targets/data_files.h"
 
 namespace lemma {

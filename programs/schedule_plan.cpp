@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "backend_cuda/compile/compile.h"
-#include "backend_cuda/execute/measured_times.h"
-#include "backend_cuda/execute/prepared_graph.h"
-#include "backend_cuda/execute/program_times.h"
+#include "backend/compile/compile.h"
+#include "backend/execute/measured_times.h"
+#include "backend/execute/prepared_graph.h"
+#include "backend/execute/program_times.h"
 #include "outputs/files.h"
 #include "outputs/scratch.h"
 #include "programs/emission.h"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "backend_cuda/compile/compile.h"
+#include "backend/compile/compile.h"
+#include "backend/program.h"
 #include "backend_cuda/libraries/library_plan.h"
-#include "backend_cuda/program.h"
 #include "backend_cuda/regions/plan_regions.h"
 #include "programs/nvidia_device.h"
 

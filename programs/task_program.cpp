@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "backend_cuda/execute/built_program.h"
-#include "backend_cuda/execute/cuda_runner.h"
-#include "backend_cuda/execute/prepared_graph.h"
+#include "backend/execute/built_program.h"
+#include "backend/execute/cuda_runner.h"
+#include "backend/execute/prepared_graph.h"
 
 namespace lemma {
 

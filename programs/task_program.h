@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "backend_cuda/kernel_times.h"
-#include "backend_cuda/step_times.h"
+#include "backend/kernel_times.h"
+#include "backend/step_times.h"
 #include "interpreter/run.h"
 #include "ir/graph.h"
 #include "programs/emission.h"

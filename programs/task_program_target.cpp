@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "backend_cuda/emit/emit_program.h"
-#include "backend_cuda/execute/program_times.h"
+#include "backend/emit/emit_program.h"
+#include "backend/execute/program_times.h"
 #include "programs/emission.h"
 
 namespace lemma {

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "backend_cuda/emit/tables_text.h"
-#include "backend_cuda/lower/tile.h"
-#include "backend_cuda/simulate/simulate.h"
-#include "backend_cuda/traffic/traffic.h"
+#include "backend/emit/tables_text.h"
+#include "backend/lower/tile.h"
+#include "backend/simulate/simulate.h"
+#include "backend/traffic/traffic.h"
 #include "report/printable.h"
 #include "report/region_report.h"
 #include "report/schedule_report.h"

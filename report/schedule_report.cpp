@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "backend_cuda/memory/plan_memory.h"
-#include "backend_cuda/simulate/lower_bound.h"
-#include "backend_cuda/simulate/simulate.h"
-#include "backend_cuda/traffic/traffic.h"
+#include "backend/memory/plan_memory.h"
+#include "backend/simulate/lower_bound.h"
+#include "backend/simulate/simulate.h"
+#include "backend/traffic/traffic.h"
 #include "report/printable.h"
 #include "report/region_report.h"
 

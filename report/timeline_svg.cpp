@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "backend_cuda/schedule/schedule.h"
+#include "backend/schedule/schedule.h"
 #include "outputs/files.h"
 #include "report/web_page.h"
 

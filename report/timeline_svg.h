@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "backend_cuda/program.h"
-#include "backend_cuda/step_times.h"
+#include "backend/program.h"
+#include "backend/step_times.h"
 #include "base/result.h"
 
 namespace lemma {

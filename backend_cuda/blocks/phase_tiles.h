@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "backend/program.h"
 #include "backend_cuda/blocks/tiled_product.h"
-#include "backend_cuda/program.h"
 
 namespace lemma::backend {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backend_cuda/region_box.h"
+#include "backend/region_box.h"
 
 namespace lemma::backend {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "backend_cuda/program.h"
+#include "backend/program.h"
 
 namespace lemma::backend {
 

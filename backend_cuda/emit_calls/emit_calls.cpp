@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "backend_cuda/emit/tables_text.h"
+#include "backend/emit/tables_text.h"
 #include "backend_cuda/emit_calls/call_parts.h"
 #include "backend_cuda/emit_calls/graph_tables.h"
 #include "backend_cuda/emit_cuda/cuda_parts.h"

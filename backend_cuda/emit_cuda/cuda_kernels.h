@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "backend/program.h"
 #include "backend_cuda/emit_cuda/emit_cuda.h"
-#include "backend_cuda/program.h"
 
 namespace lemma::backend {
 

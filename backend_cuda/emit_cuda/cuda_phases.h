@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "backend/emit/emit_nest.h"
+#include "backend/emit/phase_parameters.h"
+#include "backend/program.h"
 #include "backend_cuda/blocks/phase_tiles.h"
-#include "backend_cuda/emit/emit_nest.h"
-#include "backend_cuda/emit/phase_parameters.h"
-#include "backend_cuda/program.h"
 
 namespace lemma::backend {
 

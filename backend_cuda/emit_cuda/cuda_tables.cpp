@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "backend_cuda/emit/tables_text.h"
+#include "backend/emit/tables_text.h"
 #include "backend_cuda/emit_cuda/resident_tables.h"
 #include "base/shown_text.h"
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "backend_cuda/emit/parts.h"
+#include "backend/emit/parts.h"
 #include "backend_cuda/emit_cuda/cuda_parts.h"
 #include "backend_cuda/emit_cuda/cuda_source.h"
 #include "base/sha256.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "backend_cuda/emit/emit_program.h"
-#include "backend_cuda/multiprocessor.h"
+#include "backend/emit/emit_program.h"
+#include "backend/multiprocessor.h"
 
 namespace lemma::backend {
 

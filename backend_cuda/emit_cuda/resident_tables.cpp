@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "backend_cuda/emit/tables_text.h"
+#include "backend/emit/tables_text.h"
 
 namespace lemma::backend {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "backend_cuda/program.h"
+#include "backend/program.h"
 
 namespace lemma::backend {
 

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "backend/emit/emit_element.h"
+#include "backend/emit/source_types.h"
 #include "backend_cuda/blocks/shared_terms.h"
-#include "backend_cuda/emit/emit_element.h"
-#include "backend_cuda/emit/source_types.h"
 
 namespace lemma::backend {
 

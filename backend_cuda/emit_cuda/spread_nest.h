@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "backend_cuda/emit/emit_nest.h"
+#include "backend/emit/emit_nest.h"
 
 namespace lemma::backend {
 

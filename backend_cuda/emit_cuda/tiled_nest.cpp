@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "backend_cuda/emit/emit_element.h"
-#include "backend_cuda/emit/source_types.h"
+#include "backend/emit/emit_element.h"
+#include "backend/emit/source_types.h"
 #include "backend_cuda/emit_cuda/spread_nest.h"
 
 namespace lemma::backend {

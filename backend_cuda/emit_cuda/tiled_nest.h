@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "backend/emit/emit_nest.h"
 #include "backend_cuda/blocks/tiled_product.h"
-#include "backend_cuda/emit/emit_nest.h"
 
 namespace lemma::backend {
 

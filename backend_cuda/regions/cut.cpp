@@ -4,10 +4,10 @@
 #include <map>
 #include <set>
 
-#include "backend_cuda/memory/plan_memory.h"
+#include "backend/memory/plan_memory.h"
+#include "backend/simulate/simulate.h"
 #include "backend_cuda/regions/node_order.h"
 #include "backend_cuda/regions/place_regions.h"
-#include "backend_cuda/simulate/simulate.h"
 #include "costmodel/roofline.h"
 
 namespace lemma::backend {

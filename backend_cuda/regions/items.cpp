@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "backend_cuda/fuse/fuse.h"
-#include "backend_cuda/fuse/substitute.h"
-#include "backend_cuda/simulate/lower_bound.h"
+#include "backend/fuse/fuse.h"
+#include "backend/fuse/substitute.h"
+#include "backend/simulate/lower_bound.h"
 #include "costmodel/roofline.h"
 
 namespace lemma::backend {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "backend_cuda/compile/compile.h"
+#include "backend/compile/compile.h"
 #include "backend_cuda/libraries/exact_call.h"
 #include "costmodel/device.h"
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
-#include "backend_cuda/compile/compile.h"
-#include "backend_cuda/memory/pack.h"
-#include "backend_cuda/memory/plan_memory.h"
-#include "backend_cuda/prove/check_program.h"
+#include "backend/compile/compile.h"
+#include "backend/memory/pack.h"
+#include "backend/memory/plan_memory.h"
+#include "backend/prove/check_program.h"
 #include "backend_cuda/regions/node_order.h"
 
 namespace lemma::backend {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "backend_cuda/lower/join_products.h"
+#include "backend/lower/join_products.h"
+#include "backend/simulate/simulate.h"
 #include "backend_cuda/regions/check_regions.h"
 #include "backend_cuda/regions/choose_calls.h"
 #include "backend_cuda/regions/cut.h"
-#include "backend_cuda/simulate/simulate.h"
 #include "ir/expand.h"
 
 namespace lemma::backend {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "backend_cuda/compile/compile.h"
+#include "backend/compile/compile.h"
 #include "backend_cuda/regions/region_program.h"
 #include "costmodel/device.h"
 #include "ir/graph.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "backend/program.h"
 #include "backend_cuda/libraries/exact_call.h"
-#include "backend_cuda/program.h"
 
 namespace lemma::backend {
 

@@ -32,7 +32,7 @@ import emitted_program
 from agreement import inputs_of
 
 # A function that runs the steps of the only thread and reads its clock between operators.
-SOURCE = ROOT / "backend_cuda" / "emit" / "parts" / "operator_times.cpp.in"
+SOURCE = ROOT / "backend" / "emit" / "parts" / "operator_times.cpp.in"
 
 
 def arguments():

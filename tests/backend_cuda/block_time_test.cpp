@@ -6,7 +6,7 @@
 
 #include <set>
 
-#include "backend_cuda/compile/compile.h"
+#include "backend/compile/compile.h"
 #include "backend_cuda/emit_cuda/emit_cuda.h"
 #include "ir/graph.h"
 

@@ -65,7 +65,7 @@ class CudaTiles(Tiles):
         parts = ROOT / "backend_cuda" / "emit_cuda" / "parts"
         for name in ("run_time.cuh", "tiled_products.cuh"):
             shutil.copy(parts / f"{name}.in", work / name)
-        for file in (ROOT / "base" / "half_precision.h", ROOT / "backend_cuda" / "emit" / "parts" / "half_types.h",
+        for file in (ROOT / "base" / "half_precision.h", ROOT / "backend" / "emit" / "parts" / "half_types.h",
                      HERE / "tiled_products_check.cu", host_program.HOST_CUDA / "ptx.cuh"):
             shutil.copy(file, work)
         words = [host_program.compiler(), *self.host.headers("checked"), "-Wall",

@@ -23,7 +23,7 @@ class CheckLocale(unittest.TestCase):
         for text in ("double x = std::strtod(t, nullptr);", "x = std::stod(t);", "x = atof(t);", "sscanf(t, \"%lf\", &x);",
                      "std::ostringstream s;", "std::stringstream s(t);", "std::istringstream s(t);", "if (std::isalnum(c)) a();",
                      "c = tolower(c);", "std::printf(\"%.9g\\n\", x);", "setlocale(LC_ALL, \"\");", "fmt::format(\"{:a}\", x);", "s.imbue(l);"):
-            for path in ("ir/a.cpp", "backend_cuda/emit/parts/a.h.in", "cli/deep/er/a.h"):
+            for path in ("ir/a.cpp", "backend/emit/parts/a.h.in", "cli/deep/er/a.h"):
                 faults = self.faults(f"\n{text}\n", path)
                 self.assertTrue(faults and faults[0].startswith(f"{path}:2: "), (text, faults))
 

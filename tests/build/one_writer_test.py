@@ -13,7 +13,7 @@ WRITES = re.compile(r"ofstream|\bfopen\s*\(|(?:fs|filesystem|std|\s)::rename\w*\
                     r"O_WRONLY|O_RDWR|copy_file|fs::copy\s*\(|renameat")
 # Why each of the others may.
 EXCEPTIONS = {
-    "backend_cuda/execute/timing_lock.cpp": "a lock, which holds nothing",
+    "backend/execute/timing_lock.cpp": "a lock, which holds nothing",
     "batch/batch_record.cpp": "a journal's name, which no other run has",
     "rule_language/write_operator_digests.cpp": "a step of the build",
     "egraph/exact/answer_sets.cpp": "input of a program, in scratch",
@@ -26,7 +26,7 @@ EXCEPTIONS = {
     "system/supervisor_image.cpp": "a program in memory or in a file without a name",
 }
 # Emitted into programs that do not use Lemma, tests, and measurements.
-OTHER = ("outputs/", "tests/", "bench/", "backend_cuda/emit/parts/", "backend_cuda/emit_cuda/parts/",
+OTHER = ("outputs/", "tests/", "bench/", "backend/emit/parts/", "backend_cuda/emit_cuda/parts/",
          "backend_cuda/emit_calls/parts/")
 
 

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
 
-#include "backend_cuda/compile/compile.h"
-#include "backend_cuda/emit/emit_program.h"
+#include "backend/compile/compile.h"
+#include "backend/emit/emit_program.h"
 #include "check/compare_files.h"
 #include "costmodel/device.h"
 #include "egraph/exact/egraph_json.h"

@@ -1,0 +1,95 @@
+#include "backend/compile/passes.h"
+
+#include <utility>
+
+#include "backend/fuse/fuse.h"
+#include "backend/lower/computation_text.h"
+#include "backend/lower/join_products.h"
+#include "backend/memory/plan_memory.h"
+#include "backend/prove/check_program.h"
+#include "backend/schedule/schedule.h"
+#include "ir/expand.h"
+#include "ir/graph_text.h"
+
+namespace lemma::backend {
+
+namespace {
+
+bool always(const CompileOptions&) { return true; }
+
+/// A pass that needs no options.
+template <ComputationGraph (*pass)(ComputationGraph)>
+Result<ComputationGraph> plain(ComputationGraph graph, const CompileOptions&, ReadBy) {
+  return pass(std::move(graph));
+}
+
+constexpr GraphPass graph_list[] = {
+    {"expand_composites", expand_composites},
+    {"join_products", join_products},
+};
+
+constexpr ComputationPass computation_list[] = {
+    {"store_padding", always, plain<store_padding>},
+    {"tile_windows", [](const CompileOptions& options) { return options.tiles_windows; },
+     [](ComputationGraph graph, const CompileOptions& options, ReadBy) {
+       return tile_windows(std::move(graph), options.domain);
+     }},
+    {"store_windows", always, plain<store_windows>},
+    {"widen_rows", always, plain<widen_rows>},
+    {"fuse", [](const CompileOptions& options) { return options.fuses; }, plain<fuse>},
+    {"turn_weights", always,
+     [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
+       return turn_weights(std::move(graph), by);
+     }},
+};
+
+constexpr ProgramPass program_list[] = {
+    {"plan_memory",
+     [](TaskProgram& program) -> Result<void> {
+       plan_memory(program);
+       return {};
+     }},
+    {"share_counters",
+     [](TaskProgram& program) -> Result<void> {
+       share_counters(program);
+       return {};
+     }},
+    {"check_program", [](TaskProgram& program) { return check_program(program); }},
+};
+
+}  // namespace
+
+std::span<const GraphPass> graph_passes() { return graph_list; }
+std::span<const ComputationPass> computation_passes() { return computation_list; }
+std::span<const ProgramPass> program_passes() { return program_list; }
+
+Result<ComputationGraph> lowered(const Graph& graph, const PassObserver& observer) {
+  Graph current = graph;
+  for (const GraphPass& pass : graph_passes()) {
+    LEMMA_ASSIGN_OR_RETURN(current, pass.run(current));
+    if (observer) observer(pass.name, print_graph(current));
+  }
+  LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations, lower_graph(current));
+  if (observer) observer("lower_graph", text(computations));
+  return computations;
+}
+
+Result<ComputationGraph> laid_out(ComputationGraph computations, const CompileOptions& options,
+                                  ReadBy by) {
+  for (const ComputationPass& pass : computation_passes()) {
+    if (!pass.is_used(options)) continue;
+    LEMMA_ASSIGN_OR_RETURN(computations, pass.run(std::move(computations), options, by));
+    if (options.observer) options.observer(pass.name, text(computations));
+  }
+  return computations;
+}
+
+Result<void> complete(TaskProgram& program, const PassObserver& observer) {
+  for (const ProgramPass& pass : program_passes()) {
+    LEMMA_RETURN_IF_ERROR(pass.run(program));
+    if (observer) observer(pass.name, program_text(program));
+  }
+  return {};
+}
+
+}  // namespace lemma::backend

@@ -1,0 +1,60 @@
+#pragma once
+// Writes the statements of a loop nest's body: for one element, or, by classes made of this one, for several.
+
+#include <set>
+#include <string>
+
+#include "backend/emit/emit_element.h"
+#include "lowering/regions.h"
+
+namespace lemma::backend {
+
+class ElementWriter {
+ public:
+  explicit ElementWriter(const lowering::LoweredOutput& output,
+                         LongReductions reductions = LongReductions::partial_results);
+
+  ElementWriter(const ElementWriter&) = delete;
+  ElementWriter& operator=(const ElementWriter&) = delete;
+  virtual ~ElementWriter() = default;
+
+  Result<ElementSource> write(lowering::TermNumber root);
+
+ protected:
+  using TermNumber = lowering::TermNumber;
+  using RegionId = lowering::RegionId;
+
+  Result<void> write_region(RegionId region);
+  Result<void> write_term(TermNumber id);
+  /// Of an element of an operand.
+  virtual Result<source::Expression> read_text(TermNumber id) const;
+  void open_loop(RegionId loop, const std::string& first = "0", const std::string& step = "1");
+  static Result<source::Expression> step_text(const lowering::Term& term, const std::string& total,
+                                              const std::string& element);
+  /// With these, every way to write a sum rounds its products alike: the cut into tasks decides which way it is.
+  bool sums_products(const lowering::Term& reduction) const;
+  /// The total with one more element.
+  Result<source::Expression> accumulation_text(const lowering::Term& reduction,
+                                               const std::string& total) const;
+  Result<std::string> neutral_text(const lowering::Term& term) const;
+
+  const lowering::TermGraph& graph_;
+  lowering::Regions plan_;
+  source::Builder source_;
+  bool reads_are_inside_ = false;  // it is known where this is written
+
+ private:
+  Result<void> write_branch(RegionId region, TermNumber target, TermNumber value);
+  Result<source::Expression> value_of(TermNumber id) const;
+  Result<void> write_select(TermNumber id, const std::string& type);
+  Result<void> write_and(TermNumber id, const std::string& type);
+  void declare_partial_results(TermNumber id, const std::string& type, const std::string& neutral);
+  Result<void> write_reduction(TermNumber id, const std::string& type);
+  Result<void> write_combination(TermNumber id, const lowering::Term& term);
+  Result<void> write_lane_combination(TermNumber id, const lowering::Term& term);
+
+  LongReductions reductions_;
+  std::set<TermNumber> products_in_sums_;
+};
+
+}  // namespace lemma::backend

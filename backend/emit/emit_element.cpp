@@ -1,0 +1,240 @@
+#include "backend/emit/emit_element.h"
+
+#include <fmt/format.h>
+
+#include "backend/emit/element_writer.h"
+#include "backend/emit/source_types.h"
+#include "lowering/sum_of_products.h"
+
+namespace lemma::backend {
+
+namespace {
+
+using namespace lowering;  // NOLINT: its words are those of this file
+using Kind = ExpressionKind;
+
+std::int64_t count_of(const Sizes& sizes) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : sizes) count *= size;
+  return count;
+}
+
+bool deals_out(const LoweredOutput& output, LongReductions reductions) {
+  if (reductions != LongReductions::partial_results)
+    return reductions == LongReductions::across_lanes;
+  return reduces_along_lanes(output.graph, count_of(output.sizes));
+}
+
+}  // namespace
+
+ElementWriter::ElementWriter(const LoweredOutput& output, LongReductions reductions)
+    : graph_(output.graph),
+      plan_(plan_regions(graph_, output.root, deals_out(output, reductions))),
+      reductions_(reductions) {
+  for (TermNumber id = 0; id < graph_.size(); ++id)
+    if (is_reduction(graph_.term(id).kind) && sums_products(graph_.term(id)))
+      products_in_sums_.insert(graph_.term(id).operands[0]);
+}
+
+Result<ElementSource> ElementWriter::write(TermNumber root) {
+  LEMMA_RETURN_IF_ERROR(write_region(0));
+  return ElementSource{source_.take(), term_name(root)};
+}
+
+Result<void> ElementWriter::write_region(RegionId region) {
+  for (const TermNumber id : plan_.regions[region].terms) LEMMA_RETURN_IF_ERROR(write_term(id));
+  return {};
+}
+
+Result<void> ElementWriter::write_branch(RegionId region, TermNumber target, TermNumber value) {
+  LEMMA_RETURN_IF_ERROR(write_region(region));
+  source_.add(source::Assignment{term_name(target), term_name(value)});
+  return {};
+}
+
+Result<void> ElementWriter::write_term(TermNumber id) {
+  const Term& term = graph_.term(id);
+  LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
+  if (term.kind == Kind::select) return write_select(id, type);
+  if (term.kind == Kind::logical_and) return write_and(id, type);
+  if (is_reduction(term.kind)) return write_reduction(id, type);
+  LEMMA_ASSIGN_OR_RETURN(source::Expression value, value_of(id));
+  source::Declaration declaration = source::constant(type, term_name(id), std::move(value));
+  declaration.may_be_unused = products_in_sums_.contains(id);
+  source_.add(std::move(declaration));
+  return {};
+}
+
+Result<source::Expression> ElementWriter::value_of(TermNumber id) const {
+  const Term& term = graph_.term(id);
+  const auto operand = [&](std::size_t i) { return term_name(term.operands[i]); };
+  switch (term.kind) {
+    case Kind::integer_constant:
+    case Kind::real_constant: return constant_text(term.bits, term.lanes);
+    case Kind::index: return linear_text(graph_, term.linear);
+    case Kind::read: return read_text(id);
+    case Kind::logical_not: return fmt::format("Equal::apply({}, std::uint8_t{{0}})", operand(0));
+    default: break;
+  }
+  if (term.divisor != 0)
+    return binary_text(Kind::floor_divide, LaneKind::integer, false,
+                       fmt::format("std::int64_t{{{}}}", linear_text(graph_, term.linear)),
+                       fmt::format("std::int64_t{{{}}}", term.divisor));
+  if (compares_linear(graph_, term))
+    return binary_text(
+        term.kind, LaneKind::integer, false,
+        fmt::format("std::int64_t{{{}}}", linear_text(graph_, difference(graph_, term))),
+        "std::int64_t{0}");
+  const Term& first = graph_.term(term.operands[0]);
+  if (term.kind == Kind::cast) return cast_text(first.type, term.type, graph_.domain(), operand(0));
+  const bool unsigned64 = first.type == DataType::u64;
+  if (term.operands.size() == 1)
+    return function_text(term.function, first.lanes, unsigned64, operand(0));
+  return binary_text(term.kind, first.lanes, unsigned64, operand(0), operand(1));
+}
+
+/// Reads that may lie outside are behind a guard, but may have been moved in front of it.
+Result<source::Expression> ElementWriter::read_text(TermNumber id) const {
+  const Term& term = graph_.term(id);
+  LEMMA_RETURN_IF_ERROR(stored_type(term.type));
+  LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
+  const std::string element = fmt::format("static_cast<{}>({}[{}])", type, input_name(term.input),
+                                          linear_text(graph_, graph_.address(term)));
+  std::string inside;
+  for (std::size_t axis = 0; axis < term.indices.size(); ++axis)
+    if (!reads_are_inside_ && !graph_.is_inside(term, axis))
+      inside += fmt::format("{}is_inside({}, {})", inside.empty() ? "" : " && ",
+                            linear_text(graph_, term.indices[axis]),
+                            graph_.inputs()[term.input].sizes[axis]);
+  if (inside.empty()) return element;
+  source::Expression checked = fmt::format("{} ? {} : {}{{0}}", inside, element, type);
+  checked.checks_bounds = true;
+  return checked;
+}
+
+Result<void> ElementWriter::write_select(TermNumber id, const std::string& type) {
+  const Term& term = graph_.term(id);
+  source_.add(source::Declaration{.type = type, .name = term_name(id)});
+  source_.open(source::Guard{term_name(term.operands[0]) + " != 0", {}, {}});
+  LEMMA_RETURN_IF_ERROR(write_branch(plan_.below[id][0], id, term.operands[1]));
+  source_.otherwise();
+  LEMMA_RETURN_IF_ERROR(write_branch(plan_.below[id][1], id, term.operands[2]));
+  source_.close();
+  return {};
+}
+
+Result<void> ElementWriter::write_and(TermNumber id, const std::string& type) {
+  const Term& term = graph_.term(id);
+  source_.add(source::Declaration{.type = type, .name = term_name(id), .value = "0"});
+  source_.open(source::Guard{term_name(term.operands[0]) + " != 0", {}, {}});
+  LEMMA_RETURN_IF_ERROR(write_branch(plan_.below[id][0], id, term.operands[1]));
+  source_.close();
+  return {};
+}
+
+/// In the order of its variables, the last one fastest; along lanes, that one is dealt out to partial
+/// results, as the interpreter does it.
+Result<void> ElementWriter::write_reduction(TermNumber id, const std::string& type) {
+  const Term& term = graph_.term(id);
+  const std::vector<RegionId>& loops = plan_.below[id];
+  const bool is_across_lanes =
+      plan_.regions[loops.back()].along_lanes && reductions_ == LongReductions::across_lanes;
+  const bool is_dealt_out = plan_.regions[loops.back()].along_lanes && !is_across_lanes;
+  LEMMA_ASSIGN_OR_RETURN(const std::string neutral, neutral_text(term));
+  source_.add(source::Declaration{.type = type, .name = term_name(id), .value = neutral});
+  std::string total = term_name(id);
+  if (is_dealt_out) {
+    declare_partial_results(id, type, neutral);
+    total = fmt::format("p{}[{} % {}]", id, variable_name(plan_.regions[loops.back()].variable),
+                        partial_results);
+  }
+  for (const RegionId loop : loops) {
+    if (is_across_lanes && loop == loops.back())
+      open_loop(loop, "threads.rank % lanes", "lanes");
+    else
+      open_loop(loop);
+    LEMMA_RETURN_IF_ERROR(write_region(loop));
+  }
+  LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, total));
+  source_.add(source::Assignment{total, std::move(step)});
+  source_.close(loops.size());
+  if (is_across_lanes) return write_lane_combination(id, term);
+  return is_dealt_out ? write_combination(id, term) : Result<void>();
+}
+
+void ElementWriter::declare_partial_results(TermNumber id, const std::string& type,
+                                            const std::string& neutral) {
+  const std::string count = fmt::format("{}", partial_results);
+  source_.add(
+      source::Declaration{.type = type, .name = fmt::format("p{}", id), .extents = {count}});
+  source_.open(source::counting_loop("i", "0", count));
+  source_.add(source::Assignment{fmt::format("p{}[i]", id), neutral});
+  source_.close();
+}
+
+Result<void> ElementWriter::write_lane_combination(TermNumber id, const Term& term) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
+  LEMMA_ASSIGN_OR_RETURN(const source::Expression step, step_text(term, "a", "b"));
+  source_.add(source::Assignment{
+      term_name(id), fmt::format("across_lanes<lanes>({0}, []({1} a, {1} b) {{ return {2}; }})",
+                                 term_name(id), type, step.text)});
+  return {};
+}
+
+Result<void> ElementWriter::write_combination(TermNumber id, const Term& term) {
+  const std::string partial = fmt::format("p{}[i]", id);
+  LEMMA_ASSIGN_OR_RETURN(source::Expression step,
+                         step_text(term, partial, fmt::format("p{}[i + width]", id)));
+  source_.open(source::Loop{"std::int64_t",
+                            "width",
+                            fmt::format("{}", partial_results / 2),
+                            "width > 0",
+                            "width /= 2",
+                            {}});
+  source_.open(source::counting_loop("i", "0", "width"));
+  source_.add(source::Assignment{partial, std::move(step)});
+  source_.close(2);
+  source_.add(source::Assignment{term_name(id), fmt::format("p{}[0]", id)});
+  return {};
+}
+
+bool ElementWriter::sums_products(const Term& reduction) const {
+  if (reductions_ != LongReductions::partial_results) return false;
+  return is_scalar_type(reduction.lanes) && summed_product(graph_, reduction).has_value();
+}
+
+Result<source::Expression> ElementWriter::accumulation_text(const Term& reduction,
+                                                            const std::string& total) const {
+  const TermNumber element = reduction.operands[0];
+  if (!sums_products(reduction)) return step_text(reduction, total, term_name(element));
+  const Term& product = graph_.term(element);
+  return fmt::format("fast::multiply_add({}, {}, {})", term_name(product.operands[0]),
+                     term_name(product.operands[1]), total);
+}
+
+Result<source::Expression> ElementWriter::step_text(const Term& term, const std::string& total,
+                                                    const std::string& element) {
+  return binary_text(step_of(term.kind), term.lanes, term.type == DataType::u64, total, element);
+}
+
+void ElementWriter::open_loop(RegionId loop, const std::string& first, const std::string& step) {
+  const LoopVariable variable = plan_.regions[loop].variable;
+  source_.open(source::counting_loop(variable_name(variable), first,
+                                     fmt::format("{}", graph_.extent(variable)), step));
+}
+
+Result<std::string> ElementWriter::neutral_text(const Term& term) const {
+  LEMMA_ASSIGN_OR_RETURN(const std::uint64_t bits,
+                         neutral_element(term.kind, term.type, graph_.domain()));
+  return constant_text(bits, term.lanes);
+}
+
+source::Assignment ElementStore::of(const std::string& value) const {
+  return {target, fmt::format("static_cast<{}>({})", type, value)};
+}
+
+Result<ElementSource> emit_element(const LoweredOutput& output, LongReductions reductions) {
+  return ElementWriter(output, reductions).write(output.root);
+}
+
+}  // namespace lemma::backend

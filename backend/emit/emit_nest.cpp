@@ -1,0 +1,294 @@
+#include "backend/emit/emit_nest.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backend/emit/block_prefetch.h"
+#include "backend/emit/element_writer.h"
+#include "backend/emit/emit_block.h"
+#include "backend/emit/emit_cases.h"
+#include "backend/emit/guarded_row.h"
+#include "backend/emit/source_types.h"
+#include "backend/emit/turned_block.h"
+
+namespace lemma::backend {
+
+using lowering::LoopVariable;
+using lowering::LoweredOutput;
+using source::Statements;
+
+std::vector<LoopBounds> all_of(const LoweredOutput& nest) {
+  std::vector<LoopBounds> bounds;
+  for (const lowering::LoopVariable axis : nest.axes) {
+    const std::int64_t extent = nest.graph.extent(axis);
+    bounds.push_back({"0", fmt::format("{}", extent), extent, extent});
+  }
+  return bounds;
+}
+
+namespace {
+
+/// What an element reads is inside.
+class InsideWriter : public ElementWriter {
+ public:
+  explicit InsideWriter(const LoweredOutput& nest) : ElementWriter(nest) {
+    reads_are_inside_ = true;
+  }
+};
+
+class NestWriter {
+ public:
+  NestWriter(const LoweredOutput& nest, const std::vector<LoopBounds>& bounds,
+             std::string_view result)
+      : nest_(nest), bounds_(bounds), result_(result) {}
+
+  Result<Statements> write_elements() {
+    if (const auto row = find_guarded_row(nest_)) return write_rows(*row);
+    for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis) open_loop(axis, "");
+    LEMMA_ASSIGN_OR_RETURN(ElementSource element, emit_element(nest_));
+    LEMMA_RETURN_IF_ERROR(write_element(std::move(element)));
+    return closed();
+  }
+
+  /// All elements along the axes of the cases together.
+  Result<Statements> write_cases(const Cases& cases) {
+    constexpr std::int64_t most_lanes = 16;
+    const LoopBounds& last = bounds_.back();
+    const bool has_vectors = last.extent % most_lanes == 0 && last.least % most_lanes == 0 &&
+                             can_be_vectors(nest_, cases);
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(nest_.type, nest_.graph.domain()));
+    if (has_vectors)
+      source_.add(source::compile_time_constant(
+          "std::int64_t", "count",
+          fmt::format("fitting({}, register_elements<{}>)", most_lanes, type)));
+    for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis)
+      if (std::find(cases.axes.begin(), cases.axes.end(), axis) == cases.axes.end())
+        open_loop(axis, "", has_vectors && axis + 1 == nest_.axes.size() ? "count" : "1");
+    const auto store = [&](const std::vector<std::int64_t>& indices,
+                           const std::string& value) -> source::Statement {
+      const std::string target =
+          fmt::format("{}[{}]", result_, linear_text(nest_.graph, place_of_case(cases, indices)));
+      if (has_vectors) return source::Call{"store<count>", {"&" + target, value}};
+      return ElementStore{target, type}.of(value);
+    };
+    LEMMA_ASSIGN_OR_RETURN(Statements body, has_vectors ? emit_case_vectors(nest_, cases, store)
+                                                        : emit_cases(nest_, cases, store));
+    source_.add(std::move(body));
+    return closed();
+  }
+
+  Result<Statements> write_turned(const TurnedBlock& block) {
+    const auto rows = fmt::format("{}", block.rows), lanes = fmt::format("{}", block.lanes);
+    for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis)
+      if (axis == block.lane_axis)
+        open_loop(axis, lanes);
+      else if (axis != block.row_axis)
+        open_loop(axis, "");
+      else if (!block.has_rows_inside)
+        open_loop(axis, rows);
+    if (block.has_rows_inside) open_loop(block.row_axis, rows);
+    LEMMA_ASSIGN_OR_RETURN(const ElementStore store, element_store());
+    LEMMA_ASSIGN_OR_RETURN(Statements body, emit_turned_block(nest_, block, store));
+    source_.add(std::move(body));
+    return closed();
+  }
+
+  Result<Statements> write_blocks(const ElementBlock& block) {
+    LEMMA_ASSIGN_OR_RETURN(Statements sizes, block_sizes(nest_, block));
+    source_.add(std::move(sizes));
+    open_block_loops(block);
+    source_.add(emit_prefetch(nest_, block, result_, place_of_element()));
+    LEMMA_ASSIGN_OR_RETURN(const ElementStore store, element_store());
+    LEMMA_ASSIGN_OR_RETURN(Statements body, emit_block(nest_, block, store));
+    source_.add(std::move(body));
+    return closed();
+  }
+
+ private:
+  Result<void> write_element(ElementSource element) {
+    source_.add(std::move(element.statements));
+    LEMMA_ASSIGN_OR_RETURN(const ElementStore store, element_store());
+    source_.add(store.of(element.value));
+    return {};
+  }
+
+  /// Each row in three parts: the guard holds for all of the second one.
+  Result<Statements> write_rows(const GuardedRow& row) {
+    for (std::size_t axis = 0; axis + 1 < nest_.axes.size(); ++axis) open_loop(axis, "");
+    const LoopBounds& all = bounds_.back();
+    write_bounds(row, all);
+    LoweredOutput inside = nest_;
+    inside.root = row.value;
+    for (const auto& [first, end] : {std::pair<std::string, std::string>{all.first, "from"},
+                                     {"from", "to"},
+                                     {"to", all.end}}) {
+      source_.open(source::counting_loop(variable_name(nest_.axes.back()), first, end));
+      LEMMA_ASSIGN_OR_RETURN(ElementSource element, end == "to"
+                                                        ? InsideWriter(inside).write(inside.root)
+                                                        : emit_element(nest_));
+      LEMMA_RETURN_IF_ERROR(write_element(std::move(element)));
+      source_.close();
+    }
+    return closed();
+  }
+
+  /// `from` and `to`: where the bounds hold, or two times the same number.
+  void write_bounds(const GuardedRow& row, const LoopBounds& all) {
+    source_.add(source::Declaration{.type = "std::int64_t", .name = "from", .value = all.first});
+    source_.add(source::Declaration{.type = "std::int64_t", .name = "to", .value = all.end});
+    const auto assign = [this](const std::string& bound, std::string_view function,
+                               const std::string& other) {
+      source_.add(source::Assignment{bound, fmt::format("{}({}, {})", function, bound, other)});
+    };
+    const LoopVariable last = nest_.axes.back();
+    for (const RowBound& bound : row.bounds) {
+      const std::int64_t factor = bound.form.coefficient(last);
+      // The other side of a comparison with the last axis, in whole numbers.
+      lowering::Linear rest = lowering::combine(bound.form, lowering::Linear::atom(last), -factor);
+      if (factor == 0) {
+        source_.add(
+            source::Assignment{.target = "to",
+                               .value = all.first,
+                               .condition = fmt::format("{} {} 0", linear_text(nest_.graph, rest),
+                                                        bound.is_strict ? ">=" : ">")});
+      } else if (factor < 0) {
+        rest.constant += bound.is_strict ? 1 : 0;
+        assign("from", "at_least", linear_text(nest_.graph, rest));
+      } else {
+        rest = lowering::scale(rest, -1);
+        rest.constant += bound.is_strict ? 0 : 1;
+        assign("to", "at_most", linear_text(nest_.graph, rest));
+      }
+    }
+    assign("from", "at_most", all.end);
+    assign("to", "at_least", "from");
+  }
+
+  void open_block_loops(const ElementBlock& block) {
+    const bool is_moved = block.has_rows() && block.order != LoopOrder::rows_outside;
+    for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis) {
+      if (is_moved && (axis == block.row_axis || axis == block.lane_axis)) continue;
+      open_loop(axis, axis == block.lane_axis                      ? "lanes"
+                      : axis == block.row_axis && block.has_rows() ? "rows"
+                                                                   : "");
+    }
+    if (!is_moved) return;
+    if (block.order == LoopOrder::rows_inside) {
+      open_loop(block.lane_axis, "lanes");
+      open_loop(block.row_axis, "rows");
+      return;
+    }
+    open_chunk_loops(block);
+  }
+
+  void open_chunk_loops(const ElementBlock& block) {
+    const std::string variable = variable_name(nest_.axes[block.lane_axis]);
+    const std::string chunk = "chunk_" + variable, chunk_end = "end_" + variable;
+    const LoopBounds& all = bounds_[block.lane_axis];
+    open(source::counting_loop(chunk, all.first, all.end, fmt::format("{}", block.chunk)));
+    source_.add(source::constant(
+        "std::int64_t", chunk_end,
+        fmt::format("{0} + {1} < {2} ? {0} + {1} : {2}", chunk, block.chunk, all.end)));
+    open_loop(block.row_axis, "rows");
+    open(source::counting_loop("block_" + variable, chunk, chunk_end, "lanes"));
+    declare_start(variable, "lanes", all.end);
+  }
+
+  /// `step`: the name of a number, or empty for `plain_step` elements at a time, of which there is no last block.
+  void open_loop(std::size_t axis, const std::string& step, const std::string& plain_step = "1") {
+    const std::string variable = variable_name(nest_.axes[axis]);
+    const LoopBounds& all = bounds_[axis];
+    if (step.empty()) {
+      open(source::counting_loop(variable, all.first, all.end, plain_step));
+      return;
+    }
+    open(source::counting_loop("block_" + variable, all.first, all.end, step));
+    declare_start(variable, step, all.end);
+  }
+
+  /// Where the block begins, so that it ends inside.
+  void declare_start(const std::string& variable, const std::string& step, const std::string& end) {
+    source_.add(source::constant(
+        "std::int64_t", "start_" + variable,
+        fmt::format("{0} + {1} <= {2} ? {0} : {2} - {1}", "block_" + variable, step, end)));
+  }
+
+  Result<ElementStore> element_store() const {
+    LEMMA_ASSIGN_OR_RETURN(std::string type, stored_type(nest_.type, nest_.graph.domain()));
+    return ElementStore{
+        fmt::format("{}[{}]", result_, linear_text(nest_.graph, place_of_element())),
+        std::move(type)};
+  }
+
+  lowering::Linear place_of_case(const Cases& cases,
+                                 const std::vector<std::int64_t>& indices) const {
+    lowering::Linear place = place_of_element();
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      const LoopVariable axis = nest_.axes[cases.axes[i]];
+      const std::int64_t step = place.coefficient(axis);
+      place = lowering::combine(place, lowering::Linear::atom(axis), -step);
+      place.constant += step * indices[i];
+    }
+    return place;
+  }
+
+  lowering::Linear place_of_element() const {
+    lowering::Linear place;
+    for (const lowering::LoopVariable axis : nest_.axes)
+      place = lowering::combine(lowering::scale(place, nest_.graph.extent(axis)),
+                                lowering::Linear::atom(axis));
+    return place;
+  }
+
+  void open(source::Loop loop) {
+    source_.open(std::move(loop));
+    ++open_loops_;
+  }
+
+  Statements closed() {
+    source_.close(open_loops_);
+    return source_.take();
+  }
+
+  const LoweredOutput& nest_;
+  const std::vector<LoopBounds>& bounds_;
+  std::string_view result_;
+  std::size_t open_loops_ = 0;
+  source::Builder source_;
+};
+
+bool goes_through_all(const Cases& cases, const std::vector<LoopBounds>& bounds) {
+  return std::all_of(cases.axes.begin(), cases.axes.end(),
+                     [&](std::size_t axis) { return bounds[axis].least == bounds[axis].extent; });
+}
+
+}  // namespace
+
+Result<Statements> emit_nest(const LoweredOutput& nest, const std::vector<LoopBounds>& bounds,
+                             std::string_view result) {
+  return NestWriter(nest, bounds, result).write_elements();
+}
+
+Result<Statements> emit_blocked_nest(const LoweredOutput& nest,
+                                     const std::vector<LoopBounds>& bounds,
+                                     std::string_view result) {
+  std::vector<std::int64_t> least;
+  for (const LoopBounds& axis : bounds) least.push_back(axis.least);
+  NestWriter writer(nest, bounds, result);
+  if (const auto cases = find_cases(nest); cases && goes_through_all(*cases, bounds))
+    return writer.write_cases(*cases);
+  if (const auto turned = find_turned_block(nest, least)) return writer.write_turned(*turned);
+  if (const auto block = find_block(nest, least)) return writer.write_blocks(*block);
+  return writer.write_elements();
+}
+
+std::vector<bool> used_inputs(const LoweredOutput& nest) {
+  std::vector<bool> is_used(nest.graph.inputs().size(), false);
+  for (lowering::TermNumber id = 0; id < nest.graph.size(); ++id)
+    if (nest.graph.term(id).kind == ExpressionKind::read) is_used[nest.graph.term(id).input] = true;
+  return is_used;
+}
+
+}  // namespace lemma::backend

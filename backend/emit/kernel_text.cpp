@@ -1,0 +1,149 @@
+#include "backend/emit/kernel_text.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "backend/emit/emit_nest.h"
+#include "backend/emit/phase_functions.h"
+#include "backend/emit/phase_parameters.h"
+#include "backend/emit/print.h"
+#include "backend/emit/source_types.h"
+#include "base/shown_text.h"
+
+namespace lemma::backend {
+
+std::vector<LoopBounds> part_bounds(const Kernel& kernel, const lowering::LoweredOutput& nest,
+                                    source::Statements& statements) {
+  std::vector<LoopBounds> bounds = all_of(nest);
+  bounds.resize(kernel.extents.size());
+  std::int64_t stride = 1;
+  for (std::size_t axis = kernel.extents.size(); axis-- > 0;) {
+    const std::int64_t extent = kernel.extents[axis], part = kernel.parts[axis];
+    const std::int64_t count = (extent + part - 1) / part;
+    if (count == 1) continue;
+    const std::string first = fmt::format("first{}", axis), end = fmt::format("end{}", axis);
+    std::string number = stride == 1 ? "part" : fmt::format("part / {}", stride);
+    if (stride * count < kernel.task_count()) number += fmt::format(" % {}", count);
+    statements.push_back(
+        source::constant("std::int64_t", first, fmt::format("{} * {}", number, part)));
+    statements.push_back(source::constant(
+        "std::int64_t", end,
+        extent % part == 0
+            ? fmt::format("{} + {}", first, part)
+            : fmt::format("{0} + {1} < {2} ? {0} + {1} : {2}", first, part, extent)));
+    bounds[axis] = {first, end, std::min(part, extent - (count - 1) * part), extent};
+    stride *= count;
+  }
+  return bounds;
+}
+
+Result<source::Statements> declarations_of_tensors(const Phase& phase) {
+  source::Statements declarations;
+  for (const PhaseTensor& tensor : tensors_of(phase)) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, tensor.element_type());
+    declarations.push_back(source::TensorDeclaration{.name = tensor.name,
+                                                     .type = type,
+                                                     .array = "arguments",
+                                                     .number = tensor.argument,
+                                                     .is_read = tensor.is_read,
+                                                     .is_unaliased = true});
+  }
+  return declarations;
+}
+
+namespace {
+
+Result<source::Function> function_of(const TaskOperator& op, const Kernel& kernel,
+                                     PhaseFunctions& phases) {
+  source::Function function = {
+      {{"void* const*", "arguments", false, true}, {"std::int64_t", "part", false, true}}, {}};
+  source::Builder body;
+  const Phase& phase = op.body.phases.front();
+  source::Statements bounds;
+  const std::vector<LoopBounds> grid = part_bounds(kernel, phase.nest, bounds);
+  body.add(std::move(bounds));
+  if (op.is_stitched()) {
+    LEMMA_ASSIGN_OR_RETURN(source::Statements calls, phases.emit_body(op, kernel, grid));
+    body.add(std::move(calls));
+  } else {
+    LEMMA_ASSIGN_OR_RETURN(source::Statements tensors, declarations_of_tensors(phase));
+    body.add(std::move(tensors));
+    LEMMA_ASSIGN_OR_RETURN(source::Statements loops, emit_loops(phase.nest, grid));
+    body.add(std::move(loops));
+  }
+  function.body = body.take();
+  return function;
+}
+
+/// Functions in the order in which they are first needed.
+class KernelFunctions {
+ public:
+  /// The number of the operator's function.
+  Result<std::uint32_t> number_of(const TaskOperator& op, const Kernel& kernel) {
+    const auto function = function_of(op, kernel, phases_);
+    if (!function)
+      return with_context(fmt::format("{} '{}'", op.description, op.name), function.error());
+    const auto [at, is_new] =
+        functions_.try_emplace(source::print_unnamed(*function, source::Dialect::cpp));
+    if (is_new) {
+      at->second = {static_cast<std::uint32_t>(in_order_.size()),
+                    source::function_head(*function, source::Linkage::kernel, source::Dialect::cpp),
+                    fmt::format("{}: {} tasks, such as for {}", op.description, kernel.task_count(),
+                                op.name)};
+      in_order_.push_back(&*at);
+    } else {
+      ++at->second.others;
+    }
+    return at->second.number;
+  }
+
+  std::size_t count() const { return in_order_.size(); }
+
+  std::string text() const {
+    std::string result = phases_.text();
+    for (const auto* function : in_order_) {
+      std::string comment = function->second.comment;
+      if (function->second.others != 0)
+        comment += fmt::format(" and {} more", function->second.others);
+      result +=
+          fmt::format("// {}\n{}{}{}\n", shown(comment, ShownIn::comment), function->second.head,
+                      kernel_name(function->second.number), function->first);
+    }
+    return result;
+  }
+
+ private:
+  struct Function {
+    std::uint32_t number = 0;
+    std::string head, comment;
+    std::size_t others = 0;
+  };
+
+  PhaseFunctions phases_;
+  std::map<std::string, Function> functions_;  // by text without the name
+  std::vector<const std::pair<const std::string, Function>*> in_order_;
+};
+
+}  // namespace
+
+std::string kernel_name(std::uint32_t number) { return fmt::format("kernel_{}", number); }
+
+Result<KernelTexts> kernel_texts(std::span<const TaskProgram> programs) {
+  KernelTexts result;
+  KernelFunctions functions;
+  for (const TaskProgram& program : programs) {
+    std::vector<std::uint32_t>& numbers = result.by_operator.emplace_back();
+    for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op) {
+      LEMMA_ASSIGN_OR_RETURN(const std::uint32_t number,
+                             functions.number_of(program.graph.operators[op], program.kernel(op)));
+      numbers.push_back(number);
+    }
+  }
+  result.text = functions.text();
+  result.count = functions.count();
+  return result;
+}
+
+}  // namespace lemma::backend

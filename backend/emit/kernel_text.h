@@ -1,0 +1,35 @@
+#pragma once
+// One function for each distinct kernel of programs.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/emit/emit_nest.h"
+#include "backend/program.h"
+
+namespace lemma::backend {
+
+struct KernelTexts {
+  std::string text;  // of all functions
+  /// By program and operator: the number of its function.
+  std::vector<std::vector<std::uint32_t>> by_operator;
+  std::size_t count = 0;
+};
+
+/// "kernel_3"
+std::string kernel_name(std::uint32_t number);
+
+/// The bounds of the axes of the grid for the task with the number `part`; declarations of those that depend on it are
+/// appended to `statements`. `nest`: the first phase.
+std::vector<LoopBounds> part_bounds(const Kernel& kernel, const lowering::LoweredOutput& nest,
+                                    source::Statements& statements);
+
+/// Declarations of the tensors of an operator with one phase.
+Result<source::Statements> declarations_of_tensors(const Phase& phase);
+
+/// void kernel_3(void* const* arguments, std::int64_t part): arguments in the order of the operator's. Operators
+/// with equal nests, parts and arguments share a function.
+Result<KernelTexts> kernel_texts(std::span<const TaskProgram> programs);
+
+}  // namespace lemma::backend

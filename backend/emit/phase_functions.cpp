@@ -1,0 +1,119 @@
+#include "backend/emit/phase_functions.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backend/emit/phase_parameters.h"
+#include "backend/emit/print.h"
+#include "backend/emit/source_types.h"
+
+namespace lemma::backend {
+
+using source::Statements;
+
+/// Takes note of divisors of zero: what is divided is undefined, and may be selected away.
+Result<Statements> emit_loops(const lowering::LoweredOutput& nest,
+                              const std::vector<LoopBounds>& bounds) {
+  LEMMA_ASSIGN_OR_RETURN(Statements loops, emit_blocked_nest(nest, bounds, "y"));
+  return source::with_ok(std::move(loops));
+}
+
+namespace {
+
+/// Local arrays for the shared buffers, each as large as the largest that has its slot.
+Result<Statements> declarations_of_slots(const TaskOperator& op, std::int64_t points) {
+  std::map<std::uint32_t, std::pair<std::int64_t, DataType>> slots;
+  for (const SharedBuffer& shared : op.body.shared) {
+    auto& [elements, type] = slots[shared.slot];
+    elements = std::max(elements, shared.elements_per_point * points);
+    type = shared.type;
+  }
+  Statements declarations;
+  const lowering::Domain domain = op.body.phases.front().nest.graph.domain();
+  for (const auto& [slot, contents] : slots) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(contents.second, domain));
+    declarations.push_back(source::Declaration{.type = type,
+                                               .name = fmt::format("slot{}", slot),
+                                               .extents = {fmt::format("{}", contents.first)},
+                                               .alignment = 64});
+  }
+  return declarations;
+}
+
+/// The parameters of a function, and the views of shared buffers that stand before its loops.
+struct Parameters : PhaseParameters {
+  Statements windows;
+
+  /// The elements of an argument of the operator, or of the task's part of a shared buffer.
+  Result<void> add_tensor(const TaskOperator& op, const PhaseTensor& tensor, bool is_windowed) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string pointed, pointed_type(tensor));
+    source::Parameter parameter = {pointed + "*", tensor.name, true};
+    if (tensor.argument < op.arguments.size()) {
+      add(std::move(parameter),
+          fmt::format("static_cast<{}*>(arguments[{}])", pointed, tensor.argument));
+      return {};
+    }
+    const SharedBuffer& shared = op.body.shared[tensor.argument - op.arguments.size()];
+    if (is_windowed) {
+      parameter.name = "slot_of_" + tensor.name;
+      windows.push_back(source::constant(
+          fmt::format("Window<{}>", pointed), tensor.name,
+          fmt::format("{{{}, first_point * {}}}", parameter.name, shared.elements_per_point)));
+    }
+    add(std::move(parameter), fmt::format("slot{}", shared.slot));
+    return {};
+  }
+};
+
+}  // namespace
+
+Result<source::Call> PhaseFunctions::call_of(const TaskOperator& op, const Phase& phase,
+                                             const std::vector<LoopBounds>& grid,
+                                             bool is_windowed) {
+  Parameters parameters;
+  for (const PhaseTensor& tensor : tensors_of(phase))
+    LEMMA_RETURN_IF_ERROR(parameters.add_tensor(op, tensor, is_windowed));
+  if (!parameters.windows.empty()) parameters.add({"std::int64_t", "first_point"}, "first_point");
+  std::vector<LoopBounds> bounds = all_of(phase.nest);
+  parameters.add_bounds(grid, op.body.stitching == Stitching::warp, bounds);
+  LEMMA_ASSIGN_OR_RETURN(Statements loops, emit_loops(phase.nest, bounds));
+  source::Function function = {parameters.declarations(), std::move(parameters.windows)};
+  std::move(loops.begin(), loops.end(), std::back_inserter(function.body));
+  const std::string text = source::print_unnamed(function, source::Dialect::cpp);
+  const auto [at, is_new] = numbers_.try_emplace(text, numbers_.size());
+  const std::string name = fmt::format("phase_{}", at->second);
+  if (is_new)
+    text_ +=
+        source::function_head(function, source::Linkage::phase, source::Dialect::cpp) + name + text;
+  return source::Call{name, parameters.arguments()};
+}
+
+Result<Statements> PhaseFunctions::emit_body(const TaskOperator& op, const Kernel& kernel,
+                                             std::vector<LoopBounds> grid) {
+  const bool by_points = op.body.stitching == Stitching::warp;
+  const bool is_windowed = by_points || kernel.task_count() > 1;
+  source::Builder body;
+  LEMMA_ASSIGN_OR_RETURN(Statements slots,
+                         declarations_of_slots(op, by_points ? 1 : kernel.most_points()));
+  body.add(std::move(slots));
+  for (std::size_t axis = 0; by_points && axis < grid.size(); ++axis) {
+    const std::string point = fmt::format("point{}", axis);
+    body.open(source::counting_loop(point, grid[axis].first, grid[axis].end));
+    grid[axis].first = point;
+    grid[axis].least = 1;
+  }
+  if (is_windowed && !op.body.shared.empty())
+    body.add(source::constant("std::int64_t", "first_point", first_point_text(kernel, grid)));
+  for (const Phase& phase : op.body.phases) {
+    LEMMA_ASSIGN_OR_RETURN(source::Call call, call_of(op, phase, grid, is_windowed));
+    if (phase.has_barrier) body.add(source::Barrier{by_points});
+    body.add(std::move(call));
+  }
+  if (by_points) body.close(grid.size());
+  return body.take();
+}
+
+}  // namespace lemma::backend

@@ -1,0 +1,56 @@
+#include "backend/emit/vector_reduction.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lowering/sum_of_products.h"
+
+namespace lemma::backend {
+
+using lowering::LoopVariable;
+using lowering::LoweredOutput;
+using lowering::Term;
+using lowering::TermNumber;
+
+namespace {
+
+/// Whether it reads an element of the type, inside its tensor, at a place that loops alone decide.
+bool is_plain_read(const lowering::TermGraph& graph, TermNumber id, DataType type) {
+  const Term& read = graph.term(id);
+  if (read.kind != ExpressionKind::read || read.type != type ||
+      graph.inputs()[read.input].type != type)
+    return false;
+  for (std::size_t axis = 0; axis < read.indices.size(); ++axis)
+    if (!graph.is_inside(read, axis)) return false;
+  const lowering::Linear address = graph.address(read);
+  return std::all_of(address.terms.begin(), address.terms.end(),
+                     [](const auto& term) { return term.first < lowering::first_term_atom; });
+}
+
+}  // namespace
+
+std::optional<VectorReduction> find_vector_reduction(const LoweredOutput& nest,
+                                                     const ElementBlock& block, TermNumber id) {
+  const lowering::TermGraph& graph = nest.graph;
+  const Term& reduction = graph.term(id);
+  if (!lowering::is_scalar_type(reduction.lanes) || reduction.kind == ExpressionKind::product)
+    return std::nullopt;
+  const LoopVariable lane = nest.axes[block.lane_axis];
+  const auto is_in_lanes = [&](TermNumber operand) {
+    return (graph.term(operand).depends & lowering::set_of(lane)) != 0;
+  };
+  VectorReduction result{reduction.operands[0], std::nullopt, 1};
+  if (const auto product = lowering::summed_product(graph, reduction)) {
+    result = {product->front(), product->back(), 1};
+    if (!is_in_lanes(result.across)) std::swap(result.across, *result.down);
+    if (is_in_lanes(*result.down) || !is_plain_read(graph, *result.down, reduction.type))
+      return std::nullopt;
+  }
+  if (!is_plain_read(graph, result.across, reduction.type)) return std::nullopt;
+  result.step = graph.address(graph.term(result.across)).coefficient(lane);
+  constexpr std::int64_t most_step = 4;
+  if (result.step < 1 || result.step > most_step) return std::nullopt;
+  return result;
+}
+
+}  // namespace lemma::backend

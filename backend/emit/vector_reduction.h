@@ -1,0 +1,23 @@
+#pragma once
+// Reductions whose results stay in vectors until they have all their terms.
+
+#include <cstdint>
+#include <optional>
+
+#include "backend/emit/emit_block.h"
+
+namespace lemma::backend {
+
+/// A reduction over elements that are others for each lane, in sums each perhaps times one that is the same for all.
+struct VectorReduction {
+  lowering::TermNumber across = 0;
+  std::optional<lowering::TermNumber> down;
+  std::int64_t step = 1;  // in memory, from lane to lane
+};
+
+/// Nothing if the terms are computed in another way than by reads inside of their tensors.
+std::optional<VectorReduction> find_vector_reduction(const lowering::LoweredOutput& nest,
+                                                     const ElementBlock& block,
+                                                     lowering::TermNumber id);
+
+}  // namespace lemma::backend

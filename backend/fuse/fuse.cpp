@@ -1,0 +1,186 @@
+#include "backend/fuse/fuse.h"
+
+#include <algorithm>
+
+#include "backend/fuse/substitute.h"
+#include "backend/lower/copy_definition.h"
+
+namespace lemma::backend {
+
+namespace {
+
+constexpr std::size_t most_nodes = 400;  // of the definition of a fused computation
+constexpr std::size_t most_operands = 64;
+
+/// Elements are computed as they are stored, or rounded where they take the place of a read (substitute.h); the others
+/// are wrapped when they are stored.
+bool can_replace_reads(DataType type) {
+  return is_rounded_when_stored(type) || type == DataType::f32 || type == DataType::f64 ||
+         type == DataType::i64 || type == DataType::boolean;
+}
+
+bool has_reduction(const Definition& definition) {
+  return std::any_of(definition.nodes().begin(), definition.nodes().end(),
+                     [](const ExpressionNode& node) { return is_reduction(node.kind); });
+}
+
+/// Whether elements of the operand are terms of a reduction.
+bool is_read_in_reduction(const Definition& definition, std::uint32_t input) {
+  std::vector<bool> is_below(definition.nodes().size(), false);
+  for (std::size_t i = is_below.size(); i-- > 0;) {
+    const ExpressionNode& node = definition.nodes()[i];
+    if (is_below[i] && node.kind == ExpressionKind::read && node.input == input) return true;
+    for (const ExpressionId operand : node.operands)
+      if (is_below[i] || is_reduction(node.kind)) is_below[operand.v] = true;
+  }
+  return false;
+}
+
+/// Whether the operand is read behind a guard, as in paddings and concatenations, or by a maximum or minimum of a window.
+bool is_guarded(const Definition& definition, std::uint32_t input) {
+  std::vector<bool> is_below(definition.nodes().size(), false);
+  for (std::size_t i = is_below.size(); i-- > 0;) {
+    const ExpressionNode& node = definition.nodes()[i];
+    if (is_below[i] && node.kind == ExpressionKind::read && node.input == input) return true;
+    for (std::size_t j = 0; j < node.operands.size(); ++j)
+      if (is_below[i] || (node.kind == ExpressionKind::select && j > 0) ||
+          node.kind == ExpressionKind::maximum_over || node.kind == ExpressionKind::minimum_over)
+        is_below[node.operands[j].v] = true;
+  }
+  return false;
+}
+
+/// Whether elements are read side by side along another axis than the last one: they are transposed in blocks, which guards
+/// would cut up.
+bool reads_across(const Computation& computation) {
+  const Definition& definition = computation.definition;
+  const DefinedOutput& output = definition.outputs()[computation.output];
+  const std::vector<bool> is_reached = reachable_expressions(definition, output.value);
+  for (std::size_t i = 0; i < is_reached.size(); ++i) {
+    const ExpressionNode& node = definition.nodes()[i];
+    if (!is_reached[i] || node.kind != ExpressionKind::read || node.operands.size() < 2) continue;
+    const ExpressionNode& last = definition.node(node.operands.back());
+    if (last.kind != ExpressionKind::index) continue;
+    for (std::size_t axis = 0; axis + 1 < output.axes.size(); ++axis)
+      if (last.variable == output.axes[axis]) return true;
+  }
+  return false;
+}
+
+/// Elements that may be computed twice rather than stored.
+bool is_cheap(const Definition& definition) {
+  constexpr std::size_t most_steps = 40;
+  return definition.nodes().size() <= most_steps &&
+         std::none_of(definition.nodes().begin(), definition.nodes().end(),
+                      [](const ExpressionNode& node) {
+                        return node.kind == ExpressionKind::function ||
+                               node.kind == ExpressionKind::power;
+                      }) &&
+         !has_reduction(definition);
+}
+
+class Fusion {
+ public:
+  explicit Fusion(ComputationGraph graph)
+      : graph_(std::move(graph)),
+        producers_(graph_.buffers.size()),
+        readers_(graph_.buffers.size(), 0),
+        is_gone_(graph_.computations.size(), false) {
+    for (std::size_t i = 0; i < graph_.computations.size(); ++i) {
+      producers_[graph_.computations[i].result] = i;
+      count_readers(graph_.computations[i], 1);
+    }
+  }
+
+  ComputationGraph run() {
+    for (Computation& computation : graph_.computations)
+      while (fuse_one(computation)) {
+      }
+    return compacted();
+  }
+
+ private:
+  void count_readers(const Computation& computation, int change) {
+    for (const BufferNumber operand : computation.operands)
+      if (operand != no_buffer) readers_[operand] += change;
+  }
+
+  bool fuse_one(Computation& reader) {
+    for (std::uint32_t i = 0; i < reader.operands.size(); ++i) {
+      const BufferNumber buffer = reader.operands[i];
+      if (buffer == no_buffer || graph_.buffers[buffer].memory != Memory::arena ||
+          readers_[buffer] != 1 || !producers_[buffer])
+        continue;
+      const std::size_t number = *producers_[buffer];
+      Computation& producer = graph_.computations[number];
+      if (!can_fuse(reader, i, producer)) continue;
+      Computation fused = substitute(reader, i, producer);
+      if (fused.definition.nodes().size() > most_nodes || !nest_of(fused)) continue;
+      count_readers(reader, -1);
+      count_readers(producer, -1);
+      count_readers(fused, 1);
+      reader = std::move(fused);
+      is_gone_[number] = true;
+      return true;
+    }
+    return false;
+  }
+
+  bool can_fuse(const Computation& reader, std::uint32_t input, const Computation& producer) const {
+    const Buffer& between = graph_.buffers[producer.result];
+    if (producer.is_stored || !can_replace_reads(between.type) ||
+        reader.operands.size() + producer.operands.size() > most_operands ||
+        reader.definition.nodes().size() + producer.definition.nodes().size() > most_nodes)
+      return false;
+    if (is_guarded(reader.definition, input) && reads_across(producer)) return false;
+    // Sums inside of a sum cannot be computed for many elements side by side, and two sums of many elements are computed
+    // best in different ways.
+    constexpr std::int64_t many = 16384;
+    if (has_reduction(producer.definition) &&
+        (is_read_in_reduction(reader.definition, input) ||
+         (between.elements >= many && has_reduction(reader.definition))))
+      return false;
+    const auto count = read_count(reader, input);
+    // What is read under the shape of a reshape has no index for each axis of what was computed.
+    // A copy with padding around it reads each element once, and the padding counts as well.
+    const double margin = is_cheap(producer.definition) ? 2 : 1;
+    return count && *count <= margin * static_cast<double>(between.elements) &&
+           reader.views[input].sizes == between.sizes;
+  }
+
+  /// Without the computations that were fused, and without their results.
+  ComputationGraph compacted() {
+    ComputationGraph result;
+    std::vector<BufferNumber> numbers(graph_.buffers.size(), no_buffer);
+    std::vector<bool> is_removed(graph_.buffers.size(), false);
+    for (std::size_t i = 0; i < is_gone_.size(); ++i)
+      if (is_gone_[i]) is_removed[graph_.computations[i].result] = true;
+    for (BufferNumber i = 0; i < numbers.size(); ++i) {
+      if (is_removed[i]) continue;
+      numbers[i] = static_cast<BufferNumber>(result.buffers.size());
+      result.buffers.push_back(std::move(graph_.buffers[i]));
+    }
+    for (std::size_t i = 0; i < is_gone_.size(); ++i) {
+      if (is_gone_[i]) continue;
+      Computation& computation = graph_.computations[i];
+      for (BufferNumber& operand : computation.operands)
+        if (operand != no_buffer) operand = numbers[operand];
+      computation.result = numbers[computation.result];
+      result.computations.push_back(std::move(computation));
+    }
+    for (const BufferNumber input : graph_.inputs) result.inputs.push_back(numbers[input]);
+    for (const BufferNumber output : graph_.outputs) result.outputs.push_back(numbers[output]);
+    return result;
+  }
+
+  ComputationGraph graph_;
+  std::vector<std::optional<std::size_t>> producers_;  // by buffer
+  std::vector<int> readers_;                           // by buffer: operands
+  std::vector<bool> is_gone_;
+};
+
+}  // namespace
+
+ComputationGraph fuse(ComputationGraph graph) { return Fusion(std::move(graph)).run(); }
+
+}  // namespace lemma::backend

@@ -1,0 +1,33 @@
+#pragma once
+// Tensors in memory as the loops over them want to read them: no bounds to check, neighbours side by side.
+
+#include "backend/lower/computation.h"
+
+namespace lemma::backend {
+
+/// Where windows reach over the edge of a tensor, the tensor is stored once with its padding (implicit padding of
+/// convolutions and pools), so that no read is guarded.
+ComputationGraph store_padding(ComputationGraph graph);
+
+/// Sums of products over channels and a window of 3x3 are computed by tiles of 4x4 results with Winograd's algorithm
+/// (window_transform.h), where that takes clearly less time. `domain`: that the program computes in. Errors are those of
+/// numbers that the domain does not have.
+Result<ComputationGraph> tile_windows(ComputationGraph graph, lowering::Domain domain);
+
+/// What windows with steps read along short rows, as of strided convolutions, is stored in the order in which it is read,
+/// so that the last two axes of the result are one loop.
+ComputationGraph store_windows(ComputationGraph graph);
+
+/// Results of windows along short rows are computed along rows as long as those that the windows go over, one after the
+/// other without a gap, and then copied to rows of their own length: vectors are full.
+ComputationGraph widen_rows(ComputationGraph graph);
+
+/// Who reads elements side by side: the vectors of a processor, or the lanes of a GPU's warp.
+enum class ReadBy : std::uint8_t { vectors, lanes };
+
+/// Weights that a result's last axis goes through in steps are stored with that axis last, in panels as wide as a
+/// block of elements where they can be. Lanes share the terms of results of few rows (blocks/shared_terms.h): for them,
+/// the terms of such a result lie side by side.
+ComputationGraph turn_weights(ComputationGraph graph, ReadBy by = ReadBy::vectors);
+
+}  // namespace lemma::backend

@@ -1,0 +1,278 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "backend/layout/channel_lanes.h"
+#include "backend/layout/layout.h"
+#include "backend/lower/copy_definition.h"
+#include "backend_cuda/blocks/shared_terms.h"
+#include "backend_cuda/blocks/tile_choice.h"
+
+namespace lemma::backend {
+
+namespace {
+
+using lowering::LoopVariable;
+using lowering::LoweredOutput;
+using Kind = ExpressionKind;
+
+/// The axis of an input that goes with the axis of the result whose elements are computed side by side.
+struct Turned {
+  std::uint32_t input = 0;
+  std::size_t axis = 0;
+  std::int64_t panel =
+      0;  // elements of that axis that are to be side by side, or 0 for all of them
+};
+
+/// Wide enough for a block of one row, and for one of several rows (emit/parts/vectors.h).
+constexpr std::array row_panels = {INT64_C(128), INT64_C(64)},
+                     block_panels = {INT64_C(32), INT64_C(16)};
+
+/// Copies elements so that one axis becomes the last.
+Constant with_axis_last(const Constant& from, const lowering::Sizes& sizes, std::size_t axis) {
+  std::int64_t outer = 1, inner = 1;
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    (i < axis ? outer : inner) *= i == axis ? 1 : sizes[i];
+  const std::size_t size = byte_size(from.type().data_type);
+  std::vector<std::byte> bytes(from.bytes().size());
+  const std::byte* source = from.bytes().data();
+  for (std::int64_t o = 0; o < outer; ++o)
+    for (std::int64_t a = 0; a < sizes[axis]; ++a)
+      for (std::int64_t i = 0; i < inner; ++i, source += size)
+        std::memcpy(
+            bytes.data() + static_cast<std::size_t>((o * inner + i) * sizes[axis] + a) * size,
+            source, size);
+  lowering::Sizes turned = sizes;
+  std::rotate(turned.begin() + static_cast<std::ptrdiff_t>(axis),
+              turned.begin() + static_cast<std::ptrdiff_t>(axis) + 1, turned.end());
+  return detail::constant_from_copy(from.type().data_type, turned, bytes.data(), bytes.size());
+}
+
+/// Elements [..., n] as [n / panel, ..., panel].
+Constant in_panels(const Constant& from, std::int64_t panel) {
+  lowering::Sizes sizes;
+  for (const Dimension& size : *from.type().shape) sizes.push_back(size.offset());
+  const std::size_t row = static_cast<std::size_t>(sizes.back()) * byte_size(from.type().data_type);
+  const std::size_t part = static_cast<std::size_t>(panel) * byte_size(from.type().data_type);
+  const std::size_t rows = row == 0 ? 0 : from.bytes().size() / row;
+  std::vector<std::byte> bytes(from.bytes().size());
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t at = 0; at < row; at += part)
+      std::memcpy(bytes.data() + at * rows + i * part, from.bytes().data() + i * row + at, part);
+  sizes.insert(sizes.begin(), sizes.back() / panel);
+  sizes.back() = panel;
+  return detail::constant_from_copy(from.type().data_type, sizes, bytes.data(), bytes.size());
+}
+
+class TurnedWeights {
+ public:
+  TurnedWeights(ComputationGraph graph, ReadBy by) : graph_(std::move(graph)), by_(by) {}
+
+  ComputationGraph run() {
+    for (Computation& computation : graph_.computations) turn_all(computation);
+    return without_unread_weights();
+  }
+
+ private:
+  void turn_all(Computation& computation) {
+    std::set<std::uint32_t> turned;
+    while (const auto found = find(computation, turned)) {
+      turn(computation, *found);
+      turned.insert(found->input);
+    }
+  }
+
+  /// The next input that was not turned yet.
+  std::optional<Turned> find(const Computation& computation,
+                             const std::set<std::uint32_t>& done) const {
+    const auto nest = nest_of(computation);
+    if (!nest || nest->axes.empty()) return std::nullopt;
+    if (const auto channels = find_channel_lanes(computation, graph_.buffers);
+        channels && !done.contains(channels->weights))
+      return of_channels(*nest, *channels);
+    std::map<std::uint32_t, std::optional<Neighbours>> wanted;  // by input
+    for (lowering::TermNumber id = 0; id < nest->graph.size(); ++id) {
+      const lowering::Term& term = nest->graph.term(id);
+      if (term.kind != Kind::read || !is_weight(computation, graph_.buffers, term.input)) continue;
+      const auto neighbours = neighbours_of(*nest, id);
+      const auto [at, is_new] = wanted.try_emplace(term.input, neighbours);
+      if (!is_new && at->second != neighbours) at->second = std::nullopt;
+    }
+    for (const auto& [input, neighbours] : wanted) {
+      if (!neighbours || done.contains(input)) continue;
+      const lowering::Sizes& sizes = computation.views[input].sizes;
+      const std::int64_t panel =
+          neighbours->are_terms ? 0 : panel_of(*nest, sizes, neighbours->axis);
+      if (panel != 0 || is_followed(sizes, neighbours->axis))
+        return Turned{input, neighbours->axis, panel};
+    }
+    return std::nullopt;
+  }
+
+  /// The axis of weights along which they are read side by side.
+  struct Neighbours {
+    std::size_t axis = 0;
+    bool are_terms = false;  // of a result, else of neighbouring results
+    friend bool operator==(const Neighbours&, const Neighbours&) = default;
+  };
+
+  std::optional<Neighbours> neighbours_of(const LoweredOutput& nest,
+                                          lowering::TermNumber read) const {
+    const lowering::Term& term = nest.graph.term(read);
+    if (by_ == ReadBy::lanes && results_of_element(nest, term) < least_lines)
+      for (lowering::TermNumber id = read + 1; id < nest.graph.size(); ++id) {
+        const lowering::Term& reduction = nest.graph.term(id);
+        if (!is_long_reduction(nest, reduction)) continue;
+        if (const auto axis = axis_of(term, reduction.bound.back())) return Neighbours{*axis, true};
+      }
+    const auto axis = axis_of(term, nest.axes.back());
+    return axis ? std::optional<Neighbours>({*axis, false}) : std::nullopt;
+  }
+
+  /// For how many results an element of the weights is read.
+  static std::int64_t results_of_element(const LoweredOutput& nest, const lowering::Term& read) {
+    std::int64_t results = 1;
+    for (const LoopVariable axis : nest.axes)
+      if ((read.depends & lowering::set_of(axis)) == 0) results *= nest.graph.extent(axis);
+    return results;
+  }
+
+  /// 0 if the elements are side by side then, or their number is no multiple of one.
+  static std::int64_t panel_of(const LoweredOutput& nest, const lowering::Sizes& sizes,
+                               std::size_t axis) {
+    std::int64_t results = 1, others = 1;
+    for (const LoopVariable v : nest.axes) results *= nest.graph.extent(v);
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      if (i != axis) others *= sizes[i];
+    const bool is_row = results == sizes[axis];
+    const std::vector<std::int64_t> parts = lowering::find_parts(nest);
+    if (others == 1 || nest.graph.extent(nest.axes.back()) != sizes[axis]) return 0;
+    if (!is_row && sizes[axis] == block_panels.front()) return 0;
+    for (const std::int64_t panel : is_row ? row_panels : block_panels)
+      if (sizes[axis] > panel && sizes[axis] % panel == 0 &&
+          (parts.empty() || parts.back() == panel))
+        return panel;
+    return 0;
+  }
+
+  static bool is_followed(const lowering::Sizes& sizes, std::size_t axis) {
+    return std::any_of(sizes.begin() + static_cast<std::ptrdiff_t>(axis) + 1, sizes.end(),
+                       [](std::int64_t size) { return size != 1; });
+  }
+
+  /// Weights that are read in several ways stay as they are, and so does the rest of the computation.
+  static std::optional<Turned> of_channels(const LoweredOutput& nest, const ChannelLanes& lanes) {
+    std::optional<std::size_t> axis;
+    for (lowering::TermNumber id = 0; id < nest.graph.size(); ++id) {
+      const lowering::Term& term = nest.graph.term(id);
+      if (term.kind != Kind::read || term.input != lanes.weights) continue;
+      const auto found = axis_of(term, lanes.channel);
+      if (!found || (axis && axis != found)) return std::nullopt;
+      axis = found;
+    }
+    const bool is_one_panel = nest.graph.extent(lanes.channel) == lanes.panel;
+    return Turned{lanes.weights, *axis, is_one_panel ? 0 : lanes.panel};
+  }
+
+  /// Nothing if the variable does not go with a single axis, or no other axis goes with a loop.
+  static std::optional<std::size_t> axis_of(const lowering::Term& read, LoopVariable variable) {
+    std::optional<std::size_t> axis;
+    bool has_others = false;
+    for (std::size_t i = 0; i < read.indices.size(); ++i) {
+      const bool uses = read.indices[i].coefficient(variable) != 0;
+      if (uses && (axis || !(read.indices[i] == lowering::Linear::atom(variable))))
+        return std::nullopt;
+      if (uses)
+        axis = i;
+      else if (!read.indices[i].is_constant())
+        has_others = true;
+    }
+    return has_others ? axis : std::nullopt;
+  }
+
+  void turn(Computation& computation, const Turned& turned) {
+    lowering::InputView& view = computation.views[turned.input];
+    computation.operands[turned.input] =
+        turned_buffer(computation.operands[turned.input], view.sizes, turned);
+    view.sizes = graph_.buffers[computation.operands[turned.input]].sizes;
+    const Definition before = computation.definition;
+    computation.definition =
+        copied_output(before, computation.output, [&](DefinitionBuilder& builder) -> Replace {
+          return [&](ExpressionId id,
+                     const std::vector<Expression>& operands) -> std::optional<Expression> {
+            const ExpressionNode& node = before.node(id);
+            if (node.kind != Kind::read || node.input != turned.input) return std::nullopt;
+            std::vector<Expression> indices = operands;
+            std::rotate(indices.begin() + static_cast<std::ptrdiff_t>(turned.axis),
+                        indices.begin() + static_cast<std::ptrdiff_t>(turned.axis) + 1,
+                        indices.end());
+            if (turned.panel != 0) {
+              const Expression index = indices.back();
+              indices.insert(indices.begin(), builder.floor_div(index, turned.panel));
+              indices.back() = builder.floor_mod(index, turned.panel);
+            }
+            return builder.read(node.input, node.type, std::move(indices));
+          };
+        });
+    computation.output = 0;
+  }
+
+  BufferNumber turned_buffer(BufferNumber from, const lowering::Sizes& sizes,
+                             const Turned& turned) {
+    const std::string key =
+        fmt::format("{} {} {} {}", from, fmt::join(sizes, ","), turned.axis, turned.panel);
+    if (const auto found = turned_.find(key); found != turned_.end()) return found->second;
+    Buffer buffer = graph_.buffers[from];
+    buffer.contents = with_axis_last(*buffer.contents, sizes, turned.axis);
+    if (turned.panel != 0) buffer.contents = in_panels(*buffer.contents, turned.panel);
+    buffer.sizes.clear();
+    for (const Dimension& size : *buffer.contents->type().shape)
+      buffer.sizes.push_back(size.offset());
+    buffer.name += " turned";
+    graph_.buffers.push_back(std::move(buffer));
+    const auto number = static_cast<BufferNumber>(graph_.buffers.size() - 1);
+    turned_.emplace(key, number);
+    return number;
+  }
+
+  ComputationGraph without_unread_weights() {
+    std::vector<bool> is_kept;
+    for (const Buffer& buffer : graph_.buffers) is_kept.push_back(buffer.memory != Memory::weights);
+    for (const Computation& computation : graph_.computations)
+      for (const BufferNumber operand : computation.operands)
+        if (operand != no_buffer) is_kept[operand] = true;
+    std::vector<BufferNumber> numbers(is_kept.size(), no_buffer);
+    std::vector<Buffer> buffers;
+    for (BufferNumber i = 0; i < is_kept.size(); ++i) {
+      if (!is_kept[i]) continue;
+      numbers[i] = static_cast<BufferNumber>(buffers.size());
+      buffers.push_back(std::move(graph_.buffers[i]));
+    }
+    graph_.buffers = std::move(buffers);
+    for (Computation& computation : graph_.computations) {
+      for (BufferNumber& operand : computation.operands)
+        if (operand != no_buffer) operand = numbers[operand];
+      computation.result = numbers[computation.result];
+    }
+    for (auto* ends : {&graph_.inputs, &graph_.outputs})
+      for (BufferNumber& buffer : *ends) buffer = numbers[buffer];
+    return std::move(graph_);
+  }
+
+  ComputationGraph graph_;
+  ReadBy by_;
+  std::map<std::string, BufferNumber> turned_;
+};
+
+}  // namespace
+
+ComputationGraph turn_weights(ComputationGraph graph, ReadBy by) {
+  return TurnedWeights(std::move(graph), by).run();
+}
+
+}  // namespace lemma::backend

@@ -1,0 +1,75 @@
+#include "backend/lower/copy_definition.h"
+
+#include <utility>
+
+namespace lemma::backend {
+
+using Kind = ExpressionKind;
+
+std::vector<bool> reachable_expressions(const Definition& definition, ExpressionId root) {
+  std::vector<bool> is_reached(definition.nodes().size(), false);
+  is_reached[root.v] = true;
+  for (std::size_t i = root.v + 1; i-- > 0;)
+    if (is_reached[i])
+      for (const ExpressionId operand : definition.nodes()[i].operands)
+        is_reached[operand.v] = true;
+  return is_reached;
+}
+
+Expression DefinitionCopier::copy(ExpressionId root) {
+  const std::vector<bool> is_reached = reachable_expressions(definition_, root);
+  std::vector<Expression> copies(definition_.nodes().size());
+  for (std::uint32_t i = 0; i <= root.v; ++i) {
+    if (!is_reached[i]) continue;
+    std::vector<Expression> operands;
+    for (const ExpressionId operand : definition_.nodes()[i].operands)
+      operands.push_back(copies[operand.v]);
+    const auto replaced = replace_({i}, operands);
+    copies[i] = replaced ? *replaced : copy_node({i}, std::move(operands));
+  }
+  return copies[root.v];
+}
+
+Expression DefinitionCopier::variable(VariableId id) {
+  const auto found = variables_.find(id.v);
+  if (found != variables_.end()) return found->second;
+  return variables_.emplace(id.v, builder_.variable(definition_.extent(id))).first->second;
+}
+
+Expression DefinitionCopier::copy_node(ExpressionId id, std::vector<Expression> operands) {
+  const ExpressionNode& node = definition_.node(id);
+  switch (node.kind) {
+    case Kind::integer_constant: return builder_.integer(node.integer, node.type);
+    case Kind::real_constant: return builder_.real(node.real, node.type);
+    case Kind::extent: return builder_.extent(node.extent);
+    case Kind::index: return variable(node.variable);
+    case Kind::read: return builder_.read(node.input, node.type, std::move(operands));
+    case Kind::logical_not: return !operands[0];
+    case Kind::select: return builder_.select(operands[0], operands[1], operands[2]);
+    case Kind::cast: return builder_.cast(operands[0], node.type);
+    case Kind::function: return builder_.apply(node.function, operands[0]);
+    default: break;
+  }
+  if (!is_reduction(node.kind)) return builder_.binary(node.kind, operands[0], operands[1]);
+  std::vector<Expression> bound;
+  for (const VariableId each : node.bound) bound.push_back(variable(each));
+  return builder_.reduce(node.kind, std::move(bound), operands[0]);
+}
+
+Definition copied_output(const Definition& definition, std::uint32_t output,
+                         const std::function<Replace(DefinitionBuilder&)>& make_replace) {
+  DefinitionBuilder builder;
+  const DefinedOutput& defined = definition.outputs()[output];
+  std::vector<Expression> axes;
+  std::map<std::uint32_t, Expression> variables;
+  for (const VariableId axis : defined.axes) {
+    axes.push_back(builder.variable(definition.extent(axis)));
+    variables.emplace(axis.v, axes.back());
+  }
+  DefinitionCopier copier(builder, definition, std::move(variables), make_replace(builder));
+  const Expression value = copier.copy(defined.value);
+  builder.output(std::move(axes), value);
+  return std::move(builder).finish();
+}
+
+}  // namespace lemma::backend

@@ -1,0 +1,300 @@
+// Emitted source is compiled, run, and compared with the interpreter, over applications of every operator
+// that has a definition.
+
+#include "backend/emit/emit_cpp.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <memory>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "interpreter/evaluate.h"
+#include "outputs/scratch.h"
+#include "system/program.h"
+#include "tests/backend/operator_samples.h"
+
+namespace lemma::backend {
+namespace {
+
+using interpreter::Tensor;
+
+struct Case {
+  std::string what;    // of the application
+  std::string symbol;  // of the function
+  std::vector<Tensor> inputs, expected;
+};
+
+class Sample {
+ public:
+  /// A few applications of an operator, as unlike each other as the family has them.
+  void add(const OperatorRecord& record) {
+    constexpr std::size_t wanted = 4;
+    std::size_t taken = 0;
+    for (const OperatorInstance& instance : small_instances(record))
+      if (taken < wanted && add(record, instance)) ++taken;
+  }
+
+  /// One application of f32 inputs, or of another type, that the family is too small for.
+  void add(std::string_view name, const std::vector<Shape>& shapes, const Attributes& given,
+           DataType type = DataType::f32) {
+    const OperatorRecord& record = lemma::record(operator_named(name));
+    OperatorInstance instance;
+    for (const Shape& shape : shapes) instance.inputs.push_back({type, shape});
+    const auto attributes = complete_attributes(record, instance.inputs, given, 1);
+    ASSERT_TRUE(attributes) << attributes.error().message;
+    instance.attributes = *attributes;
+    EXPECT_TRUE(add(record, instance)) << name;
+  }
+
+  const std::vector<Case>& cases() const { return cases_; }
+  const std::string& source() const { return source_; }
+  int in_blocks() const { return in_blocks_; }
+  const std::map<std::string, int>& not_emitted() const { return not_emitted_; }
+
+ private:
+  static constexpr std::int64_t most_elements = 1 << 20;
+
+  /// False for an application that is undefined, empty, or has a type that is not emitted.
+  bool add(const OperatorRecord& record, const OperatorInstance& instance) {
+    Case one;
+    one.inputs = *random_inputs(instance.inputs, 7, most_elements);
+    const Definition definition =
+        record.define({instance.inputs, instance.attributes, instance.output_count});
+    interpreter::EvaluationOptions options;
+    options.threads = 1;
+    auto expected = interpreter::evaluate(definition, one.inputs, options);
+    if (!expected || expected->at(0).element_count() == 0) return false;
+    one.symbol = fmt::format("case_{}", cases_.size());
+    const auto emitted = emit_cpp(definition, views_of(one.inputs), one.symbol);
+    if (!emitted) {
+      EXPECT_EQ(emitted.error().kind, ErrorKind::unsupported) << emitted.error().message;
+      ++not_emitted_[emitted.error().message];
+      return false;
+    }
+    // The same terms in the same order: the same bytes.
+    const auto in_blocks = emit_cpp(definition, views_of(one.inputs), one.symbol + "_blocks", true);
+    EXPECT_TRUE(in_blocks) << in_blocks.error().message;
+    if (in_blocks && in_blocks->find("lane") != std::string::npos) ++in_blocks_;
+    one.what = text_of(record, instance.inputs);
+    one.expected = std::move(*expected);
+    source_ += "// " + one.what + "\n" + *emitted + "\n" + in_blocks.value_or("") + "\n";
+    cases_.push_back(std::move(one));
+    return true;
+  }
+
+  std::vector<Case> cases_;
+  std::string source_ = std::string(cpp_prelude()) + "\n";
+  std::map<std::string, int> not_emitted_;
+  int in_blocks_ = 0;
+};
+
+class Library {
+ public:
+  explicit Library(const std::filesystem::path& file) : handle_(dlopen(file.c_str(), RTLD_NOW)) {}
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  ~Library() {
+    if (handle_ != nullptr) dlclose(handle_);
+  }
+  bool is_loaded() const { return handle_ != nullptr; }
+
+  std::vector<Tensor> run(const Case& one, const std::string& variant) const {
+    using Function = void(const void* const*, void* const*);
+    auto* function =
+        reinterpret_cast<Function*>(dlsym(handle_, (one.symbol + variant).c_str()));  // NOLINT
+    std::vector<const void*> inputs;
+    for (const Tensor& input : one.inputs) inputs.push_back(input.bytes().data());
+    std::vector<Tensor> results;
+    std::vector<void*> outputs;
+    for (const Tensor& expected : one.expected) {
+      results.push_back(Tensor::uninitialized(expected.data_type(), expected.sizes()));
+      outputs.push_back(results.back().writable_bytes().data());
+    }
+    function(inputs.data(), outputs.data());
+    return results;
+  }
+
+ private:
+  void* handle_;
+};
+
+/// The same bytes, where neither is NaN.
+bool is_same(const Tensor& a, const Tensor& b) {
+  if (a == b) return true;
+  if (!is_real(a.data_type()) || a.sizes() != b.sizes()) return false;
+  const std::vector<double> left = a.reals(), right = b.reals();
+  for (std::size_t i = 0; i < left.size(); ++i)
+    if (left[i] != right[i] && !(std::isnan(left[i]) && std::isnan(right[i]))) return false;
+  return true;
+}
+
+bool compile_in(const std::filesystem::path& folder, const std::string& compiler,
+                const std::string& machine) {
+  // Vectors are made from level 3 on, and of loops with guards where the machine has masked loads.
+  const std::string level = machine.empty() ? "-O1" : "-O3";
+  Program program{{compiler, "-std=c++20", level, "-ffp-contract=off", "-Wall",
+                   "-Wno-unused-variable", "-Werror", "-fPIC", "-shared", "-I",
+                   LEMMA_SOURCE_DIRECTORY, "emitted.cpp", "-o", "emitted.so"},
+                  folder};
+  if (!machine.empty()) program.words.push_back(machine);
+  program.shows_errors = true;
+  const auto compiled = run_program(program, [] { return false; });
+  return compiled && compiled->succeeded();
+}
+
+void expect_the_same(const Sample& sample, const Library& library, const std::string& machine) {
+  for (const Case& one : sample.cases()) {
+    for (const char* variant : {"", "_blocks"}) {
+      const std::vector<Tensor> results = library.run(one, variant);
+      for (std::size_t i = 0; i < results.size(); ++i)
+        EXPECT_TRUE(is_same(results[i], one.expected[i]))
+            << one.what << variant << ", output " << i << " " << machine;
+    }
+  }
+}
+
+/// What lies far apart is asked for before long sums, and not before short ones or where the result is small.
+TEST(EmitCpp, asks_for_rows_before_long_sums) {
+  const OperatorRecord& product = record(operator_named("MatMul"));
+  const auto emitted = [&product](std::int64_t rows, std::int64_t terms) {
+    const OperatorInstance instance = {
+        {{DataType::f32, Shape{rows, terms}}, {DataType::f32, Shape{terms, 256}}}, {}, 1};
+    const Definition definition =
+        product.define({instance.inputs, instance.attributes, instance.output_count});
+    const std::vector<Tensor> inputs = *random_inputs(instance.inputs, 7, 1 << 20);
+    return *emit_cpp(definition, views_of(inputs), "product", true);
+  };
+  EXPECT_NE(emitted(256, 96).find("prefetch<"), std::string::npos);
+  EXPECT_EQ(emitted(256, 8).find("prefetch<"), std::string::npos);
+  EXPECT_EQ(emitted(12, 96).find("prefetch<"), std::string::npos);
+}
+
+TEST(EmittedSource, computes_what_the_interpreter_does) {
+  const std::string compiler = std::filesystem::exists(LEMMA_CXX_COMPILER)
+                                   ? std::string(LEMMA_CXX_COMPILER)
+                                   : find_program("c++");
+  if (compiler.empty()) GTEST_SKIP() << "there is no C++ compiler";
+  Sample sample;
+  for (const OperatorRecord& record : all_operators())
+    if (record.define != nullptr) sample.add(record);
+  // Long sums for few elements are dealt out to partial results; others are taken in order.
+  sample.add("ReduceSum", {Shape{2, 1300}}, {{"axes", Integers{1}}});
+  sample.add("ReduceMax", {Shape{3, 7, 40}}, {{"axes", Integers{1, 2}}});
+  sample.add("ReduceSum", {Shape{90, 33}}, {{"axes", Integers{1}}});
+  sample.add("MatMul", {Shape{1, 700}, Shape{700, 2}}, {});
+  sample.add("MatMul", {Shape{20, 70}, Shape{70, 30}}, {});
+  sample.add("Conv", {Shape{1, 4, 12, 11}, Shape{6, 2, 3, 3}},
+             {{"group", Dimension(2)}, {"pads", Shape{1, 0, 1, 2}}});
+  sample.add("MatMul", {Shape{3, 9, 7}, Shape{7, 37}}, {});
+  sample.add("MatMul", {Shape{1, 20}, Shape{20, 100}}, {});
+  sample.add("Conv", {Shape{1, 3, 9, 35}, Shape{5, 3, 3, 3}}, {{"pads", Shape{1, 1, 1, 1}}});
+  sample.add("Conv", {Shape{2, 3, 17, 23}, Shape{5, 3, 3, 5}},
+             {{"pads", Shape{1, 2, 1, 2}}, {"strides", Shape{2, 2}}});
+  sample.add("MaxPool", {Shape{1, 2, 9, 30}},
+             {{"kernel_shape", Shape{3, 3}}, {"pads", Shape{1, 1, 1, 1}}});
+  sample.add("GlobalAveragePool", {Shape{1, 2, 30, 30}}, {});
+  sample.add("Concat", {Shape{2, 6, 2}, Shape{2, 6, 2}}, {{"axis", INT64_C(1)}});
+  for (const DataType half : {DataType::f16, DataType::bf16}) {
+    sample.add("MatMul", {Shape{20, 70}, Shape{70, 30}}, {}, half);
+    sample.add("Conv", {Shape{2, 3, 17, 23}, Shape{5, 3, 3, 5}},
+               {{"pads", Shape{1, 2, 1, 2}}, {"strides", Shape{2, 2}}}, half);
+    sample.add("MaxPool", {Shape{1, 2, 9, 30}},
+               {{"kernel_shape", Shape{3, 3}}, {"pads", Shape{1, 1, 1, 1}}}, half);
+    sample.add("ReduceSum", {Shape{2, 1300}}, {{"axes", Integers{1}}}, half);
+    sample.add("Exp", {Shape{300}}, {}, half);
+  }
+  // So large that the order of the loops over blocks matters.
+  sample.add("Conv", {Shape{1, 16, 130, 260}, Shape{16, 16, 3, 3}}, {});
+  EXPECT_NE(sample.source().find("chunk_"), std::string::npos);
+  sample.add("MatMul", {Shape{40, 400}, Shape{400, 800}}, {});
+  for (const auto& [reason, count] : sample.not_emitted())
+    std::cout << "not emitted: " << reason << ": " << count << "\n";
+
+  const TemporaryDirectory folder;
+  ASSERT_TRUE(folder.good());
+  std::ofstream(folder.path() / "emitted.cpp") << sample.source();
+  // Blocks have other sizes where vectors are wider.
+  for (const char* machine : {"", "-march=native"}) {
+    ASSERT_TRUE(compile_in(folder.path(), compiler, machine));
+    const Library library(folder.path() / "emitted.so");
+    ASSERT_TRUE(library.is_loaded());
+    expect_the_same(sample, library, machine);
+  }
+
+  std::set<std::string> operators;
+  for (const Case& one : sample.cases()) operators.insert(one.what.substr(0, one.what.find('(')));
+  for (const char* name :
+       {"Add", "Cast", "Concat", "Conv", "CumSum", "Einsum", "Exp", "Gather", "MatMul", "MaxPool",
+        "Mod", "Pad", "ReduceMax", "ReduceSum", "Transpose", "Where"})
+    EXPECT_TRUE(operators.contains(name)) << name;
+  std::cout << sample.cases().size() << " applications of " << operators.size() << " operators\n";
+  EXPECT_GT(operators.size(), 100U);
+  std::cout << sample.in_blocks() << " in blocks\n";
+  EXPECT_GT(sample.in_blocks(), 10);
+}
+
+constexpr std::string_view product =
+    R"(extern "C" GUARDED_LOADS void product(const void* const* inputs, void* const* outputs) {
+  [[maybe_unused]] std::uint8_t ok = 1;
+  [[maybe_unused]] const auto* const x0 = static_cast<const float*>(inputs[0]);
+  [[maybe_unused]] const auto* const x1 = static_cast<const float*>(inputs[1]);
+  {
+    auto* const y = static_cast<float*>(outputs[0]);
+    for (std::int64_t i0 = 0; i0 < 2; ++i0) {
+      for (std::int64_t i1 = 0; i1 < 4; ++i1) {
+        float t6 = 0x0p+0F;
+        for (std::int64_t i2 = 0; i2 < 3; ++i2) {
+          const float t3 = static_cast<float>(x0[i0 * 3LL + i2]);
+          const float t4 = static_cast<float>(x1[i1 + i2 * 4LL]);
+          [[maybe_unused]] const float t5 = Multiply::apply(t3, t4);
+          t6 = fast::multiply_add(t3, t4, t6);
+        }
+        y[i0 * 4LL + i1] = static_cast<float>(t6);
+      }
+    }
+  }
+}
+)";
+
+TEST(EmittedSource, reads_as_a_person_would_write_it) {
+  const OperatorRecord& matmul = record(operator_named("MatMul"));
+  const std::vector<TensorType> types = {{DataType::f32, Shape{2, 3}},
+                                         {DataType::f32, Shape{3, 4}}};
+  const Attributes attributes;
+  const auto emitted =
+      emit_cpp(matmul.define({types, attributes}),
+               {{DataType::f32, {2, 3}, false}, {DataType::f32, {3, 4}, false}}, "product");
+  ASSERT_TRUE(emitted) << emitted.error().message;
+  EXPECT_EQ(*emitted, product);
+}
+
+/// What is not stored has no rounding of its own, and each value is rounded as the interpreter does it.
+TEST(EmittedSource, halves_are_rounded_when_they_are_stored) {
+  const OperatorRecord& negation = record(operator_named("Neg"));
+  const std::vector<TensorType> types = {{DataType::bf16, Shape{2}}};
+  const Attributes attributes;
+  const auto emitted =
+      emit_cpp(negation.define({types, attributes}), {{DataType::bf16, {2}, false}}, "negation");
+  ASSERT_TRUE(emitted) << emitted.error().message;
+  EXPECT_NE(emitted->find("const float t"), std::string::npos) << *emitted;
+  EXPECT_NE(emitted->find("y[i0] = static_cast<BF16>("), std::string::npos) << *emitted;
+}
+
+TEST(EmittedSource, types_without_source_are_refused) {
+  const OperatorRecord& cast = record(operator_named("Cast"));
+  const std::vector<TensorType> types = {{DataType::f8e5m2, Shape{2}}};
+  const auto attributes = complete_attributes(cast, types, {{"to", DataType::f32}}, 1);
+  ASSERT_TRUE(attributes) << attributes.error().message;
+  const auto emitted =
+      emit_cpp(cast.define({types, *attributes}), {{DataType::f8e5m2, {2}, false}}, "widened");
+  ASSERT_FALSE(emitted);
+  EXPECT_EQ(emitted.error().kind, ErrorKind::unsupported);
+}
+
+}  // namespace
+}  // namespace lemma::backend

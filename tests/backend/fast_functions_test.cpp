@@ -1,0 +1,62 @@
+// The functions of emitted programs against those of the standard library in f64.
+
+#include "backend/emit/parts/fast_functions.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace {
+
+/// The greatest error over floats of all sizes, in units of the last place of the exact result.
+template <typename Function, typename Exact>
+double worst_error(const Function& function, const Exact& exact) {
+  constexpr std::uint64_t step = 997;  // prime, so that all exponents and mantissas occur
+  double worst = 0;
+  for (std::uint64_t bits = 0; bits <= 0xffffffffU; bits += step) {
+    const auto x = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    const double want = exact(static_cast<double>(x));
+    const float got = function(x), rounded = static_cast<float>(want);
+    if (std::isnan(want) || std::isinf(rounded) || std::isinf(got)) {
+      // Results near the greatest float may be rounded up to infinity.
+      const bool is_same = std::isnan(want) ? std::isnan(got) : std::abs(want) > 3.4028e38;
+      if (!is_same) return std::numeric_limits<double>::infinity();
+      continue;
+    }
+    const double unit = std::nextafter(std::abs(rounded), std::numeric_limits<float>::infinity()) -
+                        std::abs(rounded);
+    worst = std::max(worst, std::abs(static_cast<double>(got) - want) / unit);
+  }
+  return worst;
+}
+
+TEST(FastFunctions, are_near_the_exact_ones) {
+  EXPECT_LT(worst_error([](float x) { return fast::exp(x); }, [](double x) { return std::exp(x); }),
+            2.5);
+  EXPECT_LT(
+      worst_error([](float x) { return fast::tanh(x); }, [](double x) { return std::tanh(x); }),
+      2.5);
+  EXPECT_LT(worst_error([](float x) { return fast::erf(x); }, [](double x) { return std::erf(x); }),
+            2.5);
+}
+
+TEST(FastFunctions, have_the_limits_of_the_exact_ones) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(fast::exp(infinity), infinity);
+  EXPECT_EQ(fast::exp(-infinity), 0.0F);
+  EXPECT_EQ(fast::exp(0.0F), 1.0F);
+  EXPECT_TRUE(std::isnan(fast::exp(nan)));
+  for (const float sign : {1.0F, -1.0F}) {
+    EXPECT_EQ(fast::tanh(sign * infinity), sign);
+    EXPECT_EQ(fast::erf(sign * infinity), sign);
+    EXPECT_EQ(std::signbit(fast::tanh(sign * 0.0F)), sign < 0);
+    EXPECT_EQ(std::signbit(fast::erf(sign * 0.0F)), sign < 0);
+  }
+  EXPECT_TRUE(std::isnan(fast::tanh(nan)));
+  EXPECT_TRUE(std::isnan(fast::erf(nan)));
+}
+
+}  // namespace
