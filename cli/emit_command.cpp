@@ -74,7 +74,7 @@ Result<void> draw_timeline(const EmitArguments& arguments, const Emission& emiss
     LEMMA_ASSIGN_OR_RETURN(measured,
                            measured_step_times(program, emission.inputs.front(), recorded_runs));
   }
-  return write_timeline(arguments.timeline, program, measured);
+  return write_timeline(arguments.timeline, arguments.request.model, program, measured);
 }
 
 Result<void> check_files(const EmitArguments& arguments) {

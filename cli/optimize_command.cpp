@@ -28,6 +28,7 @@
 #include "report/html_report.h"
 #include "report/optimize_report.h"
 #include "rule_language/rounding.h"
+#include "system/parallel.h"
 #include "system/program.h"
 #include "targets/data_files.h"
 
@@ -45,6 +46,7 @@ struct OptimizeArguments {
   std::string output, output_directory, report;
   std::string
       sent_to;  // a device, FIFO or descriptor, which `output` is sent to at the end; empty: none
+  std::vector<std::string> given;  // the options, without the models
   TargetArguments target;
   std::string replay;
   bool runtime_operators = false;
@@ -251,6 +253,7 @@ Result<void> write_report(const OptimizeArguments& arguments, const OptimizeRequ
     for (const UsedRule& rule : answer.report.search.rules_used) used.insert(rule.name);
   // A folder of rules may be without the axioms; the page says less then.
   if (auto proofs = proofs_of(request.rules_directory, used)) sources.proofs = std::move(*proofs);
+  sources.setup = setup_here(count_of_threads(request.options.threads), arguments.given);
   LEMMA_ASSIGN_OR_RETURN(sources.reading.shapes, parse_shape_options(request.shapes));
   return write_file_atomically(arguments.report, html_report(answers, sources));
 }
@@ -426,6 +429,22 @@ void add_max_growth(CLI::App& command, OptimizeOptions& options) {
 
 }  // namespace
 
+namespace {
+
+/// The options that were given, each with its values, without the models.
+std::vector<std::string> given_options(const CLI::App& command) {
+  std::vector<std::string> given;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || option->get_positional()) continue;
+    given.push_back("--" + option->get_lnames().front());
+    if (option->get_items_expected_min() == 0) continue;  // a flag
+    for (const std::string& value : option->results()) given.back() += " " + value;
+  }
+  return given;
+}
+
+}  // namespace
+
 void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   auto* command = application.add_subcommand("optimize", "make ONNX models cheaper to run");
   auto arguments = std::make_shared<OptimizeArguments>();
@@ -563,7 +582,10 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--report", arguments->report,
                       "write a report to this file: a page if it ends in .html, else JSON");
   command->add_flag("--json", arguments->json, "print one JSON object instead of the table");
-  command->callback([arguments, &exit_code] { exit_code = run_optimize(*arguments); });
+  command->callback([arguments, command, &exit_code] {
+    arguments->given = given_options(*command);
+    exit_code = run_optimize(*arguments);
+  });
 }
 
 void add_simplify_command(CLI::App& application, ExitCode& exit_code) {

@@ -48,7 +48,8 @@ Result<ScheduledModel> plan(const ScheduleArguments& arguments) {
   LEMMA_ASSIGN_OR_RETURN(ScheduledModel planned, schedule_model(arguments.request, notes));
   print_notes(notes);
   if (!arguments.timeline.empty())
-    LEMMA_RETURN_IF_ERROR(write_timeline(arguments.timeline, planned.program));
+    LEMMA_RETURN_IF_ERROR(
+        write_timeline(arguments.timeline, arguments.request.model, planned.program));
   if (!arguments.calls.empty())
     LEMMA_RETURN_IF_ERROR(write_file_atomically(
         arguments.calls, fmt::format("{}\n", fmt::join(planned.libraries->lines, "\n"))));

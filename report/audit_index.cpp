@@ -26,13 +26,6 @@ std::string searched_text(const AuditedRule& one) {
   return lower_case(std::move(result));
 }
 
-/// A name that may be continued in the next line behind each underscore.
-std::string breakable(const std::string& name) {
-  std::string result;
-  for (const char one : name) result += one == '_' ? "_<wbr/>" : std::string(1, one);
-  return result;
-}
-
 std::string row(const AuditedRule& one) {
   const std::string name = html_escaped(one.rule->name),
                     operators = fmt::format("{}", fmt::join(operators_of(*one.rule), " "));
@@ -43,7 +36,7 @@ std::string row(const AuditedRule& one) {
       "<td class=\"word short\">{}</td>"
       "<td class=\"word\">{}</td><td data-label=\"cases\">{}</td><td data-label=\"steps\">{}</td>"
       "<td data-label=\"axioms\">{}</td></tr>\n",
-      one.rounding, operators, html_escaped(searched_text(one)), name, breakable(name),
+      one.rounding, operators, html_escaped(searched_text(one)), name, breakable(one.rule->name),
       holds ? "good" : "bad", holds ? "proved" : "refused", one.rounding, operators,
       one.cases.size(), one.steps, one.axioms.size());
 }

@@ -24,7 +24,7 @@ WebPage framed(std::string title, std::string_view here) {
 }
 
 std::string link(std::string_view kind, const std::string& name) {
-  return fmt::format("<a href=\"{0}-{1}.html\">{1}</a>", kind, html_escaped(name));
+  return fmt::format("<a href=\"{}-{}.html\">{}</a>", kind, html_escaped(name), breakable(name));
 }
 
 std::string axiom_links(const AuditedRule& one) {
@@ -158,11 +158,15 @@ std::string axiom_body(const Substitution& axiom, const std::vector<AuditedRule>
   std::string rows;
   const auto uses = falling(rules, axiom.name);
   for (const AuditedRule* one : uses)
-    rows += fmt::format("<tr><td class=\"word\">{}</td><td>{}</td><td>{}</td></tr>\n",
-                        link("rule", one->rule->name), one->axioms.at(axiom.name), one->steps);
+    rows += fmt::format(
+        "<tr><td class=\"word name\">{}</td><td data-label=\"steps with it\">{}</td>"
+        "<td data-label=\"steps\">{}</td></tr>\n",
+        link("rule", one->rule->name), one->axioms.at(axiom.name), one->steps);
   return fmt::format(
       "<pre>{}</pre>\n<p>Class: {}.</p>\n<h2>Dependent proofs</h2>\n<p>{} of {} proofs.</p>\n"
-      "<table><thead><tr><th class=\"word\">rule</th><th>steps with it</th><th>of</th></tr></thead>"
+      "<table class=\"list\"><thead><tr><th class=\"word\">rule</th><th>steps with "
+      "it</th><th>of</th></tr>"
+      "</thead>"
       "<tbody>\n{}</tbody></table>\n",
       html_escaped(text(axiom)), class_of(axiom.name, rounding), uses.size(), rules.size(), rows);
 }
@@ -171,16 +175,16 @@ std::string axioms_body(const std::vector<Substitution>& axioms,
                         const std::vector<AuditedRule>& rules, const RoundingTable& rounding) {
   std::string rows;
   for (const Substitution& axiom : axioms)
-    rows +=
-        fmt::format("<tr><td class=\"word\">{}</td><td class=\"word\">{}</td><td>{}</td></tr>\n",
-                    link("axiom", axiom.name), class_of(axiom.name, rounding),
-                    falling(rules, axiom.name).size());
+    rows += fmt::format(
+        "<tr><td class=\"word name\">{}</td><td class=\"word short\">{}</td>"
+        "<td data-label=\"dependent proofs\">{}</td></tr>\n",
+        link("axiom", axiom.name), class_of(axiom.name, rounding),
+        falling(rules, axiom.name).size());
   return fmt::format(
-      "<p>{} axioms; each is proved from the operators' definitions for all sizes (<code>lemma "
-      "rules "
-      "verify --axioms</code>).</p>\n<table><thead><tr><th class=\"word\">axiom</th><th "
-      "class=\"word\">class</th><th>dependent "
-      "proofs</th></tr></thead><tbody>\n{}</tbody></table>\n",
+      "<p>{} axioms; each is proved from the operators' definitions for all sizes "
+      "(<code class=\"command\">lemma rules verify --axioms</code>).</p>\n<table class=\"list\">"
+      "<thead><tr><th class=\"word\">axiom</th><th class=\"word\">class</th>"
+      "<th>dependent proofs</th></tr></thead><tbody>\n{}</tbody></table>\n",
       axioms.size(), rows);
 }
 
@@ -188,12 +192,12 @@ std::string refuted_body(const std::vector<RefutedRule>& refuted) {
   std::string body = fmt::format(
       "<p>{} candidates that enumeration or others proposed, and inputs on which their sides "
       "differ. Those of counterexample files were evaluated when this page was written "
-      "(<code>lemma audit --counterexample</code>).</p>\n",
+      "(<code class=\"command\">lemma audit --counterexample</code>).</p>\n",
       refuted.size());
   for (const RefutedRule& one : refuted) {
-    body += fmt::format("<h2>{}</h2>\n<pre>{}</pre>\n",
-                        html_escaped(one.text.substr(5, one.text.find('\n') - 5)),
-                        html_escaped(one.text));
+    body +=
+        fmt::format("<h2>{}</h2>\n<pre>{}</pre>\n",
+                    breakable(one.text.substr(5, one.text.find('\n') - 5)), html_escaped(one.text));
     if (!one.values.empty()) body += fmt::format("<p>At {}:</p>\n", html_escaped(one.values));
     std::string inputs;
     for (const std::string& input : one.inputs) inputs += html_escaped(input) + "\n";

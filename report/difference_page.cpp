@@ -14,12 +14,12 @@ namespace lemma {
 namespace {
 
 constexpr std::size_t largest_graph = 120, largest_place = 40, most_places = 60;
-constexpr std::string_view taken_away = "#f6cdc6", added = "#c4e6cc";
+constexpr std::string_view taken_away = "taken", added = "added";
 
 std::size_t live_count(const Graph& graph) { return graph.live_nodes().size(); }
 
 /// One side of a place: what its nodes do, in color, with what they read and give.
-std::string side(const Graph& graph, const std::vector<NodeId>& nodes, std::string_view color) {
+std::string side(const Graph& graph, const std::vector<NodeId>& nodes, std::string_view look) {
   if (nodes.empty()) return "<p class=\"quiet\">nothing</p>";
   const auto part = part_of(graph, nodes);
   if (!part) return "<p class=\"quiet\">no picture</p>";
@@ -29,7 +29,7 @@ std::string side(const Graph& graph, const std::vector<NodeId>& nodes, std::stri
         part->nodes()[i].kind == NodeKind::operation || part->nodes()[i].kind == NodeKind::opaque
             ? 1
             : 0;
-  return graph_svg(*part, marked, color);
+  return graph_svg(*part, marked, look);
 }
 
 std::string sides(const std::string& left, const std::string& right, const SideNames& names) {

@@ -31,9 +31,11 @@ class Differ {
     pair_forward();
     pair_names();
     pair_backward();
+    pair_with_other_constants();
+    note_other_constants();
     GraphDifference result;
-    result.only_before = unpaired(0);
-    result.only_after = unpaired(1);
+    result.only_before = changed(0);
+    result.only_after = changed(1);
     result.places = places(result);
     count_operators(result);
     result.same_program = check_same_structure(*graphs_[0], *graphs_[1]).has_value();
@@ -173,11 +175,84 @@ class Differ {
     return graphs_[1]->node(graphs_[1]->producer(partner_[0][node.first_output]));
   }
 
-  std::vector<char> unpaired(int side) const {
-    std::vector<char> result(graphs_[side]->node_count(), 0);
+  // ---- Constants
+
+  /// What a node reads, where all its constants look alike; nothing if it reads constants only, or something whose
+  /// partner is not known. Of the graph before, what its operands are paired with.
+  std::vector<std::uint32_t> operands_but_constants(int side, const Node& node) const {
+    constexpr std::uint32_t some_constant = 0xffff'fffe;
+    std::vector<std::uint32_t> result;
+    bool has_others = false;
+    for (const ValueId input : node.inputs) {
+      if (!input.is_none() && graphs_[side]->constant_of(input) != nullptr) {
+        result.push_back(some_constant);
+        continue;
+      }
+      const ValueId value = input.is_none() || side == 1 ? input : partner_[0][input.v];
+      if (!input.is_none() && value.is_none()) return {};
+      result.push_back(value.v);
+      has_others = has_others || !input.is_none();
+    }
+    return has_others ? result : std::vector<std::uint32_t>{};
+  }
+
+  /// What is left and does the same to the same values, but with other weights.
+  void pair_with_other_constants() {
+    std::map<std::vector<std::uint32_t>, std::vector<const Node*>> by_operands;
+    for (const Node& node : graphs_[1]->nodes())
+      if (is_operator(node) && is_live(1, node) && !is_paired(1, node))
+        by_operands[operands_but_constants(1, node)].push_back(&node);
+    by_operands.erase(std::vector<std::uint32_t>{});
+    for (const Node& node : graphs_[0]->nodes()) {
+      if (!is_operator(node) || !is_live(0, node) || is_paired(0, node)) continue;
+      const auto readers = by_operands.find(operands_but_constants(0, node));
+      if (readers == by_operands.end()) continue;
+      for (const Node* other : readers->second)
+        if (!is_paired(1, *other) && do_the_same(node, *other) &&
+            have_constants_alike(node, *other)) {
+          pair(node, *other);
+          break;
+        }
+    }
+  }
+
+  /// Constants at the same operands have the same types.
+  bool have_constants_alike(const Node& a, const Node& b) const {
+    for (std::size_t i = 0; i < a.inputs.size(); ++i) {
+      const Constant* x = a.inputs[i].is_none() ? nullptr : graphs_[0]->constant_of(a.inputs[i]);
+      const Constant* y = b.inputs[i].is_none() ? nullptr : graphs_[1]->constant_of(b.inputs[i]);
+      if (x != nullptr && y != nullptr && !(x->type() == y->type())) return false;
+    }
+    return true;
+  }
+
+  bool has_other_constants(const Node& before, const Node& after) const {
+    for (std::size_t i = 0; i < before.inputs.size() && i < after.inputs.size(); ++i) {
+      const ValueId a = before.inputs[i], b = after.inputs[i];
+      if (a.is_none() || b.is_none() || partner_[0][a.v] == b) continue;
+      const Constant *x = graphs_[0]->constant_of(a), *y = graphs_[1]->constant_of(b);
+      if (x != nullptr && y != nullptr && x->digest() != y->digest()) return true;
+    }
+    return false;
+  }
+
+  void note_other_constants() {
+    for (const int side : {0, 1}) has_other_constants_[side].assign(graphs_[side]->node_count(), 0);
+    for (const NodeId id : graphs_[0]->live_nodes()) {
+      const Node& node = graphs_[0]->node(id);
+      if (!is_operator(node) || !is_paired(0, node)) continue;
+      const NodeId other = graphs_[1]->producer(partner_[0][node.first_output]);
+      if (!has_other_constants(node, graphs_[1]->node(other))) continue;
+      has_other_constants_[0][id.v] = has_other_constants_[1][other.v] = 1;
+      other_constants_.emplace_back(id, other);
+    }
+  }
+
+  std::vector<char> changed(int side) const {
+    std::vector<char> result = has_other_constants_[side];
     for (std::size_t i = 0; i < result.size(); ++i) {
       const Node& node = graphs_[side]->nodes()[i];
-      result[i] = is_operator(node) && is_live(side, node) && !is_paired(side, node) ? 1 : 0;
+      if (is_operator(node) && is_live(side, node) && !is_paired(side, node)) result[i] = 1;
     }
     return result;
   }
@@ -197,10 +272,18 @@ class Differ {
     for (const int side : {0, 1})
       for (std::size_t i = 0; i < graphs_[side]->node_count(); ++i) {
         if ((*only[side])[i] == 0) continue;
-        for (const ValueId input : graphs_[side]->nodes()[i].inputs)
-          if (!input.is_none() && (*only[side])[graphs_[side]->producer(input).v] != 0)
-            parent_[find(first[side] + i)] = find(first[side] + graphs_[side]->producer(input).v);
+        for (const ValueId input : graphs_[side]->nodes()[i].inputs) {
+          if (input.is_none()) continue;
+          const std::size_t read = graphs_[side]->producer(input).v;
+          // A chain of operators with other weights is no single place.
+          const bool only_weights =
+              has_other_constants_[side][i] != 0 && has_other_constants_[side][read] != 0;
+          if ((*only[side])[read] != 0 && !only_weights)
+            parent_[find(first[side] + i)] = find(first[side] + read);
+        }
       }
+    for (const auto& [before, after] : other_constants_)
+      parent_[find(first[0] + before.v)] = find(first[1] + after.v);
     join_exchanged(only, first);
     std::map<std::size_t, std::size_t> number;  // of places, by root
     std::vector<ChangedPlace> result;
@@ -213,8 +296,18 @@ class Differ {
         (side == 0 ? place.before : place.after).push_back({i});
       }
     for (ChangedPlace& place : result)
-      place.text = fmt::format("{} -> {}", counts(0, place.before), counts(1, place.after));
+      place.text = fmt::format("{} -> {}{}", counts(0, place.before), counts(1, place.after),
+                               differs_in_constants(place) ? " with other constants" : "");
     return result;
+  }
+
+  /// The place's operators stayed, but not all of their constants.
+  bool differs_in_constants(const ChangedPlace& place) const {
+    const auto has = [this](int side, const std::vector<NodeId>& nodes) {
+      return std::all_of(nodes.begin(), nodes.end(),
+                         [this, side](NodeId id) { return has_other_constants_[side][id.v] != 0; });
+    };
+    return has(0, place.before) && has(1, place.after);
   }
 
   /// What stands at the same operand of paired nodes was exchanged. Where one of the two is no node that was
@@ -252,6 +345,8 @@ class Differ {
   std::vector<char> live_[2];
   std::vector<ValueId> partner_[2];                     // by value
   std::vector<std::pair<ValueId, ValueId>> exchanged_;  // at the same operand
+  std::vector<char> has_other_constants_[2];            // by node: it is paired with one that has
+  std::vector<std::pair<NodeId, NodeId>> other_constants_;
   std::vector<std::size_t> parent_;
 };
 

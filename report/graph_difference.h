@@ -2,8 +2,9 @@
 // What differs between two graphs, node by node, and the places where it does.
 //
 // Nodes are paired that do the same (operator and attributes, or the same opaque operator) and that give the same
-// value from the same values; that give values of the same name; or that stand at the same place before the outputs.
-// What is left has been taken away or added. A pair shows what stayed, not that both compute the same.
+// value from the same values; that give values of the same name; that stand at the same place before the outputs; or
+// that do the same with other weights. What is left has been taken away or added. A pair shows what stayed, not that
+// both compute the same.
 
 #include <cstddef>
 #include <map>
@@ -17,12 +18,14 @@ namespace lemma {
 /// Nodes that were exchanged together: they read one another, or give the same value.
 struct ChangedPlace {
   std::vector<NodeId> before, after;  // of the two graphs, in order
-  std::string text;                   // operators before and after: "2 Mul, Conv -> Conv"
+  /// Operators before and after: "2 Mul, Conv -> Conv", or "Conv -> Conv with other constants".
+  std::string text;
 };
 
 struct GraphDifference {
-  std::vector<char> only_before, only_after;  // by node
-  std::vector<ChangedPlace> places;           // in the order of the graphs
+  /// By node: taken away or added, or with other constants than its partner.
+  std::vector<char> only_before, only_after;
+  std::vector<ChangedPlace> places;  // in the order of the graphs
   /// Operators: how many of each there are before and after, where these numbers differ.
   std::map<std::string, std::pair<std::size_t, std::size_t>> operators;
   /// All outputs are computed by the same operations from the same inputs and constants.

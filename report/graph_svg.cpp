@@ -16,6 +16,8 @@ namespace {
 constexpr int title_letter_width = 8, letter_width = 7, line_height = 15, padding = 8,
               narrowest = 60;
 constexpr std::size_t wanted_letters = 34;
+/// A picture that does not fit becomes so small at least, and is scrolled beyond that: its text has to be read.
+constexpr int least_size_percent = 75;
 
 /// Lines of about `wanted_letters`, broken behind a comma or a blank; what has none stays whole.
 std::vector<std::string> wrapped(std::string_view text) {
@@ -32,14 +34,14 @@ std::vector<std::string> wrapped(std::string_view text) {
 }
 
 struct Box {
-  std::string title, fill;
+  std::string title, look;  // a class of the page's style
   std::vector<std::string> detail, types;
 };
 
 class Drawing {
  public:
-  Drawing(const Graph& graph, std::span<const char> marked, std::string_view color)
-      : graph_(graph), marked_(marked), color_(color) {}
+  Drawing(const Graph& graph, std::span<const char> marked, std::string_view look)
+      : graph_(graph), marked_(marked), look_(look) {}
 
   std::string run() {
     for (const NodeId id : graph_.live_nodes()) place(id);
@@ -47,32 +49,33 @@ class Drawing {
     arrange(layout_);
     std::string shapes;
     for (const LayoutLine& line : layout_.lines)
-      shapes += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#777\"/>\n", line.path);
+      shapes += fmt::format("<path class=\"edge\" d=\"{}\"/>\n", line.path);
     for (std::size_t i = 0; i < boxes_.size(); ++i) shapes += shape(boxes_[i], layout_.boxes[i]);
     return fmt::format(
-        "<svg viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" font-size=\"13\" "
-        "font-family=\"system-ui, sans-serif\" text-anchor=\"middle\" role=\"img\">\n{2}</svg>\n",
-        layout_.width, layout_.height, shapes);
+        "<svg viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" style=\"min-width: {2}px\" "
+        "font-size=\"13\" font-family=\"system-ui, sans-serif\" text-anchor=\"middle\" "
+        "role=\"img\">\n{3}</svg>\n",
+        layout_.width, layout_.height, layout_.width * least_size_percent / 100, shapes);
   }
 
  private:
   void place(NodeId id) {
     const Node& node = graph_.node(id);
     Box box;
-    box.fill = "#f4f4f0";
+    box.look = "input";
     if (node.kind == NodeKind::input) {
       box.title = graph_.input_name(node);
     } else if (node.kind == NodeKind::operation) {
       box.title = std::string(graph_.op(node).name);
       box.detail = wrapped(text(node.attributes));
-      box.fill = graph_.op(node).has(data_movement) ? "#fdf3d8" : "#dde9f7";
+      box.look = graph_.op(node).has(data_movement) ? "movement" : "compute";
     } else if (node.kind == NodeKind::opaque) {
       box.title = operator_name(graph_, node);
-      box.fill = "#d8d8d8";
+      box.look = "opaque";
     } else {
       box.title = "constant";
     }
-    if (id.v < marked_.size() && marked_[id.v] != 0) box.fill = color_;
+    if (id.v < marked_.size() && marked_[id.v] != 0) box.look = look_;
     for (const TensorType& type : graph_.output_types(node))
       for (std::string& line : wrapped(text(type))) box.types.push_back(std::move(line));
     const std::size_t index = add(std::move(box));
@@ -92,7 +95,7 @@ class Drawing {
     if (graph_.node(graph_.producer(output.value)).output_count > 1)
       box.detail = {fmt::format("part {}", graph_.output_index(output.value))};
     box.types = wrapped(text(graph_.type(output.value)));
-    box.fill = "#f7dfe6";
+    box.look = "output";
     const std::size_t index = add(std::move(box));
     layout_.lines.push_back({places_.at(graph_.producer(output.value).v), index, 0, 1, ""});
   }
@@ -121,16 +124,15 @@ class Drawing {
     };
     add(box.title, "font-weight=\"bold\"");
     for (const std::string& line : box.detail) add(line, "font-size=\"12\"");
-    for (const std::string& line : box.types) add(line, "font-size=\"12\" fill=\"#555\"");
+    for (const std::string& line : box.types) add(line, "class=\"type\" font-size=\"12\"");
     return fmt::format(
-        "<g><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\" fill=\"{}\" "
-        "stroke=\"#888\"/>{}</g>\n",
-        place.x, place.y, place.width, place.height, box.fill, lines);
+        "<g><rect class=\"box {}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\"/>{}</g>\n",
+        box.look, place.x, place.y, place.width, place.height, lines);
   }
 
   const Graph& graph_;
   std::span<const char> marked_;
-  std::string_view color_;
+  std::string_view look_;
   std::vector<Box> boxes_;
   Layout layout_;
   std::map<std::uint32_t, std::size_t> places_;  // of nodes, in boxes_
@@ -140,8 +142,8 @@ class Drawing {
 
 std::string graph_svg(const Graph& graph) { return Drawing(graph, {}, "").run(); }
 
-std::string graph_svg(const Graph& graph, std::span<const char> marked, std::string_view color) {
-  return Drawing(graph, marked, color).run();
+std::string graph_svg(const Graph& graph, std::span<const char> marked, std::string_view look) {
+  return Drawing(graph, marked, look).run();
 }
 
 }  // namespace lemma

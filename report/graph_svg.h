@@ -1,5 +1,5 @@
 #pragma once
-// A small graph as a self-contained SVG picture.
+// A small graph as an SVG picture within a page, whose style has its colors, light and dark (report/web_page.h).
 
 #include <span>
 #include <string>
@@ -13,7 +13,7 @@ namespace lemma {
 /// graphs of some dozen nodes, as the sides of rules are.
 std::string graph_svg(const Graph& graph);
 
-/// The same, with some nodes in a color of their own. `marked`: by node.
-std::string graph_svg(const Graph& graph, std::span<const char> marked, std::string_view color);
+/// The same, with some nodes in a color of their own: "taken" or "added". `marked`: by node.
+std::string graph_svg(const Graph& graph, std::span<const char> marked, std::string_view look);
 
 }  // namespace lemma

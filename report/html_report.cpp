@@ -1,13 +1,17 @@
 #include "report/html_report.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
+#include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "report/difference_page.h"
+#include "report/first_screen.h"
+#include "report/graph_difference.h"
 #include "report/graph_svg.h"
+#include "report/model_gain.h"
 #include "report/model_summary.h"
 #include "report/table.h"
 #include "report/web_page.h"
@@ -17,42 +21,11 @@ namespace lemma {
 
 namespace {
 
-constexpr std::string_view bar_style =
-    "<style>.before { fill: #d5d3cc; } .after { fill: #2f7d5b; }</style>\n";
-
-std::string short_name(const OptimizeAnswer& answer) {
-  return html_escaped(std::filesystem::path(answer.model).filename().string());
-}
-
 bool has_costs(const OptimizeAnswer& answer) { return answer.report.before.seconds > 0; }
 
-/// A row for each model: its cost before as a full bar, its cost after as a part of it.
-std::string bars(const std::vector<OptimizeAnswer>& answers) {
-  constexpr int row = 30, label = 330, width = 480;
-  std::string rows;
-  int count = 0;
-  for (const OptimizeAnswer& answer : answers) {
-    if (!has_costs(answer)) continue;
-    const double part =
-        std::clamp(answer.report.after.seconds / answer.report.before.seconds, 0.0, 1.0);
-    const int y = row * count++;
-    rows += fmt::format(
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>"
-        "<rect class=\"before\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"18\"/>"
-        "<rect class=\"after\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"18\"/>"
-        "<text x=\"{}\" y=\"{}\">{}</text>\n",
-        label - 10, y + 15, short_name(answer), label, y + 1, width, label, y + 1, width * part,
-        label + width + 10, y + 15,
-        change_text(answer.report.before.seconds, answer.report.after.seconds));
-  }
-  if (count == 0) return "";
-  return fmt::format(
-      "<p>Predicted cost, before (light) and after (dark), each model on a scale of its own.</p>\n"
-      "<svg viewBox=\"0 0 900 {0}\" width=\"900\" height=\"{0}\" font-size=\"14\" "
-      "role=\"img\">\n{1}"
-      "</svg>\n",
-      row * count, rows);
-}
+std::string shown_name(const OptimizeAnswer& answer) { return breakable(short_name(answer)); }
+
+// ---- All figures
 
 /// What was done, and how much of it.
 std::string search_text(const OptimizeAnswer& answer) {
@@ -66,49 +39,41 @@ std::string search_text(const OptimizeAnswer& answer) {
   return text;
 }
 
-/// Times in the runtime, where the result and the original were run.
+/// Times in the runtime; those of an original that was kept are one time.
 std::string measured_text(const OptimizeAnswer& answer) {
-  const TimingReport& timing = answer.report.timing;
-  const bool is_shown = (answer.report.status == OptimizeStatus::optimized ||
-                         answer.report.status == OptimizeStatus::simplified) &&
-                        timing.before_seconds > 0 && timing.after_seconds > 0;
-  if (!is_shown) return "no";
-  return fmt::format("{} → {}", duration_text(timing.before_seconds),
-                     duration_text(timing.after_seconds));
+  const auto measured = measured_seconds(answer);
+  if (!measured) return "no";
+  return fmt::format("{} → {}", duration_text(measured->first), duration_text(measured->second));
+}
+
+std::string figures_of(const OptimizeAnswer& a) {
+  const GraphCost &before = a.report.before, &after = a.report.after;
+  const SampledCheck& comparison = a.report.check.comparison;
+  return fmt::format(
+      "<tr><td class=\"word name\">{}</td><td class=\"word short\">{}</td>"
+      "<td>{} → {}</td><td>{} → {}</td><td>{} → {}</td><td>{} → {}</td><td>{}</td>"
+      "<td>{}</td><td>{}</td><td class=\"word\">{}</td><td>{:.1f}</td></tr>\n",
+      shown_name(a), html_escaped(a.status), before.operators, after.operators,
+      with_prefix(before.flops), with_prefix(after.flops), with_prefix(before.bytes),
+      with_prefix(after.bytes), duration_text(before.seconds), duration_text(after.seconds),
+      change_text(before.seconds, after.seconds), measured_text(a),
+      comparison.samples > 0 ? fmt::format("{:.1e}", comparison.max_error) : "not compared",
+      html_escaped(search_text(a)), a.seconds);
 }
 
 std::string figures(const std::vector<OptimizeAnswer>& answers) {
-  std::string out =
-      "<div class=\"wide\"><table><tr><th class=\"word\">model</th><th "
-      "class=\"word\">status</th><th>operators</th><th>flops</th><th>bytes</th>"
-      "<th>cost</th><th>change</th><th>measured</th><th>largest "
-      "difference</th><th class=\"word\">strategy</th><th>seconds</th></tr>\n";
-  for (const OptimizeAnswer& a : answers) {
-    out +=
-        fmt::format("<tr><td class=\"word name\">{}</td><td class=\"word{}\">{}</td>",
-                    short_name(a), has_costs(a) ? " short" : " short bad", html_escaped(a.status));
-    if (!has_costs(a)) {
-      out +=
-          fmt::format("<td class=\"word\" colspan=\"9\">{}</td></tr>\n", html_escaped(a.message));
-      continue;
-    }
-    const GraphCost &before = a.report.before, &after = a.report.after;
-    const SampledCheck& comparison = a.report.check.comparison;
-    out += fmt::format(
-        "<td>{} → {}</td><td>{} → {}</td><td>{} → {}</td><td>{} → {}</td><td>{}</td>"
-        "<td>{}</td><td>{}</td><td class=\"word\">{}</td><td>{:.1f}</td></tr>\n",
-        before.operators, after.operators, with_prefix(before.flops), with_prefix(after.flops),
-        with_prefix(before.bytes), with_prefix(after.bytes), duration_text(before.seconds),
-        duration_text(after.seconds), change_text(before.seconds, after.seconds), measured_text(a),
-        comparison.samples > 0 ? fmt::format("{:.1e}", comparison.max_error) : "not compared",
-        html_escaped(search_text(a)), a.seconds);
-  }
-  out += "</table></div>\n";
-  for (const OptimizeAnswer& a : answers)  // why nothing was done, or not all
-    for (const std::string& said : {a.report.warning, a.message})
-      if (has_costs(a) && !said.empty())
-        out += fmt::format("<p>{}: {}</p>\n", short_name(a), html_escaped(said));
-  return out;
+  std::string rows;
+  for (const OptimizeAnswer& answer : answers)
+    if (has_costs(answer)) rows += figures_of(answer);
+  if (rows.empty()) return "";
+  return "<details><summary>All figures</summary>\n<div class=\"wide\"><table "
+         "class=\"figures\"><thead><tr>"
+         "<th class=\"word\">model</th><th "
+         "class=\"word\">status</th><th>operators</th><th>flops</th>"
+         "<th>bytes</th><th>predicted cost</th><th>change</th><th>measured</th>"
+         "<th>largest difference</th><th class=\"word\">strategy</th><th>seconds</th></tr></thead>"
+         "<tbody>\n" +
+         rows + "</tbody></table></div></details>\n";
 }
 
 /// How often each rule was used, over all models.
@@ -119,137 +84,160 @@ std::map<std::string, std::size_t> uses_of(const std::vector<OptimizeAnswer>& an
   return uses;
 }
 
-std::string rules_by_model(const std::vector<OptimizeAnswer>& answers) {
-  std::string out;
-  for (const OptimizeAnswer& answer : answers) {
-    const std::vector<UsedRule>& used = answer.report.search.rules_used;
-    if (used.empty()) continue;
-    out += fmt::format("<h3>{}</h3>\n<p>", short_name(answer));
-    for (std::size_t i = 0; i < used.size(); ++i)
-      out += fmt::format("{}<a href=\"#{}\">{}</a> × {}", i == 0 ? "" : ", ",
-                         html_escaped(used[i].name), html_escaped(readable_rule_name(used[i].name)),
-                         used[i].count);
-    out += "</p>\n";
-  }
-  return out.empty() ? "" : "<h2>Rules used</h2>\n" + out;
-}
+// ---- What changed in a model
 
-// ---- Operators
+/// What was read, and what was written.
+struct Change {
+  const OptimizeAnswer& answer;
+  Graph before, after;
+};
 
 /// Costs of operators by name, before and after.
 using CostsByOperator = std::map<std::string, std::pair<double, double>>;
 
-CostsByOperator costs_by_operator(const OptimizeAnswer& answer, const ReportSources& sources) {
+CostsByOperator costs_by_operator(const Change& change, const OperatorCosts& costs) {
   CostsByOperator result;
-  const auto before = import_model(answer.model, sources.reading),
-             after = import_model(answer.output, sources.reading);
-  if (!before || !after) return result;
-  for (const OperatorSummary& one : summarize(before->graph, sources.costs).operators)
-    result[one.name].first += one.seconds;
-  for (const OperatorSummary& one : summarize(after->graph, sources.costs).operators)
-    result[one.name].second += one.seconds;
+  for (const OperatorSummary& summary : summarize(change.before, costs).operators)
+    result[summary.name].first += summary.seconds;
+  for (const OperatorSummary& summary : summarize(change.after, costs).operators)
+    result[summary.name].second += summary.seconds;
   return result;
 }
 
-/// Two bars for each operator, the costliest first, on one scale.
-std::string operator_bars(const CostsByOperator& costs) {
+/// Two bars for each kind of operator, the costliest first, on one scale.
+std::string operator_chart(const CostsByOperator& costs) {
   constexpr std::size_t most = 15;
-  constexpr int row = 34, label = 200, width = 420;
   std::vector<std::pair<std::string, std::pair<double, double>>> sorted(costs.begin(), costs.end());
-  const auto larger = [](const auto& one) { return std::max(one.second.first, one.second.second); };
+  const auto larger = [](const auto& entry) {
+    return std::max(entry.second.first, entry.second.second);
+  };
   std::stable_sort(sorted.begin(), sorted.end(),
                    [&larger](const auto& a, const auto& b) { return larger(a) > larger(b); });
   if (sorted.empty() || larger(sorted.front()) <= 0) return "";
-  const double scale = width / larger(sorted.front());
+  const double scale = larger(sorted.front());
   const std::size_t count = std::min(most, sorted.size());
   std::string rows;
   for (std::size_t i = 0; i < count; ++i) {
     const auto& [name, cost] = sorted[i];
-    const int y = row * static_cast<int>(i);
     rows += fmt::format(
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>"
-        "<rect class=\"before\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"12\"/>"
-        "<rect class=\"after\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"12\"/>"
-        "<text x=\"{}\" y=\"{}\">{} → {}</text>\n",
-        label - 10, y + 19, html_escaped(name), label, y + 2, cost.first * scale, label, y + 14,
-        cost.second * scale, label + width + 10, y + 19, duration_text(cost.first),
+        "<div><span class=\"name\">{}</span>{}<span class=\"text\">{} → {}</span></div>\n",
+        html_escaped(name), bars(cost.first, cost.second, scale), duration_text(cost.first),
         duration_text(cost.second));
   }
   const std::string rest = sorted.size() > count
                                ? fmt::format("<p>{} operators that cost less are not shown.</p>\n",
                                              sorted.size() - count)
                                : "";
-  return fmt::format(
-      "<svg viewBox=\"0 0 800 {0}\" width=\"800\" height=\"{0}\" font-size=\"13\" "
-      "role=\"img\">\n{1}</svg>\n{2}",
-      row * static_cast<int>(count), rows, rest);
+  return "<h3>Operators</h3>\n<p>Predicted cost of all operators of a kind, in what was read and "
+         "what "
+         "was written.</p>\n<div class=\"chart\">\n" +
+         rows + "</div>\n" + rest;
 }
 
-/// Where the result differs, as far as that was told place by place.
+/// What the search was told of the places where its graphs differ.
 std::string places(const SearchFigures& search) {
   std::string rows;
-  for (const RewrittenPlaces& one : search.places)
-    rows += fmt::format("<tr><td class=\"word\">{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-                        html_escaped(one.text), one.count, duration_text(one.predicted_saving),
-                        one.measured_saving == 0 ? "no" : duration_text(one.measured_saving));
+  for (const RewrittenPlaces& place : search.places)
+    rows += fmt::format(
+        "<tr><td class=\"word\">{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        html_escaped(place.text), place.count, duration_text(place.predicted_saving),
+        place.measured_saving == 0 ? "not timed" : duration_text(place.measured_saving));
   if (rows.empty()) return "";
-  return "<table><thead><tr><th class=\"word\">operators before and after</th><th>places</th>"
-         "<th>predicted saving</th><th>measured</th></tr></thead><tbody>\n" +
-         rows + "</tbody></table>\n";
+  return "<h3>What the search tried</h3>\n<div class=\"wide\"><table><thead><tr><th "
+         "class=\"word\">operators "
+         "before and after</th><th>places</th><th>predicted saving</th><th>measured "
+         "saving</th></tr>"
+         "</thead><tbody>\n" +
+         rows + "</tbody></table></div>\n";
 }
 
-std::string operators_by_model(const std::vector<OptimizeAnswer>& answers,
-                               const ReportSources& sources) {
-  std::string out;
-  for (const OptimizeAnswer& answer : answers) {
-    if (answer.status != "optimized") continue;
-    const std::string shown =
-        operator_bars(costs_by_operator(answer, sources)) + places(answer.report.search);
-    if (!shown.empty()) out += fmt::format("<h3>{}</h3>\n{}", short_name(answer), shown);
-  }
-  if (out.empty()) return "";
-  return "<h2>Operators</h2>\n<p>Predicted cost of all operators of a kind, before (light) and "
-         "after (dark), in what was read and what was written.</p>\n" +
-         out;
+std::string pictures_of(const Change& change, const GraphDifference& difference) {
+  const std::string pictures =
+      changed_places(change.before, change.after, difference, {"Before", "After"});
+  if (pictures.empty()) return "";
+  return "<h3>Places that changed</h3>\n<p>What was there and what is there now, in color, with "
+         "what it reads and what reads it. <code class=\"command\">lemma diff --html</code> shows "
+         "both "
+         "graphs.</p>\n" +
+         pictures;
 }
 
-// ---- Places that changed
+std::string rules_of(const OptimizeAnswer& answer) {
+  std::string links;
+  for (const UsedRule& rule : answer.report.search.rules_used)
+    links += fmt::format("{}<a href=\"#{}\">{}</a> × {}", links.empty() ? "" : ", ",
+                         html_escaped(rule.name), html_escaped(readable_rule_name(rule.name)),
+                         rule.count);
+  return links.empty() ? "" : "<h3>Rules used</h3>\n<p>" + links + "</p>\n";
+}
 
-std::string places_by_model(const std::vector<OptimizeAnswer>& answers,
-                            const ReportSources& sources) {
-  std::string out;
-  for (const OptimizeAnswer& answer : answers) {
-    if (answer.status != "optimized") continue;
-    const auto before = import_model(answer.model, sources.reading),
-               after = import_model(answer.output, sources.reading);
-    if (!before || !after) continue;
-    const GraphDifference found = difference(before->graph, after->graph);
-    const std::string shown =
-        changed_places(before->graph, after->graph, found, {"Before", "After"});
-    if (!shown.empty()) out += fmt::format("<h3>{}</h3>\n{}", short_name(answer), shown);
+/// The kinds of places that there are most of: "Conv, Mul -> Conv at 40 places".
+std::string changes_text(const GraphDifference& difference) {
+  constexpr std::size_t most = 2;
+  std::vector<std::pair<std::string, std::size_t>> kinds;  // in the order of the graphs
+  for (const ChangedPlace& place : difference.places) {
+    const auto kind = std::find_if(kinds.begin(), kinds.end(), [&place](const auto& entry) {
+      return entry.first == place.text;
+    });
+    if (kind == kinds.end())
+      kinds.emplace_back(place.text, 1);
+    else
+      ++kind->second;
   }
-  if (out.empty()) return "";
-  return "<h2>Places that changed</h2>\n<p>What was there and what is there now, in color, with "
-         "what it reads and what reads it. <code>lemma diff --html</code> shows both graphs."
-         "</p>\n" +
-         out;
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<std::string> parts;
+  for (const auto& [text, count] : std::span(kinds).first(std::min(most, kinds.size())))
+    parts.push_back(count > 1 ? fmt::format("{} at {} places", text, count) : text);
+  if (kinds.size() > most) parts.push_back(fmt::format("{} other kinds", kinds.size() - most));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+/// What the page says of a model below the first screen, and what that is for the first screen.
+struct Told {
+  ModelSection section;
+  std::string html;
+};
+
+Told tell_of(const OptimizeAnswer& answer, std::size_t number, const ReportSources& sources) {
+  Told told;
+  if (!is_changed(answer)) return told;
+  auto before = import_model(answer.model, sources.reading),
+       after = import_model(answer.output, sources.reading);
+  std::string html;
+  if (before && after) {
+    const Change change{answer, std::move(before->graph), std::move(after->graph)};
+    const GraphDifference differing = difference(change.before, change.after);
+    told.section.changes = changes_text(differing);
+    html = operator_chart(costs_by_operator(change, sources.costs)) + places(answer.report.search) +
+           pictures_of(change, differing);
+  }
+  html += rules_of(answer);
+  if (html.empty()) return told;
+  told.section.id = fmt::format("model-{}", number);
+  told.html = fmt::format(
+      "<h2 id=\"{}\">{}</h2>\n<p class=\"quiet\">Read from <code>{}</code>, written to "
+      "<code>{}</code>.</p>\n{}",
+      told.section.id, shown_name(answer), html_escaped(answer.model), html_escaped(answer.output),
+      html);
+  return told;
 }
 
 // ---- Rules
 
 std::string proof_html(const std::map<std::string, ReportedProof>& proofs,
                        const std::string& rule) {
-  const auto found = proofs.find(rule);
-  if (found == proofs.end()) return "";
+  const auto proof = proofs.find(rule);
+  if (proof == proofs.end()) return "";
   std::string axioms;
-  for (const std::string& axiom : found->second.axioms)
+  for (const std::string& axiom : proof->second.axioms)
     axioms += (axioms.empty() ? "" : ", ") + html_escaped(axiom);
   return fmt::format(
       "<details id=\"proof-{}\"><summary>Proof: {} cases, {} steps, replayed when this page was "
       "written</summary>\n<p>Rests on {}. One case:</p>\n<pre>{}</pre></details>\n",
-      html_escaped(rule), found->second.cases, found->second.steps,
+      html_escaped(rule), proof->second.cases, proof->second.steps,
       axioms.empty() ? "nothing: both sides are one term" : axioms,
-      html_escaped(found->second.shown));
+      html_escaped(proof->second.shown));
 }
 
 /// Both sides of a rule at a typical application.
@@ -283,7 +271,7 @@ std::string rule_texts(const std::vector<OptimizeAnswer>& answers, const ReportS
     out += proof_html(sources.proofs, rule.name);
   }
   if (out.empty()) return "";
-  return "<h2>Rules</h2>\n<p>Each is proved over the real numbers; "
+  return "<h2 id=\"rules\">Rules</h2>\n<p>Each is proved over the real numbers; "
          "<code>lemma audit NAME</code> shows the proof, and <code>lemma-check</code> replays it."
          "</p>\n" +
          out;
@@ -292,12 +280,19 @@ std::string rule_texts(const std::vector<OptimizeAnswer>& answers, const ReportS
 }  // namespace
 
 std::string html_report(const std::vector<OptimizeAnswer>& answers, const ReportSources& sources) {
+  std::vector<ModelSection> sections;
+  std::string below;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    Told told = tell_of(answers[i], i + 1, sources);
+    sections.push_back(std::move(told.section));
+    below += told.html;
+  }
   WebPage page;
   page.title = "Lemma: optimized models";
-  page.heading = "Optimized models";
-  page.body = std::string(bar_style) + bars(answers) + figures(answers) +
-              operators_by_model(answers, sources) + places_by_model(answers, sources) +
-              rules_by_model(answers) + rule_texts(answers, sources);
+  page.heading =
+      answers.size() == 1 ? "Optimized: " + short_name(answers.front()) : "Optimized models";
+  page.body = first_screen({answers, sections, sources.proofs, sources.setup}) + figures(answers) +
+              below + rule_texts(answers, sources);
   return text(page);
 }
 

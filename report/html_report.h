@@ -8,6 +8,7 @@
 #include "batch/optimize_request.h"
 #include "costmodel/graph_cost.h"
 #include "frontend_onnx/import.h"
+#include "report/first_screen.h"
 #include "report/report_proofs.h"
 #include "rule_language/rule_database.h"
 
@@ -18,11 +19,12 @@ struct ReportSources {
   const OperatorCosts& costs;
   ImportOptions reading;                             // of the models and of what was written
   std::map<std::string, ReportedProof> proofs = {};  // by rule
+  RunSetup setup = {};
 };
 
-/// Costs before and after as bars, of each model and of its operators, the figures of each model, each place that
-/// changed as a picture, the rules that were used as pictures, what each of these says and does to rounding, and its
-/// proof.
+/// The first screen (report/first_screen.h) and all figures; of each model that changed the costs of its operators and
+/// each place that changed as a picture; the rules that were used as pictures, what each of these says and does to
+/// rounding, and its proof.
 std::string html_report(const std::vector<OptimizeAnswer>& answers, const ReportSources& sources);
 
 }  // namespace lemma

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "report/model_gain.h"
 #include "report/printable.h"
 #include "report/table.h"
 
@@ -23,17 +24,9 @@ using Json = nlohmann::ordered_json;
 
 /// Milliseconds of what was read and of what was written; null if they were not measured.
 std::pair<Json, Json> latencies(const OptimizeAnswer& answer) {
-  const TimingReport& timing = answer.report.timing;
-  double before = timing.before_seconds, after = timing.after_seconds;
-  if (before == 0 && !timing.choices.empty()) before = timing.choices.front().front();
-  if (before == 0 || timing.state == TimingReport::State::predicted ||
-      timing.state == TimingReport::State::too_late ||
-      timing.state == TimingReport::State::not_runnable)
-    return {nullptr, nullptr};
-  if (answer.report.status != OptimizeStatus::optimized &&
-      answer.report.status != OptimizeStatus::simplified)
-    after = before;
-  return {before * 1e3, after * 1e3};
+  const auto measured = measured_seconds(answer);
+  if (!measured) return {nullptr, nullptr};
+  return {measured->first * 1e3, measured->second * 1e3};
 }
 
 Json figures_json(const GraphCost& figures) {
@@ -161,20 +154,6 @@ std::string report_json(const std::vector<OptimizeAnswer>& answers) {
 }
 
 namespace {
-
-struct Gain {
-  double before = 0, after = 0;  // seconds
-  bool is_measured = false;
-  double factor() const { return after > 0 ? before / after : 1; }
-};
-
-/// What was measured, else what the costs say.
-Gain gain_of(const OptimizeAnswer& answer) {
-  const auto [before, after] = latencies(answer);
-  if (!before.is_null() && !after.is_null())
-    return {before.get<double>() / 1e3, after.get<double>() / 1e3, true};
-  return {answer.report.before.seconds, answer.report.after.seconds, false};
-}
 
 /// How many models have each status, and the mean gain of those that were written.
 std::string closing_line(const std::vector<OptimizeAnswer>& answers) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,12 +13,15 @@
 
 namespace lemma {
 
-/// Planned times, and below them, on the same scale, measured ones; empty: none. Tasks are colored by the operators
-/// that they stand for; a tooltip names each. The same program and times give the same bytes.
-std::string timeline_svg(const backend::TaskProgram& program, const StepTimes& measured = {});
+/// Planned times, and below them, on the same scale, measured ones; empty: none. Each has an axis of microseconds.
+/// Tasks are colored by the operators that they stand for; a tooltip names each. The same program and times give the
+/// same bytes.
+std::string timeline_svg(std::string_view model, const backend::TaskProgram& program,
+                         const StepTimes& measured = {});
 
 /// The picture as a file, or within a page where the file's name ends in .html.
-Result<void> write_timeline(const std::filesystem::path& file, const backend::TaskProgram& program,
-                            const StepTimes& measured = {});
+Result<void> write_timeline(const std::filesystem::path& file,
+                            const std::filesystem::path& model_file,
+                            const backend::TaskProgram& program, const StepTimes& measured = {});
 
 }  // namespace lemma

@@ -11,6 +11,9 @@ namespace lemma {
 /// Text as it stands in HTML and SVG.
 std::string html_escaped(std::string_view text);
 
+/// The same of a name that may be continued in the next line behind each underscore.
+std::string breakable(std::string_view name);
+
 struct PageLink {
   std::string file, label;
   bool is_here = false;

@@ -12,7 +12,7 @@ import unittest
 import tested_programs
 
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
-WIDTHS = (1280, 480)
+WIDTHS = (1280, 400)
 SKIPPED = 77
 LEMMA = BROWSER = FOLDER = None
 
@@ -121,6 +121,20 @@ class Site(unittest.TestCase):
         self.assertEqual(found["pictures"], len(pictures))
         self.assertEqual(found["problems"], [], found["count"])
 
+    def test_no_word_is_cut(self):
+        """A heading or a class that begins in one line ends there."""
+        cut = ("<script>window.addEventListener('load', function () { const lines = function (element) {"
+               "const range = document.createRange(); range.selectNodeContents(element);"
+               "return new Set(Array.from(range.getClientRects()).map(box => Math.round(box.top))).size; };"
+               "document.body.dataset.cut = Array.from(document.querySelectorAll('th, td.short')).filter("
+               "cell => cell.textContent.split(' ').length === 1).filter(cell => lines(cell) > 1).length; });</script>")
+        for name in ("index.html", "axioms.html"):
+            page = FOLDER / "cut.html"
+            page.write_text((FOLDER / name).read_text().replace("</body>", cut + "</body>"))
+            for width in WIDTHS:
+                with self.subTest(page=name, width=width):
+                    self.assertIn('data-cut="0"', shown(page.as_uri(), width))
+
     def test_nothing_is_wider_than_the_window(self):
         names = [path.name for path in sorted(FOLDER.glob("rule-*.html"))]
         longest = max(names, key=lambda name: (FOLDER / name).stat().st_size)
@@ -129,6 +143,24 @@ class Site(unittest.TestCase):
                          *names[::200]):
                 with self.subTest(page=name, width=width):
                     found = probed((FOLDER / name).read_text(), width)
+                    self.assertLessEqual(found["wide"], found["window"])
+
+    def test_no_report_is_wider_than_the_window(self):
+        reports = FOLDER / "reports"
+        reports.mkdir()
+        model = pathlib.Path(__file__).resolve().parents[2] / "examples" / "two_layer.onnx"
+        shutil.copy(model, reports / f"{'a_long_name_' * 8}.onnx")
+        calls = {"optimized": ["optimize", *sorted(reports.glob("*.onnx")), model, "--out-dir", reports / "out",
+                               "--no-measure", "--report"],
+                 "different": ["diff", model, reports / "out" / model.name, "--html"],
+                 "timeline": ["emit", model, "--plan", "--timeline"]}
+        for name, words in calls.items():
+            page = reports / f"{name}.html"
+            subprocess.run([LEMMA, *words, page], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            for width in WIDTHS:
+                with self.subTest(page=name, width=width):
+                    found = probed(page.read_text(), width)
+                    self.assertGreater(found["pictures"], 0)
                     self.assertLessEqual(found["wide"], found["window"])
 
 

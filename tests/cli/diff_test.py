@@ -69,10 +69,37 @@ class Diff(unittest.TestCase):
         one = self.write("a.onnx", self.chain("Add", "Relu"))
         other = self.write("b.onnx", self.chain("Add", "Relu"), weights=(1, 3), inputs=("x", "z"), more=metadata)
         found = self.sections(one, other)
-        self.assertEqual(set(found), {"file", "interface", "initializers"})
+        self.assertEqual(set(found), {"file", "interface", "initializers", "places"})
         self.assertEqual(found["file"], {"metadata author": (None, "somebody")})
         self.assertEqual(set(found["interface"]), {"input z"})
         self.assertEqual(set(found["initializers"]), {"w"})
+        self.assertEqual(set(found["places"]), {"Add -> Add with other constants"})
+
+    def test_weights_that_changed_are_one_change(self):
+        """The second weight of the one is the first of the other, and both sums have their operands the other way
+        round: neither names nor operands pair what has the other weight."""
+        def products(name, first, second, swaps):
+            file = self.folder / f"{name}.onnx"
+            terms = [f"{name}1", f"{name}2"]
+            nodes = [node("Mul", ["x", "w"], terms[:1]), node("Mul", ["x", "v"], terms[1:]),
+                     node("Sub", terms[::-1] if swaps else terms, ["y"])]
+            weights = [tiny_models.tensor("w", [2], first), tiny_models.tensor("v", [2], second)]
+            file.write_bytes(tiny_models.model(nodes, [("x", VECTOR)], [("y", VECTOR)], initializers=weights))
+            return file
+
+        found = self.sections(products("a", (1, 2), (3, 4), False), products("b", (3, 4), (5, 6), False))
+        self.assertEqual(set(found["places"]), {"Mul -> Mul with other constants"})
+        found = self.sections(products("a", (1, 2), (3, 4), False), products("b", (3, 4), (5, 6), True))
+        for place in found["places"]:
+            self.assertNotIn("nothing", place)
+
+    def test_a_factor_that_went_into_weights_is_one_change(self):
+        one = self.write("a.onnx", [node("Mul", ["x", "w"], ["v"]), node("Relu", ["v"], ["u"]),
+                                    node("Mul", ["u", "w"], ["t"]), node("Neg", ["t"], ["s"]), node("Exp", ["s"], ["y"])])
+        other = self.write("b.onnx", [node("Mul", ["x", "w"], ["v"]), node("Relu", ["v"], ["u"]),
+                                      node("Mul", ["u", "w"], ["s"]), node("Exp", ["s"], ["y"])], weights=(1, 3))
+        found = self.sections(one, other)
+        self.assertEqual(set(found["places"]), {"Mul -> Mul with other constants", "Mul, Neg -> Mul"})
 
     def test_the_same_operators_connected_otherwise(self):
         one = self.write("a.onnx", [node("Sub", ["x", "w"], ["y"])])
@@ -91,7 +118,7 @@ class Diff(unittest.TestCase):
         self.assertEqual((page.open, page.pictures), ([], 4))  # the place and the whole, both sides
         self.assertIn("<a>.onnx", " ".join(page.words))
         # What is in color: twice two nodes of the one, twice one of the other.
-        self.assertEqual((text.count("#f6cdc6"), text.count("#c4e6cc")), (4, 2))
+        self.assertEqual((text.count('class="box taken"'), text.count('class="box added"')), (4, 2))
         self.assertNotIn("http", text.replace("http://www.w3.org", ""))
 
     def test_what_is_no_model(self):

@@ -212,6 +212,24 @@ class Emit(unittest.TestCase):
             self.assertGreaterEqual(begin, rows.get(rectangle.get("y"), 0) - 0.02)
             rows[rectangle.get("y")] = begin + length
         self.assertEqual(len(rows), 4)  # two units, planned and measured
+        self.assertIn("two_layer.onnx", page.read_text().split("<svg")[0])
+        self.check_axis(root)
+
+    def check_axis(self, root):
+        """The picture names its model and has numbers at equal distances below the bars, within its frame."""
+        words = [text.text for text in root.findall(".//{*}text")]
+        self.assertIn("two_layer.onnx", words[0])
+        numbers = [(float(text.get("x")), float(text.text.removesuffix(" us")))
+                   for text in root.findall(".//{*}text") if text.text.endswith(" us")]
+        numbers = numbers[:len(numbers) // 2]  # of the first panel
+        self.assertGreaterEqual(len(numbers), 5)
+        steps = {(round(b[0] - a[0]), round(b[1] - a[1], 6)) for a, b in zip(numbers, numbers[1:])}
+        self.assertEqual(len({step for _, step in steps}), 1)
+        self.assertLessEqual(max(x for x, _ in steps) - min(x for x, _ in steps), 1)
+        left, top, width, height = map(float, root.get("viewBox").split())
+        for rectangle in root.findall(".//{*}rect[{*}title]"):
+            self.assertLessEqual(float(rectangle.get("x")) + float(rectangle.get("width")), left + width)
+            self.assertLessEqual(float(rectangle.get("y")) + float(rectangle.get("height")), top + height)
 
     def test_only_programs_for_processors_are_measured(self):
         for words, message in ((("--target", "cuda", "--timeline", self.folder / "a.svg"), "--target cpu"),

@@ -68,6 +68,14 @@ TEST(SummaryTable, EndsWithTheGainOfAllModels) {
   EXPECT_LE(widest_line(table), 110U);
 }
 
+TEST(SummaryTable, KeepsTimesWhereASecondRunFailed) {
+  OptimizeAnswer kept = answer("kept.onnx", OptimizeStatus::unchanged, 0.003, 0.0029);
+  kept.report.timing.state = TimingReport::State::not_runnable;
+  EXPECT_THAT(summary_table({kept}), HasSubstr("measured"));
+  kept.report.timing.before_seconds = kept.report.timing.after_seconds = 0;
+  EXPECT_THAT(summary_table({kept}), HasSubstr("predicted"));
+}
+
 TEST(DetailedTable, HasTheOtherFigures) {
   const std::string table =
       detailed_table({answer("fast.onnx", OptimizeStatus::optimized, 0.003, 0.0015)});
