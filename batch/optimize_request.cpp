@@ -33,8 +33,13 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SampledCheckOptions, samples, relative_tolera
                                    absolute_tolerance, seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OnnxRuntimeProgram, python, script)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimeRatio, median, upper_bound)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimingReport, state, message, runtime, choices, before_seconds,
-                                   after_seconds, ratio, rounds, affordable, takes_simplified)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SideBySide, before_seconds, after_seconds, ratio, rounds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OtherSizes, sizes, times)
+// Reports that are replayed may be older than the last fields.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TimingReport, state, message, runtime, choices,
+                                                before_seconds, after_seconds, ratio, rounds,
+                                                affordable, takes_simplified, other, busy_share,
+                                                by_processor_time)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TimingOptions, measures, replay)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CostOptions, database, shipped, measures, runtime, any_device,
                                    replay)

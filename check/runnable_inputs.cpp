@@ -49,6 +49,7 @@ std::optional<std::size_t> first_that_runs(OnnxRuntimeWorker& worker,
                                   {"data", data.string()},
                                   {"sets", *written},
                                   {"threads", request.threads},
+                                  {"longest_run", request.longest_run},
                                   {"seconds", request.seconds}},
                                  3 * request.seconds + 10);
   if (!answer) {
@@ -68,14 +69,17 @@ std::optional<std::size_t> first_that_runs(OnnxRuntimeWorker& worker,
 RunnableInputs find_runnable_inputs(OnnxRuntimeWorker& worker, const Graph& graph,
                                     const RunnableInputsRequest& request) {
   RunnableInputs result;
-  if (first_that_runs(worker, request, {request.first}, result)) {
-    result.inputs = request.first;
+  if (const auto first = first_that_runs(worker, request, request.first, result)) {
+    result.inputs = request.first[*first];
+    result.position = *first;
     return result;
   }
-  if (!result.answered) return result;
+  if (!result.answered || !request.tries_others) return result;
   const std::vector<Inputs> sets = sets_to_try(graph, request);
-  if (const auto found = first_that_runs(worker, request, sets, result))
+  if (const auto found = first_that_runs(worker, request, sets, result)) {
     result.inputs = sets[*found];
+    result.position = request.first.size() + *found;
+  }
   return result;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -112,7 +113,8 @@ Result<void> extract_file(const ExtractArguments& arguments) {
   LEMMA_ASSIGN_OR_RETURN(const std::string text, read_file(arguments.file));
   LEMMA_ASSIGN_OR_RETURN(const exact::EGraphDocument document, exact::read_egraph_json(text));
   exact::ExtractOptions options;
-  options.time_limit_seconds = arguments.time_limit;
+  const std::chrono::duration<double> reading = std::chrono::steady_clock::now() - start;
+  options.time_limit_seconds = std::max(0.0, arguments.time_limit - reading.count());
   options.use_programs = !arguments.no_programs;
   LEMMA_ASSIGN_OR_RETURN(const exact::Extraction extraction,
                          exact::extract(document.problem, options));
@@ -145,12 +147,11 @@ void add_extract_command(CLI::App& application, ExitCode& exit_code) {
   auto arguments = std::make_shared<ExtractArguments>();
   command->add_option("egraph", arguments->file, "e-graph in the format of egraph-serialize")
       ->required();
-  command->add_option("--time-limit", arguments->time_limit, "seconds")
+  command->add_option("--time-limit", arguments->time_limit, "seconds, with reading the file")
       ->check(check_non_negative)
       ->capture_default_str();
   command->add_option("-o,--output", arguments->output, "write the chosen nodes, as JSON");
-  command->add_flag("--no-programs", arguments->no_programs,
-                    "do not use the programs clasp and cbc");
+  command->add_flag("--no-programs", arguments->no_programs, "do not use the program clasp");
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run_extract(*arguments); });
 }

@@ -36,8 +36,6 @@ EXCEPTIONS = {
     ("cli/audit_command.cpp", "words from streams"): "lines",
     ("cli/extract_command.cpp", "streams"): "the bytes of a file",
     ("egraph/exact/answer_sets.cpp", "streams"): "lines and words",
-    ("egraph/exact/integer_program.cpp", "streams"): "lines",
-    ("egraph/exact/integer_program.cpp", "words from streams"): "words",
     ("profiler/profile_database.cpp", "words from streams"): "words",
     ("rule_language/rounding.cpp", "words from streams"): "lines and words",
     ("rule_language/rule_database.cpp", "streams"): "the bytes of a file",

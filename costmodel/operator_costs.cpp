@@ -45,6 +45,10 @@ OperatorCosts OperatorCosts::with_sizes(AssumedSizes sizes) const {
   return OperatorCosts(target_, std::move(providers), std::move(sizes));
 }
 
+OperatorCosts OperatorCosts::at_sizes(AssumedSizes sizes) const {
+  return OperatorCosts(target_, providers_, std::move(sizes));
+}
+
 OperatorCosts OperatorCosts::behind(
     std::vector<std::shared_ptr<const CostProvider>> providers) const {
   providers.insert(providers.end(), providers_.begin(), providers_.end());

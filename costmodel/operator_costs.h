@@ -21,6 +21,8 @@ class OperatorCosts {
   /// The same providers, asked about other sizes; misses are collected apart. Those that do not cover all sizes
   /// are left out.
   OperatorCosts with_sizes(AssumedSizes sizes) const;
+  /// The same providers, all of them, at other sizes.
+  OperatorCosts at_sizes(AssumedSizes sizes) const;
   /// The same target and sizes, with other providers that are asked first.
   OperatorCosts behind(std::vector<std::shared_ptr<const CostProvider>> providers) const;
 

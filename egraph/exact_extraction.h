@@ -10,7 +10,7 @@ struct ExactExtractionOptions {
   /// The proof may end once the bound is this near to the cost, relatively: costs in seconds have
   /// more digits than some solvers can hold.
   double good_enough = 1e-6;
-  /// Ask the programs clasp and cbc where they are installed.
+  /// Ask the program clasp where it is installed.
   bool use_programs = true;
   /// Decisions of the own search before other solvers begin.
   std::size_t decisions = 60;

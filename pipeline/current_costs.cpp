@@ -11,6 +11,20 @@ constexpr double learning = 0.2;  // of the time that is left
 
 }  // namespace
 
+CurrentCosts::CurrentCosts(const OperatorCosts& of_device, const Job& job)
+    : of_device_(of_device), costs_(of_device) {
+  SizesOfSymbols sizes = job.sizes;
+  sizes.merge(usual_sizes(job.model.graph).typical);
+  take_sizes(sizes);
+}
+
+void CurrentCosts::take_sizes(const SizesOfSymbols& sizes) {
+  AssumedSizes assumed;
+  for (const auto& [symbol, size] : sizes) assumed.named.emplace(symbol, Dimension(size));
+  of_device_ = of_device_.at_sizes(std::move(assumed));
+  costs_ = of_device_;
+}
+
 Result<void> CurrentCosts::open(const Job& job, OperatorTimer* timer, const Deadline& deadline) {
   const double parameter_bytes = cost_of(job.model.graph, costs_).parameter_bytes;
   LEMMA_ASSIGN_OR_RETURN(

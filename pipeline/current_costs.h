@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/deadline.h"
+#include "check/usual_sizes.h"
 #include "pipeline/job.h"
 
 namespace lemma {
@@ -12,9 +13,11 @@ class CurrentCosts {
  public:
   CurrentCosts(const CurrentCosts&) = delete;
   CurrentCosts& operator=(const CurrentCosts&) = delete;
-  /// Those of the description of the device alone, until open().
-  explicit CurrentCosts(const OperatorCosts& of_device)
-      : of_device_(of_device), costs_(of_device) {}
+  /// Those of the description of the device alone, until open(), at the sizes that are known or else usual.
+  CurrentCosts(const OperatorCosts& of_device, const Job& job);
+
+  /// Costs are those at these sizes from now on. Before open().
+  void take_sizes(const SizesOfSymbols& sizes);
 
   /// Takes what was measured earlier, and measures the operators of the model that are missing, in at most a fifth of
   /// the time that is left.
@@ -27,7 +30,7 @@ class CurrentCosts {
   CostReport report() const { return learned_ ? learned_->report() : CostReport(); }
 
  private:
-  const OperatorCosts& of_device_;
+  OperatorCosts of_device_;
   OperatorCosts costs_;  // these, behind those that were measured
   std::optional<LearnedCosts> learned_;
   double seconds_left_ = 0;

@@ -185,6 +185,8 @@ Result<Improvement> improve(const Job& job, const Deadline& deadline, CurrentCos
     result.timing.message = inputs.message;
     return result;
   }
+  if (const SizesOfSymbols sizes = symbols_in(job, inputs.values); !sizes.empty())
+    costs.take_sizes(sizes);
   LEMMA_RETURN_IF_ERROR(costs.open(job, timers.operators(), deadline));
   const double original_seconds = cost_of(job.model.graph, costs.get()).seconds;
   KeptTime kept_time{.check = 1.3 * original->seconds};
@@ -203,7 +205,7 @@ Result<Improvement> improve(const Job& job, const Deadline& deadline, CurrentCos
   Improvement result;
   result.check_seconds = original->seconds;
   result.timing.message = inputs.message;
-  if (timing.timed() != nullptr) result.sizes = sizes_of(inputs);
+  if (timing.timed() != nullptr) result.sizes = sizes_of(inputs.values);
   std::optional<Attempt> simpler;
   if (wants_simplified(job.options)) {
     LEMMA_ASSIGN_OR_RETURN(simpler, simplified(setup));
@@ -294,7 +296,7 @@ Result<OptimizeReport> optimize_read_model(const Job& job, const OperatorCosts& 
   if (const Target* target = job.options.target)
     if (auto fits = target->admits(job.model.graph, job.options.threads); !fits)
       return with_context(job.file.string(), std::move(fits.error()));
-  CurrentCosts costs(device_costs);
+  CurrentCosts costs(device_costs, job);
   Trace trace(job.options.trace, costs.get());
   trace.add("read", job.model.graph);
   OptimizeReport report = report_of(job);

@@ -5,14 +5,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "check/check_inputs.h"
 #include "check/runnable_inputs.h"
 
 namespace lemma {
 
+using interpreter::NamedTensor;
+
 namespace {
 
 constexpr double most_trying_seconds = 3;
-constexpr double trying = 0.1;  // of the time that is left
+constexpr double trying = 0.1;        // of the time that is left
+constexpr double longest_run = 0.02;  // the same: a few dozen runs are needed
 
 }  // namespace
 
@@ -27,12 +31,51 @@ Result<OriginalRun> run_original(const Job& job, const Deadline& deadline) {
   return OriginalRun{std::move(*reference), before - deadline.remaining()};
 }
 
-std::string sizes_of(const ModelInputs& inputs) {
+std::string sizes_of(std::span<const NamedTensor> inputs) {
   std::vector<std::string> texts;
-  for (const interpreter::NamedTensor& input : inputs.values)
+  for (const NamedTensor& input : inputs)
     texts.push_back(fmt::format("{}:{}", input.name, fmt::join(input.value.sizes(), ",")));
   return fmt::format("{}", fmt::join(texts, " "));
 }
+
+SizesOfSymbols symbols_in(const Job& job, std::span<const NamedTensor> inputs) {
+  std::map<std::string, Shape, std::less<>> shapes;
+  for (const NamedTensor& input : inputs)
+    shapes.emplace(input.name, Shape(input.value.sizes().begin(), input.value.sizes().end()));
+  return symbol_sizes(job.model.graph, shapes).value_or(SizesOfSymbols());
+}
+
+namespace {
+
+/// Random inputs of these sizes. Empty: the sizes are all given anyway, or the inputs would be too large.
+std::vector<NamedTensor> inputs_at(const Job& job, SizesOfSymbols sizes) {
+  constexpr std::int64_t most_elements = 1 << 24;
+  const bool leaves_some_open = std::any_of(sizes.begin(), sizes.end(), [&job](const auto& entry) {
+    return !job.sizes.contains(entry.first);
+  });
+  if (!leaves_some_open) return {};
+  for (const auto& [symbol, size] : job.sizes) sizes.insert_or_assign(symbol, size);
+  InputPlan plan;
+  plan.sizes = std::move(sizes);
+  plan.seed = job.options.check.seed;
+  return make_inputs(job.model.graph, plan, {}, most_elements).value_or(std::vector<NamedTensor>());
+}
+
+RunnableInputsRequest running(const Job& job, std::vector<std::vector<NamedTensor>> first,
+                              const Deadline& deadline) {
+  RunnableInputsRequest request;
+  request.model = job.file;
+  std::erase_if(first, [](const auto& inputs) { return inputs.empty(); });
+  request.first = std::move(first);
+  request.sizes = job.sizes;
+  request.seed = job.options.check.seed;
+  request.threads = job.options.threads;
+  request.seconds = std::min(most_trying_seconds, trying * deadline.remaining());
+  request.longest_run = longest_run * deadline.remaining();
+  return request;
+}
+
+}  // namespace
 
 ModelInputs find_inputs(const Job& job, const SampledReference& reference, const ModelTimer* models,
                         const Deadline& deadline) {
@@ -47,13 +90,18 @@ ModelInputs find_inputs(const Job& job, const SampledReference& reference, const
   const OptimizeOptions& options = job.options;
   if (job.worker == nullptr || options.own_target() != nullptr) return result;
   job.stage("running the original in ONNX Runtime");
-  RunnableInputs runnable =
-      find_runnable_inputs(*job.worker, job.model.graph,
-                           {job.file, result.values, job.sizes, options.check.seed, options.threads,
-                            std::min(most_trying_seconds, trying * deadline.remaining())});
+  const UsualSizes usual = usual_sizes(job.model.graph);
+  const std::vector<NamedTensor> typical = inputs_at(job, usual.typical);
+  RunnableInputs runnable = find_runnable_inputs(*job.worker, job.model.graph,
+                                                 running(job, {typical, result.values}, deadline));
   if (!runnable.inputs.empty()) {
     result.run_in_onnx_runtime = true;
     result.values = std::move(runnable.inputs);
+    if (!typical.empty() && runnable.position == 0 && usual.other != usual.typical) {
+      RunnableInputsRequest others = running(job, {inputs_at(job, usual.other)}, deadline);
+      others.tries_others = false;
+      result.of_other_sizes = find_runnable_inputs(*job.worker, job.model.graph, others).inputs;
+    }
     return result;
   }
   // Without its other outputs a model may need fewer inputs than the file.

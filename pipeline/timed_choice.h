@@ -17,6 +17,19 @@
 
 namespace lemma {
 
+/// An original and a result, run side by side.
+struct SideBySide {
+  double before_seconds = 0, after_seconds = 0;  // medians
+  TimeRatio ratio;
+  std::size_t rounds = 0;  // 0: they were not run
+};
+
+/// The same on inputs of other sizes.
+struct OtherSizes {
+  std::string sizes;  // of the inputs, as "x:4,3,320,320"
+  SideBySide times;
+};
+
 struct TimingReport {
   enum class State {
     predicted,  // nothing was timed; `message` says why
@@ -35,6 +48,10 @@ struct TimingReport {
   double before_seconds = 0, after_seconds = 0;
   TimeRatio ratio;
   std::size_t rounds = 0;
+  OtherSizes other;  // where the model leaves sizes open; without rounds: not timed
+  /// The share of the time in which models waited for a processor that other programs had; at most 1.
+  double busy_share = 0;
+  bool by_processor_time = false;  // more than one thread, and the machine was busy
   /// How many graphs there was time for whenever the search asked.
   std::vector<std::size_t> affordable;
   /// Nothing faster was found, and the simplified graph was no slower than the original.
@@ -45,6 +62,8 @@ std::string_view name(TimingReport::State state);
 struct TimingSetup {
   ModelEnvelope envelope;  // that graphs are written in
   std::vector<interpreter::NamedTensor> inputs;
+  std::vector<interpreter::NamedTensor> inputs_of_other_sizes;  // empty: there are none
+  std::string other_sizes;                                      // of these
   FoldOptions fold;
   ExportOptions writing;
   int threads = 0;
@@ -62,7 +81,7 @@ class TimedChoice : public GraphEvaluator {
   std::size_t affordable(const GraphCost& original) const override;
 
   /// Times both files anew. True: the result is faster, with the confidence of time_ratio() and by at least
-  /// `least_gain` of the original's time, or there is no ONNX Runtime.
+  /// `least_gain` of the original's time, and no slower at other sizes; or there is no ONNX Runtime.
   bool is_faster(const std::filesystem::path& original, const std::filesystem::path& result,
                  double time_limit_seconds);
 
@@ -70,13 +89,19 @@ class TimedChoice : public GraphEvaluator {
   const TimingReport& report() const { return report_; }
 
   static constexpr double least_gain = 0.01;
+  /// Of a median, up to which a result counts as no slower.
+  static constexpr double noise = 0.01;
 
  private:
   void note_success() const;
   TimingRequest request(double seconds) const;
+  struct Rounds {
+    std::vector<double> before, after;
+  };
   /// Adds the rounds of one more run to the times. False: it could not be done, which is in the report.
-  bool time_both(const TimingRequest& asked, std::vector<double>& before,
-                 std::vector<double>& after);
+  bool time_both(const TimingRequest& asked, Rounds& rounds, SideBySide& result);
+  void time_at_other_sizes(TimingRequest asked, const Deadline& deadline);
+  void note_load(const ModelTiming& timing) const;
   Result<std::vector<ModelTiming>> time_graphs(std::span<const Graph* const> graphs) const;
 
   ModelTimer& timer_;
@@ -101,5 +126,8 @@ class ReplayedChoice : public GraphEvaluator {
 
 /// What a judgement says: true where there is no ONNX Runtime.
 bool is_gain(const TimingReport& report);
+
+/// Models waited so long for processors that it shows in their times.
+bool is_busy(const TimingReport& report);
 
 }  // namespace lemma

@@ -24,6 +24,8 @@ void TimingPlan::prepare(const Job& job, const ModelInputs& inputs, const Curren
   timed_.emplace(*models, costs.get(),
                  TimingSetup{job.model.envelope,
                              inputs.values,
+                             inputs.of_other_sizes,
+                             sizes_of(inputs.of_other_sizes),
                              {},
                              job.options.writing,
                              job.options.threads,
@@ -34,6 +36,13 @@ void TimingPlan::prepare(const Job& job, const ModelInputs& inputs, const Curren
 const GraphEvaluator* TimingPlan::evaluator() const {
   if (replayed_) return &*replayed_;
   return timed_ ? &*timed_ : nullptr;
+}
+
+std::string load_of(const TimingReport& report) {
+  if (!is_busy(report)) return "";
+  return fmt::format("; the machine was busy: models waited {:.0f}% of the time for a processor{}",
+                     100 * report.busy_share,
+                     report.by_processor_time ? ", so processor time was compared" : "");
 }
 
 std::string objection_of_timing(const Job& job, const std::filesystem::path& result,
@@ -53,15 +62,19 @@ std::string objection_of_timing(const Job& job, const std::filesystem::path& res
                        report.message);
   if (report.state == TimingReport::State::not_runnable)
     return fmt::format("the result could not be timed ({})", report.message);
+  const std::string load = load_of(report);
+  if (report.ratio.upper_bound <= 1 - TimedChoice::least_gain)
+    return fmt::format(
+        "the best result takes {:.3f} times as long as the original, but {:.3f} times at {}{}",
+        report.ratio.median, report.other.times.ratio.median, report.other.sizes, load);
   return fmt::format(
       "the best result takes {:.3f} times as long as the original (with 97.5% confidence at most "
-      "{:.3f} times, {:.2f} asked)",
-      report.ratio.median, report.ratio.upper_bound, 1 - TimedChoice::least_gain);
+      "{:.3f} times, {:.2f} asked){}",
+      report.ratio.median, report.ratio.upper_bound, 1 - TimedChoice::least_gain, load);
 }
 
 bool is_no_slower(const Job& job, const std::filesystem::path& result, double cost_ratio,
                   TimingPlan& plan, const Deadline& deadline, TimingReport& report) {
-  constexpr double noise = 0.01;  // of a median
   const bool costs_no_more = cost_ratio <= 1 + 1e-9;
   if (job.options.timing.replay) {
     report = *job.options.timing.replay;
@@ -75,7 +88,9 @@ bool is_no_slower(const Job& job, const std::filesystem::path& result, double co
   }
   const bool is_measured = report.state == TimingReport::State::measured && report.rounds > 0;
   report.takes_simplified =
-      is_measured ? report.ratio.median <= 1 + noise
+      is_measured ? report.ratio.median <= 1 + TimedChoice::noise &&
+                        (report.other.times.rounds == 0 ||
+                         report.other.times.ratio.median <= 1 + TimedChoice::noise)
                   : report.state != TimingReport::State::not_runnable && costs_no_more;
   return report.takes_simplified;
 }

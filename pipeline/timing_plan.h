@@ -45,6 +45,9 @@ class TimingPlan {
   std::optional<ReplayedChoice> replayed_;
 };
 
+/// What is said of other programs that ran while models were timed, with "; " before it; empty: nothing.
+std::string load_of(const TimingReport& report);
+
 /// Whether a result that is only simpler may take the original's place: it is no slower when both are run, or, where
 /// nothing can be run, by its cost. `report` tells what was measured.
 bool is_no_slower(const Job& job, const std::filesystem::path& result, double cost_ratio,

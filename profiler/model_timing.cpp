@@ -82,7 +82,8 @@ Result<std::vector<ModelTiming>> time_models(OnnxRuntimeWorker& worker,
   try {
     for (std::size_t i = 0; i < result.size(); ++i)
       result[i] = {answer->at("seconds").at(i).get<std::vector<double>>(),
-                   answer->at("failures").at(i).get<std::string>()};
+                   answer->at("failures").at(i).get<std::string>(), answer->value("busy", 0.0),
+                   answer->value("by_processor_time", false)};
   } catch (const Json::exception& error) {
     return bad_input(std::string("the answer of ONNX Runtime is malformed: ") + error.what());
   }

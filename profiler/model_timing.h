@@ -28,6 +28,9 @@ struct TimingRequest {
 struct ModelTiming {
   std::vector<double> seconds;  // of one run, by round
   std::string failure;          // why there are none
+  /// The share of the time in which a program waited for a processor that others had; at most 1.
+  double busy_share = 0;
+  bool by_processor_time = false;  // of all threads, because the machine was busy
 };
 
 /// Interleaved: one timing for each model. An error: there is no ONNX Runtime, or no answer.

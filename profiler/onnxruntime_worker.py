@@ -18,25 +18,26 @@ nothing is said of models that differ and whose original computes something else
   {"action": "time", "models": [FILE], "data": FILE, "sets": [[INPUT]], "threads": 0, "optimized": true,
    "sessions": 2, "rounds": 20, "block_seconds": 0.002, "seconds": 3,
    "least_rounds": 1}
-  {"seconds": [[SECONDS]], "failures": [TEXT]}
+  {"seconds": [[SECONDS]], "failures": [TEXT], "busy": 0.3, "by_processor_time": false}
 
 Every model is run in turn, in blocks of so many runs as take `block_seconds`, in a random order in each round; the
 answer has the mean time of a run in each block. Other processes that time models are waited for, at most `seconds`.
 `sets` is one set for all models, or one for each. Sessions are made anew `sessions` times, because the place of a model
 in memory changes its speed. A model that cannot be run has no times, and its failure says why. After `seconds` no
 further round begins once there are `least_rounds`. With one thread the clock is that of the thread, which stands while
-other programs run; with more it is the clock on the wall.
+other programs run; with more it is the clock on the wall, or, on a busy machine, the processor time of all threads.
+`busy` is the share of the time in which a program that wants to run waits for a processor here, because others have it.
 
   {"action": "load", "models": [FILE], "threads": 0}
   {"failures": [TEXT]}
 
 Why each model cannot be loaded, with all optimizations; empty if it can.
 
-  {"action": "first", "model": FILE, "data": FILE, "sets": [[INPUT]], "threads": 0, "seconds": 3}
+  {"action": "first", "model": FILE, "data": FILE, "sets": [[INPUT]], "threads": 0, "longest_run": 0.5, "seconds": 3}
   {"index": 2, "message": "..."}
 
-The first set that the model can be run on, -1 if there is none, and what was said of the set before. After `seconds` no
-further set is tried.
+The first set that the model can be run on in at most `longest_run` seconds; if it takes longer on all of them, the one
+that takes least; -1 if it runs on none; and what was said of the set before. After `seconds` no further set is tried.
 
   {"action": "save", "model": FILE, "to": FILE, "threads": 0}
   {"message": ""}
@@ -73,7 +74,7 @@ def answer(**fields):
     print(json.dumps(fields), flush=True)
 
 
-def session(file, threads, optimized=False, save_to=None):
+def session(file, threads, optimized=False, save_to=None, spins=True):
     levels = onnxruntime.GraphOptimizationLevel
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimized else levels.ORT_DISABLE_ALL
@@ -81,6 +82,8 @@ def session(file, threads, optimized=False, save_to=None):
     options.log_severity_level = 4
     # Threads that wait for work would slow down the session that runs next.
     options.add_session_config_entry("session.force_spinning_stop", "1")
+    if not spins:
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if save_to:
         options.optimized_model_filepath = save_to
     with as_unicode(file) as model:
@@ -311,16 +314,27 @@ def first(request):
         wanted = {value.name for value in ran.get_inputs()}
     except Exception as error:
         return {"index": -1, "message": one_line(error) or "no reason is given"}
+    fastest = None  # (seconds, index) of sets that take too long
     for index, tensors in enumerate(request["sets"]):
         if index > 0 and time.monotonic() > end:
             break
         try:
-            feed = inputs_of(tensors, data)
-            ran.run(None, {name: array for name, array in feed.items() if name in wanted})
-            return {"index": index, "message": ""}
+            feed = {name: array for name, array in inputs_of(tensors, data).items() if name in wanted}
+            seconds = seconds_of(ran, feed)
+            if seconds > request["longest_run"]:  # the first run plans memory
+                seconds = min(seconds, seconds_of(ran, feed))
+            if seconds <= request["longest_run"]:
+                return {"index": index, "message": ""}
+            fastest = min(fastest or (seconds, index), (seconds, index))
         except Exception as error:
             message = one_line(error) or "no reason is given"
-    return {"index": -1, "message": message}
+    return {"index": fastest[1], "message": ""} if fastest else {"index": -1, "message": message}
+
+
+def seconds_of(ran, feed):
+    begin = time.perf_counter()
+    ran.run(None, feed)
+    return time.perf_counter() - begin
 
 
 @contextlib.contextmanager
@@ -349,8 +363,9 @@ def alone(seconds):
 class Timed:
     """One model, ready to run, its inputs and outputs bound."""
 
-    def __init__(self, file, feed, request):
-        self.session = session(file, request["threads"], request["optimized"])
+    def __init__(self, file, feed, request, by_processor_time):
+        # Threads that spin take processor time for nothing.
+        self.session = session(file, request["threads"], request["optimized"], spins=not by_processor_time)
         self.binding = self.session.io_binding()
         wanted = {value.name for value in self.session.get_inputs()}
         for name, array in feed.items():
@@ -360,7 +375,8 @@ class Timed:
             self.binding.bind_output(value.name)
         # The first runs plan memory and pack weights. The blocks are as long as the fastest of some runs says.
         # With one thread the time in which other programs had the processor can be left out.
-        self.clock = time.thread_time if request["threads"] == 1 else time.perf_counter
+        self.clock = time.thread_time if request["threads"] == 1 else \
+            time.process_time if by_processor_time else time.perf_counter
         self.run_block(1)
         self.runs = 1
         fastest = min(self.run_block(1) for _ in range(3))
@@ -375,12 +391,52 @@ class Timed:
         return (clock() - begin) / runs
 
 
+class Load:
+    """How busy the machine is: what share of its time this program waits for a processor while it computes something."""
+
+    busy = 0.1  # from which share on times show it
+
+    def __init__(self):
+        self.waited, self.whole, self.stolen = 0.0, 0.0, stolen_time()
+
+    def probe(self, seconds=0.006):
+        begin, ran = time.perf_counter(), time.thread_time()
+        while time.perf_counter() - begin < seconds:
+            pass
+        self.whole += time.perf_counter() - begin
+        self.waited += max(0.0, time.perf_counter() - begin - (time.thread_time() - ran))
+        return self
+
+    def share(self):
+        stolen, whole = (now - before for now, before in zip(stolen_time(), self.stolen))
+        waited = self.waited / self.whole if self.whole > 0 else 0.0
+        return min(1.0, max(waited, stolen / whole if whole > 0 else 0.0))
+
+
+def stolen_time():
+    """What a host has taken from this virtual machine, and all time of all processors; the unit is of no importance."""
+    try:
+        with open("/proc/stat") as counters:
+            fields = [int(field) for field in counters.readline().split()[1:9]]
+        return fields[7], sum(fields)
+    except (OSError, ValueError, IndexError):
+        return 0, 0
+
+
 def time_models(request):
     with alone(request["seconds"]):
-        return time_models_alone(request)
+        before = Load()
+        for _ in range(5):
+            before.probe()
+        several = request["threads"] != 1
+        timed = time_models_alone(request, several and before.share() > Load.busy)
+        if several and not timed["by_processor_time"] and timed["busy"] > Load.busy:
+            timed = time_models_alone(request, True)
+        return timed
 
 
-def time_models_alone(request):
+def time_models_alone(request, by_processor_time):
+    load = Load()
     data = contents(request["data"])
     sets, models = request["sets"], request["models"]
     feeds = [inputs_of(tensors, data) for tensors in sets]
@@ -393,10 +449,12 @@ def time_models_alone(request):
             if failures[index]:
                 continue
             try:
-                ready.append((index, Timed(models[index], feeds[index if len(feeds) > 1 else 0], request)))
+                feed = feeds[index if len(feeds) > 1 else 0]
+                ready.append((index, Timed(models[index], feed, request, by_processor_time)))
             except Exception as error:  # whatever ONNX Runtime raises
                 failures[index] = one_line(error)
         for _ in range(max(1, request["rounds"] // request["sessions"])):
+            load.probe()
             for index, timed in order.sample(ready, len(ready)):
                 seconds[index].append(timed.run_block(timed.runs))
             done += 1
@@ -404,7 +462,8 @@ def time_models_alone(request):
                 break
         if time.perf_counter() > end and done >= request["least_rounds"]:
             break
-    return {"seconds": [[] if failure else times for times, failure in zip(seconds, failures)], "failures": failures}
+    return {"seconds": [[] if failure else times for times, failure in zip(seconds, failures)], "failures": failures,
+            "busy": load.share(), "by_processor_time": by_processor_time}
 
 
 def save(request):

@@ -28,7 +28,7 @@ def arguments():
     parser.add_argument("folder", type=pathlib.Path, nargs="?", help="e-graphs, and reference.json where there is one")
     parser.add_argument("--lemma", default=BUILD / "bin" / "lemma", type=pathlib.Path)
     parser.add_argument("--time-limit", type=float, default=60)
-    parser.add_argument("--no-programs", action="store_true", help="without clasp and cbc")
+    parser.add_argument("--no-programs", action="store_true", help="without clasp")
     parser.add_argument("--only", default="", help="instances whose name contains this")
     parser.add_argument("--random", type=int, metavar="COUNT", help="random e-graphs against trying all selections")
     parser.add_argument("--json", action="store_true")

@@ -86,7 +86,8 @@ class Encoding {
   /// Follows from the rest, but unit propagation would not see it.
   void add_implications() {
     if (problem_.class_count > 8000) return;
-    const auto needed_with = needed_classes(problem_, nodes_of_, postorder(problem_, nodes_of_));
+    const BitMatrix needed_with =
+        *needed_classes(problem_, nodes_of_, postorder(problem_, nodes_of_));
     BitMatrix implied(1, problem_.class_count);
     for (std::uint32_t id = 0; id < problem_.class_count; ++id) {
       std::fill(implied[0].begin(), implied[0].end(), 0);

@@ -4,15 +4,17 @@
 
 namespace lemma::exact {
 
-BitMatrix needed_classes(const Problem& problem,
-                         const std::vector<std::vector<std::uint32_t>>& nodes_of,
-                         const std::vector<std::uint32_t>& order) {
+std::optional<BitMatrix> needed_classes(const Problem& problem,
+                                        const std::vector<std::vector<std::uint32_t>>& nodes_of,
+                                        const std::vector<std::uint32_t>& order,
+                                        const Limit& limit) {
   BitMatrix needed(problem.class_count, problem.class_count, true);
   std::vector<BitMatrix::Word> all(needed.words()), some(needed.words());
   bool changed = true;
   while (changed) {
     changed = false;
     for (const std::uint32_t id : order) {
+      if (limit.reached()) return std::nullopt;
       std::fill(all.begin(), all.end(), ~BitMatrix::Word{0});
       for (const std::uint32_t number : nodes_of[id]) {
         std::fill(some.begin(), some.end(), 0);

@@ -1,8 +1,10 @@
 #pragma once
 // What every selection without cycles has in common, by class.
 
+#include <optional>
+
 #include "egraph/exact/bit_matrix.h"
-#include "egraph/exact/problem.h"
+#include "egraph/exact/outcome.h"
 
 namespace lemma::exact {
 
@@ -10,10 +12,12 @@ namespace lemma::exact {
 ///
 /// The greatest solution of  needed(c) = {c} + intersection over nodes of union over children. A
 /// greatest solution is right because selections are well-founded: by induction on the depth below
-/// c, all that it names is below c. Classes that cannot be chosen need everything.
-BitMatrix needed_classes(const Problem& problem,
-                         const std::vector<std::vector<std::uint32_t>>& nodes_of,
-                         const std::vector<std::uint32_t>& order);
+/// c, all that it names is below c. Classes that cannot be chosen need everything. Nothing if the limit is reached before
+/// the solution.
+std::optional<BitMatrix> needed_classes(const Problem& problem,
+                                        const std::vector<std::vector<std::uint32_t>>& nodes_of,
+                                        const std::vector<std::uint32_t>& order,
+                                        const Limit& limit = {});
 
 /// By class, the class that dominates it at once: every path from a root to it goes through that.
 /// none for roots, for classes with no dominator but themselves, and for those out of reach. The

@@ -16,7 +16,8 @@ bool includes(const Children& all, const Children& some) {
 
 }  // namespace
 
-void Reducer::contract_all() {
+// Each step leaves a complete problem, so it may end after any of them.
+void Reducer::contract_all(const Limit& limit) {
   // Operands first, so that a chain is contracted in one go.
   Problem graph;
   graph.class_count = static_cast<std::uint32_t>(class_alive_.size());
@@ -29,13 +30,19 @@ void Reducer::contract_all() {
   std::swap(graph.nodes, nodes_);
   for (const std::uint32_t id : queue_) queued_[id] = 0;
   queue_.clear();
-  for (const std::uint32_t id : order) subsume(id);
-  for (const std::uint32_t id : order) contract(id);
+  for (const std::uint32_t id : order) {
+    if (limit.reached()) return;
+    subsume(id);
+  }
+  for (const std::uint32_t id : order) {
+    if (limit.reached()) return;
+    contract(id);
+  }
   // A cycle that the roots no longer reach would hand its costs round and round: each class gets a
   // number of turns, and the next round begins with what is still reached.
   constexpr std::uint8_t most_turns = 20;
   std::vector<std::uint8_t> turns(class_alive_.size(), 0);
-  while (!queue_.empty() && !infeasible_) {
+  while (!queue_.empty() && !infeasible_ && !limit.reached()) {
     const std::uint32_t id = queue_.back();
     queue_.pop_back();
     queued_[id] = 0;

@@ -11,10 +11,8 @@
 #include "egraph/exact/answer_sets.h"
 #include "egraph/exact/bound.h"
 #include "egraph/exact/branch_and_bound.h"
-#include "egraph/exact/integer_program.h"
 #include "egraph/exact/parts.h"
 #include "egraph/exact/reducer.h"
-#include "egraph/exact/small_costs.h"
 #include "egraph/exact/start.h"
 
 namespace lemma::exact {
@@ -32,14 +30,12 @@ struct Contender {
   Solver solve;
 };
 
-/// At most two, for two cores.
-std::vector<Contender> contenders(const Problem& problem, const ExtractOptions& options) {
+/// The solvers that run at the same time, at most two.
+std::vector<Contender> contenders(const ExtractOptions& options) {
   std::vector<Contender> result;
   if (options.use_programs && answer_sets_available())
     result.push_back({"answer sets", solve_by_answer_sets});
-  if (options.use_programs && integer_programs_available() && small_costs(problem, 24))
-    result.push_back({"integer program", solve_by_integer_program});
-  if (result.size() < 2) result.push_back({"own search", search_on});
+  result.push_back({"own search", search_on});
   return result;
 }
 
@@ -216,7 +212,7 @@ class Extractor {
       if (proved) methods_.insert("own search");
     }
     if (options_.races && !proved && !limit.reached())
-      learn(race(contenders(part, options_), part, upper(), limit, options_.good_enough, methods_));
+      learn(race(contenders(options_), part, upper(), limit, options_.good_enough, methods_));
     piece.settled = proved || (piece.selection &&
                                near(piece.selection->cost, piece.lower, options_.good_enough));
   }

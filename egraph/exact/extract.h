@@ -15,7 +15,7 @@ namespace lemma::exact {
 struct ExtractOptions {
   /// Wall-clock time; reading and the first greedy selection are not cut short.
   double time_limit_seconds = 60;
-  /// Ask the programs clasp and cbc where they are installed.
+  /// Ask the program clasp where it is installed.
   bool use_programs = true;
   /// Decisions of the own search before the solvers race.
   std::size_t first_decisions = 60;

@@ -26,11 +26,14 @@ struct Facts {
   std::vector<Cost> together_cost;  // by class: sum of least over `together`, without the class
 };
 
-Facts gather(const Problem& problem) {
+/// Nothing if the limit is reached first.
+std::optional<Facts> gather(const Problem& problem, const Limit& limit) {
   Facts facts;
   facts.nodes_of = problem.nodes_by_class();
   const auto order = postorder(problem, facts.nodes_of);
-  facts.needed = needed_classes(problem, facts.nodes_of, order);
+  auto needed = needed_classes(problem, facts.nodes_of, order, limit);
+  if (!needed) return std::nullopt;
+  facts.needed = std::move(*needed);
   const auto dominator = immediate_dominators(problem, facts.nodes_of, order);
   facts.above = Rows(problem.class_count, problem.class_count);
   facts.together = Rows(problem.class_count, problem.class_count);
@@ -45,6 +48,7 @@ Facts gather(const Problem& problem) {
   for (const std::uint32_t root : problem.roots) add_bits(forced[0], facts.needed[root]);
   // A dominator comes later in a postorder.
   for (std::size_t i = order.size(); i-- > 0;) {
+    if (limit.reached()) return std::nullopt;
     const std::uint32_t id = order[i];
     set_bit(facts.above[id], id);
     add_bits(facts.together[id], facts.needed[id]);
@@ -84,8 +88,8 @@ struct Substitutes {
   Rows below;                            // by class: what its selection needs, itself included
 };
 
-Substitutes find_substitutes(const Problem& problem, const Facts& facts) {
-  Substitutes result{cheap_choice(problem), components(problem, facts.nodes_of),
+Substitutes find_substitutes(const Problem& problem, const Facts& facts, const Limit& limit) {
+  Substitutes result{cheap_choice(problem, limit), components(problem, facts.nodes_of),
                      Rows(problem.class_count, problem.class_count)};
   Problem chosen;  // only what is chosen
   chosen.class_count = problem.class_count;
@@ -133,7 +137,7 @@ bool stands_in(const Problem& problem, const Facts& facts, const Substitutes& su
 
 }  // namespace
 
-bool Reducer::prune(std::optional<Cost> upper_bound) {
+bool Reducer::prune(std::optional<Cost> upper_bound, const Limit& limit) {
   const Problem problem = this->problem();
   if (problem.class_count > most_classes || problem.roots.empty()) return false;
   std::vector<std::uint32_t> node_number, class_number;
@@ -141,8 +145,10 @@ bool Reducer::prune(std::optional<Cost> upper_bound) {
     if (node_alive_[i] != 0) node_number.push_back(i);
   for (std::uint32_t id = 0; id < class_alive_.size(); ++id)
     if (class_alive_[id] != 0) class_number.push_back(id);
-  const Facts facts = gather(problem);
-  const Substitutes substitutes = find_substitutes(problem, facts);
+  const auto gathered = gather(problem, limit);
+  if (!gathered) return false;
+  const Facts& facts = *gathered;
+  const Substitutes substitutes = find_substitutes(problem, facts, limit);
   Rows needs(1, problem.class_count);
   std::vector<char> removed(problem.nodes.size(), 0);
   const auto remove = [&](std::uint32_t number) {
@@ -150,6 +156,7 @@ bool Reducer::prune(std::optional<Cost> upper_bound) {
     kill_node(node_number[number]);
   };
   for (std::uint32_t i = 0; i < problem.nodes.size(); ++i) {
+    if (limit.reached()) break;
     const Node& node = problem.nodes[i];
     needs_of(facts, node, needs[0]);
     const bool circular = intersect(needs[0], facts.above[node.owner]);

@@ -65,13 +65,13 @@ void Reducer::run(std::optional<Cost> upper_bound, const Limit& limit) {
     drop_unusable();
     drop_unreachable();
     if (infeasible_) return;
-    contract_all();
+    contract_all(limit);
     if (infeasible_) return;
     drop_unreachable();
     if (limit.reached()) return;
     if (!changed_ || round % 2 == 1) {
-      prune(upper_bound);
-      if (!infeasible_) separate_forced();
+      prune(upper_bound, limit);
+      if (!infeasible_ && !limit.reached()) separate_forced();
     }
     if (!changed_) return;
   }

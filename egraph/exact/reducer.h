@@ -52,7 +52,7 @@ class Reducer {
   std::uint32_t both(std::uint32_t a, std::uint32_t b);
 
   // Rules about one class (contract.cpp). True if the class is gone.
-  void contract_all();
+  void contract_all(const Limit& limit);
   bool contract(std::uint32_t id);
   bool choose_free_leaf(std::uint32_t id);
   void pull_up(std::uint32_t id);
@@ -63,7 +63,7 @@ class Reducer {
   // Rules about the whole (reducer.cpp, prune.cpp). True if something changed.
   void drop_unusable();
   void drop_unreachable();
-  bool prune(std::optional<Cost> upper_bound);
+  bool prune(std::optional<Cost> upper_bound, const Limit& limit);
   bool separate_forced();
 
   const Problem* original_;

@@ -39,13 +39,14 @@ class SetGreedy {
         choice_(problem.class_count, none),
         total_(problem.class_count, 0) {}
 
-  Choice run() {
+  /// The choice so far if the limit is reached.
+  Choice run(const Limit& limit) {
     std::vector<char> queued(problem_.nodes.size(), 0);
     std::queue<std::uint32_t> queue;
     for (std::uint32_t i = 0; i < problem_.nodes.size(); ++i)
       if (problem_.nodes[i].children.empty()) queue.push(i);
     std::size_t steps = 60 * problem_.nodes.size() + 1000;
-    while (!queue.empty() && steps-- > 0) {
+    while (!queue.empty() && steps-- > 0 && !limit.reached()) {
       const std::uint32_t number = queue.front();
       queue.pop();
       queued[number] = 0;
@@ -134,10 +135,10 @@ std::vector<std::uint32_t> cheapest_trees(const Problem& problem,
   return choice;
 }
 
-std::vector<std::uint32_t> cheap_choice(const Problem& problem) {
+std::vector<std::uint32_t> cheap_choice(const Problem& problem, const Limit& limit) {
   Choice trees = cheapest_trees(problem, std::vector<double>(problem.class_count, 1));
   if (problem.class_count > most_classes_with_sets) return trees;
-  Choice sets = SetGreedy(problem).run();
+  Choice sets = SetGreedy(problem).run(limit);
   Problem all = problem;  // every class that can be chosen is a root: is there a cycle anywhere?
   all.roots.clear();
   for (std::uint32_t id = 0; id < problem.class_count; ++id) {
@@ -179,11 +180,13 @@ Selection improve(const Problem& problem, Selection selection, std::size_t round
     while (better && steps > 0) {
       better = false;
       for (const std::uint32_t id : open) {
+        if (limit.reached()) steps = 0;
+        if (steps == 0) break;
         if (selection.node_of[id] == none) continue;
         Choice choice = complete(selection);
         for (const std::uint32_t number : nodes_of[id]) {
           if (number == selection.node_of[id] || steps == 0) continue;
-          steps = limit.reached() ? 0 : steps - 1;
+          --steps;
           choice[id] = number;
           auto candidate = finished_selection(problem, choice);
           if (candidate && candidate->cost < selection.cost) {
@@ -206,7 +209,7 @@ std::optional<Selection> start_selection(const Problem& problem, const Limit& li
                   problem, cheapest_trees(problem, std::vector<double>(problem.class_count, 1))));
   if (!best) return best;
   if (problem.class_count <= most_classes_with_sets && !limit.reached())
-    keep_better(best, finished_selection(problem, SetGreedy(problem).run()));
+    keep_better(best, finished_selection(problem, SetGreedy(problem).run(limit)));
   share_costs(problem, best, limit);
   return improve(problem, std::move(*best), 60, limit);
 }

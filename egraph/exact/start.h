@@ -20,7 +20,8 @@ std::vector<std::uint32_t> cheapest_trees(const Problem& problem,
 
 /// By class, a node of a cheap selection of that class, where what is shared counts once; never runs
 /// in circles. none for classes that cannot be chosen.
-std::vector<std::uint32_t> cheap_choice(const Problem& problem);
+/// At the limit the cheapest trees.
+std::vector<std::uint32_t> cheap_choice(const Problem& problem, const Limit& limit = {});
 
 /// Exchanges the node of one class at a time while that helps, then tries again from perturbed
 /// selections, `rounds` times.

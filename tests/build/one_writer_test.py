@@ -17,7 +17,6 @@ EXCEPTIONS = {
     "batch/batch_record.cpp": "a journal's name, which no other run has",
     "rule_language/write_operator_digests.cpp": "a step of the build",
     "egraph/exact/answer_sets.cpp": "input of a program, in scratch",
-    "egraph/exact/integer_program.cpp": "input of a program, in scratch",
     "profiler/runtime_graph.cpp": "data for a model, in scratch",
     "profiler/onnxruntime_worker.cpp": "input of a program, in scratch",
     "system/journal.cpp": "a journal, to which lines are added under a lock",

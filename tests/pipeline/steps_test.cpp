@@ -5,6 +5,7 @@
 #include <onnx/onnx_pb.h>
 
 #include "costmodel/device.h"
+#include "interpreter/random.h"
 #include "pipeline/attempt.h"
 #include "pipeline/chosen_timers.h"
 #include "pipeline/prepared_model.h"
@@ -78,7 +79,7 @@ class PipelineSteps : public ::testing::Test {
     const Job& given = job(text);
     const auto original = run_original(given, Deadline::after(60));
     const ModelInputs inputs;
-    CurrentCosts costs(costs_of_cpu());
+    CurrentCosts costs(costs_of_cpu(), given);
     TimingPlan timing;
     const auto growth = FileGrowth::of(given.file, options_);
     Trace trace({}, costs.get());
@@ -129,7 +130,7 @@ TEST_F(PipelineSteps, WithoutATargetThatRunsNothingIsTimed) {
   EXPECT_FALSE(inputs.is_not_runnable);
   TimingPlan plan;
   KeptTime kept;
-  const CurrentCosts costs(costs_of_cpu());
+  const CurrentCosts costs(costs_of_cpu(), given);
   plan.prepare(given, inputs, costs, nullptr, 1e-3, Deadline::after(60), kept);
   EXPECT_EQ(plan.evaluator(), nullptr);
   EXPECT_EQ(kept.timing, 0);
@@ -148,7 +149,7 @@ TEST_F(PipelineSteps, ARepeatedTimingIsThatOfTheReport) {
   const Job& given = job(relu_twice);
   TimingPlan plan;
   KeptTime kept;
-  const CurrentCosts costs(costs_of_cpu());
+  const CurrentCosts costs(costs_of_cpu(), given);
   plan.prepare(given, {}, costs, nullptr, 1e-3, Deadline::after(60), kept);
   EXPECT_NE(plan.evaluator(), nullptr);
   TimingReport report;
@@ -158,12 +159,65 @@ TEST_F(PipelineSteps, ARepeatedTimingIsThatOfTheReport) {
   EXPECT_EQ(report.state, TimingReport::State::replayed);
 }
 
+/// Takes as many seconds for a run as its answers say: the original's and the result's, for each size of the first input.
+class ScriptedTimer : public ModelTimer {
+ public:
+  std::string runtime() override { return "a script"; }
+  bool was_available() const override { return true; }
+  double seconds_to_prepare(std::int64_t /*operators*/) const override { return 0; }
+  Result<std::vector<ModelTiming>> time(const TimingRequest& request) override {
+    ++runs;
+    const auto& [before, after] = seconds_at.at(request.inputs.front().front().value.sizes()[0]);
+    const auto rounds = static_cast<std::size_t>(request.rounds);
+    ModelTiming original{std::vector<double>(rounds, before), ""};
+    original.busy_share = busy_share;
+    return std::vector<ModelTiming>{original, {std::vector<double>(rounds, after), ""}};
+  }
+  std::map<std::int64_t, std::pair<double, double>> seconds_at;
+  double busy_share = 0;
+  int runs = 0;
+};
+
+interpreter::NamedTensor vector_of(std::int64_t size) {
+  return {"x", interpreter::random_tensor(DataType::f32, {size}, 0, 0)};
+}
+
+TEST_F(PipelineSteps, AGainHasToHoldAtOtherSizesToo) {
+  const Job& given = job(relu_twice);
+  ModelInputs inputs;
+  inputs.values = {vector_of(4)};
+  inputs.of_other_sizes = {vector_of(8)};
+  const CurrentCosts costs(costs_of_cpu(), given);
+  options_.timing.measures = true;
+  const auto objection = [&](ScriptedTimer& timer, TimingReport& report) {
+    TimingPlan plan;
+    KeptTime kept;
+    plan.prepare(given, inputs, costs, &timer, 1e-3, Deadline::after(60), kept);
+    return objection_of_timing(given, given.file, plan, Deadline::after(60), report);
+  };
+  TimingReport report;
+  ScriptedTimer timer;
+  timer.seconds_at = {{4, {1, 0.5}}, {8, {1, 1.005}}};
+  EXPECT_EQ(objection(timer, report), "");
+  EXPECT_EQ(report.other.sizes, "x:8");
+  EXPECT_NEAR(report.other.times.ratio.median, 1.005, 1e-9);
+  timer.seconds_at[8] = {1, 1.1};
+  EXPECT_THAT(objection(timer, report),
+              HasSubstr("takes 0.500 times as long as the original, but 1.100 times at x:8"));
+  // Where nothing is gained the other sizes are not asked about.
+  timer.seconds_at = {{4, {1, 1.5}}};
+  EXPECT_THAT(objection(timer, report), HasSubstr("takes 1.500 times as long"));
+  EXPECT_EQ(report.other.times.rounds, 0U);
+  timer.busy_share = 0.5;
+  EXPECT_THAT(objection(timer, report), HasSubstr("models waited 50% of the time"));
+}
+
 TEST_F(PipelineSteps, CostsAreLearnedUntilTheirTimeIsOver) {
   options_.costs.measures = true;
   options_.costs.database = folder_ / "profile.db";
   const Job& given = job(relu_twice);
   CountingTimer timer;
-  CurrentCosts costs(costs_of_cpu());
+  CurrentCosts costs(costs_of_cpu(), given);
   const double before = cost_of(model_->graph, costs.get()).seconds;
   ASSERT_TRUE(costs.open(given, &timer, Deadline::after(60)));
   EXPECT_EQ(timer.asked, 1);  // both applications are alike
@@ -172,7 +226,7 @@ TEST_F(PipelineSteps, CostsAreLearnedUntilTheirTimeIsOver) {
   EXPECT_FALSE(costs.learn(given, {&again, 1}));
   EXPECT_EQ(timer.asked, 1);
   EXPECT_EQ(costs.report().measured_now, 1U);
-  CurrentCosts late(costs_of_cpu());
+  CurrentCosts late(costs_of_cpu(), given);
   ASSERT_TRUE(late.open(given, &timer, Deadline::after(0)));
   EXPECT_EQ(timer.asked, 1);
 }

@@ -8,7 +8,6 @@
 #include "egraph/exact/bound.h"
 #include "egraph/exact/branch_and_bound.h"
 #include "egraph/exact/extract.h"
-#include "egraph/exact/integer_program.h"
 #include "egraph/exact/validate.h"
 #include "tests/egraph/exact/random_problem.h"
 
@@ -140,11 +139,6 @@ TEST(BruteForce, AnswerSetsBoundWideCosts) {
     ASSERT_TRUE(*none_cheaper.lower_bound <= *expected) << "seed " << seed;
   }
   EXPECT_GT(seen, 50);
-}
-
-TEST(BruteForce, IntegerProgramsAgree) {
-  if (!integer_programs_available()) GTEST_SKIP() << "cbc is not installed";
-  check_solver(solve_by_integer_program, 80, true);
 }
 
 }  // namespace
