@@ -224,6 +224,17 @@ std::string why_right(const FirstScreen& screen) {
 
 // ---- Rows of models
 
+/// What else was found out when models were timed: how it is at other sizes, and how sure the times are.
+void add_timing(const TimingReport& timing, std::vector<std::string>& parts) {
+  if (const OtherSizes& other = timing.other; other.times.rounds > 0)
+    parts.push_back(fmt::format("{} instead of {} at {}", duration_text(other.times.after_seconds),
+                                duration_text(other.times.before_seconds), other.sizes));
+  if (timing.by_processor_time) parts.push_back("times are of processors, not on the wall");
+  if (is_busy(timing))
+    parts.push_back(fmt::format("the machine was busy: models waited {:.0f}% of the time",
+                                100 * timing.busy_share));
+}
+
 /// What became of the model, why, and at which sizes that was found out.
 std::string reason_of(const OptimizeAnswer& answer) {
   std::vector<std::string> parts = {answer.status};
@@ -233,8 +244,11 @@ std::string reason_of(const OptimizeAnswer& answer) {
       !confidence.empty() && is_faster(answer))
     parts.push_back(confidence);
   std::string text = fmt::format("{}", fmt::join(parts, "; "));
-  if (is_written(answer)) text += (answer.report.sizes.empty() ? "" : ";") + sizes_of(answer);
-  return html_escaped(text);
+  if (!is_written(answer)) return html_escaped(text);
+  text += (answer.report.sizes.empty() ? "" : ";") + sizes_of(answer);
+  parts = {std::move(text)};
+  add_timing(answer.report.timing, parts);
+  return html_escaped(fmt::format("{}", fmt::join(parts, "; ")));
 }
 
 std::string row(const FirstScreen& screen, std::size_t i) {

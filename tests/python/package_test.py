@@ -88,15 +88,16 @@ def code_of_notebook(file):
 
 
 def check_examples(python, scratch, environment):
-    """What the README, the page and the notebooks show runs in the folder of the examples' models."""
+    """What the README and the page show runs in a checkout, and the notebooks in its folder `examples`."""
     sources = {"README.md": python_blocks(ROOT / "README.md"), "docs/python.md": python_blocks(ROOT / "docs/python.md")}
     sources |= {path.name: [code_of_notebook(path)] for path in sorted((ROOT / "examples").glob("*.ipynb"))}
     require(len(sources) > 2 and all(sources.values()), f"no examples in one of {list(sources)}")
-    folder = scratch / "examples"
-    folder.mkdir()
+    examples = scratch / "checkout" / "examples"
+    examples.mkdir(parents=True)
     for model in (ROOT / "examples").glob("*.onnx"):
-        (folder / model.name).write_bytes(model.read_bytes())
+        (examples / model.name).write_bytes(model.read_bytes())
     for name, blocks in sources.items():
+        folder = examples.parent if name.endswith(".md") else examples
         print(f"{name}:", run(python, "-c", "\n".join(blocks), environment=environment, folder=folder), sep="\n")
 
 

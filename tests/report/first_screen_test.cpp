@@ -108,6 +108,17 @@ TEST(FirstScreen, FoldsWhatWasKeptAndSaysWhyInItsRow) {
   EXPECT_THAT(folded, Not(HasSubstr("predicted")));
 }
 
+TEST(FirstScreen, SaysHowItIsAtOtherSizesAndThatTheMachineWasBusy) {
+  OptimizeAnswer changed = measured(answer("a.onnx", OptimizeStatus::optimized), 0.004, 0.002);
+  EXPECT_THAT(page({changed}), Not(HasSubstr("busy")));
+  changed.report.timing.other = {"x:4,3,32,32", {0.02, 0.01, {0.5, 0.6}, 16}};
+  changed.report.timing.busy_share = 0.5;
+  EXPECT_THAT(
+      page({changed}),
+      HasSubstr("at x:1,3,16,16; 10.0 ms instead of 20.0 ms at x:4,3,32,32; the machine was "
+                "busy: models waited 50% of the time</div>"));
+}
+
 TEST(FirstScreen, OpensTheFoldWhereThereIsNothingElse) {
   EXPECT_THAT(page({answer("kept.onnx", OptimizeStatus::unchanged)}),
               HasSubstr("<details open=\"open\">"));
