@@ -229,7 +229,7 @@ void add_timing(const TimingReport& timing, std::vector<std::string>& parts) {
   if (const OtherSizes& other = timing.other; other.times.rounds > 0)
     parts.push_back(fmt::format("{} instead of {} at {}", duration_text(other.times.after_seconds),
                                 duration_text(other.times.before_seconds), other.sizes));
-  if (timing.by_processor_time) parts.push_back("times are of processors, not on the wall");
+  if (timing.by_processor_time) parts.push_back("times are processor times");
   if (is_busy(timing))
     parts.push_back(fmt::format("the machine was busy: models waited {:.0f}% of the time",
                                 100 * timing.busy_share));
