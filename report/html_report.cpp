@@ -190,7 +190,10 @@ std::string changes_text(const GraphDifference& difference) {
   for (const auto& [text, count] : std::span(kinds).first(std::min(most, kinds.size())))
     parts.push_back(count > 1 ? fmt::format("{} at {} places", text, count) : text);
   if (kinds.size() > most) parts.push_back(fmt::format("{} other kinds", kinds.size() - most));
-  return fmt::format("{}", fmt::join(parts, "; "));
+  std::string text = fmt::format("{}", fmt::join(parts, "; "));
+  for (std::size_t at = text.find("->"); at != std::string::npos; at = text.find("->", at))
+    text.replace(at, 2, "→");  // which no browser breaks
+  return text;
 }
 
 /// What the page says of a model below the first screen, and what that is for the first screen.
