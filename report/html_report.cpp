@@ -144,10 +144,10 @@ CostsByOperator costs_by_operator(const OptimizeAnswer& answer, const ReportSour
   const auto before = import_model(answer.model, sources.reading),
              after = import_model(answer.output, sources.reading);
   if (!before || !after) return result;
-  for (const OperatorSummary& one : summarize(before->graph, sources.costs).operators)
-    result[one.name].first += one.seconds;
-  for (const OperatorSummary& one : summarize(after->graph, sources.costs).operators)
-    result[one.name].second += one.seconds;
+  for (const OperatorSummary& summary : summarize(before->graph, sources.costs).operators)
+    result[summary.name].first += summary.seconds;
+  for (const OperatorSummary& summary : summarize(after->graph, sources.costs).operators)
+    result[summary.name].second += summary.seconds;
   return result;
 }
 
@@ -156,7 +156,9 @@ std::string operator_bars(const CostsByOperator& costs) {
   constexpr std::size_t most = 15;
   constexpr int row = 34, label = 200, width = 420;
   std::vector<std::pair<std::string, std::pair<double, double>>> sorted(costs.begin(), costs.end());
-  const auto larger = [](const auto& one) { return std::max(one.second.first, one.second.second); };
+  const auto larger = [](const auto& entry) {
+    return std::max(entry.second.first, entry.second.second);
+  };
   std::stable_sort(sorted.begin(), sorted.end(),
                    [&larger](const auto& a, const auto& b) { return larger(a) > larger(b); });
   if (sorted.empty() || larger(sorted.front()) <= 0) return "";
@@ -188,10 +190,11 @@ std::string operator_bars(const CostsByOperator& costs) {
 /// Where the result differs, as far as that was told place by place.
 std::string places(const SearchFigures& search) {
   std::string rows;
-  for (const RewrittenPlaces& one : search.places)
-    rows += fmt::format("<tr><td class=\"word\">{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-                        html_escaped(one.text), one.count, duration_text(one.predicted_saving),
-                        one.measured_saving == 0 ? "no" : duration_text(one.measured_saving));
+  for (const RewrittenPlaces& rewritten : search.places)
+    rows += fmt::format(
+        "<tr><td class=\"word\">{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        html_escaped(rewritten.text), rewritten.count, duration_text(rewritten.predicted_saving),
+        rewritten.measured_saving == 0 ? "no" : duration_text(rewritten.measured_saving));
   if (rows.empty()) return "";
   return "<table><thead><tr><th class=\"word\">operators before and after</th><th>places</th>"
          "<th>predicted saving</th><th>measured</th></tr></thead><tbody>\n" +
@@ -223,9 +226,9 @@ std::string places_by_model(const std::vector<OptimizeAnswer>& answers,
     const auto before = import_model(answer.model, sources.reading),
                after = import_model(answer.output, sources.reading);
     if (!before || !after) continue;
-    const GraphDifference found = difference(before->graph, after->graph);
+    const GraphDifference graph_difference = difference(before->graph, after->graph);
     const std::string shown =
-        changed_places(before->graph, after->graph, found, {"Before", "After"});
+        changed_places(before->graph, after->graph, graph_difference, {"Before", "After"});
     if (!shown.empty()) out += fmt::format("<h3>{}</h3>\n{}", short_name(answer), shown);
   }
   if (out.empty()) return "";
@@ -239,17 +242,17 @@ std::string places_by_model(const std::vector<OptimizeAnswer>& answers,
 
 std::string proof_html(const std::map<std::string, ReportedProof>& proofs,
                        const std::string& rule) {
-  const auto found = proofs.find(rule);
-  if (found == proofs.end()) return "";
+  const auto proof = proofs.find(rule);
+  if (proof == proofs.end()) return "";
   std::string axioms;
-  for (const std::string& axiom : found->second.axioms)
+  for (const std::string& axiom : proof->second.axioms)
     axioms += (axioms.empty() ? "" : ", ") + html_escaped(axiom);
   return fmt::format(
       "<details id=\"proof-{}\"><summary>Proof: {} cases, {} steps, replayed when this page was "
       "written</summary>\n<p>Rests on {}. One case:</p>\n<pre>{}</pre></details>\n",
-      html_escaped(rule), found->second.cases, found->second.steps,
+      html_escaped(rule), proof->second.cases, proof->second.steps,
       axioms.empty() ? "nothing: both sides are one term" : axioms,
-      html_escaped(found->second.shown));
+      html_escaped(proof->second.shown));
 }
 
 /// Both sides of a rule at a typical application.
