@@ -23,7 +23,8 @@ Result<OriginalRun> run_original(const Job& job, const Deadline& deadline);
 
 struct ModelInputs {
   std::vector<interpreter::NamedTensor> values;  // empty: there are none
-  /// Of other sizes that are usual, where the model leaves some open and ONNX Runtime runs it on these too; else empty.
+  /// Inputs of other sizes that are usual, where the model leaves some open and ONNX Runtime runs it on these too; else
+  /// empty.
   std::vector<interpreter::NamedTensor> of_other_sizes;
   bool run_in_onnx_runtime = false;  // it runs the original on them
   std::string message;               // why there are none

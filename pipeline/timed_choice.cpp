@@ -151,8 +151,9 @@ bool TimedChoice::is_faster(const fs::path& original, const fs::path& result,
   return is_gain(report_);
 }
 
-/// In half as many rounds: a result that is slower there by more than noise is refused, and no gain has to be shown. The
-/// original runs at these sizes, so a result that does not is refused too. Where time is short, nothing is said.
+/// Times a result at other sizes, in half as many rounds: one that is slower there by more than noise is refused, and no
+/// gain has to be shown. The original runs at these sizes, so a result that does not is refused too. Where time is
+/// short, nothing is said.
 void TimedChoice::time_at_other_sizes(TimingRequest asked, const Deadline& deadline) {
   if (setup_.inputs_of_other_sizes.empty() || deadline.remaining() < setup_.judging_seconds) return;
   asked.inputs = {setup_.inputs_of_other_sizes};

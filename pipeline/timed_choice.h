@@ -89,7 +89,7 @@ class TimedChoice : public GraphEvaluator {
   const TimingReport& report() const { return report_; }
 
   static constexpr double least_gain = 0.01;
-  /// Of a median, up to which a result counts as no slower.
+  /// The part of a median up to which a result counts as no slower.
   static constexpr double noise = 0.01;
 
  private:
