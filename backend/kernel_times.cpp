@@ -44,9 +44,9 @@ std::string parts_text(const Kernel& kernel) {
 std::optional<double> KernelTimes::find(const TaskOperator& op, const Kernel& kernel) const {
   const auto times = by_operator.find(op.digest);
   if (times == by_operator.end()) return std::nullopt;
-  const auto found = times->second.of_parts.find(parts_text(kernel));
-  if (found == times->second.of_parts.end()) return std::nullopt;
-  return found->second;
+  const auto entry = times->second.of_parts.find(parts_text(kernel));
+  if (entry == times->second.of_parts.end()) return std::nullopt;
+  return entry->second;
 }
 
 void KernelTimes::add(const TaskOperator& op, const Kernel& kernel, double seconds) {

@@ -27,7 +27,7 @@ struct KernelTimes {
 /// The extents of a kernel's parts: "1x64x14".
 std::string parts_text(const Kernel& kernel);
 
-/// Of all operators' kernels, how many have a time of a file.
+/// How many of all operators' kernels have a time of a file.
 struct KernelCount {
   std::size_t all = 0, recorded = 0;
 };
@@ -35,7 +35,7 @@ KernelCount kernel_count(const OperatorGraph& graph);
 
 /// Errors name the file and what is malformed.
 Result<KernelTimes> load_kernel_times(const std::filesystem::path& file);
-/// As JSON with a line for each operator, in the order of digests.
+/// The times as JSON with a line for each operator, in the order of digests.
 std::string text(const KernelTimes& times);
 
 }  // namespace lemma::backend

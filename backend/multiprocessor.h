@@ -18,7 +18,7 @@ struct CudaOptions {
   // Of operators, by digest (TaskOperator): tiles by name, and cuts (parts_text in kernel_times.h).
   std::set<std::pair<std::string, std::string>> refused_tiles_of = {}, refused_cuts_of = {};
 
-  /// Of two matrices of f16, bf16 or TF32.
+  /// Whether it has units that multiply two matrices of f16, bf16 or TF32.
   bool has_matrix_units() const { return architecture != "sm_75"; }
 };
 

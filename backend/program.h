@@ -81,8 +81,8 @@ struct PhaseAccess {
 struct TaskAccess {
   std::vector<Region> reads;   // of operands
   std::vector<Region> writes;  // of each result, in order
-  /// Of operators with several phases: by phase. Where phases run point by point, those of the first point; at the
-  /// others, regions are shifted by the elements of a tensor for each point.
+  /// The accesses of each phase of an operator with several. Where phases run point by point, those of the first
+  /// point; at the others, regions are shifted by the elements of a tensor for each point.
   std::vector<PhaseAccess> phases;
 };
 
@@ -91,7 +91,8 @@ inline constexpr std::uint32_t no_argument = 0xffffffffU;
 /// One step of a task: the elements of a part of one tensor, each computed by itself.
 struct Phase {
   lowering::LoweredOutput nest;
-  /// By input of the nest: an argument of the operator, a shared buffer counted from there on, or no_argument.
+  /// What each input of the nest is: an argument of the operator, a shared buffer counted from there on, or
+  /// no_argument.
   std::vector<std::uint32_t> operands;
   std::uint32_t result = 0;  // the same
   bool has_barrier = false;  // the phase begins when all threads have ended those before it
@@ -210,7 +211,7 @@ struct TaskProgram {
 /// The memory of a unit that the addresses of a task's arguments take: as much as the operator with the most needs.
 std::uint64_t address_bytes(const OperatorGraph& graph);
 
-/// By buffer: whether it has weights that several operators read.
+/// Whether each buffer has weights that several operators read.
 std::vector<bool> repeated_weights(const OperatorGraph& graph);
 
 /// Bytes of each slot of shared memory that a task of the kernel takes: as many as the largest buffer that has the slot.

@@ -11,7 +11,8 @@ namespace lemma::backend {
 
 using RegionBox = std::vector<std::pair<std::int64_t, std::int64_t>>;  // first and end, by axis
 
-/// Of a tensor with these extents in row-major order; nothing where the region is no box of it.
+/// The box in a tensor with these extents in row-major order; nothing where the region is no box of
+/// it.
 std::optional<RegionBox> box_of_region(const Region& region,
                                        const std::vector<std::int64_t>& extents);
 

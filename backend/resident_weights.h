@@ -39,7 +39,7 @@ struct ResidentPart {
   friend auto operator<=>(const ResidentPart&, const ResidentPart&) = default;
 };
 inline constexpr std::uint64_t resident_word = 4;
-/// Of the places of parts.
+/// The alignment of the places of parts.
 inline constexpr std::uint64_t resident_alignment = 16;
 
 /// A task reads an argument from a part of its unit.
@@ -52,7 +52,7 @@ struct ResidentRead {
 
 struct ResidentWeights {
   std::vector<std::vector<ResidentPart>> parts;  // by unit; empty where no unit keeps any
-  /// By operator and task: none, or a read for each of the kernel's residents.
+  /// The reads by operator and task: none, or one for each of the kernel's residents.
   std::vector<std::vector<std::vector<ResidentRead>>> reads;
   std::uint64_t offset =
       0;  // of all parts in the memory of a unit, behind what tasks take for themselves

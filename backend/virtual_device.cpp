@@ -30,10 +30,10 @@ namespace {
 using Json = nlohmann::json;
 
 Result<void> read_number(const Json& json, const char* key, double& value) {
-  const auto found = json.find(key);
-  if (found == json.end() || !found->is_number() || found->get<double>() < 0)
+  const auto member = json.find(key);
+  if (member == json.end() || !member->is_number() || member->get<double>() < 0)
     return bad_input(fmt::format("'{}' is missing or not a non-negative number", key));
-  value = found->get<double>();
+  value = member->get<double>();
   return {};
 }
 

@@ -20,17 +20,19 @@ struct VirtualDevice {
   double least_task_seconds = 0;     // shorter tasks are not worth one of their own
   double seconds_per_operation = 0;  // of one unit
   double seconds_per_byte = 0;       // read or written by one unit
-  /// Of an operator, whose tasks bring weights and inputs from memory once, each an equal share.
+  /// The time of an operator for each byte of weights: its tasks bring weights and inputs from
+  /// memory once, each an equal share.
   double seconds_per_weight_byte = 0;
   double seconds_per_task = 0;   // to begin a task
   double seconds_per_event = 0;  // from a signal on one unit to the end of a wait on another
   double seconds_per_synchronization = 0;  // of all units
-  /// Of a run: until units beside the first begin, and until it is known that they have ended.
+  /// The time at the start and the end of a run: until units beside the first begin, and until it
+  /// is known that they have ended.
   double seconds_to_start_units = 0;
   double seconds_per_launch =
       0;  // from the end of one operator to the next, where each is started alone
-  /// Of GPUs: what tasks compute takes as many cycles as their source needs (blocks/block_time.h), and seconds_per_operation
-  /// does not count.
+  /// The multiprocessor of a GPU: what tasks compute takes as many cycles as their source needs (blocks/block_time.h),
+  /// and seconds_per_operation does not count.
   std::optional<Multiprocessor> multiprocessor = {};
 };
 

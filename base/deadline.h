@@ -12,7 +12,7 @@ class Deadline {
     return Deadline(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                        std::chrono::duration<double>(std::min(seconds, 1e8))));
   }
-  /// Of `seconds`, or this one if that is sooner.
+  /// The deadline in `seconds`, or this one if it is sooner.
   Deadline within(double seconds) const { return Deadline(std::min(at_, after(seconds).at_)); }
   double remaining() const {
     return std::max(0.0, std::chrono::duration<double>(at_ - Clock::now()).count());

@@ -60,7 +60,8 @@ std::optional<Entry> parse_entry(const std::string& text) {
   return Entry{text.substr(0, first), text.substr(second + 1), std::move(digests)};
 }
 
-/// Of what was written for a model: the file, the files that it refers to, and its task program.
+/// The digest of what was written for a model: the file, the files that it refers to, and its task
+/// program.
 std::string result_digest(const std::string& model, const std::string& program,
                           const OptimizeAnswer& answer) {
   if (model.empty() || answer.task_program.empty()) return model;
@@ -149,8 +150,8 @@ std::optional<OptimizeAnswer> BatchRecord::answer_to(const OptimizeRequest& requ
   const auto place = output_target(request.output);
   const std::string written =
       model_digest(place ? place->path : fs::path(request.output)).value_or("");
-  for (auto found = begin; found != end; ++found) {
-    const auto entry = parse_entry(found->second);
+  for (auto candidate = begin; candidate != end; ++candidate) {
+    const auto entry = parse_entry(candidate->second);
     auto answer = entry ? parse_answer(entry->answer) : internal_error("damaged");
     if (!answer) continue;
     why_not.clear();

@@ -105,7 +105,8 @@ namespace {
 
 constexpr int cannot_load = 127;  // of ld.so, and of a shell
 
-/// Of this program, when the system refuses it something (process_faults.h): a line on standard error says what.
+/// Whether it ended as this program does when the system refuses it something (process_faults.h): a line on
+/// standard error says what.
 bool has_said_why(const ProgramEnd& end) {
   return end.signal == 0 && end.exit_status == static_cast<int>(ExitCode::some_models_failed);
 }

@@ -8,15 +8,16 @@
 
 namespace lemma {
 
-/// Of a file.
+/// The digest of a file.
 Result<std::string> file_digest(const std::filesystem::path& file);
 
-/// Of all files below a folder, with their names.
+/// The digest of all files below a folder, with their names.
 Result<std::string> folder_digest(const std::filesystem::path& folder);
 
-/// Of a model with the files that its tensors refer to, and their names. Not of the model's own name.
+/// The digest of a model with the files that its tensors refer to, and their names. The model's own
+/// name is no part of it.
 Result<std::string> model_digest(const std::filesystem::path& model);
-/// Of a model that is not in its folder yet; its data is.
+/// The digest of a model that is not in its folder yet; its data is.
 Result<std::string> model_digest(const std::filesystem::path& model,
                                  const std::filesystem::path& data_folder);
 
@@ -24,7 +25,7 @@ Result<std::string> model_digest(const std::filesystem::path& model,
 /// model cannot be read.
 std::string model_state(const std::filesystem::path& model);
 
-/// Of this program and what it means by its operators.
+/// The digest of this program and what it means by its operators.
 Result<std::string> program_digest();
 
 }  // namespace lemma

@@ -33,8 +33,8 @@ struct OptimizeAnswer {
   bool copied = false;  // the model itself was, in place of a result
   std::string message;
   std::string task_program;  // the directory that was written; empty: none
-  /// Of content_digest.h: of the model as it was read, and of the result as it was written. They are taken before another
-  /// call can replace the result. Empty: not known.
+  /// Digests (content_digest.h) of the model as it was read, and of the result as it was written. They are taken before
+  /// another call can replace the result. Empty: not known.
   std::string model_digest, output_digest;
   std::string program_digest;  // of the task program as it was written (backend::written_digest)
   int error_kind = 0;          // an ErrorKind, for "failed"

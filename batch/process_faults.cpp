@@ -44,7 +44,8 @@ void on_bus_error(int number, siginfo_t* information, void* /*context*/) {
   _exit(static_cast<int>(ExitCode::bad_input));
 }
 
-/// Of this process's control group, by the interface of either version; the largest number if it has no limit.
+/// The memory limit of this process's control group, by the interface of either version; the largest number if
+/// there is none.
 rlim_t container_memory() {
   for (const char* file :
        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {

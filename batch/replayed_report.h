@@ -14,8 +14,8 @@ class ReplayedReport {
   /// A file that `lemma optimize --report` wrote. An error names the file.
   static Result<ReplayedReport> read(const std::string& file);
 
-  /// What the report says of the timing and the costs of a model. An error: it says nothing of it, or nothing that
-  /// can be read.
+  /// Takes what the report says of the timing and the costs of a model. An error: it says nothing of it, or
+  /// nothing that can be read.
   Result<void> take_measured(const std::string& model, OptimizeOptions& options) const;
 
  private:

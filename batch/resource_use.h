@@ -12,7 +12,8 @@ struct ResourceUse {
 
 ResourceUse resource_use();
 
-/// With the processes that it started and that have ended: the sum of their seconds, the largest of their peaks.
+/// The use of this process with the processes that it started and that have ended: the sum of their seconds, the
+/// largest of their peaks.
 ResourceUse resource_use_with_children();
 
 }  // namespace lemma

@@ -60,9 +60,9 @@ class Walk {
 
   std::set<std::uint32_t> rules_that_fit(const Graph& graph) const {
     std::set<std::uint32_t> result;
-    for (const Neighbor& one :
+    for (const Neighbor& neighbor :
          around(graph, rules_, std::numeric_limits<double>::infinity()).neighbors)
-      result.insert(one.rewrite.rule);
+      result.insert(neighbor.rewrite.rule);
     return result;
   }
 
@@ -70,13 +70,13 @@ class Walk {
     std::set<std::uint64_t> met;
     double bound = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < most_places; ++i) {
-      const Neighborhood found = around(graph, {&rule, 1}, bound);
-      if (i == 0) bound = most_growth * found.cost;
-      met.insert(found.hash);
+      const Neighborhood reachable = around(graph, {&rule, 1}, bound);
+      if (i == 0) bound = most_growth * reachable.cost;
+      met.insert(reachable.hash);
       const auto next =
-          std::find_if(found.neighbors.begin(), found.neighbors.end(),
-                       [&met](const Neighbor& one) { return !met.contains(one.hash); });
-      if (next == found.neighbors.end()) break;
+          std::find_if(reachable.neighbors.begin(), reachable.neighbors.end(),
+                       [&met](const Neighbor& neighbor) { return !met.contains(neighbor.hash); });
+      if (next == reachable.neighbors.end()) break;
       auto changed = rewritten(graph, rule, next->rewrite);
       if (!changed) break;
       graph = std::move(*changed);

@@ -188,7 +188,7 @@ bool has_single_integer_input(const Graph& graph) {
 /// Nothing, then integers above 1 that constants of one element hold, the least first.
 std::vector<std::optional<std::int64_t>> scalars_to_try(const Graph& graph) {
   constexpr std::size_t most = 4;
-  std::set<std::int64_t> found;
+  std::set<std::int64_t> values;
   for (const NodeId id : graph.live_nodes()) {
     const Node& node = graph.node(id);
     if (node.kind != NodeKind::constant) continue;
@@ -196,10 +196,10 @@ std::vector<std::optional<std::int64_t>> scalars_to_try(const Graph& graph) {
     if (!is_integer(constant.type().data_type) || !element_count(*constant.type().shape).is(1))
       continue;
     const std::int64_t value = Tensor::of(constant).integers().front();
-    if (value > 1 && found.size() < most) found.insert(value);
+    if (value > 1 && values.size() < most) values.insert(value);
   }
   std::vector<std::optional<std::int64_t>> result = {std::nullopt};
-  if (has_single_integer_input(graph)) result.insert(result.end(), found.begin(), found.end());
+  if (has_single_integer_input(graph)) result.insert(result.end(), values.begin(), values.end());
   return result;
 }
 
@@ -261,12 +261,12 @@ std::vector<InputPlan> plans_to_run(const Graph& graph,
   sizes.insert(sizes.end(), others.begin(), others.end());
   std::vector<InputPlan> plans;
   const auto scalars = scalars_to_try(graph);
-  for (SymbolSizes& one : sizes) {
-    for (const auto& [symbol, size] : given) one.sizes.insert_or_assign(symbol, size);
+  for (SymbolSizes& symbol_sizes : sizes) {
+    for (const auto& [symbol, size] : given) symbol_sizes.sizes.insert_or_assign(symbol, size);
     for (const std::optional<std::int64_t> scalar : scalars) {
       InputPlan& plan = plans.emplace_back();
-      plan.size = one.size;
-      plan.sizes = one.sizes;
+      plan.size = symbol_sizes.size;
+      plan.sizes = symbol_sizes.sizes;
       plan.scalar = scalar;
       plan.seed = seed;
     }

@@ -53,7 +53,8 @@ std::string difference_of_inputs(const Graph& original, const Graph& other) {
 /// Empty if both may take each other's place: the comparison relies on it.
 std::string difference_of_interfaces(const OnnxModel& first, const OnnxModel& second) {
   const Graph &original = first.graph, &other = second.graph;
-  if (std::string found = difference_of_inputs(original, other); !found.empty()) return found;
+  if (std::string difference = difference_of_inputs(original, other); !difference.empty())
+    return difference;
   if (original.outputs().size() != other.outputs().size())
     return fmt::format("{} outputs, and {} in the original", other.outputs().size(),
                        original.outputs().size());
@@ -85,8 +86,8 @@ class FileJudge {
       : request_(request), original_(original), other_(other) {}
 
   Result<FileComparison> run() {
-    if (std::string found = difference_of_interfaces(original_, other_); !found.empty())
-      return differ(ComparedBy::interface, std::move(found));
+    if (std::string difference = difference_of_interfaces(original_, other_); !difference.empty())
+      return differ(ComparedBy::interface, std::move(difference));
     LEMMA_ASSIGN_OR_RETURN(const ContextGraph original, graph_with_contexts(original_));
     LEMMA_ASSIGN_OR_RETURN(ContextGraph other, graph_with_contexts(other_));
     has_bodies_ = !original.with_bodies.empty() || !other.with_bodies.empty();
@@ -207,7 +208,8 @@ class FileJudge {
     return names;
   }
 
-  /// For each choice of sizes the sets that differ in what is no number: one, if all inputs are numbers.
+  /// The inputs to try: for each choice of sizes the sets that differ in what is no number: one, if all
+  /// inputs are numbers.
   std::vector<std::vector<NamedValues>> inputs_to_try() const {
     const bool all_are_numbers = !has_inputs_without_numbers(original_.graph);
     const auto texts =
@@ -238,8 +240,8 @@ class FileJudge {
     }
     std::vector<NamedValues> sets;
     for (std::size_t variant = 0; variant < most; ++variant)
-      for (std::vector<NamedValues>& each : variants)
-        if (variant < each.size()) sets.push_back(std::move(each[variant]));
+      for (std::vector<NamedValues>& of_input : variants)
+        if (variant < of_input.size()) sets.push_back(std::move(of_input[variant]));
     return sets;
   }
 

@@ -71,7 +71,7 @@ class Draw {
     return RunTimeValue(std::move(elements));
   }
 
-  /// Of tensors of which the file tells no shape.
+  /// Shapes to try for tensors of which the file tells none.
   static inline const std::array<Shape, 4> shapes_to_try = {Shape{2}, Shape{2, 3}, Shape{},
                                                             Shape{1, 2, 2}};
   InputPlan plan_;

@@ -138,9 +138,9 @@ Result<void> Judgement::drop_borders(std::span<const NamedTensor> inputs,
     const std::vector<NamedTensor> near = disturbed(inputs, seed, border_change);
     LEMMA_ASSIGN_OR_RETURN(const TracedRun expected, trace(sides_.original, near, trace_options()));
     LEMMA_ASSIGN_OR_RETURN(const std::vector<Tensor> actual, outputs_of_changed(near));
-    const std::vector<Suspect> found = suspects(expected.outputs, actual);
+    const std::vector<Suspect> suspected = suspects(expected.outputs, actual);
     for (std::size_t i = 0; i < suspects_at.size(); ++i)
-      if (std::any_of(found.begin(), found.end(), [&](const Suspect& s) {
+      if (std::any_of(suspected.begin(), suspected.end(), [&](const Suspect& s) {
             return s.output == suspects_at[i].output && s.element == suspects_at[i].element;
           }))
         stays[i] = true;
@@ -157,17 +157,17 @@ std::string Judgement::difference(std::span<const NamedTensor> inputs,
     if (!(expected[k].type() == actual[k].type()))
       return fmt::format("output '{}': the tensor is {}, not {}", sides_.original.outputs()[k].name,
                          text(actual[k].type()), text(expected[k].type()));
-  std::vector<Suspect> found = suspects(expected, actual);
+  std::vector<Suspect> suspected = suspects(expected, actual);
   using Look =
       Result<void> (Judgement::*)(std::span<const NamedTensor>, std::vector<Suspect>&) const;
   for (const Look look :
        {&Judgement::drop_undefined, &Judgement::drop_rounding, &Judgement::drop_borders}) {
-    if (found.empty()) return "";
+    if (suspected.empty()) return "";
     // What cannot be looked at closer counts.
-    if (!(this->*look)(inputs, found)) break;
+    if (!(this->*look)(inputs, suspected)) break;
   }
-  if (found.empty()) return "";
-  const Suspect& first = found.front();
+  if (suspected.empty()) return "";
+  const Suspect& first = suspected.front();
   return fmt::format("output '{}': element {} is {}, not {}",
                      sides_.original.outputs()[first.output].name, first.element, first.actual,
                      first.expected);

@@ -17,7 +17,8 @@ namespace {
 constexpr double second_judge_seconds = 10;
 constexpr std::size_t least_sets = 3, most_sets = 8;  // for the second judge
 
-/// That the second judge may take for one set: both models run without the runtime's optimizations.
+/// The time that the second judge may take for one set: both models run without the runtime's
+/// optimizations.
 double seconds_of_a_set(double seconds_of_a_run) { return 3 * seconds_of_a_run; }
 
 ResultVerdict passed() { return {}; }
@@ -111,7 +112,7 @@ ResultVerdict run_both_whole(const ResultCheckRequest& request, CheckReport& rep
              : passed();
 }
 
-/// As many sets of inputs as there is time for.
+/// How many sets of inputs there is time for.
 std::size_t sets_within(double seconds, const SecondJudgeRequest& judge) {
   return static_cast<std::size_t>(
       std::clamp((seconds - 0.3 - judge.seconds_to_load) /

@@ -54,8 +54,8 @@ struct CheckReport {
   /// "off"; `second.message` says why not.
   std::string second_judge;
   JudgeAnswer second;
-  /// Of a model with opaque nodes, run whole by the interpreter: "agrees", "not available" or "not asked" (there are no
-  /// opaque nodes, or nothing new was to be written); `whole_run_message` says why not.
+  /// The result of the whole run of a model with opaque nodes by the interpreter: "agrees", "not available" or "not
+  /// asked" (there are no opaque nodes, or nothing new was to be written); `whole_run_message` says why not.
   std::string whole_run = "not asked";
   std::string whole_run_message;
 };

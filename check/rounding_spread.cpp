@@ -20,7 +20,8 @@ using interpreter::Tensor;
 constexpr std::uint64_t changed_runs = 2;
 constexpr std::int64_t most_elements = std::int64_t{1} << 28;  // of weights, which are copied
 constexpr double changed_units = 4;                            // of roundoff
-/// Of the elements of an output; the others count as jumps where they move much further.
+/// The share of an output's elements that is common; the others count as jumps where they move much
+/// further.
 constexpr double common_share = 0.8;
 
 /// The graph with its real constants as inputs, under names that no input has.
@@ -74,7 +75,7 @@ bool is_exact(double element) {
          (std::abs(element) <= largest && element == std::round(element));
 }
 
-/// By element, how far it was moved at most.
+/// How far each element was moved at most.
 class Movements {
  public:
   explicit Movements(const Tensor& expected) : expected_(expected) {
@@ -136,7 +137,7 @@ Tensor changed_by_rounding(const NamedTensor& tensor, std::uint64_t seed) {
 
 RoundingSpread spread_of(const Tensor& expected, std::span<const Tensor> moved) {
   Movements movements(expected);
-  for (const Tensor& each : moved) movements.add(each);
+  for (const Tensor& tensor : moved) movements.add(tensor);
   return movements.spread();
 }
 
@@ -169,7 +170,7 @@ Result<std::vector<RoundingSpread>> measure_rounding_spread(const Graph& graph,
   }
   if (!has_moved) return tl::unexpected<Error>(std::move(*failure));
   std::vector<RoundingSpread> result;
-  for (const Movements& each : movements) result.push_back(each.spread());
+  for (const Movements& output_movements : movements) result.push_back(output_movements.spread());
   return result;
 }
 

@@ -15,8 +15,8 @@
 
 namespace lemma {
 
-/// Of outputs with these values, on these inputs; one for each output. Values that are not finite say nothing. An
-/// error: the graph cannot be computed again. `options` are those of the run that gave the outputs.
+/// The spread of outputs with these values, on these inputs; one for each output. Values that are not finite say
+/// nothing. An error: the graph cannot be computed again. `options` are those of the run that gave the outputs.
 Result<std::vector<RoundingSpread>> measure_rounding_spread(
     const Graph& graph, std::span<const interpreter::NamedTensor> inputs,
     std::span<const interpreter::Tensor> outputs, const interpreter::RunOptions& options,
@@ -24,7 +24,7 @@ Result<std::vector<RoundingSpread>> measure_rounding_spread(
 
 /// A tensor whose real elements, but for small integers, are changed by a few units of roundoff.
 interpreter::Tensor changed_by_rounding(const interpreter::NamedTensor& tensor, std::uint64_t seed);
-/// Of an output with these elements from what it was in other runs.
+/// The spread of an output with these elements from what it was in other runs.
 RoundingSpread spread_of(const interpreter::Tensor& expected,
                          std::span<const interpreter::Tensor> moved);
 

@@ -76,9 +76,9 @@ RunnableInputs find_runnable_inputs(OnnxRuntimeWorker& worker, const Graph& grap
   }
   if (!result.answered || !request.tries_others) return result;
   const std::vector<Inputs> sets = sets_to_try(graph, request);
-  if (const auto found = first_that_runs(worker, request, sets, result)) {
-    result.inputs = sets[*found];
-    result.position = request.first.size() + *found;
+  if (const auto runnable = first_that_runs(worker, request, sets, result)) {
+    result.inputs = sets[*runnable];
+    result.position = request.first.size() + *runnable;
   }
   return result;
 }

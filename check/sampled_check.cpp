@@ -66,7 +66,7 @@ Result<Sample> random_sample(const Graph& original, std::uint64_t seed,
   return tl::unexpected<Error>(std::move(*first));
 }
 
-/// For the elements of `expected`; integers and the like must be equal anyway.
+/// The tolerance for the elements of `expected`; integers and the like must be equal anyway.
 interpreter::Tolerance tolerance_of(const Tensor& expected, const SampledTolerance& tolerance) {
   const bool real = is_real(expected.data_type());
   return tolerance_of_output(tolerance, real ? expected.reals() : std::vector<double>{});
@@ -162,10 +162,10 @@ Result<std::vector<Tensor>> in_order_of(const Graph& model, const Graph& graph,
     positions.emplace(graph.outputs()[i].name, i);
   std::vector<Tensor> ordered;
   for (const GraphOutput& output : model.outputs()) {
-    const auto found = positions.find(output.name);
-    if (found == positions.end())
+    const auto entry = positions.find(output.name);
+    if (entry == positions.end())
       return internal_error(fmt::format("the output '{}' is missing", output.name));
-    ordered.push_back(outputs[found->second]);
+    ordered.push_back(outputs[entry->second]);
   }
   return ordered;
 }

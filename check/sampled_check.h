@@ -42,7 +42,8 @@ namespace lemma {
 
 struct SampledCheckOptions {
   int samples = 1;  // sets of random inputs
-  /// By the narrowest real type of the original unless given: check/tolerance.h.
+  /// Tolerances; they follow from the narrowest real type of the original unless given:
+  /// check/tolerance.h.
   std::optional<double> relative_tolerance = std::nullopt, absolute_tolerance = std::nullopt;
   std::map<std::string, std::int64_t, std::less<>> sizes = {};  // of symbols, where they are given
   std::uint64_t seed = 0;
@@ -56,7 +57,7 @@ struct SampledCheckOptions {
   bool bitwise = false;  // the result promises every bit
 };
 
-/// Of the check with these options.
+/// The tolerance of the check with these options.
 inline SampledTolerance tolerance_for(const Graph& original, const SampledCheckOptions& options) {
   return tolerance_for(original, options.relative_tolerance, options.absolute_tolerance);
 }

@@ -16,7 +16,7 @@ struct JudgeRequest {
   std::vector<NamedValues> sets;  // of inputs
   SampledTolerance tolerance;
   int threads = 0;
-  /// For the contents of the inputs; it exists, and what is put there is removed again.
+  /// The folder for the contents of the inputs; it exists, and what is put there is removed again.
   std::filesystem::path scratch_folder;
   double time_limit_seconds = 10;
 };

@@ -26,7 +26,7 @@ double depth_of(const Graph& graph) {
   return deepest;
 }
 
-/// Of the elements that are finite and not 0.
+/// The magnitudes of the elements that are finite and not 0.
 std::vector<double> magnitudes_of(std::span<const double> elements) {
   std::vector<double> result;
   for (const double element : elements)

@@ -14,8 +14,9 @@ struct SampledTolerance {
   double relative = 0, absolute = 0;
   bool of_largest =
       false;  // the relative one counts for the largest element of an output too, as an absolute one
-  /// Of the scale of an output, added to the absolute one: elements may cancel. The scale is the largest element, but
-  /// at most 8 times the median of those that are not 0, so that one huge element does not excuse the others.
+  /// A part of the scale of an output, added to the absolute tolerance: elements may cancel. The scale is the largest
+  /// element, but at most 8 times the median of those that are not 0, so that one huge element does not excuse the
+  /// others.
   double rounding = 0;
   /// Whether no numbers were given: then the absolute one is a part of the scale, where that is below 1.
   bool knows_scale() const { return rounding > 0 || of_largest; }
@@ -44,7 +45,7 @@ RoundingAllowance allowance_for(DataType type, const RoundingSpread& spread);
 /// What every real element may differ by beside that, as a part of itself.
 double relative_allowance(DataType narrowest);
 
-/// For an output with these elements. Those that are not finite do not count.
+/// The tolerance for an output with these elements. Those that are not finite do not count.
 interpreter::Tolerance tolerance_of_output(const SampledTolerance& tolerance,
                                            std::span<const double> expected);
 

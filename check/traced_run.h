@@ -38,7 +38,7 @@ struct TracedRun {
 Result<TracedRun> trace(const Graph& graph, std::span<const interpreter::NamedTensor> inputs,
                         const TraceOptions& options);
 
-/// For each output and element whether it is defined.
+/// Whether each element of each output is defined.
 Result<std::vector<std::vector<bool>>> defined_elements(
     const Graph& graph, std::span<const interpreter::NamedTensor> inputs,
     const TraceOptions& options);

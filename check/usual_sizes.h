@@ -20,8 +20,8 @@ struct UsualSizes {
   SizesOfSymbols other;
 };
 
-/// By the symbols' names; by the rank and the type of the input and by the axis where a name says nothing, or where the
-/// file has none.
+/// The usual sizes by the symbols' names; by the rank and the type of the input and by the axis where a name says
+/// nothing, or where the file has none.
 UsualSizes usual_sizes(const Graph& graph);
 
 }  // namespace lemma

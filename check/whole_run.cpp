@@ -40,10 +40,10 @@ Result<Outputs> run_file(const std::filesystem::path& file, const NamedValues& g
   Values inputs;
   for (const NodeId id : model.graph.inputs()) {
     const std::string& name = model.graph.input_name(model.graph.node(id));
-    const auto found = std::find_if(given.begin(), given.end(),
-                                    [&name](const auto& input) { return input.name == name; });
-    if (found == given.end()) return unsupported(fmt::format("no input '{}'", name));
-    inputs.push_back(found->value);
+    const auto given_input = std::find_if(
+        given.begin(), given.end(), [&name](const auto& input) { return input.name == name; });
+    if (given_input == given.end()) return unsupported(fmt::format("no input '{}'", name));
+    inputs.push_back(given_input->value);
   }
   runner::RunOptions running;
   running.threads = request.threads;
@@ -78,8 +78,9 @@ std::string difference(const RunTimeValue& before, const RunTimeValue& after,
   const auto *first = before.sequence(), *second = after.sequence();
   if (first != nullptr && second != nullptr && first->size() == second->size()) {
     for (std::size_t i = 0; i < first->size(); ++i)
-      if (auto found = difference((*first)[i], (*second)[i], tolerance, max_error); !found.empty())
-        return fmt::format("in element {}: {}", i, found);
+      if (auto reason = difference((*first)[i], (*second)[i], tolerance, max_error);
+          !reason.empty())
+        return fmt::format("in element {}: {}", i, reason);
     return "";
   }
   if (text(before) != text(after))
@@ -121,7 +122,7 @@ class WholeRun {
   bool has_enough() const {
     const auto all_taken = [](const runner::BodyCoverage& coverage) {
       return std::all_of(coverage.begin(), coverage.end(),
-                         [](const auto& one) { return one.second; });
+                         [](const auto& body) { return body.second; });
     };
     return answer_.sets >= request_.enough_sets && all_taken(original_bodies_) &&
            all_taken(result_bodies_);
@@ -150,10 +151,10 @@ class WholeRun {
       return differs("it cannot be run: " + after.error().message);
     }
     for (std::size_t i = 0; i < before->names.size(); ++i) {
-      const auto found = std::find(after->names.begin(), after->names.end(), before->names[i]);
-      if (found == after->names.end())
+      const auto position = std::find(after->names.begin(), after->names.end(), before->names[i]);
+      if (position == after->names.end())
         return differs(fmt::format("it has no output '{}'", before->names[i]));
-      const auto at = static_cast<std::size_t>(found - after->names.begin());
+      const auto at = static_cast<std::size_t>(position - after->names.begin());
       if (const auto what = difference(before->values[i], after->values[at], request_.tolerance,
                                        answer_.max_error);
           !what.empty() && !is_rounding(inputs, *before, i, after->values[at]))

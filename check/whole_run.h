@@ -40,7 +40,7 @@ struct WholeRunAnswer {
   std::string message;  // why it is not available, or what differs
   int sets = 0;         // on which both were compared
   double max_error = 0;
-  /// It differs because this program cannot run it, though it runs the original.
+  /// Whether it differs because this program cannot run it, though it runs the original.
   bool result_is_unsupported = false;
   /// Bodies of either file that were run on none of the sets, as "If 'y', else_branch": nothing is said of what they
   /// compute.

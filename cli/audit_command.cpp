@@ -90,12 +90,13 @@ std::vector<Audit> audit_all(const std::vector<const Substitution*>& rules,
   std::vector<Audit> result;
   Digests digests;
   for (const Substitution* rule : rules) {
-    Audit& one = result.emplace_back();
-    one.rule = rule->name;
+    Audit& rule_audit = result.emplace_back();
+    rule_audit.rule = rule->name;
     const auto begin = std::chrono::steady_clock::now();
-    if (auto held = audit(*rule, database, digests, one); !held)
-      one.failure = std::move(held.error().message);
-    one.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (auto held = audit(*rule, database, digests, rule_audit); !held)
+      rule_audit.failure = std::move(held.error().message);
+    rule_audit.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
   return result;
 }
@@ -106,17 +107,17 @@ std::string joined(const std::map<std::string, std::size_t>& axioms) {
   return result;
 }
 
-std::string_view rounding_of(const Audit& one, const Database& database) {
+std::string_view rounding_of(const Audit& audit, const Database& database) {
   std::vector<std::string> names;
-  for (const auto& [name, steps] : one.axioms) names.push_back(name);
+  for (const auto& [name, steps] : audit.axioms) names.push_back(name);
   return name(worst_of(names, database.rounding));
 }
 
-Json summary(const Audit& one, const Database& database) {
-  return {{"rule", one.rule},      {"verdict", one.failure.empty() ? "proved" : "refused"},
-          {"reason", one.failure}, {"cases", one.certificate.case_count},
-          {"steps", one.steps},    {"rounding", rounding_of(one, database)},
-          {"axioms", one.axioms}};
+Json summary(const Audit& audit, const Database& database) {
+  return {{"rule", audit.rule},      {"verdict", audit.failure.empty() ? "proved" : "refused"},
+          {"reason", audit.failure}, {"cases", audit.certificate.case_count},
+          {"steps", audit.steps},    {"rounding", rounding_of(audit, database)},
+          {"axioms", audit.axioms}};
 }
 
 // ---- The whole database -----------------------------------------------------------------------
@@ -126,13 +127,13 @@ void print_table(const std::vector<Audit>& audits, const Database& database) {
   Table table({"rule", "certificate", "cases", "chains", "steps", "rounding", "axioms"},
               {left, left, right, right, right, left, left});
   std::size_t held = 0;
-  for (const Audit& one : audits) {
-    held += one.failure.empty() ? 1 : 0;
-    table.add({one.rule, one.failure.empty() ? "holds" : "refused",
-               fmt::format("{}", one.certificate.case_count),
-               fmt::format("{}", one.certificate.chains.size()), fmt::format("{}", one.steps),
-               std::string(rounding_of(one, database)),
-               one.failure.empty() ? joined(one.axioms) : one.failure});
+  for (const Audit& audit : audits) {
+    held += audit.failure.empty() ? 1 : 0;
+    table.add({audit.rule, audit.failure.empty() ? "holds" : "refused",
+               fmt::format("{}", audit.certificate.case_count),
+               fmt::format("{}", audit.certificate.chains.size()), fmt::format("{}", audit.steps),
+               std::string(rounding_of(audit, database)),
+               audit.failure.empty() ? joined(audit.axioms) : audit.failure});
   }
   std::cout << table.text()
             << fmt::format("{} of {} certificates hold; {} axioms\n", held, audits.size(),
@@ -147,12 +148,12 @@ ExitCode audit_axiom(const AuditArguments& arguments, const std::vector<Audit>& 
   Json list = Json::array();
   using enum Table::Align;
   Table table({"rule", "cases", "steps with it", "of"}, {left, right, right, right});
-  for (const Audit& one : audits) {
-    const auto used = one.axioms.find(arguments.axiom);
-    if (used == one.axioms.end()) continue;
-    list.push_back({{"rule", one.rule}, {"steps_with_it", used->second}, {"steps", one.steps}});
-    table.add({one.rule, fmt::format("{}", one.certificate.case_count),
-               fmt::format("{}", used->second), fmt::format("{}", one.steps)});
+  for (const Audit& audit : audits) {
+    const auto used = audit.axioms.find(arguments.axiom);
+    if (used == audit.axioms.end()) continue;
+    list.push_back({{"rule", audit.rule}, {"steps_with_it", used->second}, {"steps", audit.steps}});
+    table.add({audit.rule, fmt::format("{}", audit.certificate.case_count),
+               fmt::format("{}", used->second), fmt::format("{}", audit.steps)});
   }
   if (arguments.json) {
     std::cout << Json({{"axiom", arguments.axiom}, {"text", text(*axiom->second)}, {"rules", list}})
@@ -197,30 +198,30 @@ Result<std::vector<std::size_t>> chosen_cases(const AuditArguments& arguments,
   return result;
 }
 
-Result<void> print_rule(const AuditArguments& arguments, const Audit& one, const Database& database,
-                        Json& list) {
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(one.certificate.rule));
+Result<void> print_rule(const AuditArguments& arguments, const Audit& audit,
+                        const Database& database, Json& list) {
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(audit.certificate.rule));
   LEMMA_ASSIGN_OR_RETURN(const std::vector<std::size_t> chosen, chosen_cases(arguments, cases));
   if (arguments.json) {
     Json shown = Json::array();
     for (const std::size_t index : chosen) {
-      LEMMA_ASSIGN_OR_RETURN(Json json, case_json(one.certificate, cases, index));
+      LEMMA_ASSIGN_OR_RETURN(Json json, case_json(audit.certificate, cases, index));
       shown.push_back(std::move(json));
     }
-    Json json = summary(one, database);
-    json["text"] = text(one.certificate.rule);
+    Json json = summary(audit, database);
+    json["text"] = text(audit.certificate.rule);
     json["shown_cases"] = std::move(shown);
     list.push_back(std::move(json));
     return {};
   }
-  std::cout << text(one.certificate.rule)
+  std::cout << text(audit.certificate.rule)
             << fmt::format("holds over the reals: {} cases, {} steps; an instance:{}\n",
-                           cases.size(), one.steps,
-                           one.certificate.witness.empty() ? " any" : one.certificate.witness)
-            << fmt::format("rounding: {}\n", rounding_of(one, database))
-            << fmt::format("rests on: {}\n", joined(one.axioms));
+                           cases.size(), audit.steps,
+                           audit.certificate.witness.empty() ? " any" : audit.certificate.witness)
+            << fmt::format("rounding: {}\n", rounding_of(audit, database))
+            << fmt::format("rests on: {}\n", joined(audit.axioms));
   for (const std::size_t index : chosen) {
-    LEMMA_ASSIGN_OR_RETURN(const std::string shown, case_text(one.certificate, cases, index));
+    LEMMA_ASSIGN_OR_RETURN(const std::string shown, case_text(audit.certificate, cases, index));
     std::cout << "\n" << shown;
   }
   std::cout << "\n";
@@ -231,14 +232,14 @@ ExitCode audit_rules(const AuditArguments& arguments, const std::vector<Audit>& 
                      const Database& database) {
   ExitCode code = ExitCode::done;
   Json list = Json::array();
-  for (const Audit& one : audits) {
-    if (!one.failure.empty()) {
-      std::cerr << error_line(one.rule, one.failure) << "\n";
+  for (const Audit& audit : audits) {
+    if (!audit.failure.empty()) {
+      std::cerr << error_line(audit.rule, audit.failure) << "\n";
       code = ExitCode::check_failed;
-      if (arguments.json) list.push_back(summary(one, database));
+      if (arguments.json) list.push_back(summary(audit, database));
       continue;
     }
-    if (const auto printed = print_rule(arguments, one, database, list); !printed)
+    if (const auto printed = print_rule(arguments, audit, database, list); !printed)
       return report_error(printed.error());
   }
   if (arguments.json) std::cout << Json({{"rules", list}}).dump(2) << "\n";
@@ -261,17 +262,18 @@ ExitCode audit_counterexamples(const AuditArguments& arguments) {
     if (!replayed)
       return report_error({ErrorKind::bad_input, file + ": " + replayed.error().message});
     if (!replayed->holds()) code = ExitCode::check_failed;
-    const std::string found = replayed->found.empty() ? "both sides are equal" : replayed->found;
+    const std::string evaluated =
+        replayed->evaluated.empty() ? "both sides are equal" : replayed->evaluated;
     list.push_back({{"rule", replayed->rule.name},
                     {"values", replayed->values},
                     {"inputs", replayed->inputs},
                     {"claimed", replayed->difference},
-                    {"found", found},
+                    {"found", evaluated},
                     {"holds", replayed->holds()}});
     if (arguments.json) continue;
     std::cout << text(replayed->rule) << "at " << replayed->values << "\n";
     for (const std::string& input : replayed->inputs) std::cout << "  " << input << "\n";
-    std::cout << fmt::format("evaluated now: {}\n", found);
+    std::cout << fmt::format("evaluated now: {}\n", evaluated);
     if (!replayed->holds()) std::cout << fmt::format("the file says: {}\n", replayed->difference);
     std::cout << "\n";
   }
@@ -285,11 +287,11 @@ Result<std::vector<const Substitution*>> chosen_rules(const AuditArguments& argu
   if (arguments.rules.empty())
     for (const Substitution& rule : database.rules) result.push_back(&rule);
   for (const std::string& name : arguments.rules) {
-    const auto found =
+    const auto named =
         std::find_if(database.rules.begin(), database.rules.end(),
                      [&name](const Substitution& rule) { return rule.name == name; });
-    if (found == database.rules.end()) return bad_input(fmt::format("no rule '{}'", name));
-    result.push_back(&*found);
+    if (named == database.rules.end()) return bad_input(fmt::format("no rule '{}'", name));
+    result.push_back(&*named);
   }
   return result;
 }
@@ -305,19 +307,19 @@ Result<std::vector<RefutedRule>> refuted_rules(const AuditArguments& arguments,
     LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
     std::istringstream lines(contents);
     for (std::string line; std::getline(lines, line);) {
-      const Json one = Json::parse(line, nullptr, false);
-      if (!one.is_object() || one.value("outcome", "") != "refuted") continue;
-      const std::string candidate = one.value("candidate", "");
+      const Json record = Json::parse(line, nullptr, false);
+      if (!record.is_object() || record.value("outcome", "") != "refuted") continue;
+      const std::string candidate = record.value("candidate", "");
       if (!candidate.starts_with("rule ")) continue;
-      result.push_back({candidate, one.value("reason", ""), "", {}, file.filename().string()});
+      result.push_back({candidate, record.value("reason", ""), "", {}, file.filename().string()});
     }
   }
   for (const std::string& file : arguments.counterexamples) {
     auto replayed = read_counterexample(file);
     if (!replayed) return with_context(file, std::move(replayed.error()));
     result.push_back({text(replayed->rule),
-                      replayed->found.empty() ? "evaluated now: both sides are equal"
-                                              : "evaluated now: " + replayed->found,
+                      replayed->evaluated.empty() ? "evaluated now: both sides are equal"
+                                                  : "evaluated now: " + replayed->evaluated,
                       replayed->values, replayed->inputs,
                       std::filesystem::path(file).filename().string()});
   }
@@ -336,9 +338,9 @@ Result<std::set<std::string>> rules_with_index_proof(const std::filesystem::path
 
 /// The first case with the fewest axes that still has some.
 std::size_t simplest_case(const std::vector<RuleCase>& cases) {
-  const auto axes = [](const RuleCase& one) {
+  const auto axes = [](const RuleCase& rule_case) {
     std::size_t count = 0;
-    for (const auto& [name, shape] : one.bindings.groups) count += shape.size();
+    for (const auto& [name, shape] : rule_case.bindings.groups) count += shape.size();
     return count;
   };
   std::size_t best = 0;
@@ -354,16 +356,16 @@ Result<void> write_pages(const AuditArguments& arguments, const std::filesystem:
   LEMMA_ASSIGN_OR_RETURN(const auto with_index_proof, rules_with_index_proof(directory));
   std::vector<AuditedRule> pages;
   for (std::size_t i = 0; i < audits.size(); ++i) {
-    AuditedRule& one = pages.emplace_back();
-    one.rule = rules[i];
-    one.failure = audits[i].failure;
-    one.axioms = audits[i].axioms;
-    one.steps = audits[i].steps;
-    one.rounding = rounding_of(audits[i], database);
-    if (!one.failure.empty()) continue;
-    one.certificate = &audits[i].certificate;
-    one.cases = audits[i].cases;
-    one.index_on_record = with_index_proof.contains(rules[i]->name);
+    AuditedRule& page = pages.emplace_back();
+    page.rule = rules[i];
+    page.failure = audits[i].failure;
+    page.axioms = audits[i].axioms;
+    page.steps = audits[i].steps;
+    page.rounding = rounding_of(audits[i], database);
+    if (!page.failure.empty()) continue;
+    page.certificate = &audits[i].certificate;
+    page.cases = audits[i].cases;
+    page.index_on_record = with_index_proof.contains(rules[i]->name);
   }
   LEMMA_RETURN_IF_ERROR(parallel_try(pages.size(), 0, [&pages](std::size_t i) -> Result<void> {
     if (!pages[i].failure.empty()) return {};
@@ -402,13 +404,13 @@ ExitCode run_audit(const AuditArguments& arguments) {
   if (!arguments.axiom.empty()) return audit_axiom(arguments, audits, *database);
   if (!arguments.rules.empty()) return audit_rules(arguments, audits, *database);
   Json list = Json::array();
-  for (const Audit& one : audits) list.push_back(summary(one, *database));
+  for (const Audit& audit : audits) list.push_back(summary(audit, *database));
   if (arguments.json)
     std::cout << Json({{"axioms", database->axioms.size()}, {"rules", list}}).dump(2) << "\n";
   else
     print_table(audits, *database);
   const bool all = std::all_of(audits.begin(), audits.end(),
-                               [](const Audit& one) { return one.failure.empty(); });
+                               [](const Audit& audit) { return audit.failure.empty(); });
   return all ? ExitCode::done : ExitCode::check_failed;
 }
 

@@ -52,9 +52,9 @@ Result<FileComparison> compare(const CompareArguments& arguments) {
   return compare_files(request);
 }
 
-std::string agreement_text(const FileComparison& found) {
-  const SampledCheck& check = found.check;
-  switch (found.way) {
+std::string agreement_text(const FileComparison& comparison) {
+  const SampledCheck& check = comparison.check;
+  switch (comparison.way) {
     case ComparedBy::structure: return "no difference: both are the same program, node by node";
     case ComparedBy::running:
       return fmt::format("no difference on {} sets of inputs, run whole; largest error {:.1e}",
@@ -72,13 +72,13 @@ std::string agreement_text(const FileComparison& found) {
 }
 
 ExitCode run_compare(const CompareArguments& arguments) {
-  const auto found = compare(arguments);
-  if (!found) return report_error(found.error());
-  const SampledCheck& check = found->check;
+  const auto comparison = compare(arguments);
+  if (!comparison) return report_error(comparison.error());
+  const SampledCheck& check = comparison->check;
   if (arguments.json)
     std::cout << Json({{"equal", check.passed},
                        {"difference", check.difference},
-                       {"compared_by", name(found->way)},
+                       {"compared_by", name(comparison->way)},
                        {"samples", check.samples},
                        {"adversarial", check.adversarial},
                        {"max_error", check.max_error},
@@ -86,7 +86,7 @@ ExitCode run_compare(const CompareArguments& arguments) {
                      .dump(2, ' ', true, Json::error_handler_t::replace)
               << "\n";
   else if (check.passed)
-    std::cout << agreement_text(*found) << "\n";
+    std::cout << agreement_text(*comparison) << "\n";
   else
     std::cout << printable("they differ: " + check.difference) << "\n";
   return check.passed ? ExitCode::done : ExitCode::check_failed;

@@ -123,9 +123,9 @@ Differences differences(const OnnxModel& before, const OnnxModel& after) {
   return result;
 }
 
-std::string tables(const Differences& found, const SideNames& names) {
+std::string tables(const Differences& differences, const SideNames& names) {
   std::string out;
-  for (const Section& section : found.sections) {
+  for (const Section& section : differences.sections) {
     Table table({section.title, names.before, names.after},
                 {Table::Align::left, Table::Align::left, Table::Align::left});
     for (const Row& row : section.rows)
@@ -136,22 +136,22 @@ std::string tables(const Differences& found, const SideNames& names) {
   return out;
 }
 
-std::string json_text(const Differences& found) {
+std::string json_text(const Differences& differences) {
   Json sections = Json::object();
-  for (const Section& section : found.sections)
+  for (const Section& section : differences.sections)
     for (const Row& row : section.rows)
       sections[section.title].push_back({{"what", row.what},
                                          {"before", row.before.empty() ? Json() : Json(row.before)},
                                          {"after", row.after.empty() ? Json() : Json(row.after)}});
-  return Json({{"equal", !found.any()},
-               {"same_program", found.graphs.same_program},
+  return Json({{"equal", !differences.any()},
+               {"same_program", differences.graphs.same_program},
                {"differences", sections}})
       .dump(2, ' ', true, Json::error_handler_t::replace);
 }
 
-std::string html_tables(const Differences& found, const SideNames& names) {
+std::string html_tables(const Differences& differences, const SideNames& names) {
   std::string out;
-  for (const Section& section : found.sections) {
+  for (const Section& section : differences.sections) {
     out += fmt::format(
         "<h2>{}</h2>\n<div class=\"wide\"><table><thead><tr><th class=\"word\"></th><th "
         "class=\"word\">{}</th>"
@@ -167,17 +167,17 @@ std::string html_tables(const Differences& found, const SideNames& names) {
   return out;
 }
 
-std::string page_of(const OnnxModel& before, const OnnxModel& after, const Differences& found,
+std::string page_of(const OnnxModel& before, const OnnxModel& after, const Differences& differences,
                     const SideNames& names) {
   WebPage page;
   page.title = fmt::format("Lemma: {} and {}", names.before, names.after);
   page.heading = fmt::format("{} and {}", names.before, names.after);
-  if (!found.any()) page.body = "<p>They do not differ.</p>\n";
-  page.body += html_tables(found, names);
-  if (!found.graphs.places.empty())
+  if (!differences.any()) page.body = "<p>They do not differ.</p>\n";
+  page.body += html_tables(differences, names);
+  if (!differences.graphs.places.empty())
     page.body += "<h2>Places in pictures</h2>\n" +
-                 changed_places(before.graph, after.graph, found.graphs, names);
-  const std::string whole = whole_graphs(before.graph, after.graph, found.graphs, names);
+                 changed_places(before.graph, after.graph, differences.graphs, names);
+  const std::string whole = whole_graphs(before.graph, after.graph, differences.graphs, names);
   page.body += whole.empty() ? "<p class=\"quiet\">The graphs are too large for one picture.</p>\n"
                              : "<h2>Both graphs</h2>\n" + whole;
   return text(page);
@@ -201,18 +201,18 @@ Result<bool> show_differences(const DiffArguments& arguments) {
   reading.takes_branches = false;
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel before, import_model(arguments.before, reading));
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel after, import_model(arguments.after, reading));
-  const Differences found = differences(before, after);
+  const Differences all_differences = differences(before, after);
   const SideNames names = side_names(arguments);
   if (!arguments.page.empty())
     LEMMA_RETURN_IF_ERROR(
-        write_file_atomically(arguments.page, page_of(before, after, found, names)));
+        write_file_atomically(arguments.page, page_of(before, after, all_differences, names)));
   if (arguments.json)
-    std::cout << json_text(found) << "\n";
+    std::cout << json_text(all_differences) << "\n";
   else
-    std::cout << tables(found, names);
-  if (!arguments.json && found.sections.empty() && found.any())
+    std::cout << tables(all_differences, names);
+  if (!arguments.json && all_differences.sections.empty() && all_differences.any())
     std::cout << "they differ in how the same operators are connected\n";
-  return !found.any();
+  return !all_differences.any();
 }
 
 }  // namespace

@@ -214,7 +214,8 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
                    "many as there are processors here)")
       ->check(check_threads);
   std::vector<std::string> names;
-  for (const backend::NamedPolicy& each : backend::policies()) names.emplace_back(each.name);
+  for (const backend::NamedPolicy& named_policy : backend::policies())
+    names.emplace_back(named_policy.name);
   command->add_option("--policy", arguments->policy, "how tasks are scheduled")
       ->check(CLI::IsMember(names))
       ->capture_default_str();

@@ -16,8 +16,8 @@ namespace lemma {
 void read_model(FilePlan& plan, const std::filesystem::path& model,
                 const std::string& role = "the input");
 
-/// Where the task programs of results go: beside each, under its name (Target::program_beside()). Where something else has that
-/// name, another one is taken, and a note on standard error says so.
+/// Chooses where the task programs of results go: beside each, under its name (Target::program_beside()). Where
+/// something else has that name, another one is taken, and a note on standard error says so.
 void choose_program_directories(const Target& target, std::vector<OptimizeRequest>& requests);
 
 /// Adds what requests read and write, and checks the plan. `sent_to`: where the only result goes in the end; empty: to its

@@ -23,13 +23,13 @@ namespace {
 /// The names of the commands below this one that people see.
 std::string names_of_commands(const CLI::App& command) {
   std::string names;
-  const auto is_shown = [](const CLI::App* each) { return !each->get_group().empty(); };
-  for (const CLI::App* each : command.get_subcommands(is_shown))
-    names += (names.empty() ? "" : ", ") + each->get_name();
+  const auto is_shown = [](const CLI::App* subcommand) { return !subcommand->get_group().empty(); };
+  for (const CLI::App* subcommand : command.get_subcommands(is_shown))
+    names += (names.empty() ? "" : ", ") + subcommand->get_name();
   return names;
 }
 
-/// Where the words should name a command and do not, which commands there are; else empty.
+/// The commands that there are, where the words should name one and do not; else empty.
 std::string missing_command(const CLI::App& application, int argument_count, char** arguments) {
   const CLI::App* command = &application;
   std::string path = application.get_name();
@@ -37,7 +37,7 @@ std::string missing_command(const CLI::App& application, int argument_count, cha
     const std::string word = i < argument_count ? arguments[i] : "";
     if (word.starts_with('-')) return "";
     const auto named = command->get_subcommands(
-        [&word](const CLI::App* each) { return each->get_name() == word; });
+        [&word](const CLI::App* subcommand) { return subcommand->get_name() == word; });
     if (named.empty())
       return (word.empty() ? path + " needs a command"
                            : "there is no command '" + path + " " + word + "'") +
@@ -48,7 +48,7 @@ std::string missing_command(const CLI::App& application, int argument_count, cha
   return "";
 }
 
-/// Of a call of `optimize` or `simplify` with an option that another program has: what it is called here.
+/// What an option of another program is called here, in a call of `optimize` or `simplify` that has it.
 std::string foreign_option(int argument_count, char** arguments) {
   const std::string command = argument_count > 1 ? arguments[1] : "";
   if (command != "optimize" && command != "simplify") return "";

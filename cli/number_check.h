@@ -5,7 +5,8 @@
 
 namespace lemma {
 
-/// For CLI::Option::check(): empty if the word is a number above 0, or from 0 on; else what is wrong with it.
+/// A check for CLI::Option::check(): empty if the word is a number above 0, or from 0 on; else what is wrong
+/// with it.
 std::string check_positive(const std::string& word);
 std::string check_non_negative(const std::string& word);
 /// The same for a number of threads, of which 0 stands for one for each processor, and for a number of processes.

@@ -123,7 +123,7 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
   return requests;
 }
 
-/// What could not be optimized is handed on as it is, so that no model is missing. What is no model at all is
+/// Hands on as it is what could not be optimized, so that no model is missing. What is no model at all is
 /// not, nor what the caller did not wait for.
 void hand_on(OptimizeAnswer& answer) {
   const bool is_bad =
@@ -335,7 +335,7 @@ ExitCode run_on_files(const OptimizeArguments& arguments) {
   return complete ? exit_code_of(answers) : ExitCode::some_models_failed;
 }
 
-/// Where there is no place for a data file, the weights go into the model.
+/// Puts the weights into the model where there is no place for a data file.
 void put_data_inside(OptimizeArguments& arguments) {
   ExternalData& data = arguments.common.options.writing.external_data;
   for (const std::string& model : arguments.models)

@@ -55,7 +55,7 @@ Result<void> check_small_model(const std::filesystem::path& model, const ImportO
   return {};
 }
 
-/// Also tells what was written in the answer.
+/// Optimizes a model, and tells in the answer what was written.
 Result<OptimizeReport> work(const OptimizeRequest& request, OptimizeAnswer& answer) {
   const Deadline deadline = Deadline::after(request.options.time_limit_seconds);
   std::optional<MemoryGuard> memory;
@@ -104,7 +104,7 @@ Result<OptimizeReport> work_or_tell(const OptimizeRequest& request, OptimizeAnsw
   }
 }
 
-/// Of a model that is read meanwhile.
+/// The digest of a model that is read meanwhile.
 class ModelDigest {
  public:
   explicit ModelDigest(std::string model)

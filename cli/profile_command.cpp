@@ -115,8 +115,9 @@ Result<std::string> resource_listing(const ProfileDatabase& database) {
               {left, left, left, right, right, right});
   for (const ResourceFacts& facts : all) {
     const CompiledSource& source = facts.source;
-    const auto spilling = std::count_if(facts.functions.begin(), facts.functions.end(),
-                                        [](const auto& one) { return one.spilled_bytes > 0; });
+    const auto spilling =
+        std::count_if(facts.functions.begin(), facts.functions.end(),
+                      [](const auto& function) { return function.spilled_bytes > 0; });
     table.add({source.architecture, source.compiler, source.headers,
                fmt::format("{}", source.block_threads), fmt::format("{}", facts.functions.size()),
                fmt::format("{}", spilling)});

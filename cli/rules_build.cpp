@@ -124,9 +124,9 @@ Result<Usage> usage_of_all(ranks::Ranks& ranks) {
                          ranks.gather(Json({use.processor_seconds, use.peak_memory_bytes}).dump()));
   Usage usage{ranks.size()};
   for (const std::string& text : all) {
-    const Json one = Json::parse(text);
-    usage.processor_seconds += one[0].get<double>();
-    usage.peak_bytes = std::max(usage.peak_bytes, one[1].get<long>());
+    const Json figures = Json::parse(text);
+    usage.processor_seconds += figures[0].get<double>();
+    usage.peak_bytes = std::max(usage.peak_bytes, figures[1].get<long>());
   }
   return usage;
 }
@@ -265,7 +265,7 @@ Result<std::vector<Substitution>> rules_at(const std::string& place) {
 }
 
 struct DerivedRule {
-  database::Derivation found;
+  database::Derivation derivation;
   std::vector<std::string> from;
 };
 
@@ -279,16 +279,16 @@ Result<std::vector<DerivedRule>> derive_all(const MinimizeArguments& arguments,
   LEMMA_RETURN_IF_ERROR(
       parallel_try(rules.size(), arguments.threads, [&](std::size_t i) -> Result<void> {
         if (interruption) return bad_input(std::string(database::interrupted));
-        result[i].found = database::derive(rules[i], prepared, start, arguments.limits);
-        if (result[i].found.derivable)
-          result[i].from =
-              database::needed_rules(rules[i], prepared, result[i].found, start, arguments.limits);
+        result[i].derivation = database::derive(rules[i], prepared, start, arguments.limits);
+        if (result[i].derivation.derivable)
+          result[i].from = database::needed_rules(rules[i], prepared, result[i].derivation, start,
+                                                  arguments.limits);
         return {};
       }));
   return result;
 }
 
-/// Without --basis: large rules first, each from the others that are left.
+/// Minimizes the rules without --basis: large rules first, each from the others that are left.
 Result<std::vector<DerivedRule>> minimize_among(const MinimizeArguments& arguments,
                                                 const std::vector<Substitution>& rules) {
   std::vector<std::pair<database::RuleSize, std::size_t>> order;
@@ -298,9 +298,9 @@ Result<std::vector<DerivedRule>> minimize_among(const MinimizeArguments& argumen
   for (const auto& [size, i] : order) {
     std::vector<Substitution> others;
     for (std::size_t k = 0; k < rules.size(); ++k)
-      if (k != i && !result[k].found.derivable) others.push_back(rules[k]);
-    LEMMA_ASSIGN_OR_RETURN(auto one, derive_all(arguments, {rules[i]}, others));
-    result[i] = std::move(one[0]);
+      if (k != i && !result[k].derivation.derivable) others.push_back(rules[k]);
+    LEMMA_ASSIGN_OR_RETURN(auto derived_rules, derive_all(arguments, {rules[i]}, others));
+    result[i] = std::move(derived_rules[0]);
   }
   return result;
 }
@@ -336,21 +336,24 @@ ExitCode run_minimize(const MinimizeArguments& arguments) {
   Json list = Json::array();
   std::size_t count = 0, partly = 0;
   for (std::size_t i = 0; i < rules->size(); ++i) {
-    const DerivedRule& one = (*derived)[i];
+    const DerivedRule& derived_rule = (*derived)[i];
     const std::string& name = (*rules)[i].name;
-    count += one.found.derivable ? 1 : 0;
-    partly += one.found.derivable && one.found.tried < one.found.cases ? 1 : 0;
+    count += derived_rule.derivation.derivable ? 1 : 0;
+    partly += derived_rule.derivation.derivable &&
+                      derived_rule.derivation.tried < derived_rule.derivation.cases
+                  ? 1
+                  : 0;
     list.push_back({{"rule", name},
-                    {"derivable", one.found.derivable},
-                    {"from", one.from},
-                    {"cases", one.found.cases},
-                    {"cases_tried", one.found.tried},
-                    {"stopped", one.found.stopped}});
-    if (one.found.derivable)
-      lines += fmt::format("{} from {}: {} of {} cases\n", name, fmt::join(one.from, ", "),
-                           one.found.tried, one.found.cases);
+                    {"derivable", derived_rule.derivation.derivable},
+                    {"from", derived_rule.from},
+                    {"cases", derived_rule.derivation.cases},
+                    {"cases_tried", derived_rule.derivation.tried},
+                    {"stopped", derived_rule.derivation.stopped}});
+    if (derived_rule.derivation.derivable)
+      lines += fmt::format("{} from {}: {} of {} cases\n", name, fmt::join(derived_rule.from, ", "),
+                           derived_rule.derivation.tried, derived_rule.derivation.cases);
     else
-      lines += fmt::format("{}: not derived: {}\n", name, one.found.stopped);
+      lines += fmt::format("{}: not derived: {}\n", name, derived_rule.derivation.stopped);
   }
   if (!arguments.output.empty())
     if (const auto written = write_file_atomically(arguments.output, lines); !written)

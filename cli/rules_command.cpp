@@ -237,16 +237,16 @@ ExitCode run_list_one_proof(const RulesArguments& arguments) {
   if (!rules) return report_error(rules.error());
   if (arguments.json) {
     Json list = Json::array();
-    for (const OneProofRule& one : *rules)
-      list.push_back({{"name", one.rule.name},
-                      {"text", text(one.rule)},
-                      {"proofs", one.record.index.empty() ? "certificate" : "index"},
-                      {"reason", one.reason}});
+    for (const OneProofRule& entry : *rules)
+      list.push_back({{"name", entry.rule.name},
+                      {"text", text(entry.rule)},
+                      {"proofs", entry.record.index.empty() ? "certificate" : "index"},
+                      {"reason", entry.reason}});
     std::cout << Json({{"rules", list}}).dump(2) << "\n";
     return ExitCode::done;
   }
-  for (const OneProofRule& one : *rules)
-    std::cout << fmt::format("# {}\n{}\n", one.reason, text_with_roles(one.rule));
+  for (const OneProofRule& entry : *rules)
+    std::cout << fmt::format("# {}\n{}\n", entry.reason, text_with_roles(entry.rule));
   return ExitCode::done;
 }
 

@@ -38,7 +38,7 @@ Result<std::string> read_bytes(const std::string& file) {
   return bytes;
 }
 
-/// To the file, or to standard output without one.
+/// Writes to the file, or to standard output without one.
 Result<void> write_out(const std::string& file, const std::string& contents) {
   if (!file.empty()) return write_file_atomically(file, contents);
   std::cout << contents;
@@ -67,8 +67,8 @@ Result<void> import_file(const ExchangeArguments& arguments) {
   const std::string name = std::filesystem::path(arguments.input).filename().string();
   LEMMA_RETURN_IF_ERROR(
       write_out(arguments.output, exchange::rules_text(imported, printable(name))));
-  for (const std::string& one : imported.left_out)
-    std::cerr << "lemma: left out: " << printable(one) << "\n";
+  for (const std::string& omission : imported.left_out)
+    std::cerr << "lemma: left out: " << printable(omission) << "\n";
   if (!arguments.output.empty())
     std::cout << fmt::format("{} rules imported, {} left out\n", imported.rules.size(),
                              imported.left_out.size());
@@ -84,7 +84,8 @@ Result<std::vector<Substitution>> rules_to_export(const ExchangeArguments& argum
   return parse_substitutions(contents, arguments.input);
 }
 
-/// What TASO reads as another rule has to be proved as TASO reads it. Returns how many are.
+/// Keeps what is true. What TASO reads as another rule has to be proved as TASO reads it. Returns
+/// how many are.
 Result<std::size_t> keep_what_is_true(exchange::ExportedRules& exported) {
   std::vector<Substitution> others;
   for (const exchange::ExportedRule& rule : exported.rules)
@@ -111,8 +112,8 @@ Result<void> export_taso(const ExchangeArguments& arguments) {
   LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> rules, rules_to_export(arguments));
   exchange::ExportedRules exported = exchange::export_rules(rules);
   LEMMA_ASSIGN_OR_RETURN(const std::size_t other, keep_what_is_true(exported));
-  for (const std::string& one : exported.left_out)
-    std::cerr << "lemma: left out: " << printable(one) << "\n";
+  for (const std::string& omission : exported.left_out)
+    std::cerr << "lemma: left out: " << printable(omission) << "\n";
   if (exported.rules.empty()) return bad_input("no rule can be expressed in TASO's format");
   std::vector<exchange::TasoRule> written;
   for (const exchange::ExportedRule& rule : exported.rules) written.push_back(rule.rule);

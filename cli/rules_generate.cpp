@@ -62,8 +62,8 @@ auto progress_lines() {
 
 std::string refuted_text(const generator::GenerateReport& report) {
   std::string result;
-  for (const generator::RefutedCandidate& one : report.examples)
-    result += fmt::format("{}\n  {}\n", one.text, one.reason);
+  for (const generator::RefutedCandidate& candidate : report.examples)
+    result += fmt::format("{}\n  {}\n", candidate.text, candidate.reason);
   return result;
 }
 
@@ -76,13 +76,13 @@ Result<std::string> run(GenerateArguments arguments) {
   if (!arguments.json) arguments.options.progress = progress_lines();
   LEMMA_ASSIGN_OR_RETURN(const generator::OperatorSet set,
                          generator::read_operator_set(operator_set_file(arguments.set)));
-  LEMMA_ASSIGN_OR_RETURN(const generator::Generated found,
+  LEMMA_ASSIGN_OR_RETURN(const generator::Generated generated,
                          generator::generate(set, arguments.options));
   LEMMA_RETURN_IF_ERROR(write_file_atomically(
-      arguments.output, generator::candidates_text(set, arguments.options, found.rules)));
+      arguments.output, generator::candidates_text(set, arguments.options, generated.rules)));
   if (!arguments.refuted.empty())
-    LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.refuted, refuted_text(found.report)));
-  const Json all = figures(set, found.report);
+    LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.refuted, refuted_text(generated.report)));
+  const Json all = figures(set, generated.report);
   if (arguments.json) return all.dump(2) + "\n";
   std::string lines;
   for (const auto& [name, value] : all.items())

@@ -44,14 +44,15 @@ Json direction(const verifier::DirectionProof& proof) {
 }
 
 void print_table(std::span<const Substitution> rules,
-                 std::span<const verifier::Obligations> found) {
+                 std::span<const verifier::Obligations> obligations) {
   using enum Table::Align;
   Table table({"rule", "written", "claim", "what holds"}, {left, left, left, left});
   std::size_t claims = 0;
   for (std::size_t i = 0; i < rules.size(); ++i) {
-    claims += found[i].claim_holds ? 1 : 0;
+    claims += obligations[i].claim_holds ? 1 : 0;
     table.add({rules[i].name, rules[i].bidirectional ? "=" : "=>",
-               found[i].claim_holds ? "holds" : "not proved", verifier::relations_text(found[i])});
+               obligations[i].claim_holds ? "holds" : "not proved",
+               verifier::relations_text(obligations[i])});
   }
   std::cout << table.text() << fmt::format("{} of {} claims hold\n", claims, rules.size());
 }
@@ -59,22 +60,23 @@ void print_table(std::span<const Substitution> rules,
 ExitCode run_obligations(const ObligationsArguments& arguments) {
   const auto rules = read(arguments);
   if (!rules) return report_error(rules.error());
-  const auto found = verifier::obligations_of(*rules, arguments.threads);
+  const auto obligations = verifier::obligations_of(*rules, arguments.threads);
   if (arguments.json) {
     Json list = Json::array();
     for (std::size_t i = 0; i < rules->size(); ++i)
       list.push_back({{"rule", (*rules)[i].name},
                       {"written", (*rules)[i].bidirectional ? "=" : "=>"},
-                      {"holds", found[i].claim_holds},
-                      {"forward", direction(found[i].forward)},
-                      {"backward", direction(found[i].backward)},
-                      {"seconds", found[i].seconds}});
+                      {"holds", obligations[i].claim_holds},
+                      {"forward", direction(obligations[i].forward)},
+                      {"backward", direction(obligations[i].backward)},
+                      {"seconds", obligations[i].seconds}});
     std::cout << Json({{"rules", list}}).dump(2) << "\n";
   } else {
-    print_table(*rules, found);
+    print_table(*rules, obligations);
   }
-  const bool all = std::all_of(found.begin(), found.end(),
-                               [](const verifier::Obligations& one) { return one.claim_holds; });
+  const bool all = std::all_of(
+      obligations.begin(), obligations.end(),
+      [](const verifier::Obligations& rule_obligations) { return rule_obligations.claim_holds; });
   return all ? ExitCode::done : ExitCode::check_failed;
 }
 

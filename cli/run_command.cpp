@@ -219,12 +219,12 @@ ExitCode complain(std::string_view model, const Error& error) {
   return exit_code_of(error.kind);
 }
 
-/// Of the program that the engine is; none: the interpreter.
+/// The source of the program that the engine is; none: the interpreter.
 ProgramSource source_of(const RunArguments& arguments) {
   return find_source(arguments.engine).value_or(ProgramSource::none);
 }
 
-/// What is compiled, and for what.
+/// Chooses what is compiled, and for what.
 Result<void> choose_engine(const RunArguments& arguments, RunRequest& request) {
   if (!arguments.times.empty() && source_of(arguments) != ProgramSource::cpp)
     return bad_input("--kernel-times is for --engine rtask-cpu");

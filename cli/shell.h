@@ -27,7 +27,8 @@ bool is_command(const CLI::App& application, const std::vector<std::string>& wor
 std::optional<std::string> nearest_word(const std::string& word,
                                         const std::vector<std::string>& words);
 
-/// For the words of a call that could not be parsed: "; did you mean --time-limit?", or nothing.
+/// A suggestion for the words of a call that could not be parsed: "; did you mean --time-limit?",
+/// or nothing.
 std::string suggestion(const CLI::App& application, const std::vector<std::string>& words);
 
 }  // namespace lemma

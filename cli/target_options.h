@@ -29,7 +29,7 @@ void add_target_options(CLI::App& command, TargetArguments& arguments);
 /// target or device.
 Result<std::filesystem::path> device_of(const TargetArguments& arguments);
 
-/// What is timed and where costs come from. `options.second_judge` is set already.
+/// Sets what is timed and where costs come from. `options.second_judge` is set already.
 void take_target(const TargetArguments& arguments, OptimizeOptions& options);
 
 /// The names of some targets, for people: "a, b and c".

@@ -29,7 +29,7 @@ struct Cost {
   Provenance provenance = Provenance::analytic;
 };
 
-/// To be asked from several threads.
+/// A provider of costs. It may be asked from several threads.
 class CostProvider {
  public:
   CostProvider() = default;

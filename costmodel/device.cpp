@@ -12,18 +12,18 @@ namespace {
 using Json = nlohmann::json;
 
 Result<double> positive_number(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number() || found->get<double>() < 0)
+  const auto member = object.find(key);
+  if (member == object.end() || !member->is_number() || member->get<double>() < 0)
     return bad_input(fmt::format("'{}' is missing or not a non-negative number", key));
-  return found->get<double>();
+  return member->get<double>();
 }
 
 Result<std::map<DataType, double>> peaks(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_object() || !found->contains("f32"))
+  const auto member = object.find(key);
+  if (member == object.end() || !member->is_object() || !member->contains("f32"))
     return bad_input(fmt::format("'{}' is missing or has no entry for f32", key));
   std::map<DataType, double> result;
-  for (const auto& [type_name, value] : found->items()) {
+  for (const auto& [type_name, value] : member->items()) {
     const auto type = parse_data_type(type_name);
     if (!type || !value.is_number() || value.get<double>() <= 0)
       return bad_input(fmt::format("'{}' has a malformed entry '{}'", key, type_name));
@@ -35,10 +35,10 @@ Result<std::map<DataType, double>> peaks(const Json& object, const char* key) {
 Result<std::vector<SlowForm>> slow_forms(const Json& object) {
   constexpr const char* key = "slow_forms";
   std::vector<SlowForm> result;
-  const auto found = object.find(key);
-  if (found == object.end()) return result;
-  if (!found->is_array()) return bad_input(fmt::format("'{}' is no list", key));
-  for (const Json& entry : *found) {
+  const auto member = object.find(key);
+  if (member == object.end()) return result;
+  if (!member->is_array()) return bad_input(fmt::format("'{}' is no list", key));
+  for (const Json& entry : *member) {
     const bool good = entry.is_object() && entry.contains("operator") &&
                       entry["operator"].is_string() && entry.contains("rank") &&
                       entry["rank"].is_number_unsigned();
@@ -53,10 +53,10 @@ Result<std::vector<SlowForm>> slow_forms(const Json& object) {
 Result<std::vector<std::int64_t>> target_values(const Json& object) {
   constexpr const char* key = "target_values";
   std::vector<std::int64_t> result;
-  const auto found = object.find(key);
-  if (found == object.end()) return result;
-  if (!found->is_array()) return bad_input(fmt::format("'{}' is no list", key));
-  for (const Json& entry : *found) {
+  const auto member = object.find(key);
+  if (member == object.end()) return result;
+  if (!member->is_array()) return bad_input(fmt::format("'{}' is no list", key));
+  for (const Json& entry : *member) {
     if (!entry.is_number_integer() || entry.get<std::int64_t>() < 1)
       return bad_input(
           fmt::format("'{}' has {}, which is no whole number from 1 on", key, entry.dump()));
@@ -85,8 +85,8 @@ Result<Device> from_json(const Json& json) {
 }
 
 double peak_of(const std::map<DataType, double>& peaks, DataType type) {
-  const auto found = peaks.find(type);
-  return found != peaks.end() ? found->second : peaks.at(DataType::f32);
+  const auto peak = peaks.find(type);
+  return peak != peaks.end() ? peak->second : peaks.at(DataType::f32);
 }
 
 }  // namespace

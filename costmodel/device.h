@@ -35,7 +35,8 @@ struct Device {
   double half_peak_flops = 0;
   double half_peak_bytes = 0;
   std::vector<SlowForm> slow_forms;
-  /// For parameters that rules leave to the target (`free k : target`), such as numbers of devices.
+  /// Values of parameters that rules leave to the target (`free k : target`), such as numbers of
+  /// devices.
   std::vector<std::int64_t> target_values;
 
   double contraction(DataType type) const;

@@ -30,7 +30,7 @@ GraphCost cost_of(const Graph& graph, const OperatorCosts& costs);
 CostKey cost_key(const Graph& graph, const Node& node, const std::vector<bool>& weight_only,
                  const OperatorCosts& costs);
 
-/// Of all operations that run, each key once; the most expensive first.
+/// The keys of all operations that run, each key once; the most expensive first.
 std::vector<CostKey> distinct_keys(std::span<const Graph* const> graphs,
                                    const OperatorCosts& costs);
 

@@ -13,8 +13,8 @@ namespace lemma {
 
 class OperatorCosts {
  public:
-  /// What none of the providers knows is priced from the target's device description, so that every
-  /// operator has a cost.
+  /// The costs of the providers. What none of them knows is priced from the target's device
+  /// description, so that every operator has a cost.
   explicit OperatorCosts(PricedDevice target,
                          std::vector<std::shared_ptr<const CostProvider>> providers = {},
                          AssumedSizes sizes = {});
@@ -32,7 +32,7 @@ class OperatorCosts {
   CostKey key(const OperatorRecord& record, const Instance& instance,
               std::span<const TensorType> outputs, std::vector<bool> constant = {}) const;
   Cost find(const CostKey& key) const;
-  /// Of an operator without a record: the same before and after.
+  /// The cost of an operator without a record: the same before and after.
   double opaque_seconds() const { return target_.device.launch_overhead; }
   /// Keys that the first provider did not know.
   std::vector<ProviderChain::Miss> misses() const { return chain_->misses(); }

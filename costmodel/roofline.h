@@ -8,7 +8,8 @@
 
 namespace lemma {
 
-/// Of one operator that does this work, with elements of a type; `slowness`: of its arithmetic.
+/// The time of one operator that does this work, with elements of a type; `slowness`: that of its
+/// arithmetic.
 double roofline_seconds(const OperationCount& work, DataType type, const Device& device,
                         double slowness = 1);
 

@@ -7,7 +7,7 @@
 
 namespace lemma {
 
-/// To other costs, which outlive it, so many seconds are added for each byte that an operator reads of constants.
+/// Other costs, which outlive it, and so many seconds more for each byte that an operator reads of constants.
 class WeightPrice : public CostProvider {
  public:
   WeightPrice(const OperatorCosts& costs, double seconds_per_byte)

@@ -38,8 +38,8 @@ bool AnswerJournal::knows(const std::string& key) const {
 
 std::optional<std::string> AnswerJournal::find(const std::string& key) const {
   const std::lock_guard lock(mutex_);
-  const auto found = answers_.find(key);
-  return found != answers_.end() ? std::optional(found->second) : std::nullopt;
+  const auto entry = answers_.find(key);
+  return entry != answers_.end() ? std::optional(entry->second) : std::nullopt;
 }
 
 Result<void> AnswerJournal::add(const std::string& key, const std::string& answer) {

@@ -30,7 +30,7 @@ class AnswerJournal {
   static std::string key(std::string_view query);
 
   std::size_t answers() const { return answers_.size(); }
-  /// By key. Not while others add to it.
+  /// All answers by key. Not to be called while others add to them.
   const std::unordered_map<std::string, std::string>& all() const { return answers_; }
   bool knows(const std::string& key) const;
   std::optional<std::string> find(const std::string& key) const;

@@ -12,7 +12,7 @@ namespace {
 using Kind = RuleExpression::Kind;
 
 std::optional<std::vector<std::int64_t>> integers_of(const RuleExpression& e) {
-  if (const auto one = integer_of(e)) return std::vector{*one};
+  if (const auto integer = integer_of(e)) return std::vector{*integer};
   if (e.kind != Kind::list) return std::nullopt;
   std::vector<std::int64_t> result;
   for (const RuleExpression& item : e.arguments) {

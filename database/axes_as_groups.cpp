@@ -140,7 +140,7 @@ std::vector<Proposal> between_named_axes(const Substitution& given) {
 
 namespace {
 
-/// For each input: a group of its own, one that several share, or none.
+/// What leads an input's axes: a group of its own, one that several share, or none.
 enum class Lead : std::uint8_t { none, own, shared };
 
 bool set_attributes(Substitution& rule, const AxisUses& uses, const std::string& group,
@@ -308,14 +308,15 @@ struct KnownPermutation {
 std::vector<RuleExpression> computed_permutations(const std::vector<KnownPermutation>& known,
                                                   const std::vector<std::int64_t>& value) {
   std::vector<RuleExpression> result;
-  for (const KnownPermutation& one : known)
+  for (const KnownPermutation& permutation : known)
     for (const KnownPermutation& other : known)
-      if (composed(one.value, other.value) == value)
-        result.push_back(call("compose", {one.expression, other.expression}));
-  for (const KnownPermutation& one : known)
-    if (inverse_of(one.value) == value) result.push_back(call("inverse", {one.expression}));
-  for (const KnownPermutation& one : known)
-    if (one.value == value) result.push_back(one.expression);
+      if (composed(permutation.value, other.value) == value)
+        result.push_back(call("compose", {permutation.expression, other.expression}));
+  for (const KnownPermutation& permutation : known)
+    if (inverse_of(permutation.value) == value)
+      result.push_back(call("inverse", {permutation.expression}));
+  for (const KnownPermutation& permutation : known)
+    if (permutation.value == value) result.push_back(permutation.expression);
   return result;
 }
 
@@ -392,8 +393,8 @@ std::vector<Substitution> permuted_around_axis(const Substitution& given, const 
   }
   const RuleExpression rank = sum(sum(length_of(before), literal(1)), length_of(after));
   std::vector<Substitution> result;
-  for (Substitution& one : with_permutations(rule, uses, rank))
-    if (auto changed = axes_after_permutation(std::move(one), uses, axis, before))
+  for (Substitution& permuted : with_permutations(rule, uses, rank))
+    if (auto changed = axes_after_permutation(std::move(permuted), uses, axis, before))
       result.push_back(std::move(*changed));
   return result;
 }
@@ -406,8 +407,8 @@ std::vector<Proposal> permuted_around_axes(const Substitution& rule, const AxisU
     axes.insert(use.axes[0]);
   }
   for (const std::int64_t axis : axes)
-    for (Substitution& one : permuted_around_axis(rule, uses, axis))
-      result.push_back({"any permutation", std::move(one)});
+    for (Substitution& permuted : permuted_around_axis(rule, uses, axis))
+      result.push_back({"any permutation", std::move(permuted)});
   return result;
 }
 
@@ -459,8 +460,8 @@ std::vector<Proposal> whole_shapes(const Substitution& given) {
     }
     if (changed.groups.empty()) return;
     const RuleExpression rank = length_of(changed.groups[0].name);
-    for (Substitution& one : with_permutations(changed, *uses, rank))
-      result.push_back({"any permutation", std::move(one)});
+    for (Substitution& permuted : with_permutations(changed, *uses, rank))
+      result.push_back({"any permutation", std::move(permuted)});
   };
   const std::size_t count = rule.inputs.size();
   const std::size_t most = count > 2 ? 2 : 4;

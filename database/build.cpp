@@ -34,9 +34,9 @@ std::string_view name(CandidateOutcome outcome) {
 }
 
 std::size_t Build::count(CandidateOutcome outcome) const {
-  return static_cast<std::size_t>(
-      std::count_if(candidates.begin(), candidates.end(),
-                    [outcome](const CandidateReport& one) { return one.outcome == outcome; }));
+  return static_cast<std::size_t>(std::count_if(
+      candidates.begin(), candidates.end(),
+      [outcome](const CandidateReport& report) { return report.outcome == outcome; }));
 }
 
 RuleCounts Build::count_rules() const {
@@ -122,7 +122,7 @@ class Builder {
             [this, &candidate] { return to_text(decide(candidate, axioms_)); }};
   }
 
-  /// For candidates, and others ahead. They outlive this.
+  /// Decisions about candidates, and about others ahead. The candidates outlive this.
   Result<std::vector<Decision>> decisions(const std::vector<const Substitution*>& wanted) {
     std::vector<MemoizedQuery> queries;
     for (const Substitution* candidate : wanted) queries.push_back(decision(*candidate));
@@ -148,8 +148,8 @@ class Builder {
     std::vector<const Substitution*> wanted;
     for (const Substitution& rule : rules) wanted.push_back(&rule);
     LEMMA_ASSIGN_OR_RETURN(std::vector<Decision> decided, decisions(wanted));
-    for (Decision& one : decided)
-      if (one.outcome == Decision::Outcome::proved) add_rules(one.rules);
+    for (Decision& decision : decided)
+      if (decision.outcome == Decision::Outcome::proved) add_rules(decision.rules);
     return {};
   }
 
@@ -216,14 +216,14 @@ class Builder {
                  [&](std::size_t i) { normal[i] = normal_form(given[i]); });
     std::vector<std::pair<RuleSize, std::string>> order;
     std::map<std::string, Substitution> by_text;
-    for (std::optional<Substitution>& one : normal) {
-      if (!one) {
+    for (std::optional<Substitution>& normalized : normal) {
+      if (!normalized) {
         ++build_.trivial;
         continue;
       }
-      std::string claim = claim_text(*one);
-      const RuleSize size = size_of(*one);
-      if (by_text.emplace(claim, std::move(*one)).second)
+      std::string claim = claim_text(*normalized);
+      const RuleSize size = size_of(*normalized);
+      if (by_text.emplace(claim, std::move(*normalized)).second)
         order.emplace_back(size, std::move(claim));
       else
         ++build_.repeated;
@@ -285,7 +285,7 @@ class Builder {
     report.rules = std::move(used);
   }
 
-  /// For each the rules that a derivation applied; nothing if there is none.
+  /// For each rule the rules that a derivation applied; nothing if there is none.
   Result<std::vector<std::optional<std::vector<std::string>>>> derivations(
       const std::vector<const Substitution*>& rules) {
     std::vector<std::optional<std::vector<std::string>>> result(rules.size());
@@ -301,13 +301,14 @@ class Builder {
   }
 
   std::string derivation(const Substitution& rule) const {
-    const Derivation found = derive(rule, base_, Start::both_sides, options_.limits);
+    const Derivation attempt = derive(rule, base_, Start::both_sides, options_.limits);
     // A candidate of which not all cases were tried does not count as shown.
-    const bool all = found.derivable && found.tried == found.cases;
-    return all ? fmt::format("by {}", fmt::join(found.used, " ")) : "no";
+    const bool all = attempt.derivable && attempt.tried == attempt.cases;
+    return all ? fmt::format("by {}", fmt::join(attempt.used, " ")) : "no";
   }
 
-  /// In order of candidates: one may follow from what the one before it has brought.
+  /// Takes in what was decided, in order of candidates: one may follow from what the one before it
+  /// has brought.
   Result<void> take_in(CandidateReport& report, Decision decided) {
     report.steps = std::move(decided.steps);
     report.reason = std::move(decided.reason);

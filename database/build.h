@@ -46,7 +46,7 @@ struct BuiltRule {
   /// without a reason are not shipped.
   std::string kept_because;
 
-  /// In the basis, or derived and kept.
+  /// Whether it is in the basis, or derived and kept.
   bool is_shipped() const { return !derived || !kept_because.empty(); }
 };
 
@@ -80,8 +80,8 @@ struct Build {
   std::size_t repeated = 0;                 // the same up to names as another
   std::vector<CandidateReport> candidates;  // the others, in the order of consideration
   std::vector<BuiltRule> rules;             // by name; basis and derived
-  /// In the given order. One that is not shipped follows from the others, and the search finds it
-  /// without the rule.
+  /// The hand-written rules in the given order. One that is not shipped follows from the others,
+  /// and the search finds it without the rule.
   std::vector<BuiltRule> hand_written;
   /// Rules with only one proof: found ones, by name, and hand-written ones. Nothing is derived from
   /// them.

@@ -115,8 +115,8 @@ class Job {
     const fs::path whole = fs::absolute(folder).lexically_normal();
     const fs::path parent =
         whole.has_filename() ? whole.parent_path() : whole.parent_path().parent_path();
-    for (const fs::path& one : {folder, parent / "one_proof"})
-      for (fs::directory_iterator i(one, error), end; !error && i != end; i.increment(error))
+    for (const fs::path& directory : {folder, parent / "one_proof"})
+      for (fs::directory_iterator i(directory, error), end; !error && i != end; i.increment(error))
         if (i->path().extension() == ".rules" &&
             !is_found_file(i->path().stem().string(), options_.name))
           files.push_back(i->path());

@@ -21,10 +21,10 @@ struct DatabaseFolders {
 struct DatabaseOptions {
   std::string name;  // of the files of found rules
   DatabaseFolders folders;
-  /// Its number of threads and cancelled() are those of `build`.
+  /// Options of the enumeration. The number of threads and cancelled() are those of `build`.
   EnumerationOptions enumeration;
   std::vector<std::filesystem::path> candidates;  // files of them, beside the sets
-  /// Its hand-written rules are read from the folder above.
+  /// Options of the build. The hand-written rules are read from the folder above.
   BuildOptions build;
   /// Called on the first rank for an axiom that is not used because it has no proof.
   std::function<void(const std::string& axiom, const std::string& reason)> on_refused_axiom;

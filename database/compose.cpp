@@ -72,10 +72,10 @@ std::vector<Substitution> several_outputs(const std::vector<Substitution>& rules
   std::map<std::string, std::vector<Substitution>> by_node;
   std::vector<std::string> order;
   for (const Substitution& rule : rules) {
-    auto one = from_node(rule);
-    if (!one) continue;
-    one->bidirectional = false;
-    auto named = normal_form(*one);
+    auto from_here = from_node(rule);
+    if (!from_here) continue;
+    from_here->bidirectional = false;
+    auto named = normal_form(*from_here);
     if (!named) continue;
     std::string key = node_text(*named);
     std::vector<Substitution>& parts = by_node[key];

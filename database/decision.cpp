@@ -65,22 +65,22 @@ void decide_refuted(const Substitution& candidate, const verifier::Refuted& refu
     const auto named = normal_form(direction);
     if (!named) continue;
     // One direction may hold where both do not: the other side is defined for less.
-    verifier::ConditionedRule found = verifier::prove_under_conditions(*named, axioms);
-    if (!verifier::is_proved(found.verdict)) continue;
-    if (is_for_single_elements(*named, found.added)) {
+    verifier::ConditionedRule conditioned_rule = verifier::prove_under_conditions(*named, axioms);
+    if (!verifier::is_proved(conditioned_rule.verdict)) continue;
+    if (is_for_single_elements(*named, conditioned_rule.added)) {
       decision.reason_class = class_of(refuted) + ", but for sizes of 1";
       continue;
     }
-    if (!found.added.empty()) {
-      const auto conditioned = normal_form(found.rule);
+    if (!conditioned_rule.added.empty()) {
+      const auto conditioned = normal_form(conditioned_rule.rule);
       if (!conditioned) continue;
-      found.rule = *conditioned;
-      found.verdict = verifier::prove(found.rule, axioms);
-      if (!verifier::is_proved(found.verdict)) continue;
+      conditioned_rule.rule = *conditioned;
+      conditioned_rule.verdict = verifier::prove(conditioned_rule.rule, axioms);
+      if (!verifier::is_proved(conditioned_rule.verdict)) continue;
     }
-    if (decision.rules.empty()) decision.conditions = found.added;
-    add_rule(found.rule, std::get<verifier::Proved>(found.verdict), decision);
-    if (found.added.empty()) break;
+    if (decision.rules.empty()) decision.conditions = conditioned_rule.added;
+    add_rule(conditioned_rule.rule, std::get<verifier::Proved>(conditioned_rule.verdict), decision);
+    if (conditioned_rule.added.empty()) break;
   }
 }
 
@@ -114,9 +114,10 @@ Generalized generalize_narrower(const Substitution& candidate, const verifier::U
   const bool is_about_types = unknown.reason.starts_with("the certificate: ");
   const auto narrower = is_about_types ? for_f32(candidate) : for_sizes_above_zero(candidate);
   if (!narrower) return {{}, unknown, {}};
-  Generalized found = generalize(*narrower, axioms);
-  found.steps.insert(found.steps.begin(), is_about_types ? "for f32 alone" : "for sizes above 0");
-  return found;
+  Generalized general = generalize(*narrower, axioms);
+  general.steps.insert(general.steps.begin(),
+                       is_about_types ? "for f32 alone" : "for sizes above 0");
+  return general;
 }
 
 /// The claim that holds, by index proofs: an equation for inputs that are defined where that is needed,
@@ -126,20 +127,23 @@ std::vector<Substitution> claims_of(const Substitution& candidate) {
     for (RuleInput& input : rule.inputs) input.defined = defined.contains(input.name);
     return rule;
   };
-  const verifier::Obligations found = verifier::obligations_of(candidate);
+  const verifier::Obligations obligations = verifier::obligations_of(candidate);
   if (!candidate.bidirectional)
-    return {found.forward.proved ? with_defined(candidate, found.forward.defined) : candidate};
-  if (const auto equation = found.equation()) return {with_defined(candidate, *equation)};
+    return {obligations.forward.proved ? with_defined(candidate, obligations.forward.defined)
+                                       : candidate};
+  if (const auto equation = obligations.equation()) return {with_defined(candidate, *equation)};
   Substitution forward = candidate;
   forward.bidirectional = false;
   std::vector<Substitution> result;
-  if (found.forward.proved) result.push_back(with_defined(forward, found.forward.defined));
-  if (found.backward.proved)
-    result.push_back(with_defined(reversed(forward), found.backward.defined));
+  if (obligations.forward.proved)
+    result.push_back(with_defined(forward, obligations.forward.defined));
+  if (obligations.backward.proved)
+    result.push_back(with_defined(reversed(forward), obligations.backward.defined));
   return result.empty() ? std::vector{candidate} : result;
 }
 
-/// Where a side may be undefined, an equality may hold from the other side only.
+/// Generalizes a candidate by its directions: where a side may be undefined, an equality may hold
+/// from the other side only.
 Generalized generalize_directions(const Substitution& candidate, const verifier::AxiomSet& axioms) {
   Generalized result;
   const bool is_partial =
@@ -151,9 +155,9 @@ Generalized generalize_directions(const Substitution& candidate, const verifier:
   for (const Substitution& direction : {forward, reversed(forward)}) {
     const auto named = normal_form(direction);
     if (!named) continue;
-    Generalized found = generalize(*named, axioms);
-    for (GeneralRule& rule : found.rules) result.rules.push_back(std::move(rule));
-    if (!found.rules.empty()) result.steps = std::move(found.steps);
+    Generalized general = generalize(*named, axioms);
+    for (GeneralRule& rule : general.rules) result.rules.push_back(std::move(rule));
+    if (!general.rules.empty()) result.steps = std::move(general.steps);
   }
   if (!result.rules.empty())
     result.steps.insert(result.steps.begin(), "from one side to the other");
@@ -165,22 +169,22 @@ Generalized generalize_directions(const Substitution& candidate, const verifier:
 /// One claim about a candidate.
 Decision decide_claim(const Substitution& candidate, const verifier::AxiomSet& axioms) {
   Decision decision;
-  Generalized found = generalize(candidate, axioms);
-  if (const auto* unknown = std::get_if<verifier::Unknown>(&found.verdict);
-      unknown != nullptr && found.rules.empty())
+  Generalized general = generalize(candidate, axioms);
+  if (const auto* unknown = std::get_if<verifier::Unknown>(&general.verdict);
+      unknown != nullptr && general.rules.empty())
     if (Generalized narrower = generalize_narrower(candidate, *unknown, axioms);
         !narrower.rules.empty())
-      found = std::move(narrower);
-  if (found.rules.empty() && std::holds_alternative<verifier::Unknown>(found.verdict))
-    if (Generalized each = generalize_directions(candidate, axioms); !each.rules.empty())
-      found = std::move(each);
-  decision.steps = std::move(found.steps);
-  for (const GeneralRule& rule : found.rules) add_rule(rule.rule, rule.proved, decision);
-  if (!found.rules.empty()) return decision;
-  if (const auto* refuted = std::get_if<verifier::Refuted>(&found.verdict))
+      general = std::move(narrower);
+  if (general.rules.empty() && std::holds_alternative<verifier::Unknown>(general.verdict))
+    if (Generalized directed = generalize_directions(candidate, axioms); !directed.rules.empty())
+      general = std::move(directed);
+  decision.steps = std::move(general.steps);
+  for (const GeneralRule& rule : general.rules) add_rule(rule.rule, rule.proved, decision);
+  if (!general.rules.empty()) return decision;
+  if (const auto* refuted = std::get_if<verifier::Refuted>(&general.verdict))
     decide_refuted(candidate, *refuted, axioms, decision);
   else
-    decision.reason = verifier::text(found.verdict);
+    decision.reason = verifier::text(general.verdict);
   return decision;
 }
 
@@ -189,12 +193,12 @@ Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms)
   for (const Substitution& claim : claims_of(candidate)) {
     const auto named = normal_form(claim);
     if (!named) continue;
-    Decision one = decide_claim(*named, axioms);
-    if (!all || (all->rules.empty() && !one.rules.empty())) {
-      all = std::move(one);
+    Decision decision = decide_claim(*named, axioms);
+    if (!all || (all->rules.empty() && !decision.rules.empty())) {
+      all = std::move(decision);
       continue;
     }
-    std::move(one.rules.begin(), one.rules.end(), std::back_inserter(all->rules));
+    std::move(decision.rules.begin(), decision.rules.end(), std::back_inserter(all->rules));
   }
   return all ? std::move(*all) : decide_claim(candidate, axioms);
 }
@@ -235,15 +239,15 @@ Result<Decision> parse_decision(const std::string& contents) {
   decision.reason_class = json.value("class", "");
   decision.conditions = json.value("conditions", std::vector<std::string>{});
   decision.steps = json.value("steps", std::vector<std::string>{});
-  for (const Json& one : json.value("rules", Json::array())) {
+  for (const Json& entry : json.value("rules", Json::array())) {
     DecidedRule rule;
-    LEMMA_ASSIGN_OR_RETURN(auto parsed, parse_substitutions(one.value("rule", ""), "journal"));
+    LEMMA_ASSIGN_OR_RETURN(auto parsed, parse_substitutions(entry.value("rule", ""), "journal"));
     if (parsed.size() != 1) return internal_error("a decision of the journal is damaged");
     rule.rule = std::move(parsed[0]);
     rule.rule.line = 0;
-    LEMMA_ASSIGN_OR_RETURN(rule.record, parse_proof_record(one.value("record", "")));
-    rule.certificate = one.value("certificate", "");
-    rule.reason = one.value("reason", "");
+    LEMMA_ASSIGN_OR_RETURN(rule.record, parse_proof_record(entry.value("record", "")));
+    rule.certificate = entry.value("certificate", "");
+    rule.reason = entry.value("reason", "");
     decision.rules.push_back(std::move(rule));
   }
   return decision;

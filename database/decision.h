@@ -25,7 +25,8 @@ struct Decision {
   /// Why it is refuted or unknown; for a rule that holds under conditions only, the counterexample
   /// to it without them.
   std::string reason;
-  /// Of what is refuted: "values", "definedness", or for what holds under conditions those.
+  /// The class of the reason for which it is refuted: "values", "definedness", or for what holds
+  /// under conditions those.
   std::string reason_class;
   std::vector<std::string> conditions;  // that had to be added
   std::vector<std::string> steps;       // of generalization, in order
@@ -38,7 +39,7 @@ Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms)
 /// Proves or refutes, and does not generalize.
 Decision decide_as_it_is(const Substitution& rule, const verifier::AxiomSet& axioms);
 
-/// For the journal.
+/// The text of the decision for the journal.
 std::string to_text(const Decision& decision);
 Result<Decision> parse_decision(const std::string& text);
 

@@ -45,9 +45,9 @@ std::vector<WrittenDefault> write_defaults(Substitution& rule) {
 void drop_defaults(Substitution& rule, const std::vector<WrittenDefault>& defaults) {
   for (RuleTerm& term : rule.terms)
     std::erase_if(term.attributes, [&](const auto& attribute) {
-      return std::any_of(defaults.begin(), defaults.end(), [&](const WrittenDefault& one) {
-        return !term.is_input && one.op == term.op && one.attribute == attribute.first &&
-               one.value == attribute.second;
+      return std::any_of(defaults.begin(), defaults.end(), [&](const WrittenDefault& written) {
+        return !term.is_input && written.op == term.op && written.attribute == attribute.first &&
+               written.value == attribute.second;
       });
     });
 }

@@ -31,9 +31,9 @@ std::vector<const RuleCase*> spread(const std::vector<RuleCase>& cases, std::siz
 /// One case: its sides in an e-graph.
 class CaseDerivation {
  public:
-  CaseDerivation(const Substitution& rule, const RuleCase& one, const DerivationRules& rules,
+  CaseDerivation(const Substitution& rule, const RuleCase& rule_case, const DerivationRules& rules,
                  Start start, const DerivationLimits& limits)
-      : rule_(rule), case_(one), rules_(rules), start_(start), limits_(limits) {}
+      : rule_(rule), case_(rule_case), rules_(rules), start_(start), limits_(limits) {}
 
   /// Why it was not found; empty if it was.
   std::string run(std::set<std::string>& used) {
@@ -124,9 +124,9 @@ class CaseDerivation {
     for (const ValueId input : node.inputs)
       operands.push_back(input.is_none() ? ClassId::none() : class_of(input));
     for (const ENodeId candidate : egraph_.nodes_of(node.op)) {
-      const ENode& found = egraph_.node(candidate);
-      if (found.duplicate || found.output_count != node.output_count ||
-          !(egraph_.attributes(found) == node.attributes) || !same_operands(candidate, operands))
+      const ENode& existing = egraph_.node(candidate);
+      if (existing.duplicate || existing.output_count != node.output_count ||
+          !(egraph_.attributes(existing) == node.attributes) || !same_operands(candidate, operands))
         continue;
       if (node.output_count == 1) {
         class_of_[node.output().v] = candidate.founded();
@@ -175,8 +175,8 @@ class CaseDerivation {
 void DerivationRules::add(const Substitution& rule) {
   names_.push_back(rule.name);
   const std::vector<RuleUse> uses = uses_of(rule, unit_costs(rule));
-  const auto add_direction = [&](const Substitution& one, bool backward) {
-    auto compiled = compile_rule(one);
+  const auto add_direction = [&](const Substitution& direction, bool backward) {
+    auto compiled = compile_rule(direction);
     if (!compiled) return;
     compiled->backward = backward;
     compiled_.push_back(std::move(*compiled));
@@ -241,10 +241,10 @@ Derivation derive(const Substitution& rule, const DerivationRules& rules, Start 
   }
   result.cases = cases->size();
   std::set<std::string> used;
-  for (const RuleCase* one : spread(*cases, limits.cases)) {
-    const std::string failure = CaseDerivation(rule, *one, rules, start, limits).run(used);
+  for (const RuleCase* rule_case : spread(*cases, limits.cases)) {
+    const std::string failure = CaseDerivation(rule, *rule_case, rules, start, limits).run(used);
     if (!failure.empty()) {
-      result.stopped = one->text.empty() ? failure : one->text + ": " + failure;
+      result.stopped = rule_case->text.empty() ? failure : rule_case->text + ": " + failure;
       return result;
     }
     ++result.tried;
@@ -255,9 +255,9 @@ Derivation derive(const Substitution& rule, const DerivationRules& rules, Start 
 }
 
 std::vector<std::string> needed_rules(const Substitution& rule, const DerivationRules& rules,
-                                      const Derivation& found, Start start,
+                                      const Derivation& derivation, Start start,
                                       const DerivationLimits& limits) {
-  std::vector<std::string> needed = found.used;
+  std::vector<std::string> needed = derivation.used;
   for (std::size_t i = needed.size(); i-- > 0;) {
     std::vector<std::string> fewer = needed;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));

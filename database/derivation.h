@@ -22,14 +22,15 @@ class DerivationRules {
   void add(const Substitution& rule);
   std::size_t size() const { return names_.size(); }
   const std::vector<CompiledRule>& compiled() const { return compiled_; }
-  /// Those whose names are in the list.
+  /// Those rules whose names are in the list.
   DerivationRules only(const std::vector<std::string>& names) const;
   DerivationRules without(const std::string& name) const;
-  /// In the directions alone in which the search uses them (egraph/rule_use.h), wherever it does.
+  /// The rules in the directions alone in which the search uses them (egraph/rule_use.h), wherever
+  /// it does.
   DerivationRules as_searched() const;
-  /// For claims with `=>`, which a chain of refinements shows: each direction that is there also where it is no
-  /// equation, with all values defined. What is found with these says that a rule is within reach, not that it is
-  /// true.
+  /// The rules for claims with `=>`, which a chain of refinements shows: each direction that is there also where
+  /// it is no equation, with all values defined. What is found with these says that a rule is within reach, not
+  /// that it is true.
   DerivationRules as_refinements() const;
 
  private:
@@ -38,7 +39,7 @@ class DerivationRules {
   std::vector<std::string> names_;
 };
 
-/// From where the rules may start.
+/// The sides that the rules may start from.
 enum class Start {
   both_sides,  // logic: the sides are equal, given the rules
   left_side,   // search: who has the left side finds the right one
@@ -47,7 +48,7 @@ enum class Start {
 struct DerivationLimits {
   std::size_t nodes = 3000, iterations = 6;
   std::size_t matches = 2000;  // of one rule in one iteration; more make it rest
-  /// Of a rule's cases at most so many are tried, spread over all.
+  /// The most cases of a rule that are tried, spread over all.
   std::size_t cases = 24;
 };
 
@@ -63,7 +64,7 @@ Derivation derive(const Substitution& rule, const DerivationRules& rules, Start 
 
 /// The names of rules that are needed: taking any of them away, the derivation is not found.
 std::vector<std::string> needed_rules(const Substitution& rule, const DerivationRules& rules,
-                                      const Derivation& found, Start start,
+                                      const Derivation& derivation, Start start,
                                       const DerivationLimits& limits = {});
 
 }  // namespace lemma::database

@@ -62,10 +62,11 @@ Result<EnumerationFigures> enumerate_and_keep(const EnumerationOptions& options,
 Result<EnumerationFigures> enumerate_set(const fs::path& set, const fs::path& candidates,
                                          const generator::GenerateOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(const generator::OperatorSet parsed, generator::read_operator_set(set));
-  LEMMA_ASSIGN_OR_RETURN(const generator::Generated found, generator::generate(parsed, options));
-  LEMMA_RETURN_IF_ERROR(
-      write_file_atomically(candidates, generator::candidates_text(parsed, options, found.rules)));
-  return EnumerationFigures{found.report.graphs, found.report.terms.classes};
+  LEMMA_ASSIGN_OR_RETURN(const generator::Generated generated,
+                         generator::generate(parsed, options));
+  LEMMA_RETURN_IF_ERROR(write_file_atomically(
+      candidates, generator::candidates_text(parsed, options, generated.rules)));
+  return EnumerationFigures{generated.report.graphs, generated.report.terms.classes};
 }
 
 Result<EnumeratedSets> enumerate_sets(const EnumerationOptions& options, const fs::path& work,

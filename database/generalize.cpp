@@ -49,7 +49,7 @@ class Generalizer {
     }
     std::vector<Proposal> last = climb_axes();
     if (last.empty()) last.push_back({"", history_.back().rule});
-    for (Proposal& one : last) history_.push_back(std::move(one));
+    for (Proposal& proposal : last) history_.push_back(std::move(proposal));
     for (const Proposal& step : history_)
       if (!step.step.empty()) result.steps.push_back(step.step);
     for (std::size_t i = history_.size() - last.size(); i < history_.size(); ++i)
@@ -98,20 +98,21 @@ class Generalizer {
   void climb(const std::function<std::vector<Proposal>(const Substitution&)>& kind) {
     for (std::size_t step = 0; step < steps_of_a_kind; ++step) {
       std::size_t failures = 0;
-      std::optional<Proposal> found;
+      std::optional<Proposal> accepted;
       for (Proposal& proposal : kind(history_.back().rule)) {
         if (auto rule = trial_.plausible(std::move(proposal.rule)); rule && is_taken(*rule)) {
-          found = Proposal{std::move(proposal.step), std::move(*rule)};
+          accepted = Proposal{std::move(proposal.step), std::move(*rule)};
           break;
         }
         if (++failures >= failures_of_a_kind) break;
       }
-      if (!found) return;
-      history_.push_back(std::move(*found));
+      if (!accepted) return;
+      history_.push_back(std::move(*accepted));
     }
   }
 
-  /// Where one side does not bind all variables the rule can be read from the other side only.
+  /// The proposals with a direction each: where one side does not bind all variables the rule can
+  /// be read from the other side only.
   static std::vector<Proposal> each_direction(std::vector<Proposal> proposals) {
     std::vector<Proposal> result;
     for (Proposal& proposal : proposals) {

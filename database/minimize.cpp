@@ -75,10 +75,11 @@ class Minimizer {
   }
 
   std::string find_out(const Substitution& rule, const DerivationRules& base) const {
-    const Derivation found = derive(rule, base, Start::both_sides, options_.limits);
+    const Derivation derivation = derive(rule, base, Start::both_sides, options_.limits);
     std::vector<std::string> from;
-    if (found.derivable) from = needed_rules(rule, base, found, Start::both_sides, options_.limits);
-    return Json({{"derivable", found.derivable}, {"from", from}}).dump();
+    if (derivation.derivable)
+      from = needed_rules(rule, base, derivation, Start::both_sides, options_.limits);
+    return Json({{"derivable", derivation.derivable}, {"from", from}}).dump();
   }
 
   static Answer parse(const std::string& text) {
@@ -89,8 +90,8 @@ class Minimizer {
     return answer;
   }
 
-  /// Of the rule order[n], given the basis as it is. The next ones are asked ahead: if this one does
-  /// not follow, the basis is the same for them.
+  /// The answer about the rule order[n], given the basis as it is. The next ones are asked ahead: if
+  /// this one does not follow, the basis is the same for them.
   Result<Answer> ask_with_basis(const std::vector<std::size_t>& order, std::size_t n,
                                 const std::string& basis) {
     const auto names = std::make_shared<const std::vector<std::string>>(names_of_basis());
@@ -108,7 +109,8 @@ class Minimizer {
     return parse(texts[0]);
   }
 
-  /// With the basis as it is in the end: does the search find the right side from the left alone?
+  /// Gives reasons to keep rules: whether the search finds the right side from the left alone, with
+  /// the basis as it is in the end.
   Result<void> give_reasons() {
     const DerivationRules basis = all_.only(names_of_basis()).as_searched();
     const std::string digest = digest_of_basis();
@@ -128,14 +130,15 @@ class Minimizer {
   }
 
   std::string reason_to_keep(const Substitution& rule, const DerivationRules& basis) const {
-    if (const auto found = derive(rule, basis, Start::left_side, options_.limits); !found.derivable)
+    if (const auto derivation = derive(rule, basis, Start::left_side, options_.limits);
+        !derivation.derivable)
       return fmt::format("the basis does not lead from its left side to its right ({})",
-                         found.stopped);
+                         derivation.stopped);
     if (!rule.bidirectional) return "";
-    if (const auto found = derive(reversed(rule), basis, Start::left_side, options_.limits);
-        !found.derivable)
+    if (const auto derivation = derive(reversed(rule), basis, Start::left_side, options_.limits);
+        !derivation.derivable)
       return fmt::format("the basis does not lead from its right side to its left ({})",
-                         found.stopped);
+                         derivation.stopped);
     return "";
   }
 

@@ -15,13 +15,13 @@
 namespace lemma::database {
 namespace {
 
-/// Of operands.
+/// The name of an operand's position.
 std::string position_name(std::size_t position) {
   constexpr std::array names = {"left", "right", "third"};
   return position < names.size() ? names[position] : fmt::format("operand{}", position);
 }
 
-/// Of the outputs of one operation.
+/// The name of an output among those of one operation.
 std::string output_name(std::size_t output) {
   constexpr std::array names = {"first", "second", "third"};
   return output < names.size() ? names[output] : fmt::format("part{}", output);
@@ -45,7 +45,7 @@ class Phrases {
     for (const TermId root : roots) phrases.push_back(term(root, depth));
     const bool all_equal =
         std::all_of(phrases.begin(), phrases.end(),
-                    [&phrases](const std::string& one) { return one == phrases[0]; });
+                    [&phrases](const std::string& phrase) { return phrase == phrases[0]; });
     if (all_equal && !rule_.terms[roots[0].v].is_input) {
       const std::size_t end = std::min(phrases[0].find('_'), phrases[0].size());
       const std::string count = roots.size() == 2   ? "_pair"
@@ -59,7 +59,7 @@ class Phrases {
  private:
   static std::string joined(const std::vector<std::string>& phrases) {
     std::string result;
-    for (const std::string& one : phrases) result += (result.empty() ? "" : "_and_") + one;
+    for (const std::string& phrase : phrases) result += (result.empty() ? "" : "_and_") + phrase;
     return result;
   }
 
@@ -109,7 +109,7 @@ class Phrases {
     }
     const bool all_equal =
         std::all_of(phrases.begin(), phrases.end(),
-                    [&phrases](const std::string& one) { return one == phrases[0]; });
+                    [&phrases](const std::string& phrase) { return phrase == phrases[0]; });
     return "_of_" + (all_equal ? plural(phrases[0]) : joined(phrases)) + sharing(applied);
   }
 
@@ -125,7 +125,7 @@ class Phrases {
                        [&](TermId id) { return id != other && below.contains(id); });
   }
 
-  /// Which operand applications of one operator have in common.
+  /// The operand that applications of one operator have in common.
   std::string sharing(const std::vector<TermId>& applied) const {
     const RuleTerm& first = rule_.terms[applied[0].v];
     for (const TermId id : applied)
@@ -150,7 +150,8 @@ class Phrases {
   const Substitution& rule_;
 };
 
-/// With the text of the rule under its new name in place of the old one; all else speaks of no name.
+/// The certificate with the text of the rule under its new name in place of the old one; all else
+/// speaks of no name.
 std::string renamed_certificate(std::string certificate, const std::string& before,
                                 const std::string& after) {
   const std::string heading = fmt::format("id {}\n{}", sha256(before), before);
@@ -172,7 +173,7 @@ void rename(DecidedRule& decided, const std::string& name) {
 
 /// What tells rules about the same operators from each other most often.
 std::string kind_of_shapes(const Substitution& rule) {
-  const auto same = [&rule](const RuleInput& one) { return one.shape == rule.inputs[0].shape; };
+  const auto same = [&rule](const RuleInput& input) { return input.shape == rule.inputs[0].shape; };
   if (rule.inputs.size() > 1 && std::all_of(rule.inputs.begin(), rule.inputs.end(), same))
     return "_same_shape";
   return rule.groups.empty() ? "_fixed_rank" : rule.groups.size() > 1 ? "_broadcast" : "";
@@ -185,7 +186,8 @@ using Sharers = std::map<std::string, std::vector<const DecidedRule*>>;
 std::map<std::string, std::string> names_of(const std::vector<DecidedRule*>& rules,
                                             const std::set<std::string>& taken) {
   Sharers wanted;
-  for (const DecidedRule* one : rules) wanted[descriptive_name(one->rule)].push_back(one);
+  for (const DecidedRule* decided : rules)
+    wanted[descriptive_name(decided->rule)].push_back(decided);
   std::map<std::string, std::string> result;
   const auto is_alone = [&taken](const std::string& name,
                                  const std::vector<const DecidedRule*>& sharers) {
@@ -197,13 +199,14 @@ std::map<std::string, std::string> names_of(const std::vector<DecidedRule*>& rul
       continue;
     }
     Sharers by_kind;
-    for (const DecidedRule* one : sharers) by_kind[name + kind_of_shapes(one->rule)].push_back(one);
+    for (const DecidedRule* decided : sharers)
+      by_kind[name + kind_of_shapes(decided->rule)].push_back(decided);
     for (const auto& [longer, same] : by_kind)
-      for (const DecidedRule* one : same)
-        result[one->rule.name] =
+      for (const DecidedRule* decided : same)
+        result[decided->rule.name] =
             longer != name && is_alone(longer, same) && !wanted.contains(longer)
                 ? longer
-                : fmt::format("{}_{}", name, sha256(claim_text(one->rule)).substr(0, 10));
+                : fmt::format("{}_{}", name, sha256(claim_text(decided->rule)).substr(0, 10));
   }
   return result;
 }
@@ -234,9 +237,9 @@ void give_names(Build& build) {
   const std::map<std::string, std::string> names = names_of(rules, taken);
   const auto rename_all = [&names](std::vector<std::string>& list) {
     for (std::string& name : list)
-      if (const auto found = names.find(name); found != names.end()) name = found->second;
+      if (const auto entry = names.find(name); entry != names.end()) name = entry->second;
   };
-  for (DecidedRule* one : rules) rename(*one, names.at(one->rule.name));
+  for (DecidedRule* decided : rules) rename(*decided, names.at(decided->rule.name));
   for (auto* list : {&build.rules, &build.hand_written})
     for (BuiltRule& rule : *list) rename_all(rule.derived_from);
   for (CandidateReport& report : build.candidates) rename_all(report.rules);

@@ -70,8 +70,8 @@ void rename(Substitution& rule) {
   rule.free = std::move(free);
   rule.conditions = std::move(conditions);
   const auto renamed = [&names](const std::string& name) {
-    const auto found = names.find(name);
-    return found != names.end() ? found->second : name;
+    const auto entry = names.find(name);
+    return entry != names.end() ? entry->second : name;
   };
   visit_expressions(rule, [&](RuleExpression& e) {
     if (e.kind == RuleExpression::Kind::variable || e.kind == RuleExpression::Kind::splice)

@@ -19,7 +19,8 @@ std::optional<Substitution> normal_form(const Substitution& rule);
 /// "matmul": one word.
 std::string lower_name(OperatorId op);
 
-/// Without the name of the rule: equal for rules that say the same in other names.
+/// The text of the claim, without the name of the rule: equal for rules that say the same in other
+/// names.
 std::string claim_text(const Substitution& rule);
 
 /// Smaller rules are considered first; of those equally large the ones with more inputs, which say

@@ -23,9 +23,9 @@ bool all_integers(const RuleExpression& e) {
 }
 
 std::optional<AttributeKind> kind_of(const RuleTerm& term, const std::string& attribute) {
-  const AttributeSpecification* found = detail::find_attribute(record(term.op), attribute);
-  if (found == nullptr || names_axes(found->role)) return std::nullopt;
-  return found->kind;
+  const AttributeSpecification* specification = detail::find_attribute(record(term.op), attribute);
+  if (specification == nullptr || names_axes(specification->role)) return std::nullopt;
+  return specification->kind;
 }
 
 /// What a fixed value may become.
@@ -114,8 +114,8 @@ void add_elements(const Substitution& rule, std::vector<Proposal>& result) {
   std::map<std::string, Substitution> proposals;
   std::map<std::string, std::string> names;
   const auto put = [&](const std::string& key, std::size_t i, std::size_t k, std::size_t at) {
-    const auto [found, inserted] = proposals.try_emplace(key, rule);
-    Substitution& changed = found->second;
+    const auto [proposal, inserted] = proposals.try_emplace(key, rule);
+    Substitution& changed = proposal->second;
     if (inserted) {
       RuleParameter parameter;
       parameter.name = names[key] = fresh_name(rule, "p");
@@ -173,8 +173,8 @@ namespace {
 
 /// The attribute that says in how many groups an operator convolves.
 std::optional<std::string> groups_attribute(const OperatorRecord& op) {
-  for (const AttributeSpecification& one : op.attributes)
-    if (one.role == AttributeRole::groups) return std::string(one.name);
+  for (const AttributeSpecification& specification : op.attributes)
+    if (specification.role == AttributeRole::groups) return std::string(specification.name);
   return std::nullopt;
 }
 

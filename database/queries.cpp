@@ -175,8 +175,9 @@ void MemoizedQueries::claim(std::unique_lock<std::mutex>& lock) {
     const bool is_wanted = i < claim.wanted.size();
     const std::string& key = is_wanted ? claim.wanted[i] : claim.ahead[i - claim.wanted.size()];
     const List& list = is_wanted ? wanted : ahead;
-    assigned_.push_back(*std::find_if(list->begin(), list->end(),
-                                      [&key](const MemoizedQuery& one) { return one.key == key; }));
+    assigned_.push_back(
+        *std::find_if(list->begin(), list->end(),
+                      [&key](const MemoizedQuery& query) { return query.key == key; }));
   }
   work_.notify_all();
   changed_.notify_all();
@@ -185,17 +186,17 @@ void MemoizedQueries::claim(std::unique_lock<std::mutex>& lock) {
 void MemoizedQueries::answer(std::unique_lock<std::mutex>& lock, const MemoizedQuery& query) {
   ++busy_;
   lock.unlock();
-  std::string found;
+  std::string answer;
   std::optional<Error> error;
   try {
-    found = query.find_out();
-    if (auto added = journal_.add(query.key, found); !added) error = added.error();
+    answer = query.find_out();
+    if (auto added = journal_.add(query.key, answer); !added) error = added.error();
   } catch (const std::exception& fault) {
     error = Error{ErrorKind::internal, std::string("internal fault: ") + fault.what()};
   }
   std::string bytes;
   ranks::append_text(bytes, query.key);
-  bytes += found;
+  bytes += answer;
   if (!error && ranks_.size() > 1) ranks_.tell(bytes);
   lock.lock();
   --busy_;

@@ -22,7 +22,7 @@
 namespace lemma::database {
 
 struct MemoizedQuery {
-  /// Of everything that the answer depends on (AnswerJournal::key()).
+  /// The key of everything that the answer depends on (AnswerJournal::key()).
   std::string key;
   /// The answer. It may be called on any thread, at any time until MemoizedQueries is gone; what is asked
   /// ahead may be called long after ask() has returned.
@@ -39,14 +39,14 @@ class MemoizedQueries {
   MemoizedQueries& operator=(const MemoizedQueries&) = delete;
   /// Waits for what is being found out here.
   ~MemoizedQueries();
-  /// To be called first.
+  /// Shares the journal among ranks. To be called first.
   Result<void> share_journal();
 
   /// The answers, in order. An error is that of the rank that ended the job; nothing is being found
   /// out here any more then.
   Result<std::vector<std::string>> ask(std::vector<MemoizedQuery> queries);
-  /// What may be found out by those who are free while others work on what is asked: it will probably
-  /// be asked later, in this order. It replaces what was said before.
+  /// Says what may be found out by those who are free while others work on what is asked: it will
+  /// probably be asked later, in this order. It replaces what was said before.
   void look_ahead(std::vector<MemoizedQuery> queries);
   /// Begins nothing more that was only ahead, waits for what is being found out on this rank, and then
   /// for the others; what queries refer to may go afterwards.

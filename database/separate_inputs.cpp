@@ -27,7 +27,7 @@ class Trees {
     return result;
   }
 
-  /// With another input in these places.
+  /// The rule with another input in these places.
   Substitution with_other(std::uint32_t input, const std::vector<std::size_t>& places) const {
     Substitution result = trees_;
     RuleInput other = result.inputs[input];

@@ -8,8 +8,8 @@
 
 namespace lemma::database {
 
-/// By the operators of both sides: what computes most decides. The names are those of the files that people write,
-/// where there are such.
+/// The theme of a rule, by the operators of both sides: what computes most decides. The names are those of the
+/// files that people write, where there are such.
 std::string_view theme_of(const Substitution& rule);
 /// All that there are.
 std::span<const std::string_view> all_themes();

@@ -17,13 +17,13 @@ constexpr std::size_t cases_typed = 12, instances = 10, attempts = 2500, case_li
 
 /// Both sides of a case, well typed, of the same types, and the right side taking nothing for granted
 /// that the left one does not.
-bool case_is_typed(const Substitution& rule, const RuleCase& one) {
+bool case_is_typed(const Substitution& rule, const RuleCase& rule_case) {
   Graph graph;
   std::vector<ValueId> inputs;
-  for (std::size_t i = 0; i < one.inputs.size(); ++i)
-    inputs.push_back(*graph.add_input(rule.inputs[i].name, one.inputs[i]));
-  const auto left = instantiate(rule, rule.left, inputs, one.bindings, graph);
-  const auto right = instantiate(rule, rule.right, inputs, one.bindings, graph);
+  for (std::size_t i = 0; i < rule_case.inputs.size(); ++i)
+    inputs.push_back(*graph.add_input(rule.inputs[i].name, rule_case.inputs[i]));
+  const auto left = instantiate(rule, rule.left, inputs, rule_case.bindings, graph);
+  const auto right = instantiate(rule, rule.right, inputs, rule_case.bindings, graph);
   if (!left || !right || !check_same_types(graph, {*left, *right})) return false;
   const RunTimeConditions needed = conditions_below(graph, *left);
   return check_follows(conditions_below(graph, *right), needed).has_value() &&

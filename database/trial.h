@@ -25,8 +25,8 @@ class Trial {
  public:
   explicit Trial(const verifier::AxiomSet& axioms) : axioms_(axioms) {}
 
-  /// In normal form if it is a rule, both sides have one type in its cases, and exact evaluation on a
-  /// few instances does not refute it. Each is tried once.
+  /// The proposal in normal form, if it is a rule, both sides have one type in its cases, and exact
+  /// evaluation on a few instances does not refute it. Each is tried once.
   std::optional<Substitution> plausible(Substitution proposal);
   /// The verdict; each is asked for once.
   const verifier::Verdict& verdict(const Substitution& rule);

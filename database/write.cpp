@@ -47,13 +47,13 @@ std::string rules_text(const Build& build, std::string_view theme,
 
 std::string candidate_lines(const Build& build) {
   std::string lines;
-  for (const CandidateReport& one : build.candidates) {
-    Json line({{"candidate", text(one.candidate)}, {"outcome", name(one.outcome)}});
-    if (!one.rules.empty()) line["rules"] = one.rules;
-    if (!one.conditions.empty()) line["conditions"] = one.conditions;
-    if (!one.steps.empty()) line["steps"] = one.steps;
-    if (!one.reason.empty()) line["reason"] = one.reason;
-    if (!one.reason_class.empty()) line["class"] = one.reason_class;
+  for (const CandidateReport& report : build.candidates) {
+    Json line({{"candidate", text(report.candidate)}, {"outcome", name(report.outcome)}});
+    if (!report.rules.empty()) line["rules"] = report.rules;
+    if (!report.conditions.empty()) line["conditions"] = report.conditions;
+    if (!report.steps.empty()) line["steps"] = report.steps;
+    if (!report.reason.empty()) line["reason"] = report.reason;
+    if (!report.reason_class.empty()) line["class"] = report.reason_class;
     lines += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
   return lines;
@@ -62,9 +62,10 @@ std::string candidate_lines(const Build& build) {
 std::string report_text(const std::string& name, const Build& build) {
   const RuleCounts counts = build.count_rules();
   std::map<std::string, std::size_t> classes;
-  for (const CandidateReport& one : build.candidates)
-    if (one.outcome == CandidateOutcome::refuted || one.outcome == CandidateOutcome::conditional)
-      ++classes[one.reason_class];
+  for (const CandidateReport& report : build.candidates)
+    if (report.outcome == CandidateOutcome::refuted ||
+        report.outcome == CandidateOutcome::conditional)
+      ++classes[report.reason_class];
   return Json({{"set", name},
                {"candidates_given", build.given},
                {"trivial", build.trivial},
@@ -159,7 +160,7 @@ std::string derived_lines(const Build& build, std::span<const Substitution> orde
           rule.is_shipped() ? rule.kept_because : "written by hand; the search finds it without");
   std::string result;
   for (const Substitution& rule : order)
-    if (const auto found = lines.find(rule.name); found != lines.end()) result += found->second;
+    if (const auto entry = lines.find(rule.name); entry != lines.end()) result += entry->second;
   return result;
 }
 

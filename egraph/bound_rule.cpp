@@ -20,7 +20,7 @@ std::vector<TensorType> operand_types(const EGraph& egraph, FormId form) {
   return result;
 }
 
-/// By term; nothing if one cannot be evaluated.
+/// The attributes by term; nothing if one cannot be evaluated.
 std::optional<std::vector<Attributes>> attributes_of_terms(const Substitution& rule,
                                                            const RuleBindings& bindings) {
   std::vector<Attributes> result(rule.terms.size());

@@ -17,9 +17,9 @@ constexpr std::uint8_t most_narrowings = 8;
 
 std::size_t hash_of(const std::vector<ValueFacts>& facts) {
   std::size_t hash = facts.size();
-  for (const ValueFacts& one : facts)
-    hash = absl::HashOf(hash, one.defined, one.nonzero, one.plus_infinity, one.minus_infinity,
-                        one.lower, one.upper);
+  for (const ValueFacts& value_facts : facts)
+    hash = absl::HashOf(hash, value_facts.defined, value_facts.nonzero, value_facts.plus_infinity,
+                        value_facts.minus_infinity, value_facts.lower, value_facts.upper);
   return hash;
 }
 
@@ -43,13 +43,13 @@ const OperatorFacts& EGraph::operator_facts(FormId form) {
   if (operator_facts_.size() <= form.v) operator_facts_.resize(form.v + 1);
   std::unique_ptr<OperatorFacts>& entry = operator_facts_[form.v];
   if (!entry) {
-    const Form& one = forms_[form.v];
+    const Form& operation = forms_[form.v];
     std::vector<TensorType> types;
-    for (const TypeId operand : one.operands)
+    for (const TypeId operand : operation.operands)
       types.push_back(operand == absent_type ? TensorType{} : types_[operand.v].front());
-    const Attributes& attributes = attributes_[one.node.payload];
-    entry = std::make_unique<OperatorFacts>(record(one.node.op),
-                                            Instance{types, attributes, one.node.output_count});
+    const Attributes& attributes = attributes_[operation.node.payload];
+    entry = std::make_unique<OperatorFacts>(
+        record(operation.node.op), Instance{types, attributes, operation.node.output_count});
   }
   return *entry;
 }
@@ -84,8 +84,8 @@ FactsId EGraph::facts_of(FormId form, std::span<const FactsId> operands,
     key.push_back(operands[i].v);
     key.push_back(same);
   }
-  const auto found = facts_by_key_.find(key);
-  if (found != facts_by_key_.end()) return found->second;
+  const auto entry = facts_by_key_.find(key);
+  if (entry != facts_by_key_.end()) return entry->second;
   std::vector<ValueFacts> given;
   for (const FactsId operand : operands) given.push_back(facts_[operand.v].front());
   std::vector<ValueFacts> results = operator_facts(form).outputs(given, first, reads);
@@ -95,7 +95,7 @@ FactsId EGraph::facts_of(FormId form, std::span<const FactsId> operands,
   return result;
 }
 
-/// From the facts that its children have now.
+/// The facts of a node, from those that its children have now.
 FactsId EGraph::facts_of(ENodeId id) {
   const ENode node = nodes_[id.v];
   const FormId form = form_of_[id.v];
@@ -165,9 +165,9 @@ void EGraph::find_observed() {
   std::vector<ENodeId> stack = observers_;
   const auto observe = [&](ClassId id) {
     const std::vector<ValueFacts>& known = facts_[at(id).facts.v];
-    const bool harmless = std::all_of(known.begin(), known.end(), [](const ValueFacts& one) {
-      return one.defined && one.finite();
-    });
+    const bool harmless = std::all_of(
+        known.begin(), known.end(),
+        [](const ValueFacts& value_facts) { return value_facts.defined && value_facts.finite(); });
     if (harmless || std::exchange(observed_[id.v], 1) != 0) return;
     const std::vector<ENodeId>& members = at(id).nodes;
     stack.insert(stack.end(), members.begin(), members.end());

@@ -161,7 +161,7 @@ void EGraph::found_class(ENodeId id) {
   ++class_count_;
 }
 
-/// As if the node had founded a class, which was then united with `home`.
+/// Does as if the node had founded a class, which was then united with `home`.
 void EGraph::join_class(ENodeId id, ClassId home) {
   parent_of_.push_back(home.v);
   place_of_.push_back(absent_place);
@@ -180,8 +180,8 @@ ClassId EGraph::add(FormId form, std::span<const ClassId> children, ClassId home
   for (ClassId& child : canonical)
     if (!child.is_none()) child = find(child);
   const NodeTable::Key key = key_of(form, canonical);
-  if (const std::uint32_t found = lookup(key, canonical); found != NodeTable::absent)
-    return {found};
+  if (const std::uint32_t existing = lookup(key, canonical); existing != NodeTable::absent)
+    return {existing};
   const ENodeId id = append(form, canonical, children);
   table_.insert(key, id.v);
   if (home.is_none())

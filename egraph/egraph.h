@@ -73,7 +73,7 @@ class EGraph {
     table_.prefetch(key);
     return key;
   }
-  /// As add() would return it; none if it is not there.
+  /// The class as add() would return it; none if it is not there.
   ClassId known(const NodeTable::Key& key, std::span<const ClassId> children) const {
     return {lookup(key, children)};
   }
@@ -119,9 +119,9 @@ class EGraph {
   std::size_t form_count() const { return forms_.size(); }
   /// A node of this form, without children.
   const ENode& node_of(FormId form) const { return forms_[form.v].node; }
-  /// By child; absent_type for none.
+  /// The types of the children; absent_type for none.
   std::span<const TypeId> operand_types(FormId form) const { return forms_[form.v].operands; }
-  /// For canonical classes.
+  /// The nodes of a canonical class.
   const std::vector<ENodeId>& nodes(ClassId id) const { return at(id).nodes; }
   const std::vector<ENodeId>& parents(ClassId id) const { return at(id).parents; }
   /// False only if no node among nodes(id), or parents(id), is of this kind and operator.

@@ -50,7 +50,7 @@ Result<Translation> translate(const EGraph& egraph, std::span<const ClassId> roo
   return result;
 }
 
-/// By class of the problem, the node of a selection of ours.
+/// For each class of the problem the node of a selection of ours.
 std::vector<std::uint32_t> translate(const Translation& translation, const Selection& selection) {
   std::vector<std::uint32_t> choice(translation.classes.size(), exact::none);
   for (std::uint32_t i = 0; i < translation.nodes.size(); ++i) {

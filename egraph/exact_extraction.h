@@ -24,7 +24,7 @@ struct ExactSelection {
   /// `optimal`, and within `good_enough` of it if time was not up.
   double lower_bound = 0;
   bool optimal = false;
-  /// Which solvers it took.
+  /// The solvers that it took.
   std::string method;
 };
 

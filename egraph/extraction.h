@@ -22,7 +22,7 @@ namespace lemma {
 using NodeCost = std::function<double(const EGraph&, ENodeId)>;
 
 struct Selection {
-  /// By canonical class; none for classes that are not needed.
+  /// The chosen node by canonical class; none for classes that are not needed.
   std::vector<ENodeId> node_of;
   double cost = 0;
 

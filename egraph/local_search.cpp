@@ -170,7 +170,7 @@ class LocalSearch {
     released_.assign(left.begin(), left.end());
     std::sort(released_.begin(), released_.end());
     const Tree best = cheapest_tree(id, deepest_tree);
-    for (const ClassId one : left) ++uses_[one.v];
+    for (const ClassId released : left) ++uses_[released.v];
     if (best.node.is_none() || best.node == chosen_[id.v]) return std::nullopt;
     Move move;
     move.changes.emplace_back(id, best.node);
@@ -222,12 +222,12 @@ class LocalSearch {
       for (const ClassId child : egraph_.children(node)) {
         if (child.is_none()) continue;
         const ClassId id = egraph_.find(child);
-        const auto found = tree_.find(id.v);
-        if (in_use(id) || is_changed(move, id) || found == tree_.end() ||
-            found->second.node.is_none())
+        const auto entry = tree_.find(id.v);
+        if (in_use(id) || is_changed(move, id) || entry == tree_.end() ||
+            entry->second.node.is_none())
           continue;
-        move.presets.emplace_back(id, found->second.node);
-        nodes.push_back(found->second.node);
+        move.presets.emplace_back(id, entry->second.node);
+        nodes.push_back(entry->second.node);
       }
     }
   }

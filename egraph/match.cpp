@@ -21,7 +21,7 @@ const std::vector<ENodeId>& nodes_for(const EGraph& egraph, const PatternNode& p
 
 // ---- Leaving out what is known ----------------------------------------------------------------
 
-/// Of matches, keeps those that say something new. They are looked at together, so as to wait for
+/// Keeps those matches that say something new. They are looked at together, so as to wait for
 /// memory together.
 class RuleMatcher::NewnessFilter {
  public:
@@ -239,8 +239,9 @@ class RuleMatcher::Search {
     return nodes_for(egraph_, rule_.nodes[step.node]);
   }
 
-  /// For a node that shares nothing with the earlier ones: those whose form goes with their forms.
-  /// There are few forms, but as many pairs as the product of the numbers of nodes.
+  /// The candidates for a node that shares nothing with the earlier ones: those whose form goes
+  /// with their forms. There are few forms, but as many pairs as the product of the numbers of
+  /// nodes.
   const std::vector<ENodeId>& companions(const MatchStep& step, bool last) {
     Key key = {step.node};
     for (const MatchStep* earlier = rule_.plans[task_.start].data(); earlier != &step; ++earlier)
@@ -417,12 +418,12 @@ bool RuleMatcher::collect(EGraph& egraph, std::span<FoundMatches> parts, std::si
 
 bool RuleMatcher::find(EGraph& egraph, const SearchLimits& limits, MatchList& matches) {
   const std::vector<SearchTask> tasks = prepare(egraph);
-  std::vector<FoundMatches> found;
+  std::vector<FoundMatches> task_matches;
   do {
-    found.clear();
-    for (const SearchTask& task : tasks) found.push_back(search(egraph, task, limits));
-  } while (must_repeat(egraph, found) && !limits.interrupted());
-  return collect(egraph, found, limits.matches, matches);
+    task_matches.clear();
+    for (const SearchTask& task : tasks) task_matches.push_back(search(egraph, task, limits));
+  } while (must_repeat(egraph, task_matches) && !limits.interrupted());
+  return collect(egraph, task_matches, limits.matches, matches);
 }
 
 }  // namespace lemma

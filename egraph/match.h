@@ -66,7 +66,7 @@ struct BoundRule {
   std::vector<BuildStep> steps;
   std::vector<std::uint32_t> right;  // slots
   bool well_typed = false;           // the right side, with the types of the left
-  /// Of the first of several for the same forms, which have other values of free parameters and follow it: how many.
+  /// How many others for the same forms, with other values of free parameters, follow the first of them.
   std::uint32_t others = 0;
 };
 
@@ -152,13 +152,13 @@ class RuleMatcher {
   bool fits(const EGraph& egraph, std::size_t pattern_node, FormId form);
   bool shape_fits(const EGraph& egraph, std::uint32_t input, TypeId type);
   bool attributes_fit(const EGraph& egraph, std::size_t pattern_node, const ENode& node);
-  /// Of the bound rules for the same forms.
+  /// The last of the bound rules for the same forms.
   std::uint32_t last_way(std::uint32_t bound) const {
     return rule_->takes_free_values ? bound + bound_[bound]->others : bound;
   }
   std::uint32_t known_bound(const Key& key) const {
-    const auto found = bound_by_forms_.find(key);
-    return found == bound_by_forms_.end() ? unknown : found->second;
+    const auto entry = bound_by_forms_.find(key);
+    return entry == bound_by_forms_.end() ? unknown : entry->second;
   }
   std::uint32_t bind(EGraph& egraph, const Key& key);
   std::vector<std::unique_ptr<BoundRule>> try_bind(EGraph& egraph, const Key& key) const;

@@ -81,7 +81,7 @@ class NodeTable {
     slots_[i] = slot;
   }
 
-  /// Also gets rid of places that erased nodes have left.
+  /// Makes room for more, and gets rid of places that erased nodes have left.
   void grow() {
     std::vector<Slot> old(size_ < 8 ? 16 : 2 * std::bit_ceil(size_));
     old.swap(slots_);

@@ -67,7 +67,8 @@ bool reads_stay_inside(EGraph& egraph, const BoundRule& bound, std::span<const C
     const FactsId result = egraph.facts_of(step.form, operands, same, Reads::must_be_shown);
     const std::vector<ValueFacts>& known = egraph.facts(result);
     if (outside(step) &&
-        !std::all_of(known.begin(), known.end(), [](const ValueFacts& one) { return one.defined; }))
+        !std::all_of(known.begin(), known.end(),
+                     [](const ValueFacts& value_facts) { return value_facts.defined; }))
       return false;
     facts.push_back(result);
     identities.push_back(none - 1 - static_cast<std::uint32_t>(facts.size()));

@@ -14,9 +14,9 @@ OperatorIndex::OperatorIndex(const EGraph& egraph) : egraph_(egraph) {
 void OperatorIndex::add(Lists& lists, ClassId id, const std::vector<ENodeId>& all) const {
   if (all.size() <= short_list) return;
   Parts& parts = lists[id.v];
-  for (const ENodeId one : all) {
-    const ENode& node = egraph_.node(one);
-    parts[key(node.kind, node.op)].push_back(one);
+  for (const ENodeId member : all) {
+    const ENode& node = egraph_.node(member);
+    parts[key(node.kind, node.op)].push_back(member);
   }
 }
 
@@ -24,8 +24,8 @@ std::span<const ENodeId> OperatorIndex::part(const Lists& lists, const std::vect
                                              ClassId id, ENodeKind kind, OperatorId op) {
   if (all.size() <= short_list) return all;
   const Parts& parts = lists.at(id.v);
-  const auto found = parts.find(key(kind, op));
-  return found == parts.end() ? std::span<const ENodeId>() : std::span(found->second);
+  const auto entry = parts.find(key(kind, op));
+  return entry == parts.end() ? std::span<const ENodeId>() : std::span(entry->second);
 }
 
 }  // namespace lemma

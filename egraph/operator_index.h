@@ -13,13 +13,14 @@
 
 namespace lemma {
 
-/// Of an e-graph that is not changed while the index is used, but for forms that are added.
+/// An index of an e-graph that is not changed while the index is used, but for forms that are
+/// added.
 class OperatorIndex {
  public:
   explicit OperatorIndex(const EGraph& egraph);
 
-  /// Those of nodes(id), or of parents(id), that are of this kind and operator, in the same order; and
-  /// maybe others, where the list is short.
+  /// Those nodes of nodes(id), or of parents(id), that are of this kind and operator, in the same
+  /// order; and maybe others, where the list is short.
   std::span<const ENodeId> nodes(ClassId id, ENodeKind kind, OperatorId op) const {
     return part(nodes_, egraph_.nodes(id), id, kind, op);
   }

@@ -69,7 +69,7 @@ struct CompiledRule {
   std::vector<std::uint32_t> variable_of_term;  // of terms of the left side
   std::vector<std::vector<MatchStep>> plans;    // by pattern node to start from
   bool backward = false;                        // read from right to left
-  /// Of the rounding class `bitwise`: it keeps every bit, infinities and NaN included.
+  /// The rule is of the rounding class `bitwise`: it keeps every bit, infinities and NaN included.
   bool bitwise = false;
   /// adds_more_quotients(), of this direction.
   bool adds_quotients = false;
@@ -84,7 +84,7 @@ using RuleNames = std::set<std::string, std::less<>>;
 
 /// Errors: a left side that is a bare input would match everything.
 Result<CompiledRule> compile_rule(const Substitution& rule);
-/// Which terms the roots are computed from, by number.
+/// The terms that the roots are computed from, by number.
 std::vector<char> needed_terms(const Substitution& rule, std::span<const TermId> roots);
 /// Both directions of rules with `=` that are not searched forward only, in order; one that cannot be matched (`x = Neg(Neg(x))` from left
 /// to right) is left out if the other one can. Errors name the rule.

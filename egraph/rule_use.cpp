@@ -59,7 +59,8 @@ class Side {
         continue;
       seen.push_back(&term);
       PricedNode node{inputs[id.v], {}};
-      for (const std::vector<double>& one : costs) node.costs.push_back(one[id.v]);
+      for (const std::vector<double>& situation_costs : costs)
+        node.costs.push_back(situation_costs[id.v]);
       nodes_.push_back(std::move(node));
     }
   }
@@ -194,7 +195,7 @@ TermCosts term_costs(const Substitution& rule, std::span<const OperationCost> si
   for (const NodeId id : typical->nodes) {
     const Node& node = typical->graph.node(id);
     if (node.kind != NodeKind::operation) {
-      for (std::vector<double>& one : result) one.push_back(0);
+      for (std::vector<double>& situation_costs : result) situation_costs.push_back(0);
       continue;
     }
     const std::vector<TensorType> inputs = typical->graph.input_types(node);

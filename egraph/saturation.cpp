@@ -155,13 +155,13 @@ class Saturator {
     std::size_t rule = 0;
     SearchLimits limits;
     std::vector<SearchTask> tasks;
-    std::vector<FoundMatches> found;  // by task
+    std::vector<FoundMatches> task_matches;  // by task
     MatchList matches;
     bool thinned = false;  // some were left out
   };
 
-  /// Of a rule with several outputs, matches without common outputs. The youngest classes come
-  /// first, so that what was merged in the last round is merged with its like in this one.
+  /// Keeps, of a rule with several outputs, matches without common outputs. The youngest classes
+  /// come first, so that what was merged in the last round is merged with its like in this one.
   void thin(RuleSearch& search) const {
     const std::size_t outputs = matchers_[search.rule].rule().left_variables.size();
     if (outputs < 2 || limits_.multi_output_matches == 0 ||
@@ -209,7 +209,7 @@ class Saturator {
     for (RuleSearch& search : searches) search.limits.index = &index;
     run_tasks(searches);
     for (RuleSearch& search : searches) {
-      while (!interrupted() && matchers_[search.rule].must_repeat(egraph_, search.found))
+      while (!interrupted() && matchers_[search.rule].must_repeat(egraph_, search.task_matches))
         run_tasks({&search, 1});
       if (stopped_) return false;
       if (!finish(search, iteration)) complete = false;
@@ -235,14 +235,15 @@ class Saturator {
   void run_tasks(std::span<RuleSearch> searches) {
     std::vector<std::pair<RuleSearch*, std::size_t>> parallel, sequential;
     for (RuleSearch& search : searches) {
-      search.found.clear();
-      search.found.resize(search.tasks.size());
+      search.task_matches.clear();
+      search.task_matches.resize(search.tasks.size());
       for (std::size_t t = 0; t < search.tasks.size(); ++t)
         (matchers_[search.rule].concurrent() ? parallel : sequential).emplace_back(&search, t);
     }
     const auto run = [this](const std::pair<RuleSearch*, std::size_t>& task) {
       auto& [search, t] = task;
-      search->found[t] = matchers_[search->rule].search(egraph_, search->tasks[t], search->limits);
+      search->task_matches[t] =
+          matchers_[search->rule].search(egraph_, search->tasks[t], search->limits);
     };
     parallel_for(parallel.size(), static_cast<int>(limits_.threads),
                  [&](std::size_t k) { run(parallel[k]); });
@@ -253,8 +254,9 @@ class Saturator {
   bool finish(RuleSearch& search, std::size_t iteration) {
     const std::size_t i = search.rule;
     RuleStatistics& statistics = report_.rules[i];
-    for (const FoundMatches& part : search.found) statistics.seconds += part.seconds;
-    if (!matchers_[i].collect(egraph_, search.found, search.limits.matches, search.matches)) {
+    for (const FoundMatches& part : search.task_matches) statistics.seconds += part.seconds;
+    if (!matchers_[i].collect(egraph_, search.task_matches, search.limits.matches,
+                              search.matches)) {
       search.matches.clear();
       if (interrupted()) return false;
       states_[i].rests_until =
@@ -262,7 +264,7 @@ class Saturator {
       ++statistics.rests;
       return false;
     }
-    std::vector<FoundMatches>().swap(search.found);
+    std::vector<FoundMatches>().swap(search.task_matches);
     ++states_[i].runs;
     thin(search);
     statistics.matches += search.matches.size();

@@ -25,16 +25,17 @@ struct SaturationLimits {
   /// Rules with several outputs can merge what they merged before, without end: they take part in
   /// this many iterations.
   std::size_t multi_output_iterations = 3;
-  /// If they have more new matches than this in one iteration, only disjoint ones are applied: those
-  /// that have no output in common. So n products of one operand are merged by pairs in log2(n)
-  /// iterations with n nodes, instead of all their subsets. 0: no limit.
+  /// The most new matches of a rule with several outputs in one iteration. If there are more, only
+  /// disjoint ones are applied: those that have no output in common. So n products of one operand
+  /// are merged by pairs in log2(n) iterations with n nodes, instead of all their subsets. 0: no
+  /// limit.
   std::size_t multi_output_matches = 0;
-  /// Of the nodes that are left, how many one round may add. If less than all, the rules of a round
-  /// divide them, those with the fewest matches first, so that none is left out because an earlier
-  /// one has filled the e-graph; a rule whose share is used up goes on in the next round.
+  /// The share of the nodes that are left that one round may add. If less than all, the rules of a
+  /// round divide them, those with the fewest matches first, so that none is left out because an
+  /// earlier one has filled the e-graph; a rule whose share is used up goes on in the next round.
   double growth = 1;
   bool log_applications = false;
-  /// For finding matches; 0: as many as TBB gives. The result does not depend on it.
+  /// The threads that find matches; 0: as many as TBB gives. The result does not depend on it.
   std::size_t threads = 0;
   /// Asked now and then, also within an iteration and from several threads; true, which must remain
   /// so, ends the saturation.

@@ -41,7 +41,7 @@ class ModelProfiler {
   /// An error says why nothing can be measured here.
   virtual Result<void> begin() = 0;
   virtual Result<Profiled> profile(const std::string& file) = 0;
-  /// With the nodes of all models that were profiled left out of what is known.
+  /// Prices all models again, with the nodes of those that were profiled left out of what is known.
   virtual void hold_out_all(std::vector<Profiled>& all) const = 0;
   virtual const RuntimeIdentity& target() const = 0;
 };
@@ -63,7 +63,7 @@ MeasurementOptions measurement_options(const ProfileArguments& arguments, const 
 
 /// Set by a signal: what is measured is finished, and nothing else is begun.
 bool is_stop_requested();
-/// From now on SIGINT and SIGTERM set it, the first of them.
+/// Makes is_stop_requested() true from the first SIGINT or SIGTERM on.
 void stop_at_signals();
 
 }  // namespace lemma

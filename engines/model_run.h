@@ -57,7 +57,7 @@ struct RunAnswer {
   double seconds = 0;              // of the computation alone
 };
 
-/// Of a model that was not run for this reason.
+/// The answer for a model that was not run for this reason.
 RunAnswer failed_run(const Error& error);
 
 /// Never throws: what goes wrong is in the answer.

@@ -54,10 +54,11 @@ class OperatorProfiler : public ModelProfiler {
     measuring.on_refusal = [&result](const CostKey& key, const std::string& why) {
       result.refused.emplace(profiled_operator(key, {}).key, why);
     };
-    const Graph* const one = &graph;
-    LEMMA_ASSIGN_OR_RETURN(result.measured_now,
-                           timers_.operators->measure(database_, distinct_keys({&one, 1}, analytic),
-                                                      weights, times_, measuring));
+    const Graph* const graph_pointer = &graph;
+    LEMMA_ASSIGN_OR_RETURN(
+        result.measured_now,
+        timers_.operators->measure(database_, distinct_keys({&graph_pointer, 1}, analytic), weights,
+                                   times_, measuring));
     count_operators(graph, analytic, weights, result);
     result.predicted = sum_of(graph, times_, weights);
     std::set<std::string> keys;
@@ -74,9 +75,9 @@ class OperatorProfiler : public ModelProfiler {
   void hold_out_all(std::vector<Profiled>& all) const override {
     const NodeTimes left = times_.without(held_out_);
     auto priced = graphs_.begin();
-    for (Profiled& one : all) {
-      if (!one.failure.empty()) continue;
-      one.held_out = sum_of(priced->graph, left, priced->weights);
+    for (Profiled& profiled : all) {
+      if (!profiled.failure.empty()) continue;
+      profiled.held_out = sum_of(priced->graph, left, priced->weights);
       ++priced;
     }
   }
@@ -108,10 +109,10 @@ class OperatorProfiler : public ModelProfiler {
       const CostKey key = cost_key(graph, node, weight_only, analytic);
       if (!has_times(key)) continue;
       ++result.nodes;
-      Profiled::Node& one = result.by_key[profiled_operator(key, weights).key];
-      ++one.count;
-      one.cost = known.find(key);
-      if (one.cost->provenance == Provenance::analytic) ++result.unknown;
+      Profiled::Node& profiled_node = result.by_key[profiled_operator(key, weights).key];
+      ++profiled_node.count;
+      profiled_node.cost = known.find(key);
+      if (profiled_node.cost->provenance == Provenance::analytic) ++result.unknown;
     }
     result.keys = result.by_key.size();
   }

@@ -68,9 +68,9 @@ class RuntimeProfiler : public ModelProfiler {
     result.predicted = price.cost.seconds;
     result.unknown = price.unknown;
     for (const RuntimeNode& node : graph.nodes) {
-      Profiled::Node& one = result.by_key[node.key];
-      ++one.count;
-      one.cost = times_.find(node);
+      Profiled::Node& profiled_node = result.by_key[node.key];
+      ++profiled_node.count;
+      profiled_node.cost = times_.find(node);
     }
     result.held_out = price_of(graph, times_.without(keys)).cost.seconds;
     TimingRequest timing;
@@ -92,8 +92,8 @@ class RuntimeProfiler : public ModelProfiler {
   void hold_out_all(std::vector<Profiled>& all) const override {
     const NodeTimes left = times_.without(held_out_);
     auto graph = graphs_.begin();
-    for (Profiled& one : all)
-      if (one.failure.empty()) one.held_out = price_of(*graph++, left).cost.seconds;
+    for (Profiled& profiled : all)
+      if (profiled.failure.empty()) profiled.held_out = price_of(*graph++, left).cost.seconds;
   }
 
   const RuntimeIdentity& target() const override { return target_; }

@@ -49,16 +49,16 @@ Comparison compare_strings(const RunTimeValue& actual, const RunTimeValue& expec
   return result;
 }
 
-void join(Comparison& all, const Comparison& one, std::size_t position) {
-  all.max_absolute_error = std::max(all.max_absolute_error, one.max_absolute_error);
-  all.max_relative_error = std::max(all.max_relative_error, one.max_relative_error);
-  all.tolerance_factor = std::max(all.tolerance_factor, one.tolerance_factor);
-  all.failures += one.failures;
-  if (one.equal || !all.equal) return;
+void join(Comparison& all, const Comparison& element, std::size_t position) {
+  all.max_absolute_error = std::max(all.max_absolute_error, element.max_absolute_error);
+  all.max_relative_error = std::max(all.max_relative_error, element.max_relative_error);
+  all.tolerance_factor = std::max(all.tolerance_factor, element.tolerance_factor);
+  all.failures += element.failures;
+  if (element.equal || !all.equal) return;
   all.equal = false;
-  all.type_difference = one.type_difference;
-  all.first_failure = one.first_failure;
-  all.description = fmt::format("in element {}: {}", position, one.description);
+  all.type_difference = element.type_difference;
+  all.first_failure = element.first_failure;
+  all.description = fmt::format("in element {}: {}", position, element.description);
 }
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace lemma {
 
 /// What real elements may differ by.
 struct ValueTolerance : interpreter::Tolerance {
-  /// Also by some units of roundoff of the scale of an output (check/tolerance.h): its elements may cancel.
+  /// Whether elements may differ also by some units of roundoff of the scale of an output
+  /// (check/tolerance.h): its elements may cancel.
   bool knows_scale = false;
 };
 

@@ -24,7 +24,7 @@ std::optional<std::size_t> count_of(const std::vector<std::int64_t>& sizes, std:
   return count <= limit ? std::optional(count) : std::nullopt;
 }
 
-/// Which element of which operand an element of an output is.
+/// Finds which element of which operand an element of an output is.
 class Reading {
  public:
   struct Place {
@@ -112,7 +112,7 @@ class Reading {
   std::vector<std::int64_t> variables_;
 };
 
-/// In row-major order; nothing if the place is outside.
+/// The position in row-major order; nothing if the place is outside.
 std::optional<std::int64_t> position_of(const std::vector<std::int64_t>& indices,
                                         const std::vector<std::int64_t>& sizes) {
   if (indices.size() != sizes.size()) return std::nullopt;

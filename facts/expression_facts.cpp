@@ -160,8 +160,8 @@ class Interpreter {
     const bool apart = a.upper < b.lower || b.upper < a.lower ||
                        (a.nonzero && b.lower == 0 && b.upper == 0) ||
                        (b.nonzero && a.lower == 0 && a.upper == 0);
-    const bool one = a.lower == a.upper && b.lower == b.upper && a.lower == b.lower;
-    return truth(defined, !one, !apart);
+    const bool is_same = a.lower == a.upper && b.lower == b.upper && a.lower == b.lower;
+    return truth(defined, !is_same, !apart);
   }
 
   /// Strict: both operands are read, unless the first is a guard on indices alone.
@@ -375,7 +375,7 @@ class Interpreter {
     return extreme(id, body, parts, reached);
   }
 
-  /// Of a sum: one term is that of the guard, and the others are not negative.
+  /// Notes what holds of a sum: one term is that of the guard, and the others are not negative.
   static void at_least_one(const ValueFacts& value, const ValueFacts& otherwise,
                            ValueFacts& result) {
     if (!value.positive() || !otherwise.nonnegative()) return;

@@ -25,8 +25,8 @@ ValueFacts facts_of_output(const Definition& definition, const DefinedOutput& ou
 /// Some index of a read is computed from elements.
 bool has_computed_reads(const Definition& definition);
 
-/// Where a tensor of this shape has elements, each size that is a symbol is at least 1: these symbols
-/// are replaced by themselves plus 1.
+/// Assumes that a tensor of this shape has elements. Then each size that is a symbol is at least 1:
+/// these symbols are replaced by themselves plus 1.
 void assume_elements(const Shape& shape, DimensionBindings& sizes);
 
 /// The range of an integer type or bool; all numbers for real types.

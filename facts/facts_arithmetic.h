@@ -20,7 +20,8 @@ ValueFacts multiply(const ValueFacts& a, const ValueFacts& b, bool integer);
 /// x * x.
 ValueFacts square(const ValueFacts& a, bool integer);
 ValueFacts divide(const ValueFacts& a, const ValueFacts& b, bool integer);
-/// Of integers and reals; the sign is that of the divisor, or of the dividend.
+/// Quotients and remainders of integers and reals; the sign is that of the divisor, or of the
+/// dividend.
 ValueFacts floor_divide(const ValueFacts& a, const ValueFacts& b);
 ValueFacts modulo(const ValueFacts& a, const ValueFacts& b, bool as_dividend, bool integer);
 ValueFacts power(const ValueFacts& a, const ValueFacts& b, bool integer);

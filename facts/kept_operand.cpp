@@ -127,7 +127,8 @@ class Reader {
             true};
   }
 
-  /// Of an index variable and a fixed number: whether the variable's range decides.
+  /// The meaning of a comparison of an index variable and a fixed number: whether the variable's
+  /// range decides.
   Meaning meaning_of_less(const ExpressionNode& node) const {
     const Meaning &a = meanings_[node.operands[0].v], &b = meanings_[node.operands[1].v];
     const ExpressionNode &x = definition_.node(node.operands[0]),

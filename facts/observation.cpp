@@ -28,7 +28,7 @@ class NanAtRead {
       states_[i] = i == read.v ? State{true, true, Truth::unknown} : state_of(definition.node({i}));
   }
 
-  /// It is read for an element of the output that need not be NaN.
+  /// Whether it is read for an element of the output that need not be NaN.
   bool is_lost(const DefinedOutput& output) const {
     return at(output.value).contains && !at(output.value).keeps;
   }

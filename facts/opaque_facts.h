@@ -8,9 +8,9 @@
 
 namespace lemma {
 
-/// If, Loop and other operators of ONNX that run bodies: these compute with operators that have records,
-/// so that what they give may be undefined. Other opaque operators are taken to give defined elements.
-/// Integers have no NaN.
+/// Whether it is one of If, Loop and other operators of ONNX that run bodies: these compute with
+/// operators that have records, so that what they give may be undefined. Other opaque operators are
+/// taken to give defined elements. Integers have no NaN.
 bool runs_bodies(std::string_view op);
 
 /// An output of an opaque operator of this name. It may hand an infinity on that it is given.

@@ -18,8 +18,8 @@ struct OperationCount {
   double bytes() const { return bytes_read + bytes_written; }
 };
 
-/// Of one application with constant shapes; nothing if a size is symbolic. Composite operators
-/// count the operations of their parts, and the bytes of their own inputs and outputs.
+/// The operations of one application with constant shapes; nothing if a size is symbolic. Composite
+/// operators count the operations of their parts, and the bytes of their own inputs and outputs.
 std::optional<OperationCount> count_operations(const OperatorRecord& record,
                                                const Instance& instance,
                                                std::span<const TensorType> outputs);

@@ -155,8 +155,8 @@ std::optional<Graph> application(OperatorId op, const Types& types,
   return graph;
 }
 
-/// Where the operator slides a kernel over its input: an image and a kernel. Channels are in blocks of 16 where it is for
-/// a layout.
+/// Shapes of the operands to try. Where the operator slides a kernel over its input: an image and a kernel. Channels
+/// are in blocks of 16 where it is for a layout.
 std::vector<std::vector<Shape>> shape_lists_of(const OperatorRecord& op, std::size_t operands) {
   std::vector<std::vector<Shape>> result = example_shape_lists(operands);
   if (is_of_layout(op)) {

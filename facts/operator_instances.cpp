@@ -19,7 +19,7 @@ using Shapes = std::vector<Shape>;
 using Types = std::vector<DataType>;
 
 constexpr std::size_t highest_rank = 6, highest_elementwise_rank = 8;
-/// Of input 0: where two attributes vary at once.
+/// The rank of input 0 where two attributes vary at once.
 constexpr std::size_t pairs_at_rank = 4;
 
 constexpr std::array all_types = {DataType::f32, DataType::f64, DataType::f16, DataType::bf16,
@@ -68,15 +68,15 @@ std::vector<Ranks> rank_lists(std::size_t count, bool is_elementwise) {
   return result;
 }
 
-/// Axes are counted from the end, as broadcasting does; `one` says which sizes are 1.
-template <typename One>
-Shapes aligned(const Ranks& ranks, One one) {
+/// Axes are counted from the end, as broadcasting does; `is_one` says which sizes are 1.
+template <typename IsOne>
+Shapes aligned(const Ranks& ranks, IsOne is_one) {
   Shapes shapes;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     Shape shape(ranks[i]);
     for (std::size_t k = 0; k < ranks[i]; ++k) {
       const std::size_t from_end = ranks[i] - 1 - k;
-      shape[k] = one(i, from_end) ? Dimension(1) : size("s", from_end);
+      shape[k] = is_one(i, from_end) ? Dimension(1) : size("s", from_end);
     }
     shapes.push_back(std::move(shape));
   }
@@ -282,9 +282,9 @@ Values size_lists(const Shape& shape) {
     result.push_back({1, 2, axis - 3});
   }
   Values values;
-  for (Shape& one : result)
-    if (std::find(values.begin(), values.end(), AttributeValue(one)) == values.end())
-      values.emplace_back(std::move(one));
+  for (Shape& shape_value : result)
+    if (std::find(values.begin(), values.end(), AttributeValue(shape_value)) == values.end())
+      values.emplace_back(std::move(shape_value));
   return values;
 }
 
@@ -462,9 +462,11 @@ class Family {
         for (std::size_t i = 0; i < accepted[a].in_pairs(); ++i)
           for (std::size_t k = 0; k < accepted[b].in_pairs(); ++k) {
             OperatorInstance instance = anchor;
-            for (const auto& [one, at] : {std::pair(&accepted[a], i), std::pair(&accepted[b], k)})
-              instance.attributes.set(std::string(one->specification->name),
-                                      one->values.rbegin()[static_cast<std::ptrdiff_t>(at)]);
+            for (const auto& [accepted_values, at] :
+                 {std::pair(&accepted[a], i), std::pair(&accepted[b], k)})
+              instance.attributes.set(
+                  std::string(accepted_values->specification->name),
+                  accepted_values->values.rbegin()[static_cast<std::ptrdiff_t>(at)]);
             visit_(instance);
           }
   }
@@ -475,9 +477,9 @@ class Family {
       for (TensorType& input : all.inputs) input.data_type = type;
       visit_(all);
       for (std::size_t i = 0; i < anchor.inputs.size() && anchor.inputs.size() > 1; ++i) {
-        OperatorInstance one = anchor;
-        one.inputs[i].data_type = type;
-        visit_(one);
+        OperatorInstance varied = anchor;
+        varied.inputs[i].data_type = type;
+        visit_(varied);
       }
     }
   }
@@ -547,7 +549,7 @@ Result<void> read_attribute(const OperatorRecord& record, std::string_view text,
   const std::size_t equals = text.find('=');
   const auto specification =
       std::find_if(record.attributes.begin(), record.attributes.end(),
-                   [&](const auto& one) { return one.name == text.substr(0, equals); });
+                   [&](const auto& attribute) { return attribute.name == text.substr(0, equals); });
   if (equals == std::string_view::npos || specification == record.attributes.end())
     return bad_input(fmt::format("'{}' is no attribute of {}", text, record.name));
   LEMMA_ASSIGN_OR_RETURN(AttributeValue value,

@@ -12,7 +12,7 @@ namespace lemma {
 
 namespace {
 
-/// With a capital letter, where the first word is one (and not a formula).
+/// The text with a capital letter, where the first word is one (and not a formula).
 std::string sentence(std::string_view text) {
   std::string result(text);
   auto lower = [](char c) { return c >= 'a' && c <= 'z'; };

@@ -9,8 +9,8 @@
 
 namespace lemma {
 
-/// From the heading to the last line. `meaning_digest`: of what the operator means
-/// (rule_language/operator_meaning.h), which the part ends with.
+/// The section of an operator, from the heading to the last line. `meaning_digest`: of what the
+/// operator means (rule_language/operator_meaning.h), which the part ends with.
 std::string operator_section(OperatorId op, std::string_view meaning_digest);
 
 /// "`Add` from operator set 7", for tables and sentences.

@@ -223,7 +223,7 @@ Meaning meaning_of(OperatorId id) {
   return result;
 }
 
-/// By operator. Compositions are of operators that may be composed again.
+/// The meanings by operator. Compositions are of operators that may be composed again.
 std::vector<Meaning> find_meanings() {
   std::vector<Meaning> meanings;
   for (std::uint16_t i = 0; i < all_operators().size(); ++i) meanings.push_back(meaning_of({i}));

@@ -44,9 +44,9 @@ void add_demands(const Graph& graph, const Node& node, RunTimeConditions& result
 bool is_zero(const Dimension& difference, const std::vector<Dimension>& zero) {
   if (difference.is(0)) return true;
   std::vector<Dimension> terms = {Dimension(0)};
-  for (const Dimension& one : zero) {
-    terms.push_back(one);
-    terms.push_back(Dimension(0) - one);
+  for (const Dimension& size : zero) {
+    terms.push_back(size);
+    terms.push_back(Dimension(0) - size);
   }
   for (const Dimension& a : terms)
     for (const Dimension& b : terms)
@@ -85,12 +85,12 @@ RunTimeConditions conditions_below(const Graph& graph, const std::vector<ValueId
 }
 
 Result<void> check_follows(const RunTimeConditions& wanted, const RunTimeConditions& accepted) {
-  for (const Dimension& one : wanted.zero)
-    if (!is_zero(one, accepted.zero))
-      return bad_input(fmt::format("this is defined only where {} = 0", one.text()));
-  for (const Dimension& one : wanted.sizes)
-    if (std::find(accepted.sizes.begin(), accepted.sizes.end(), one) == accepted.sizes.end())
-      return bad_input(fmt::format("this is defined only where {} is not negative", one.text()));
+  for (const Dimension& size : wanted.zero)
+    if (!is_zero(size, accepted.zero))
+      return bad_input(fmt::format("this is defined only where {} = 0", size.text()));
+  for (const Dimension& size : wanted.sizes)
+    if (std::find(accepted.sizes.begin(), accepted.sizes.end(), size) == accepted.sizes.end())
+      return bad_input(fmt::format("this is defined only where {} is not negative", size.text()));
   return {};
 }
 

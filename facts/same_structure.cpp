@@ -65,7 +65,7 @@ class Numbering {
     return label;
   }
 
-  /// For messages: without the payload.
+  /// The name for messages: without the payload.
   static std::string shown_name(const Graph& graph, const Node& node) {
     if (node.kind == NodeKind::constant) return "a constant " + text(graph.type(node.output()));
     if (node.kind == NodeKind::opaque) return graph.opaque(node).name + " (opaque)";

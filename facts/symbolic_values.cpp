@@ -252,8 +252,8 @@ std::optional<std::vector<Shape>> evaluate_symbolically(const Definition& defini
 }
 
 const Shape* SymbolicValues::find(ValueId value) const {
-  auto found = known_.find(value);
-  return found != known_.end() ? &found->second : nullptr;
+  auto entry = known_.find(value);
+  return entry != known_.end() ? &entry->second : nullptr;
 }
 
 void SymbolicValues::update(const Graph& graph, NodeId id) {

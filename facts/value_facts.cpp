@@ -166,9 +166,9 @@ class KnownConstants {
     const Key key{constant.bytes().data(), constant.bytes().size(), constant.type().data_type};
     {
       const std::lock_guard lock(mutex_);
-      const auto found = entries_.find(key);
-      if (found != entries_.end() && found->second.owner.lock() == constant.owner())
-        return found->second.facts;
+      const auto remembered = entries_.find(key);
+      if (remembered != entries_.end() && remembered->second.owner.lock() == constant.owner())
+        return remembered->second.facts;
     }
     const ValueFacts facts = read_constant(constant);
     const std::lock_guard lock(mutex_);

@@ -26,7 +26,7 @@ struct ValueFacts {
   bool plus_infinity = true, minus_infinity = true;
   double lower = -HUGE_VAL, upper = HUGE_VAL;
 
-  /// Not tainted.
+  /// Whether no element is an infinity that the model put there on purpose.
   bool finite() const { return !plus_infinity && !minus_infinity; }
   bool may_be_zero() const { return !nonzero && lower <= 0 && upper >= 0; }
   bool nonnegative() const { return lower >= 0; }
@@ -47,9 +47,10 @@ Result<ValueFacts> parse_facts(std::string_view text);
 
 /// Nothing but what its type says: undefined elements and infinities are possible.
 ValueFacts unknown_facts(DataType type);
-/// Of a model's input, of opaque operators' outputs: defined, finite, within the type's range.
+/// The facts of a model's input, and of opaque operators' outputs: defined, finite, within the
+/// type's range.
 ValueFacts facts_of_input(DataType type);
-/// From the contents, which are read once.
+/// The facts of a constant from its contents, which are read once.
 ValueFacts facts_of_constant(const Constant& constant);
 
 /// How the index of a read is known to be within its tensor.
@@ -98,7 +99,7 @@ bool is_total(const OperatorRecord& record, const Instance& instance);
 std::vector<ValueFacts> facts_of_values(const Graph& graph, std::span<const ValueFacts> inputs,
                                         Reads reads);
 
-/// Of all values of a graph those that something looks at which tells NaN from numbers (an operator of
+/// Those values of a graph that something looks at which tells NaN from numbers (an operator of
 /// observes_undefined(), or an opaque one, or what stands around the graph: `roots`, by output; none
 /// where the list is empty), and that are not known to be defined and finite; and what these are computed
 /// from. Only what keeps every bit may be said of them.

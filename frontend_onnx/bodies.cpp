@@ -108,8 +108,8 @@ class Rewriter {
         opaque.emplace(graph_.suggested_name(node.output()), id);
     for (NodeMessage& node : *model_.mutable_graph()->mutable_node()) {
       if (!has_subgraphs(node) || node.output_size() == 0) continue;
-      if (const auto found = opaque.find(node.output(0)); found != opaque.end())
-        LEMMA_RETURN_IF_ERROR(rewrite_node(node, graph_.node(found->second)));
+      if (const auto entry = opaque.find(node.output(0)); entry != opaque.end())
+        LEMMA_RETURN_IF_ERROR(rewrite_node(node, graph_.node(entry->second)));
     }
     return rewritten_;
   }
@@ -157,7 +157,8 @@ class Rewriter {
     return {};
   }
 
-  /// What a branch gives, the node gives. Otherwise outputs may be given to the body again.
+  /// The outputs of a body that are observed. What a branch gives, the node gives. Otherwise
+  /// outputs may be given to the body again.
   std::vector<char> observed_outputs(const Node& node, std::size_t count) const {
     std::vector<char> observed(count, 1);
     if (graph_.opaque(node).name != "If" || node.output_count != count) return observed;
@@ -214,8 +215,8 @@ class Rewriter {
     for (const NodeMessage& node : written.node())
       for (const std::string& output : node.output()) define(output);
     const auto renamed = [&names](const std::string& name) {
-      const auto found = names.find(name);
-      return found != names.end() ? found->second : name;
+      const auto entry = names.find(name);
+      return entry != names.end() ? entry->second : name;
     };
     std::set<std::string> defined;
     body.clear_initializer();

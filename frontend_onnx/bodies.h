@@ -20,8 +20,8 @@ struct Body {
   /// All captured values are inputs of the model or computed from them without anything that may give NaN or
   /// an infinity, and the body has no inputs of its own.
   bool inputs_are_ordinary = false;
-  /// By output of the model: something around the body may tell its NaN from numbers. Of Loop and Scan,
-  /// which give them to the next step as well, all.
+  /// For each output of the model whether something around the body may tell its NaN from numbers. Of
+  /// Loop and Scan, which give them to the next step as well, all.
   std::vector<char> observed = {};
 };
 

@@ -21,7 +21,7 @@ const Constant* ComputedConstants::known(ValueId value) const {
   return computed != computed_.end() && computed->second ? &*computed->second : nullptr;
 }
 
-/// Its operands have been looked at.
+/// Computes a node whose operands have been looked at.
 void ComputedConstants::compute(const Node& node) {
   std::vector<const Constant*> operands;
   bool is_computable = node.kind == NodeKind::operation;

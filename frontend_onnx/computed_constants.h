@@ -18,7 +18,7 @@ using EvaluateOperation = std::function<Result<std::vector<Constant>>(
 
 class ComputedConstants {
  public:
-  /// Without a function nothing is computed.
+  /// The constants of a graph; without a function nothing is computed.
   ComputedConstants(const Graph& graph, EvaluateOperation evaluate)
       : graph_(graph), evaluate_(std::move(evaluate)) {}
 

@@ -141,9 +141,9 @@ std::optional<fs::perms> model_permissions(const fs::path& model) {
   if (error || status.type() != fs::file_type::regular) return std::nullopt;
   fs::perms result = status.permissions() & fs::perms::all;
   for (const fs::path& file : model_files(model)) {
-    const fs::file_status one = fs::status(file, error);
-    if (error || one.type() != fs::file_type::regular) continue;
-    result &= one.permissions() | fs::perms::owner_all;
+    const fs::file_status data_status = fs::status(file, error);
+    if (error || data_status.type() != fs::file_type::regular) continue;
+    result &= data_status.permissions() | fs::perms::owner_all;
   }
   return result;
 }

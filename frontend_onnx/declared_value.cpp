@@ -44,9 +44,9 @@ void take_texts(const ::onnx::AttributeProto& attribute, std::set<std::string>& 
 
 DeclaredValue declared_value(const ModelEnvelope& model, const std::string& name) {
   const auto& declarations = model.data().declarations;
-  const auto found = declarations.find(name);
+  const auto entry = declarations.find(name);
   ::onnx::ValueInfoProto value;
-  if (found == declarations.end() || !value.ParseFromString(found->second)) return {};
+  if (entry == declarations.end() || !value.ParseFromString(entry->second)) return {};
   frontend::SizeSymbols symbols;
   return described(value.type(), symbols);
 }

@@ -26,7 +26,8 @@ struct ExportOptions {
   /// The runtime whose own operators may be written ("onnxruntime"), or an empty name: they are spelled in standard
   /// operators then, as the runtime recognises them. Nothing: that of the file that came in, if it has such operators.
   std::optional<std::string> runtime_operators = std::nullopt;
-  /// Of the files. Nothing: those of a file that is replaced, else what the umask leaves.
+  /// The permissions of the files. Nothing: those of a file that is replaced, else what the umask
+  /// leaves.
   std::optional<std::filesystem::perms> permissions = std::nullopt;
 };
 

@@ -45,13 +45,13 @@ Result<Rope> renamed_entry(std::string_view content,
   ::onnx::StringStringEntryProto entry;
   Rope out;
   const bool is_read = entry.ParseFromArray(content.data(), static_cast<int>(content.size()));
-  const auto found =
+  const auto replacement =
       is_read && entry.key() == "location" ? new_by_old.find(entry.value()) : new_by_old.end();
-  if (found == new_by_old.end()) {
+  if (replacement == new_by_old.end()) {
     out.append(content);
     return out;
   }
-  entry.set_value(found->second);
+  entry.set_value(replacement->second);
   out.append(entry.SerializeAsString());
   return out;
 }

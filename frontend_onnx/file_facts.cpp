@@ -37,8 +37,8 @@ std::optional<std::string> input_with_other_default(const OnnxModel& model,
                                                     const OnnxModel& other) {
   const auto defaults = defaults_of(model), others = defaults_of(other);
   for (const auto& [name, contents] : defaults) {
-    const auto found = others.find(name);
-    if (found == others.end() || found->second != contents) return name;
+    const auto entry = others.find(name);
+    if (entry == others.end() || entry->second != contents) return name;
   }
   for (const auto& [name, contents] : others)
     if (!defaults.contains(name)) return name;

@@ -9,7 +9,8 @@
 
 namespace lemma {
 
-/// By what it is: "IR version", "operator set ai.onnx", "producer", "metadata KEY", "function DOMAIN.NAME", ...
+/// Facts of the file by what they are: "IR version", "operator set ai.onnx", "producer", "metadata KEY",
+/// "function DOMAIN.NAME", ...
 std::map<std::string, std::string> file_facts(const OnnxModel& model);
 
 /// An input that takes another value in the two files where none is given for it: its initializers differ, or one file has

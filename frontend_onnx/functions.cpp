@@ -113,21 +113,21 @@ class FunctionInliner {
         continue;
       }
       const NodeMessage& current = *frame.nodes[frame.next++];
-      const auto found = functions_.find(function_key(current));
-      if (found == functions_.end()) {
+      const auto function = functions_.find(function_key(current));
+      if (function == functions_.end()) {
         out_.nodes.push_back({&current, index_, {}});
         continue;
       }
-      std::string reason = mismatch(*found->second);
+      std::string reason = mismatch(*function->second);
       if (!reason.empty()) {
         import_domain(current.domain());
         out_.nodes.push_back({&current, index_, std::move(reason)});
         continue;
       }
-      auto body = instantiate(*found->second, current);
+      auto body = instantiate(*function->second, current);
       if (!body)
         return with_context(
-            fmt::format("{}: function '{}'", label({&current, index_, {}}), found->first),
+            fmt::format("{}: function '{}'", label({&current, index_, {}}), function->first),
             std::move(body.error()));
       frames.push_back({std::move(*body), 0});
     }

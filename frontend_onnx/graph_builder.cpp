@@ -31,8 +31,8 @@ void GraphBuilder::bind(ValueId input, Constant contents) {
 }
 
 const ValueId* GraphBuilder::find(const std::string& name) const {
-  const auto found = values_.find(name);
-  return found != values_.end() ? &found->second : nullptr;
+  const auto entry = values_.find(name);
+  return entry != values_.end() ? &entry->second : nullptr;
 }
 
 Result<void> GraphBuilder::add_node(const FlatNode& flat) {
@@ -69,7 +69,8 @@ Result<GraphBuilder::Operands> GraphBuilder::operands_of(const NodeMessage& node
   return operands;
 }
 
-/// What hands on a value of unknown type is that value: an opaque node would hide where it comes from.
+/// Adds an alias. What hands on a value of unknown type is that value: an opaque node would hide where
+/// it comes from.
 bool GraphBuilder::add_alias(const NodeMessage& node, const Operands& operands) {
   if (node.op_type() != "Identity" || !canonical_domain(node.domain()).empty()) return false;
   if (operands.values.size() != 1 || operands.values[0].is_none() || node.output_size() != 1)
@@ -156,8 +157,8 @@ bool GraphBuilder::add_body(const ::onnx::GraphProto& body, const std::string& p
     if (!name.empty()) names[name] = fmt::format("{}/{}", place, name);
   };
   const auto renamed = [&names](const std::string& name) {
-    const auto found = names.find(name);
-    return found != names.end() ? found->second : name;
+    const auto entry = names.find(name);
+    return entry != names.end() ? entry->second : name;
   };
   for (const auto& tensor : body.initializer()) define(tensor.name());
   for (const NodeMessage& inner : body.node())
@@ -204,19 +205,19 @@ bool GraphBuilder::add_taken_branch(const NodeMessage& node, const Operands& ope
 
 Result<int> GraphBuilder::operator_set_of(const NodeMessage& node) const {
   const std::string domain = canonical_domain(node.domain());
-  const auto found = sets_.find(domain);
-  if (found == sets_.end())
+  const auto entry = sets_.find(domain);
+  if (entry == sets_.end())
     return bad_input(fmt::format("the model imports no operator set of domain '{}'", domain));
-  if (!domain.empty()) return found->second;
-  if (found->second < oldest_operator_set)
+  if (!domain.empty()) return entry->second;
+  if (entry->second < oldest_operator_set)
     return unsupported(
         fmt::format("operator set {} is older than {}, the oldest that is understood",
-                    found->second, oldest_operator_set));
-  if (found->second > newest_operator_set)
+                    entry->second, oldest_operator_set));
+  if (entry->second > newest_operator_set)
     return unsupported(
         fmt::format("operator set {} is newer than {}, the newest that is understood",
-                    found->second, newest_operator_set));
-  return found->second;
+                    entry->second, newest_operator_set));
+  return entry->second;
 }
 
 /// Outputs up to the last one that something uses; at least one.
@@ -289,8 +290,9 @@ std::set<std::string> GraphBuilder::positive_sizes() const {
   return result;
 }
 
-/// With sizes that are not known, shapes that cannot be shown to agree may still do at run time.
-/// What is wrong with the attributes or the number of operands is wrong for all sizes.
+/// Whether a call is wrong for all sizes. With sizes that are not known, shapes that cannot be
+/// shown to agree may still do at run time. What is wrong with the attributes or the number of
+/// operands is wrong for all sizes.
 bool GraphBuilder::is_wrong_for_all_sizes(const OnnxMatch& match, const OnnxCall& call,
                                           const Operands& operands) const {
   if (has_fixed_types(operands)) return true;

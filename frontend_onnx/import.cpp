@@ -158,11 +158,11 @@ class Importer {
   /// An overridden size replaces its symbol everywhere.
   Result<void> override_shapes() {
     for (const auto& [name, shape] : shapes_) {
-      auto found = std::find_if(input_types_.begin(), input_types_.end(),
+      auto entry = std::find_if(input_types_.begin(), input_types_.end(),
                                 [&name = name](const auto& input) { return input.first == name; });
-      if (found == input_types_.end())
+      if (entry == input_types_.end())
         return bad_input(fmt::format("no graph input is named '{}'", name));
-      TensorType& type = found->second;
+      TensorType& type = entry->second;
       if (type.data_type == DataType::undefined)
         return bad_input(fmt::format("input '{}' is no tensor: it has no shape to set", name));
       if (type.shape && type.rank() != shape.size())
@@ -183,7 +183,7 @@ class Importer {
     }
     for (auto& [name, type] : input_types_) {
       if (type.shape) type.shape = substituted(*type.shape);
-      if (const auto found = shapes_.find(name); found != shapes_.end()) type.shape = found->second;
+      if (const auto entry = shapes_.find(name); entry != shapes_.end()) type.shape = entry->second;
     }
     return {};
   }
@@ -194,10 +194,10 @@ class Importer {
   }
 
   Result<void> bind_contents(const std::string& name, ValueId value) {
-    const auto found = options_.bound_inputs.find(name);
-    if (found == options_.bound_inputs.end()) return {};
+    const auto entry = options_.bound_inputs.find(name);
+    if (entry == options_.bound_inputs.end()) return {};
     const TensorType& declared = builder_.graph().type(value);
-    const TensorType& given = found->second.type();
+    const TensorType& given = entry->second.type();
     bool agrees = declared.data_type == given.data_type &&
                   (!declared.shape || declared.rank() == given.rank());
     for (std::size_t axis = 0; agrees && declared.shape && axis < declared.rank(); ++axis)
@@ -206,7 +206,7 @@ class Importer {
     if (!agrees)
       return bad_input(fmt::format("input '{}' is {}, but the contents given are {}", name,
                                    text(declared), text(given)));
-    builder_.bind(value, found->second);
+    builder_.bind(value, entry->second);
     return {};
   }
 
@@ -236,7 +236,7 @@ class Importer {
     return {};
   }
 
-  /// As the equivalent Constant node, which is opaque.
+  /// Adds a sparse initializer as the equivalent Constant node, which is opaque.
   Result<void> add_sparse_initializer(const ::onnx::SparseTensorProto& tensor) {
     constexpr int constant_takes_sparse_values_since = 11;
     const auto standard = data_->operator_sets.find("");
@@ -255,7 +255,8 @@ class Importer {
 
   // ---- Declared types and outputs ---------------------------------------------------------------
 
-  /// What the file says about values that come from nodes; of use for outputs of opaque nodes.
+  /// Declares what the file says about values that come from nodes; of use for outputs of opaque
+  /// nodes.
   Result<void> declare_types() {
     if (!options_.trusts_declarations) return {};
     auto declare = [this](const ValueInfo& value) -> Result<void> {

@@ -158,8 +158,8 @@ Result<KeptNode> KeptNode::read(const OpaqueOperator& op, ModelEnvelope envelope
   kept.domain_ = op.domain;
   kept.name_ = op.name;
   const auto& sets = envelope.data().operator_sets;
-  if (const auto found = sets.find(op.domain); found != sets.end())
-    kept.operator_set_ = found->second;
+  if (const auto entry = sets.find(op.domain); entry != sets.end())
+    kept.operator_set_ = entry->second;
   kept.input_count_ = static_cast<std::size_t>(node.input_size());
   kept.output_count_ = static_cast<std::size_t>(node.output_size());
   kept.captured_ = frontend::captured_names(node);

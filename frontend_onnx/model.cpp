@@ -22,8 +22,8 @@ ModelEnvelope ModelEnvelope::for_operator_set(int version) {
 }
 
 int ModelEnvelope::operator_set() const {
-  const auto found = data_->operator_sets.find("");
-  return found != data_->operator_sets.end() ? found->second : 0;
+  const auto entry = data_->operator_sets.find("");
+  return entry != data_->operator_sets.end() ? entry->second : 0;
 }
 
 std::int64_t ModelEnvelope::ir_version() const { return data_->ir_version; }

@@ -15,7 +15,7 @@ namespace lemma {
 /// to copy, so that an optimized graph travels in the envelope of the original.
 class ModelEnvelope {
  public:
-  /// For a graph that did not come from a file.
+  /// The envelope for a graph that did not come from a file.
   static ModelEnvelope for_operator_set(int version);
 
   /// Version of the standard operators ("", also spelled "ai.onnx"); 0 if they are not imported.
@@ -29,9 +29,8 @@ class ModelEnvelope {
   /// Whether bodies of nodes are others than the file's.
   bool has_rewritten_bodies() const;
   ModelEnvelope with_rewritten_bodies() const;
-  /// Of a model that was read from what the original was written as: what is said of the file is that of the
-  /// original's, and branches taken and bodies rewritten
-  /// there count.
+  /// The envelope of a model that was read from what the original was written as: what is said of the file
+  /// is that of the original's, and branches taken and bodies rewritten there count.
   ModelEnvelope in_place_of(const ModelEnvelope& original) const;
   /// What import dropped or could not use, for people; one line each.
   const std::vector<std::string>& notes() const;

@@ -213,7 +213,8 @@ class ModelWriter {
     return name;
   }
 
-  /// That of an initializer with the same contents, if the name is free: most likely it is that one.
+  /// The name of an initializer with the same contents, if the name is free: most likely it is that
+  /// one.
   std::string name_of_parameter(const Constant& constant, std::string_view otherwise) const {
     for (const auto& [name, contents] : envelope_.small_initializers)
       if (contents == constant && !names_->is_taken(name)) return name;
@@ -343,8 +344,8 @@ class ModelWriter {
 
   /// Name, documentation, metadata and devices of the node in the file that made this value; null if it has none.
   const std::string* remarks_of(const Node& node) const {
-    const auto found = envelope_.node_remarks.find(graph_.suggested_name(node.output()));
-    return found != envelope_.node_remarks.end() ? &found->second : nullptr;
+    const auto entry = envelope_.node_remarks.find(graph_.suggested_name(node.output()));
+    return entry != envelope_.node_remarks.end() ? &entry->second : nullptr;
   }
 
   /// ONNX Runtime refuses a graph in which two nodes have one name. The nodes of a local function have the
@@ -422,16 +423,16 @@ class ModelWriter {
   /// Values stay as they are declared, if they are. What is inferred may be called otherwise.
   void declare_unless_declared(const std::string& name, const TensorType& type,
                                ::onnx::ValueInfoProto& out) {
-    const auto found = envelope_.declarations.find(name);
-    const bool is_declared = found != envelope_.declarations.end() &&
-                             out.ParseFromString(found->second) &&
+    const auto entry = envelope_.declarations.find(name);
+    const bool is_declared = entry != envelope_.declarations.end() &&
+                             out.ParseFromString(entry->second) &&
                              out.type().tensor_type().has_shape();
     if (!is_declared) declare(name, type, out);
   }
 
   void declare(const std::string& name, const TensorType& type, ::onnx::ValueInfoProto& out) {
-    if (const auto found = envelope_.declarations.find(name); found != envelope_.declarations.end())
-      out.ParseFromString(found->second);
+    if (const auto entry = envelope_.declarations.find(name); entry != envelope_.declarations.end())
+      out.ParseFromString(entry->second);
     out.set_name(name);
     declare_type(type, envelope_.size_parameters, out);
   }
@@ -467,7 +468,8 @@ class ModelWriter {
     }
   }
 
-  /// It is of use only as long as the weights that it changes are all that the model computes with.
+  /// Whether the part for training is kept: it is of use only as long as the weights that it
+  /// changes are all that the model computes with.
   bool keeps_training() const {
     const bool has_all_weights = std::all_of(live_.begin(), live_.end(), [this](NodeId id) {
       const Node& node = graph_.node(id);

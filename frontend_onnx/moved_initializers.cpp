@@ -29,7 +29,7 @@ std::set<std::string> names_outside(const GraphMessage& graph) {
   return names;
 }
 
-/// By name of what bodies capture: the body, or null where several do.
+/// The body that captures each name, or null where several do.
 absl::flat_hash_map<std::string, GraphMessage*> capturing_bodies(GraphMessage& graph) {
   absl::flat_hash_map<std::string, GraphMessage*> bodies;
   const auto add = [&bodies](GraphMessage& body) {

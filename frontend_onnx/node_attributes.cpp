@@ -111,10 +111,11 @@ Result<void> write_attribute(const std::string& name, const AttributeValue& valu
     out.set_i(static_cast<std::int64_t>(*type));
   } else {
     // A size or a list of sizes: an ONNX attribute cannot be symbolic.
-    const auto* one = std::get_if<Dimension>(&value);
-    const auto sizes = constant_sizes(one != nullptr ? Shape{*one} : std::get<Shape>(value));
+    const auto* single_size = std::get_if<Dimension>(&value);
+    const auto sizes =
+        constant_sizes(single_size != nullptr ? Shape{*single_size} : std::get<Shape>(value));
     if (!sizes) return unsupported(fmt::format("attribute '{}' would be symbolic", name));
-    if (one != nullptr) {
+    if (single_size != nullptr) {
       out.set_type(Attribute::INT);
       out.set_i(sizes->front());
     } else {

@@ -42,9 +42,9 @@ std::string describe_cycle(const FlatNodes& nodes, const Producers& producers,
   while (visited.insert(current).second) {
     std::size_t next = current;
     auto follow = [&](const std::string& name) {
-      const auto found = producers.find(name);
-      if (found == producers.end() || missing[found->second] == 0) return;
-      next = found->second;
+      const auto producer = producers.find(name);
+      if (producer == producers.end() || missing[producer->second] == 0) return;
+      next = producer->second;
       through = name;
     };
     for (const std::string& name : nodes.nodes[current].node->input()) follow(name);
@@ -67,11 +67,11 @@ Result<std::vector<std::size_t>> order_nodes(const FlatNodes& nodes,
     const ::onnx::NodeProto& node = *nodes.nodes[i].node;
     auto use = [&](const std::string& name) -> Result<void> {
       if (name.empty() || given.contains(name)) return {};
-      const auto found = producers.find(name);
-      if (found == producers.end())
+      const auto producer = producers.find(name);
+      if (producer == producers.end())
         return bad_input(fmt::format("{}: input '{}' is not defined", label(nodes.nodes[i]), name));
       ++missing[i];
-      users[found->second].push_back(i);
+      users[producer->second].push_back(i);
       return {};
     };
     for (const std::string& input : node.input()) LEMMA_RETURN_IF_ERROR(use(input));

@@ -8,7 +8,7 @@ Result<std::string> SizeNodes::sizes(const Shape& sizes, bool scalar,
                                      std::span<const SizedValue> nearby) {
   if (const auto constants = constant_sizes(sizes)) return sink_.integers(*constants, scalar);
   const std::string key = text(sizes) + (scalar ? " scalar" : "");
-  if (const auto found = vectors_.find(key); found != vectors_.end()) return found->second;
+  if (const auto entry = vectors_.find(key); entry != vectors_.end()) return entry->second;
   std::vector<std::string> parts;
   std::vector<std::int64_t> run;  // adjacent constants
   auto end_run = [&] {
@@ -56,7 +56,7 @@ Result<std::string> SizeNodes::size(const Dimension& size) {
   if (size.is_constant()) return sink_.integers({size.offset()}, false);
   if (!size.is_valid()) return internal_error("a size is invalid");
   const std::string key = size.text();
-  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  if (const auto entry = known_.find(key); entry != known_.end()) return entry->second;
   std::string total;
   for (const Dimension::Term& term : size.terms()) {
     LEMMA_ASSIGN_OR_RETURN(std::string value, product(term));
@@ -109,7 +109,7 @@ std::string SizeNodes::extremum(bool is_minimum, const std::string& left,
 
 Result<std::string> SizeNodes::symbol(const std::string& name) {
   const std::string key = Dimension::symbol(name).text();
-  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  if (const auto entry = known_.find(key); entry != known_.end()) return entry->second;
   const auto source = sources_.find(name);
   if (source == sources_.end())
     return unsupported(fmt::format("no input has the size '{}', so it cannot be computed", name));

@@ -69,7 +69,7 @@ class CaptureCollector {
 
 class Renamer {
  public:
-  /// Without `fresh`, names that subgraphs define stay as they are.
+  /// Renames by the map. Without `fresh`, names that subgraphs define stay as they are.
   Renamer(const NameMap& names, const std::function<std::string(const std::string&)>* fresh)
       : names_(names), fresh_(fresh) {}
 
@@ -99,9 +99,9 @@ class Renamer {
   }
   std::string renamed(const std::string& name) const {
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
-      if (const auto found = scope->find(name); found != scope->end()) return found->second;
-    const auto found = names_.find(name);
-    return found != names_.end() ? found->second : name;
+      if (const auto entry = scope->find(name); entry != scope->end()) return entry->second;
+    const auto entry = names_.find(name);
+    return entry != names_.end() ? entry->second : name;
   }
   const NameMap& names_;
   const std::function<std::string(const std::string&)>* fresh_;
@@ -111,9 +111,9 @@ class Renamer {
 }  // namespace
 
 bool has_subgraphs(const NodeMessage& node) {
-  bool found = false;
-  for_each_subgraph(node, [&found](const SubGraph&) { found = true; });
-  return found;
+  bool has_subgraph = false;
+  for_each_subgraph(node, [&has_subgraph](const SubGraph&) { has_subgraph = true; });
+  return has_subgraph;
 }
 
 std::vector<std::string> captured_names(const NodeMessage& node) {

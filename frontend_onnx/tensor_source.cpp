@@ -107,7 +107,7 @@ Result<SharedBytes> TensorSource::external(const ::onnx::TensorProto& tensor) co
 Result<std::shared_ptr<const FileMapping>> TensorSource::open(const std::string& location) const {
   namespace fs = std::filesystem;
   const std::lock_guard lock(mutex_);
-  if (const auto found = files_.find(location); found != files_.end()) return found->second;
+  if (const auto entry = files_.find(location); entry != files_.end()) return entry->second;
   if (!allow_external_ || folder_.empty()) return bad_input("external data is not allowed here");
   const fs::path relative(location);
   if (location.empty() || location.find('\0') != location.npos || relative.is_absolute())

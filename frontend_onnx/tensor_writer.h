@@ -33,8 +33,9 @@ class DataFile {
 
 class TensorWriter {
  public:
-  /// Without a file all data stands in the model. With `all_external`, data that the original had in
-  /// attributes and subgraphs goes to the file as well; else only where it came from one.
+  /// Writes to the file. Without one all data stands in the model. With `all_external`, data that
+  /// the original had in attributes and subgraphs goes to the file as well; else only where it came
+  /// from one.
   TensorWriter(const TensorSource& source, DataFile* file, std::size_t threshold, bool all_external)
       : source_(source), file_(file), threshold_(threshold), all_external_(all_external) {}
 

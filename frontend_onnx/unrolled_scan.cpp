@@ -163,7 +163,7 @@ class ScanUnroller {
     return true;
   }
 
-  /// What is not understood is left in one place.
+  /// Whether something opaque was added from there on: what is not understood is left in one place.
   bool has_opaque_from(std::size_t first) {
     const auto& nodes = builder_.graph().nodes();
     return std::any_of(nodes.begin() + static_cast<long>(first), nodes.end(),

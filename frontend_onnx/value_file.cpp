@@ -71,8 +71,8 @@ Result<Message> parsed(const std::string& bytes) {
 ::onnx::TypeProto declared(const ModelEnvelope& model, const std::string& name) {
   ::onnx::ValueInfoProto value;
   const auto& declarations = model.data().declarations;
-  if (const auto found = declarations.find(name); found != declarations.end())
-    (void)value.ParseFromString(found->second);
+  if (const auto entry = declarations.find(name); entry != declarations.end())
+    (void)value.ParseFromString(entry->second);
   return value.type();
 }
 

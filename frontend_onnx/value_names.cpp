@@ -17,8 +17,8 @@ ValueNames::ValueNames(const Graph& graph, const std::vector<NodeId>& live, Opaq
 
 const std::string& ValueNames::of(ValueId value) const {
   static const std::string absent;
-  const auto found = names_.find(value);
-  return found != names_.end() ? found->second : absent;
+  const auto entry = names_.find(value);
+  return entry != names_.end() ? entry->second : absent;
 }
 
 std::string ValueNames::unique(const std::string& base) {
@@ -32,8 +32,8 @@ std::string ValueNames::unique(const std::string& base) {
 const std::vector<std::pair<std::string, ValueId>>& ValueNames::aliases_before(
     NodeId opaque) const {
   static const std::vector<std::pair<std::string, ValueId>> none;
-  const auto found = aliases_.find(opaque);
-  return found != aliases_.end() ? found->second : none;
+  const auto entry = aliases_.find(opaque);
+  return entry != aliases_.end() ? entry->second : none;
 }
 
 void ValueNames::assign(ValueId value, const std::string& name) {

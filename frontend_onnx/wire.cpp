@@ -20,7 +20,7 @@ constexpr std::uint32_t fixed32_type = 5;
 constexpr std::size_t strip_threshold = 512;
 constexpr int depth_limit = 100;  // protobuf's own
 
-/// Which messages hold tensors, and where.
+/// The kind of a message in a field: this says which messages hold tensors, and where.
 MessageKind kind_of_field(MessageKind kind, std::uint32_t number) {
   using K = MessageKind;
   switch (kind) {

@@ -102,8 +102,8 @@ struct Level::SharedPairs {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> types;  // by kind, in order of appearance
 
   SharedPairs() = default;
-  SharedPairs(const TermTable& table, std::vector<std::pair<ClassId, ClassId>> found)
-      : pairs(std::move(found)) {
+  SharedPairs(const TermTable& table, std::vector<std::pair<ClassId, ClassId>> class_pairs)
+      : pairs(std::move(class_pairs)) {
     absl::flat_hash_map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;
     for (const auto& [a, b] : pairs) {
       const std::pair key(table.classes()[a].type, table.classes()[b].type);

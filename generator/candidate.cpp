@@ -25,8 +25,8 @@ std::uint32_t CandidateBuilder::add_class(ClassId id) {
 }
 
 std::uint32_t CandidateBuilder::intern(const CandidateTerm& term) {
-  const auto found = std::find(terms_.begin(), terms_.end(), term);
-  if (found != terms_.end()) return static_cast<std::uint32_t>(found - terms_.begin());
+  const auto position = std::find(terms_.begin(), terms_.end(), term);
+  if (position != terms_.end()) return static_cast<std::uint32_t>(position - terms_.begin());
   terms_.push_back(term);
   return static_cast<std::uint32_t>(terms_.size() - 1);
 }

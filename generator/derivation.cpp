@@ -185,9 +185,9 @@ void RuleMemory::apply(const TermNode& term, std::size_t first_rule, std::size_t
   if (term.op == nothing) return;
   const tbb::spin_rw_mutex::scoped_lock lock(mutex_, false);
   const std::vector<Direction>& directions = by_operator_[term.op];
-  auto direction =
-      std::partition_point(directions.begin(), directions.end(),
-                           [first_rule](const Direction& one) { return one.rule < first_rule; });
+  auto direction = std::partition_point(
+      directions.begin(), directions.end(),
+      [first_rule](const Direction& candidate) { return candidate.rule < first_rule; });
   for (; direction != directions.end(); ++direction)
     if (direction->rule != left_out && dropped_[direction->rule] == 0 &&
         (direction->operators & sought.operators) != 0)
@@ -222,7 +222,7 @@ void RuleMemory::apply(const Direction& direction, const TermNode& term,
       top = table_.nodes()[*kept];
     }
     if (sought.wanted(*top, kept) && is_typed(direction.rule, classes))
-      sought.found(*top, kept, direction.rule);
+      sought.on_equal(*top, kept, direction.rule);
     return false;
   };
   Match(table_, rule, visit).run(from[0], term);

@@ -33,7 +33,7 @@ class RuleMemory {
     std::function<bool(const TermNode& equal, std::optional<TermNodeId> kept)> wanted;
     /// Called for what is wanted if the rule holds for the types at hand.
     std::function<void(const TermNode& equal, std::optional<TermNodeId> kept, std::size_t rule)>
-        found;
+        on_equal;
   };
   /// Applies the rules from the given one on at the top of the term. What is built below the top
   /// is of smaller cost than the term or the representative of its class, so that what is said to
@@ -41,9 +41,9 @@ class RuleMemory {
   /// `left_out` is not applied.
   void apply(const TermNode& term, std::size_t first_rule, std::size_t left_out,
              const Sought& sought) const;
-  /// To be called when classes were added; not while others ask.
+  /// Prepares the memory. To be called when classes were added; not while others ask.
   void prepare();
-  /// As another memory of the same table was.
+  /// Prepares it as another memory of the same table was.
   void prepare_like(const RuleMemory& other) { operators_ = other.operators_; }
   /// Operators of the members of a class, a bit each.
   std::uint64_t operators_of(ClassId id) const { return (*operators_)[id]; }
@@ -77,7 +77,7 @@ class RuleMemory {
   std::vector<char> dropped_;
   std::vector<Substitution> symbolic_;
   std::vector<std::vector<std::uint32_t>> set_inputs_;  // by rule, by input of the rule
-  /// By the operator on top of the side to match; in the order of the rules.
+  /// The directions by the operator on top of the side to match; in the order of the rules.
   std::vector<std::vector<Direction>> by_operator_;
 };
 

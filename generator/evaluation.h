@@ -46,7 +46,8 @@ class LaneEvaluator {
         registers_.data(), is_strict ? Tape::Division::undefined_by_zero : Tape::Division::ieee);
   }
 
-  /// For each lane the functional of an output; of one that is undefined everywhere it is NaN.
+  /// Computes for each lane the functional of an output; of one that is undefined everywhere it is
+  /// NaN.
   void functional(std::size_t output, double* result) const {
     const std::vector<Register>& places = plan_->tape.outputs[output];
     double defined[tape_lanes] = {};

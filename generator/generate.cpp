@@ -63,7 +63,8 @@ class Generator {
   }
 
  private:
-  /// What became of candidates can be used for another number of operators, the others cannot.
+  /// Opens the journals. What became of candidates can be used for another number of operators, the
+  /// others cannot.
   Result<void> open_journals() {
     if (options_.work_directory.empty()) return {};
     const std::filesystem::path folder = options_.work_directory;
@@ -151,8 +152,8 @@ class Generator {
       if (node.output != 0 || outputs_of(node.op) < 2) continue;
       std::vector<ClassId> classes;
       for (std::uint32_t output = 0; output < outputs_of(node.op); ++output)
-        if (const auto found = table_.find(node.op, output, node.operands))
-          classes.push_back(table_.nodes()[*found].id);
+        if (const auto node_id = table_.find(node.op, output, node.operands))
+          classes.push_back(table_.nodes()[*node_id].id);
       add_composition(node, classes, compositions);
     }
     return compose(compositions);
@@ -160,14 +161,16 @@ class Generator {
 
   /// The same from the largest terms, of which only those are known that equal smaller ones.
   Result<void> compose_largest(const std::vector<EqualTerms>& largest) {
-    std::map<std::pair<std::uint32_t, Operands>, std::map<std::uint32_t, ClassId>> found;
+    std::map<std::pair<std::uint32_t, Operands>, std::map<std::uint32_t, ClassId>>
+        outputs_by_application;
     for (const EqualTerms& group : largest) {
       if (group.known == nothing) continue;
       for (const TermNode& term : group.terms)
-        if (outputs_of(term.op) > 1) found[{term.op, term.operands}][term.output] = group.known;
+        if (outputs_of(term.op) > 1)
+          outputs_by_application[{term.op, term.operands}][term.output] = group.known;
     }
     std::vector<Composition> compositions;
-    for (const auto& [application, by_output] : found) {
+    for (const auto& [application, by_output] : outputs_by_application) {
       TermNode node;
       node.op = application.first;
       node.operands = application.second;

@@ -23,8 +23,8 @@ struct GenerateOptions {
   /// Bytes of keys of the largest terms that are held at once. If there are more, they are divided by
   /// their keys, and terms are evaluated once for each part.
   std::size_t memory = 4'000'000'000;
-  /// For what is done so far, from which a run that was interrupted goes on: what candidates became,
-  /// groups of finished ranges of keys, groups that are joined. Empty: none.
+  /// The directory for what is done so far, from which a run that was interrupted goes on: what
+  /// candidates became, groups of finished ranges of keys, groups that are joined. Empty: none.
   std::string work_directory;
   std::uint64_t seed = 1;
   /// Asked between pieces of work; true ends the run with an error.
@@ -57,7 +57,7 @@ struct Generated {
   GenerateReport report;
 };
 
-/// Of a term.
+/// The most operators of a term: as the options say, else as the set does.
 std::size_t limit_of_operators(const OperatorSet& set, const GenerateOptions& options);
 
 Result<Generated> generate(const OperatorSet& set, const GenerateOptions& options);

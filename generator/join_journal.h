@@ -26,7 +26,7 @@ class JoinJournal {
     std::vector<Attempt> attempts;
   };
 
-  /// Without it nothing is kept.
+  /// Opens the journal; without that nothing is kept.
   Result<void> open(const std::filesystem::path& directory, std::string_view key);
   /// What is known of a phase; it is continued from there. Phases follow one another.
   Finished begin(std::size_t phase);

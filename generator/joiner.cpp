@@ -144,16 +144,16 @@ std::vector<Joiner::Connection> Joiner::connect(const Group& group, Joining& joi
   for (std::size_t i = 0; i < group.terms.size() && !joining.is_one(); ++i) {
     const auto is_joined = [&](std::size_t part) { return joining.are_joined(i, part); };
     if (std::any_of(parts.begin(), parts.end(), is_joined)) continue;
-    bool found = false;
-    for (std::size_t n = 0; n < parts.size() && n < most_parts && !found; ++n) {
+    bool joins_part = false;
+    for (std::size_t n = 0; n < parts.size() && n < most_parts && !joins_part; ++n) {
       const auto rule = add(i, parts[n]);
       if (!rule) continue;
-      found = true;
+      joins_part = true;
       written.push_back({groups_.size(), i, parts[n], *rule});
       joining.join(i, parts[n], *rule);
       apply(*rule);
     }
-    if (!found) parts.push_back(i);
+    if (!joins_part) parts.push_back(i);
   }
   return written;
 }
@@ -180,13 +180,13 @@ void Joiner::apply_rules(const RuleMemory& memory, const Group& group, std::size
     const auto other = number(node, kept);
     return other && !joining.are_joined(i, *other);
   };
-  sought.found = [&](const TermNode& node, std::optional<TermNodeId> kept, std::size_t rule) {
+  sought.on_equal = [&](const TermNode& node, std::optional<TermNodeId> kept, std::size_t rule) {
     joining.join(i, *number(node, kept), rule);
   };
   memory.apply(group.terms[i], first_rule, left_out, sought);
 }
 
-/// That two terms of a group are equal.
+/// The candidate that says that two terms of a group are equal.
 Candidate Joiner::candidate_of(const Group& group, std::size_t i, std::size_t other) const {
   CandidateBuilder builder(table_);
   const std::uint32_t left = builder.add(group.terms[i], group.type);

@@ -48,9 +48,9 @@ std::vector<std::size_t> Joining::between(std::size_t from, std::size_t to) cons
 }
 
 std::optional<std::size_t> Joining::find(const TermNode& node) const {
-  const auto found = numbers_.find(key(node));
-  if (found == numbers_.end()) return std::nullopt;
-  return found->second;
+  const auto entry = numbers_.find(key(node));
+  if (entry == numbers_.end()) return std::nullopt;
+  return entry->second;
 }
 
 }  // namespace lemma::generator

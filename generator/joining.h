@@ -30,7 +30,7 @@ class Joining {
   bool are_joined(std::size_t a, std::size_t b) const { return root(a) == root(b); }
   /// Whether all are joined.
   bool is_one() const { return parts_ == 1; }
-  /// By a rule; nothing happens if they are already.
+  /// Joins two of them by a rule; nothing happens if they are joined already.
   void join(std::size_t a, std::size_t b, std::size_t rule);
   /// The rules that lead from one term to another.
   std::vector<std::size_t> between(std::size_t from, std::size_t to) const;

@@ -69,15 +69,15 @@ Result<std::vector<Entry>> LargestTerms::entries(KeyRange range, std::uint64_t& 
   const std::vector<Piece>& pieces = level_.pieces();
   for (std::size_t begin = 0; begin < pieces.size(); begin += pieces_at_once) {
     const std::size_t end = std::min(pieces.size(), begin + pieces_at_once);
-    std::vector<std::vector<Entry>> found(end - begin);
+    std::vector<std::vector<Entry>> piece_entries(end - begin);
     std::vector<std::uint64_t> counts(end - begin);
-    parallel_for(found.size(), options_.threads, [&](std::size_t i) {
-      evaluate_piece(pieces[begin + i], range, found[i], counts[i]);
+    parallel_for(piece_entries.size(), options_.threads, [&](std::size_t i) {
+      evaluate_piece(pieces[begin + i], range, piece_entries[i], counts[i]);
     });
-    for (std::size_t i = 0; i < found.size(); ++i) {
+    for (std::size_t i = 0; i < piece_entries.size(); ++i) {
       counted += counts[i];
-      result.insert(result.end(), found[i].begin(), found[i].end());
-      found[i] = {};
+      result.insert(result.end(), piece_entries[i].begin(), piece_entries[i].end());
+      piece_entries[i] = {};
     }
     if (is_cancelled(options_)) return cancellation();
     if (options_.progress)
@@ -225,17 +225,17 @@ Result<RangeGroups> LargestTerms::find_groups(std::vector<Entry> entries) const 
     while (i > 0 && i < entries.size() && entries[i].bucket == entries[i - 1].bucket) ++i;
     return entries.data() + i;
   };
-  std::vector<RangeGroups> found(chunks);
+  std::vector<RangeGroups> chunk_groups(chunks);
   constexpr std::size_t at_once = 1024;
   for (std::size_t begin = 0; begin < chunks; begin += at_once) {
     parallel_for(std::min(chunks - begin, at_once), options_.threads, [&](std::size_t i) {
       const std::size_t chunk = begin + i;
-      found[chunk] = BucketReader(*this).read(begin_of(chunk), begin_of(chunk + 1));
+      chunk_groups[chunk] = BucketReader(*this).read(begin_of(chunk), begin_of(chunk + 1));
     });
     if (is_cancelled(options_)) return cancellation();
   }
   RangeGroups result;
-  for (RangeGroups& part : found) {
+  for (RangeGroups& part : chunk_groups) {
     result.collisions += part.collisions;
     std::move(part.groups.begin(), part.groups.end(), std::back_inserter(result.groups));
   }
@@ -296,9 +296,9 @@ std::vector<EqualTerms> LargestTerms::united(std::vector<PackedGroup> groups) co
 Result<RangeGroups> LargestTerms::evaluate(KeyRange range) const {
   std::uint64_t counted = 0;
   LEMMA_ASSIGN_OR_RETURN(std::vector<Entry> all, entries(range, counted));
-  LEMMA_ASSIGN_OR_RETURN(RangeGroups found, find_groups(std::move(all)));
-  found.evaluated = counted;
-  return found;
+  LEMMA_ASSIGN_OR_RETURN(RangeGroups range_groups, find_groups(std::move(all)));
+  range_groups.evaluated = counted;
+  return range_groups;
 }
 
 bool LargestTerms::is_group(const PackedGroup& group) const {
@@ -315,17 +315,17 @@ Result<std::vector<EqualTerms>> TermTable::largest(std::size_t cost, const Optio
   std::vector<PackedGroup> groups;
   const std::uint64_t ranges = level.range_count();
   for (std::uint64_t number = 0; number < ranges; ++number) {
-    std::optional<RangeGroups> found = files.find({number, ranges}, level);
-    if (!found) {
-      LEMMA_ASSIGN_OR_RETURN(found, level.evaluate({number, ranges}));
-      LEMMA_RETURN_IF_ERROR(files.keep({number, ranges}, *found));
+    std::optional<RangeGroups> range_groups = files.find({number, ranges}, level);
+    if (!range_groups) {
+      LEMMA_ASSIGN_OR_RETURN(range_groups, level.evaluate({number, ranges}));
+      LEMMA_RETURN_IF_ERROR(files.keep({number, ranges}, *range_groups));
     }
     if (number == 0) {
-      statistics_.evaluated += found->evaluated;
-      statistics_.evaluated_by_cost[cost] += found->evaluated;
+      statistics_.evaluated += range_groups->evaluated;
+      statistics_.evaluated_by_cost[cost] += range_groups->evaluated;
     }
-    statistics_.collisions += found->collisions;
-    std::move(found->groups.begin(), found->groups.end(), std::back_inserter(groups));
+    statistics_.collisions += range_groups->collisions;
+    std::move(range_groups->groups.begin(), range_groups->groups.end(), std::back_inserter(groups));
   }
   return level.united(std::move(groups));
 }

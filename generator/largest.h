@@ -64,7 +64,7 @@ class LargestTerms {
   /// Whether there can be such a group.
   bool is_group(const PackedGroup& group) const;
 
-  /// In order of their smallest terms.
+  /// The united terms in order of their smallest terms.
   std::vector<EqualTerms> united(std::vector<PackedGroup> groups) const;
 
  private:

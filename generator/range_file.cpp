@@ -38,9 +38,10 @@ class WordReader {
 
 }  // namespace
 
-std::string bytes_of(const RangeGroups& found) {
-  std::vector<Word> words = {found.evaluated, found.collisions, found.groups.size()};
-  for (const PackedGroup& group : found.groups) {
+std::string bytes_of(const RangeGroups& range_groups) {
+  std::vector<Word> words = {range_groups.evaluated, range_groups.collisions,
+                             range_groups.groups.size()};
+  for (const PackedGroup& group : range_groups.groups) {
     words.insert(words.end(), {group.type, group.known, group.terms.size()});
     words.insert(words.end(), group.terms.begin(), group.terms.end());
   }
@@ -49,12 +50,12 @@ std::string bytes_of(const RangeGroups& found) {
 
 std::optional<RangeGroups> parse_range(std::string_view bytes, const LargestTerms& level) {
   WordReader words(bytes);
-  RangeGroups found;
-  found.evaluated = words.next();
-  found.collisions = words.next();
+  RangeGroups range_groups;
+  range_groups.evaluated = words.next();
+  range_groups.collisions = words.next();
   const Word groups = words.next();
   for (Word i = 0; i < groups && !words.failed(); ++i) {
-    PackedGroup& group = found.groups.emplace_back();
+    PackedGroup& group = range_groups.groups.emplace_back();
     group.type = static_cast<std::uint32_t>(words.next());
     group.known = static_cast<ClassId>(words.next());
     const Word count = words.next();
@@ -63,7 +64,7 @@ std::optional<RangeGroups> parse_range(std::string_view bytes, const LargestTerm
     if (!level.is_group(group)) return std::nullopt;
   }
   if (!words.is_done()) return std::nullopt;
-  return found;
+  return range_groups;
 }
 
 std::filesystem::path RangeFiles::file_of(KeyRange range) const {
@@ -85,9 +86,9 @@ std::optional<RangeGroups> RangeFiles::find(KeyRange range, const LargestTerms& 
   return parse_range(bytes, level);
 }
 
-Result<void> RangeFiles::keep(KeyRange range, const RangeGroups& found) const {
+Result<void> RangeFiles::keep(KeyRange range, const RangeGroups& range_groups) const {
   if (folder_.empty()) return {};
-  const std::string bytes = bytes_of(found);
+  const std::string bytes = bytes_of(range_groups);
   return write_file_atomically(file_of(range), header(bytes) + bytes);
 }
 

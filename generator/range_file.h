@@ -11,7 +11,7 @@
 
 namespace lemma::generator {
 
-std::string bytes_of(const RangeGroups& found);
+std::string bytes_of(const RangeGroups& range_groups);
 /// Nothing if the bytes are damaged, or not about this level.
 std::optional<RangeGroups> parse_range(std::string_view bytes, const LargestTerms& level);
 
@@ -24,7 +24,7 @@ class RangeFiles {
       : folder_(std::move(folder)), key_(std::move(key)) {}
 
   std::optional<RangeGroups> find(KeyRange range, const LargestTerms& level) const;
-  Result<void> keep(KeyRange range, const RangeGroups& found) const;
+  Result<void> keep(KeyRange range, const RangeGroups& range_groups) const;
 
  private:
   std::filesystem::path file_of(KeyRange range) const;

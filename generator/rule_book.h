@@ -33,7 +33,7 @@ class RuleBook {
 
   RuleMemory& memory() { return memory_; }
   const RuleMemory& memory() const { return memory_; }
-  /// In the order of the memory.
+  /// The rules in the order of the memory.
   std::vector<Substitution>& rules() { return rules_; }
   const std::vector<Substitution>& rules() const { return rules_; }
   /// Whether operators of the set stand for the same, so that nothing is said.

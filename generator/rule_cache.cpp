@@ -56,8 +56,8 @@ Result<void> RuleCache::open(const std::filesystem::path& directory, std::string
 const RuleCache::Made* RuleCache::get(const std::string& candidate,
                                       const std::function<Made()>& make, bool patient) {
   std::unique_lock lock(mutex_);
-  const auto [found, is_new] = made_.try_emplace(candidate);
-  std::optional<Made>& made = found->second;  // stays where it is
+  const auto [entry, is_new] = made_.try_emplace(candidate);
+  std::optional<Made>& made = entry->second;  // stays where it is
   if (!is_new) {
     if (!made && !patient) return nullptr;
     changed_.wait(lock, [&made] { return made.has_value(); });

@@ -35,8 +35,8 @@ class Equations {
   }
 
   void assign(const std::string& symbol, const Dimension& value) {
-    const DimensionBindings one = {{symbol, value}};
-    for (auto& [name, known] : solved_) known = substitute(known, one);
+    const DimensionBindings binding = {{symbol, value}};
+    for (auto& [name, known] : solved_) known = substitute(known, binding);
     solved_[symbol] = value;
   }
 
@@ -87,14 +87,14 @@ class Equations {
   DimensionBindings solved_;
 };
 
-/// Which of several ways to go on are taken: the first at every place, then the others.
+/// The choices between several ways to go on: the first at every place, then the others.
 class Choices {
  public:
   std::size_t choose(std::size_t count) {
     if (at_ == taken_.size()) taken_.push_back({0, count});
     return taken_[at_++].first;
   }
-  /// To the next combination; false after the last one.
+  /// Goes to the next combination; false after the last one.
   bool next() {
     at_ = 0;
     while (!taken_.empty() && taken_.back().first + 1 == taken_.back().second) taken_.pop_back();
@@ -320,7 +320,7 @@ class RuleWriter {
   }
 
  private:
-  /// As the claim in both directions, or in the one in which all variables are bound.
+  /// The rule as the claim in both directions, or in the one in which all variables are bound.
   Result<Substitution> in_directions() {
     detail::number_terms(rule_);
     rule_.bidirectional = !is_input(rule_.left) && !is_input(rule_.right);
@@ -425,9 +425,9 @@ class RuleWriter {
   }
 
   void put_value(RuleExpression& expression) {
-    if (const auto found = bindings_.dimensions.find(expression.name);
-        found != bindings_.dimensions.end())
-      expression = size(found->second, false);
+    if (const auto entry = bindings_.dimensions.find(expression.name);
+        entry != bindings_.dimensions.end())
+      expression = size(entry->second, false);
     else if (const auto parameter = bindings_.parameters.find(expression.name);
              parameter != bindings_.parameters.end())
       expression = size(std::get<Dimension>(parameter->second), false);

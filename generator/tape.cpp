@@ -45,10 +45,10 @@ class TapeBuilder {
   }
 
   Register constant(double value) {
-    const auto [found, is_new] =
+    const auto [entry, is_new] =
         constants_.try_emplace(std::bit_cast<std::uint64_t>(value), tape_.register_count);
     if (is_new) tape_.constants.emplace_back(new_registers(1), value);
-    return found->second;
+    return entry->second;
   }
 
   Register place_of(const Value& value) {
@@ -73,8 +73,8 @@ class TapeBuilder {
                                       static_cast<std::uint32_t>(instruction.function),
                                       instruction.a, instruction.b, instruction.c};
     key.insert(key.end(), list.begin(), list.end());
-    const auto [found, is_new] = interned_.try_emplace(std::move(key), tape_.register_count);
-    if (!is_new) return found->second;
+    const auto [entry, is_new] = interned_.try_emplace(std::move(key), tape_.register_count);
+    if (!is_new) return entry->second;
     instruction.result = new_registers(1);
     instruction.begin = static_cast<std::uint32_t>(tape_.lists.size());
     tape_.lists.insert(tape_.lists.end(), list.begin(), list.end());
@@ -283,16 +283,16 @@ class Unroller {
     bool products = false;
     LEMMA_RETURN_IF_ERROR(for_each_index(term.bound, [&]() -> Result<void> {
       if (term.kind == ExpressionKind::sum) {
-        LEMMA_ASSIGN_OR_RETURN(const Addend one, addend(term.operands[0]));
-        if (one.nothing) return {};
-        products = products || !(one.b.kind == Value::Kind::real && one.b.real == 1);
-        list.push_back(builder_.place_of(one.a));
-        factors.push_back(builder_.place_of(one.b));
+        LEMMA_ASSIGN_OR_RETURN(const Addend summand, addend(term.operands[0]));
+        if (summand.nothing) return {};
+        products = products || !(summand.b.kind == Value::Kind::real && summand.b.real == 1);
+        list.push_back(builder_.place_of(summand.a));
+        factors.push_back(builder_.place_of(summand.b));
         return {};
       }
-      LEMMA_ASSIGN_OR_RETURN(const Value one, evaluate(term.operands[0]));
-      if (one.kind == Value::Kind::real && std::isinf(one.real)) return {};
-      list.push_back(builder_.place_of(one));
+      LEMMA_ASSIGN_OR_RETURN(const Value operand, evaluate(term.operands[0]));
+      if (operand.kind == Value::Kind::real && std::isinf(operand.real)) return {};
+      list.push_back(builder_.place_of(operand));
       return {};
     }));
     return combine(term.kind, list, products ? factors : std::vector<Register>());
@@ -323,9 +323,9 @@ class Unroller {
     std::int64_t result = term.kind == ExpressionKind::product ? 1 : 0;
     bool first = true;
     LEMMA_RETURN_IF_ERROR(for_each_index(term.bound, [&]() -> Result<void> {
-      LEMMA_ASSIGN_OR_RETURN(const Value one, evaluate(term.operands[0]));
-      if (one.kind != Value::Kind::integer) return unsupported("a reduction to integers");
-      const std::int64_t v = one.integer;
+      LEMMA_ASSIGN_OR_RETURN(const Value operand, evaluate(term.operands[0]));
+      if (operand.kind != Value::Kind::integer) return unsupported("a reduction to integers");
+      const std::int64_t v = operand.integer;
       if (term.kind == ExpressionKind::sum) result += v;
       if (term.kind == ExpressionKind::product) result *= v;
       if (term.kind == ExpressionKind::maximum_over) result = first ? v : std::max(result, v);

@@ -90,8 +90,8 @@ void TermTable::add_inputs(std::uint64_t seed) {
 }
 
 std::uint32_t TermTable::type_of(const std::vector<std::int64_t>& sizes) {
-  const auto found = std::find(types_.begin(), types_.end(), sizes);
-  if (found != types_.end()) return static_cast<std::uint32_t>(found - types_.begin());
+  const auto position = std::find(types_.begin(), types_.end(), sizes);
+  if (position != types_.end()) return static_cast<std::uint32_t>(position - types_.begin());
   types_.push_back(sizes);
   std::size_t count = 1;
   for (const std::int64_t size : sizes) count *= static_cast<std::size_t>(size);
@@ -117,8 +117,8 @@ TermTable::Key TermTable::key_of(std::uint32_t type, double functional) const {
 
 ClassId TermTable::find_equal(const Key& key, std::uint32_t type, const double* values) const {
   for (const std::uint64_t bucket : {key.bucket, key.neighbor}) {
-    const auto found = buckets_.find(bucket);
-    ClassId id = found == buckets_.end() ? nothing : found->second;
+    const auto entry = buckets_.find(bucket);
+    ClassId id = entry == buckets_.end() ? nothing : entry->second;
     for (; id != nothing; id = next_[id])
       if (classes_[id].type == type &&
           equal_values(this->values(id), values, choices * sizes_[type]))
@@ -164,9 +164,9 @@ Operands TermTable::normalized(std::uint32_t op, Operands operands) const {
 std::optional<TermNodeId> TermTable::find(std::uint32_t op, std::uint32_t output,
                                           Operands operands) const {
   operands = normalized(op, operands);
-  const auto found = interned_.find({op, output, operands[0], operands[1], operands[2]});
-  if (found == interned_.end()) return std::nullopt;
-  return found->second;
+  const auto entry = interned_.find({op, output, operands[0], operands[1], operands[2]});
+  if (entry == interned_.end()) return std::nullopt;
+  return entry->second;
 }
 
 // ---- Plans ------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ class Finder {
       if (reached[id] == 0) continue;
       const Term& term = graph_.term(id);
       if (term.kind == Kind::sum) {
-        if (auto found = analyse(id)) return found;
+        if (auto contraction = analyse(id)) return contraction;
       }
       if (is_reduction(term.kind)) continue;
       // What a guard may exclude is left alone: it need not be defined.

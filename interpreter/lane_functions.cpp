@@ -122,16 +122,16 @@ UnaryOperation field_function(ScalarFunction function) {
 }  // namespace
 
 Result<UnaryOperation> unary_operation(ScalarFunction function, LaneKind lanes, bool unsigned64) {
-  UnaryOperation found;
+  UnaryOperation operation;
   switch (lanes) {
     case LaneKind::boolean: break;
-    case LaneKind::integer: found = integer_function(function, unsigned64); break;
-    case LaneKind::f32: found = real_function<float>(function); break;
-    case LaneKind::f64: found = real_function<double>(function); break;
-    case LaneKind::exact: found = exact_function(function); break;
-    case LaneKind::field: found = field_function(function); break;
+    case LaneKind::integer: operation = integer_function(function, unsigned64); break;
+    case LaneKind::f32: operation = real_function<float>(function); break;
+    case LaneKind::f64: operation = real_function<double>(function); break;
+    case LaneKind::exact: operation = exact_function(function); break;
+    case LaneKind::field: operation = field_function(function); break;
   }
-  if (found.kernel != nullptr) return found;
+  if (operation.kernel != nullptr) return operation;
   const char* where = lanes == LaneKind::exact   ? "exact integers"
                       : lanes == LaneKind::field ? "a prime field"
                                                  : "integers and booleans";
@@ -140,7 +140,7 @@ Result<UnaryOperation> unary_operation(ScalarFunction function, LaneKind lanes, 
 
 namespace {
 
-/// To an element of a native tensor.
+/// The cast to an element of a native tensor.
 template <typename From>
 UnaryOperation native_cast(DataType to) {
   const auto of = []<typename To>(To) {
@@ -165,7 +165,7 @@ UnaryOperation native_cast(DataType to) {
   }
 }
 
-/// From integers or booleans.
+/// The cast from integers or booleans.
 template <typename From>
 UnaryOperation from_integer(DataType to, Domain domain) {
   if (is_narrow(to)) return native_cast<From>(DataType::u8);  // the code

@@ -28,9 +28,9 @@ struct ElementAccess {
   bool is_lane_format = false;  // elements in memory are lanes as they stand
 };
 
-/// For tensors of a type in a domain.
+/// The access to tensors of a type in a domain.
 ElementAccess element_access(DataType type, Domain domain);
-/// For memory that holds lanes.
+/// The access to memory that holds lanes.
 ElementAccess lane_access(LaneKind kind);
 
 }  // namespace lemma::interpreter

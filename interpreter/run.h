@@ -19,8 +19,8 @@ struct NamedTensor {
 };
 
 struct RunOptions : EvaluationOptions {
-  /// In f64: an infinity that an operator gives is undefined, as NaN is (docs/semantics.md,
-  /// "Values").
+  /// Whether, in f64, an infinity that an operator gives is undefined, as NaN is
+  /// (docs/semantics.md, "Values").
   bool infinities_are_undefined = false;
 };
 

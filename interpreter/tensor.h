@@ -50,7 +50,8 @@ class Tensor {
   /// Bytes of one element as it is held here.
   std::size_t element_size() const;
   std::span<const std::byte> bytes() const { return bytes_; }
-  /// Only for a tensor that owns its bytes and shares them with nobody: one just made.
+  /// The bytes for writing, only of a tensor that owns its bytes and shares them with nobody: one
+  /// just made.
   std::span<std::byte> writable_bytes();
   /// The same elements under other sizes (their product must be the same).
   Tensor with_sizes(Sizes sizes) const;

@@ -43,7 +43,7 @@ class Constant {
   /// It belongs to the definition of an operator (ir/constant_expression.h).
   const Definition* exact() const { return exact_.get(); }
   std::size_t element_count() const { return element_count_; }
-  /// For placing a constant into another graph or a longer life.
+  /// The owner of the elements, for placing a constant into another graph or a longer life.
   const std::shared_ptr<const void>& owner() const { return owner_; }
 
   /// Elements of an integer or boolean constant, widened; codes for narrow types; nothing for other types.

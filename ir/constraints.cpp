@@ -24,9 +24,9 @@ std::optional<bool> divisibility(const Dimension& a, const Dimension& b) {
   return equality(a * floor_div(b, a), b);
 }
 
-std::optional<bool> either(std::optional<bool> one, std::optional<bool> other) {
-  if (one == true || other == true) return true;
-  if (one == false && other == false) return false;
+std::optional<bool> either(std::optional<bool> first, std::optional<bool> other) {
+  if (first == true || other == true) return true;
+  if (first == false && other == false) return false;
   return std::nullopt;
 }
 

@@ -35,7 +35,7 @@ std::optional<bool> truth(const Constraint& constraint);
 Constraint substitute(const Constraint& constraint, const DimensionBindings& bindings);
 std::string text(const Constraint& constraint);  // "N = 4"
 
-/// Where a shape rule states its demands.
+/// The demands that a shape rule states.
 class Constraints {
  public:
   /// What becomes of a demand that is open or wrong. `inferred`: what shape inference makes of it.

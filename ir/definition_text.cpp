@@ -28,7 +28,7 @@ std::string input_name(std::uint32_t input) {
   return fmt::format("input{}", input);
 }
 
-/// What stands outside all parentheses of a dimension's text decides.
+/// The precedence of a dimension's text: what stands outside all its parentheses decides.
 Precedence precedence_of_dimension(std::string_view text) {
   Precedence result = text.starts_with('-') ? sign : atom;
   int depth = 0;
@@ -124,13 +124,14 @@ class Writer {
   }
 
   Phrase phrase(const ExpressionNode& node) const {
-    if (const auto found = infix(node.kind)) {
+    if (const auto infix_operator = infix(node.kind)) {
       // Operators group to the left, and comparisons not at all.
-      const auto tighter = static_cast<Precedence>(found->precedence + 1);
-      const Precedence left = found->precedence == comparison ? tighter : found->precedence;
-      return {fmt::format("{} {} {}", in_place(operand(node, 0), left), found->symbol,
+      const auto tighter = static_cast<Precedence>(infix_operator->precedence + 1);
+      const Precedence left =
+          infix_operator->precedence == comparison ? tighter : infix_operator->precedence;
+      return {fmt::format("{} {} {}", in_place(operand(node, 0), left), infix_operator->symbol,
                           in_place(operand(node, 1), tighter)),
-              found->precedence};
+              infix_operator->precedence};
     }
     switch (node.kind) {
       case Kind::integer_constant:

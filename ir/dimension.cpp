@@ -443,8 +443,8 @@ Dimension substitute(const Dimension& dimension, const DimensionBindings& bindin
     for (const AtomPointer& atom : term.atoms) {
       Dimension factor;
       if (atom->kind == AtomKind::symbol) {
-        auto found = bindings.find(atom->symbol);
-        factor = found != bindings.end() ? found->second : Dimension::symbol(atom->symbol);
+        auto entry = bindings.find(atom->symbol);
+        factor = entry != bindings.end() ? entry->second : Dimension::symbol(atom->symbol);
       } else {
         const Dimension left = substitute(atom->left, bindings);
         const Dimension right = substitute(atom->right, bindings);

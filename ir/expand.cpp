@@ -25,7 +25,8 @@ bool stays(const OperatorRecord& op, std::span<const TensorType> types, Recurren
          (taken == Recurrences::into_others && types[0].shape->front().is_constant());
 }
 
-/// Those that no output depends on count too: a composition may make more than is used, which the next round drops.
+/// Whether there are composites. Those that no output depends on count too: a composition may make more than is
+/// used, which the next round drops.
 bool has_composites(const Graph& graph, Recurrences taken) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
     return is_composite(graph, node) && !stays(graph.op(node), graph.input_types(node), taken);

@@ -130,8 +130,8 @@ void Graph::suggest_name(ValueId value, std::string name) {
 
 const std::string& Graph::suggested_name(ValueId id) const {
   static const std::string none;
-  auto found = names_.find(id.v);
-  return found != names_.end() ? found->second : none;
+  auto entry = names_.find(id.v);
+  return entry != names_.end() ? entry->second : none;
 }
 
 const Constant* Graph::constant_of(ValueId id) const {

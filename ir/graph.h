@@ -91,7 +91,7 @@ class Graph {
   /// with a variable number of outputs only.
   Result<NodeId> add_operation(OperatorId op, std::vector<ValueId> inputs, Attributes attributes,
                                std::size_t output_count = 1);
-  /// For operators with one output, named; the common case in our own code.
+  /// Adds an operator with one output, by its name; the common case in our own code.
   Result<ValueId> add(std::string_view op, std::vector<ValueId> inputs, Attributes attributes = {});
   NodeId add_opaque(OpaqueOperator op, std::vector<ValueId> inputs,
                     std::vector<TensorType> output_types);

@@ -213,9 +213,9 @@ class GraphParser {
   Result<ValueId> use(LineReader& reader) {
     if (reader.accept("none")) return ValueId::none();
     LEMMA_ASSIGN_OR_RETURN(const std::string name, value_name(reader));
-    auto found = values_.find(name);
-    if (found == values_.end()) return bad_input(fmt::format("%{} is not defined", name));
-    return found->second;
+    auto entry = values_.find(name);
+    if (entry == values_.end()) return bad_input(fmt::format("%{} is not defined", name));
+    return entry->second;
   }
 
   Result<void> parse_input(LineReader& reader) {

@@ -25,7 +25,8 @@ class LiveValues {
 
   const Value& operator[](ValueId value) const { return values_[value.v]; }
 
-  /// What the node gave, at least one value for each of its outputs. Its operands have one user less.
+  /// Sets what the node gave, at least one value for each of its outputs. Its operands have one user
+  /// less.
   void set(const Node& node, std::vector<Value> outputs) {
     for (std::uint32_t i = 0; i < node.output_count; ++i)
       if (uses_[node.output(i).v] != 0) values_[node.output(i).v] = std::move(outputs[i]);

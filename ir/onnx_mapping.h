@@ -63,7 +63,8 @@ struct OnnxCall {
 struct ImportedCall {
   Attributes attributes;
   std::vector<int> inputs;
-  /// Which ONNX outputs are those of the record, also such that the node does not name; nothing: the same ones.
+  /// The ONNX outputs that are those of the record, also such that the node does not name; nothing: the same
+  /// ones.
   std::optional<std::vector<std::size_t>> outputs = std::nullopt;
   /// Sizes with which the node cannot run if they are 0.
   std::vector<Dimension> positive_sizes = {};

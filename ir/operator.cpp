@@ -111,9 +111,9 @@ Result<AttributeValue> default_of(const AttributeSpecification& specification) {
   static const auto table = [] {
     absl::flat_hash_map<const AttributeSpecification*, AttributeValue> result;
     for (const OperatorRecord& operator_record : all_operators())
-      for (const AttributeSpecification& one : operator_record.attributes)
-        if (auto value = parse_attribute_value(one.kind, one.default_text))
-          result.emplace(&one, std::move(*value));
+      for (const AttributeSpecification& declared : operator_record.attributes)
+        if (auto value = parse_attribute_value(declared.kind, declared.default_text))
+          result.emplace(&declared, std::move(*value));
     return result;
   }();
   if (const auto known = table.find(&specification); known != table.end()) return known->second;

@@ -124,7 +124,7 @@ struct ConstantForm {
 struct OperatorExample {
   /// Types as graphs have them, separated by "; ": "f32[N, 2, 3]; i64[2]". "-" is an absent operand.
   std::string_view operands;
-  /// Those that are not the defaults: "axis=1; mode=\"linear\"".
+  /// The attributes that are not the defaults: "axis=1; mode=\"linear\"".
   std::string_view attributes = {};
   int outputs = 1;
 };
@@ -150,8 +150,9 @@ struct OperatorRecord {
   /// makes such operators for a target that is this runtime only.
   std::string_view runtime = {};
   ConstantForm constant_form = {};
-  /// Where the family of applications that stands for the meaning (facts/operator_instances.h) has none that the shape
-  /// rule accepts, or misses some: what proofs record of the operator covers these as well.
+  /// Examples for operators of which the family of applications that stands for the meaning
+  /// (facts/operator_instances.h) has none that the shape rule accepts, or misses some: what proofs record of the
+  /// operator covers these as well.
   std::span<const OperatorExample> examples = {};
 
   bool has(OperatorFlag flag) const { return (flags & flag) != 0; }
@@ -183,7 +184,7 @@ std::span<const OperatorRecord> all_operators();
 const OperatorRecord& record(OperatorId id);
 /// Nothing for an unknown name.
 std::optional<OperatorId> find_operator(std::string_view name);
-/// For names in our own code: an unknown one is a broken invariant.
+/// The operator of a name in our own code: an unknown one is a broken invariant.
 OperatorId operator_named(std::string_view name);
 
 /// Attributes checked against the specification, with defaults filled in and axes normalized.
@@ -195,8 +196,8 @@ Result<Attributes> complete_attributes(const OperatorRecord& record,
 /// Output types of one application: arity and attributes checked, then the record's rule.
 Result<std::vector<TensorType>> infer_types(const OperatorRecord& record, const Instance& instance);
 
-/// Of a recurrent operator: the number of steps is known, or is one more than some number. Otherwise it has no
-/// composition.
+/// Whether a recurrent operator unfolds: the number of steps is known, or is one more than some number.
+/// Otherwise it has no composition.
 bool unfolds(const Instance& instance);
 
 /// What the shape rule demands of sizes, those of the outputs to be at least 0 left out. Together with that it is

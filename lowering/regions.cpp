@@ -10,8 +10,8 @@ Linear difference(const TermGraph& graph, const Term& comparison) {
   return combine(graph.form(comparison.operands[0]), graph.form(comparison.operands[1]), -1);
 }
 
-/// Only where the difference cannot wrap, and where it is the same for all lanes or moves along
-/// them with loop variables alone.
+/// Whether a comparison is one of linear forms: only where the difference cannot wrap, and where it
+/// is the same for all lanes or moves along them with loop variables alone.
 bool compares_linear(const TermGraph& graph, const Term& term) {
   if (term.kind != Kind::less && term.kind != Kind::less_equal && term.kind != Kind::equal)
     return false;
@@ -73,8 +73,8 @@ class Planner {
       if (atom >= first_term_atom) use(atom - first_term_atom, where);
   }
 
-  /// In front of every loop whose variable the term does not depend on, also if that means to
-  /// compute it in vain when a guard excludes it: the loop runs more often.
+  /// The region in front of every loop whose variable the term does not depend on, also if that
+  /// means to compute it in vain when a guard excludes it: the loop runs more often.
   RegionId hoisted(const Term& term, RegionId region) const {
     RegionId best = region;
     for (RegionId r = region; r != 0; r = plan_.regions[r].parent) {

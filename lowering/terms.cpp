@@ -181,10 +181,10 @@ bool TermGraph::may_be_undefined(const Linear& form) const {
 Interval TermGraph::range(const Linear& form) const {
   Interval sum = {form.constant, form.constant};
   for (const auto& [atom, factor] : form.terms) {
-    const Interval one = atom < first_term_atom
-                             ? Interval{0, std::max<std::int64_t>(extents_[atom] - 1, 0)}
-                             : terms_[atom - first_term_atom].range;
-    sum = lowering::add(sum, lowering::scale(one, factor));
+    const Interval interval = atom < first_term_atom
+                                  ? Interval{0, std::max<std::int64_t>(extents_[atom] - 1, 0)}
+                                  : terms_[atom - first_term_atom].range;
+    sum = lowering::add(sum, lowering::scale(interval, factor));
   }
   for (const auto& [atom, factor] : form.terms) {
     if (atom < first_term_atom) continue;

@@ -19,7 +19,7 @@ using Kind = ExpressionKind;
 template <typename AnyEnvironment>
 auto place_of(AnyEnvironment& environment, std::uint32_t variable) {
   return std::find_if(environment.begin(), environment.end(),
-                      [variable](const auto& one) { return one.first >= variable; });
+                      [variable](const auto& binding) { return binding.first >= variable; });
 }
 
 class Translator {
@@ -38,9 +38,9 @@ class Translator {
     stack.push_back({root, restricted(root, environment), false, {}, {}});
     while (true) {
       Frame& frame = stack.back();
-      if (const auto found = known(frame.id, frame.environment)) {
+      if (const auto known_term = known(frame.id, frame.environment)) {
         stack.pop_back();
-        if (stack.empty()) return *found;
+        if (stack.empty()) return *known_term;
         continue;
       }
       if (!frame.expanded) {
@@ -93,8 +93,8 @@ class Translator {
   Environment restricted(ExpressionId id, const Environment& environment) const {
     Environment result;
     for (const std::uint32_t v : free_[id.v]) {
-      const auto found = place_of(environment, v);
-      if (found != environment.end() && found->first == v) result.push_back(*found);
+      const auto place = place_of(environment, v);
+      if (place != environment.end() && place->first == v) result.push_back(*place);
     }
     return result;
   }
@@ -111,7 +111,8 @@ class Translator {
     return {};
   }
 
-  /// What depends on nothing is computed in f64 and rounded once, whatever the element type is.
+  /// The term of a constant. What depends on nothing is computed in f64 and rounded once, whatever
+  /// the element type is.
   Result<TermNumber> constant(const Frame& frame, double number) {
     Term term;
     term.type = definition_.node(frame.id).type;
@@ -127,10 +128,10 @@ class Translator {
       operands.push_back(*known(operand, restricted(operand, frame.inner)));
     switch (node.kind) {
       case Kind::index: {
-        const auto found = place_of(frame.environment, node.variable.v);
-        if (found == frame.environment.end() || found->first != node.variable.v)
+        const auto place = place_of(frame.environment, node.variable.v);
+        if (place == frame.environment.end() || place->first != node.variable.v)
           return internal_error("an index variable is used outside its range");
-        return found->second;
+        return place->second;
       }
       case Kind::extent: {
         const auto value = node.extent.constant();

@@ -32,10 +32,10 @@ Expression sigmoid_of(DefinitionBuilder& d, Expression x) {
 
 /// log(1 + exp(x)), arranged so that no power overflows.
 Expression softplus_of(DefinitionBuilder& d, Expression x) {
-  const Expression one = d.real(1, x.type()), zero = d.real(0, x.type());
+  const Expression unit = d.real(1, x.type()), zero = d.real(0, x.type());
   const Expression size = d.apply(Function::absolute, x);
   const Expression power = d.apply(Function::exp, d.apply(Function::negate, size));
-  return maximum(x, zero) + d.apply(Function::log, one + power);
+  return maximum(x, zero) + d.apply(Function::log, unit + power);
 }
 
 Expression sigmoid(DefinitionBuilder& d, const Instance&, Operands x) {
@@ -168,17 +168,17 @@ Result<std::vector<TensorType>> infer_gelu(const Instance& in) {
 }
 
 Expression gelu(DefinitionBuilder& d, const Instance& in, Operands operands) {
-  const Expression x = operands[0], half = number(d, in, 0.5), one = number(d, in, 1);
+  const Expression x = operands[0], half = number(d, in, 0.5), unit = number(d, in, 1);
   if (in.attributes.string("approximate") == "none") {
     const Expression root = d.apply(Function::sqrt, number(d, in, 2));
-    return half * x * (one + d.apply(Function::erf, x * (one / root)));
+    return half * x * (unit + d.apply(Function::erf, x * (unit / root)));
   }
   const Expression inner = x + number(d, in, 0.044715) * (x * x * x);
   const Expression scale = d.apply(Function::sqrt, number(d, in, 2) / d.pi(x.type()));
-  return half * x * (one + d.apply(Function::tanh, scale * inner));
+  return half * x * (unit + d.apply(Function::tanh, scale * inner));
 }
 
-/// As exporters write it, so that runtimes make one operator of it again.
+/// Gelu as exporters write it, so that runtimes make one operator of it again.
 Result<std::vector<ValueId>> spell_gelu(Graph& graph, const Instance& in,
                                         std::span<const ValueId> inputs) {
   Composer c(graph);

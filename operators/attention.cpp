@@ -22,7 +22,7 @@ Shape with_heads(const Shape& shape, const Dimension& heads, const Dimension& si
   return shape.size() == 4 ? shape : Shape{shape[0], heads, shape[1], size};
 }
 
-/// As the operator's definition takes it.
+/// The value with separate heads, as the operator's definition takes it.
 ValueId split_heads(Composer& c, ValueId value, const Shape& given, const Shape& wanted) {
   if (given.size() == 4) return value;
   const ValueId parts =
@@ -95,7 +95,7 @@ Result<void> check_attention_types(const Instance& in) {
   return {};
 }
 
-/// With what was there before in front along axis 2.
+/// The shape with what was there before in front along axis 2.
 Result<Shape> present_shape(const Instance& in, std::size_t past, const Shape& shape) {
   if (!in.has(past)) return shape;
   LEMMA_RETURN_IF_ERROR(require_rank(in, past, 4, 4));
@@ -375,11 +375,11 @@ std::array<ValueId, 2> pairs(Composer& c, ValueId x, const RotaryShapes& shapes,
       c("Reshape", {x}, {{"shape", Shape{s[0], s[1], s[2], shapes.half, Dimension(2)}}});
   std::array<ValueId, 2> result;
   for (const std::int64_t i : {0, 1}) {
-    const ValueId one = c("Slice", {apart},
-                          {{"starts", Shape{Dimension(i)}},
-                           {"ends", Shape{Dimension(i + 1)}},
-                           {"axes", Integers{4}}});
-    result[static_cast<std::size_t>(i)] = c("Squeeze", {one}, {{"axes", Integers{4}}});
+    const ValueId part = c("Slice", {apart},
+                           {{"starts", Shape{Dimension(i)}},
+                            {"ends", Shape{Dimension(i + 1)}},
+                            {"axes", Integers{4}}});
+    result[static_cast<std::size_t>(i)] = c("Squeeze", {part}, {{"axes", Integers{4}}});
   }
   return result;
 }
@@ -400,9 +400,9 @@ Compose compose_rotary(Graph& graph, const Instance& in, std::span<const ValueId
   const bool neighbours = in.attributes.integer("interleaved") != 0;
   const ValueId x = split_heads(c, inputs[0], in.shape(0), shapes.operand);
   std::array<ValueId, 2> angles = {inputs[1], inputs[2]};  // cosines, sines
-  for (ValueId& each : angles) {
-    if (in.has(3)) each = c("Gather", {each, inputs[3]}, {{"axis", std::int64_t{0}}});
-    each = c("Unsqueeze", {each}, {{"axes", Integers{1}}});
+  for (ValueId& angle : angles) {
+    if (in.has(3)) angle = c("Gather", {angle, inputs[3]}, {{"axis", std::int64_t{0}}});
+    angle = c("Unsqueeze", {angle}, {{"axes", Integers{1}}});
   }
   const bool whole = shapes.turned == shapes.operand[3];
   const ValueId moving = whole ? x : last_part(c, x, 0, shapes.turned);

@@ -48,7 +48,7 @@ class Composer {
   /// A vector over channels (axis 1) as a tensor to be broadcast to `rank` axes.
   ValueId channels(ValueId vector, std::size_t rank);
 
-  /// Of a value that there is; after a failure of no type.
+  /// The type of a value; no type after a failure.
   TensorType type(ValueId value) const { return error_ ? TensorType{} : graph_.type(value); }
 
   Result<std::vector<ValueId>> outputs(std::vector<ValueId> values);

@@ -32,7 +32,7 @@ struct Coordinate {
   bool is_identity() const { return slope == denominator && offset.is(0); }
 };
 
-/// For a known coordinate_transformation_mode.
+/// The coordinate for a known coordinate_transformation_mode.
 Result<Coordinate> coordinate(const ResizedAxis& axis, std::string_view mode);
 
 /// slope * o + offset.

@@ -55,8 +55,8 @@ Result<Labels> with_ellipsis(const std::string& term, std::size_t count) {
   return labels;
 }
 
-/// Without an arrow the result has the axes that occur once, in alphabetical order, after those of
-/// ellipses.
+/// The result of an equation without an arrow: it has the axes that occur once, in alphabetical
+/// order, after those of ellipses.
 std::string implied_result(const std::vector<std::string>& terms) {
   std::map<char, int> counts;
   bool has_ellipsis = false;

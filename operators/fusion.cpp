@@ -68,16 +68,17 @@ constexpr std::array gemm_activations = {std::string_view(""),
 
 const Activation* activation_of(const Attributes& attributes) {
   const std::string& name = attributes.string("activation");
-  const auto* found = std::find_if(activations.begin(), activations.end(),
-                                   [&name](const Activation& a) { return a.op == name; });
-  return found != activations.end() ? found : nullptr;
+  const auto* activation = std::find_if(activations.begin(), activations.end(),
+                                        [&name](const Activation& a) { return a.op == name; });
+  return activation != activations.end() ? activation : nullptr;
 }
 
 std::string parameter_name(std::string_view parameter) {
   return fmt::format("activation_{}", parameter);
 }
 
-/// What the activation has no use for is 0, so that equal applications look equal.
+/// The attributes without unused parameters: what the activation has no use for is 0, so that equal
+/// applications look equal.
 Attributes without_unused_parameters(Attributes attributes,
                                      std::span<const std::string_view> parameters) {
   const Activation* activation = activation_of(attributes);

@@ -141,16 +141,16 @@ class LinearSteps {
     using namespace linear_operand;
     const DataType given = in.type(query);
     computed_ = given == DataType::f64 ? given : DataType::f32;
-    const Dimension one = 1;
+    const Dimension unit = 1;
     query_ = apart(inputs[query], shapes.queries_for_each, shapes.key_size);
-    key_ = apart(inputs[key], one, shapes.key_size);
-    value_ = apart(inputs[value], one, shapes.value_size);
+    key_ = apart(inputs[key], unit, shapes.key_size);
+    value_ = apart(inputs[value], unit, shapes.value_size);
     if (in.has(decay)) {
       const bool for_heads = in.shape(decay)[2] == Dimension(shapes.heads);
-      decay_ = c("Exp", {apart(inputs[decay], for_heads ? one : shapes.key_size, one)});
+      decay_ = c("Exp", {apart(inputs[decay], for_heads ? unit : shapes.key_size, unit)});
     }
     if (in.has(beta))
-      beta_ = apart(inputs[beta], one, one, in.shape(beta)[2].is(1) ? 1 : shapes.heads);
+      beta_ = apart(inputs[beta], unit, unit, in.shape(beta)[2].is(1) ? 1 : shapes.heads);
   }
 
   ValueId initial_state(const Instance& in, std::span<const ValueId> inputs) {

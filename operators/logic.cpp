@@ -24,7 +24,7 @@ Expression bitwise(DefinitionBuilder& d, const Instance&, Operands x) {
   return d.binary(kind, x[0], x[1]);
 }
 
-/// In two's complement -x = ~x + 1.
+/// The complement of all bits: in two's complement -x = ~x + 1.
 Expression bitwise_not(DefinitionBuilder& d, const Instance& in, Operands x) {
   return d.integer(-1, in.type(0)) - x[0];
 }
@@ -133,7 +133,7 @@ Result<ImportedCall> import_cast(const OnnxCall& call, ImportedCall imported) {
   return imported;
 }
 
-/// Of the second operand nothing but its element type matters, and that is known here.
+/// Imports CastLike: nothing but the second operand's element type matters, and that is known here.
 Result<ImportedCall> import_cast_like(const OnnxCall& call, ImportedCall imported) {
   LEMMA_ASSIGN_OR_RETURN(imported, import_cast(call, std::move(imported)));
   if (call.inputs.size() != 2) return bad_input("two inputs are needed");
@@ -223,7 +223,7 @@ Expression unsaturated_cast(DefinitionBuilder& d, const Instance& in, Operands x
   return code_of_number(d, number, in.attributes.data_type("to"), false);
 }
 
-/// From Cast or CastLike with `saturate` 0.
+/// Imports Cast or CastLike with `saturate` 0.
 Result<ImportedCall> import_unsaturated_cast(const OnnxCall& call, ImportedCall imported) {
   if (!call.attributes.has("saturate") || call.attributes.integer("saturate") != 0)
     return unsupported("a cast that saturates");

@@ -102,7 +102,7 @@ constexpr std::array concat_onnx = {OnnxMapping{.name = "Concat", .since = 4}};
 
 // ---- Split ------------------------------------------------------------------------------------
 
-/// Without sizes the parts are equal, but for a smaller last one.
+/// Normalizes Split: without sizes the parts are equal, but for a smaller last one.
 Result<Attributes> normalize_split(const Instance& in) {
   Attributes attributes = in.attributes;
   const Dimension& size = in.shape(0)[static_cast<std::size_t>(attributes.integer("axis"))];

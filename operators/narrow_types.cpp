@@ -96,8 +96,8 @@ Halved halved(DefinitionBuilder& d, Expression scaled, int bits) {
   return result;
 }
 
-/// With the exponent e over the least one, the code of a magnitude is e * 2^mantissa_bits + the magnitude in units of the
-/// last place: also for subnormal numbers, and where rounding carries into the exponent.
+/// The code of a number. With the exponent e over the least one, the code of a magnitude is e * 2^mantissa_bits + the
+/// magnitude in units of the last place: also for subnormal numbers, and where rounding carries into the exponent.
 Expression code_of_float(DefinitionBuilder& d, Expression x, const Format& format, bool saturates) {
   const Expression magnitude = d.apply(F::absolute, x);
   const auto [rest, exponent] = halved(

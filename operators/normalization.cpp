@@ -119,7 +119,8 @@ Compose compose_rms(Graph& graph, const Instance& in, std::span<const ValueId> i
   return c.outputs({c.multiply(c.cast(c.divide(x, root), in.type(0)), inputs[1])});
 }
 
-/// As exporters write it: powers where the composition multiplies, a quotient where it has a reciprocal.
+/// The mean square as exporters write it: powers where the composition multiplies, a quotient where it
+/// has a reciprocal.
 ValueId mean_square(Composer& c, ValueId x, const Attributes& over) {
   const DataType type = c.type(x).data_type;
   return c("ReduceMean", {c("Pow", {x, c.scalar(2, type)})}, over);

@@ -103,10 +103,10 @@ void define_max_pool_indices(DefinitionBuilder& d, const Instance& in) {
   const Expression element = d.read(0, in.type(0), window.position);
   Expression is_greatest = element == greatest;
   if (is_real(in.type(0))) is_greatest = is_greatest || d.apply(ScalarFunction::is_nan, element);
-  const Expression found = window.guard && is_greatest;
-  Expression index =
-      d.reduce(ExpressionKind::minimum_over, window.bound,
-               d.select(found, flat_index(d, shape, window.position), d.highest(DataType::i64)));
+  const Expression is_chosen = window.guard && is_greatest;
+  Expression index = d.reduce(
+      ExpressionKind::minimum_over, window.bound,
+      d.select(is_chosen, flat_index(d, shape, window.position), d.highest(DataType::i64)));
   if (in.attributes.integer("storage_order") != 0) index = reverse_spatial_order(d, shape, index);
   d.output(axes, index);
 }

@@ -53,7 +53,8 @@ bool same_shape(const Instance& in, const Shape& a, const Shape& b) {
   return same;
 }
 
-/// Of the shape of input 0, but for the axis, which has a scale for each block; the last block may be shorter.
+/// Checks that scales have the shape of input 0, but for the axis, which has a scale for each block; the last
+/// block may be shorter.
 Result<void> check_blocks(const Instance& in) {
   const std::int64_t size = in.attributes.integer("block_size");
   if (size < 0) return bad_input(fmt::format("block_size is {}", size));

@@ -113,7 +113,7 @@ Definition define_space_to_depth(const Instance& in) {
   return std::move(d).finish();
 }
 
-/// Only the mode DCR existed before it became an attribute.
+/// Exports a rearrangement of blocks. Only the mode DCR existed before it became an attribute.
 template <int mode_since>
 Result<ExportedCall> export_blocks(const Instance& in, int opset, ExportedCall standard) {
   if (opset >= mode_since) return standard;

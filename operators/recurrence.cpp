@@ -70,7 +70,7 @@ ValueId part_of(Composer& c, ValueId value, std::int64_t axis, const Dimension& 
            {{"starts", Shape{begin}}, {"ends", Shape{end}}, {"axes", Integers{axis}}});
 }
 
-/// Of the gates one after the other along the last axis.
+/// A gate of those that stand one after the other along the last axis.
 ValueId gate_of(Composer& c, ValueId gates, std::int64_t axis, std::int64_t number,
                 const Dimension& size) {
   const Dimension begin = Dimension(number) * size;
@@ -104,7 +104,7 @@ ValueId sum_of_products(Composer& c, const Weights& weights, ValueId x, ValueId 
   return c.add(products, weights.bias);
 }
 
-/// Of a long short-term memory (Hochreiter and Schmidhuber, 1997, with forget gates).
+/// A step of a long short-term memory (Hochreiter and Schmidhuber, 1997, with forget gates).
 State lstm_step(Composer& c, const Instance& in, const Weights& weights, ValueId x,
                 const State& state) {
   const ValueId sum = sum_of_products(c, weights, x, state[0]);
@@ -117,8 +117,8 @@ State lstm_step(Composer& c, const Instance& in, const Weights& weights, ValueId
   return {c.multiply(output, c("Tanh", {next})), next};
 }
 
-/// Of gated recurrent units (Cho et al., 2014). The candidate is computed from the state after it was reset, or what
-/// the weights make of the state is reset.
+/// A step of gated recurrent units (Cho et al., 2014). The candidate is computed from the state after it was reset,
+/// or what the weights make of the state is reset.
 State gru_step(Composer& c, const Instance& in, const Weights& weights, ValueId x,
                const State& state) {
   const Dimension size = in.shape(hidden_weight)[2], both = Dimension(2) * size;
@@ -142,7 +142,8 @@ State gru_step(Composer& c, const Instance& in, const Weights& weights, ValueId 
   return {c.add(c.multiply(rest, candidate), c.multiply(update, state[0]))};
 }
 
-/// Of a network with one layer whose result is also an operand of the next step (Elman, 1990).
+/// A step of a network with one layer whose result is also an operand of the next step (Elman,
+/// 1990).
 State rnn_step(Composer& c, const Instance& in, const Weights& weights, ValueId x,
                const State& state) {
   return {c(in.attributes.string(activation_option), {sum_of_products(c, weights, x, state[0])})};

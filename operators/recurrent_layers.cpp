@@ -33,7 +33,7 @@ Types infer_layer(const Instance& in, const RecurrenceKind& kind) {
   return infer_recurrence(in, kind, is_bidirectional(in) ? 2 : 1, layout == 1);
 }
 
-/// Of a tensor with a part for each direction on axis 0.
+/// The part of one direction in a tensor that has a part for each on axis 0.
 ValueId direction_of(Composer& c, ValueId value, std::int64_t direction, bool both) {
   if (!both) return value;
   return c("Slice", {value},

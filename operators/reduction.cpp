@@ -223,9 +223,9 @@ Result<std::vector<ValueId>> compose_arg(Graph& graph, const Instance& in,
   const std::int64_t axis = in.attributes.integer("axis");
   const bool last = in.attributes.integer("select_last_index") != 0;
   const std::vector<std::int64_t> nowhere = {last ? -1 : INT64_MAX};
-  ValueId found = c("Equal", {x, c(extreme.view(), {x}, {{"axes", Integers{axis}}})});
-  if (is_real(in.type(0))) found = c("Or", {found, c("IsNaN", {x})});
-  const ValueId at = c("Where", {found, c.positions(in.shape(0), axis),
+  ValueId is_extreme = c("Equal", {x, c(extreme.view(), {x}, {{"axes", Integers{axis}}})});
+  if (is_real(in.type(0))) is_extreme = c("Or", {is_extreme, c("IsNaN", {x})});
+  const ValueId at = c("Where", {is_extreme, c.positions(in.shape(0), axis),
                                  c.constant(Constant::of(DataType::i64, {}, nowhere))});
   const std::int64_t keep = in.attributes.integer("keepdims");
   return c.outputs(

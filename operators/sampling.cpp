@@ -232,10 +232,10 @@ Definition define_affine_grid(const Instance& in) {
     // The last axis comes first.
     const std::size_t axis = count - i;
     const Expression at = d.cast(axes[axis], type);
-    const Expression length = d.cast(d.extent(size[axis + 1]), type), one = d.real(1, type);
+    const Expression length = d.cast(d.extent(size[axis + 1]), type), unit = d.real(1, type);
     const Expression twice = at + at;
     const Expression position =
-        aligned ? twice / maximum(length - one, one) - one : (twice + one) / length - one;
+        aligned ? twice / maximum(length - unit, unit) - unit : (twice + unit) / length - unit;
     sum = sum + factor(i) * position;
   }
   d.output(axes, sum);

@@ -106,8 +106,8 @@ Dimension* inferable_size(const Shape& input, Shape& shape) {
   return symbolic;
 }
 
-/// With 0 for sizes that the input has at the same places, and -1 for one that is left: nothing is computed at run time.
-/// Null if more sizes are left.
+/// The call with 0 for sizes that the input has at the same places, and -1 for one that is left: nothing is computed at
+/// run time. Null if more sizes are left.
 std::shared_ptr<const ShorterCall> copying_call(const Instance& in, const ExportedCall& exported) {
   ShorterCall shorter{exported, {}};
   Shape shape = in.attributes.dimensions("shape");

@@ -75,7 +75,7 @@ Types infer_dft(const Instance& in) {
   return std::vector<TensorType>{{in.type(0), std::move(shape)}};
 }
 
-/// From one element to the next, in the first bin after the constant one.
+/// The turn from one element to the next, in the first bin after the constant one.
 double turn_step(std::int64_t length) {
   return -2 * std::numbers::pi / static_cast<double>(length);
 }

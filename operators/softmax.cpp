@@ -66,7 +66,8 @@ Compose compose_hardmax_flattened(Graph& graph, const Instance& in,
   return c.outputs({c("Reshape", {result}, {{"shape", in.shape(0)}})});
 }
 
-/// In a model of an earlier operator set the form along an axis is right only for the last axis.
+/// Exports the form along an axis, which is right in a model of an earlier operator set only for the
+/// last one.
 Result<ExportedCall> export_along(const Instance& in, int opset, ExportedCall exported) {
   if (opset < 13 && in.attributes.integer("axis") + 1 != static_cast<std::int64_t>(in.rank(0)))
     return unsupported(fmt::format("operator set {} normalizes along the last axis only", opset));

@@ -28,9 +28,9 @@ Expression absolute(DefinitionBuilder& d, const Instance&, Operands x) {
 Expression sign(DefinitionBuilder& d, const Instance&, Operands x) {
   const DataType type = x[0].type();
   if (is_real(type)) return d.apply(Function::sign, x[0]);
-  const Expression zero = d.integer(0, type), one = d.integer(1, type);
-  const Expression negative = is_unsigned_integer(type) ? zero : zero - one;
-  return d.select(zero < x[0], one, d.select(x[0] < zero, negative, zero));
+  const Expression zero = d.integer(0, type), unit = d.integer(1, type);
+  const Expression negative = is_unsigned_integer(type) ? zero : zero - unit;
+  return d.select(zero < x[0], unit, d.select(x[0] < zero, negative, zero));
 }
 
 // ---- Classification ----------------------------------------------------------------------------

@@ -59,12 +59,12 @@ fs::path folder_of(const fs::path& file) {
 }
 
 Result<OutputFile> OutputFile::create(const fs::path& target, const OutputOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(OutputTarget found, output_target(target));
+  LEMMA_ASSIGN_OR_RETURN(OutputTarget output, output_target(target));
   OutputFile file(target);
-  file.target_ = std::move(found.path);
-  if (found.kind == OutputTarget::Kind::descriptor) {
-    file.stream_ = ::fcntl(found.descriptor, F_DUPFD_CLOEXEC, 0);
-  } else if (found.kind == OutputTarget::Kind::device) {
+  file.target_ = std::move(output.path);
+  if (output.kind == OutputTarget::Kind::descriptor) {
+    file.stream_ = ::fcntl(output.descriptor, F_DUPFD_CLOEXEC, 0);
+  } else if (output.kind == OutputTarget::Kind::device) {
     file.stream_ = ::open(file.target_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
   } else {
     std::error_code ignored;
@@ -240,10 +240,10 @@ fs::path home_folder() {
   if (home.empty()) {
     std::array<char, 4096> buffer{};
     passwd entry{};
-    passwd* found = nullptr;
-    if (::getpwuid_r(::getuid(), &entry, buffer.data(), buffer.size(), &found) == 0 &&
-        found != nullptr)
-      home = found->pw_dir;
+    passwd* user = nullptr;
+    if (::getpwuid_r(::getuid(), &entry, buffer.data(), buffer.size(), &user) == 0 &&
+        user != nullptr)
+      home = user->pw_dir;
   }
   return home.is_absolute() ? home : fs::path();
 }

@@ -19,7 +19,8 @@
 namespace lemma {
 
 struct OutputOptions {
-  /// Of the file. Nothing: those of the file that is replaced, else those that the umask leaves.
+  /// The permissions of the file. Nothing: those of the file that is replaced, else those that the
+  /// umask leaves.
   std::optional<std::filesystem::perms> permissions = std::nullopt;
 };
 
@@ -73,7 +74,7 @@ void remove_file(const std::filesystem::path& file);
 /// Flushes a folder's list of names. Some file systems cannot, which is no failure.
 void flush_folder(const std::filesystem::path& folder);
 
-/// With the folders above it; no error if it is there.
+/// Makes a folder with those above it; no error if it is there.
 Result<void> make_folder(const std::filesystem::path& folder);
 
 /// $HOME, else what the system knows of the user; empty if neither gives an absolute path.

@@ -26,12 +26,13 @@ tl::unexpected<Error> cannot_write(const fs::path& path) {
   return bad_input(fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno)));
 }
 
-/// Without a slash at its end, and with links followed: what is exchanged is the folder, not a link to it.
+/// The path of a folder without a slash at its end, and with links followed: what is exchanged is the
+/// folder, not a link to it.
 fs::path real_folder(const fs::path& folder) {
   std::error_code error;
   const fs::path bare = folder.has_filename() ? folder : folder.parent_path();
-  const fs::path found = fs::weakly_canonical(bare, error);
-  return error ? bare : found;
+  const fs::path canonical = fs::weakly_canonical(bare, error);
+  return error ? bare : canonical;
 }
 
 bool is_inside(const fs::path& inner, const fs::path& outer) {
@@ -161,8 +162,8 @@ Result<void> FolderUpdate::copy_entries(const fs::path& below) {
 
 /// Whether the update has changed a file or removed it.
 bool FolderUpdate::is_changed(const fs::path& name) const {
-  const auto found = kept_.find(name);
-  return found == kept_.end() || number_of(copy_ / name) != found->second.second;
+  const auto entry = kept_.find(name);
+  return entry == kept_.end() || number_of(copy_ / name) != entry->second.second;
 }
 
 /// False: this file system cannot, and nothing has changed.

@@ -17,7 +17,7 @@ inline constexpr const char* scratch_variable = "LEMMA_SCRATCH";
 /// killed (outputs/staging.h).
 class TemporaryDirectory {
  public:
-  /// In the folder that scratch_variable names, else in that of the system.
+  /// Makes a directory in the folder that scratch_variable names, else in that of the system.
   TemporaryDirectory();
   TemporaryDirectory(const TemporaryDirectory&) = delete;
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;

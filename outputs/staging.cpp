@@ -227,11 +227,11 @@ int StagedEntry::close() { return descriptor_ < 0 ? 0 : ::close(std::exchange(de
 
 void remove_abandoned(const fs::path& folder) {
   std::error_code error;
-  std::vector<fs::path> found;
+  std::vector<fs::path> staged;
   for (fs::directory_iterator i(or_here(folder), error), end; !error && i != end;
        i.increment(error))
-    if (is_staged_name(i->path().filename().string())) found.push_back(i->path());
-  for (const fs::path& path : found) {
+    if (is_staged_name(i->path().filename().string())) staged.push_back(i->path());
+  for (const fs::path& path : staged) {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (descriptor < 0) continue;
     const bool is_abandoned = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;

@@ -26,7 +26,7 @@ class StagedEntry {
 
   const std::filesystem::path& path() const { return path_; }
   int descriptor() const { return descriptor_; }
-  /// It has another name now, or none: nothing is removed.
+  /// Keeps what is there: it has another name now, or none, and nothing is removed.
   void keep();
   /// Closes the descriptor, which gives the lock back. Returns what close() does.
   int close();

@@ -24,7 +24,7 @@ struct AttemptSetup {
   KeptTime kept;
   Deadline deadline;  // of all but writing
   Trace& trace;
-  /// What is passed need not be faster: it is not run, and candidates are not either.
+  /// Whether what is passed has to be faster. If not, it is not run, and candidates are not either.
   bool is_judged_by_time = true;
   /// Operators whose constants stay computed (FoldOptions::left_computed).
   std::set<std::string> left_computed = {};
@@ -43,7 +43,8 @@ struct Attempt {
   SearchFigures figures;
   CheckReport check;
   TimingReport timing;
-  /// Of `passed`: why the result equals the original. Of `no_better`: that the original is what the search ended with.
+  /// The explanation. For `passed`: why the result equals the original. For `no_better`: that the original is what the
+  /// search ended with.
   std::string explanation;
   std::unique_ptr<StagedModel> staged;  // of `passed`
 };

@@ -8,7 +8,7 @@
 
 namespace lemma {
 
-/// Those up to a class that the options select.
+/// The rules up to a class that the options select.
 std::vector<Substitution> chosen_rules(const RuleDatabase& database, const OptimizeOptions& options,
                                        RoundingClass worst);
 

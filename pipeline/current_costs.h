@@ -13,7 +13,7 @@ class CurrentCosts {
  public:
   CurrentCosts(const CurrentCosts&) = delete;
   CurrentCosts& operator=(const CurrentCosts&) = delete;
-  /// Those of the description of the device alone, until open(), at the sizes that are known or else usual.
+  /// The costs of the description of the device alone, until open(), at the sizes that are known or else usual.
   CurrentCosts(const OperatorCosts& of_device, const Job& job);
 
   /// Costs are those at these sizes from now on. Before open().

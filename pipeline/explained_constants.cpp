@@ -34,7 +34,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-/// By the digits of their digest.
+/// The constants of a graph by the digits of their digest.
 std::map<std::string, const Constant*, std::less<>> constants_of(const Graph& graph) {
   constexpr std::size_t shown = 64;  // bytes of constants that stand as they are
   std::map<std::string, const Constant*, std::less<>> result;
@@ -72,15 +72,15 @@ class Explanation {
       const auto facts = parse_facts(line.substr(colon + 2));
       const auto digest = digests.find(value);
       if (!facts || digest == digests.end()) continue;
-      const auto found = constants.find(digest->second);
+      const auto entry = constants.find(digest->second);
       given_.emplace(
-          line, GivenConstant{value, *facts, found == constants.end() ? nullptr : found->second});
+          line, GivenConstant{value, *facts, entry == constants.end() ? nullptr : entry->second});
     }
   }
 
   bool has_given() const { return !given_.empty(); }
 
-  /// With the facts of those constants that are `wanted`.
+  /// The explanation with the facts of those constants that are `wanted`.
   std::string with(const std::function<bool(const ValueFacts&)>& wanted) const {
     std::string result;
     std::size_t bytes = 0;

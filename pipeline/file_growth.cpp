@@ -6,7 +6,7 @@
 
 namespace lemma {
 
-/// In bytes: what attributes and constants of some nodes take.
+/// The bytes that attributes and constants of some nodes take.
 constexpr double small_growth = 4096;
 
 void limit_growth(SearchOptions& search, double bytes) {

@@ -20,7 +20,8 @@ struct CostOptions {
   bool measures = false;           // what is missing
   /// What the runtime's name begins with. Where it is not there, its last version that was measured counts.
   std::string runtime = "ONNX Runtime ";
-  /// Where it is not there, what was measured on any device counts, of which there may be none here.
+  /// Whether, where the runtime is not there, what was measured on any device counts, of which there may
+  /// be none here.
   bool any_device = false;
   std::optional<RecordedCosts> replay;  // answers to repeat in place of all these
 };
@@ -49,7 +50,7 @@ class LearnedCosts {
   /// `costs`: for the target and the sizes.
   OperatorCosts in_front_of(const OperatorCosts& costs);
   CostReport report() const;
-  /// That measuring took so far.
+  /// The time that measuring took so far.
   double seconds_spent() const { return report_.seconds; }
 
  private:

@@ -87,7 +87,8 @@ struct Improvement {
   std::string sizes;  // of the inputs on which models were run
 };
 
-/// With rules of the wanted class, then with those that keep every bit, until a result passes or none is better.
+/// Attempts to optimize with rules of the wanted class, then with those that keep every bit, until a result
+/// passes or none is better.
 Result<void> attempt_classes(const AttemptSetup& setup, bool keeps_small,
                              Improvement& improvement) {
   const RoundingClass wanted = setup.job.options.rules.rounding_class;
@@ -226,7 +227,7 @@ OptimizeReport report_of(const Job& job) {
   return report;
 }
 
-/// What a report says of the last attempt, whatever became of it.
+/// Reports what is said of the last attempt, whatever became of it.
 void report_attempt(const Improvement& improvement, OptimizeReport& report) {
   const Attempt& last = *improvement.last;
   static_cast<SearchFigures&>(report.search) = last.figures;

@@ -38,13 +38,14 @@ struct TimingOptions {
 struct OptimizeOptions {
   ImportOptions reading;
   RuleSelection rules;
-  /// Its limits of time and memory follow from those below. Without a search the model is only read
-  /// and written.
+  /// Whether there is a search; its limits of time and memory follow from those below. Without one
+  /// the model is only read and written.
   bool searches = true;
-  /// Only what takes operators away is done, and what has fewer nodes in the file is written though it may
-  /// cost as much.
+  /// Whether only what takes operators away is done, and what has fewer nodes in the file is written
+  /// though it may cost as much.
   bool cleans = false;
-  /// Where nothing faster is found, the file's own bytes are written, not the graph that is only simpler.
+  /// Whether, where nothing faster is found, the file's own bytes are written, not the graph that is only
+  /// simpler.
   bool keeps_original = false;
   SearchOptions search;
   SampledCheckOptions check;
@@ -52,7 +53,8 @@ struct OptimizeOptions {
   std::map<std::string, Shape, std::less<>> sample_shapes;
   /// ONNX Runtime, for what follows; none: it is not started.
   std::optional<OnnxRuntimeProgram> onnx_runtime;
-  /// That program, where the caller has started it before something that takes a while; null: it is started.
+  /// The program that runs ONNX Runtime, where the caller has started it before something that takes a
+  /// while; null: it is started.
   OnnxRuntimeWorker* worker = nullptr;
   bool second_judge = true;  // compares the result with the original
   TimingOptions timing;

@@ -72,14 +72,15 @@ class BodyOptimizer {
         model = std::move(*nested);
     const RoundingClass worst = ordinary ? options_.rules.rounding_class : RoundingClass::bitwise;
     const std::vector<Substitution> wanted = chosen_rules(rules_, options_, worst);
-    auto found = searched(model.graph, body.observed, wanted, worst);
-    if (!found || !found->improved || !holds(model.graph, *found, worst))
+    auto search_result = searched(model.graph, body.observed, wanted, worst);
+    if (!search_result || !search_result->improved || !holds(model.graph, *search_result, worst))
       return BetterBody{std::move(model), false, options_.cleans};
     if (!options_.explanation.empty())
       explanations += fmt::format("body {}\n{}", quote(body.place),
-                                  with_constants(found->explanation, model.graph, named_));
-    const bool cheaper = !options_.cleans && found->after.seconds < found->before.seconds;
-    return BetterBody{{std::move(found->graph), model.envelope}, cheaper, options_.cleans};
+                                  with_constants(search_result->explanation, model.graph, named_));
+    const bool cheaper =
+        !options_.cleans && search_result->after.seconds < search_result->before.seconds;
+    return BetterBody{{std::move(search_result->graph), model.envelope}, cheaper, options_.cleans};
   }
 
   /// Outputs that are observed stay what they are.
@@ -87,10 +88,11 @@ class BodyOptimizer {
                                 const std::vector<Substitution>& wanted,
                                 RoundingClass worst) const {
     LEMMA_ASSIGN_OR_RETURN(const Graph whole, with_observer(body, observed));
-    LEMMA_ASSIGN_OR_RETURN(SearchResult found,
+    LEMMA_ASSIGN_OR_RETURN(SearchResult search_result,
                            optimize(whole, wanted, costs_, search_options(worst)));
-    LEMMA_ASSIGN_OR_RETURN(found.graph, without_observer(found.graph, body.outputs().size()));
-    return found;
+    LEMMA_ASSIGN_OR_RETURN(search_result.graph,
+                           without_observer(search_result.graph, body.outputs().size()));
+    return search_result;
   }
 
   static int body_depth(const std::string& place) {
@@ -115,16 +117,18 @@ class BodyOptimizer {
     return options;
   }
 
-  /// What is asked of a model before it is written (docs/search.md, "How a result is checked").
-  bool holds(const Graph& original, const SearchResult& found, RoundingClass worst) const {
-    if (!check(found.graph, Stage::imported)) return false;
-    if (!checker::check_explanation(found.explanation, named_.table, named_.bitwise, {{}, true}))
+  /// Whether the result holds: what is asked of a model before it is written (docs/search.md, "How
+  /// a result is checked").
+  bool holds(const Graph& original, const SearchResult& search_result, RoundingClass worst) const {
+    if (!check(search_result.graph, Stage::imported)) return false;
+    if (!checker::check_explanation(search_result.explanation, named_.table, named_.bitwise,
+                                    {{}, true}))
       return false;
     SampledCheckOptions options = options_.check;
     options.threads = options_.threads;
     options.deadline = deadline_.at();
     options.bitwise = worst == RoundingClass::bitwise;
-    const auto compared = compare_on_random_inputs(original, found.graph, options);
+    const auto compared = compare_on_random_inputs(original, search_result.graph, options);
     return compared && compared->passed;
   }
 

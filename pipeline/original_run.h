@@ -17,13 +17,14 @@ struct OriginalRun {
   double seconds = 0;  // that computing it took
 };
 
-/// In at most 0.45 of the time that is left: the result has to be computed too. An error says why no check is
-/// possible.
+/// Runs the original in at most 0.45 of the time that is left: the result has to be computed too. An error
+/// says why no check is possible.
 Result<OriginalRun> run_original(const Job& job, const Deadline& deadline);
 
 struct ModelInputs {
   std::vector<interpreter::NamedTensor> values;  // empty: there are none
-  /// Of other sizes that are usual, where the model leaves some open and ONNX Runtime runs it on these too; else empty.
+  /// Inputs of other sizes that are usual, where the model leaves some open and ONNX Runtime runs it on these too; else
+  /// empty.
   std::vector<interpreter::NamedTensor> of_other_sizes;
   bool run_in_onnx_runtime = false;  // it runs the original on them
   std::string message;               // why there are none

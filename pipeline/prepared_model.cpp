@@ -12,7 +12,7 @@ namespace lemma {
 
 namespace {
 
-/// With bodies optimized.
+/// The model with bodies optimized.
 OnnxModel resolved_model(OnnxModel read, const std::filesystem::path& file,
                          const RuleDatabase& rules, const OperatorCosts& costs,
                          const OptimizeOptions& options, const Deadline& deadline,

@@ -72,7 +72,8 @@ Result<std::vector<ModelTiming>> TimedChoice::time_graphs(
 
 namespace {
 
-/// Of an original and one candidate the latter, which is_faster() judges anyway: nothing is to be chosen.
+/// Whether there is but one candidate beside the original: is_faster() judges it anyway, and nothing is
+/// to be chosen.
 bool is_lone_candidate(std::span<const Graph* const> graphs) { return graphs.size() == 2; }
 std::vector<Cost> costs_of_lone_candidate() {
   return {{1, 0, Provenance::analytic}, {0, 0, Provenance::analytic}};
@@ -101,17 +102,17 @@ Result<std::vector<Cost>> TimedChoice::evaluate(std::span<const Graph* const> gr
   return costs;
 }
 
-/// With fewer than eight runs of each a median tells no small gain. Each graph is also folded, written and
-/// loaded, for both sessions.
+/// How many graphs can be timed. With fewer than eight runs of each a median tells no small gain. Each
+/// graph is also folded, written and loaded, for both sessions.
 std::size_t TimedChoice::affordable(const GraphCost& original) const {
   constexpr std::size_t most = 12;
   constexpr double least_runs = 8, bytes_per_second = 60e6;
-  const double each = least_runs * original.seconds +
-                      timer_.seconds_to_prepare(original.operators) +
-                      original.parameter_bytes / bytes_per_second;
+  const double round_seconds = least_runs * original.seconds +
+                               timer_.seconds_to_prepare(original.operators) +
+                               original.parameter_bytes / bytes_per_second;
   const double seconds = first_run * setup_.choosing_end.remaining();
   report_.affordable.push_back(
-      static_cast<std::size_t>(std::clamp(seconds / each, 0.0, 1.0 * most)));
+      static_cast<std::size_t>(std::clamp(seconds / round_seconds, 0.0, 1.0 * most)));
   return report_.affordable.back();
 }
 
@@ -150,8 +151,9 @@ bool TimedChoice::is_faster(const fs::path& original, const fs::path& result,
   return is_gain(report_);
 }
 
-/// In half as many rounds: a result that is slower there by more than noise is refused, and no gain has to be shown. The
-/// original runs at these sizes, so a result that does not is refused too. Where time is short, nothing is said.
+/// Times a result at other sizes, in half as many rounds: one that is slower there by more than noise is refused, and no
+/// gain has to be shown. The original runs at these sizes, so a result that does not is refused too. Where time is
+/// short, nothing is said.
 void TimedChoice::time_at_other_sizes(TimingRequest asked, const Deadline& deadline) {
   if (setup_.inputs_of_other_sizes.empty() || deadline.remaining() < setup_.judging_seconds) return;
   asked.inputs = {setup_.inputs_of_other_sizes};
@@ -217,9 +219,9 @@ Result<std::vector<Cost>> ReplayedChoice::evaluate(std::span<const Graph* const>
                     seconds.size(), graphs.size()));
   ++runs_;
   std::vector<Cost> costs;
-  for (const double one : seconds)
+  for (const double time : seconds)
     costs.push_back(
-        {one > 0 ? one : std::numeric_limits<double>::infinity(), 0, Provenance::measured});
+        {time > 0 ? time : std::numeric_limits<double>::infinity(), 0, Provenance::measured});
   return costs;
 }
 

@@ -41,8 +41,8 @@ struct TimingReport {
   State state = State::predicted;
   std::string message;
   std::string runtime;  // "ONNX Runtime 1.31.1"
-  /// Of the graphs that the search proposed, the original first: medians of each run that chose. A second run
-  /// has the best of the first one and the graph of all rewrites that paid there.
+  /// The times of the graphs that the search proposed, the original first: medians of each run that chose. A
+  /// second run has the best of the first one and the graph of all rewrites that paid there.
   std::vector<std::vector<double>> choices;
   /// Medians of the run that judged; 0: there was none.
   double before_seconds = 0, after_seconds = 0;
@@ -89,7 +89,7 @@ class TimedChoice : public GraphEvaluator {
   const TimingReport& report() const { return report_; }
 
   static constexpr double least_gain = 0.01;
-  /// Of a median, up to which a result counts as no slower.
+  /// The part of a median up to which a result counts as no slower.
   static constexpr double noise = 0.01;
 
  private:

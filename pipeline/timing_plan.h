@@ -14,7 +14,7 @@ struct KeptTime {
   double check = 0;   // that the check of the result is expected to take
   double timing = 0;  // of candidates and of the result
 
-  /// Of `timing`, for judging the result; the rest is for the candidates.
+  /// The part of `timing` for judging the result; the rest is for the candidates.
   double judging() const { return 0.5 * timing; }
 };
 

@@ -19,7 +19,7 @@ class TraceFolder {
   bool is_written() const { return !folder_.empty(); }
   /// `more`: of the first line, behind the step.
   void add(std::string_view step, std::string_view more, std::string_view text);
-  /// Of the first file that could not be written.
+  /// The error of the first file that could not be written.
   Result<void> outcome() const { return outcome_; }
 
  private:

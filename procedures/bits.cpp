@@ -14,7 +14,8 @@ namespace {
 
 using Values = std::vector<RunTimeValue>;
 
-/// Of floating-point numbers; integers have a record (BitCast in operators/logic.cpp).
+/// Reinterprets the bits of floating-point numbers; integers have a record (BitCast in
+/// operators/logic.cpp).
 Result<Values> bit_cast(const ProcedureCall& call) {
   LEMMA_ASSIGN_OR_RETURN(const Constant* x, call.tensor(0));
   const std::int64_t to = call.attributes.integer("to", 0);
@@ -30,7 +31,7 @@ Result<Values> bit_cast(const ProcedureCall& call) {
   return Values{std::move(result)};
 }
 
-/// By elimination with partial pivoting, in f64.
+/// The determinant by elimination with partial pivoting, in f64.
 double determinant(std::vector<double> matrix, std::size_t n) {
   double result = 1;
   for (std::size_t k = 0; k < n; ++k) {

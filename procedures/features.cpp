@@ -105,8 +105,8 @@ std::vector<double> occurrences(const Vocabulary& words, std::span<const std::in
         Numbers gram;
         for (std::int64_t i = 0; i < length; ++i)
           gram.push_back(row[static_cast<std::size_t>(start + i * distance)]);
-        if (const auto found = words.columns.find(gram); found != words.columns.end())
-          ++counts[found->second];
+        if (const auto column = words.columns.find(gram); column != words.columns.end())
+          ++counts[column->second];
       }
     }
   return counts;
@@ -127,8 +127,8 @@ Result<Items> items_of(const ProcedureCall& call) {
       items.pool.push_back(
           numbers.emplace(word, static_cast<std::int64_t>(numbers.size())).first->second);
     for (const std::string& word : strings->elements) {
-      const auto found = numbers.find(word);
-      items.input.push_back(found != numbers.end() ? found->second : -1);
+      const auto number = numbers.find(word);
+      items.input.push_back(number != numbers.end() ? number->second : -1);
     }
     items.sizes = strings->sizes;
     return items;
@@ -166,12 +166,12 @@ Result<Values> tf_idf_vectorizer(const ProcedureCall& call) {
 
 /// The tensor or list whose name begins so, as a vector; nothing if there is none.
 RunTimeValue list_of(const NodeAttributes& attributes, const std::string& stem) {
-  if (const auto found = attributes.tensors.find(stem + "_tensor");
-      found != attributes.tensors.end())
-    return found->second;
-  if (const auto found = attributes.strings.find(stem + "_strings");
-      found != attributes.strings.end())
-    return Strings{{static_cast<std::int64_t>(found->second.size())}, found->second};
+  if (const auto entry = attributes.tensors.find(stem + "_tensor");
+      entry != attributes.tensors.end())
+    return entry->second;
+  if (const auto entry = attributes.strings.find(stem + "_strings");
+      entry != attributes.strings.end())
+    return Strings{{static_cast<std::int64_t>(entry->second.size())}, entry->second};
   if (const auto list = attributes.integers(stem + "_int64s")) return Constant::of_integers(*list);
   const AttributeValue* value = attributes.values.find(stem + "_floats");
   if (const Reals* reals = value != nullptr ? std::get_if<Reals>(value) : nullptr)
@@ -182,9 +182,9 @@ RunTimeValue list_of(const NodeAttributes& attributes, const std::string& stem) 
 
 /// What a label is that is none of the keys, of the type of the values.
 RunTimeValue default_label(const NodeAttributes& attributes, const RunTimeValue& values) {
-  if (const auto found = attributes.tensors.find("default_tensor");
-      found != attributes.tensors.end())
-    return found->second;
+  if (const auto entry = attributes.tensors.find("default_tensor");
+      entry != attributes.tensors.end())
+    return entry->second;
   if (values.strings() != nullptr)
     return Strings{{1}, {attributes.string("default_string", "_Unused")}};
   if (values.tensor()->type().data_type == DataType::f32)
@@ -210,11 +210,11 @@ Numbers positions_among(const std::vector<T>& keys, const std::vector<T>& elemen
   }
   Numbers positions;
   for (const T& element : elements) {
-    const auto found = element == element ? known.find(element) : known.end();
+    const auto entry = element == element ? known.find(element) : known.end();
     if (element != element)
       positions.push_back(of_nan);
     else
-      positions.push_back(found != known.end() ? found->second
+      positions.push_back(entry != known.end() ? entry->second
                                                : static_cast<std::int64_t>(keys.size()));
   }
   return positions;
@@ -231,7 +231,7 @@ Result<Numbers> label_positions(const RunTimeValue& keys, const RunTimeValue& x)
   return positions_among(keys.tensor()->integers(), x.tensor()->integers());
 }
 
-/// Of a list of labels.
+/// The number of labels in a list.
 std::size_t label_count(const RunTimeValue& list) {
   return list.strings() != nullptr ? list.strings()->elements.size()
                                    : list.tensor()->element_count();

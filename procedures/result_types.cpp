@@ -58,7 +58,7 @@ class Typing {
 
 using Rule = Types (*)(const Typing&);
 
-/// For a record: what it gives, and in which domain.
+/// The result types of a record: what it gives, and in which domain.
 struct ResultRule {
   std::string_view domain, name;
   Rule types;
@@ -122,7 +122,7 @@ Types drawn_classes(const Typing& t) {
            Shape{(*given->shape)[0], t.integer("sample_size", 1)}}};
 }
 
-/// As many axes as the vector of sizes has elements.
+/// A type with as many axes as the vector of sizes has elements.
 template <std::size_t sizes>
 Types of_given_rank(const Typing& t) {
   const auto rank = t.length(sizes);
@@ -131,7 +131,7 @@ Types of_given_rank(const Typing& t) {
   return {{element, t.unknown_shape(0, *rank)}};
 }
 
-/// As many axes as the first operand has.
+/// A type with as many axes as the first operand has.
 Types of_same_rank(const Typing& t) {
   const TensorType* given = t.known(0);
   if (given == nullptr) return {};
@@ -171,7 +171,7 @@ Types same_shape_in_f32(const Typing& t) {
   return {{DataType::f32, given->shape}};
 }
 
-/// In training: statistics of channels come after the result.
+/// The types of a batch normalization; in training statistics of channels come after the result.
 Types normalized_batch(const Typing& t) {
   const TensorType* given = t.known(0);
   if (given == nullptr || given->rank() < 2) return {};

@@ -36,13 +36,13 @@ Result<Values> nonzero(const ProcedureCall& call) {
   const std::vector<bool> elements = non_zero(*x);
   const auto count = static_cast<std::int64_t>(std::count(elements.begin(), elements.end(), true));
   Positions indices(sizes.size() * static_cast<std::size_t>(count));
-  std::size_t found = 0;
+  std::size_t written = 0;
   for (std::size_t i = 0; i < elements.size(); ++i) {
     if (!elements[i]) continue;
     auto rest = static_cast<std::int64_t>(i);
     for (std::size_t axis = sizes.size(); axis-- > 0; rest /= sizes[axis])
-      indices[axis * static_cast<std::size_t>(count) + found] = rest % sizes[axis];
-    ++found;
+      indices[axis * static_cast<std::size_t>(count) + written] = rest % sizes[axis];
+    ++written;
   }
   return Values{
       Constant::of(DataType::i64, {static_cast<std::int64_t>(sizes.size()), count}, indices)};
@@ -53,7 +53,7 @@ struct AlongAxis {
   std::size_t axis;
 };
 
-/// Without an attribute `axis`, all elements as a vector.
+/// The first operand along an axis; without an attribute `axis`, all elements as a vector.
 Result<AlongAxis> first_operand_along_axis(const ProcedureCall& call) {
   LEMMA_ASSIGN_OR_RETURN(const Constant* given, call.tensor(0));
   AlongAxis result{*given, 0};

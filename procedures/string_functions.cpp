@@ -29,7 +29,8 @@ Result<Sizes> broadcast_sizes(const Sizes& a, const Sizes& b) {
   return result;
 }
 
-/// Which element of a tensor stands at a position of the tensor that it is broadcast to.
+/// The position of the element of a tensor that stands at a position of the tensor that it is broadcast
+/// to.
 std::size_t broadcast_position(std::size_t position, const Sizes& to, const Sizes& from) {
   std::size_t result = 0, stride = 1;
   for (std::size_t i = 0; i < to.size(); ++i) {
@@ -184,11 +185,11 @@ Result<Values> string_normalizer(const ProcedureCall& call) {
 
 Result<Values> constant_strings(const ProcedureCall& call) {
   const NodeAttributes& attributes = call.attributes;
-  if (const auto found = attributes.tensors.find("value"); found != attributes.tensors.end())
-    return Values{found->second};
-  if (const auto found = attributes.strings.find("value_strings");
-      found != attributes.strings.end())
-    return Values{Strings{{static_cast<std::int64_t>(found->second.size())}, found->second}};
+  if (const auto entry = attributes.tensors.find("value"); entry != attributes.tensors.end())
+    return Values{entry->second};
+  if (const auto entry = attributes.strings.find("value_strings");
+      entry != attributes.strings.end())
+    return Values{Strings{{static_cast<std::int64_t>(entry->second.size())}, entry->second}};
   if (attributes.values.has("value_string"))
     return Values{Strings{{}, {attributes.string("value_string", "")}}};
   return unsupported("a Constant of an unusual kind");

@@ -43,10 +43,10 @@ struct Ensemble {
 };
 
 Result<std::vector<double>> real_tensor(const NodeAttributes& attributes, const std::string& name) {
-  const auto found = attributes.tensors.find(name);
-  if (found == attributes.tensors.end() || found->second.tensor() == nullptr)
+  const auto entry = attributes.tensors.find(name);
+  if (entry == attributes.tensors.end() || entry->second.tensor() == nullptr)
     return bad_input(fmt::format("{} is missing", name));
-  return found->second.tensor()->reals();
+  return entry->second.tensor()->reals();
 }
 
 /// A list of indices below a limit, of the given length.
@@ -162,7 +162,7 @@ Result<Leaf> leaf_of(const Ensemble& trees, std::size_t root, std::span<const do
   return bad_input("the nodes of a tree go round in a circle");
 }
 
-/// Of the leaves of one target; 0 if there are none.
+/// The aggregate of the leaves of one target; 0 if there are none.
 double aggregate(const std::vector<double>& weights, std::int64_t how, std::size_t trees) {
   if (weights.empty()) return 0;
   if (how == 2) return *std::min_element(weights.begin(), weights.end());

@@ -8,7 +8,8 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-/// Of a file of scripts/cuda_resources, what all functions have in common is said once.
+/// A function of a file of scripts/cuda_resources, where what all functions have in common (`all`)
+/// is said once.
 FunctionResources function_of(const Json& json, const Json& all) {
   const auto number = [&](const char* key) -> std::uint64_t {
     return json.contains(key) ? json.at(key) : all.at(key);
@@ -31,14 +32,14 @@ FunctionResources function_of(const Json& json, const Json& all) {
 
 Json resources_json(const ResourceFacts& facts) {
   Json functions = Json::array();
-  for (const FunctionResources& one : facts.functions)
-    functions.push_back({{"digest", one.digest},
-                         {"description", one.description},
-                         {"stack_bytes", one.stack_bytes},
-                         {"spilled_bytes", one.spilled_bytes},
-                         {"registers", one.registers},
-                         {"shared_bytes", one.shared_bytes},
-                         {"blocks", one.blocks}});
+  for (const FunctionResources& function : facts.functions)
+    functions.push_back({{"digest", function.digest},
+                         {"description", function.description},
+                         {"stack_bytes", function.stack_bytes},
+                         {"spilled_bytes", function.spilled_bytes},
+                         {"registers", function.registers},
+                         {"shared_bytes", function.shared_bytes},
+                         {"blocks", function.blocks}});
   return {{"architecture", facts.source.architecture},
           {"compiler", facts.source.compiler},
           {"headers", facts.source.headers},

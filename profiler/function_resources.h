@@ -12,7 +12,7 @@
 
 namespace lemma {
 
-/// Which compiler made code of which source, for which devices. Facts of different ones are not mixed.
+/// The compiler that made code of a source, for which devices. Facts of different ones are not mixed.
 struct CompiledSource {
   std::string architecture;  // "sm_90"
   std::string compiler;      // the last line of what `nvcc --version` says

@@ -47,9 +47,9 @@ class ModelTimer {
 
   /// "ONNX Runtime 1.31.1"; empty if it is not there.
   virtual std::string runtime() = 0;
-  /// It has answered, though it may have been given up since.
+  /// Whether it has answered, though it may have been given up since.
   virtual bool was_available() const = 0;
-  /// As time_models().
+  /// Times models as time_models() does.
   virtual Result<std::vector<ModelTiming>> time(const TimingRequest& request) = 0;
   /// Estimated: before a model of so many operators can be run the first time, beside reading its weights.
   virtual double seconds_to_prepare(std::int64_t operators) const = 0;
@@ -70,7 +70,7 @@ class OnnxRuntimeModels : public ModelTimer {
   OnnxRuntimeWorker& worker_;
 };
 
-/// Of no values: 0.
+/// The median of the values; 0 if there are none.
 double median(std::vector<double> values);
 
 /// Half the distance between the quartiles: what half of the values are off the median.

@@ -28,7 +28,7 @@ constexpr std::size_t neighbors = 6;
 constexpr double distance_of_kinds =
     4;  // of one family: as much as sizes that differ by a factor of e^2
 
-/// Of a node's time, what its size does not change.
+/// The part of a node's time that its size does not change.
 constexpr double seconds_to_start = 2.5e-7;
 /// Weights that are far away arrive no faster: bytes a second.
 constexpr double fastest_weights = 25e9;
@@ -174,8 +174,8 @@ NodeTimes NodeTimes::without(const std::set<std::string>& keys) const {
 }
 
 double NodeTimes::run_seconds() const {
-  const auto found = entries_.find(std::string(run_key));
-  return found == entries_.end() ? 0 : found->second.seconds;
+  const auto entry = entries_.find(std::string(run_key));
+  return entry == entries_.end() ? 0 : entry->second.seconds;
 }
 
 std::vector<NodeTimes::Near> NodeTimes::near(const RuntimeNode& node, bool only_kind) const {
@@ -186,8 +186,8 @@ std::vector<NodeTimes::Near> NodeTimes::near(const RuntimeNode& node, bool only_
     if (!is_same && (only_kind || kind == run_key || kind.starts_with(operator_kind) ||
                      family_of(kind) != family_of(node.kind)))
       continue;
-    for (const Known& one : entries)
-      result.push_back({distance(one, sought) + (is_same ? 0 : distance_of_kinds), &one});
+    for (const Known& entry : entries)
+      result.push_back({distance(entry, sought) + (is_same ? 0 : distance_of_kinds), &entry});
   }
   const std::size_t count = std::min(neighbors, result.size());
   std::partial_sort(result.begin(), result.begin() + static_cast<std::ptrdiff_t>(count),

@@ -36,7 +36,7 @@ class OnnxRuntimeWorker {
   /// The version of ONNX Runtime. An error says why there is none, or why it was given up.
   Result<std::string> version(double time_limit_seconds);
 
-  /// It has answered, though it may have been given up since.
+  /// Whether it has answered, though it may have been given up since.
   bool was_available() const { return !version_.empty(); }
 
   /// An error: it is not there, or gave no answer in time, or none that can be read. After that it is not
@@ -51,7 +51,7 @@ class OnnxRuntimeWorker {
   std::string version_, failure_;
 };
 
-/// As numpy calls an element type; nothing for types that it does not have.
+/// The name that numpy has for an element type; nothing for types that it does not have.
 std::optional<std::string_view> numpy_name(DataType type);
 std::optional<DataType> type_of_numpy(std::string_view name);
 

@@ -17,13 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of the squared distance of logarithms: times of nodes whose work differs by more than about five times say
-/// little of each other.
+/// The limit of the squared distance of logarithms: times of nodes whose work differs by more than about five
+/// times say little of each other.
 constexpr double farthest_neighbor = 3;
 constexpr double element_limit = 1 << 28;
 constexpr double seconds_for_a_node = 5;
 
-/// Without the target, which the database has beside the key.
+/// The text of a key without the target, which the database has beside the key.
 std::string text_without_target(const CostKey& key) {
   const std::string all = text(key);
   return all.substr(0, all.rfind(" on "));
@@ -176,9 +176,9 @@ RecordedCosts MeasuredCosts::recorded() const {
 }
 
 std::optional<Cost> ReplayedCosts::find(const CostKey& key) const {
-  const auto found = recorded_.find(digest(key));
-  if (found == recorded_.end()) return std::nullopt;
-  return Cost{found->second.first, 0, found->second.second};
+  const auto entry = recorded_.find(digest(key));
+  if (entry == recorded_.end()) return std::nullopt;
+  return Cost{entry->second.first, 0, entry->second.second};
 }
 
 Result<std::size_t> measure_operators(OnnxRuntimeWorker& worker, ProfileDatabase& database,

@@ -10,7 +10,7 @@
 
 namespace lemma {
 
-/// Of one application of an operator.
+/// The time of one application of an operator.
 struct OperatorTime {
   double seconds = 0;  // median
   double spread = 0;   // quartile deviation, in seconds

@@ -187,9 +187,9 @@ Result<ProfileDatabase> ProfileDatabase::open(const fs::path& file) {
   // The write-ahead log lets readers and a writer work at once.
   LEMMA_RETURN_IF_ERROR(database.execute("PRAGMA journal_mode = WAL"));
   LEMMA_RETURN_IF_ERROR(database.execute("PRAGMA synchronous = FULL"));
-  LEMMA_ASSIGN_OR_RETURN(const int found, database.version());
+  LEMMA_ASSIGN_OR_RETURN(const int version, database.version());
   // A file of an earlier program has not all tables.
-  LEMMA_RETURN_IF_ERROR(found == 0 ? database.begin_file() : database.execute(schema));
+  LEMMA_RETURN_IF_ERROR(version == 0 ? database.begin_file() : database.execute(schema));
   return database;
 }
 
@@ -204,20 +204,20 @@ Result<void> ProfileDatabase::begin_file() {
 Result<int> ProfileDatabase::version() const {
   Statement row(database_.get(), "PRAGMA user_version");
   if (!row.good() || row.step() != SQLITE_ROW) return bad_input(failure());
-  const int found = row.integer(0);
-  if (found != 0 && found != schema_version)
+  const int version = row.integer(0);
+  if (version != 0 && version != schema_version)
     return bad_input(fmt::format("{}: is of version {}, this program reads version {}",
-                                 sqlite3_db_filename(database_.get(), "main"), found,
+                                 sqlite3_db_filename(database_.get(), "main"), version,
                                  schema_version));
-  return found;
+  return version;
 }
 
 Result<std::optional<ProfileDatabase>> ProfileDatabase::open_to_read(const fs::path& file) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return std::nullopt;
   LEMMA_ASSIGN_OR_RETURN(ProfileDatabase database, connect(file, SQLITE_OPEN_READONLY));
-  LEMMA_ASSIGN_OR_RETURN(const int found, database.version());
-  if (found == 0) return std::nullopt;  // another process is about to make the tables
+  LEMMA_ASSIGN_OR_RETURN(const int version, database.version());
+  if (version == 0) return std::nullopt;  // another process is about to make the tables
   return std::optional(std::move(database));
 }
 
@@ -324,12 +324,12 @@ Result<void> ProfileDatabase::put(const ResourceFacts& facts) {
   Statement insert(database_.get(),
                    "INSERT OR REPLACE INTO resources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   bool good = insert.good();
-  for (const FunctionResources& one : facts.functions) {
+  for (const FunctionResources& function : facts.functions) {
     if (!good) break;
     insert.bind(facts.source.architecture).bind(facts.source.compiler).bind(facts.source.headers);
-    insert.bind(facts.source.block_threads).bind(one.digest).bind(one.description);
-    insert.bind(one.stack_bytes).bind(one.spilled_bytes).bind(one.registers);
-    insert.bind(one.shared_bytes).bind(one.blocks);
+    insert.bind(facts.source.block_threads).bind(function.digest).bind(function.description);
+    insert.bind(function.stack_bytes).bind(function.spilled_bytes).bind(function.registers);
+    insert.bind(function.shared_bytes).bind(function.blocks);
     good = insert.step() == SQLITE_DONE;
     insert.reset();
   }
@@ -382,13 +382,13 @@ Result<std::string> ProfileDatabase::export_json() const {
   return result + (functions.empty() ? "}\n" : "]}\n");
 }
 
-/// Of functions, if there are any.
+/// Imports the resources of functions, if there are any.
 Result<std::size_t> ProfileDatabase::import_resources(std::string_view text) {
   const Json document = Json::parse(text);
   std::size_t count = 0;
   if (!document.contains("resources")) return count;
-  for (const Json& one : document["resources"]) {
-    LEMMA_ASSIGN_OR_RETURN(const ResourceFacts facts, resources_of(one));
+  for (const Json& entry : document["resources"]) {
+    LEMMA_ASSIGN_OR_RETURN(const ResourceFacts facts, resources_of(entry));
     LEMMA_RETURN_IF_ERROR(put(facts));
     count += facts.functions.size();
   }

@@ -54,7 +54,7 @@ class ProfileDatabase {
  public:
   /// Makes the file, and its folder, if it is not there. An error names the file.
   static Result<ProfileDatabase> open(const std::filesystem::path& file);
-  /// Only to read from: nothing if there is no such file, or none with tables yet.
+  /// Opens it only to read from: nothing if there is no such file, or none with tables yet.
   static Result<std::optional<ProfileDatabase>> open_to_read(const std::filesystem::path& file);
   ProfileDatabase(ProfileDatabase&&) noexcept = default;
   ProfileDatabase& operator=(ProfileDatabase&&) noexcept = default;

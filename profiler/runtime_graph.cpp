@@ -90,8 +90,8 @@ class Values {
   const RuntimeTensor* find(const std::string& name) const {
     static const RuntimeTensor left_out;
     if (name.empty()) return &left_out;
-    const auto found = values_.find(name);
-    return found == values_.end() ? nullptr : &found->second;
+    const auto entry = values_.find(name);
+    return entry == values_.end() ? nullptr : &entry->second;
   }
   double parameter_bytes() const { return parameter_bytes_; }
 

@@ -36,9 +36,9 @@ struct WeightPlace {
   friend bool operator==(const WeightPlace&, const WeightPlace&) = default;
 };
 
-/// Of the second-level cache of this machine, as far as it tells.
+/// The size of the second-level cache of this machine, as far as it tells.
 double second_cache_bytes();
-/// Of a model whose weights have this many bytes together.
+/// The place of the weights of a model whose weights have this many bytes together.
 WeightPlace weight_place(double weight_bytes, double second_cache_bytes);
 
 struct RuntimeNode {

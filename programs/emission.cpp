@@ -30,7 +30,7 @@ using interpreter::NamedTensor;
 using interpreter::Tensor;
 using lowering::Domain;
 
-/// Of random elements; a period repeats the first of them.
+/// An input of random elements; a period repeats the first of them.
 Tensor random_input(DataType type, const lowering::Sizes& sizes, const InputChoice& choice,
                     const std::string& name, Domain domain) {
   const std::int64_t count = interpreter::element_count(sizes);
@@ -97,7 +97,7 @@ backend::CompileOptions options_of(const EmissionRequest& request) {
   return options;
 }
 
-/// As the file has them: "N", or nothing where a size is fixed.
+/// The dimensions of inputs as the file has them: "N", or nothing where a size is fixed.
 Result<std::map<std::string, std::vector<std::string>>> dimension_names(const std::string& file) {
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(file, {}));
   std::map<std::string, std::vector<std::string>> names;
@@ -118,9 +118,9 @@ Result<std::vector<std::vector<Tensor>>> recorded_outputs(
   running.threads = threads;
   running.domain = domain;
   std::vector<std::vector<Tensor>> outputs;
-  for (const PreparedModel& each : prepared) {
+  for (const PreparedModel& model : prepared) {
     LEMMA_ASSIGN_OR_RETURN(std::vector<Tensor> of_size,
-                           interpreter::run(each.graph, each.inputs, running));
+                           interpreter::run(model.graph, model.inputs, running));
     outputs.push_back(std::move(of_size));
   }
   return outputs;
@@ -135,12 +135,12 @@ std::vector<std::vector<backend::OutputAllowance>> allowances_of(
   interpreter::RunOptions running;
   running.threads = request.threads;
   for (std::size_t size = 0; size < prepared.size(); ++size) {
-    const PreparedModel& one = prepared[size];
+    const PreparedModel& model = prepared[size];
     const auto allowed =
-        output_allowances(one.graph, one.inputs, outputs[size], running, request.inputs.seed);
+        output_allowances(model.graph, model.inputs, outputs[size], running, request.inputs.seed);
     auto& of_size = result.emplace_back();
-    for (const OutputAllowance& each : allowed)
-      of_size.push_back({each.relative, each.common, each.jump, each.jumps});
+    for (const OutputAllowance& allowance : allowed)
+      of_size.push_back({allowance.relative, allowance.common, allowance.jump, allowance.jumps});
   }
   return result;
 }
@@ -222,8 +222,9 @@ static Result<void> take_prime_field(const EmissionRequest& request,
   for (backend::TaskProgram& program : programs) {
     LEMMA_ASSIGN_OR_RETURN(program, backend::in_prime_field(std::move(program)));
   }
-  for (PreparedModel& one : prepared) {
-    LEMMA_ASSIGN_OR_RETURN(one.inputs, inputs_of(one.graph, request.inputs, Domain::prime_field));
+  for (PreparedModel& model : prepared) {
+    LEMMA_ASSIGN_OR_RETURN(model.inputs,
+                           inputs_of(model.graph, request.inputs, Domain::prime_field));
   }
   return {};
 }
@@ -259,9 +260,10 @@ Result<Emission> emit_model(const EmissionRequest& asked) {
   std::vector<PreparedModel> prepared;
   std::vector<Graph> graphs;
   for (const auto& shapes : request.shapes) {
-    LEMMA_ASSIGN_OR_RETURN(PreparedModel one, prepare_model(request.model, shapes, request.inputs));
-    graphs.push_back(one.graph);
-    prepared.push_back(std::move(one));
+    LEMMA_ASSIGN_OR_RETURN(PreparedModel model,
+                           prepare_model(request.model, shapes, request.inputs));
+    graphs.push_back(model.graph);
+    prepared.push_back(std::move(model));
   }
   const auto begin = std::chrono::steady_clock::now();
   LEMMA_ASSIGN_OR_RETURN(Emission emission, plan_with_known_resources(request, graphs));
@@ -272,7 +274,7 @@ Result<Emission> emit_model(const EmissionRequest& asked) {
     LEMMA_RETURN_IF_ERROR(take_prime_field(request, prepared, emission.programs));
   if (!request.directory.empty())
     LEMMA_RETURN_IF_ERROR(write_emission(request, prepared, emission));
-  for (PreparedModel& one : prepared) emission.inputs.push_back(std::move(one.inputs));
+  for (PreparedModel& model : prepared) emission.inputs.push_back(std::move(model.inputs));
   return emission;
 }
 

@@ -43,7 +43,7 @@ struct CallRequest {
 /// Random inputs of a model.
 struct InputChoice {
   std::uint64_t seed = 0;
-  /// So many elements of each are random, and repeated; 0: all are random.
+  /// How many elements of each input are random, and repeated; 0: all are random.
   std::int64_t period = 0;
 };
 
@@ -52,7 +52,7 @@ struct EmissionRequest {
   std::string directory;  // that is made; empty: none
   std::string trace;      // folder for what each pass of the compiler makes; empty: none
   std::string name;       // of functions and files; empty: that of the model
-  /// Of inputs, for each of the sizes that the program is for.
+  /// The shapes of inputs, for each of the sizes that the program is for.
   std::vector<std::map<std::string, Shape, std::less<>>> shapes = {{}};
   backend::Policy policy = backend::place_by_best;
   InputChoice inputs;  // of the self-check
@@ -86,14 +86,16 @@ struct Emission {
   double planning_seconds = 0;
   /// What calls of libraries were planned. If it has a program, that is what is emitted, and `programs` are its regions.
   std::optional<backend::RegionPlan> calls;
-  /// Of source for NVIDIA devices, with what is known to spill or not to fit, which was not chosen.
+  /// The options of source for NVIDIA devices, with what is known to spill or not to fit, which was
+  /// not chosen.
   std::optional<backend::CudaOptions> cuda;
 };
 
 /// An error: the directory is there and may not be replaced, or something else is in its place.
 Result<void> check_emission_directory(const EmissionRequest& request);
 
-/// Without a directory, the program is only planned. Otherwise the directory appears complete, or not at all.
+/// Emits the program of a model. Without a directory, it is only planned. Otherwise the directory appears
+/// complete, or not at all.
 Result<Emission> emit_model(const EmissionRequest& request);
 
 /// The description of a processor that --device names, with a unit for each thread; nothing for no name.

@@ -9,12 +9,12 @@
 
 namespace lemma {
 
-/// Of a file that was measured on this processor; nothing for no name. What was measured with another compiler or another
-/// version of the program is taken, with a note to people.
+/// The times of a file that was measured on this processor; nothing for no name. What was measured with another
+/// compiler or another version of the program is taken, with a note to people.
 Result<std::optional<backend::KernelTimes>> kernel_times_for_processor(
     const std::string& file, std::vector<std::string>& notes);
 
-/// That some kernels have no time in the file, if so: a note to people.
+/// A note to people that some kernels have no time in the file, if so.
 std::optional<std::string> missing_times(const backend::KernelCount& count);
 
 }  // namespace lemma

@@ -42,20 +42,23 @@ Result<void> refuse_spilling_tiles(const std::string& file, backend::CudaOptions
   return {};
 }
 
-/// Where there are more units than multiprocessors, several blocks share the memory and the registers of one.
+/// Shares multiprocessors among units: where there are more units, several blocks have the memory and the
+/// registers of one.
 Result<void> share_multiprocessors(const CudaChoice& choice, std::uint32_t multiprocessors,
                                    NvidiaDevice& target) {
   constexpr std::uint64_t bytes_of_system =
       1024;  // of shared memory, that each block takes besides
   const std::uint32_t blocks = (target.device.units + multiprocessors - 1) / multiprocessors;
   if (blocks <= 1) return {};
-  for (const Architecture& each : architectures)
-    if (each.name == choice.architecture && blocks * choice.block_threads > each.threads)
+  for (const Architecture& architecture : architectures)
+    if (architecture.name == choice.architecture &&
+        blocks * choice.block_threads > architecture.threads)
       return bad_input(fmt::format(
           "--units {}: {} blocks of {} threads would share a multiprocessor, which holds {} "
           "threads; "
           "the device has {} multiprocessors",
-          target.device.units, blocks, choice.block_threads, each.threads, multiprocessors));
+          target.device.units, blocks, choice.block_threads, architecture.threads,
+          multiprocessors));
   std::uint64_t& shared = target.device.shared_bytes_per_unit;
   const std::uint64_t part = (shared + bytes_of_system) / blocks;
   shared = part > bytes_of_system ? part - bytes_of_system : 0;
@@ -67,7 +70,7 @@ Result<void> share_multiprocessors(const CudaChoice& choice, std::uint32_t multi
 
 std::vector<std::string> cuda_architectures() {
   std::vector<std::string> names;
-  for (const Architecture& each : architectures) names.emplace_back(each.name);
+  for (const Architecture& architecture : architectures) names.emplace_back(architecture.name);
   return names;
 }
 
@@ -81,15 +84,16 @@ Result<backend::KnownResources> known_resources(const ResourceChoice& choice,
   if (facts.empty()) return backend::KnownResources();
   std::string compiler = choice.compiler;
   if (compiler.empty()) compiler = backend::cuda_compiler_version().value_or("");
-  std::erase_if(
-      facts, [&compiler](const ResourceFacts& each) { return each.source.compiler != compiler; });
+  std::erase_if(facts, [&compiler](const ResourceFacts& resource_facts) {
+    return resource_facts.source.compiler != compiler;
+  });
   return backend::KnownResources(facts, blocks);
 }
 
 std::string device_name(const CudaChoice& choice) {
   std::string device = choice.device;
-  for (const Architecture& each : architectures)
-    if (device.empty() && each.name == choice.architecture) device = each.device;
+  for (const Architecture& architecture : architectures)
+    if (device.empty() && architecture.name == choice.architecture) device = architecture.device;
   return device;
 }
 
@@ -124,8 +128,8 @@ Result<NvidiaDevice> nvidia_device(const CudaChoice& choice) {
                          backend::load_virtual_device(file));
   LEMMA_RETURN_IF_ERROR(share_multiprocessors(
       choice, choice.multiprocessors != 0 ? choice.multiprocessors : described.units, target));
-  for (const std::string& each : choice.resources)
-    LEMMA_RETURN_IF_ERROR(refuse_spilling_tiles(each, target.options));
+  for (const std::string& resource_file : choice.resources)
+    LEMMA_RETURN_IF_ERROR(refuse_spilling_tiles(resource_file, target.options));
   LEMMA_ASSIGN_OR_RETURN(target.known,
                          known_resources(choice.known, choice.architecture, target.options.blocks));
   // Times are those of this source.

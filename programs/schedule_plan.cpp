@@ -82,7 +82,8 @@ Result<void> measure_times(const PreparedModel& model, const ScheduleRequest& re
   return write_file_atomically(request.measured, backend::text(times));
 }
 
-/// With nothing that is known to spill registers or not to fit; `options` have what is not chosen.
+/// The program with nothing that is known to spill registers or not to fit; `options` have what is
+/// not chosen.
 Result<backend::TaskProgram> program_of(const Graph& graph, const ScheduleRequest& request,
                                         backend::CompileOptions& options) {
   NvidiaDevice target;
@@ -100,14 +101,15 @@ Result<backend::TaskProgram> program_of(const Graph& graph, const ScheduleReques
 }  // namespace
 
 backend::Policy policy_named(const std::string& name) {
-  for (const backend::NamedPolicy& each : backend::policies())
-    if (each.name == name) return each.policy;
+  for (const backend::NamedPolicy& named_policy : backend::policies())
+    if (named_policy.name == name) return named_policy.policy;
   return backend::place_by_best;
 }
 
 std::vector<std::string> policy_names() {
   std::vector<std::string> names;
-  for (const backend::NamedPolicy& each : backend::policies()) names.emplace_back(each.name);
+  for (const backend::NamedPolicy& named_policy : backend::policies())
+    names.emplace_back(named_policy.name);
   return names;
 }
 

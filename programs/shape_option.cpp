@@ -96,7 +96,7 @@ Result<std::vector<std::map<std::string, Shape, std::less<>>>> parse_shape_lists
   std::vector<std::map<std::string, Shape, std::less<>>> result;
   for (std::size_t number = 0; number < count; ++number) {
     std::vector<std::string> plain;
-    for (const ShapeLists& each : lists) plain.push_back(each.with(number));
+    for (const ShapeLists& shape_lists : lists) plain.push_back(shape_lists.with(number));
     LEMMA_ASSIGN_OR_RETURN(auto shapes, parse_shape_options(plain, word));
     result.push_back(std::move(shapes));
   }

@@ -24,7 +24,7 @@ Result<backend::BuiltProgram> built(const backend::TaskProgram& program) {
   return backend::BuiltProgram::open(folder);
 }
 
-/// From a list of two numbers for each step, unit after unit.
+/// The times by unit, from a list of two numbers for each step, unit after unit.
 StepTimes by_unit(const backend::TaskProgram& program, std::span<const double> times) {
   StepTimes result;
   for (const auto& steps : program.units) {

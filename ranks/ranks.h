@@ -20,7 +20,7 @@ namespace lemma::ranks {
 struct Claim {
   std::vector<std::string> wanted;  // the others wait for these
   std::vector<std::string> ahead;   // these will probably be wanted later
-  /// Of wanted pieces that are free, one in so many is given at once (at least one).
+  /// The part of the free wanted pieces that is given at once: one in so many (at least one).
   std::size_t share = 1;
 };
 

@@ -18,7 +18,8 @@ class Transport {
 
   virtual std::size_t rank() const = 0;
   virtual std::size_t size() const = 0;
-  /// To another process, of any length. What goes to one process arrives in the order it was sent.
+  /// Sends bytes of any number to another process. What goes to one process arrives in the order it
+  /// was sent.
   virtual void send(std::size_t to, std::string bytes) = 0;
   /// Hands over what has arrived whole, without waiting. Whether anything has moved, so that more may
   /// be expected at once.

@@ -20,25 +20,25 @@ std::string lower_case(std::string text) {
 }
 
 /// What a search looks into.
-std::string searched_text(const AuditedRule& one) {
-  std::string result = text(*one.rule);
-  for (const auto& [name, steps] : one.axioms) result += " " + name;
+std::string searched_text(const AuditedRule& audited) {
+  std::string result = text(*audited.rule);
+  for (const auto& [name, steps] : audited.axioms) result += " " + name;
   return lower_case(std::move(result));
 }
 
-std::string row(const AuditedRule& one) {
-  const std::string name = html_escaped(one.rule->name),
-                    operators = fmt::format("{}", fmt::join(operators_of(*one.rule), " "));
-  const bool holds = one.failure.empty();
+std::string row(const AuditedRule& audited) {
+  const std::string name = html_escaped(audited.rule->name),
+                    operators = fmt::format("{}", fmt::join(operators_of(*audited.rule), " "));
+  const bool holds = audited.failure.empty();
   return fmt::format(
       "<tr data-class=\"{}\" data-operators=\"{}\" data-text=\"{}\"><td class=\"word name\">"
       "<a href=\"rule-{}.html\">{}</a></td><td class=\"word short {}\">{}</td>"
       "<td class=\"word short\">{}</td>"
       "<td class=\"word\">{}</td><td data-label=\"cases\">{}</td><td data-label=\"steps\">{}</td>"
       "<td data-label=\"axioms\">{}</td></tr>\n",
-      one.rounding, operators, html_escaped(searched_text(one)), name, breakable(one.rule->name),
-      holds ? "good" : "bad", holds ? "proved" : "refused", one.rounding, operators,
-      one.cases.size(), one.steps, one.axioms.size());
+      audited.rounding, operators, html_escaped(searched_text(audited)), name,
+      breakable(audited.rule->name), holds ? "good" : "bad", holds ? "proved" : "refused",
+      audited.rounding, operators, audited.cases.size(), audited.steps, audited.axioms.size());
 }
 
 template <typename Words>
@@ -114,11 +114,11 @@ std::string audit_index_body(const std::vector<AuditedRule>& rules) {
   std::string rows;
   std::size_t held = 0;
   std::set<std::string> operators, classes;
-  for (const AuditedRule& one : rules) {
-    held += one.failure.empty() ? 1 : 0;
-    operators.merge(operators_of(*one.rule));
-    classes.emplace(one.rounding);
-    rows += row(one);
+  for (const AuditedRule& audited : rules) {
+    held += audited.failure.empty() ? 1 : 0;
+    operators.merge(operators_of(*audited.rule));
+    classes.emplace(audited.rounding);
+    rows += row(audited);
   }
   return fmt::format(
       "<p>{} of {} certificates hold, replayed when these pages were written. Equality is over the "

@@ -27,9 +27,9 @@ std::string link(std::string_view kind, const std::string& name) {
   return fmt::format("<a href=\"{}-{}.html\">{}</a>", kind, html_escaped(name), breakable(name));
 }
 
-std::string axiom_links(const AuditedRule& one) {
+std::string axiom_links(const AuditedRule& audited) {
   std::string result;
-  for (const auto& [name, steps] : one.axioms)
+  for (const auto& [name, steps] : audited.axioms)
     result += fmt::format("{}{} ({})", result.empty() ? "" : ", ", link("axiom", name), steps);
   return result;
 }
@@ -72,14 +72,14 @@ std::string pieces(const std::vector<verifier::IndexCase::Piece>& pieces) {
 }
 
 /// The proof from the operators' definitions, of one case.
-std::string index_proof(const AuditedRule& one) {
-  const std::string record = one.index_on_record
+std::string index_proof(const AuditedRule& audited) {
+  const std::string record = audited.index_on_record
                                  ? "All cases are on record as proved."
                                  : "<span class=\"bad\">There is no record of this proof.</span>";
-  const verifier::IndexCase& shown = one.index_case;
+  const verifier::IndexCase& shown = audited.index_case;
   if (!shown.objection.empty())
     return fmt::format("<p>{} The case {} cannot be shown: {}.</p>\n", record,
-                       html_escaped(one.index_case_text), html_escaped(shown.objection));
+                       html_escaped(audited.index_case_text), html_escaped(shown.objection));
   std::string steps;
   for (const std::string& fact : shown.hypotheses)
     steps += fmt::format("<dd><code>{}</code></dd>", html_escaped(fact));
@@ -98,54 +98,56 @@ std::string index_proof(const AuditedRule& one) {
       "order. The case {}, proved again when this page was written, for all sizes:</p>\n"
       "<dl>{}<dt>Both are equal for all values of the inputs, and what the right side needs to be "
       "defined is defined on the left.</dt></dl>\n",
-      record, one.index_case_text.empty() ? "without choices" : html_escaped(one.index_case_text),
+      record,
+      audited.index_case_text.empty() ? "without choices" : html_escaped(audited.index_case_text),
       steps);
 }
 
-std::string facts(const AuditedRule& one, std::size_t cases) {
+std::string facts(const AuditedRule& audited, std::size_t cases) {
   std::string operators;
-  for (const std::string& name : operators_of(*one.rule))
+  for (const std::string& name : operators_of(*audited.rule))
     operators += fmt::format("{}<a href=\"index.html#operator={}\">{}</a>",
                              operators.empty() ? "" : ", ", name, name);
   return fmt::format(
       "<p><span class=\"good\">Proved</span> twice: {} cases, {} chains, {} steps. Class: {}. "
       "Conditions: {}. An instance: {}. Operators: {}.</p>\n<p>Rests on {}.</p>\n",
-      cases, one.certificate->chains.size(), one.steps, one.rounding,
-      html_escaped(conditions(*one.rule)),
-      one.certificate->witness.empty() ? "any" : html_escaped(one.certificate->witness), operators,
-      one.axioms.empty() ? "nothing: both sides are one term" : axiom_links(one));
+      cases, audited.certificate->chains.size(), audited.steps, audited.rounding,
+      html_escaped(conditions(*audited.rule)),
+      audited.certificate->witness.empty() ? "any" : html_escaped(audited.certificate->witness),
+      operators,
+      audited.axioms.empty() ? "nothing: both sides are one term" : axiom_links(audited));
 }
 
-Result<std::string> rule_body(const AuditedRule& one) {
-  std::string body = fmt::format("<pre>{}</pre>\n", html_escaped(text(*one.rule)));
-  if (!one.failure.empty())
-    return body + fmt::format("<p class=\"bad\">Refused: {}</p>\n", html_escaped(one.failure));
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(*one.rule));
-  const RuleCase& shown = cases.at(one.shown_case);
-  LEMMA_ASSIGN_OR_RETURN(const Graph left,
-                         side_as_graph(*one.rule, one.rule->left, shown.inputs, shown.bindings));
-  LEMMA_ASSIGN_OR_RETURN(const Graph right,
-                         side_as_graph(*one.rule, one.rule->right, shown.inputs, shown.bindings));
+Result<std::string> rule_body(const AuditedRule& audited) {
+  std::string body = fmt::format("<pre>{}</pre>\n", html_escaped(text(*audited.rule)));
+  if (!audited.failure.empty())
+    return body + fmt::format("<p class=\"bad\">Refused: {}</p>\n", html_escaped(audited.failure));
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<RuleCase> cases, required_cases(*audited.rule));
+  const RuleCase& shown = cases.at(audited.shown_case);
+  LEMMA_ASSIGN_OR_RETURN(const Graph left, side_as_graph(*audited.rule, audited.rule->left,
+                                                         shown.inputs, shown.bindings));
+  LEMMA_ASSIGN_OR_RETURN(const Graph right, side_as_graph(*audited.rule, audited.rule->right,
+                                                          shown.inputs, shown.bindings));
   LEMMA_ASSIGN_OR_RETURN(const std::string proof,
-                         case_text(*one.certificate, cases, one.shown_case));
-  body += facts(one, cases.size());
+                         case_text(*audited.certificate, cases, audited.shown_case));
+  body += facts(audited, cases.size());
   body += fmt::format(
       "<div class=\"sides\"><div><h2>Left side</h2>\n{}</div><div><h2>Right side</h2>\n{}</div>"
       "</div>\n<h2>First proof: from the axioms</h2>\n<p>The steps of one of the cases:</p>\n"
       "<pre>{}</pre>\n",
       graph_svg(left), graph_svg(right), linked_steps(proof));
   std::string rows;
-  for (const std::string& line : one.cases) rows += html_escaped(line) + "\n";
+  for (const std::string& line : audited.cases) rows += html_escaped(line) + "\n";
   body += fmt::format("<details><summary>All {} cases</summary><pre>{}</pre></details>\n",
-                      one.cases.size(), rows);
-  return body + "<h2>Second proof: from the operators' definitions</h2>\n" + index_proof(one);
+                      audited.cases.size(), rows);
+  return body + "<h2>Second proof: from the operators' definitions</h2>\n" + index_proof(audited);
 }
 
 std::vector<const AuditedRule*> falling(const std::vector<AuditedRule>& rules,
                                         const std::string& axiom) {
   std::vector<const AuditedRule*> result;
-  for (const AuditedRule& one : rules)
-    if (one.axioms.contains(axiom)) result.push_back(&one);
+  for (const AuditedRule& audited : rules)
+    if (audited.axioms.contains(axiom)) result.push_back(&audited);
   return result;
 }
 
@@ -157,11 +159,11 @@ std::string axiom_body(const Substitution& axiom, const std::vector<AuditedRule>
                        const RoundingTable& rounding) {
   std::string rows;
   const auto uses = falling(rules, axiom.name);
-  for (const AuditedRule* one : uses)
+  for (const AuditedRule* audited : uses)
     rows += fmt::format(
         "<tr><td class=\"word name\">{}</td><td data-label=\"steps with it\">{}</td>"
         "<td data-label=\"steps\">{}</td></tr>\n",
-        link("rule", one->rule->name), one->axioms.at(axiom.name), one->steps);
+        link("rule", audited->rule->name), audited->axioms.at(axiom.name), audited->steps);
   return fmt::format(
       "<pre>{}</pre>\n<p>Class: {}.</p>\n<h2>Dependent proofs</h2>\n<p>{} of {} proofs.</p>\n"
       "<table class=\"list\"><thead><tr><th class=\"word\">rule</th><th>steps with "
@@ -194,16 +196,17 @@ std::string refuted_body(const std::vector<RefutedRule>& refuted) {
       "differ. Those of counterexample files were evaluated when this page was written "
       "(<code class=\"command\">lemma audit --counterexample</code>).</p>\n",
       refuted.size());
-  for (const RefutedRule& one : refuted) {
-    body +=
-        fmt::format("<h2>{}</h2>\n<pre>{}</pre>\n",
-                    breakable(one.text.substr(5, one.text.find('\n') - 5)), html_escaped(one.text));
-    if (!one.values.empty()) body += fmt::format("<p>At {}:</p>\n", html_escaped(one.values));
+  for (const RefutedRule& refuted_rule : refuted) {
+    body += fmt::format("<h2>{}</h2>\n<pre>{}</pre>\n",
+                        breakable(refuted_rule.text.substr(5, refuted_rule.text.find('\n') - 5)),
+                        html_escaped(refuted_rule.text));
+    if (!refuted_rule.values.empty())
+      body += fmt::format("<p>At {}:</p>\n", html_escaped(refuted_rule.values));
     std::string inputs;
-    for (const std::string& input : one.inputs) inputs += html_escaped(input) + "\n";
+    for (const std::string& input : refuted_rule.inputs) inputs += html_escaped(input) + "\n";
     if (!inputs.empty()) body += "<pre>" + inputs + "</pre>\n";
     body += fmt::format("<p><span class=\"bad\">{}</span> <span class=\"quiet\">({})</span></p>\n",
-                        html_escaped(one.reason), html_escaped(one.source));
+                        html_escaped(refuted_rule.reason), html_escaped(refuted_rule.source));
   }
   return body;
 }
@@ -225,7 +228,9 @@ void add_lists(Pages& pages, const std::vector<AuditedRule>& rules,
   pages.emplace_back("refuted.html", text(differing));
 }
 
-std::string file_of(const AuditedRule& one) { return fmt::format("rule-{}.html", one.rule->name); }
+std::string file_of(const AuditedRule& audited) {
+  return fmt::format("rule-{}.html", audited.rule->name);
+}
 
 }  // namespace
 

@@ -40,21 +40,21 @@ std::string sides(const std::string& left, const std::string& right, const SideN
 
 }  // namespace
 
-std::string whole_graphs(const Graph& before, const Graph& after, const GraphDifference& found,
+std::string whole_graphs(const Graph& before, const Graph& after, const GraphDifference& difference,
                          const SideNames& names) {
   if (std::max(live_count(before), live_count(after)) > largest_graph) return "";
-  return sides(graph_svg(before, found.only_before, taken_away),
-               graph_svg(after, found.only_after, added), names);
+  return sides(graph_svg(before, difference.only_before, taken_away),
+               graph_svg(after, difference.only_after, added), names);
 }
 
-std::string changed_places(const Graph& before, const Graph& after, const GraphDifference& found,
-                           const SideNames& names) {
+std::string changed_places(const Graph& before, const Graph& after,
+                           const GraphDifference& difference, const SideNames& names) {
   std::map<std::string, std::size_t> count;
-  for (const ChangedPlace& place : found.places) ++count[place.text];
+  for (const ChangedPlace& place : difference.places) ++count[place.text];
   std::string result;
   std::size_t shown = 0, left_out = 0;
   std::map<std::string, bool> seen;
-  for (const ChangedPlace& place : found.places) {
+  for (const ChangedPlace& place : difference.places) {
     if (std::exchange(seen[place.text], true)) continue;
     if (shown == most_places) {
       ++left_out;

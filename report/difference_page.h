@@ -16,11 +16,11 @@ struct SideNames {
 
 /// The graphs side by side, with what only one of them has in color. Nothing for graphs that are too large to be
 /// looked at as a whole.
-std::string whole_graphs(const Graph& before, const Graph& after, const GraphDifference& found,
+std::string whole_graphs(const Graph& before, const Graph& after, const GraphDifference& difference,
                          const SideNames& names);
 
-/// For each place both sides as pictures. Places that look alike are shown once, with their number.
-std::string changed_places(const Graph& before, const Graph& after, const GraphDifference& found,
-                           const SideNames& names);
+/// Both sides of each place as pictures. Places that look alike are shown once, with their number.
+std::string changed_places(const Graph& before, const Graph& after,
+                           const GraphDifference& difference, const SideNames& names);
 
 }  // namespace lemma

@@ -87,7 +87,7 @@ std::string region_text(const EmissionRequest& request, const backend::RegionPro
   return result;
 }
 
-/// Of programs for multiprocessors.
+/// The text about planned programs for multiprocessors.
 std::string planned_text(const backend::TaskProgram& program) {
   if (!program.device.multiprocessor) return "";
   const nlohmann::ordered_json planned = planned_json(program);
@@ -121,11 +121,11 @@ Result<nlohmann::ordered_json> emission_json(const EmissionRequest& request,
       json.update(counts);
       continue;
     }
-    nlohmann::ordered_json one;
+    nlohmann::ordered_json entry;
     for (const backend::BufferNumber number : program.graph.inputs)
-      one["inputs"][program.graph.buffers[number].name] = program.graph.buffers[number].sizes;
-    one.update(counts);
-    sizes.push_back(std::move(one));
+      entry["inputs"][program.graph.buffers[number].name] = program.graph.buffers[number].sizes;
+    entry.update(counts);
+    sizes.push_back(std::move(entry));
   }
   if (!sizes.empty()) json["sizes"] = std::move(sizes);
   if (emission.calls) json["library_calls"] = region_json(*emission.calls);

@@ -80,13 +80,13 @@ class Differ {
     }
     for (const Node& node : graphs_[0]->nodes()) {
       if (node.kind == NodeKind::input) {
-        const auto found = inputs.find(graphs_[0]->input_name(node));
-        if (found != inputs.end()) pair(node, *found->second);
+        const auto input = inputs.find(graphs_[0]->input_name(node));
+        if (input != inputs.end()) pair(node, *input->second);
       }
       if (node.kind != NodeKind::constant) continue;
-      const auto found = constants.find(graphs_[0]->constant(node).digest());
-      if (found == constants.end()) continue;
-      for (const Node* other : found->second)
+      const auto entry = constants.find(graphs_[0]->constant(node).digest());
+      if (entry == constants.end()) continue;
+      for (const Node* other : entry->second)
         if (graphs_[1]->constant(*other) == graphs_[0]->constant(node)) {
           partner_[0][node.first_output] = other->output();
           if (partner_[1][other->first_output].is_none())
@@ -96,7 +96,7 @@ class Differ {
     }
   }
 
-  /// From the inputs on: the same operation on the same values.
+  /// Pairs nodes from the inputs on: the same operation on the same values.
   void pair_forward() {
     std::map<std::vector<std::uint32_t>, std::vector<const Node*>> by_operands;
     for (const Node& node : graphs_[1]->nodes())
@@ -106,9 +106,9 @@ class Differ {
       std::vector<std::uint32_t> key;
       for (const ValueId input : node.inputs)
         key.push_back(input.is_none() ? input.v : partner_[0][input.v].v);
-      const auto found = by_operands.find(key);
-      if (found == by_operands.end()) continue;
-      for (const Node* other : found->second)
+      const auto entry = by_operands.find(key);
+      if (entry == by_operands.end()) continue;
+      for (const Node* other : entry->second)
         if (!is_paired(1, *other) && do_the_same(node, *other)) {
           pair(node, *other);
           break;
@@ -135,14 +135,15 @@ class Differ {
     }
     for (const Node& node : graphs_[0]->nodes()) {
       if (!is_operator(node) || !is_live(0, node) || is_paired(0, node)) continue;
-      const auto found = named.find(graphs_[0]->suggested_name(node.output()));
-      if (found != named.end() && !is_paired(1, *found->second) &&
-          do_the_same(node, *found->second))
-        pair(node, *found->second);
+      const auto entry = named.find(graphs_[0]->suggested_name(node.output()));
+      if (entry != named.end() && !is_paired(1, *entry->second) &&
+          do_the_same(node, *entry->second))
+        pair(node, *entry->second);
     }
   }
 
-  /// From the outputs and from what is paired already: what stands at the same operand of both.
+  /// Pairs nodes from the outputs and from what is paired already: what stands at the same operand
+  /// of both.
   void pair_backward() {
     std::vector<std::pair<ValueId, ValueId>> waiting;
     const auto add_operands = [&waiting](const Node& a, const Node& b) {
@@ -264,8 +265,8 @@ class Differ {
     return i;
   }
 
-  std::vector<ChangedPlace> places(const GraphDifference& found) {
-    const std::vector<char>* only[2] = {&found.only_before, &found.only_after};
+  std::vector<ChangedPlace> places(const GraphDifference& difference) {
+    const std::vector<char>* only[2] = {&difference.only_before, &difference.only_after};
     const std::size_t first[2] = {0, graphs_[0]->node_count()};
     parent_.resize(first[1] + graphs_[1]->node_count());
     std::iota(parent_.begin(), parent_.end(), std::size_t{0});

@@ -86,9 +86,9 @@ class Arrangement {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       auto& row = rows_[downward ? i : rows_.size() - 1 - i];
       std::vector<double> wanted(places_.size());
-      for (const std::size_t one : row) {
-        const auto& joined = downward ? places_[one].above : places_[one].below;
-        wanted[one] = joined.empty() ? position[one] : mean(joined, position);
+      for (const std::size_t index : row) {
+        const auto& joined = downward ? places_[index].above : places_[index].below;
+        wanted[index] = joined.empty() ? position[index] : mean(joined, position);
       }
       std::stable_sort(row.begin(), row.end(),
                        [&wanted](std::size_t a, std::size_t b) { return wanted[a] < wanted[b]; });
@@ -98,17 +98,17 @@ class Arrangement {
 
   static double mean(const std::vector<std::size_t>& of, const std::vector<double>& values) {
     double sum = 0;
-    for (const std::size_t one : of) sum += values[one];
+    for (const std::size_t index : of) sum += values[index];
     return sum / static_cast<double>(of.size());
   }
 
   void pack(const std::vector<std::size_t>& row) {
     int next = 0;
-    for (const std::size_t one : row) {
-      places_[one].x = next;
-      next += places_[one].width + gap;
+    for (const std::size_t index : row) {
+      places_[index].x = next;
+      next += places_[index].width + gap;
     }
-    for (const std::size_t one : row) places_[one].x -= next / 2;
+    for (const std::size_t index : row) places_[index].x -= next / 2;
   }
 
   /// Each row moves towards what it is joined to; its order and its gaps stay.
@@ -117,8 +117,8 @@ class Arrangement {
       const auto& row = rows_[downward ? i : rows_.size() - 1 - i];
       double missed = 0;
       int next = std::numeric_limits<int>::min();
-      for (const std::size_t one : row) {
-        Place& place = places_[one];
+      for (const std::size_t index : row) {
+        Place& place = places_[index];
         const auto& joined = downward ? place.above : place.below;
         double wanted = place.middle();
         if (!joined.empty()) {
@@ -131,7 +131,7 @@ class Arrangement {
         next = place.x + place.width + gap;
       }
       const int shift = static_cast<int>(missed / static_cast<double>(row.size()));
-      for (const std::size_t one : row) places_[one].x += shift;
+      for (const std::size_t index : row) places_[index].x += shift;
     }
   }
 
@@ -145,11 +145,11 @@ class Arrangement {
     int y = margin;
     for (const auto& row : rows_) {
       int height = 0;
-      for (const std::size_t one : row) {
-        if (one >= layout_.boxes.size()) continue;
-        layout_.boxes[one].x = places_[one].x;
-        layout_.boxes[one].y = y;
-        height = std::max(height, layout_.boxes[one].height);
+      for (const std::size_t index : row) {
+        if (index >= layout_.boxes.size()) continue;
+        layout_.boxes[index].x = places_[index].x;
+        layout_.boxes[index].y = y;
+        height = std::max(height, layout_.boxes[index].height);
       }
       tops_.push_back(y);
       bottoms_.push_back(y + height);

@@ -37,7 +37,7 @@ Json figures_json(const GraphCost& figures) {
           {"cost", figures.seconds}};
 }
 
-/// Of the search that was done, if any was.
+/// The text about the strategy of the search that was done, if any was.
 std::string strategy_text(const OptimizeAnswer& answer) {
   const SearchFigures& search = answer.report.search;
   return search.before.operators == 0 ? "none" : std::string(name(search.strategy));
@@ -94,11 +94,11 @@ std::string report_json(const std::vector<OptimizeAnswer>& answers) {
     Json rules = Json::object();
     for (const UsedRule& use : search.rules_used) rules[use.name] = use.count;
     Json places = Json::array();
-    for (const RewrittenPlaces& one : search.places)
-      places.push_back({{"operators", one.text},
-                        {"count", one.count},
-                        {"predicted_saving_ms", one.predicted_saving * 1e3},
-                        {"measured_saving_ms", one.measured_saving * 1e3}});
+    for (const RewrittenPlaces& rewritten : search.places)
+      places.push_back({{"operators", rewritten.text},
+                        {"count", rewritten.count},
+                        {"predicted_saving_ms", rewritten.predicted_saving * 1e3},
+                        {"measured_saving_ms", rewritten.measured_saving * 1e3}});
     const auto& proof = search.extraction;
     const auto [latency_before, latency_after] = latencies(answer);
     models.push_back(

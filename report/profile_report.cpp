@@ -17,22 +17,23 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What takes the most time first.
+/// The nodes as JSON; what takes the most time first.
 Json nodes_json(const Profiled& p) {
   std::vector<std::pair<double, const std::pair<const std::string, Profiled::Node>*>> order;
-  for (const auto& one : p.by_key)
-    order.emplace_back(
-        one.second.cost ? one.second.cost->seconds * static_cast<double>(one.second.count) : 0,
-        &one);
+  for (const auto& entry : p.by_key)
+    order.emplace_back(entry.second.cost
+                           ? entry.second.cost->seconds * static_cast<double>(entry.second.count)
+                           : 0,
+                       &entry);
   std::stable_sort(order.begin(), order.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   Json result = Json::array();
-  for (const auto& [seconds, one] : order)
-    result.push_back({{"key", one->first},
-                      {"count", one->second.count},
-                      {"ms", one->second.cost ? Json(seconds * 1e3) : Json()},
-                      {"provenance", one->second.cost ? Json(name(one->second.cost->provenance))
-                                                      : Json("unknown")}});
+  for (const auto& [seconds, entry] : order)
+    result.push_back({{"key", entry->first},
+                      {"count", entry->second.count},
+                      {"ms", entry->second.cost ? Json(seconds * 1e3) : Json()},
+                      {"provenance", entry->second.cost ? Json(name(entry->second.cost->provenance))
+                                                        : Json("unknown")}});
   return result;
 }
 
@@ -80,7 +81,7 @@ std::string profile_table(const std::vector<Profiled>& all) {
 
 std::string profile_json(const RuntimeIdentity& target, const std::vector<Profiled>& all) {
   Json models = Json::array();
-  for (const Profiled& one : all) models.push_back(to_json(one));
+  for (const Profiled& profiled : all) models.push_back(to_json(profiled));
   return Json{{"runtime", target.runtime},
               {"processor", target.processor},
               {"threads", target.threads},

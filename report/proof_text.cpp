@@ -143,14 +143,14 @@ StepReport report_step(const checker::Step& step, checker::Replay& replay, Names
   return result;
 }
 
-Result<CaseReport> report_case(const checker::Certificate& certificate, const RuleCase& one,
+Result<CaseReport> report_case(const checker::Certificate& certificate, const RuleCase& rule_case,
                                const checker::Chain& chain) {
-  checker::Replay replay(certificate.terms, one, DataType::f32);
+  checker::Replay replay(certificate.terms, rule_case, DataType::f32);
   LEMMA_RETURN_IF_ERROR(replay.begin());
   CaseReport result;
-  result.claim = checker::claim(one, replay.graph(), replay.sides().left);
-  for (std::size_t i = 0; i < one.inputs.size(); ++i)
-    result.inputs.emplace_back(certificate.rule.inputs[i].name, text(one.inputs[i]));
+  result.claim = checker::claim(rule_case, replay.graph(), replay.sides().left);
+  for (std::size_t i = 0; i < rule_case.inputs.size(); ++i)
+    result.inputs.emplace_back(certificate.rule.inputs[i].name, text(rule_case.inputs[i]));
   Names names(replay.graph());
   result.left = names.lines(replay.sides().left, true);
   result.left_outputs = names.of(replay.sides().left);

@@ -16,7 +16,8 @@ struct ReportedProof {
   std::string shown;  // one case, replayed: both graphs and each step
 };
 
-/// By rule, for those whose certificates hold. `rules`: the folder that has axioms/ and substitutions/.
+/// The proofs by rule, for those whose certificates hold. `rules`: the folder that has axioms/ and
+/// substitutions/.
 Result<std::map<std::string, ReportedProof>> proofs_of(const std::filesystem::path& rules,
                                                        const std::set<std::string>& names);
 

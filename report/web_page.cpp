@@ -98,12 +98,12 @@ std::string navigation(const WebPage& page) {
 
 std::string html_escaped(std::string_view text) {
   std::string out;
-  for (const char one : shown(text, ShownIn::page)) switch (one) {
+  for (const char character : shown(text, ShownIn::page)) switch (character) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;
       case '"': out += "&quot;"; break;
-      default: out += one;
+      default: out += character;
     }
   return out;
 }

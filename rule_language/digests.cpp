@@ -25,9 +25,9 @@ const std::string& Digests::of_operator(OperatorId op) {
 std::vector<std::string> Digests::lines_about(std::span<const Substitution* const> used) {
   std::set<OperatorId> operators;  // in the order of names
   std::map<std::string, const Substitution*> axioms;
-  for (const Substitution* one : used) {
-    if (one->is_axiom) axioms[one->name] = one;
-    for (const RuleTerm& term : one->terms)
+  for (const Substitution* rule : used) {
+    if (rule->is_axiom) axioms[rule->name] = rule;
+    for (const RuleTerm& term : rule->terms)
       if (!term.is_input) operators.insert(term.op);
   }
   std::vector<std::string> result;

@@ -24,18 +24,18 @@
 
 namespace lemma {
 
-/// In how many ways a rule is applied at one place; those that come first are taken.
+/// The most ways in which a rule is applied at one place; those that come first are taken.
 inline constexpr std::size_t most_free_ways = 16;
 /// How many values are tried for that.
 inline constexpr std::size_t most_free_trials = 1024;
-/// Only divisors up to this are looked for.
+/// The largest divisor that is looked for.
 inline constexpr std::int64_t largest_free_divisor = 256;
 
 /// The divisors from 2 on that a size has for all values of its symbols, ascending. None of 0, which all numbers divide.
 std::vector<std::int64_t> divisors_of_size(const Dimension& size, std::size_t most);
 
-/// As bind_variables(), for each way to choose values; `target_values` are those of `free k : target`. One way, or
-/// none, if the left side leaves no parameter open.
+/// Binds variables as bind_variables() does, for each way to choose values; `target_values` are those of `free k :
+/// target`. One way, or none, if the left side leaves no parameter open.
 std::vector<RuleBindings> bind_freely(const Substitution& rule,
                                       std::span<const TensorType* const> input_types,
                                       std::span<const MatchedNode> nodes,

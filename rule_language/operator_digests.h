@@ -7,7 +7,7 @@
 
 namespace lemma {
 
-/// By the position of the operator in all_operators().
+/// The digests by the position of the operator in all_operators().
 std::span<const std::string_view> operator_digests();
 
 }  // namespace lemma

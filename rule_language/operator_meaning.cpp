@@ -64,31 +64,32 @@ class DefinitionForm {
 
   std::uint32_t node(ExpressionId id) {
     if (nodes_[id.v] != absent) return nodes_[id.v];
-    const ExpressionNode& one = definition_.node(id);
+    const ExpressionNode& expression_node = definition_.node(id);
     std::vector<std::uint32_t> operands;
-    for (const ExpressionId operand : one.operands) operands.push_back(node(operand));
+    for (const ExpressionId operand : expression_node.operands) operands.push_back(node(operand));
     append(text_, "\n");
-    append(text_, name(one.kind));
-    if (one.function != ScalarFunction::none) append(text_, name(one.function));
-    append(text_, name(one.type));
+    append(text_, name(expression_node.kind));
+    if (expression_node.function != ScalarFunction::none)
+      append(text_, name(expression_node.function));
+    append(text_, name(expression_node.type));
     for (const std::uint32_t operand : operands) append(text_, operand);
-    leaf(one);
-    for (const VariableId bound : one.bound) variable(bound);
+    leaf(expression_node);
+    for (const VariableId bound : expression_node.bound) variable(bound);
     return nodes_[id.v] = node_count_++;
   }
 
-  void leaf(const ExpressionNode& one) {
-    switch (one.kind) {
+  void leaf(const ExpressionNode& expression_node) {
+    switch (expression_node.kind) {
       case ExpressionKind::integer_constant:
       case ExpressionKind::real_parameter:
-        append(text_, static_cast<std::uint64_t>(one.integer));
+        append(text_, static_cast<std::uint64_t>(expression_node.integer));
         break;
       case ExpressionKind::real_constant:
-        append(text_, std::bit_cast<std::uint64_t>(one.real));
+        append(text_, std::bit_cast<std::uint64_t>(expression_node.real));
         break;
-      case ExpressionKind::extent: append(text_, one.extent.text()); break;
-      case ExpressionKind::index: variable(one.variable); break;
-      case ExpressionKind::read: append(text_, one.input); break;
+      case ExpressionKind::extent: append(text_, expression_node.extent.text()); break;
+      case ExpressionKind::index: variable(expression_node.variable); break;
+      case ExpressionKind::read: append(text_, expression_node.input); break;
       default: break;
     }
   }
@@ -119,21 +120,21 @@ class GraphForm {
  private:
   std::uint32_t node(NodeId id) {
     if (const auto known = numbers_.find(id.v); known != numbers_.end()) return known->second;
-    const Node& one = graph_.node(id);
+    const Node& graph_node = graph_.node(id);
     std::vector<std::pair<std::uint32_t, std::uint32_t>> operands;
-    for (const ValueId input : one.inputs)
+    for (const ValueId input : graph_node.inputs)
       if (input.is_none())
         operands.emplace_back(0xffffffffU, 0);
       else
         operands.emplace_back(node(graph_.producer(input)), graph_.output_index(input));
     append(text_, "\n");
-    if (one.kind == NodeKind::input) append(text_, graph_.input_name(one));
-    if (one.kind == NodeKind::constant) constant(graph_.constant(one));
-    if (one.kind == NodeKind::operation) {
-      operators_.insert(one.op);
-      append(text_, graph_.op(one).name);
-      append(text_, text(one.attributes));
-      append(text_, one.output_count);
+    if (graph_node.kind == NodeKind::input) append(text_, graph_.input_name(graph_node));
+    if (graph_node.kind == NodeKind::constant) constant(graph_.constant(graph_node));
+    if (graph_node.kind == NodeKind::operation) {
+      operators_.insert(graph_node.op);
+      append(text_, graph_.op(graph_node).name);
+      append(text_, text(graph_node.attributes));
+      append(text_, graph_node.output_count);
     }
     for (const auto& [producer, output] : operands) {
       append(text_, producer);

@@ -27,7 +27,7 @@ const std::string& meaning_digest(OperatorId op);
 /// Gives the digests of all operators by position, as the build computed them from the operators that the program
 /// is linked with. Before the first question. False if it is another number of operators: they are not taken then.
 bool take_meaning_digests(std::span<const std::string_view> digests);
-/// Of a record that need not be in the table; computed each time.
+/// The digest of the meaning of a record that need not be in the table; computed each time.
 std::string meaning_digest(const OperatorRecord& record);
 
 /// An operator of the rule whose meaning no digest covers: why no proof of it is accepted. Nothing if there is none.

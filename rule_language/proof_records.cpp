@@ -114,8 +114,8 @@ std::string certificate_digest(std::string_view certificate) { return sha256(cer
 void prepare_meanings(std::span<const Substitution> axioms, std::span<const Substitution> rules) {
   std::set<OperatorId> operators;
   for (const auto& all : {axioms, rules})
-    for (const Substitution& one : all)
-      for (const RuleTerm& term : one.terms)
+    for (const Substitution& rule : all)
+      for (const RuleTerm& term : rule.terms)
         if (!term.is_input) operators.insert(term.op);
   const std::vector<OperatorId> in_order(operators.begin(), operators.end());
   std::atomic<std::size_t> next = 0;
@@ -144,9 +144,9 @@ std::map<std::string, std::string, std::less<>> axioms_without_proof(
     std::span<const Substitution> axioms, const AxiomRecordTable& records) {
   std::map<std::string, std::string, std::less<>> result;
   for (const Substitution& axiom : axioms) {
-    const auto found = records.find(axiom.name);
+    const auto entry = records.find(axiom.name);
     std::string reason =
-        found == records.end() ? std::string(no_record) : misfit(found->second, axiom);
+        entry == records.end() ? std::string(no_record) : misfit(entry->second, axiom);
     if (!reason.empty()) result.emplace(axiom.name, std::move(reason));
   }
   return result;
@@ -159,8 +159,8 @@ std::string misfit(const ProofRecord& record, const Substitution& rule,
   if (record.text != sha256(text(rule))) return "changed since it was proved";
   if (auto uncovered = uncovered_meaning(rule)) return *uncovered;
   for (const std::string& name : record.axioms) {
-    if (const auto found = unproved.find(name); found != unproved.end())
-      return fmt::format("its axiom '{}': {}", name, found->second);
+    if (const auto entry = unproved.find(name); entry != unproved.end())
+      return fmt::format("its axiom '{}': {}", name, entry->second);
     if (!axioms.contains(name)) return fmt::format("its axiom '{}' is gone", name);
   }
   if (!record.index.empty() && record.index != index_proof_digest(rule))

@@ -52,10 +52,10 @@ struct ProofRecord {
 
 using AxiomRecordTable = std::map<std::string, AxiomRecord, std::less<>>;
 
-/// Of an axiom that was proved in so many cases.
+/// The record of an axiom that was proved in so many cases.
 AxiomRecord axiom_record(const Substitution& axiom, std::size_t cases);
-/// Of what an index proof of a rule is about: version, text, and meanings. An empty digest in a record
-/// says that there is no such proof.
+/// The digest of what an index proof of a rule is about: version, text, and meanings. An empty digest
+/// in a record says that there is no such proof.
 std::string index_proof_digest(const Substitution& rule);
 /// The digest that the record must have, from its other fields, the rule and the records of its axioms.
 std::string sealed_digest(const ProofRecord& record, const Substitution& rule,
@@ -67,7 +67,7 @@ void prepare_meanings(std::span<const Substitution> axioms, std::span<const Subs
 
 /// Why the record does not prove the axiom; empty if it does.
 std::string misfit(const AxiomRecord& record, const Substitution& axiom);
-/// For each axiom that has no fitting record, the reason.
+/// The reason for each axiom that has no fitting record.
 std::map<std::string, std::string, std::less<>> axioms_without_proof(
     std::span<const Substitution> axioms, const AxiomRecordTable& records);
 /// The same for a rule whose axioms fit but for those in `unproved`. Whether the

@@ -9,7 +9,7 @@
 
 namespace lemma {
 
-/// Of finite numbers; nothing if f64 does not have the result.
+/// Exact results for finite numbers; nothing if f64 does not have the result.
 std::optional<double> exact_sum(double a, double b);
 std::optional<double> exact_difference(double a, double b);
 std::optional<double> exact_product(double a, double b);

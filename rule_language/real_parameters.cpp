@@ -18,11 +18,12 @@ bool is_real_parameter(const Substitution& rule, const std::string& name) {
 }
 
 bool mentions_real(const RuleExpression& expression, const Substitution& rule) {
-  bool found = false;
+  bool is_used = false;
   detail::for_each_expression(expression, [&](const RuleExpression& e) {
-    found = found || (e.kind == RuleExpression::Kind::variable && is_real_parameter(rule, e.name));
+    is_used =
+        is_used || (e.kind == RuleExpression::Kind::variable && is_real_parameter(rule, e.name));
   });
-  return found;
+  return is_used;
 }
 
 bool is_comparing_call(const RuleExpression& expression) {
@@ -44,11 +45,12 @@ bool is_ordered(const RuleExpression& expression, const Substitution& rule) {
 }
 
 bool has_token_literal(const RuleExpression& expression, std::size_t count) {
-  bool found = false;
+  bool has_token = false;
   detail::for_each_expression(expression, [&](const RuleExpression& e) {
-    found = found || (e.kind == RuleExpression::Kind::literal && has_real_token(e.literal, count));
+    has_token =
+        has_token || (e.kind == RuleExpression::Kind::literal && has_real_token(e.literal, count));
   });
-  return found;
+  return has_token;
 }
 
 Result<void> check_attribute(const Substitution& rule, const RuleTerm& term,
@@ -150,10 +152,10 @@ bool is_real_token(double value, std::size_t count) {
 
 bool has_real_token(const AttributeValue& value, std::size_t count) {
   if (std::holds_alternative<RealSymbol>(value)) return true;
-  if (const auto* one = std::get_if<double>(&value)) return is_real_token(*one, count);
+  if (const auto* real = std::get_if<double>(&value)) return is_real_token(*real, count);
   const auto* list = std::get_if<Reals>(&value);
   return list != nullptr && std::any_of(list->begin(), list->end(),
-                                        [&](double one) { return is_real_token(one, count); });
+                                        [&](double real) { return is_real_token(real, count); });
 }
 
 Result<void> check_reals_are_compared(const Substitution& rule, std::size_t count) {

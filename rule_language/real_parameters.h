@@ -32,12 +32,13 @@ bool is_real_token(double value, std::size_t count);
 /// Whether the value is a symbol, or a number or a list with a number that is written as one.
 bool has_real_token(const AttributeValue& value, std::size_t count);
 
-/// That attributes and conditions only compare the rule's real parameters, and that no literal is a
-/// token of one of `count` parameters. The error names the attribute or condition.
+/// Checks that attributes and conditions only compare the rule's real parameters, and that no
+/// literal is a token of one of `count` parameters. The error names the attribute or condition.
 Result<void> check_reals_are_compared(const Substitution& rule, std::size_t count);
 /// Whether attributes or conditions compare real parameters with each other or with 0.
 bool compares_reals(const Substitution& rule);
-/// That no attribute of the two sides that mentions no real parameter has a token as its value.
+/// Checks that no attribute of the two sides that mentions no real parameter has a token as its
+/// value.
 Result<void> check_no_other_tokens(const Substitution& rule, const RuleBindings& bindings,
                                    std::size_t count);
 

@@ -20,9 +20,9 @@ constexpr std::array<std::string_view, 4> names = {"bitwise", "reassociation", "
 std::string_view name(RoundingClass rounding) { return names[static_cast<std::size_t>(rounding)]; }
 
 std::optional<RoundingClass> rounding_class_named(std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<RoundingClass>(found - names.begin());
+  const auto position = std::find(names.begin(), names.end(), name);
+  if (position == names.end()) return std::nullopt;
+  return static_cast<RoundingClass>(position - names.begin());
 }
 
 std::string unknown_rounding_class(std::string_view name) {
@@ -60,8 +60,8 @@ Result<RoundingTable> read_rounding_table(const std::filesystem::path& directory
 RoundingClass worst_of(std::span<const std::string> axioms, const RoundingTable& table) {
   RoundingClass worst = RoundingClass::bitwise;
   for (const std::string& axiom : axioms) {
-    const auto found = table.find(axiom);
-    worst = std::max(worst, found == table.end() ? RoundingClass::rounding : found->second);
+    const auto entry = table.find(axiom);
+    worst = std::max(worst, entry == table.end() ? RoundingClass::rounding : entry->second);
   }
   return worst;
 }

@@ -14,8 +14,8 @@
 
 namespace lemma {
 
-/// From harmless to harmful; rules/axioms.rounding says what each means, and docs/semantics.md what
-/// it promises of a model.
+/// Classes of rounding, from harmless to harmful; rules/axioms.rounding says what each means, and
+/// docs/semantics.md what it promises of a model.
 enum class RoundingClass { bitwise, reassociation, distributive, rounding };
 
 std::string_view name(RoundingClass rounding);
@@ -27,7 +27,7 @@ using RoundingTable = std::map<std::string, RoundingClass, std::less<>>;
 
 /// Lines "AXIOM CLASS"; from # on a comment.
 Result<RoundingTable> parse_rounding_table(std::string_view text, std::string_view file);
-/// Of the folder rules/. Without a file the table is empty.
+/// Reads the rounding table of the folder rules/. Without a file the table is empty.
 Result<RoundingTable> read_rounding_table(const std::filesystem::path& directory);
 
 /// Axioms that are not in the table count as rounding.

@@ -110,28 +110,28 @@ Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule, c
                       "more than broadcast",
                       record(term.op).name));
     const std::set<std::string> groups = groups_below(rule, id);
-    for (const std::string& one : groups)
+    for (const std::string& first : groups)
       for (const std::string& other : groups) {
-        if (after.contains(one) && after.contains(other) && after.at(one) != after.at(other)) {
+        if (after.contains(first) && after.contains(other) && after.at(first) != after.at(other)) {
           const auto end = [&](const std::string& name) { return after.at(name) + ranks.at(name); };
-          if (after.at(one) < end(other) && after.at(other) < end(one))
+          if (after.at(first) < end(other) && after.at(other) < end(first))
             return bad_input("the left side is well typed for some sizes only, and groups overlap");
           continue;
         }
-        met.emplace(one, other);
-        const auto [target, old] = std::minmax({classes.at(other), classes.at(one)});
+        met.emplace(first, other);
+        const auto [target, old] = std::minmax({classes.at(other), classes.at(first)});
         for (auto& [name, number] : classes)
           if (number == old) number = target;
       }
   }
   // Of [7], [1] and [2] the first two fit, and the last two: sizes that fit with a third one need not
   // fit with each other.
-  for (const auto& [one, its_class] : classes)
+  for (const auto& [first, its_class] : classes)
     for (const auto& [other, class_of_other] : classes)
-      if (its_class == class_of_other && ranks.at(one) > 0 && ranks.at(other) > 0 &&
-          !met.contains({one, other}) && one != other)
+      if (its_class == class_of_other && ranks.at(first) > 0 && ranks.at(other) > 0 &&
+          !met.contains({first, other}) && first != other)
         return bad_input(fmt::format(
-            "the left side is well typed for some sizes only, and {} and {} do not meet", one,
+            "the left side is well typed for some sizes only, and {} and {} do not meet", first,
             other));
   return classes;
 }
@@ -148,7 +148,8 @@ std::map<std::pair<std::size_t, std::size_t>, std::vector<std::string>> aligned_
   return result;
 }
 
-/// In how many ways aligned axes may have the common size or 1; at least one has the common size.
+/// The number of ways in which aligned axes may have the common size or 1; at least one has the
+/// common size.
 std::size_t count_patterns(const Classes& classes, const Ranks& ranks) {
   std::size_t count = 1;
   for (const auto& [axis, groups] : aligned_axes(classes, ranks)) {
@@ -291,7 +292,7 @@ Result<std::optional<std::vector<RuleBindings>>> with_parameters(const Substitut
 
 /// Whether a value says the same for all sizes.
 bool is_closed(const AttributeValue& value) {
-  if (const auto* one = std::get_if<Dimension>(&value)) return one->is_constant();
+  if (const auto* size = std::get_if<Dimension>(&value)) return size->is_constant();
   const auto* list = std::get_if<Shape>(&value);
   return list == nullptr || is_constant(*list);
 }
@@ -324,12 +325,12 @@ void bind_dimensions(const Substitution& rule, RuleBindings& bindings) {
 enum class LeftSide { fits, does_not_fit, too_large };
 
 /// Whether the left side is well typed; too large if a number of elements has too many terms.
-LeftSide left_side(const Substitution& rule, const RuleCase& one) {
+LeftSide left_side(const Substitution& rule, const RuleCase& rule_case) {
   Graph graph;
   std::vector<ValueId> inputs;
-  for (std::size_t i = 0; i < one.inputs.size(); ++i)
-    inputs.push_back(*graph.add_input(rule.inputs[i].name, one.inputs[i]));
-  const auto values = instantiate(rule, rule.left, inputs, one.bindings, graph);
+  for (std::size_t i = 0; i < rule_case.inputs.size(); ++i)
+    inputs.push_back(*graph.add_input(rule.inputs[i].name, rule_case.inputs[i]));
+  const auto values = instantiate(rule, rule.left, inputs, rule_case.bindings, graph);
   if (values) return LeftSide::fits;
   return values.error().message.ends_with("overflows") ? LeftSide::too_large
                                                        : LeftSide::does_not_fit;
@@ -352,15 +353,15 @@ SomeCases cases_with_groups(const Substitution& rule,
   for (RuleBindings& bindings : *choices) {
     bind_equalities(rule, bindings);
     if (is_excluded(rule, bindings)) continue;
-    RuleCase one;
-    LEMMA_ASSIGN_OR_RETURN(one.inputs, input_types(rule, bindings));
-    one.text = describe(rule, bindings);
-    one.bindings = std::move(bindings);
-    const LeftSide left = left_side(rule, one);
+    RuleCase rule_case;
+    LEMMA_ASSIGN_OR_RETURN(rule_case.inputs, input_types(rule, bindings));
+    rule_case.text = describe(rule, bindings);
+    rule_case.bindings = std::move(bindings);
+    const LeftSide left = left_side(rule, rule_case);
     if (left == LeftSide::too_large) return std::nullopt;
     fits = fits && left == LeftSide::fits;
     if (!fits) return result;
-    result.push_back(std::move(one));
+    result.push_back(std::move(rule_case));
   }
   return result;
 }
@@ -484,8 +485,8 @@ std::optional<RuleCase> first_that_fits(const Substitution& rule,
     if (is_excluded(rule, bindings)) continue;
     auto inputs = input_types(rule, bindings);
     if (!inputs) continue;
-    RuleCase one{std::move(bindings), std::move(*inputs), {}};
-    if (left_side(rule, one) == LeftSide::fits) return one;
+    RuleCase rule_case{std::move(bindings), std::move(*inputs), {}};
+    if (left_side(rule, rule_case) == LeftSide::fits) return rule_case;
   }
   return std::nullopt;
 }
@@ -500,12 +501,13 @@ std::optional<RuleCase> example_case(const Substitution& rule) {
       ranks[group.name] = std::clamp(wanted, group.minimum, group.maximum);
       unrelated[group.name] = symbols(group.name, ranks[group.name]);
     }
-    if (auto found = first_that_fits(rule, std::move(unrelated))) return found;
+    if (auto rule_case = first_that_fits(rule, std::move(unrelated))) return rule_case;
     const auto classes = alignment(rule, ranks);
     if (!classes) continue;
     // The last pattern: no axis has size 1.
     const std::size_t last = count_patterns(*classes, ranks) - 1;
-    if (auto found = first_that_fits(rule, broadcast_pattern(*classes, ranks, last))) return found;
+    if (auto rule_case = first_that_fits(rule, broadcast_pattern(*classes, ranks, last)))
+      return rule_case;
   }
   return std::nullopt;
 }
@@ -549,10 +551,10 @@ Result<std::vector<RuleCase>> required_cases(const Substitution& rule) {
   LEMMA_ASSIGN_OR_RETURN(std::vector<RuleCase> result, cases_of(rule));
   if (!rule.bidirectional) return result;
   std::set<std::string> known;
-  for (const RuleCase& one : result) known.insert(one.text);
+  for (const RuleCase& rule_case : result) known.insert(rule_case.text);
   LEMMA_ASSIGN_OR_RETURN(std::vector<RuleCase> backward, cases_of(reversed(rule)));
-  for (RuleCase& one : backward)
-    if (known.insert(one.text).second) result.push_back(std::move(one));
+  for (RuleCase& rule_case : backward)
+    if (known.insert(rule_case.text).second) result.push_back(std::move(rule_case));
   return result;
 }
 

@@ -38,7 +38,7 @@ using GivenParameters = std::map<std::string, AttributeValue, std::less<>>;
 
 struct CaseLimits {
   std::size_t patterns = 20'000, choices = 20'000;
-  /// Where there are more than `patterns` ways to broadcast the groups, take this many of them.
+  /// How many ways to broadcast the groups are taken where there are more than `patterns`.
   std::size_t sampled = 0;
 };
 /// The cases with the given numbers of axes; nothing if there are more than `patterns` ways to

@@ -116,7 +116,7 @@ Result<ProvedAxioms> read_proved_axioms(const std::filesystem::path& directory,
     if (!axiom.is_axiom) result.unproved[axiom.name] = "a rule among the axioms";
   }
   std::erase_if(result.records,
-                [&present](const auto& one) { return !present.contains(one.first); });
+                [&present](const auto& entry) { return !present.contains(entry.first); });
   LEMMA_ASSIGN_OR_RETURN(result.rounding, read_rounding_table(directory));
   return result;
 }
@@ -157,8 +157,8 @@ class Comparison {
   }
 
   const ProofRecord* record_of(const Substitution& rule) const {
-    const auto found = records_.find(rule.name);
-    return found == records_.end() ? nullptr : found->second;
+    const auto entry = records_.find(rule.name);
+    return entry == records_.end() ? nullptr : entry->second;
   }
 
  private:

@@ -65,7 +65,8 @@ struct OneProofRule {
   ProofRecord record;
   std::string reason;  // why the other proof is missing
 };
-/// Those of the folder, compared with their records in the same way. None if there is no such folder.
+/// The rules with one proof of the folder, compared with their records in the same way. None if there
+/// is no such folder.
 Result<std::vector<OneProofRule>> load_one_proof_rules(const std::filesystem::path& directory);
 
 /// The records in rules/axioms.proofs. Nothing is recorded if there is no such file.

@@ -104,7 +104,7 @@ bool has_weights(const Substitution& rule) {
                      [](const RuleInput& input) { return input.weight; });
 }
 
-/// In the standard form of every operator set that models are written in.
+/// Whether an operator is in the standard form of every operator set that models are written in.
 bool is_common(OperatorId op) {
   constexpr int oldest_set = 9;
   const auto& mappings = record(op).onnx;
@@ -238,7 +238,7 @@ bool may_be_alike(const Substitution& rule, TermId a, const Substitution& other,
   return true;
 }
 
-/// Not counting inputs; a term that is used twice counts twice.
+/// The number of operators, not counting inputs; a term that is used twice counts twice.
 std::size_t operators_of(const Substitution& rule, TermId id) {
   if (id.is_none() || rule.terms[id.v].is_input) return 0;
   std::size_t result = 1;

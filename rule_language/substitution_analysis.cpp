@@ -163,7 +163,8 @@ std::optional<PlaceOfSize> place_of_size(const Substitution& rule, const RuleExp
 
 namespace {
 
-/// Which variables a side binds: the same steps as matching takes, on names instead of values.
+/// Finds which variables a side binds: the same steps as matching takes, on names instead of
+/// values.
 class BindingAnalysis {
  public:
   BindingAnalysis(const Substitution& rule, std::span<const TermId> roots)

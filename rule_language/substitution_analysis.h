@@ -29,8 +29,8 @@ std::vector<TermId> reachable_terms(const Substitution& substitution,
 /// (by both sides for `=`), everything declared is used. The error is without file and line.
 Result<void> check_substitution(const Substitution& substitution);
 
-/// That the left side by itself binds all variables and inputs, as matching it needs. The right side of
-/// an equation that is searched forward only may not.
+/// Checks that the left side by itself binds all variables and inputs, as matching it needs. The right
+/// side of an equation that is searched forward only may not.
 Result<void> check_left_binds(const Substitution& substitution);
 
 /// The one variable of `free.expression`, a sum, difference or product of it and numbers, or its length; empty if it is

@@ -18,12 +18,12 @@ using Value = Result<AttributeValue>;
 Value evaluate(const RuleExpression& e, const RuleBindings& bindings);
 
 Value evaluate_variable(const std::string& name, const RuleBindings& bindings) {
-  if (auto found = bindings.parameters.find(name); found != bindings.parameters.end())
-    return found->second;
-  if (auto found = bindings.dimensions.find(name); found != bindings.dimensions.end())
-    return AttributeValue(found->second);
-  if (auto found = bindings.groups.find(name); found != bindings.groups.end())
-    return AttributeValue(found->second);
+  if (auto entry = bindings.parameters.find(name); entry != bindings.parameters.end())
+    return entry->second;
+  if (auto entry = bindings.dimensions.find(name); entry != bindings.dimensions.end())
+    return AttributeValue(entry->second);
+  if (auto entry = bindings.groups.find(name); entry != bindings.groups.end())
+    return AttributeValue(entry->second);
   return bad_input(fmt::format("variable '{}' has no value", name));
 }
 
@@ -80,9 +80,9 @@ Value evaluate_list(const RuleExpression& e, const RuleBindings& bindings) {
 
 Value evaluate_call(const RuleExpression& e, const RuleBindings& bindings) {
   if (e.name == "len" && e.arguments[0].kind == RuleExpression::Kind::variable)
-    if (auto found = bindings.group_lengths.find(e.arguments[0].name);
-        found != bindings.group_lengths.end())
-      return static_cast<std::int64_t>(found->second);
+    if (auto entry = bindings.group_lengths.find(e.arguments[0].name);
+        entry != bindings.group_lengths.end())
+      return static_cast<std::int64_t>(entry->second);
   const AttributeFunction* function = find_attribute_function(e.name);
   if (function == nullptr || function->apply == nullptr)
     return bad_input(fmt::format("there is no function '{}'", e.name));
@@ -270,9 +270,9 @@ bool in_range(const RuleParameter& parameter, const RuleBindings& bindings) {
 
 bool conditions_hold(const Substitution& rule, const RuleBindings& bindings) {
   for (const RuleGroup& group : rule.groups) {
-    const auto found = bindings.groups.find(group.name);
-    if (found == bindings.groups.end() || found->second.size() < group.minimum ||
-        found->second.size() > group.maximum)
+    const auto entry = bindings.groups.find(group.name);
+    if (entry == bindings.groups.end() || entry->second.size() < group.minimum ||
+        entry->second.size() > group.maximum)
       return false;
   }
   return std::all_of(rule.parameters.begin(), rule.parameters.end(),

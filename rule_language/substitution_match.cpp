@@ -48,17 +48,17 @@ class Solver {
     Outcome outcome = Outcome::same;
     auto next = values.begin();
     for (const RuleExpression& element : elements) {
-      Outcome one = Outcome::same;
+      Outcome element_outcome = Outcome::same;
       if (element.kind == RuleExpression::Kind::splice) {
         const auto length = group_length(element.name).value_or(*open_length);
         const auto end = next + static_cast<std::ptrdiff_t>(length);
-        one = solve_group(element.name, Shape(next, end));
+        element_outcome = solve_group(element.name, Shape(next, end));
         next = end;
       } else {
-        one = solve(element, AttributeValue(*next++));
+        element_outcome = solve(element, AttributeValue(*next++));
       }
-      if (one == Outcome::different) return one;
-      if (one == Outcome::open) outcome = one;
+      if (element_outcome == Outcome::different) return element_outcome;
+      if (element_outcome == Outcome::open) outcome = element_outcome;
     }
     return outcome;
   }
@@ -81,8 +81,8 @@ class Solver {
   std::optional<std::size_t> group_length(const std::string& name) const {
     if (auto group = bindings_.groups.find(name); group != bindings_.groups.end())
       return group->second.size();
-    if (auto found = bindings_.group_lengths.find(name); found != bindings_.group_lengths.end())
-      return found->second;
+    if (auto entry = bindings_.group_lengths.find(name); entry != bindings_.group_lengths.end())
+      return entry->second;
     return std::nullopt;
   }
 
@@ -115,9 +115,9 @@ class Solver {
     if (!reals || reals->size() != elements.size()) return Outcome::different;
     Outcome outcome = Outcome::same;
     for (std::size_t i = 0; i < elements.size(); ++i) {
-      const Outcome one = solve(elements[i], (*reals)[i]);
-      if (one == Outcome::different) return one;
-      if (one == Outcome::open) outcome = one;
+      const Outcome element_outcome = solve(elements[i], (*reals)[i]);
+      if (element_outcome == Outcome::different) return element_outcome;
+      if (element_outcome == Outcome::open) outcome = element_outcome;
     }
     return outcome;
   }
@@ -217,9 +217,9 @@ bool match_shape(const Substitution& rule, std::uint32_t input, const Shape& sha
   Solver solver(bindings, Solver::Target::dimensions);
   if (solver.solve_list(declared, shape) == Outcome::different) return false;
   return std::all_of(rule.groups.begin(), rule.groups.end(), [&bindings](const RuleGroup& group) {
-    const auto found = bindings.groups.find(group.name);
-    return found == bindings.groups.end() ||
-           (found->second.size() >= group.minimum && found->second.size() <= group.maximum);
+    const auto entry = bindings.groups.find(group.name);
+    return entry == bindings.groups.end() ||
+           (entry->second.size() >= group.minimum && entry->second.size() <= group.maximum);
   });
 }
 

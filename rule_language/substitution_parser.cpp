@@ -471,7 +471,8 @@ class RuleParser : private detail::ExpressionParser {
 
   // The whole.
 
-  /// Those that nothing else declares are dimensions. Known at the end, since lines may stand in any order.
+  /// Declares as dimensions those variables that nothing else declares. Known at the end, since lines may
+  /// stand in any order.
   Result<void> declare_free() {
     for (std::size_t i = 0; i < rule_.free.size(); ++i) {
       set_line(free_lines_[i]);

@@ -27,7 +27,8 @@ Result<BodyRunner> BodyRunner::create(const ControlFlowCall& call, std::string_v
   return BodyRunner(call, *body);
 }
 
-/// Only captured values keep their contents from step to step.
+/// Imports the body for values of these types. Only captured ones keep their contents from step to
+/// step.
 Result<void> BodyRunner::import_for(std::span<const RunTimeValue> values) {
   std::vector<TensorType> types;
   for (const RunTimeValue& value : values) types.push_back(type_of(value));

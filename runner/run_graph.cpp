@@ -23,7 +23,8 @@ std::string qualified(const KeptNode& node) {
   return node.domain().empty() ? node.name() : fmt::format("{}.{}", node.domain(), node.name());
 }
 
-/// What an operator means in a set that did not exist when its procedure was written is not known.
+/// Whether the node is newer than what is known: what an operator means in a set that did not exist
+/// when its procedure was written is not known.
 bool is_newer_than_known(const KeptNode& node) {
   constexpr int newest_set_of_classical_models = 5;  // domain ai.onnx.ml
   return node.domain().empty() ? node.operator_set() > newest_operator_set

@@ -74,15 +74,15 @@ class Backtracking {
     bytes_ += graph.node_count() * bytes_of_node;
     const double bound =
         number == 0 ? std::numeric_limits<double>::infinity() : options_.alpha * best_cost_;
-    Neighborhood found =
+    Neighborhood reachable =
         neighborhood(graph, rules_, costs_, bound,
                      {options_.match_limit, options_.only_refinements, options_.interrupted});
-    if (number == 0 || found.cost < best_cost_) {
-      best_cost_ = found.cost;
+    if (number == 0 || reachable.cost < best_cost_) {
+      best_cost_ = reachable.cost;
       best_ = number;
     }
-    met_.insert(found.hash);
-    for (Neighbor& neighbor : found.neighbors) {
+    met_.insert(reachable.hash);
+    for (Neighbor& neighbor : reachable.neighbors) {
       if (neighbor.cost >= options_.alpha * best_cost_ || !met_.insert(neighbor.hash).second)
         continue;
       bytes_ += bytes_of_waiting;

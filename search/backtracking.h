@@ -20,7 +20,7 @@ struct BacktrackingOptions {
 struct BacktrackingResult {
   Graph graph;  // the best
   double cost_before = 0, cost = 0;
-  /// From the original to the best: what was done to which graph.
+  /// A step on the way from the original to the best: what was done to which graph.
   struct Step {
     std::shared_ptr<const Graph> graph;
     Rewrite rewrite;

@@ -237,8 +237,9 @@ Result<std::optional<LaidOut>> lay_out(EGraph& egraph, const RuleSet& layouts,
   const NodeCost cost = blocked_layout_costs(costs, layouts);
   LEMMA_ASSIGN_OR_RETURN(Selection best, extract_greedy(egraph, roots, cost));
   BlockedSelection in_blocks(egraph, roots, cost);
-  for (const Selection& one : plain)
-    if (Selection other = in_blocks.of(one); other.cost < best.cost) best = std::move(other);
+  for (const Selection& plain_selection : plain)
+    if (Selection other = in_blocks.of(plain_selection); other.cost < best.cost)
+      best = std::move(other);
   ExtractionOptions options;
   options.time_limit_seconds = seconds / 2;
   LEMMA_ASSIGN_OR_RETURN(Selection selection, extract(egraph, roots, cost, best, options));

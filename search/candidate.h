@@ -24,7 +24,8 @@ struct Candidate {
   std::vector<Graph> stages;
 };
 
-/// By more than rounding; of two that cost the same, the one with fewer operators.
+/// Whether a cost is better by more than rounding; of two that cost the same, the one with fewer
+/// operators.
 bool is_better(const GraphCost& cost, const GraphCost& than);
 
 /// Goes on from a candidate to another graph that equals it, by way of stages. Without a derivation it is not recorded why.

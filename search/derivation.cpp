@@ -44,7 +44,7 @@ Result<ValueId> Derivation::input(const std::string& name, const TensorType& typ
   return inputs_[name] = value;
 }
 
-/// What an opaque operator gives is as good as an input: nothing is known of it.
+/// The outputs of an opaque operator. They are as good as inputs: nothing is known of them.
 Result<std::vector<ValueId>> Derivation::opaque_outputs(const OpaqueOperator& op,
                                                         const std::vector<TensorType>& types) {
   std::vector<ValueId> values;
@@ -155,10 +155,10 @@ Result<std::vector<Derivation::Pair>> Derivation::pairs(const Graph& before, con
     outputs_after[output.name] = values_after[output.value.v];
   std::vector<Pair> result;
   for (const GraphOutput& output : cut_before.outputs()) {
-    const auto found = outputs_after.find(output.name);
-    if (found == outputs_after.end())
+    const auto entry = outputs_after.find(output.name);
+    if (entry == outputs_after.end())
       return internal_error(fmt::format("the output '{}' is missing", output.name));
-    result.push_back({output.name, values_before[output.value.v], found->second});
+    result.push_back({output.name, values_before[output.value.v], entry->second});
   }
   return result;
 }

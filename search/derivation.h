@@ -26,8 +26,8 @@ class Derivation {
   struct Use {
     bool backward = false;
     bool refinement = false;  // the left side need not be defined
-    /// Of the rule as it is written, at values of terms(). No rule: the two values that are its inputs are copies of
-    /// the same elements (facts/copied_elements.h).
+    /// The use of the rule as it is written, at values of terms(). No rule: the two values that are its inputs are
+    /// copies of the same elements (facts/copied_elements.h).
     SubstitutionUse use;
     bool is_of_copies() const { return use.substitution == nullptr; }
   };
@@ -45,7 +45,7 @@ class Derivation {
                std::vector<ValueId> inputs);
   /// Two terms are copies of the same elements.
   void add_copies(ValueId a, ValueId b) { uses_.push_back({false, false, {nullptr, {a, b}, {}}}); }
-  /// What is known of an input of the graph that is derived from; before its terms are added.
+  /// Gives what is known of an input of the graph that is derived from, before its terms are added.
   void give_facts(const std::string& input, const ValueFacts& facts) { given_[input] = facts; }
   /// What is known of an input of terms(), where it is not an input of a model.
   const std::map<ValueId, ValueFacts>& input_facts() const { return input_facts_; }

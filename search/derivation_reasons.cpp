@@ -36,7 +36,8 @@ void merge_equations(Graph& terms, const Inputs& inputs, const std::vector<Use>&
     if (!kept[i].is_none()) congruence.merge({i}, kept[i]);
 }
 
-/// From the first value of a pair to the second one: equations, replacements, alike operations.
+/// Collects the reasons from the first value of a pair to the second one: equations, replacements,
+/// alike operations.
 class Collector {
  public:
   Collector(Graph& terms, const Inputs& inputs, const std::vector<Use>& uses,
@@ -71,11 +72,13 @@ class Collector {
   }
 
   bool by_refinement(ValueId a, ValueId b) {
-    for (const Refinement& one : refinements_)
-      for (std::size_t k = 0; k < one.sides.left.size(); ++k)
-        if (congruence_.equal(one.sides.left[k], a) && congruence_.equal(one.sides.right[k], b)) {
-          result_.insert(one.use);
-          return by_equations(one.sides.left[k], a) && by_equations(one.sides.right[k], b);
+    for (const Refinement& refinement : refinements_)
+      for (std::size_t k = 0; k < refinement.sides.left.size(); ++k)
+        if (congruence_.equal(refinement.sides.left[k], a) &&
+            congruence_.equal(refinement.sides.right[k], b)) {
+          result_.insert(refinement.use);
+          return by_equations(refinement.sides.left[k], a) &&
+                 by_equations(refinement.sides.right[k], b);
         }
     return false;
   }

@@ -74,27 +74,28 @@ class Descent {
  private:
   /// Whether something changed.
   bool round() {
-    Neighborhood found =
+    Neighborhood reachable =
         neighborhood(*graph_, rules_, costs_, std::numeric_limits<double>::infinity(),
                      {options_.match_limit, false, options_.interrupted});
-    cost_ = found.cost;
+    cost_ = reachable.cost;
     constexpr double rounding = 1e-9;
-    std::erase_if(found.neighbors,
-                  [&](const Neighbor& one) { return one.cost >= (1 - rounding) * found.cost; });
-    if (result_.path.empty() && is_too_much(found.neighbors.size())) return false;
-    std::stable_sort(found.neighbors.begin(), found.neighbors.end(),
+    std::erase_if(reachable.neighbors, [&](const Neighbor& neighbor) {
+      return neighbor.cost >= (1 - rounding) * reachable.cost;
+    });
+    if (result_.path.empty() && is_too_much(reachable.neighbors.size())) return false;
+    std::stable_sort(reachable.neighbors.begin(), reachable.neighbors.end(),
                      [](const Neighbor& a, const Neighbor& b) { return a.cost < b.cost; });
     const std::shared_ptr<const Graph> start = graph_;
     ValueMap now(start->value_count());
     std::set<NodeId> taken;
     bool changed = false;
-    for (const Neighbor& one : found.neighbors) {
-      const std::set<NodeId> matched = matched_nodes(*start, one.rewrite);
+    for (const Neighbor& neighbor : reachable.neighbors) {
+      const std::set<NodeId> matched = matched_nodes(*start, neighbor.rewrite);
       const auto is_taken = [&](NodeId id) {
         return taken.contains(id) || !now.has(start->node(id).output());
       };
       if (std::any_of(matched.begin(), matched.end(), is_taken)) continue;
-      if (!apply(one.rewrite, now)) continue;
+      if (!apply(neighbor.rewrite, now)) continue;
       changed = true;
       taken.insert(matched.begin(), matched.end());
     }

@@ -13,9 +13,9 @@ struct DescentOptions {
   std::function<bool()> interrupted = {};
 };
 
-/// In each round the uses of rules that save something, those that save most first, as far as they do not take nodes
-/// that another one has replaced. Ends where none saves anything. Deterministic unless interrupted; the graph so far is
-/// there then. The result's path has one step for each use.
+/// Applies in each round the uses of rules that save something, those that save most first, as far as they do not take
+/// nodes that another one has replaced. Ends where none saves anything. Deterministic unless interrupted; the graph so
+/// far is there then. The result's path has one step for each use.
 BacktrackingResult descend(const Graph& graph, std::span<const CompiledRule> rules,
                            const OperatorCosts& costs, const DescentOptions& options);
 

@@ -10,7 +10,7 @@ namespace lemma {
 
 namespace {
 
-/// Of a graph's time, that places have to save together to be worth making.
+/// The part of a graph's time that places have to save together to be worth making.
 constexpr double least_saving = 0.001;
 
 Result<std::vector<Cost>> evaluate(const std::vector<Candidate>& candidates,
@@ -70,7 +70,7 @@ Result<EvaluatedChoice> choose_evaluated(const Candidate& original,
                          MixedCandidates::of(original.graph, cheapest, costs, affordable));
   candidates.insert(candidates.begin(), original);
   const std::size_t first_mixed = candidates.size();
-  for (const Candidate& one : mixed.graphs()) candidates.push_back(one);
+  for (const Candidate& candidate : mixed.graphs()) candidates.push_back(candidate);
   LEMMA_ASSIGN_OR_RETURN(const std::vector<Cost> evaluated, evaluate(candidates, options));
   EvaluatedChoice choice;
   choice.candidates = candidates.size();

@@ -27,7 +27,7 @@ struct EvaluatedChoice {
   std::vector<RewrittenPlaces> places;
 };
 
-/// That one of the candidates, the original among them, which the evaluator finds the cheapest; of equal ones the
+/// The one of the candidates, the original among them, which the evaluator finds the cheapest; of equal ones the
 /// original, then the cheapest as a sum. If it has the time, it also compares graphs in which only some rewrites are
 /// made, and at last the graph of those that pay. There is at least one candidate, and the first costs least as a sum.
 Result<EvaluatedChoice> choose_evaluated(const Candidate& original,

@@ -100,8 +100,8 @@ class ExplanationWriter {
       add(rule.inputs[i].name, fmt::format("%{}", places_[step.use.inputs[i].v].v));
     const RuleBindings& bindings = step.use.bindings;
     for (const std::string& name : variable_names(rule)) {
-      if (const auto found = bindings.groups.find(name); found != bindings.groups.end())
-        add(name, text(found->second));
+      if (const auto entry = bindings.groups.find(name); entry != bindings.groups.end())
+        add(name, text(entry->second));
       else if (const auto value = bindings.parameters.find(name);
                value != bindings.parameters.end())
         add(name, text(value->second));

@@ -42,7 +42,7 @@ std::vector<ValueId> by_size(const Graph& graph, const std::set<ValueId>& values
   return result;
 }
 
-/// By value, whether an operator that is left computed takes part in it.
+/// Whether an operator that is left computed takes part in each value.
 std::vector<bool> values_left_computed(const Graph& graph, const std::set<std::string>& operators) {
   std::vector<bool> left(graph.value_count(), false);
   if (operators.empty()) return left;
@@ -57,7 +57,7 @@ std::vector<bool> values_left_computed(const Graph& graph, const std::set<std::s
   return left;
 }
 
-/// What a value is computed from and is no constant yet.
+/// Adds what a value is computed from and is no constant yet.
 void add_computed_operands(const Graph& graph, ValueId value, std::set<ValueId>& operands) {
   for (const ValueId input : graph.node(graph.producer(value)).inputs)
     if (!input.is_none() && graph.node(graph.producer(input)).kind == NodeKind::operation)
@@ -178,7 +178,7 @@ std::optional<Constant> compute(const Graph& graph, ValueId value, const FoldOpt
   return results->front().constant();
 }
 
-/// Which values are worth their bytes.
+/// Decides which values are worth their bytes.
 class Folding {
  public:
   Folding(const Graph& graph, const FoldOptions& options)

@@ -23,14 +23,14 @@ class Folder {
     while (!interrupted_()) {
       // Places are found in order; a few are enough to have one that may be used.
       constexpr std::size_t places = 4;
-      const Neighborhood found =
+      const Neighborhood reachable =
           neighborhood(result_.graph, compiled, costs_, std::numeric_limits<double>::infinity(),
                        {places, false, interrupted_});
-      seen_.insert(found.hash);
+      seen_.insert(reachable.hash);
       const auto next =
-          std::find_if(found.neighbors.begin(), found.neighbors.end(),
-                       [this](const Neighbor& one) { return !seen_.contains(one.hash); });
-      if (next == found.neighbors.end()) break;
+          std::find_if(reachable.neighbors.begin(), reachable.neighbors.end(),
+                       [this](const Neighbor& neighbor) { return !seen_.contains(neighbor.hash); });
+      if (next == reachable.neighbors.end()) break;
       Rewrite rewrite = next->rewrite;
       LEMMA_ASSIGN_OR_RETURN(Graph graph,
                              rewritten(result_.graph, compiled[rewrite.rule], rewrite));

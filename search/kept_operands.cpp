@@ -36,18 +36,19 @@ struct Instantiation {
 
   friend bool operator==(const Instantiation&, const Instantiation&) = default;
   template <typename H>
-  friend H AbslHashValue(H state, const Instantiation& one) {
-    for (const TensorType& type : one.types)
+  friend H AbslHashValue(H state, const Instantiation& instantiation) {
+    for (const TensorType& type : instantiation.types)
       state = H::combine(std::move(state), type.data_type, type.shape.value_or(Shape()));
-    for (const std::optional<double> number : one.numbers)
+    for (const std::optional<double> number : instantiation.numbers)
       state = H::combine(std::move(state), number.has_value(), number.value_or(0));
-    return H::combine(std::move(state), one.op, one.attributes, one.types.size());
+    return H::combine(std::move(state), instantiation.op, instantiation.attributes,
+                      instantiation.types.size());
   }
 };
 
 class KeptOperands {
  public:
-  /// By output.
+  /// The kept operands by output.
   const std::vector<std::optional<KeptOperand>>& of(const Graph& graph, const Node& node,
                                                     const std::vector<ValueFacts>& facts) {
     Instantiation instantiation{node.op, node.attributes, graph.input_types(node), {}};

@@ -9,8 +9,8 @@
 
 namespace lemma {
 
-/// By value: the operand that it equals; none for most. `inputs`: what is known of inputs that stand for
-/// constants. The same whatever the graph holds beside what a value is computed from.
+/// For each value the operand that it equals; none for most. `inputs`: what is known of inputs that
+/// stand for constants. The same whatever the graph holds beside what a value is computed from.
 std::vector<ValueId> kept_operands(const Graph& graph,
                                    const std::map<ValueId, ValueFacts>& inputs = {},
                                    bool only_bitwise = false);

@@ -36,10 +36,10 @@ Result<void> MixedCandidates::make_groups(std::size_t most) {
   std::vector<std::optional<Candidate>> alone;
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     taken[kind] = true;
-    LEMMA_ASSIGN_OR_RETURN(std::optional<Candidate> one, with_kinds(taken));
+    LEMMA_ASSIGN_OR_RETURN(std::optional<Candidate> candidate, with_kinds(taken));
     taken[kind] = false;
-    savings.push_back(one ? without->cost.seconds - one->cost.seconds : 0);
-    alone.push_back(std::move(one));
+    savings.push_back(candidate ? without->cost.seconds - candidate->cost.seconds : 0);
+    alone.push_back(std::move(candidate));
   }
   std::vector<std::size_t> order(kinds.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -97,8 +97,8 @@ Result<std::map<std::string, std::size_t>> rules_needed(const Graph& original,
     if (derivation.uses()[i].refinement) uses.insert(i);
   std::map<std::string, std::size_t> result;
   for (const std::uint32_t use : uses)
-    if (const Derivation::Use& one = derivation.uses()[use]; !one.is_of_copies())
-      ++result[one.use.substitution->name];
+    if (const Derivation::Use& applied = derivation.uses()[use]; !applied.is_of_copies())
+      ++result[applied.use.substitution->name];
   return result;
 }
 

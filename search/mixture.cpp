@@ -22,11 +22,11 @@ class DisjointSets {
   explicit DisjointSets(std::size_t count) : parent_(count) {
     std::iota(parent_.begin(), parent_.end(), 0U);
   }
-  std::uint32_t find(std::uint32_t one) {
-    while (parent_[one] != one) one = parent_[one] = parent_[parent_[one]];
-    return one;
+  std::uint32_t find(std::uint32_t member) {
+    while (parent_[member] != member) member = parent_[member] = parent_[parent_[member]];
+    return member;
   }
-  void unite(std::uint32_t one, std::uint32_t other) { parent_[find(one)] = find(other); }
+  void unite(std::uint32_t member, std::uint32_t other) { parent_[find(member)] = find(other); }
 
  private:
   std::vector<std::uint32_t> parent_;
@@ -279,7 +279,7 @@ class MixtureWriter {
     return {};
   }
 
-  /// What the node gives; but a value that is taken from elsewhere stays what it is.
+  /// Enters what the node gives; but a value that is taken from elsewhere stays what it is.
   void enter(const Mixture::Unit& unit, const Node& node, const std::vector<ValueId>& outputs) {
     for (std::uint32_t k = 0; k < node.output_count; ++k) {
       const std::uint32_t value = unit.outputs[k];

@@ -25,7 +25,7 @@ class Mixture {
   static Result<std::optional<Mixture>> of(const Graph& before, const Graph& after,
                                            Derivation derivation);
 
-  /// In the order in which they first occur.
+  /// The kinds in the order in which they first occur.
   const std::vector<Kind>& kinds() const { return kinds_; }
   /// `before`, with the places of these kinds (by number) as they are in `after`; of values of `before`
   /// that are equal the first one is used. Nothing if the nodes would form a cycle.

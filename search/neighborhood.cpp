@@ -127,7 +127,8 @@ class Explorer {
     return absl::HashOf(kind, node.op.v, egraph_.attributes(node).hash(), node.output_count);
   }
 
-  /// From the node's contents and the hashes of its operands; changed ones where there are any.
+  /// The hash of a node from the node's contents and the hashes of its operands; changed ones where
+  /// there are any.
   std::uint64_t hash_of(ENodeId id) const {
     std::uint64_t hash = contents_[id.v];
     for (const ClassId child : egraph_.children(id))

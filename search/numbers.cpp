@@ -26,7 +26,7 @@ Result<Graph> with_numbers_as_operators(const Graph& graph) {
   std::map<ValueId, ValueId> made;  // by constant of the source
   const auto type = [](const Graph& source, ValueId value) { return source.type(value); };
   const auto number = [&](Graph& target, ValueId constant, double value) -> Result<ValueId> {
-    if (const auto found = made.find(constant); found != made.end()) return found->second;
+    if (const auto entry = made.find(constant); entry != made.end()) return entry->second;
     Attributes attributes;
     attributes.set("data_type", graph.type(constant).data_type);
     attributes.set("shape", *graph.type(constant).shape);

@@ -21,7 +21,7 @@ std::size_t count_operators(const Graph& graph) {
   }));
 }
 
-/// From the original on, with the figures so far.
+/// Candidates that begin with the original, with the figures so far.
 Candidates begun(const SearchContext& context, SearchFigures figures) {
   Candidates all;
   all.others = CandidateList(context.options.candidates);

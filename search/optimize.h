@@ -27,7 +27,7 @@ enum class Strategy {
 std::string_view name(Strategy strategy);
 std::optional<Strategy> strategy_named(std::string_view name);
 
-/// Which operations are left out that give an operand as it is (facts/kept_operand.h).
+/// The operations left out among those that give an operand as it is (facts/kept_operand.h).
 enum class LeftOut { nothing, bitwise, all };
 
 struct SearchOptions {
@@ -48,8 +48,8 @@ struct SearchOptions {
   /// none is tried if 0.
   double exact_extraction_seconds = 0;
   FoldOptions fold;
-  /// For each byte of constants that an operator reads, in a search that must not make a file larger; 0: files may be
-  /// of any size.
+  /// Seconds for each byte of constants that an operator reads, in a search that must not make a file larger; 0:
+  /// files may be of any size.
   double seconds_per_constant_byte = 0;
   LeftOut left_out = LeftOut::all;
   /// The runtime that the target is, whose own operators may be made (OperatorRecord::runtime); empty: none.
@@ -63,16 +63,16 @@ struct SearchOptions {
   /// Decides among the graphs that are the cheapest as sums of their operators; otherwise the sum does.
   const GraphEvaluator* evaluator = nullptr;
   std::size_t candidates = 4;  // distinct graphs that it is handed, beside the original
-  /// For it each e-graph is asked for a second graph, as if starting an operator took so many seconds longer:
-  /// one with fewer operators, which the runtime may like better than the costs say.
+  /// The overhead for which each e-graph is asked for a second graph, as if starting an operator took so many
+  /// seconds longer: one with fewer operators, which the runtime may like better than the costs say.
   double alternative_overhead = 4e-6;
   /// Called with the cheapest graphs that were found, before the evaluator chooses. It may change the costs that
   /// the search was given; true if it did. Then the search begins anew, if it has most of its time left.
   std::function<bool(std::span<const Graph* const>)> learn_costs;
   /// The result is wanted, constants folded, though it costs no less.
   bool cleans = false;
-  /// Of the rules those that keep every bit: they may change what carries infinities on purpose, and
-  /// what IsNaN or IsInf looks at.
+  /// The names of those rules that keep every bit: they may change what carries infinities on
+  /// purpose, and what IsNaN or IsInf looks at.
   RuleNames bitwise_rules;
   /// Say why the result equals the original: search/explanation.h.
   bool explain = false;

@@ -12,7 +12,7 @@ namespace lemma {
 
 namespace {
 
-/// Of the structure of a graph; names count for nothing.
+/// A hash of the structure of a graph; names count for nothing.
 std::uint64_t structure_hash(const Graph& graph) {
   std::vector<std::uint64_t> hashes(graph.node_count(), 0);
   for (std::uint32_t i = 0; i < graph.node_count(); ++i) {

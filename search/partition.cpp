@@ -39,7 +39,7 @@ class Partitioner {
  private:
   static constexpr std::size_t never = static_cast<std::size_t>(-1);
 
-  /// By value: the position after its last user; past the end for outputs of the graph.
+  /// Finds for each value the position after its last user; past the end for outputs of the graph.
   void find_last_uses() {
     last_use_.assign(graph_.value_count(), 0);
     for (std::size_t i = 0; i < order_.size(); ++i)
@@ -48,7 +48,7 @@ class Partitioner {
     for (const GraphOutput& output : graph_.outputs()) last_use_[output.value.v] = never;
   }
 
-  /// By position: how many values made before it are used from there on.
+  /// Counts for each position how many values made before it are used from there on.
   std::vector<std::size_t> count_crossing() const {
     std::vector<std::ptrdiff_t> change(order_.size() + 2, 0);
     for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -84,7 +84,7 @@ class Partitioner {
     return best;
   }
 
-  /// What the part needs of constants, and values from elsewhere, operands first.
+  /// Brings in what the part needs of constants, and values from elsewhere, operands first.
   Result<void> bring_in(ValueId root, Part& part, std::vector<ValueId>& places) const {
     std::vector<ValueId> stack = {root};
     while (!stack.empty()) {

@@ -84,7 +84,7 @@ struct SearchContext {
   }
   /// What a graph costs with moves between layouts.
   LayoutPrice layout_price() const;
-  /// That one step of finding the best layout may take.
+  /// The time that one step of finding the best layout may take.
   double layout_seconds() const { return 0.1 * deadline.remaining(); }
 };
 

@@ -42,7 +42,7 @@ class PlaceRewriter {
     return std::move(result_);
   }
 
-  /// Of the result, by value of the graph; none() for those that are gone.
+  /// The values of the result, by value of the graph; none() for those that are gone.
   const std::vector<ValueId>& values() const { return values_; }
 
  private:
@@ -131,7 +131,8 @@ class PlaceRewriter {
     return {};
   }
 
-  /// What the rule replaces stays what it is. Constants get their names where the graph is written.
+  /// Copies a node. What the rule replaces stays what it is. Constants get their names where the
+  /// graph is written.
   Result<void> copy(const Node& node) {
     LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
                            add_copy(result_, graph_, node, operands_in(node, values_)));

@@ -38,7 +38,7 @@ BacktrackingOptions backtracking_options(const SearchContext& context, std::size
   return options;
 }
 
-/// With all rules, equations among them.
+/// Backtracks with all rules, equations among them.
 Result<void> backtrack_with_all(const SearchContext& context, Candidates& all, Candidate& candidate,
                                 std::size_t budget) {
   BacktrackingOptions options = backtracking_options(context, budget);
@@ -51,7 +51,7 @@ Result<void> backtrack_with_all(const SearchContext& context, Candidates& all, C
   return take_walk(context, all, candidate, std::move(result), rules);
 }
 
-/// What only cuts steps out of tensors and puts them together again.
+/// Simplifies what only cuts steps out of tensors and puts them together again.
 Result<void> simplify(const SearchContext& context, Candidate& candidate) {
   LEMMA_ASSIGN_OR_RETURN(auto simplified, simplify_copies(candidate.graph));
   if (!simplified) return {};

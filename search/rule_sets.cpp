@@ -33,7 +33,8 @@ std::vector<OperationCost> typical_situations(const OperatorCosts& costs) {
   return result;
 }
 
-/// In an e-graph more general rules do what those do that bring steps of a recurrence into a form.
+/// The rules for e-graphs: there more general rules do what those do that bring steps of a
+/// recurrence into a form.
 std::vector<Substitution> for_egraphs(std::vector<Substitution> relevant,
                                       const RecurrenceRules& recurrences) {
   std::erase_if(relevant, [&recurrences](const Substitution& rule) {
@@ -50,7 +51,7 @@ bool folds_weights(const Substitution& rule) {
                                               [](const RuleInput& input) { return input.weight; });
 }
 
-/// Only where something of the graph can be computed in blocks.
+/// Adds rules of layouts, only where something of the graph can be computed in blocks.
 Result<void> add_layouts(const Graph& graph, std::span<const Substitution> rules, RuleSets& sets) {
   std::copy_if(rules.begin(), rules.end(), std::back_inserter(sets.about_layout),
                [](const Substitution& rule) { return has_role(rule, RuleRole::layout); });

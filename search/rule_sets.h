@@ -12,7 +12,7 @@
 
 namespace lemma {
 
-/// Not to be copied: the sets refer to `general`.
+/// Sets of rules. They are not to be copied, as they refer to `general`.
 struct RuleSets {
   RuleSets() = default;
   RuleSets(const RuleSets&) = delete;

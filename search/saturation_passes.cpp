@@ -31,7 +31,7 @@ RoundLimits round_limits(const SearchContext& context) {
   return limits;
 }
 
-/// Of a round over the whole graph: parts end in plain layouts.
+/// The limits of a round over the whole graph: parts end in plain layouts.
 RoundLimits limits_with_layouts(const SearchContext& context) {
   RoundLimits limits = round_limits(context);
   if (context.rules.layouts.compiled.empty()) return limits;

@@ -63,7 +63,7 @@ struct Round {
   std::optional<Derivation> derivation;  // of all; if wanted, and the graph is cheaper or
                                          // there is another
 
-  /// By more than rounding.
+  /// Whether it is cheaper by more than rounding.
   bool is_cheaper() const { return cost < (1 - 1e-9) * cost_before; }
 };
 

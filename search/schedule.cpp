@@ -45,7 +45,7 @@ bool whole_was_cut_off(const SearchContext& context, const Candidates& all) {
          all.whole != WholeEGraph::complete;
 }
 
-/// Of a graph that small, the only part would be the whole once more.
+/// Whether the graph is so small that the only part would be the whole once more.
 bool is_one_part(const SearchContext& context) {
   return context.operators <= context.options.part_size;
 }
@@ -69,7 +69,7 @@ bool always(const SearchContext& /*context*/, const Candidates& /*all*/) { retur
 
 // ---- The table
 
-/// What comes after the last but one, such as running what was found, needs its time.
+/// The share of the time for what comes after the last but one, such as running what was found.
 constexpr double small_share = 0.1;
 
 constexpr std::array searching = {

@@ -102,7 +102,7 @@ class Simplifier {
   }
 
  private:
-  /// Of values that something other than a copy needs.
+  /// Finds the runs of values that something other than a copy needs.
   void find_runs() {
     std::vector<char> needed(graph_.value_count(), 0);
     for (const GraphOutput& output : graph_.outputs()) needed[output.value.v] = 1;
@@ -208,7 +208,7 @@ class Simplifier {
     return result;
   }
 
-  /// Of a value that an operator gives, or of an input.
+  /// The place of a value that an operator gives, or of an input.
   ValueId place_of(const Graph& target, const std::vector<ValueId>& places, ValueId value) const {
     const Node& node = graph_.node(graph_.producer(value));
     if (node.kind != NodeKind::input) return places[value.v];

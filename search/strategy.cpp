@@ -19,8 +19,8 @@ constexpr std::array<std::pair<Strategy, std::string_view>, 4> strategy_names = 
 }  // namespace
 
 std::string_view name(Strategy strategy) {
-  for (const auto& [one, name] : strategy_names)
-    if (one == strategy) return name;
+  for (const auto& [listed, name] : strategy_names)
+    if (listed == strategy) return name;
   return "?";
 }
 

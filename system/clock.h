@@ -8,7 +8,7 @@ namespace lemma {
 /// Processor seconds that the calling thread has used.
 double thread_processor_seconds();
 
-/// In universal time: "2026-11-22".
+/// The date in universal time: "2026-11-22".
 std::string today();
 
 }  // namespace lemma

@@ -88,7 +88,7 @@ std::vector<std::string> supervisor_words(const Program& program, int connection
   return words;
 }
 
-/// As people know it.
+/// The name as people know it.
 std::string shown_name(const Program& program) {
   return program.words[0] == own_program() ? "a process for it" : program.words[0];
 }

@@ -17,7 +17,8 @@
 namespace lemma {
 
 struct Program {
-  /// Its file, looked for on the search path unless the name has a slash, and its arguments.
+  /// The program's file, looked for on the search path unless the name has a slash, and its
+  /// arguments.
   std::vector<std::string> words;
   std::filesystem::path directory = {};  // that it works in; empty: this process's
   bool shows_errors = false;             // its standard error is ours; else nobody reads it
@@ -41,7 +42,8 @@ class RunningProgram {
   /// Kills it and its descendants, unless wait() has told its end.
   ~RunningProgram();
 
-  /// To its standard input; false if it reads no more. Waits while more is sent than it has read.
+  /// Sends text to its standard input; false if it reads no more. Waits while more is sent than it
+  /// has read.
   bool send(std::string_view text);
   void close_input();
 
@@ -60,9 +62,9 @@ class RunningProgram {
   double seconds() const;
   /// Kills it and all of its descendants. wait() tells when they are gone.
   void kill();
-  /// To its process group.
+  /// Sends a signal to its process group.
   void signal(int number);
-  /// Its end, if it comes within so many seconds.
+  /// Waits for the program's end: that, if it comes within so many seconds.
   std::optional<ProgramEnd> wait(double seconds);
 
  private:

@@ -98,7 +98,7 @@ void end_all(Child& child) {
   }
 }
 
-/// As the program ended.
+/// Ends as the program ended.
 [[noreturn]] void end_as(const Child& child) {
   if (WIFEXITED(child.status)) _exit(WEXITSTATUS(child.status));
   const int number = child.has_ended ? WTERMSIG(child.status) : SIGKILL;
@@ -112,7 +112,7 @@ void end_all(Child& child) {
   _exit(128 + number);
 }
 
-/// In the child: becomes the program, or tells why not.
+/// Becomes, in the child, the program, or tells why not.
 [[noreturn]] void become(char** words, rlim_t memory, const sigset_t& signals, int failure,
                          pid_t supervisor) {
   setpgid(0, 0);
@@ -147,7 +147,7 @@ std::int32_t start(char** words, rlim_t memory, const sigset_t& signals, Child& 
   return size == sizeof error ? error : 0;
 }
 
-/// What the program has open is not held open here.
+/// Lets go of streams: what the program has open is not held open here.
 void let_go_of_streams() {
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int stream = 0; stream <= 2; ++stream) {

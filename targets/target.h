@@ -29,7 +29,8 @@ struct CostSource {
 struct TimerRequest {
   int threads = 0;  // 0: all processors
   std::function<bool()> is_interrupted;
-  /// Of programs that are built for whole models; empty: where those of operators are kept.
+  /// The folder of programs that are built for whole models; empty: where those of operators are
+  /// kept.
   std::filesystem::path model_programs;
   double seconds_to_start =
       30;  // after which a compiler or a runtime that has not answered is given up
@@ -50,14 +51,15 @@ class Target {
   Target& operator=(const Target&) = delete;
   virtual ~Target() = default;
 
-  /// As --target says it. The description of the device has the same name: NAME.json in the folder of devices.
+  /// The name as --target says it. The description of the device has the same name: NAME.json in the folder of
+  /// devices.
   virtual std::string name() const = 0;
-  /// For --help: what is done with it.
+  /// A summary for --help: what is done with it.
   virtual std::string summary() const { return ""; }
 
   /// Nothing: operators are priced from the device's description alone.
   virtual std::optional<CostSource> measured_costs() const { return std::nullopt; }
-  /// For --help of `lemma profile`: what is measured.
+  /// The part that is measured, for --help of `lemma profile`.
   virtual std::string measured_part() const { return "operators"; }
   /// The original and the cheapest results are run, and the original is kept unless one is faster.
   virtual bool runs_models() const { return false; }
@@ -65,10 +67,10 @@ class Target {
   virtual bool is_onnx_runtime() const { return false; }
   /// Layouts that the runtime has for itself are searched (ir/runtime_layout.h).
   virtual bool has_runtime_layouts() const { return false; }
-  /// It measures on a device of its own kind, which may not be here.
+  /// Whether it measures on a device of its own kind, which may not be here.
   virtual bool needs_device() const { return false; }
 
-  /// Of what it can time by itself. An error says why nothing can be made.
+  /// Timers of what it can time by itself. An error says why nothing can be made.
   virtual Result<TargetTimers> timers(const TimerRequest& /*request*/) const {
     return TargetTimers();
   }
@@ -92,16 +94,17 @@ class Target {
       const std::function<void(const std::filesystem::path&)>& /*before_publishing*/) const {
     return {};
   }
-  /// Of the files that write_program wrote into a directory; empty if it did not write it.
+  /// The digest of the files that write_program wrote into a directory; empty if it did not write
+  /// it.
   virtual std::string program_digest(const std::filesystem::path& /*directory*/) const {
     return "";
   }
 };
 
-/// From now on it is found by its name, which no other target may have.
+/// Adds a target; from now on it is found by its name, which no other may have.
 void add_target(std::unique_ptr<Target> target);
 
-/// In the order in which they were added.
+/// All targets in the order in which they were added.
 std::vector<const Target*> all_targets();
 
 /// Null if there is none with this name.

@@ -61,7 +61,7 @@ std::string reason_for_one(const TwoProofs& proofs) {
 
 namespace {
 
-/// As they are, or under conditions.
+/// How rules are claimed: as they are, or under conditions.
 enum class Claim { as_given, conditional };
 
 VerifiedRule verify_rule(const Substitution& rule, const AxiomSet& axioms, Claim claim) {
@@ -77,13 +77,13 @@ VerifiedRule verify_rule(const Substitution& rule, const AxiomSet& axioms, Claim
     result.proofs = with_index_proof(rule, std::move(verdict));
     result.index_seconds = thread_processor_seconds() - before;
   } else {
-    ConditionedRule found = prove_under_conditions(rule, axioms);
-    result.rule = std::move(found.rule);
-    result.added = std::move(found.added);
+    ConditionedRule conditioned = prove_under_conditions(rule, axioms);
+    result.rule = std::move(conditioned.rule);
+    result.added = std::move(conditioned.added);
     const double before = thread_processor_seconds();
-    result.proofs = with_index_proof(result.rule, std::move(found.verdict));
-    result.index_seconds = found.index_seconds + thread_processor_seconds() - before;
-    result.unconditional = std::move(found.unconditional);
+    result.proofs = with_index_proof(result.rule, std::move(conditioned.verdict));
+    result.index_seconds = conditioned.index_seconds + thread_processor_seconds() - before;
+    result.unconditional = std::move(conditioned.unconditional);
   }
   if (const auto* proved = std::get_if<Proved>(&result.verdict()))
     result.record = proof_record(result.rule, *proved, result.proofs.index);
@@ -179,15 +179,15 @@ Result<AxiomSet> usable_axioms(const std::filesystem::path& directory, const Ver
       return bad_input(fmt::format("'{}' stands among the axioms, but is a rule", axiom.name));
   LEMMA_RETURN_IF_ERROR(prove_axioms(directory, options, axioms, result));
   LEMMA_ASSIGN_OR_RETURN(RoundingTable rounding, read_rounding_table(directory));
-  std::vector<std::string> found;
+  std::vector<std::string> reasons;
   if (objections) {
-    LEMMA_ASSIGN_OR_RETURN(found, objections(axioms));
+    LEMMA_ASSIGN_OR_RETURN(reasons, objections(axioms));
   } else {
-    found.resize(axioms.size());
+    reasons.resize(axioms.size());
     parallel_for(axioms.size(), options.threads,
-                 [&](std::size_t i) { found[i] = objection_to(axioms[i]); });
+                 [&](std::size_t i) { reasons[i] = objection_to(axioms[i]); });
   }
-  AxiomSet set(std::move(axioms), found, std::move(rounding));
+  AxiomSet set(std::move(axioms), reasons, std::move(rounding));
   result.axioms = set.axioms().size();
   result.refused_axioms.insert(result.refused_axioms.end(), set.refused().begin(),
                                set.refused().end());

@@ -18,7 +18,7 @@ namespace lemma::verifier {
 
 struct VerifyOptions {
   int threads = 0;  // 0: as many as there are processors
-  /// Of all rules only those whose position modulo `shards` is `shard`.
+  /// Takes only those rules whose position modulo `shards` is `shard`.
   std::size_t shard = 0, shards = 1;
   /// Prove all axioms anew from the operators' definitions, also those with a fitting record.
   bool reprove_axioms = false;
@@ -34,7 +34,7 @@ struct TwoProofs {
   bool has_certificate() const { return is_proved(verdict) && no_certificate.empty(); }
   bool has_both() const { return has_certificate() && index.proved; }
 };
-/// Of the rule as it is.
+/// Both proofs of the rule as it is.
 TwoProofs prove_twice(const Substitution& rule, const AxiomSet& axioms);
 /// Adds the index proof to what was found from axioms.
 TwoProofs with_index_proof(const Substitution& rule, Verdict verdict);
@@ -95,7 +95,7 @@ struct LoadedAxioms {
 /// objection_to() for each.
 using Objections =
     std::function<Result<std::vector<std::string>>(const std::vector<Substitution>& axioms)>;
-/// Without `objections` they are found here, on several threads.
+/// Loads axioms. Without `objections` they are found here, on several threads.
 Result<LoadedAxioms> load_axioms(const std::filesystem::path& directory, int threads = 0,
                                  const Objections& objections = {});
 /// What is kept of the proofs of `rule`; without its digest, which depends on the records of the axioms.

@@ -36,8 +36,8 @@ Result<void> write_packs(const fs::path& folder, const RuleProofTable& rules, Ch
     LEMMA_ASSIGN_OR_RETURN(const auto in_order, parse_substitutions(contents, file.string()));
     std::string pack;
     for (const Substitution& rule : in_order)
-      if (const auto found = rules.find(rule.name); found != rules.end() && chosen(found->second))
-        pack += found->second.certificate;
+      if (const auto entry = rules.find(rule.name); entry != rules.end() && chosen(entry->second))
+        pack += entry->second.certificate;
     if (pack.empty()) continue;
     const fs::path name = fs::path(file.filename()).replace_extension(pack_extension);
     packs.emplace_back(name.string(), std::move(pack));
@@ -51,15 +51,15 @@ Result<void> write_packs(const fs::path& folder, const RuleProofTable& rules, Ch
   return bad_input(fmt::format("cannot tidy '{}': {}", folder.string(), error.message()));
 }
 
-/// In the order of the rules in the files.
+/// The records in the order of the rules in the files.
 Result<std::string> records_text(const fs::path& folder, const RuleProofTable& rules,
                                  Chosen chosen) {
   LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> in_order,
                          read_substitutions(folder, ".rules"));
   std::vector<ProofRecord> records;
   for (const Substitution& rule : in_order)
-    if (const auto found = rules.find(rule.name); found != rules.end() && chosen(found->second))
-      records.push_back(found->second.record);
+    if (const auto entry = rules.find(rule.name); entry != rules.end() && chosen(entry->second))
+      records.push_back(entry->second.record);
   return proof_file_text(records);
 }
 
@@ -85,12 +85,12 @@ Result<void> write_one_proof(const fs::path& directory, const RuleProofTable& ru
 Result<void> write_proofs_into(const fs::path& directory, const RuleProofTable& rules,
                                const std::vector<AxiomRecord>& axioms) {
   const fs::path substitutions = directory / "substitutions", apart = directory / "one_proof";
-  std::set<std::string> both, one;
+  std::set<std::string> both, single_proof;
   for (const auto& [name, proofs] : rules) {
     if (has_both(proofs)) both.insert(name);
-    if (has_one(proofs)) one.insert(name);
+    if (has_one(proofs)) single_proof.insert(name);
   }
-  LEMMA_RETURN_IF_ERROR(move_rules(substitutions, apart, one));
+  LEMMA_RETURN_IF_ERROR(move_rules(substitutions, apart, single_proof));
   LEMMA_RETURN_IF_ERROR(move_rules(apart, substitutions, both));
   LEMMA_RETURN_IF_ERROR(write_packs(substitutions, rules, has_both));
   LEMMA_RETURN_IF_ERROR(write_packs(apart, rules, has_one));

@@ -20,7 +20,7 @@ struct RuleProofs {
   std::string certificate;  // empty: there is none
   std::string reason;       // of a rule with one proof: why the other is missing
 };
-/// By name.
+/// The proofs of rules by name.
 using RuleProofTable = std::map<std::string, RuleProofs>;
 
 /// Brings the folder rules/ into the order that the proofs give it; all files change together

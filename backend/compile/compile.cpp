@@ -20,7 +20,7 @@ ReadBy reader_of(const VirtualDevice& device) {
   return device.multiprocessor ? ReadBy::lanes : ReadBy::vectors;
 }
 
-/// By plan of stitching.
+/// The operators by plan of stitching.
 Result<std::vector<OperatorGraph>> operators_of(const ComputationGraph& computations,
                                                 const CompileOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(const std::vector<StitchPlan> plans,
@@ -80,8 +80,8 @@ PlannedProgram best_program(std::vector<OperatorGraph> plans, const CompileOptio
   return std::move(*best);
 }
 
-/// With as many units as it ends first with. What more units gain has to be more than what costs are wrong by, and than what
-/// it costs when other programs take one of the processors: all units wait for the slowest one.
+/// The program with as many units as it ends first with. What more units gain has to be more than what costs are wrong
+/// by, and than what it costs when other programs take one of the processors: all units wait for the slowest one.
 Result<PlannedProgram> best_of_unit_counts(const ComputationGraph& computations,
                                            CompileOptions options) {
   constexpr double clearly = 0.9;
@@ -95,8 +95,8 @@ Result<PlannedProgram> best_of_unit_counts(const ComputationGraph& computations,
   return std::move(*best);
 }
 
-/// Of two layouts where blocks keep weights: it matters less then how these lie in the device's memory, and other cuts may be
-/// better for them.
+/// The better of the programs of two layouts. Where blocks keep weights it matters less how these lie in the device's
+/// memory, and other cuts may be better for them.
 Result<TaskProgram> best_of_layouts(const ComputationGraph& computations,
                                     const CompileOptions& options) {
   const auto planned = [&](ReadBy by) -> Result<PlannedProgram> {

@@ -27,8 +27,8 @@ struct CompileOptions {
   StitchOptions stitching = {};
   /// Windows of 3x3 are computed by tiles (layout/layout.h) where that pays on a processor.
   bool tiles_windows = false;
-  /// That weights of tiles are transformed in; the rest of a program becomes one of the prime field later
-  /// (emit/prime_field.h).
+  /// The domain that weights of tiles are transformed in; the rest of a program becomes one of the prime
+  /// field later (emit/prime_field.h).
   lowering::Domain domain = lowering::Domain::native;
   PassObserver observer = {};  // or none
 };

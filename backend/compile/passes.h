@@ -9,13 +9,13 @@
 
 namespace lemma::backend {
 
-/// From a graph to an equal one.
+/// A pass from a graph to an equal one.
 struct GraphPass {
   std::string_view name;
   Result<Graph> (*run)(const Graph& graph);
 };
 
-/// From computations to others with the same results.
+/// A pass from computations to others with the same results.
 struct ComputationPass {
   std::string_view name;
   bool (*is_used)(const CompileOptions& options);

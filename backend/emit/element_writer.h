@@ -26,12 +26,13 @@ class ElementWriter {
 
   Result<void> write_region(RegionId region);
   Result<void> write_term(TermNumber id);
-  /// Of an element of an operand.
+  /// The text that reads an element of an operand.
   virtual Result<source::Expression> read_text(TermNumber id) const;
   void open_loop(RegionId loop, const std::string& first = "0", const std::string& step = "1");
   static Result<source::Expression> step_text(const lowering::Term& term, const std::string& total,
                                               const std::string& element);
-  /// With these, every way to write a sum rounds its products alike: the cut into tasks decides which way it is.
+  /// Whether it sums products that are rounded as such. Every way to write a sum has to round its
+  /// products alike: the cut into tasks decides which way it is.
   bool sums_products(const lowering::Term& reduction) const;
   /// The total with one more element.
   Result<source::Expression> accumulation_text(const lowering::Term& reduction,

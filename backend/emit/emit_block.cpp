@@ -61,7 +61,8 @@ class BlockWriter : public ElementWriter {
  private:
   bool is_in_lanes(TermNumber id) const { return (graph_.term(id).depends & variables_) != 0; }
 
-  /// What is the same for the block comes first: nothing of it depends on the lanes.
+  /// Writes the parts of the block. What is the same for all of it comes first: nothing of it
+  /// depends on the lanes.
   Result<void> write_parts(RegionId region) {
     for (const TermNumber id : plan_.regions[region].terms)
       if (!is_in_lanes(id)) LEMMA_RETURN_IF_ERROR(write_term(id));
@@ -72,8 +73,8 @@ class BlockWriter : public ElementWriter {
     return {};
   }
 
-  /// Of a block with channel lanes, what is done with each sum: it goes along the rows with the store, where vectors are short
-  /// and far apart, or, where it is more than this, along the lanes, and only the store goes along the rows.
+  /// The most operations on each sum of a block with channel lanes that go along the rows with the store, where vectors
+  /// are short and far apart. Where there are more, they go along the lanes, and only the store goes along the rows.
   static constexpr std::size_t most_operations_of_a_store = 3;
   std::size_t operations_after_sums() const {
     const std::vector<TermNumber>& terms = plan_.regions[0].terms;
@@ -84,8 +85,8 @@ class BlockWriter : public ElementWriter {
         }));
   }
 
-  /// Of a block with channel lanes, the elements of other operands that are neighbours along the rows: like the result, they
-  /// are far apart along the lanes. What lies between goes along the lanes.
+  /// Writes, in a block with channel lanes, the elements of other operands that are neighbours along the rows: like the
+  /// result, they are far apart along the lanes. What lies between goes along the lanes.
   Result<void> write_reads_along_rows() {
     for (const TermNumber id : plan_.regions[0].terms) {
       const Term& term = graph_.term(id);
@@ -298,7 +299,7 @@ class BlockWriter : public ElementWriter {
     return term.kind != ExpressionKind::equal && lowering::compares_linear(graph_, term);
   }
 
-  /// Those that compute the condition, with what it is made of.
+  /// Finds those terms that compute the condition, with what it is made of.
   void find_conditions(TermNumber id, std::set<TermNumber>& conditions) const {
     conditions.insert(id);
     if (graph_.term(id).kind == ExpressionKind::logical_and)
@@ -424,7 +425,7 @@ class BlockWriter : public ElementWriter {
     return result.take().front();
   }
 
-  /// With the step in the same words, whatever it is.
+  /// A loop with the step in the same words, whatever it is.
   static source::Loop long_loop(const std::string& counter, const std::string& end,
                                 const std::string& step) {
     source::Loop loop = source::counting_loop(counter, "0", end);
@@ -469,8 +470,9 @@ class BlockWriter : public ElementWriter {
   }
 
   bool is_held_somewhere(TermNumber id) const {
-    return held_.contains(id) || std::any_of(needed_.begin(), needed_.end(),
-                                             [id](const auto& each) { return each.second == id; });
+    return held_.contains(id) ||
+           std::any_of(needed_.begin(), needed_.end(),
+                       [id](const auto& known_term) { return known_term.second == id; });
   }
 
   /// The index along an axis of the block: the first one, and further by a counter, or by none.

@@ -12,8 +12,8 @@
 
 namespace lemma::backend {
 
-/// Of the loops over blocks. What the inner loops go through is read again for each block of the outer ones, and should
-/// come from a cache.
+/// The order of the loops over blocks. What the inner loops go through is read again for each block of the outer ones,
+/// and should come from a cache.
 enum class LoopOrder : std::uint8_t {
   rows_outside,  // as the axes are
   rows_inside,   // the loop over rows inside of all others

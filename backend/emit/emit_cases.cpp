@@ -17,7 +17,8 @@ using lowering::Term;
 using lowering::TermNumber;
 using source::Statements;
 
-/// With a root that has the values of all cases as operands, so that what they share is computed once.
+/// The nest with a root that has the values of all cases as operands, so that what they share is
+/// computed once.
 LoweredOutput with_all(const LoweredOutput& nest, const Cases& cases) {
   LoweredOutput result = nest;
   Term all;

@@ -14,7 +14,7 @@ namespace lemma::backend {
 using CaseStore = std::function<source::Statement(const std::vector<std::int64_t>& indices,
                                                   const std::string& value)>;
 
-/// For one element of the other axes.
+/// The statements of the cases for one element of the other axes.
 Result<source::Statements> emit_cases(const lowering::LoweredOutput& nest, const Cases& cases,
                                       const CaseStore& store);
 

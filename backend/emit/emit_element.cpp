@@ -132,8 +132,8 @@ Result<void> ElementWriter::write_and(TermNumber id, const std::string& type) {
   return {};
 }
 
-/// In the order of its variables, the last one fastest; along lanes, that one is dealt out to partial
-/// results, as the interpreter does it.
+/// Writes a reduction in the order of its variables, the last one fastest; along lanes, that one is
+/// dealt out to partial results, as the interpreter does it.
 Result<void> ElementWriter::write_reduction(TermNumber id, const std::string& type) {
   const Term& term = graph_.term(id);
   const std::vector<RegionId>& loops = plan_.below[id];

@@ -30,7 +30,7 @@ std::vector<LoopBounds> all_of(const LoweredOutput& nest) {
 
 namespace {
 
-/// What an element reads is inside.
+/// A writer of elements whose reads are inside.
 class InsideWriter : public ElementWriter {
  public:
   explicit InsideWriter(const LoweredOutput& nest) : ElementWriter(nest) {
@@ -208,7 +208,7 @@ class NestWriter {
     declare_start(variable, step, all.end);
   }
 
-  /// Where the block begins, so that it ends inside.
+  /// Declares where the block begins, so that it ends inside.
   void declare_start(const std::string& variable, const std::string& step, const std::string& end) {
     source_.add(source::constant(
         "std::int64_t", "start_" + variable,

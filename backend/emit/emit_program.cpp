@@ -39,7 +39,7 @@ std::map<std::uint64_t, const Buffer*> weights_of(Programs programs) {
   return weights;
 }
 
-/// Of the file of weights behind its header.
+/// The checksum of the file of weights behind its header, in digits.
 std::string checksum_digits(Programs programs) {
   weight_checksum::Checksum checksum;
   std::uint64_t end = 0;
@@ -84,9 +84,9 @@ std::string allowances_text(const ProgramNames& names, std::size_t sizes) {
   for (std::size_t i = 0; i < sizes; ++i) {
     text += i == 0 ? "{" : ", {";
     if (i < names.allowances.size())
-      for (const OutputAllowance& each : names.allowances[i])
-        text +=
-            fmt::format("{{{}, {}, {}, {}}}, ", each.relative, each.common, each.jump, each.jumps);
+      for (const OutputAllowance& allowance : names.allowances[i])
+        text += fmt::format("{{{}, {}, {}, {}}}, ", allowance.relative, allowance.common,
+                            allowance.jump, allowance.jumps);
     text += "{}}";
   }
   return "{" + text + "}";

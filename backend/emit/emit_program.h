@@ -24,13 +24,13 @@ struct OutputAllowance {
 struct ProgramNames {
   std::string name;   // an identifier of C: of functions and files
   std::string title;  // for people
-  /// Of an input's dimensions, where they have any, by its name: for messages.
+  /// The names of an input's dimensions, where they have any, by the input's name: for messages.
   std::map<std::string, std::vector<std::string>> dimensions = {};
-  /// Of the self-check, for each size and output. None: outputs must be equal.
+  /// The allowances of the self-check, for each size and output. None: outputs must be equal.
   std::vector<std::vector<OutputAllowance>> allowances = {};
 };
 
-/// For one size of the inputs each (compile_sizes).
+/// Programs for one size of the inputs each (compile_sizes).
 using Programs = std::span<const TaskProgram>;
 
 /// Contents by name of file: all of the directory but the weights and the recorded tensors.
@@ -50,7 +50,8 @@ using RecordedTensors = std::vector<std::span<const std::byte>>;
 /// empty and that write_program did not make; one that it made is accepted only if `replaces`.
 Result<void> check_program_directory(const std::filesystem::path& directory, bool replaces);
 
-/// Of the files that write_program wrote into the directory, with their names; empty if it did not make the directory.
+/// The digest of the files that write_program wrote into the directory, with their names; empty if it did not make the
+/// directory.
 std::string written_digest(const std::filesystem::path& directory);
 
 /// Is called with a directory that holds all files of a program, before they appear in their place.
@@ -79,7 +80,7 @@ Words program_words(Programs programs, const ProgramNames& names, std::size_t ke
 /// The files that are the same for all targets.
 ProgramFiles shared_files(const Words& words);
 
-/// Of the contents and places of all weights.
+/// The digest of the contents and places of all weights.
 std::string weight_digest(Programs programs);
 
 }  // namespace lemma::backend

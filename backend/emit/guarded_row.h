@@ -15,7 +15,8 @@ struct RowBound {
   bool is_strict = false;
 };
 
-/// Where all bounds hold, the element is `value`, and what it reads lies inside its tensors.
+/// A row of elements with bounds. Where all of these hold, the element is `value`, and what it
+/// reads lies inside its tensors.
 struct GuardedRow {
   lowering::TermNumber value = 0;
   std::vector<RowBound> bounds;

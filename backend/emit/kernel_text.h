@@ -12,7 +12,7 @@ namespace lemma::backend {
 
 struct KernelTexts {
   std::string text;  // of all functions
-  /// By program and operator: the number of its function.
+  /// The number of the function, by program and operator.
   std::vector<std::vector<std::uint32_t>> by_operator;
   std::size_t count = 0;
 };

@@ -36,7 +36,7 @@ struct PhaseTensor {
   std::string name;
   bool is_read;  // else it is written
 
-  /// In C++.
+  /// The type of the elements in C++.
   Result<std::string> element_type() const;
 };
 

@@ -217,7 +217,7 @@ std::string replaced(std::string_view text, std::string_view name) {
 
 std::string identifier_of(std::string_view text) {
   std::string result;
-  for (const char each : text) result += is_ascii_letter_or_digit(each) ? each : '_';
+  for (const char character : text) result += is_ascii_letter_or_digit(character) ? character : '_';
   if (result.empty() || is_ascii_digit(result[0]) || result[0] == '_') result.insert(0, "model_");
   return result;
 }

@@ -11,7 +11,7 @@ namespace lemma::backend {
 /// Letters, digits and underscores, beginning with a letter.
 std::string identifier_of(std::string_view text);
 
-/// For ProgramNames::name where the name is not decided yet.
+/// The value of ProgramNames::name where the name is not decided yet.
 inline constexpr std::string_view undecided_name = "ProgramToBeNamed7f3a";
 
 /// Files that were emitted under the undecided name, with `wanted` in its place. "_model" is added to what cannot be used,

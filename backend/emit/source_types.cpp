@@ -193,7 +193,7 @@ Result<source::Expression> binary_text(Kind kind, LaneKind lanes, bool unsigned6
   return expression;
 }
 
-/// In parts/fast_functions.h.
+/// Whether the function has a form in parts/fast_functions.h.
 static bool has_fast_form(ScalarFunction function) {
   return function == ScalarFunction::exp || function == ScalarFunction::tanh ||
          function == ScalarFunction::erf;
@@ -202,14 +202,15 @@ static bool has_fast_form(ScalarFunction function) {
 Result<std::string> function_text(ScalarFunction function, LaneKind lanes, bool unsigned64,
                                   const std::string& a) {
   const bool is_real = lowering::is_scalar_type(lanes);
-  const auto found = is_real                      ? real_function(function)
-                     : lanes == LaneKind::integer ? integer_function(function)
-                                                  : std::nullopt;
-  if (!found) return unsupported(fmt::format("source for '{}' of such elements", name(function)));
+  const auto function_name = is_real                      ? real_function(function)
+                             : lanes == LaneKind::integer ? integer_function(function)
+                                                          : std::nullopt;
+  if (!function_name)
+    return unsupported(fmt::format("source for '{}' of such elements", name(function)));
   const bool differs =
       unsigned64 && (function == ScalarFunction::absolute || function == ScalarFunction::sign);
   const bool is_fast = lanes == LaneKind::f32 && has_fast_form(function);
-  const std::string call = fmt::format("{}::{}({})", is_fast ? "fast" : "functions", *found,
+  const std::string call = fmt::format("{}::{}({})", is_fast ? "fast" : "functions", *function_name,
                                        differs ? cast_to("std::uint64_t", a) : a);
   return differs ? cast_to("std::int64_t", call) : call;
 }

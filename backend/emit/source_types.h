@@ -17,7 +17,7 @@ Result<std::string> computed_type(lowering::LaneKind lanes);
 /// A constant, from the bits of a lane.
 Result<std::string> constant_text(std::uint64_t bits, lowering::LaneKind lanes);
 
-/// Of a loop variable, and of the value of a term.
+/// The name of a loop variable, and of the value of a term.
 std::string variable_name(lowering::LoopVariable variable);
 std::string term_name(lowering::TermNumber term);
 std::string input_name(std::uint32_t input);

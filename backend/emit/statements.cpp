@@ -23,7 +23,7 @@ void visit_bodies(AnyStatement& statement, const Visitor& visitor) {
       statement.kind);
 }
 
-/// Of a statement that can be opened.
+/// The body of a statement that can be opened.
 Statements& body_of(Statement& statement) {
   Statements* result = nullptr;
   std::visit(

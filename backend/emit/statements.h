@@ -104,7 +104,7 @@ struct Case {
   std::string label;
   Statements body;
 };
-/// Where no label has the value, it returns.
+/// A switch over labels. Where none has the value, it returns.
 struct Switch {
   std::string value;
   std::vector<Case> cases;
@@ -173,7 +173,7 @@ class Builder {
   void add(Statements statements);
   /// A loop, a guard or a block: what follows goes into it.
   void open(Statement statement);
-  /// What follows is for where the guard that was opened last does not hold.
+  /// Makes what follows the part for where the guard that was opened last does not hold.
   void otherwise();
   void close(std::size_t count = 1);
   /// Nothing is open.

@@ -57,13 +57,13 @@ std::string operators_text(const TaskProgram& program, const std::vector<std::ui
   Table arguments("Location", "arguments"), operators("Operator", "operators");
   std::size_t count = 0;
   for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op) {
-    const TaskOperator& one = program.graph.operators[op];
-    operators.add(
-        fmt::format("{{{}, {}, {}}}", kernel_name(kernels[op]), count, one.arguments.size()));
-    for (const BufferNumber argument : one.arguments)
+    const TaskOperator& task_operator = program.graph.operators[op];
+    operators.add(fmt::format("{{{}, {}, {}}}", kernel_name(kernels[op]), count,
+                              task_operator.arguments.size()));
+    for (const BufferNumber argument : task_operator.arguments)
       arguments.add(location_text(program, program.graph.buffers[argument]));
-    count += one.arguments.size();
-    most_arguments = std::max(most_arguments, one.arguments.size());
+    count += task_operator.arguments.size();
+    most_arguments = std::max(most_arguments, task_operator.arguments.size());
   }
   return arguments.finish("{0, 0}") + operators.finish("{nullptr, 0, 0}");
 }
@@ -172,14 +172,14 @@ std::string program_text(const TaskProgram& program, const std::vector<std::uint
 
 std::string quoted_text(std::string_view text) {
   std::string result = "\"";
-  for (const char each : text) {
-    const auto code = static_cast<unsigned char>(each);
-    if (each == '"' || each == '\\')
-      result += fmt::format("\\{}", each);
-    else if (code < ' ' || code >= 127 || each == '?')
+  for (const char character : text) {
+    const auto code = static_cast<unsigned char>(character);
+    if (character == '"' || character == '\\')
+      result += fmt::format("\\{}", character);
+    else if (code < ' ' || code >= 127 || character == '?')
       result += fmt::format("\\{:03o}", code);
     else
-      result += each;
+      result += character;
   }
   return result + "\"";
 }

@@ -26,7 +26,7 @@ class Table {
   bool is_empty_ = true;
 };
 
-/// Of programs for several sizes of the same inputs, each in a namespace.
+/// The tables of programs for several sizes of the same inputs, each in a namespace.
 std::string tables_text(std::span<const TaskProgram> programs, const KernelTexts& kernels,
                         const std::string& weight_digest);
 
@@ -43,7 +43,7 @@ std::string location_text(const TaskProgram& program, const Buffer& buffer);
 /// `qualifier`: of the tables.
 std::string steps_text(const TaskProgram& program, const std::string& qualifier);
 
-/// As a string of C.
+/// The text as a string of C.
 std::string quoted_text(std::string_view text);
 /// "f32[1, 3]"; of a buffer that is another one in each program, "f32[1/2/4, 3]" where sizes differ.
 std::string type_text(std::span<const TaskProgram> programs,

@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of functions and files of the programs that are built here.
+/// The names of functions and files of the programs that are built here.
 const ProgramNames built_names = {"task_program", "task program"};
 
 constexpr const char* operator_times_source = "operator_times.cpp";
@@ -42,7 +42,7 @@ std::string variable(const char* name) {
 Result<std::string> cpp_compiler() {
   if (const std::string given = variable("CXX"); !given.empty()) return given;
   for (const char* name : {"c++", "g++", "clang++"})
-    if (const std::string found = find_program(name); !found.empty()) return found;
+    if (const std::string path = find_program(name); !path.empty()) return path;
   return unsupported("there is no C++ compiler to build the program with; set CXX");
 }
 
@@ -59,7 +59,7 @@ std::vector<std::string> compile_words(const std::string& compiler) {
 
 Result<std::string> cuda_compiler() {
   if (const std::string given = variable("CUDACXX"); !given.empty()) return given;
-  if (const std::string found = find_program("nvcc"); !found.empty()) return found;
+  if (const std::string path = find_program("nvcc"); !path.empty()) return path;
   std::error_code ignored;
   const std::string home = variable("CUDA_HOME");
   if (const fs::path nvcc = fs::path(home) / "bin" / "nvcc";
@@ -84,7 +84,8 @@ Result<std::string> version_text(const std::string& compiler, std::string_view k
   return text;
 }
 
-/// Of a compiler that was killed, or failed where memory is limited: then it cannot be told from another failure.
+/// Whether a compiler has ended for want of memory: it was killed, or failed where memory is limited and this cannot
+/// be told from another failure.
 bool has_ended_for_want_of_memory(const ProgramEnd& end) {
   rlimit data{};
   const bool is_limited = getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur < (rlim_t{2} << 30U);
@@ -207,9 +208,9 @@ Result<fs::path> ProgramBuilder::write(const TaskProgram& program) const {
   // Another process may fill the same entry, which is the same then.
   constexpr int most_attempts = 3;
   for (int attempt = 1;; ++attempt) {
-    const ino_t found = number_of(folder);
+    const ino_t inode = number_of(folder);
     if (holds_program(programs, files, folder)) return folder;
-    auto written = remove_damaged(folder, found);
+    auto written = remove_damaged(folder, inode);
     if (written) written = write_program(programs, files, {}, folder, false);
     if (!written && attempt == most_attempts) return tl::unexpected(written.error());
   }

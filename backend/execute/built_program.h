@@ -37,8 +37,8 @@ class ProgramBuilder {
   static constexpr double most_seconds_for_version = 30;
   static constexpr double most_seconds_to_compile = 3600;
 
-  /// For programs of an NVIDIA device, compiled by nvcc ($CUDACXX, else that of the search path or of $CUDA_HOME). An
-  /// error (`unsupported`): there is no CUDA toolkit.
+  /// A builder for programs of an NVIDIA device, compiled by nvcc ($CUDACXX, else that of the search path or of
+  /// $CUDA_HOME). An error (`unsupported`): there is no CUDA toolkit.
   static Result<ProgramBuilder> create_for_cuda(std::filesystem::path cache_folder,
                                                 const CudaOptions& options);
 

@@ -4,7 +4,7 @@
 
 namespace lemma::backend {
 
-/// Of the sources that decide which code is emitted.
+/// The digest of the sources that decide which code is emitted.
 extern const std::string_view code_digest;
 
 }  // namespace lemma::backend

@@ -14,7 +14,8 @@ namespace {
 /// Threads of a block that have all registers that a thread can have.
 constexpr std::uint32_t threads_with_all_registers = 256;
 
-/// With half as many threads, each may have twice the registers. What is refused is refused for a number of threads.
+/// Takes half as many threads, so that each may have twice the registers. What is refused is refused for a number of
+/// threads.
 bool take_fewer_threads(CudaOptions& options) {
   constexpr std::uint32_t warp = 32;
   if (options.block_threads <= threads_with_all_registers) return false;
@@ -53,18 +54,19 @@ const TaskOperator* refuse_everywhere(const CudaFunction& function, Programs pro
 
 KnownResources::KnownResources(const std::vector<ResourceFacts>& facts, std::uint32_t blocks) {
   const std::string headers = header_digest(blocks);
-  for (const ResourceFacts& each : facts) {
-    if (each.source.headers != headers) continue;
-    for (const FunctionResources& one : each.functions)
-      if (one.spilled_bytes > 0 || one.blocks < blocks)
-        functions_.emplace(std::pair(each.source.block_threads, one.digest), one);
+  for (const ResourceFacts& resource_facts : facts) {
+    if (resource_facts.source.headers != headers) continue;
+    for (const FunctionResources& function : resource_facts.functions)
+      if (function.spilled_bytes > 0 || function.blocks < blocks)
+        functions_.emplace(std::pair(resource_facts.source.block_threads, function.digest),
+                           function);
   }
 }
 
 const FunctionResources* KnownResources::find(const CudaOptions& options,
                                               const std::string& digest) const {
-  const auto found = functions_.find({options.block_threads, digest});
-  return found == functions_.end() ? nullptr : &found->second;
+  const auto entry = functions_.find({options.block_threads, digest});
+  return entry == functions_.end() ? nullptr : &entry->second;
 }
 
 Result<bool> KnownResources::refuse(Programs programs, CudaOptions& options,

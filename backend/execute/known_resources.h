@@ -15,8 +15,8 @@ namespace lemma::backend {
 class KnownResources {
  public:
   KnownResources() = default;
-  /// Of one architecture and one compiler, for so many blocks of a multiprocessor. Facts of other launch bounds, or of other
-  /// headers than those of this program, are left out.
+  /// The facts of one architecture and one compiler, for so many blocks of a multiprocessor. Facts of other launch
+  /// bounds, or of other headers than those of this program, are left out.
   KnownResources(const std::vector<ResourceFacts>& facts, std::uint32_t blocks);
 
   bool empty() const { return functions_.empty(); }
@@ -29,7 +29,7 @@ class KnownResources {
  private:
   const FunctionResources* find(const CudaOptions& options, const std::string& digest) const;
 
-  /// By threads of a block and digest: those that spill, and kernels that do not fit.
+  /// The functions that spill, and kernels that do not fit, by threads of a block and digest.
   std::map<std::pair<std::int64_t, std::string>, FunctionResources> functions_;
 };
 

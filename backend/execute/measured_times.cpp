@@ -90,7 +90,7 @@ void add_times(const TaskProgram& program, const std::vector<double>& least,
   }
 }
 
-/// Those that are not known yet.
+/// The programs whose times are not known yet.
 Result<std::vector<TaskProgram>> programs_of(const OperatorGraph& graph, std::int64_t most_tasks,
                                              const std::set<std::string>& known) {
   std::size_t kernels = 0;

@@ -17,8 +17,8 @@ namespace lemma::backend {
 /// What runtimes of this target are called in the profile database; their version follows.
 inline constexpr std::string_view task_program_runtime = "task programs ";
 
-/// With at most so many threads (0: all processors): as many as it ends first with as planned. With a description, for all
-/// of its units.
+/// Options with at most so many threads (0: all processors): as many as it ends first with as planned. With a
+/// description, for all of its units.
 CompileOptions compile_options(int threads, const std::optional<VirtualDevice>& device = {});
 
 /// An application of an operator is a program of its own, which several instances run in turn if weights are not near:

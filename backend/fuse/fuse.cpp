@@ -148,7 +148,7 @@ class Fusion {
            reader.views[input].sizes == between.sizes;
   }
 
-  /// Without the computations that were fused, and without their results.
+  /// The graph without the computations that were fused, and without their results.
   ComputationGraph compacted() {
     ComputationGraph result;
     std::vector<BufferNumber> numbers(graph_.buffers.size(), no_buffer);

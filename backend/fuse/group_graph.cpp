@@ -33,11 +33,11 @@ std::vector<GroupGraph::Number> GroupGraph::groups_of(
   return result;
 }
 
-/// `found`: other groups between the first and the last position of the joined ones that paths lead to from them, in
+/// `reached`: other groups between the first and the last position of the joined ones that paths lead to from them, in
 /// one direction. False, with only some of them, if a path leads back. No path back has a group outside these
 /// positions, so that none is looked for there.
 bool GroupGraph::search(const std::vector<Number>& joined, Direction direction,
-                        std::vector<Number>& found) const {
+                        std::vector<Number>& reached) const {
   Number first = positions_[joined.front()], last = first;
   for (const Number number : joined) {
     first = std::min(first, positions_[number]);
@@ -54,14 +54,14 @@ bool GroupGraph::search(const std::vector<Number>& joined, Direction direction,
           if (!is_start) return false;
         } else if (positions_[next] > first && positions_[next] < last &&
                    seen.insert(next).second) {
-          found.push_back(next);
+          reached.push_back(next);
         }
       }
     return true;
   };
   for (const Number number : joined) follow(number, true);
-  for (std::size_t i = 0; i < found.size(); ++i)
-    if (!follow(found[i], false)) return false;
+  for (std::size_t i = 0; i < reached.size(); ++i)
+    if (!follow(reached[i], false)) return false;
   return true;
 }
 
@@ -77,7 +77,7 @@ void GroupGraph::place(const std::vector<Number>& joined, Number number) {
   search(joined, Direction::to_producers, before);
   search(joined, Direction::to_readers, after);
   for (const auto* list : {&joined, &std::as_const(before), &std::as_const(after)})
-    for (const Number one : *list) free.push_back(positions_[one]);
+    for (const Number group : *list) free.push_back(positions_[group]);
   std::sort(free.begin(), free.end());
   const auto by_position = [this](Number a, Number b) { return positions_[a] < positions_[b]; };
   std::sort(before.begin(), before.end(), by_position);
@@ -93,9 +93,9 @@ void GroupGraph::join(Pattern pattern) {
   const Number number = groups_of_[pattern.group.members.front()];
   place(joined, number);
   double gain = pattern.gain;
-  for (const Number one : joined) {
-    gain -= groups_[one]->gain;
-    groups_[one] = nullptr;
+  for (const Number group : joined) {
+    gain -= groups_[group]->gain;
+    groups_[group] = nullptr;
   }
   gain_ += gain;
   for (const std::size_t member : pattern.group.members) groups_of_[member] = number;

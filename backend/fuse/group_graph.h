@@ -29,7 +29,8 @@ class GroupGraph {
 
   /// Groups whose results are read by members, or that read theirs; ascending, without their own.
   std::vector<std::size_t> neighbours(std::size_t number) const;
-  /// In an order in which each comes after those whose results it reads: by their last members where there is a choice.
+  /// The groups in an order in which each comes after those whose results it reads: by their last members where there
+  /// is a choice.
   std::vector<Group> ordered() const;
 
  private:
@@ -38,7 +39,7 @@ class GroupGraph {
 
   std::vector<Number> groups_of(const std::vector<std::size_t>& members) const;
   bool search(const std::vector<Number>& joined, Direction direction,
-              std::vector<Number>& found) const;
+              std::vector<Number>& reached) const;
   void place(const std::vector<Number>& joined, Number number);
 
   const DeltaEvaluator* evaluator_;
@@ -46,7 +47,7 @@ class GroupGraph {
       made_;  // by all copies; a pattern that is there never changes
   std::vector<Number> groups_of_;
   std::vector<const Pattern*> groups_;  // or nullptr: joined with another one
-  /// By group: ascending from each group to those that read its results.
+  /// The position of each group: ascending from each group to those that read its results.
   std::vector<Number> positions_;
   double gain_ = 0;
 };

@@ -64,7 +64,8 @@ double DeltaEvaluator::bytes_of(BufferNumber buffer) const {
   return static_cast<double>(graph_->buffers[buffer].bytes());
 }
 
-/// As many units share the work as it has independent parts, none of them shorter than a task should be.
+/// The time of work. As many units share it as it has independent parts, none of them shorter than a
+/// task should be.
 double DeltaEvaluator::seconds(const Work& work) const {
   const double all =
       work.bytes * device_.seconds_per_byte + work.operations * device_.seconds_per_operation;
@@ -102,16 +103,17 @@ bool DeltaEvaluator::is_connected(const std::vector<std::size_t>& members) const
   std::set<std::size_t> reached = {members.front()};
   std::vector<std::size_t> open = {members.front()};
   while (!open.empty()) {
-    const std::size_t one = open.back();
+    const std::size_t member = open.back();
     open.pop_back();
-    for (const auto* neighbours : {&readers_[one], &producers_[one]})
+    for (const auto* neighbours : {&readers_[member], &producers_[member]})
       for (const std::size_t other : *neighbours)
         if (contains(members, other) && reached.insert(other).second) open.push_back(other);
   }
   return reached.size() == members.size();
 }
 
-/// What computes much longer than it moves gains nothing from a scheme, and loses the loops that suit it best.
+/// Whether a member is bound by memory. What computes much longer than it moves gains nothing from a scheme,
+/// and loses the loops that suit it best.
 bool DeltaEvaluator::is_bound_by_memory(std::size_t member) const {
   constexpr double most_ratio = 72;  // a product of about 48 terms for each element
   const Work work = work_of({member}, 1, 1);
@@ -124,7 +126,7 @@ bool DeltaEvaluator::reads_rows_again(std::size_t member, std::int64_t points) c
   const GridChoices& choices = choices_[member];
   return choices.has_reduction &&
          std::any_of(choices.most_points.begin(), choices.most_points.end(),
-                     [points](const auto& each) { return each.second < points; });
+                     [points](const auto& row_points) { return row_points.second < points; });
 }
 
 /// The first one is the choice where operations and bytes decide.
@@ -244,7 +246,7 @@ std::optional<Pattern> DeltaEvaluator::pattern(std::vector<std::size_t> members)
   return best;
 }
 
-/// Of several members. `shared_bytes`: of a point.
+/// The time of a group of several members. `shared_bytes`: those of a point.
 std::optional<double> DeltaEvaluator::seconds(const Group& group, double shared_bytes) const {
   if (times_) {
     std::vector<bool> stored;

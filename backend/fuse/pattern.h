@@ -31,15 +31,15 @@ class DeltaEvaluator {
   /// `members`: ascending. Nothing if they cannot be stitched by the schemes that there are.
   std::optional<Pattern> pattern(std::vector<std::size_t> members) const;
   const Pattern& alone(std::size_t computation) const { return alone_[computation]; }
-  /// Of a transform of tiles, their product and the transform of that; nothing for another computation, or if these cannot
-  /// be stitched.
+  /// The pattern of a transform of tiles, their product and the transform of that; nothing for another computation, or
+  /// if these cannot be stitched.
   std::optional<Pattern> pattern_of_tiles(std::size_t tiles) const;
 
-  /// By computation: those that read its result, ascending, each once.
+  /// The readers of each computation: those that read its result, ascending, each once.
   const std::vector<std::vector<std::size_t>>& readers() const { return readers_; }
-  /// By computation: those whose results it reads, the same.
+  /// The producers of each computation: those whose results it reads, in the same way.
   const std::vector<std::vector<std::size_t>>& producers() const { return producers_; }
-  /// By computation: how many others are on the longest path to it.
+  /// The depth of each computation: how many others are on the longest path to it.
   const std::vector<std::size_t>& depths() const { return depths_; }
   /// Whether starting it takes a considerable part of its time.
   bool is_small(std::size_t computation) const;

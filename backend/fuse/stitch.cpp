@@ -32,31 +32,33 @@ class Exploration {
   }
 
  private:
-  /// With patterns of one reader, then of one more at a time (the approximation of section 5.2 in pairs).
+  /// Explores the patterns of a computation: with patterns of one reader, then of one more at a time (the
+  /// approximation of section 5.2 in pairs).
   void explore(std::size_t computation) {
-    std::vector<Pattern> found;
+    std::vector<Pattern> patterns;
     std::vector<Pattern> partial = {evaluator_.alone(computation)};
     for (const std::size_t reader : evaluator_.readers()[computation]) {
       std::vector<Pattern> extended = partial;
-      for (const Pattern& one : partial) {
-        add(extended, merged(one.group.members, {reader}));
+      for (const Pattern& pattern : partial) {
+        add(extended, merged(pattern.group.members, {reader}));
         for (const Pattern& after : best_[reader])
-          add(extended, merged(one.group.members, after.group.members));
+          add(extended, merged(pattern.group.members, after.group.members));
       }
       keep_best(extended);
       partial = std::move(extended);
     }
-    for (Pattern& one : partial)
-      if (one.group.members.size() > 1) found.push_back(std::move(one));
+    for (Pattern& pattern : partial)
+      if (pattern.group.members.size() > 1) patterns.push_back(std::move(pattern));
     if (auto tiles = evaluator_.pattern_of_tiles(computation);
         tiles && tiles->gain > 0 && separate_.can_join(tiles->group.members))
-      found.push_back(std::move(*tiles));
-    best_[computation] = std::move(found);
+      patterns.push_back(std::move(*tiles));
+    best_[computation] = std::move(patterns);
   }
 
   void add(std::vector<Pattern>& to, std::vector<std::size_t> members) {
-    if (std::any_of(to.begin(), to.end(),
-                    [&members](const Pattern& one) { return one.group.members == members; }))
+    if (std::any_of(to.begin(), to.end(), [&members](const Pattern& pattern) {
+          return pattern.group.members == members;
+        }))
       return;
     auto made = evaluator_.pattern(std::move(members));
     if (made && made->gain > 0 && separate_.can_join(made->group.members))

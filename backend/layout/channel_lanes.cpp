@@ -127,7 +127,7 @@ std::optional<ChannelLanes> find_channel_lanes(
       if (factor.kind != ExpressionKind::read || other.kind != ExpressionKind::read ||
           !is_weight(factor.input))
         continue;
-      if (const auto found = of_factors(nest, factor, other, loops_of(nest, sum) > 1)) return found;
+      if (const auto lanes = of_factors(nest, factor, other, loops_of(nest, sum) > 1)) return lanes;
     }
   }
   return std::nullopt;

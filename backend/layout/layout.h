@@ -5,8 +5,8 @@
 
 namespace lemma::backend {
 
-/// Where windows reach over the edge of a tensor, the tensor is stored once with its padding (implicit padding of
-/// convolutions and pools), so that no read is guarded.
+/// Stores padding: where windows reach over the edge of a tensor, the tensor is stored once with its padding
+/// (implicit padding of convolutions and pools), so that no read is guarded.
 ComputationGraph store_padding(ComputationGraph graph);
 
 /// Sums of products over channels and a window of 3x3 are computed by tiles of 4x4 results with Winograd's algorithm
@@ -14,8 +14,8 @@ ComputationGraph store_padding(ComputationGraph graph);
 /// numbers that the domain does not have.
 Result<ComputationGraph> tile_windows(ComputationGraph graph, lowering::Domain domain);
 
-/// What windows with steps read along short rows, as of strided convolutions, is stored in the order in which it is read,
-/// so that the last two axes of the result are one loop.
+/// Stores windows: what those with steps read along short rows, as of strided convolutions, is stored in the order in
+/// which it is read, so that the last two axes of the result are one loop.
 ComputationGraph store_windows(ComputationGraph graph);
 
 /// Results of windows along short rows are computed along rows as long as those that the windows go over, one after the

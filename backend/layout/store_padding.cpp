@@ -42,7 +42,7 @@ class GuardedReads {
     const std::vector<bool> is_reached = reachable_expressions(definition_, root);
     for (std::uint32_t i = 0; i < is_reached.size(); ++i) {
       if (!is_reached[i] || definition_.nodes()[i].kind != Kind::select) continue;
-      if (auto found = guarded_read({i})) return found;
+      if (auto guarded = guarded_read({i})) return guarded;
     }
     return std::nullopt;
   }
@@ -81,7 +81,7 @@ class GuardedReads {
     if (then.kind != Kind::multiply || value != 0) return std::nullopt;
     for (const std::size_t i : {0, 1})
       if (is_finite_weight(then.operands[1 - i]))
-        if (auto found = checked(bounds, {select, then.operands[i], 0, {}})) return found;
+        if (auto guarded = checked(bounds, {select, then.operands[i], 0, {}})) return guarded;
     return std::nullopt;
   }
 
@@ -94,7 +94,8 @@ class GuardedReads {
     return std::all_of(elements.begin(), elements.end(), [](double x) { return std::isfinite(x); });
   }
 
-  /// If what is given says that the read is inside, and nothing else. Bounds are forms that are at most 0.
+  /// The read, if what is given says that the read is inside, and nothing else. Bounds are forms that are
+  /// at most 0.
   std::optional<GuardedRead> checked(const std::vector<Linear>& given, GuardedRead result) {
     const ExpressionNode& node = definition_.node(*result.read);
     if (node.kind != Kind::read) return std::nullopt;
@@ -114,8 +115,8 @@ class GuardedReads {
       result.indices.push_back(range);
     }
     const auto is_in = [](const std::vector<Linear>& forms) {
-      return [&forms](const Linear& one) {
-        return std::find(forms.begin(), forms.end(), one) != forms.end();
+      return [&forms](const Linear& condition_form) {
+        return std::find(forms.begin(), forms.end(), condition_form) != forms.end();
       };
     };
     if (!std::all_of(demanded.begin(), demanded.end(), is_in(given)) ||
@@ -167,8 +168,9 @@ class StoredPadding {
 
   ComputationGraph run() {
     for (Computation& computation : graph_.computations) {
-      while (const auto found = GuardedReads(computation, graph_.buffers).find())
-        computation = found->read ? padded(computation, *found) : unguarded(computation, *found);
+      while (const auto guarded = GuardedReads(computation, graph_.buffers).find())
+        computation =
+            guarded->read ? padded(computation, *guarded) : unguarded(computation, *guarded);
       result_.push_back(std::move(computation));
     }
     graph_.computations = std::move(result_);
@@ -185,7 +187,7 @@ class StoredPadding {
         fmt::format("{} {} {}", source, fmt::join(view.sizes, ","), guarded.otherwise);
     for (const Interval& range : guarded.indices)
       key += fmt::format(" {}..{}", range.low, range.high);
-    if (const auto found = stored_.find(key); found != stored_.end()) return found->second;
+    if (const auto entry = stored_.find(key); entry != stored_.end()) return entry->second;
 
     Buffer buffer;
     buffer.name = graph_.buffers[source].name + " with padding";

@@ -51,7 +51,7 @@ class SteppedReads {
           is_in_sum[operand.v] = true;
     for (std::uint32_t i = 0; i < is_reached.size(); ++i)
       if (is_reached[i] && is_in_sum[i] && definition_.nodes()[i].kind == Kind::read)
-        if (auto found = stepped({i})) return found;
+        if (auto stepped_read = stepped({i})) return stepped_read;
     return std::nullopt;
   }
 
@@ -66,10 +66,10 @@ class SteppedReads {
     std::set<std::uint32_t> used;
     const std::vector<bool> below = reachable_expressions(definition_, read);
     for (std::size_t i = 0; i < below.size(); ++i) {
-      const ExpressionNode& each = definition_.nodes()[i];
-      if (below[i] && each.kind == Kind::index) used.insert(each.variable.v);
+      const ExpressionNode& reader = definition_.nodes()[i];
+      if (below[i] && reader.kind == Kind::index) used.insert(reader.variable.v);
       // Indices that are read or chosen may be anything.
-      if (below[i] && i != read.v && (each.kind == Kind::read || each.kind == Kind::select))
+      if (below[i] && i != read.v && (reader.kind == Kind::read || reader.kind == Kind::select))
         return std::nullopt;
     }
     SteppedRead result{read, {}};
@@ -176,26 +176,30 @@ Computation with_copies(const Computation& before, const SteppedRead& stepped, c
 ComputationGraph store_windows(ComputationGraph graph) {
   std::vector<Computation> computations;
   for (Computation& computation : graph.computations) {
-    const auto found = SteppedReads(computation, graph.buffers).find();
+    const auto stepped_read = SteppedReads(computation, graph.buffers).find();
     // Where channels are side by side, each element that is read is a single one.
-    if (found && !find_channel_lanes(computation, graph.buffers)) {
-      const std::uint32_t input = computation.definition.node(found->read).input;
+    if (stepped_read && !find_channel_lanes(computation, graph.buffers)) {
+      const std::uint32_t input = computation.definition.node(stepped_read->read).input;
       const BufferNumber source = computation.operands[input];
       Buffer buffer;
       buffer.name = graph.buffers[source].name + " in windows";
       buffer.type = graph.buffers[source].type;
       buffer.elements = 1;
-      for (const VariableId v : found->variables) {
+      for (const VariableId v : stepped_read->variables) {
         buffer.sizes.push_back(*computation.definition.extent(v).constant());
         buffer.elements *= buffer.sizes.back();
       }
       const auto number = static_cast<BufferNumber>(graph.buffers.size());
-      Computation copies{
-          buffer.name, "windows", copies_of(computation, *found), 0, {computation.views[input]},
-          {source},    number};
+      Computation copies{buffer.name,
+                         "windows",
+                         copies_of(computation, *stepped_read),
+                         0,
+                         {computation.views[input]},
+                         {source},
+                         number};
       copies.is_stored = true;
       computations.push_back(std::move(copies));
-      computation = with_copies(computation, *found, buffer, number);
+      computation = with_copies(computation, *stepped_read, buffer, number);
       graph.buffers.push_back(std::move(buffer));
     }
     computations.push_back(std::move(computation));

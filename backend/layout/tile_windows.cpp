@@ -48,7 +48,8 @@ struct TileGroups {
   std::int64_t count() const { return outer * groups; }
 };
 
-/// What goes from step to step is read twice, and weights once for each group; what a cache does not hold costs more.
+/// The groups of tiles that read least. What goes from step to step is read twice, and weights once for each group;
+/// what a cache does not hold costs more.
 TileGroups groups_of(const WindowSum& sum) {
   constexpr double near_bytes = 1 << 20, cache_bytes = 1 << 24, beyond_near = 2, beyond_cache = 6;
   const auto cost = [](double bytes) {
@@ -64,9 +65,9 @@ TileGroups groups_of(const WindowSum& sum) {
   for (std::int64_t rows = sum.tile_rows(); rows > 0; --rows) {
     if (sum.tile_rows() % rows != 0) continue;
     const TileGroups groups{sum.batch, 1, sum.tile_rows() / rows, rows};
-    const double each = row * static_cast<double>(rows);
+    const double group_bytes = row * static_cast<double>(rows);
     const double bytes =
-        2 * all * cost(each) + weights * cost(weights) * static_cast<double>(groups.count());
+        2 * all * cost(group_bytes) + weights * cost(weights) * static_cast<double>(groups.count());
     if (bytes >= least) continue;
     least = bytes;
     best = groups;
@@ -96,7 +97,7 @@ class SumFinder {
       const Term& image = nest_.graph.term((*product)[i]);
       const Term& windows = nest_.graph.term((*product)[1 - i]);
       if (image.kind == Kind::read && windows.kind == Kind::read)
-        if (auto found = of_factors(image, windows)) return found;
+        if (auto tiles = of_factors(image, windows)) return tiles;
     }
     return std::nullopt;
   }
@@ -241,7 +242,7 @@ class TiledWindows {
   }
 
   Result<BufferNumber> windows_of(BufferNumber from, const WindowSum& sum) {
-    if (const auto found = windows_.find(from); found != windows_.end()) return found->second;
+    if (const auto entry = windows_.find(from); entry != windows_.end()) return entry->second;
     LEMMA_ASSIGN_OR_RETURN(Constant contents, transformed_windows(*graph_.buffers[from].contents,
                                                                   sum.panel(), domain_));
     const BufferNumber number =
@@ -260,7 +261,7 @@ class TiledWindows {
     const Sizes whole = {sum.batch, sum.channels, result_side * sum.tile_rows() + 2,
                          result_side * sum.tile_columns() + 2};
     const auto key = std::tuple(image, view, whole, groups_of(sum).groups);
-    if (const auto found = tiles_.find(key); found != tiles_.end()) return found->second;
+    if (const auto entry = tiles_.find(key); entry != tiles_.end()) return entry->second;
     const std::string name = graph_.buffers[image].name;
     const BufferNumber turned = turned_image(name, whole_image(name, image, view, whole), whole);
     const TileGroups groups = groups_of(sum);
@@ -296,8 +297,9 @@ class TiledWindows {
   BufferNumber whole_image(const std::string& name, BufferNumber image, const Sizes& view,
                            const Sizes& whole) {
     // The copies are of different forms: one after the other is faster than both as one.
-    for (Computation& each : result_)
-      if (each.result == image && each.description == "padding") each.is_stored = true;
+    for (Computation& computation : result_)
+      if (computation.result == image && computation.description == "padding")
+        computation.is_stored = true;
     if (view == whole) return image;
     return add(name + " to whole tiles", "padding", whole, {{image, view}},
                [&view](DefinitionBuilder& builder, const std::vector<Expression>& axes) {

@@ -81,9 +81,9 @@ class TurnedWeights {
  private:
   void turn_all(Computation& computation) {
     std::set<std::uint32_t> turned;
-    while (const auto found = find(computation, turned)) {
-      turn(computation, *found);
-      turned.insert(found->input);
+    while (const auto weight = find(computation, turned)) {
+      turn(computation, *weight);
+      turned.insert(weight->input);
     }
   }
 
@@ -134,7 +134,7 @@ class TurnedWeights {
     return axis ? std::optional<Neighbours>({*axis, false}) : std::nullopt;
   }
 
-  /// For how many results an element of the weights is read.
+  /// The number of results for which an element of the weights is read.
   static std::int64_t results_of_element(const LoweredOutput& nest, const lowering::Term& read) {
     std::int64_t results = 1;
     for (const LoopVariable axis : nest.axes)
@@ -171,9 +171,9 @@ class TurnedWeights {
     for (lowering::TermNumber id = 0; id < nest.graph.size(); ++id) {
       const lowering::Term& term = nest.graph.term(id);
       if (term.kind != Kind::read || term.input != lanes.weights) continue;
-      const auto found = axis_of(term, lanes.channel);
-      if (!found || (axis && axis != found)) return std::nullopt;
-      axis = found;
+      const auto term_axis = axis_of(term, lanes.channel);
+      if (!term_axis || (axis && axis != term_axis)) return std::nullopt;
+      axis = term_axis;
     }
     const bool is_one_panel = nest.graph.extent(lanes.channel) == lanes.panel;
     return Turned{lanes.weights, *axis, is_one_panel ? 0 : lanes.panel};
@@ -226,7 +226,7 @@ class TurnedWeights {
                              const Turned& turned) {
     const std::string key =
         fmt::format("{} {} {} {}", from, fmt::join(sizes, ","), turned.axis, turned.panel);
-    if (const auto found = turned_.find(key); found != turned_.end()) return found->second;
+    if (const auto entry = turned_.find(key); entry != turned_.end()) return entry->second;
     Buffer buffer = graph_.buffers[from];
     buffer.contents = with_axis_last(*buffer.contents, sizes, turned.axis);
     if (turned.panel != 0) buffer.contents = in_panels(*buffer.contents, turned.panel);

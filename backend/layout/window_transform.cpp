@@ -15,17 +15,17 @@ using Matrix = std::array<std::array<Number, window_side>, tile_side>;
 
 /// Rows (1, p, p^2) / N, where N is the product of the differences of p and the other points; and (0, 0, 1).
 template <typename Number>
-Matrix<Number> matrix_of_windows(const Number& zero, const Number& one, const Number& first,
+Matrix<Number> matrix_of_windows(const Number& zero, const Number& unit, const Number& first,
                                  const Number& second) {
   const Number x = first * first, y = second * second;
   const Number of_zero = x * y, of_first = (x + x) * (x - y), of_second = (y + y) * (y - x);
   Matrix<Number> result;
-  result[0] = {one / of_zero, zero, zero};
-  result[1] = {one / of_first, first / of_first, x / of_first};
-  result[2] = {one / of_first, (zero - first) / of_first, x / of_first};
-  result[3] = {one / of_second, second / of_second, y / of_second};
-  result[4] = {one / of_second, (zero - second) / of_second, y / of_second};
-  result[5] = {zero, zero, one};
+  result[0] = {unit / of_zero, zero, zero};
+  result[1] = {unit / of_first, first / of_first, x / of_first};
+  result[2] = {unit / of_first, (zero - first) / of_first, x / of_first};
+  result[3] = {unit / of_second, second / of_second, y / of_second};
+  result[4] = {unit / of_second, (zero - second) / of_second, y / of_second};
+  result[5] = {zero, zero, unit};
   return result;
 }
 
@@ -62,8 +62,8 @@ Result<Residue> residue_of(double value) {
 Result<Constant> residues(const std::vector<double>& windows, const lowering::Sizes& sizes) {
   std::vector<Residue> elements;
   elements.reserve(windows.size());
-  for (const double each : windows) {
-    LEMMA_ASSIGN_OR_RETURN(const Residue element, residue_of(each));
+  for (const double element_value : windows) {
+    LEMMA_ASSIGN_OR_RETURN(const Residue element, residue_of(element_value));
     elements.push_back(element);
   }
   LEMMA_ASSIGN_OR_RETURN(const Residue first, residue_of(a));

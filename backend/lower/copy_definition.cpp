@@ -31,8 +31,8 @@ Expression DefinitionCopier::copy(ExpressionId root) {
 }
 
 Expression DefinitionCopier::variable(VariableId id) {
-  const auto found = variables_.find(id.v);
-  if (found != variables_.end()) return found->second;
+  const auto entry = variables_.find(id.v);
+  if (entry != variables_.end()) return entry->second;
   return variables_.emplace(id.v, builder_.variable(definition_.extent(id))).first->second;
 }
 
@@ -52,7 +52,7 @@ Expression DefinitionCopier::copy_node(ExpressionId id, std::vector<Expression> 
   }
   if (!is_reduction(node.kind)) return builder_.binary(node.kind, operands[0], operands[1]);
   std::vector<Expression> bound;
-  for (const VariableId each : node.bound) bound.push_back(variable(each));
+  for (const VariableId bound_variable : node.bound) bound.push_back(variable(bound_variable));
   return builder_.reduce(node.kind, std::move(bound), operands[0]);
 }
 

@@ -41,7 +41,7 @@ class DefinitionCopier {
 Definition copied_output(const Definition& definition, std::uint32_t output,
                          const std::function<Replace(DefinitionBuilder&)>& make_replace);
 
-/// By expression: whether the root depends on it.
+/// Whether the root depends on each expression.
 std::vector<bool> reachable_expressions(const Definition& definition, ExpressionId root);
 
 }  // namespace lemma::backend

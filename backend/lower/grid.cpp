@@ -23,8 +23,8 @@ std::vector<std::int64_t> prefixes_of(const LoweredOutput& nest) {
   return result;
 }
 
-/// Those that can be points of a grid. Axes that are split for other reasons are no axes of it, and elements that are computed
-/// together stay in one task.
+/// The sizes of those axes that can be points of a grid. Axes that are split for other reasons are no axes of it, and
+/// elements that are computed together stay in one task.
 std::vector<std::int64_t> points_of(const LoweredOutput& nest) {
   if (!lowering::find_parts(nest).empty()) return {1};
   std::vector<std::int64_t> result = prefixes_of(nest);
@@ -32,7 +32,7 @@ std::vector<std::int64_t> points_of(const LoweredOutput& nest) {
   return result;
 }
 
-/// Of grids made of the first axes: the most points at which a read stays; 1 if at none.
+/// The most points, of grids made of the first axes, at which a read stays; 1 if at none.
 std::int64_t most_points_of(const LoweredOutput& nest, const Term& read,
                             const std::vector<std::int64_t>& points) {
   std::int64_t elements = 1;

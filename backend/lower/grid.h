@@ -12,8 +12,8 @@ namespace lemma::backend {
 struct GridChoices {
   std::vector<std::int64_t> points;  // ascending, from 1 on
   std::vector<std::int64_t> fixed;   // those between two axes that cannot become one loop
-  /// By operand: the most points of a grid at each of whose points only the operand's elements of that point are read
-  /// (stays_at_point). Grids of fewer points have the same property.
+  /// For each operand the most points of a grid at each of whose points only the operand's elements of that point are
+  /// read (stays_at_point). Grids of fewer points have the same property.
   std::map<BufferNumber, std::int64_t> most_points;
   double operations = 0;  // on elements
   bool has_reduction = false;

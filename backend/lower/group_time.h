@@ -18,8 +18,8 @@ class GroupTimes {
   /// The graph and the device must outlive this.
   GroupTimes(const ComputationGraph& graph, const VirtualDevice& device);
 
-  /// With the cut that ends first, on all units and with nothing beside it, and with a wait for what is read. `is_stored`: by
-  /// member, whether its result is. Nothing where the members have no common grid.
+  /// The time with the cut that ends first, on all units and with nothing beside it, and with a wait for what is read.
+  /// `is_stored`: by member, whether its result is. Nothing where the members have no common grid.
   std::optional<double> seconds(const Group& group, const std::vector<bool>& is_stored);
 
  private:

@@ -105,7 +105,8 @@ class TaskModel {
     }
   }
 
-  /// Of the largest task, without what it takes to begin one. `residents`: arguments that are in the unit's memory.
+  /// The time of the largest task, without what it takes to begin one. `residents`: arguments that are in the
+  /// unit's memory.
   double seconds(const Kernel& kernel, const BlockTime::Arguments& residents = {}) const {
     const auto is_resident = [&](BufferNumber buffer) {
       return std::any_of(residents.begin(), residents.end(),
@@ -123,7 +124,7 @@ class TaskModel {
                      weights * device_.seconds_per_weight_byte});
   }
 
-  /// What a kernel for a multiprocessor takes of its memory, and what it may read from there.
+  /// Adds what a kernel for a multiprocessor takes of its memory, and what it may read from there.
   void add_residents(Kernel& kernel) const {
     kernel.seconds_with_residents = kernel.seconds_per_task;
     if (!block_) return;
@@ -179,7 +180,7 @@ std::vector<std::int64_t> wanted_counts(const VirtualDevice& device) {
   return counts;
 }
 
-/// From the fewest tasks to the most, at most one for each number of tasks.
+/// Sorts kernels from the fewest tasks to the most, at most one for each number of tasks.
 void sort_by_tasks(std::vector<Kernel>& kernels) {
   std::stable_sort(kernels.begin(), kernels.end(), [](const Kernel& a, const Kernel& b) {
     return a.task_count() < b.task_count();
@@ -217,7 +218,8 @@ std::vector<Kernel> stitched_cuts(const TaskOperator& op, const std::vector<std:
   return kernels;
 }
 
-/// Without cuts that are known to be bad: of an operator that is not stitched, the first one stays where all are.
+/// The kernels without cuts that are known to be bad: of an operator that is not stitched, the first one stays
+/// where all are.
 std::vector<Kernel> without_refused(std::vector<Kernel> kernels, const TaskOperator& op,
                                     const VirtualDevice& device) {
   if (!device.multiprocessor || device.multiprocessor->source.refused_cuts_of.empty())

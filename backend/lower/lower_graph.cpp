@@ -149,7 +149,8 @@ class Lowering {
     return {};
   }
 
-  /// What is computed for one output is computed in its place; the rest is copied there.
+  /// Adds an output: what is computed for one output is computed in its place; the rest is copied
+  /// there.
   Result<void> add_output(const GraphOutput& output, std::uint32_t position) {
     BufferNumber buffer = buffers_[output.value.v];
     if (result_.buffers[buffer].memory != Memory::arena) {

@@ -13,7 +13,7 @@ namespace lemma::backend {
 std::string structure_of(const TaskOperator& op, const std::vector<std::int64_t>& grid,
                          const std::vector<Buffer>& buffers);
 
-/// Of that structure, as TaskOperator has it.
+/// The digest of that structure, as TaskOperator has it.
 std::string digest_of(const TaskOperator& op, const std::vector<std::int64_t>& grid,
                       const std::vector<Buffer>& buffers);
 

@@ -183,9 +183,9 @@ Result<TaskOperator> operator_of(Computation computation) {
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const BufferNumber buffer = computation.operands[i];
     if (buffer == no_buffer) continue;
-    const auto found = std::find(op.arguments.begin(), op.arguments.end(), buffer);
-    operands[i] = static_cast<std::uint32_t>(found - op.arguments.begin());
-    if (found == op.arguments.end()) op.arguments.push_back(buffer);
+    const auto argument = std::find(op.arguments.begin(), op.arguments.end(), buffer);
+    operands[i] = static_cast<std::uint32_t>(argument - op.arguments.begin());
+    if (argument == op.arguments.end()) op.arguments.push_back(buffer);
   }
   const auto result = static_cast<std::uint32_t>(op.arguments.size());
   op.arguments.push_back(computation.result);

@@ -15,7 +15,7 @@ class Lifetimes {
 
   /// Whether all users of a buffer have ended when the writers of another begin, for every speed of the units.
   bool is_before(BufferNumber first, BufferNumber second) const;
-  /// By how much a task may begin later than planned for a wait: seconds, and a part of its slack.
+  /// How much a task may begin later than planned for a wait: seconds, and a part of its slack.
   struct Delay {
     double seconds = 0, part_of_slack = 0;
   };
@@ -24,7 +24,8 @@ class Lifetimes {
   /// Adds the waits with which a buffer is before another for every speed of the units.
   void add_needs(BufferNumber first, BufferNumber second, StepNeeds& needs) const;
 
-  /// In seconds, as planned. A buffer that no task touches is in use at time 0 only.
+  /// The beginning of a buffer's life in seconds, as planned. A buffer that no task touches is in use
+  /// at time 0 only.
   double begin(BufferNumber buffer) const { return lives_[buffer].begin; }
   double end(BufferNumber buffer) const { return lives_[buffer].end; }
 

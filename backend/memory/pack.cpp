@@ -122,7 +122,7 @@ class Packer {
     return packing;
   }
 
-  /// In a gap, else behind all.
+  /// A place in a gap, else behind all.
   static std::uint64_t place_beside(
       const std::vector<std::pair<std::uint64_t, std::uint64_t>>& taken, std::uint64_t size,
       Fit fit) {

@@ -27,8 +27,8 @@ using KnownWeights = std::multimap<std::size_t, const Buffer*>;
 /// The place of weights with the same contents.
 std::optional<std::uint64_t> known_place(const KnownWeights& known, const Buffer& buffer) {
   const auto [begin, end] = known.equal_range(buffer.contents->hash());
-  for (auto each = begin; each != end; ++each)
-    if (*each->second->contents == *buffer.contents) return each->second->offset;
+  for (auto same_hash = begin; same_hash != end; ++same_hash)
+    if (*same_hash->second->contents == *buffer.contents) return same_hash->second->offset;
   return std::nullopt;
 }
 

@@ -119,17 +119,18 @@ Result<void> check_phase_accesses(const TaskOperator& op, const Kernel& kernel,
   for (std::size_t i = 0; i < access.phases.size(); ++i) {
     const PhaseAccess& phase = access.phases[i];
     for (const PhaseAccess::Part& read : phase.reads) {
-      const auto found = written.find(read.argument);
-      if (found == written.end() || read.region.base < found->second.first ||
-          read.region.last() >= found->second.second)
+      const auto entry = written.find(read.argument);
+      if (entry == written.end() || read.region.base < entry->second.first ||
+          read.region.last() >= entry->second.second)
         return internal_error("a phase reads what no earlier phase of its task wrote");
     }
-    const std::int64_t each = elements_per_point(op, kernel, buffers, phase.write.argument);
+    const std::int64_t per_point = elements_per_point(op, kernel, buffers, phase.write.argument);
     if (phase.write.argument != op.body.phases[i].result ||
-        phase.write.region.base != first * each || phase.write.region.last() != end * each - 1 ||
-        element_count(phase.write.region) != (end - first) * each)
+        phase.write.region.base != first * per_point ||
+        phase.write.region.last() != end * per_point - 1 ||
+        element_count(phase.write.region) != (end - first) * per_point)
       return internal_error("a phase does not write its part");
-    written[phase.write.argument] = {first * each, end * each};
+    written[phase.write.argument] = {first * per_point, end * per_point};
   }
   return {};
 }

@@ -46,7 +46,8 @@ class ProgramChecker {
   }
 
  private:
-  /// As many bytes, or residues that take the place of elements of f32 (emit/prime_field.h).
+  /// Whether a buffer has its contents: as many bytes, or residues that take the place of elements
+  /// of f32 (emit/prime_field.h).
   static bool has_contents(const Buffer& buffer) {
     if (!buffer.contents) return false;
     const bool is_of_field =
@@ -149,7 +150,8 @@ class ProgramChecker {
     return {};
   }
 
-  /// Not inlined: GCC 12 warns of accesses out of bounds in the copies of errors otherwise.
+  /// Checks a write. Not inlined: GCC 12 warns of accesses out of bounds in the copies of errors
+  /// otherwise.
   [[gnu::noinline]] Result<void> check_write(BufferNumber number, const Region& write,
                                              std::int64_t elements, std::int64_t points) const {
     LEMMA_RETURN_IF_ERROR(check_region(write));

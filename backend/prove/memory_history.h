@@ -44,7 +44,8 @@ class MemoryHistory {
     const Region* region = nullptr;
     std::uint64_t start = 0, element_bytes = 0;
   };
-  /// Of a buffer. By unit: how many of its tasks there are up to the last that writes or reads it.
+  /// The use of a buffer: by unit, how many of its tasks there are up to the last that writes or
+  /// reads it.
   struct Use {
     std::vector<std::uint32_t> writers, readers;
     std::vector<Reading> readings;

@@ -31,12 +31,12 @@ class UnitResidents {
   /// Places parts, and says which tasks read them.
   void choose(std::vector<ResidentPart>& parts, ResidentWeights& residents) {
     std::vector<TaskGroups::const_iterator> order;
-    for (auto each = groups_.cbegin(); each != groups_.cend(); ++each) order.push_back(each);
+    for (auto group = groups_.cbegin(); group != groups_.cend(); ++group) order.push_back(group);
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
       return a->second.tasks.size() > b->second.tasks.size();
     });
-    for (const auto& each : order)
-      if (take(each->first, each->second.tasks.size(), parts)) note(*each, parts, residents);
+    for (const auto& group : order)
+      if (take(group->first, group->second.tasks.size(), parts)) note(*group, parts, residents);
     residents.bytes = std::max(residents.bytes, taken_);
   }
 

@@ -9,7 +9,7 @@ namespace lemma::backend {
 
 namespace {
 
-/// With all units to itself.
+/// The least time of an operator, with all units to itself.
 double least_seconds(const TaskOperator& op, const VirtualDevice& device) {
   double least = 0;
   for (const Kernel& kernel : op.kernels) {
@@ -21,13 +21,14 @@ double least_seconds(const TaskOperator& op, const VirtualDevice& device) {
   return least;
 }
 
-/// Of the longest path that begins with each operator.
+/// The length of the longest path that begins with each operator.
 std::vector<double> path_lengths(const OperatorGraph& graph, const VirtualDevice& device,
                                  const std::vector<std::vector<OperatorNumber>>& before) {
   std::vector<double> after(graph.operators.size(), 0);
   for (std::size_t op = graph.operators.size(); op-- > 0;) {
     after[op] += least_seconds(graph.operators[op], device);
-    for (const OperatorNumber one : before[op]) after[one] = std::max(after[one], after[op]);
+    for (const OperatorNumber earlier : before[op])
+      after[earlier] = std::max(after[earlier], after[op]);
   }
   return after;
 }
@@ -58,7 +59,7 @@ Attempt place_with_weight(const OperatorGraph& graph, const VirtualDevice& devic
   std::vector<std::size_t> open(graph.operators.size());
   std::set<std::pair<double, OperatorNumber>> ready;  // by descending length
   for (OperatorNumber op = 0; op < graph.operators.size(); ++op) {
-    for (const OperatorNumber one : before[op]) after[one].push_back(op);
+    for (const OperatorNumber earlier : before[op]) after[earlier].push_back(op);
     open[op] = before[op].size();
     if (open[op] == 0) ready.emplace(-length[op], op);
   }
@@ -66,8 +67,8 @@ Attempt place_with_weight(const OperatorGraph& graph, const VirtualDevice& devic
     const OperatorNumber op = ready.begin()->second;
     ready.erase(ready.begin());
     units.place(op, choose_kernel(units, graph.operators[op], op, device, work_weight));
-    for (const OperatorNumber one : after[op])
-      if (--open[one] == 0) ready.emplace(-length[one], one);
+    for (const OperatorNumber later : after[op])
+      if (--open[later] == 0) ready.emplace(-length[later], later);
   }
   const double end = units.end();
   return {units.take(), end};

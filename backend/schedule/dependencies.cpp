@@ -75,14 +75,14 @@ Dependencies::Dependencies(const OperatorGraph& graph)
 const Dependencies::KindAccesses& Dependencies::kind_accesses(OperatorNumber op,
                                                               std::uint32_t kernel) {
   const TaskOperator& task_operator = graph_.operators[op];
-  const auto [found, is_new] = accesses_.try_emplace({task_operator.kind, kernel});
+  const auto [entry, is_new] = accesses_.try_emplace({task_operator.kind, kernel});
   if (is_new) {
-    found->second.op = op;
+    entry->second.op = op;
     const Kernel& cut = task_operator.kernels[kernel];
     for (std::int64_t task = 0; task < cut.task_count(); ++task)
-      found->second.tasks.push_back(access_of(task_operator, cut, task));
+      entry->second.tasks.push_back(access_of(task_operator, cut, task));
   }
-  return found->second;
+  return entry->second;
 }
 
 std::vector<TaskAccess> Dependencies::accesses_of(OperatorNumber op, std::uint32_t kernel) {
@@ -105,10 +105,10 @@ std::vector<TaskAccess> Dependencies::accesses_of(OperatorNumber op, std::uint32
 const TaskLists& Dependencies::tasks(const Source& source, std::uint32_t writer_kernel,
                                      OperatorNumber reader, std::uint32_t reader_kernel) {
   const TaskOperator& from = graph_.operators[source.writer];
-  const auto [found, is_new] =
+  const auto [entry, is_new] =
       lists_.try_emplace({from.kind, writer_kernel, source.result, graph_.operators[reader].kind,
                           reader_kernel, source.argument});
-  TaskLists& result = found->second;
+  TaskLists& result = entry->second;
   if (!is_new) return result;
   const std::vector<TaskAccess>& writes = kind_accesses(source.writer, writer_kernel).tasks;
   const KindAccesses& reads = kind_accesses(reader, reader_kernel);

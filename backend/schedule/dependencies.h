@@ -11,7 +11,8 @@
 
 namespace lemma::backend {
 
-/// For each task of a reader the tasks of a writer. Tasks that read of the same ones form a group.
+/// The tasks of a writer that each task of a reader reads of. Tasks that read of the same ones form
+/// a group.
 struct TaskLists {
   std::vector<std::uint32_t> group;               // by task of the reader
   std::vector<std::vector<std::uint32_t>> lists;  // by group: tasks of the writer, ascending
@@ -21,7 +22,8 @@ class Dependencies {
  public:
   explicit Dependencies(const OperatorGraph& graph);
 
-  /// Of an operand: the operator that makes it, if one does, and which of its results it is.
+  /// The source of an operand: the operator that makes it, if one does, and which of its results it
+  /// is.
   struct Source {
     std::size_t argument = 0;
     OperatorNumber writer = 0;

@@ -27,7 +27,8 @@ class EventMaker {
   /// wait for a round where that is ready when the step begins as planned.
   Position add(UnitNumber unit, const Task& task, const Clock& needs, double planned_begin = 0);
 
-  /// Only what is waited for is signalled: values of waits become numbers of signals.
+  /// Counts signals. Only what is waited for is signalled: values of waits become numbers of
+  /// signals.
   void count_signals();
 
   const std::vector<Round>& rounds() const { return rounds_; }

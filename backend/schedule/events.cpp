@@ -19,15 +19,15 @@ class PlacedTasks {
       positions_[op].resize(program.accesses[op].size());
   }
 
-  /// By unit: how many of its tasks the task needs to have ended.
+  /// How many tasks of each unit the task needs to have ended.
   Clock needs_of(const Task& task) {
     Clock needs(program_.units.size(), 0);
     const std::vector<std::uint32_t>& kernels = program_.chosen_kernels;
     for (const Dependencies::Source& source : dependencies_.sources(task.op)) {
       const TaskLists& lists =
           dependencies_.tasks(source, kernels[source.writer], task.op, kernels[task.op]);
-      for (const std::uint32_t one : lists.lists[lists.group[task.number]]) {
-        const Position at = positions_[source.writer][one];
+      for (const std::uint32_t awaited : lists.lists[lists.group[task.number]]) {
+        const Position at = positions_[source.writer][awaited];
         needs[at.unit] = std::max(needs[at.unit], at.index + 1);
       }
     }

@@ -48,25 +48,25 @@ const std::vector<HeldWeights::Number>& HeldWeights::needs(OperatorNumber op,
   std::vector<BufferNumber> buffers;
   for (const ResidentLayout& layout : residents)
     buffers.push_back(task_operator.arguments[layout.argument]);
-  const bool is_repeated = std::any_of(buffers.begin(), buffers.end(),
-                                       [this](BufferNumber each) { return is_repeated_[each]; });
+  const bool is_repeated = std::any_of(
+      buffers.begin(), buffers.end(), [this](BufferNumber buffer) { return is_repeated_[buffer]; });
   if (!is_repeated) return nothing;
-  const auto [found, is_new] = needs_.try_emplace({task_operator.kind, kernel, std::move(buffers)});
+  const auto [entry, is_new] = needs_.try_emplace({task_operator.kind, kernel, std::move(buffers)});
   if (is_new)
     for (const TaskAccess& access : dependencies_.accesses_of(op, kernel))
-      found->second.push_back(number_of(
+      entry->second.push_back(number_of(
           resident_needs(graph_, is_repeated_, op, task_operator.kernels[kernel], access).parts));
-  return found->second;
+  return entry->second;
 }
 
 HeldWeights::Number HeldWeights::number_of(const std::vector<ResidentPart>& parts) {
   if (parts.empty()) return none;
-  const auto [found, is_new] = numbers_.emplace(parts, static_cast<Number>(parts_.size()));
+  const auto [entry, is_new] = numbers_.emplace(parts, static_cast<Number>(parts_.size()));
   if (is_new) {
     parts_.emplace_back();
     for (const ResidentPart& part : parts) parts_.back().bytes += aligned_bytes(part);
   }
-  return found->second;
+  return entry->second;
 }
 
 void HeldWeights::add(Number number, UnitNumber unit) {

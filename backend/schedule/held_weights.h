@@ -27,7 +27,7 @@ class HeldWeights {
   /// of all weights that are read again.
   void add(Number number, UnitNumber unit);
 
-  /// What was added can be taken back.
+  /// The state now; what is added later can be taken back.
   std::size_t state() const { return added_.size(); }
   void restore(std::size_t state);
 
@@ -46,7 +46,7 @@ class HeldWeights {
   std::vector<std::uint64_t> bytes_;
   std::vector<Parts> parts_;
   std::map<std::vector<ResidentPart>, Number> numbers_;
-  /// By kind of operator, kernel, and the buffers of what may be kept.
+  /// The numbers of needs, by kind of operator, kernel, and the buffers of what may be kept.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::vector<BufferNumber>>, std::vector<Number>>
       needs_;
   std::vector<std::pair<Number, UnitNumber>> added_;

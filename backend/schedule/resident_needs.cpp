@@ -8,13 +8,13 @@ namespace {
 
 /// The only region of a buffer that a task reads.
 const Region* only_read(const TaskAccess& access, BufferNumber buffer) {
-  const Region* found = nullptr;
+  const Region* needed = nullptr;
   for (const Region& read : access.reads) {
     if (read.buffer != buffer) continue;
-    if (found != nullptr && *found != read) return nullptr;
-    found = &read;
+    if (needed != nullptr && *needed != read) return nullptr;
+    needed = &read;
   }
-  return found;
+  return needed;
 }
 
 }  // namespace

@@ -14,12 +14,13 @@ TaskProgram make_program(OperatorGraph graph, const VirtualDevice& device,
 /// Whether two regions of a buffer may have an element in common.
 bool may_overlap(const Region& a, const Region& b);
 
-/// By unit: how many of its tasks have ended for certain.
+/// How many tasks of each unit have ended for certain.
 using Clock = std::vector<std::uint32_t>;
 /// When each step begins, by unit and position.
 std::vector<std::vector<Clock>> clocks_of(const TaskProgram& program);
 
-/// By unit and position: how many tasks of each unit a step needs to have ended. An empty clock needs none.
+/// How many tasks of each unit a step, by its unit and position, needs to have ended. An empty clock needs
+/// none.
 using StepNeeds = std::vector<std::vector<Clock>>;
 /// Derives the waits again, so that steps have what they need beside what they waited for. As planned, what a step needs
 /// begins before it does.
@@ -31,7 +32,8 @@ void add_needs(TaskProgram& program, const StepNeeds& needs);
 /// that reads all of a tensor waits for all units otherwise.
 void share_counters(TaskProgram& program);
 
-/// By how many seconds each step alone may begin later, as planned, so that the last one of all ends at the same time.
+/// The seconds by which each step alone may begin later, as planned, so that the last one of all ends at the same
+/// time.
 std::vector<std::vector<double>> planned_slack(const TaskProgram& program);
 
 /// When each step begins and ends as the device's costs have it, by unit and position. The first of a unit begins when the

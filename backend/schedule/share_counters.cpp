@@ -8,7 +8,7 @@ namespace lemma::backend {
 
 namespace {
 
-/// Only of several steps.
+/// The rounds of several steps.
 std::vector<Round> rounds_of(const TaskProgram& program) {
   const auto times = planned_times(program);
   std::map<std::pair<OperatorNumber, std::uint32_t>, Round>
@@ -28,7 +28,7 @@ std::vector<Round> rounds_of(const TaskProgram& program) {
   return result;
 }
 
-/// Those that save more waits than they have signals.
+/// Those rounds that save more waits than they have signals.
 std::vector<Round> worthwhile(const std::vector<Round>& rounds) {
   std::vector<Round> result;
   for (const Round& round : rounds)

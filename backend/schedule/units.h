@@ -28,7 +28,7 @@ class Units {
     std::vector<double> free;
     std::size_t tasks = 0, held = 0;
   };
-  /// What a policy tries can be taken back.
+  /// The state now; what a policy tries later can be taken back.
   State state() const { return {free_, placement_.tasks.size(), held_.state()}; }
   void restore(const State& state);
 
@@ -65,7 +65,7 @@ class Units {
   Plan plan(OperatorNumber op, std::uint32_t kernel);
   void prefer_holders(HeldWeights::Number needed, const Ready& ready,
                       const std::vector<double>& free, double with_residents, Choice& choice) const;
-  /// By task of the operator.
+  /// When each task of the operator is ready.
   std::vector<Ready> ready_times(OperatorNumber op, std::uint32_t kernel);
 
   const OperatorGraph* graph_;

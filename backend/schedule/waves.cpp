@@ -14,7 +14,8 @@ std::vector<Wave> waves_of(const std::vector<std::vector<OperatorNumber>>& befor
   std::vector<std::size_t> level(before.size(), 0);
   std::vector<Wave> waves;
   for (OperatorNumber op = 0; op < before.size(); ++op) {
-    for (const OperatorNumber one : before[op]) level[op] = std::max(level[op], level[one] + 1);
+    for (const OperatorNumber earlier : before[op])
+      level[op] = std::max(level[op], level[earlier] + 1);
     waves.resize(std::max(waves.size(), level[op] + 1));
     waves[level[op]].push_back(op);
   }
@@ -50,8 +51,8 @@ Attempt attempt_waves(const OperatorGraph& graph, const VirtualDevice& device) {
     };
     std::int64_t tasks = 0;
     for (const OperatorNumber op : wave) {
-      const TaskOperator& each = graph.operators[op];
-      tasks += each.kernels[fastest_kernel(each)].task_count();
+      const TaskOperator& task_operator = graph.operators[op];
+      tasks += task_operator.kernels[fastest_kernel(task_operator)].task_count();
     }
     const Units::State before = units.state();
     place_with(fastest_kernel);

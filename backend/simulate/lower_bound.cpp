@@ -12,7 +12,7 @@ namespace lemma::backend {
 
 namespace {
 
-/// Of one operator, whatever its kernel.
+/// The least times of one operator, whatever its kernel.
 struct Least {
   double work = 0;    // of all units together
   double task = 0;    // until some task has ended
@@ -20,7 +20,8 @@ struct Least {
   double remote = 0;  // until a unit can know that all have, with the cost of waiting
 };
 
-/// Of a task, wherever it finds its weights. `is_repeated`: by buffer, of repeated_weights.
+/// The least time of a task, wherever it finds its weights. `is_repeated`: repeated_weights(), by
+/// buffer.
 double least_seconds(const TaskOperator& op, const Kernel& kernel,
                      const std::vector<bool>& is_repeated) {
   const bool may_be_kept = std::any_of(
@@ -81,7 +82,8 @@ class Paths {
                        [&](BufferNumber result) { return uses_all_of(op, result); });
   }
 
-  /// From the beginning of the writer's first task to that of the first of a reader that needs only a part.
+  /// The least time from the beginning of the writer's first task to that of the first of a reader that
+  /// needs only a part.
   double least_step(OperatorNumber writer, OperatorNumber reader) {
     const TaskOperator& from = graph_.operators[writer];
     const TaskOperator& to = graph_.operators[reader];
@@ -107,7 +109,7 @@ class Paths {
   using Key = std::pair<std::uint32_t, bool>;
   Key key_of(const TaskOperator& op) const {
     return {op.kind, std::any_of(op.arguments.begin(), op.arguments.end(),
-                                 [this](BufferNumber each) { return is_repeated_[each]; })};
+                                 [this](BufferNumber buffer) { return is_repeated_[buffer]; })};
   }
 
   bool reads_all_of(OperatorNumber op, BufferNumber buffer) {
@@ -133,7 +135,7 @@ class Paths {
     return known->second;
   }
 
-  /// Of a buffer, among the arguments. It may be several of them.
+  /// The positions of a buffer among the arguments. It may be several of them.
   static std::vector<std::size_t> positions(const TaskOperator& op, BufferNumber buffer) {
     std::vector<std::size_t> result;
     for (std::size_t i = 0; i < op.arguments.size(); ++i)
@@ -160,7 +162,7 @@ class Paths {
       mark(region, axis + 1, at + i * region.axes[axis].stride, is_read);
   }
 
-  /// Of the writer's tasks, which one task of the reader needs, whatever its kernel.
+  /// The fewest of the writer's tasks that one task of the reader needs, whatever its kernel.
   std::size_t fewest_tasks(OperatorNumber writer, std::uint32_t kernel, OperatorNumber reader) {
     std::size_t fewest = SIZE_MAX;
     for (std::uint32_t i = 0; i < graph_.operators[reader].kernels.size(); ++i) {
@@ -190,13 +192,15 @@ class Paths {
   std::vector<bool> is_repeated_;  // by buffer
   Dependencies dependencies_;
   std::map<Key, Least> least_;
-  /// By kind, and the arguments that the buffer is.
+  /// Known answers, by kind and the arguments that the buffer is.
   std::map<std::pair<std::uint32_t, std::vector<std::size_t>>, bool> reads_all_, uses_all_;
-  /// By kinds of writer and reader, and what joins them: operators of the same kinds may be joined in other ways.
+  /// Known steps, by kinds of writer and reader, and what joins them: operators of the same kinds may be joined
+  /// in other ways.
   std::map<std::tuple<Key, std::uint32_t, std::vector<std::size_t>>, double> steps_;
 };
 
-/// By operator: what has to have been computed, all of it, when all of the operator has been.
+/// The operators that each operator needs: what has to have been computed, all of it, when all of
+/// the operator has been.
 std::vector<std::vector<bool>> needed_operators(
     const OperatorGraph& graph, const std::vector<std::vector<OperatorNumber>>& before,
     Paths& paths) {
@@ -204,10 +208,10 @@ std::vector<std::vector<bool>> needed_operators(
   std::vector<std::vector<bool>> needed(count, std::vector<bool>(count, false));
   for (OperatorNumber op = 0; op < count; ++op) {
     needed[op][op] = true;
-    for (const OperatorNumber one : before[op]) {
-      if (!paths.uses_all(op, one)) continue;
-      for (OperatorNumber i = 0; i <= one; ++i)
-        if (needed[one][i]) needed[op][i] = true;
+    for (const OperatorNumber earlier : before[op]) {
+      if (!paths.uses_all(op, earlier)) continue;
+      for (OperatorNumber i = 0; i <= earlier; ++i)
+        if (needed[earlier][i]) needed[op][i] = true;
     }
   }
   return needed;
@@ -223,18 +227,18 @@ LowerBound lower_bound(const OperatorGraph& graph, const VirtualDevice& device) 
   const auto before = predecessors(graph);
   const auto needed = needed_operators(graph, before, paths);
   for (OperatorNumber op = 0; op < graph.operators.size(); ++op) {
-    for (const OperatorNumber one : before[op]) {
-      const Least& least = paths.least(one);
-      if (!paths.reads_all(op, one)) {
-        begins[op] = std::max(begins[op], begins[one] + least.task);
-        waiting[op] = std::max(waiting[op], waiting[one] + paths.least_step(one, op));
+    for (const OperatorNumber earlier : before[op]) {
+      const Least& least = paths.least(earlier);
+      if (!paths.reads_all(op, earlier)) {
+        begins[op] = std::max(begins[op], begins[earlier] + least.task);
+        waiting[op] = std::max(waiting[op], waiting[earlier] + paths.least_step(earlier, op));
         continue;
       }
       double work = 0;
-      for (OperatorNumber i = 0; i <= one; ++i)
-        if (needed[one][i]) work += paths.least(i).work / device.units;
-      begins[op] = std::max({begins[op], begins[one] + least.all, work});
-      waiting[op] = std::max({waiting[op], waiting[one] + least.remote, work});
+      for (OperatorNumber i = 0; i <= earlier; ++i)
+        if (needed[earlier][i]) work += paths.least(i).work / device.units;
+      begins[op] = std::max({begins[op], begins[earlier] + least.all, work});
+      waiting[op] = std::max({waiting[op], waiting[earlier] + least.remote, work});
     }
     const Least& least = paths.least(op);
     bound.work += least.work / device.units;

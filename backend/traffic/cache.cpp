@@ -3,10 +3,10 @@
 namespace lemma::backend {
 
 void Cache::access(std::uint64_t line, bool is_write, bool is_kept_back) {
-  const auto found = places_.find(line);
-  if (found != places_.end()) {
-    found->second->is_written = found->second->is_written || is_write;
-    lines_.splice(lines_.begin(), lines_, found->second);
+  const auto place = places_.find(line);
+  if (place != places_.end()) {
+    place->second->is_written = place->second->is_written || is_write;
+    lines_.splice(lines_.begin(), lines_, place->second);
     return;
   }
   // A line that is written first is written whole: nothing has to be read for it.

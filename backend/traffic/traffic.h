@@ -10,8 +10,8 @@ struct Traffic {
   double all() const { return read + written; }
 };
 
-/// As planned: each task reads what it reads, and writes what it writes, once. What phases hand to each other stays
-/// in the task. Weights that a unit keeps are read once.
+/// The traffic as planned: each task reads what it reads, and writes what it writes, once. What phases hand to each
+/// other stays in the task. Weights that a unit keeps are read once.
 Traffic planned_traffic(const TaskProgram& program);
 
 struct CacheOptions {

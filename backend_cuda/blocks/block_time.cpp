@@ -38,7 +38,7 @@ class ElementCost {
         shared_ |= lowering::set_of(term.bound.back());
   }
 
-  /// With the loop around the elements, their indices and the store.
+  /// The cycles with the loop around the elements, their indices and the store.
   double with_loop(const Kernel& kernel) const {
     double indices = 0;
     for (std::size_t axis = 1; axis < nest_.axes.size(); ++axis) indices += of_index(axis, kernel);
@@ -61,9 +61,9 @@ class ElementCost {
   }
 
  private:
-  /// Of the quotient and the remainder of an element's number by the length of an axis, in instructions of PTX. nvcc knows the
-  /// length but for axes whose parts differ, and for cut axes of phases, which are functions with bounds for parameters. A point
-  /// that is the work of a warp has no length.
+  /// The cost of the quotient and the remainder of an element's number by the length of an axis, in instructions of
+  /// PTX. nvcc knows the length but for axes whose parts differ, and for cut axes of phases, which are functions with
+  /// bounds for parameters. A point that is the work of a warp has no length.
   double of_index(std::size_t axis, const Kernel& kernel) const {
     constexpr double by_shift = 2, by_multiplication = 5, by_division = 20;
     const std::int64_t extent = nest_.graph.extent(nest_.axes[axis]);
@@ -146,16 +146,17 @@ class ElementCost {
   lowering::VariableSet axes_ = 0, shared_ = 0;
 };
 
-/// Of elements spread over the threads of a group.
+/// The cycles of elements spread over the threads of a group.
 double spread_cycles(const TaskOperator& op, const Kernel& kernel, const Phase& phase,
                      const Multiprocessor& unit, const BlockTime::Arguments& residents,
                      std::int64_t elements, std::vector<std::int64_t> least_parts) {
   const std::int64_t threads = unit.source.block_threads;
   const Spread spread =
       spread_of(phase.nest, inputs_in_block(op, phase, residents), std::move(least_parts), threads);
-  const double each = ElementCost(op, phase, unit, residents, &spread).with_loop(kernel);
+  const double element_cycles = ElementCost(op, phase, unit, residents, &spread).with_loop(kernel);
   const std::int64_t turns = rounds(elements, threads / spread.lanes);
-  return cycles_of(static_cast<double>(turns) * each, std::min(threads, elements * spread.lanes));
+  return cycles_of(static_cast<double>(turns) * element_cycles,
+                   std::min(threads, elements * spread.lanes));
 }
 
 std::int64_t product_of(const std::vector<std::int64_t>& factors) {

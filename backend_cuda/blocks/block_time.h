@@ -9,7 +9,7 @@
 
 namespace lemma::backend {
 
-/// Of one phase for all of a task's points.
+/// The time of one phase for all of a task's points.
 struct PhaseTime {
   double cycles = 0;      // of the multiprocessor
   double tile_bytes = 0;  // that tiles bring from other memory than the block's
@@ -22,8 +22,8 @@ class BlockTime {
   /// The device must be one of multiprocessors, and outlive this, as the operator must.
   BlockTime(const TaskOperator& op, const VirtualDevice& device);
 
-  /// Of the largest task of a kernel, phase by phase. Copies to tiles run beside the sums: what takes longer counts.
-  /// `residents`: arguments that are in the memory of the block, of kernels without tiles.
+  /// The time of the largest task of a kernel, phase by phase. Copies to tiles run beside the sums: what takes
+  /// longer counts. `residents`: arguments that are in the memory of the block, of kernels without tiles.
   double seconds(const Kernel& kernel, const Arguments& residents = {}) const;
 
   BlockMemory memory(const Kernel& kernel) const { return block_memory(op_, kernel, limits_); }

@@ -30,7 +30,8 @@ struct BlockMemory {
 };
 BlockMemory block_memory(const TaskOperator& op, const Kernel& kernel, const ProductLimits& limits);
 
-/// For the source on a multiprocessor. `shared_bytes`: of a block, for slots and tiles.
+/// The limits of products in the source for a multiprocessor. `shared_bytes`: those of a block, for
+/// slots and tiles.
 ProductLimits product_limits(const Multiprocessor& unit, std::uint64_t shared_bytes);
 
 /// Whether an operand of a phase is in the memory of the block: in a slot, or an argument that the block keeps (`residents`).

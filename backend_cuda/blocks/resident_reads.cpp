@@ -30,7 +30,8 @@ std::int64_t span_of(const ResidentLayout& layout) {
   return last + 1;
 }
 
-/// Of the phases that read an argument: its sizes, if they are the same and every read is inside.
+/// The sizes of an argument, if they are the same in all phases that read it and every read is
+/// inside.
 std::optional<lowering::Sizes> sizes_of(const TaskOperator& op, std::uint32_t argument) {
   std::optional<lowering::Sizes> sizes;
   for (const Phase& phase : op.body.phases) {
@@ -48,7 +49,8 @@ std::optional<lowering::Sizes> sizes_of(const TaskOperator& op, std::uint32_t ar
   return sizes;
 }
 
-/// In row-major order of the extents, with an odd number of elements in rows that are one of several.
+/// Strides in row-major order of the extents, with an odd number of elements in rows that are one of
+/// several.
 std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& extents,
                                      std::uint64_t element_bytes) {
   std::vector<std::int64_t> strides(extents.size(), 1);

@@ -67,13 +67,13 @@ class SharedTerms {
       for (std::size_t i = 0; i + 1 < term.bound.size(); ++i)
         reduction.times *= static_cast<double>(nest.graph.extent(term.bound[i]));
       for (TermNumber read = 0; read < id; ++read) {
-        const Term& one = nest.graph.term(read);
-        if (one.kind == ExpressionKind::read &&
-            (one.depends & lowering::set_of(term.bound.back())) != 0) {
-          if (is_in_block[one.input])
+        const Term& read_term = nest.graph.term(read);
+        if (read_term.kind == ExpressionKind::read &&
+            (read_term.depends & lowering::set_of(term.bound.back())) != 0) {
+          if (is_in_block[read_term.input])
             ++reduction.reads_in_block;
           else
-            reduction.reads.push_back(pattern_of(nest, one));
+            reduction.reads.push_back(pattern_of(nest, read_term));
         }
       }
       reductions_.push_back(std::move(reduction));
@@ -85,17 +85,17 @@ class SharedTerms {
   /// Places in the order of instructions, of the threads of a group for all elements.
   double instructions(const Spread& spread, std::int64_t group_threads) const {
     constexpr double of_arithmetic = 2;
-    double each = of_result;
+    double element_cost = of_result;
     for (const Reduction& reduction : reductions_) {
       double step = of_loop + of_arithmetic + of_shared_load * reduction.reads_in_block;
       for (const Pattern& read : reduction.reads)
         step += of_global_load + of_line * static_cast<double>(lines_of(read, spread) - 1);
       const std::int64_t steps = (reduction.terms + spread.lanes - 1) / spread.lanes;
-      each += reduction.times * static_cast<double>(steps) * step +
-              of_exchange * std::countr_zero(static_cast<std::uint64_t>(spread.lanes));
+      element_cost += reduction.times * static_cast<double>(steps) * step +
+                      of_exchange * std::countr_zero(static_cast<std::uint64_t>(spread.lanes));
     }
     const std::int64_t groups = group_threads / spread.lanes;
-    return each * static_cast<double>((spread.elements() + groups - 1) / groups);
+    return element_cost * static_cast<double>((spread.elements() + groups - 1) / groups);
   }
 
  private:

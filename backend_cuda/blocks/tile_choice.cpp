@@ -28,7 +28,7 @@ std::int64_t element_bytes(TileArithmetic arithmetic) {
   return arithmetic == TileArithmetic::f16 || arithmetic == TileArithmetic::bf16 ? 2 : 4;
 }
 
-/// As FactorTile and product_bytes of parts/tiled_products.cuh.in have it.
+/// The bytes of a tile, as FactorTile and product_bytes of parts/tiled_products.cuh.in have it.
 std::int64_t tile_bytes(const FactorAccess& access, std::int64_t lines, std::int64_t terms,
                         std::int64_t bytes) {
   const std::int64_t padding = (access.lines_together && bytes == 4 ? 32 : 16) / bytes;
@@ -136,7 +136,7 @@ class Chooser {
     return vectors(access, lines, terms) * (access.is_copied ? of_copy : of_element);
   }
 
-  /// That a thread brings in a step. It keeps a place for each.
+  /// The vectors that a thread brings in a step. It keeps a place for each.
   double vectors(const FactorAccess& access, std::int64_t lines, std::int64_t terms) const {
     return parts_in(lines * terms / access.width, threads_);
   }
@@ -146,7 +146,7 @@ class Chooser {
     return std::min(of_thread, of_multiprocessor / static_cast<double>(threads_ * limits_.blocks));
   }
 
-  /// Of a thread: its sums, what it multiplies, where it copies from, and the rest.
+  /// The registers of a thread: its sums, what it multiplies, where it copies from, and the rest.
   double registers(const TileChoice& choice) const {
     const auto rows = static_cast<double>(choice.part_rows),
                columns = static_cast<double>(choice.part_columns);
@@ -167,7 +167,7 @@ class Chooser {
     return choice.slices * (has_matrix_units(arithmetic_) ? parts / (16 * 8) * warp : parts);
   }
 
-  /// Of a thread or warp in one step.
+  /// The cycles in which a thread or warp adds up one step.
   double added(const TileChoice& choice) const {
     const auto rows = static_cast<double>(choice.part_rows),
                columns = static_cast<double>(choice.part_columns),
@@ -205,9 +205,9 @@ double cycles_of(double instructions, std::int64_t threads) {
 
 std::string tile_name(const TileChoice& choice, const FactorAccess& left, const FactorAccess& right,
                       std::int64_t block_threads) {
-  const auto access = [](const FactorAccess& one) {
-    return fmt::format("{} {}{}", one.lines_together ? "lines" : "terms", one.width,
-                       one.is_copied ? "" : " through registers");
+  const auto access = [](const FactorAccess& factor_access) {
+    return fmt::format("{} {}{}", factor_access.lines_together ? "lines" : "terms",
+                       factor_access.width, factor_access.is_copied ? "" : " through registers");
   };
   constexpr std::array names = {"f32", "f16", "bf16", "tf32"};
   return fmt::format("{} {}x{}x{}, {} by {}, parts {}x{}, {} slices, {} stages, {} threads",

@@ -35,7 +35,7 @@ struct ProductShape {
 struct TileChoice {
   TileArithmetic arithmetic = TileArithmetic::f32;
   ProductShape tile;
-  /// Of a thread; with matrix units of a warp, in blocks of 16 rows and 8 columns.
+  /// The part of a thread; with matrix units that of a warp, in blocks of 16 rows and 8 columns.
   std::int64_t part_rows = 1, part_columns = 1;
   std::int64_t slices = 1;  // threads or warps that share the terms of a step
   std::int64_t stages = 2;  // tiles of a factor in shared memory

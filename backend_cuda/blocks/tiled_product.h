@@ -35,7 +35,7 @@ struct ProductLimits {
   bool has_matrix_units = false;                                        // of f16 and bf16
   bool takes_tf32 = false;                                              // f32 is rounded to TF32
   std::set<std::pair<std::string, std::string>> refused_tiles_of = {};  // CudaOptions
-  /// By input of the nest: whether it is in the memory of the block. None: no input is.
+  /// Whether each input of the nest is in the memory of the block. None: no input is.
   std::vector<bool> is_in_block = {};
 };
 

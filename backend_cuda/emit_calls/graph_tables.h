@@ -7,7 +7,7 @@
 
 namespace lemma::backend {
 
-/// Which libraries a program calls.
+/// The libraries that a program calls.
 struct CalledLibraries {
   bool cublas = false, cudnn = false;
 };

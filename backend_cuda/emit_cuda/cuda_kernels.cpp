@@ -66,10 +66,10 @@ class KernelWriter {
     result_.with_residents.emplace_back();
     program_bytes_ = 0;
     for (OperatorNumber op = 0; op < program.graph.operators.size(); ++op) {
-      const TaskOperator& one = program.graph.operators[op];
+      const TaskOperator& task_operator = program.graph.operators[op];
       auto added = add(program, op);
       if (!added)
-        return with_context(fmt::format("{} '{}'", one.description, one.name),
+        return with_context(fmt::format("{} '{}'", task_operator.description, task_operator.name),
                             std::move(added.error()));
     }
     const std::uint64_t addresses = program.device.shared_bytes_per_unit - shared_bytes_;
@@ -202,7 +202,7 @@ class KernelWriter {
   ProductLimits limits_;
   CudaPhases phases_;
   CudaKernels result_;
-  /// By text without the name, and whether slots are in shared memory.
+  /// The numbers of functions, by text without the name, and whether slots are in shared memory.
   std::map<std::pair<std::string, bool>, std::uint32_t> numbers_;
   std::string functions_;
   std::vector<source::Call> calls_;    // by number

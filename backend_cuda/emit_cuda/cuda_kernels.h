@@ -20,7 +20,7 @@ struct CudaFunction {
 struct CudaKernels {
   std::string text;  // of all functions
   std::vector<CudaFunction> functions;
-  /// By program and operator: the number of its kernel, and of that which reads weights that units keep.
+  /// The number of the kernel, and of that which reads weights that units keep, by program and operator.
   std::vector<std::vector<std::uint32_t>> by_operator, with_residents;
   std::size_t count = 0;
   std::uint64_t shared_bytes = 0;   // of shared memory that slots of a block take at most

@@ -11,12 +11,13 @@ struct CudaSource {
   CudaMemory memory;
 };
 
-/// Of programs with as many units each, on one device.
+/// The source of programs with as many units each, on one device.
 Result<CudaSource> cuda_source(Programs programs, const CudaOptions& options);
 
 /// Words of the kernels, which come before those of program_words.
 Words cuda_words(Programs programs, const CudaOptions& options, const CudaSource& source);
-/// What the self-check allows, and the README says, where factors are rounded. Of words with those of program_words.
+/// Sets in words, which have those of program_words, what the self-check allows and the README says where factors
+/// are rounded.
 void allow_rounded_factors(const CudaOptions& options, Words& words);
 
 /// The kernels and their tables, and what runs a program: all but the interface, the build file and the README.

@@ -96,8 +96,8 @@ std::string cuda_tables(Programs programs, const CudaKernels& kernels, const Cud
   text += number_text("scratch_bytes_per_block", aligned(kernels.scratch_bytes, block_alignment));
   text += number_text("state_offset", memory.state_offset);
   text += fmt::format("constexpr bool keeps_weights = {};\n",
-                      std::any_of(programs.begin(), programs.end(), [](const TaskProgram& each) {
-                        return !each.residents.is_empty();
+                      std::any_of(programs.begin(), programs.end(), [](const TaskProgram& program) {
+                        return !program.residents.is_empty();
                       }));
   text +=
       fmt::format("constexpr char weight_digest[] = {};\n\n", quoted_text(weight_digest(programs)));

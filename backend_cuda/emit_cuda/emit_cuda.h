@@ -14,10 +14,11 @@ namespace lemma::backend {
 Result<ProgramFiles> emit_cuda_program(Programs programs, const ProgramNames& names,
                                        const CudaOptions& options);
 
-/// Of all that nvcc makes the code of a function from, but its text, the architecture and the number of threads: the files that
-/// kernels.cuh includes, and the launch bounds of the persistent kernel, of which so many share a multiprocessor. scripts/cuda_resources has it of a directory.
+/// The digest of all that nvcc makes the code of a function from, but its text, the architecture and the number of
+/// threads: the files that kernels.cuh includes, and the launch bounds of the persistent kernel, of which so many share
+/// a multiprocessor. scripts/cuda_resources has it of a directory.
 std::string header_digest(std::uint32_t blocks);
-/// Of the text of a function, in the same way.
+/// The digest of the text of a function, made in the same way.
 std::string text_digest(std::string_view text);
 
 }  // namespace lemma::backend

@@ -157,7 +157,7 @@ class TiledWriter {
     return {};
   }
 
-  /// What comes after the sum, which is read from an array of one element.
+  /// Writes what comes after the sum, which is read from an array of one element.
   Result<void> write_store() {
     LoweredOutput rest = nest_;
     const std::uint32_t input = rest.graph.add_input({DataType::f32, {1}});

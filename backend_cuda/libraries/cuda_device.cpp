@@ -202,7 +202,7 @@ class CudaDevice : public LibraryDevice {
   RuntimeIdentity identity() const override { return identity_; }
 
   Result<OperatorTime> time(const LibraryProblem& problem) override {
-    return std::visit([this](const auto& one) { return time_of(one); }, problem);
+    return std::visit([this](const auto& alternative) { return time_of(alternative); }, problem);
   }
 
  private:
@@ -331,10 +331,11 @@ Result<OperatorTime> CudaDevice::time_of(const MatrixProduct& problem) {
   LEMMA_CUDA(cublasLtMatmulPreferenceSetAttribute(preference,
                                                   CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                   &workspace_bytes, sizeof(workspace_bytes)));
-  std::array<cublasLtMatmulHeuristicResult_t, algorithms_asked> found{};
+  std::array<cublasLtMatmulHeuristicResult_t, algorithms_asked> heuristics{};
   int count = 0;
   LEMMA_CUDA(cublasLtMatmulAlgoGetHeuristic(cublas_, description, of_a, of_b, of_d, of_d,
-                                            preference, algorithms_asked, found.data(), &count));
+                                            preference, algorithms_asked, heuristics.data(),
+                                            &count));
   const Factors factors(type);
   const void* const beta = adds_matrix ? factors.one() : factors.zero();
   const void* const addend = adds_matrix ? c.get() : d.get();
@@ -350,15 +351,15 @@ Result<OperatorTime> CudaDevice::time_of(const MatrixProduct& problem) {
   int best = -1;
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < count; ++i) {
-    const auto& one = found[static_cast<std::size_t>(i)];
-    if (one.state != CUBLAS_STATUS_SUCCESS) continue;
-    const auto timed = time_calls(runs_with(one.algo), runs_to_choose);
+    const auto& heuristic = heuristics[static_cast<std::size_t>(i)];
+    if (heuristic.state != CUBLAS_STATUS_SUCCESS) continue;
+    const auto timed = time_calls(runs_with(heuristic.algo), runs_to_choose);
     if (!timed || timed->seconds >= least) continue;
     best = i;
     least = timed->seconds;
   }
   if (best < 0) return unsupported("cuBLASLt has no algorithm for it");
-  return time_calls(runs_with(found[static_cast<std::size_t>(best)].algo), timed_runs);
+  return time_calls(runs_with(heuristics[static_cast<std::size_t>(best)].algo), timed_runs);
 }
 
 cudnnMathType_t math_type(DataType type, bool allows_tf32) {
@@ -401,16 +402,16 @@ Result<OperatorTime> CudaDevice::time_of(const Convolution& given) {
   LEMMA_CUDA(cudnnSetFilterNdDescriptor(of_w, cudnn_type(type), CUDNN_TENSOR_NCHW,
                                         static_cast<int>(weight.size()), weight.data()));
   LEMMA_RETURN_IF_ERROR(describe(of_call, problem, allows_tf32_));
-  std::array<cudnnConvolutionFwdAlgoPerf_t, algorithms_asked> found{};
+  std::array<cudnnConvolutionFwdAlgoPerf_t, algorithms_asked> performances{};
   int count = 0;
   LEMMA_CUDA(cudnnFindConvolutionForwardAlgorithmEx(
       cudnn_, of_x, x.get(), of_w, w.get(), of_call, of_y, y.get(), algorithms_asked, &count,
-      found.data(), workspace_.get(), workspace_.bytes()));
+      performances.data(), workspace_.get(), workspace_.bytes()));
   // The fastest comes first.
-  const auto best = std::find_if(found.begin(), found.begin() + count, [](const auto& one) {
-    return one.status == CUDNN_STATUS_SUCCESS;
-  });
-  if (best == found.begin() + count) return unsupported("cuDNN has no algorithm for it");
+  const auto best = std::find_if(
+      performances.begin(), performances.begin() + count,
+      [](const auto& performance) { return performance.status == CUDNN_STATUS_SUCCESS; });
+  if (best == performances.begin() + count) return unsupported("cuDNN has no algorithm for it");
   LEMMA_CUDA(cudnnSetConvolutionMathType(of_call, best->mathType));
   const Factors factors(type);
   if (!problem.bias && !problem.relu)

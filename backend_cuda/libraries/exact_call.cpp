@@ -87,7 +87,7 @@ class CallMaker {
     const Term& term = graph_.term(read);
     return {term.input, graph_.address(term).constant};
   }
-  /// Of a tensor that the library describes as a whole.
+  /// The operand for a tensor that the library describes as a whole.
   CallOperand whole(TermNumber read) const { return {graph_.term(read).input, 0}; }
 
   Result<void> check_pool(const Pool& pool) const {
@@ -143,7 +143,7 @@ double operations(const Pool& p) { return volume(p.output) * volume(p.windows); 
 }  // namespace
 
 double operations_of(const LibraryProblem& problem) {
-  return std::visit([](const auto& one) { return operations(one); }, problem);
+  return std::visit([](const auto& alternative) { return operations(alternative); }, problem);
 }
 
 Result<ExactCall> exact_call(const Definition& definition, const std::vector<InputView>& inputs,

@@ -105,7 +105,7 @@ std::string line_of(const Pool& problem) {
 }  // namespace
 
 std::string call_line(const LibraryProblem& problem) {
-  return std::visit([](const auto& one) { return line_of(one); }, problem);
+  return std::visit([](const auto& alternative) { return line_of(alternative); }, problem);
 }
 
 }  // namespace lemma::backend

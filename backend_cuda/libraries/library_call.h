@@ -37,10 +37,10 @@ Pool with_two_axes(Pool pool);
 /// Convolutions and pools have two spatial axes at least; `axes` counts all.
 std::string call_line(const LibraryProblem& problem);
 
-/// So many algorithms are asked for; each is timed and the fastest counts.
+/// How many algorithms are asked for; each is timed and the fastest counts.
 inline constexpr int algorithms_asked = 8;
 inline constexpr std::size_t workspace_bytes = std::size_t{256} << 20U;
-/// Of the call that counts: each with a cold second-level cache.
+/// Runs of the call that counts, each with a cold second-level cache.
 inline constexpr int warm_up_runs = 3, timed_runs = 20;
 
 }  // namespace lemma::backend

@@ -19,7 +19,8 @@ class LibraryDevice {
 
   /// Libraries and their versions, driver, TF32; the device, its clocks.
   virtual RuntimeIdentity identity() const = 0;
-  /// By the fastest algorithm that the library finds. An error: the library cannot solve it.
+  /// The time by the fastest algorithm that the library finds. An error: the library cannot solve
+  /// it.
   virtual Result<OperatorTime> time(const LibraryProblem& problem) = 0;
 };
 

@@ -14,7 +14,7 @@ inline constexpr std::string_view library_runtime = "CUDA libraries ";
 class LibraryOperators : public DirectTimer {
  public:
   explicit LibraryOperators(std::filesystem::path module) : module_(std::move(module)) {}
-  /// With a device that is open already.
+  /// Operators on a device that is open already.
   explicit LibraryOperators(std::unique_ptr<LibraryDevice> device) : device_(std::move(device)) {}
 
   /// The module is loaded at the first call. Errors are `unsupported`: "no CUDA device was found", or there is no

@@ -17,11 +17,12 @@ struct LibraryPlan {
   double bytes = 0;           // read and written
   double seconds = 0;         // of all of them, with the target's launch_overhead for each launch
   double launch_seconds = 0;  // the target's launch_overhead
-  /// Of each launch, in order: call_line(), or "copy BYTES" for a kernel that reads and writes so many.
+  /// The lines of the launches, in order: call_line(), or "copy BYTES" for a kernel that reads and
+  /// writes so many.
   std::vector<std::string> lines;
 
   std::int64_t launches() const { return calls + kernels; }
-  /// With another time for each launch.
+  /// The seconds with another time for each launch.
   double seconds_with(double launch) const {
     return seconds + static_cast<double>(launches()) * (launch - launch_seconds);
   }

@@ -69,13 +69,13 @@ std::string text_of(const Pool& p) {
 }
 
 double elements_of(const MatrixProduct& p) {
-  const auto each = [](std::int64_t a, std::int64_t b, std::int64_t batches) {
+  const auto matrix_elements = [](std::int64_t a, std::int64_t b, std::int64_t batches) {
     return static_cast<double>(a) * static_cast<double>(b) * static_cast<double>(batches);
   };
-  double result = each(p.rows, p.columns, p.batches);
+  double result = matrix_elements(p.rows, p.columns, p.batches);
   if (p.addend == MatrixProduct::Addend::matrix) result *= 2;
-  result += each(p.rows, p.inner, p.left.batch_stride == 0 ? 1 : p.batches);
-  return result + each(p.inner, p.columns, p.right.batch_stride == 0 ? 1 : p.batches);
+  result += matrix_elements(p.rows, p.inner, p.left.batch_stride == 0 ? 1 : p.batches);
+  return result + matrix_elements(p.inner, p.columns, p.right.batch_stride == 0 ? 1 : p.batches);
 }
 double elements_of(const Convolution& p) {
   return elements_of(p.input) + elements_of(p.weight) + elements_of(p.output);
@@ -110,11 +110,13 @@ Result<LibraryProblem> library_problem(const CostKey& key) {
 }
 
 std::string text(const LibraryProblem& problem) {
-  return std::visit([](const auto& one) { return text_of(one); }, problem);
+  return std::visit([](const auto& alternative) { return text_of(alternative); }, problem);
 }
 
 double bytes_of(const LibraryProblem& problem) {
-  return std::visit([](const auto& one) { return elements_of(one) * bits(one.type) / 8; }, problem);
+  return std::visit(
+      [](const auto& alternative) { return elements_of(alternative) * bits(alternative.type) / 8; },
+      problem);
 }
 
 }  // namespace lemma::backend

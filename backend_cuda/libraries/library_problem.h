@@ -13,7 +13,7 @@
 
 namespace lemma::backend {
 
-/// Of matrices in row-major order: element (i, j) of the stored matrix is at i * leading + j.
+/// A matrix in row-major order: element (i, j) of the stored matrix is at i * leading + j.
 struct MatrixOperand {
   bool transposed = false;  // what is stored is the transpose
   std::int64_t leading = 1;

@@ -40,8 +40,8 @@ class ProductMatcher {
     }
     if (columns_.extent > 1 && columns_.strides[2] != 1)
       return unsupported("neither rows nor columns of the result are contiguous");
-    LEMMA_ASSIGN_OR_RETURN(MatrixProduct found, problem());
-    return ProductMatch{std::move(found), is_swapped_};
+    LEMMA_ASSIGN_OR_RETURN(MatrixProduct product, problem());
+    return ProductMatch{std::move(product), is_swapped_};
   }
 
  private:

@@ -39,9 +39,9 @@ class WindowMatcher {
   }
 
  private:
-  static Result<WindowMatch> not_swapped(Result<LibraryProblem> found) {
-    if (!found) return tl::unexpected(found.error());
-    return WindowMatch{*std::move(found), false};
+  static Result<WindowMatch> not_swapped(Result<LibraryProblem> matched) {
+    if (!matched) return tl::unexpected(matched.error());
+    return WindowMatch{*std::move(matched), false};
   }
 
   static constexpr const char* no_window = "it slides no window over its input";
@@ -127,10 +127,10 @@ class WindowMatcher {
     for (const bool first_is_data : {true, false}) {
       const Term& data = graph_.term(view_.factors[first_is_data ? 0 : 1]);
       const Term& weight = graph_.term(view_.factors[first_is_data ? 1 : 0]);
-      auto found = convolution_of(data, weight);
-      if (found) return WindowMatch{*std::move(found), !first_is_data};
-      if (!first_is_data || found.error().message != no_window)
-        return tl::unexpected(found.error());
+      auto matched = convolution_of(data, weight);
+      if (matched) return WindowMatch{*std::move(matched), !first_is_data};
+      if (!first_is_data || matched.error().message != no_window)
+        return tl::unexpected(matched.error());
     }
     return unsupported(no_window);
   }

@@ -24,8 +24,8 @@ class Checker {
   Result<void> run() {
     LEMMA_RETURN_IF_ERROR(find_order());
     LEMMA_RETURN_IF_ERROR(find_touches());
-    for (const Touch& one : touches_)
-      for (const Touch& other : touches_) LEMMA_RETURN_IF_ERROR(check_pair(one, other));
+    for (const Touch& touched : touches_)
+      for (const Touch& other : touches_) LEMMA_RETURN_IF_ERROR(check_pair(touched, other));
     for (const Touch& read : touches_)
       if (!read.writes) LEMMA_RETURN_IF_ERROR(check_read(read));
     for (std::size_t i = 0; i < program_.outputs.size(); ++i)
@@ -47,11 +47,11 @@ class Checker {
       while (!pending.empty()) {
         const std::uint32_t at = pending.back();
         pending.pop_back();
-        for (const std::uint32_t one : program_.nodes[at].after) {
-          if (one >= at) return fault("nodes wait for each other");
-          if (is_before_[one][node]) continue;
-          is_before_[one][node] = true;
-          pending.push_back(one);
+        for (const std::uint32_t earlier : program_.nodes[at].after) {
+          if (earlier >= at) return fault("nodes wait for each other");
+          if (is_before_[earlier][node]) continue;
+          is_before_[earlier][node] = true;
+          pending.push_back(earlier);
         }
       }
     }
@@ -70,9 +70,9 @@ class Checker {
     if (buffer.offset % region_alignment != 0) return fault("a buffer is not aligned");
     return touch({node, buffer.offset, buffer.offset + buffer.bytes(), writes, number});
   }
-  Result<void> touch(const Touch& one) {
-    if (one.end > program_.arena_bytes) return fault("a node leaves the arena");
-    if (one.begin < one.end) touches_.push_back(one);
+  Result<void> touch(const Touch& touched) {
+    if (touched.end > program_.arena_bytes) return fault("a node leaves the arena");
+    if (touched.begin < touched.end) touches_.push_back(touched);
     return {};
   }
 
@@ -134,27 +134,28 @@ class Checker {
   static bool overlap(const Touch& a, const Touch& b) { return a.begin < b.end && b.begin < a.end; }
 
   /// Nodes that touch the same byte, of which one writes it, are ordered; a node touches none of it twice.
-  Result<void> check_pair(const Touch& one, const Touch& other) const {
-    if (&one == &other || !overlap(one, other) || (!one.writes && !other.writes)) return {};
-    if (one.node == other.node) return fault("a node writes what it reads");
-    if (!before(one.node, other.node) && !before(other.node, one.node))
-      return fault(
-          fmt::format("nodes {} and {} touch the same memory in any order", one.node, other.node));
+  Result<void> check_pair(const Touch& touched, const Touch& other) const {
+    if (&touched == &other || !overlap(touched, other) || (!touched.writes && !other.writes))
+      return {};
+    if (touched.node == other.node) return fault("a node writes what it reads");
+    if (!before(touched.node, other.node) && !before(other.node, touched.node))
+      return fault(fmt::format("nodes {} and {} touch the same memory in any order", touched.node,
+                               other.node));
     return {};
   }
 
-  /// What is read has been written, as a whole and last of all, for the same buffer.
+  /// Checks that what is read has been written, as a whole and last of all, for the same buffer.
   Result<void> check_read(const Touch& read) const {
-    const auto writer = std::find_if(touches_.begin(), touches_.end(), [&](const Touch& each) {
-      return each.writes && each.buffer == read.buffer;
+    const auto writer = std::find_if(touches_.begin(), touches_.end(), [&](const Touch& touched) {
+      return touched.writes && touched.buffer == read.buffer;
     });
     if (writer == touches_.end() || !before(writer->node, read.node))
       return fault(fmt::format("node {} reads what has not been written", read.node));
-    for (const Touch& each : touches_) {
-      if (!each.writes || &each == &*writer || !overlap(each, read)) continue;
-      if (!before(each.node, writer->node) && !before(read.node, each.node))
+    for (const Touch& touched : touches_) {
+      if (!touched.writes || &touched == &*writer || !overlap(touched, read)) continue;
+      if (!before(touched.node, writer->node) && !before(read.node, touched.node))
         return fault(
-            fmt::format("node {} reads what node {} has overwritten", read.node, each.node));
+            fmt::format("node {} reads what node {} has overwritten", read.node, touched.node));
     }
     return {};
   }
@@ -169,11 +170,11 @@ class Checker {
   Result<void> check_workspaces() const {
     for (std::uint32_t a = 0; a < program_.nodes.size(); ++a)
       for (std::uint32_t b = 0; b < a; ++b) {
-        const RegionNode &one = program_.nodes[a], &other = program_.nodes[b];
-        if (one.kind == RegionNode::Kind::region && other.kind == one.kind && !before(b, a))
+        const RegionNode &node = program_.nodes[a], &other = program_.nodes[b];
+        if (node.kind == RegionNode::Kind::region && other.kind == node.kind && !before(b, a))
           return fault("two task programs run at the same time");
-        if (one.kind != RegionNode::Kind::call || other.kind != one.kind) continue;
-        if (program_.calls[one.number].workspace == program_.calls[other.number].workspace &&
+        if (node.kind != RegionNode::Kind::call || other.kind != node.kind) continue;
+        if (program_.calls[node.number].workspace == program_.calls[other.number].workspace &&
             !before(b, a))
           return fault("two calls have a workspace at the same time");
       }

@@ -5,7 +5,7 @@
 
 namespace lemma::backend {
 
-/// By item, whether it is a call. The items stand in an order in which all that may be calls at the same time do so side by
+/// Whether each item is a call. The items stand in an order in which all that may be calls at the same time do so side by
 /// side. Of all ways to cut this order into calls and persistent kernels, the choice has the least sum of the calls' prices,
 /// of the kernels' times (the work of their items over the units, or the longest path through them with waits if that is
 /// longer) and of a launch for each kernel: a shortest path over the places between items. What stands behind calls that

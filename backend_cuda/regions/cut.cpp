@@ -31,7 +31,8 @@ class CutMaker {
         device_(device),
         layers_(graph.buffers.size()) {
     for (std::size_t i = 0; i < calls_.size(); ++i) {
-      for (const std::size_t each : calls_[i].computed) computed_by_[each] = std::nullopt;
+      for (const std::size_t computation : calls_[i].computed)
+        computed_by_[computation] = std::nullopt;
       computed_by_[calls_[i].computed.back()] = i;
     }
   }
@@ -144,9 +145,9 @@ class CutMaker {
     LibraryStep step;
     step.call = candidate.call;
     step.name = graph_.buffers[candidate.result].name;
-    for (const std::size_t each : candidate.computed)
+    for (const std::size_t computation : candidate.computed)
       step.description +=
-          (step.description.empty() ? "" : " + ") + graph_.computations[each].description;
+          (step.description.empty() ? "" : " + ") + graph_.computations[computation].description;
     step.operands = candidate.operands;
     step.result = candidate.result;
     step.seconds = candidate.seconds;
@@ -159,7 +160,7 @@ class CutMaker {
   const std::vector<CallCandidate> calls_;
   const CompileOptions& options_;
   const Device& device_;
-  /// By computation that a call computes: the call, at the last one of them.
+  /// The call that computes a computation: it stands at the last one of them.
   std::map<std::size_t, std::optional<std::size_t>> computed_by_;
   std::vector<std::optional<Made>> layers_;  // by buffer
   std::vector<Layer> of_layer_;

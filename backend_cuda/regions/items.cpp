@@ -21,8 +21,8 @@ double price_of(const LibraryProblem& problem, const Device& device) {
   work.flops = operations_of(problem);
   work.bytes_read = bytes_of(problem);
   work.contraction = !std::holds_alternative<Pool>(problem);
-  return roofline_seconds(work, std::visit([](const auto& one) { return one.type; }, problem),
-                          device);
+  return roofline_seconds(
+      work, std::visit([](const auto& alternative) { return alternative.type; }, problem), device);
 }
 
 class ItemMaker {
@@ -104,18 +104,19 @@ class ItemMaker {
       if (buffer == no_buffer) return std::string("-");
       const auto [known, is_new] = numbers.emplace(buffer, numbers.size());
       if (!is_new) return fmt::format("{}", known->second);
-      const Buffer& one = graph_.buffers[buffer];
-      return fmt::format("{}:{} {} [{}] {}", known->second, static_cast<int>(one.type),
-                         one.memory == Memory::weights, fmt::join(one.sizes, " "),
-                         is_used_elsewhere(buffer, members));
+      const Buffer& buffer_record = graph_.buffers[buffer];
+      return fmt::format("{}:{} {} [{}] {}", known->second, static_cast<int>(buffer_record.type),
+                         buffer_record.memory == Memory::weights,
+                         fmt::join(buffer_record.sizes, " "), is_used_elsewhere(buffer, members));
     };
     for (const std::size_t member : members) {
-      const Computation& one = graph_.computations[member];
-      result += fmt::format("{}\n{} {}", text(one.definition), one.output, one.is_stored);
-      for (const lowering::InputView& view : one.views)
+      const Computation& computation = graph_.computations[member];
+      result += fmt::format("{}\n{} {}", text(computation.definition), computation.output,
+                            computation.is_stored);
+      for (const lowering::InputView& view : computation.views)
         result += fmt::format("|{} {}", static_cast<int>(view.type), fmt::join(view.sizes, " "));
-      for (const BufferNumber operand : one.operands) result += "," + number_of(operand);
-      result += ">" + number_of(one.result) + "\n";
+      for (const BufferNumber operand : computation.operands) result += "," + number_of(operand);
+      result += ">" + number_of(computation.result) + "\n";
     }
     return result;
   }
@@ -130,10 +131,10 @@ class ItemMaker {
   std::optional<CallCandidate> candidate_of(const Members& members) const {
     std::optional<CallCandidate> best;
     for (const std::size_t member : members) {
-      auto found = candidate_from(members, member);
-      if (found &&
-          (!best || operations_of(found->call.problem) > operations_of(best->call.problem)))
-        best = std::move(found);
+      auto candidate = candidate_from(members, member);
+      if (candidate &&
+          (!best || operations_of(candidate->call.problem) > operations_of(best->call.problem)))
+        best = std::move(candidate);
     }
     return best;
   }
@@ -144,16 +145,16 @@ class ItemMaker {
       return std::nullopt;
     std::optional<CallCandidate> best;
     for (std::optional<std::size_t> last = first; last; last = reader_of(members, *last))
-      if (auto found = candidate_up_to(members, *last)) best = std::move(found);
+      if (auto candidate = candidate_up_to(members, *last)) best = std::move(candidate);
     return best;
   }
 
   /// The one of the members that reads a result; they are fused, so that there is one at most.
   std::optional<std::size_t> reader_of(const Members& members, std::size_t member) const {
     const BufferNumber result = graph_.computations[member].result;
-    for (const std::size_t each : members) {
-      const std::vector<BufferNumber>& operands = graph_.computations[each].operands;
-      if (std::find(operands.begin(), operands.end(), result) != operands.end()) return each;
+    for (const std::size_t reader : members) {
+      const std::vector<BufferNumber>& operands = graph_.computations[reader].operands;
+      if (std::find(operands.begin(), operands.end(), result) != operands.end()) return reader;
     }
     return std::nullopt;
   }

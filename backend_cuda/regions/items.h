@@ -34,8 +34,8 @@ struct Item {
   std::optional<CallCandidate> candidate;
 };
 
-/// In an order in which each comes after what it reads. `calls`: the description of the device that calls are priced by
-/// (roofline.h).
+/// The items in an order in which each comes after what it reads. `calls`: the description of the device that calls are
+/// priced by (roofline.h).
 Result<std::vector<Item>> items_of(const ComputationGraph& graph, const CompileOptions& options,
                                    const Device& calls);
 

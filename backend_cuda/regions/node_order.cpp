@@ -7,10 +7,10 @@ namespace lemma::backend {
 std::vector<std::vector<bool>> nodes_before(const std::vector<RegionNode>& nodes) {
   std::vector<std::vector<bool>> before(nodes.size(), std::vector<bool>(nodes.size(), false));
   for (std::size_t i = 0; i < nodes.size(); ++i)
-    for (const std::uint32_t one : nodes[i].after) {
-      before[i][one] = true;
-      for (std::size_t j = 0; j < one; ++j)
-        if (before[one][j]) before[i][j] = true;
+    for (const std::uint32_t earlier : nodes[i].after) {
+      before[i][earlier] = true;
+      for (std::size_t j = 0; j < earlier; ++j)
+        if (before[earlier][j]) before[i][j] = true;
     }
   return before;
 }
@@ -19,9 +19,10 @@ void reduce_order(std::vector<RegionNode>& nodes) {
   const auto before = nodes_before(nodes);
   for (RegionNode& node : nodes) {
     const std::vector<std::uint32_t> all = node.after;
-    std::erase_if(node.after, [&](std::uint32_t one) {
-      return std::any_of(all.begin(), all.end(),
-                         [&](std::uint32_t other) { return other != one && before[other][one]; });
+    std::erase_if(node.after, [&](std::uint32_t earlier) {
+      return std::any_of(all.begin(), all.end(), [&](std::uint32_t other) {
+        return other != earlier && before[other][earlier];
+      });
     });
   }
 }

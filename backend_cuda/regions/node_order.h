@@ -7,11 +7,11 @@
 
 namespace lemma::backend {
 
-/// By node and node: whether the second has ended before the first begins. Nodes are listed behind those that they come
+/// Whether of two nodes the second has ended before the first begins. Nodes are listed behind those that they come
 /// after.
 std::vector<std::vector<bool>> nodes_before(const std::vector<RegionNode>& nodes);
 
-/// Without what follows from the rest.
+/// Removes from the order what follows from the rest.
 void reduce_order(std::vector<RegionNode>& nodes);
 
 }  // namespace lemma::backend

@@ -67,16 +67,17 @@ class ArenaPlacement {
 
  private:
   void add_uses(std::uint32_t node) {
-    const RegionNode& one = program_.nodes[node];
-    for (const auto& buffers : {writes_of(program_, one), reads_of(program_, one)})
+    const RegionNode& region_node = program_.nodes[node];
+    for (const auto& buffers : {writes_of(program_, region_node), reads_of(program_, region_node)})
       for (const BufferNumber buffer : buffers) {
         std::vector<std::uint32_t>& nodes = of_buffer_[buffer].nodes;
         const bool is_known = !nodes.empty() && nodes.back() == node;
         if (program_.buffers[buffer].memory == Memory::arena && !is_known) nodes.push_back(node);
       }
-    if (one.kind != RegionNode::Kind::region) return;
-    of_region_[one.number].bytes = rounded_up(program_.regions[one.number].program.arena_bytes);
-    of_region_[one.number].nodes = {node};
+    if (region_node.kind != RegionNode::Kind::region) return;
+    of_region_[region_node.number].bytes =
+        rounded_up(program_.regions[region_node.number].program.arena_bytes);
+    of_region_[region_node.number].nodes = {node};
   }
 
   bool is_before(const ArenaBlock& first, const ArenaBlock& second) const {
@@ -108,9 +109,9 @@ Result<void> place_weights(RegionProgram& program) {
     program.buffers[numbers[i]].offset = programs.back().graph.buffers[i].offset;
   program.weight_bytes = programs.back().weight_bytes;
   std::uint64_t addresses = 0;
-  for (const TaskProgram& each : programs)
-    addresses = std::max(addresses, address_bytes(each.graph));
-  for (TaskProgram& each : programs) make_room_for_addresses(each, addresses);
+  for (const TaskProgram& task_program : programs)
+    addresses = std::max(addresses, address_bytes(task_program.graph));
+  for (TaskProgram& task_program : programs) make_room_for_addresses(task_program, addresses);
   for (std::size_t i = 0; i < program.regions.size(); ++i) {
     program.regions[i].program = std::move(programs[i]);
     LEMMA_RETURN_IF_ERROR(check_program(program.regions[i].program));
@@ -118,7 +119,7 @@ Result<void> place_weights(RegionProgram& program) {
   return {};
 }
 
-/// To the places of the whole arena.
+/// Moves a region to the places of the whole arena.
 void move_region(RegionProgram& program, RegionStep& region) {
   OperatorGraph& graph = region.program.graph;
   for (Buffer& buffer : graph.buffers)

@@ -105,7 +105,7 @@ class Encoding {
     }
   }
 
-  /// Only where there are cycles.
+  /// Adds acyclicity where there are cycles.
   void add_acyclicity() {
     std::vector<std::uint32_t> size(problem_.class_count, 0);
     for (const std::uint32_t component : component_) ++size[component];
@@ -121,7 +121,8 @@ class Encoding {
     }
   }
 
-  /// What all nodes of a class cost is put on the class: that makes for better cores.
+  /// Adds the objective. What all nodes of a class cost is put on the class: that makes for better
+  /// cores.
   void add_objective() {
     std::string terms;
     std::size_t count = 0;

@@ -34,7 +34,7 @@ class Search {
   bool gave_up_ = false;
 };
 
-/// Of no use to any selection: it needs itself.
+/// Makes the node of no use to any selection: it needs itself.
 void forbid(Node& node) { node.children.push_back(node.owner); }
 
 std::vector<std::size_t> count_user_classes(const Problem& problem) {
@@ -54,7 +54,8 @@ std::vector<std::size_t> count_user_classes(const Problem& problem) {
   return count;
 }
 
-/// What costs much and is of use to many: with it settled the rest is less entangled.
+/// The decision about what costs much and is of use to many: with it settled the rest is less
+/// entangled.
 Decision choose_decision(const Problem& problem) {
   const auto nodes_of = problem.nodes_by_class();
   const auto users = count_user_classes(problem);
@@ -86,9 +87,9 @@ std::optional<Selection> Search::solve(const Problem& problem, Cost upper_bound,
   reducer.run(upper_bound, options_.limit);
   if (reducer.infeasible()) return std::nullopt;
   const Problem rest = reducer.problem();
-  const auto found = solve_parts(rest, upper_bound - reducer.fixed_cost(), depth);
-  if (!found) return std::nullopt;
-  auto result = finished_selection(problem, reducer.expand(*found));
+  const auto selection = solve_parts(rest, upper_bound - reducer.fixed_cost(), depth);
+  if (!selection) return std::nullopt;
+  auto result = finished_selection(problem, reducer.expand(*selection));
   if (result && result->cost < upper_bound) return result;
   return std::nullopt;
 }
@@ -107,10 +108,10 @@ std::optional<Selection> Search::solve_parts(const Problem& problem, Cost upper_
   for (const Part& part : parts) {
     Cost bound = no_cost_limit;
     if (monotone) bound = upper_bound - spent;
-    const auto found = solve(part.problem, bound, depth + 1);
-    if (!found) return std::nullopt;
-    insert(part, *found, whole);
-    spent += found->cost;
+    const auto selection = solve(part.problem, bound, depth + 1);
+    if (!selection) return std::nullopt;
+    insert(part, *selection, whole);
+    spent += selection->cost;
   }
   return whole;
 }
@@ -132,13 +133,13 @@ std::optional<Selection> Search::branch(const Problem& problem, Cost upper_bound
   }
   std::optional<Selection> best;
   const auto attempt = [&](const Problem& side) {
-    auto found = solve(side, upper_bound, depth + 1);
-    if (!found) return;
+    auto selection = solve(side, upper_bound, depth + 1);
+    if (!selection) return;
     // The sides have the same nodes, so the selection is one of the problem as well.
-    found = finished_selection(problem, found->node_of);
-    if (!found || found->cost >= upper_bound) return;
-    upper_bound = found->cost;
-    best = std::move(found);
+    selection = finished_selection(problem, selection->node_of);
+    if (!selection || selection->cost >= upper_bound) return;
+    upper_bound = selection->cost;
+    best = std::move(selection);
   };
   Problem without = problem;
   if (decision.forced) {

@@ -19,14 +19,15 @@ std::optional<BitMatrix> needed_classes(const Problem& problem,
                                         const std::vector<std::uint32_t>& order,
                                         const Limit& limit = {});
 
-/// By class, the class that dominates it at once: every path from a root to it goes through that.
-/// none for roots, for classes with no dominator but themselves, and for those out of reach. The
-/// dominators of Cooper, Harvey and Kennedy (2001). `order` is a postorder of what the roots reach.
+/// For each class the class that dominates it at once: every path from a root to it goes through
+/// that. none for roots, for classes with no dominator but themselves, and for those out of reach.
+/// The dominators of Cooper, Harvey and Kennedy (2001). `order` is a postorder of what the roots
+/// reach.
 std::vector<std::uint32_t> immediate_dominators(
     const Problem& problem, const std::vector<std::vector<std::uint32_t>>& nodes_of,
     const std::vector<std::uint32_t>& order);
 
-/// By class, the number of its strongly connected component, users after what they use.
+/// For each class the number of its strongly connected component, users after what they use.
 std::vector<std::uint32_t> components(const Problem& problem,
                                       const std::vector<std::vector<std::uint32_t>>& nodes_of);
 

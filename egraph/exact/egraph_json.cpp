@@ -22,7 +22,7 @@ struct RawNode {
   bool has_owner = false;
 };
 
-/// For error messages: short, and valid UTF-8 whatever the file holds.
+/// The name for error messages: short, and valid UTF-8 whatever the file holds.
 std::string name_text(const std::string& name) {
   constexpr std::size_t longest = 60;
   const std::string shown =
@@ -51,8 +51,9 @@ class Reader : public nlohmann::json_sax<Json> {
   /// The parser gives the text with the decimal point of the process's locale.
   bool number_float(number_float_t, const string_t& text) override {
     std::string plain = text;
-    for (char& each : plain)
-      if (std::string_view("0123456789+-eE").find(each) == std::string_view::npos) each = '.';
+    for (char& character : plain)
+      if (std::string_view("0123456789+-eE").find(character) == std::string_view::npos)
+        character = '.';
     return number(plain);
   }
   bool string(string_t& value) override {
@@ -209,8 +210,8 @@ bool has_selection(const Problem& problem) {
                      [&](std::uint32_t root) { return is_chosen[root]; });
 }
 
-/// Where prohibitive costs leave no room for the digits of the others, their nodes are never chosen, unless a root needs
-/// one of them.
+/// Leaves out prohibitive costs: where they leave no room for the digits of the others, their nodes are never chosen,
+/// unless a root needs one of them.
 void leave_out_prohibitive(EGraphDocument& document, std::vector<Decimal>& costs) {
   const auto scaled = scale_costs(costs);
   if (scaled && scaled->scale.rounded == 0) return;
@@ -249,11 +250,11 @@ Result<EGraphDocument> read_egraph_json(std::string_view text) {
     node.owner = class_of_name.at(raw.owner);
     if (raw.subsumed) node.children.push_back(node.owner);  // what needs itself is never chosen
     for (const std::string& child : raw.children) {
-      const auto found = class_of_node.find(child);
-      if (found == class_of_node.end())
+      const auto entry = class_of_node.find(child);
+      if (entry == class_of_node.end())
         return bad_input(
             fmt::format("node {}: there is no node {}", name_text(raw.name), name_text(child)));
-      node.children.push_back(found->second);
+      node.children.push_back(entry->second);
     }
     problem.nodes.push_back(std::move(node));
     costs.push_back(raw.cost);
@@ -261,11 +262,11 @@ Result<EGraphDocument> read_egraph_json(std::string_view text) {
     document.operator_names.push_back(raw.op);
   }
   for (const std::string& root : reader.roots) {
-    const auto found = class_of_name.find(root);
-    if (found == class_of_name.end())
+    const auto entry = class_of_name.find(root);
+    if (entry == class_of_name.end())
       document.absent_roots.push_back(root);
     else
-      problem.roots.push_back(found->second);
+      problem.roots.push_back(entry->second);
   }
   if (problem.roots.empty())
     return bad_input(reader.roots.empty() ? "root_eclasses are empty"

@@ -110,9 +110,9 @@ class Extractor {
 
  private:
   /// Keeps a selection of what remains if it is the best so far. False if there is none at all.
-  bool adopt(const std::optional<Selection>& found) {
-    if (!found) return has_best_;
-    auto expanded = finished_selection(problem_, reducer_.expand(*found));
+  bool adopt(const std::optional<Selection>& selection) {
+    if (!selection) return has_best_;
+    auto expanded = finished_selection(problem_, reducer_.expand(*selection));
     if (expanded && (!has_best_ || expanded->cost < best_.cost)) {
       best_ = std::move(*expanded);
       has_best_ = true;

@@ -12,7 +12,7 @@ struct Part {
   std::vector<std::uint32_t> classes, nodes;  // their numbers in the whole
 };
 
-/// In order of the least class. Every class must be in reach of the roots.
+/// The independent parts in order of the least class. Every class must be in reach of the roots.
 std::vector<Part> independent_parts(const Problem& problem);
 
 /// The part of the selection that concerns the part, and back.

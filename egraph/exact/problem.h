@@ -27,13 +27,13 @@ struct Problem {
   std::vector<Node> nodes;
   std::vector<std::uint32_t> roots;  // classes; may repeat
 
-  /// By class, ascending.
+  /// The nodes by class, ascending.
   std::vector<std::vector<std::uint32_t>> nodes_by_class() const;
   bool has_negative_costs() const;
 };
 
 struct Selection {
-  /// By class; none for classes that no root needs.
+  /// The chosen node by class; none for classes that no root needs.
   std::vector<std::uint32_t> node_of;
   Cost cost = 0;
 };

@@ -81,7 +81,7 @@ Cost bound_with(const Facts& facts, const Node& node, Rows::ConstRow needs) {
   return bound;
 }
 
-/// For each class one cheap selection of it.
+/// One cheap selection for each class.
 struct Substitutes {
   std::vector<std::uint32_t> choice;     // by class
   std::vector<std::uint32_t> component;  // by class

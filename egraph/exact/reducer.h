@@ -16,8 +16,8 @@ class Reducer {
  public:
   explicit Reducer(const Problem& problem);
 
-  /// To a fixed point. With a bound, only selections that cost less than it are kept, and none may
-  /// remain; it counts the cost of the whole original problem. At the limit it
+  /// Reduces the problem to a fixed point. With a bound, only selections that cost less than it are
+  /// kept, and none may remain; it counts the cost of the whole original problem. At the limit it
   /// stops short of the fixed point.
   void run(std::optional<Cost> upper_bound = std::nullopt, const Limit& limit = {});
 

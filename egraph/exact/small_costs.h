@@ -14,7 +14,8 @@ struct SmallCosts {
   std::vector<std::int64_t> of_node;
 };
 
-/// By the greatest common divisor. Nothing if a cost needs more than `bits` bits even so.
+/// The costs divided by their greatest common divisor. Nothing if a cost needs more than `bits`
+/// bits even so.
 std::optional<SmallCosts> small_costs(const Problem& problem, int bits);
 
 /// The same, and where it gives nothing, rounded down to `bits` bits.

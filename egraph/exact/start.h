@@ -12,15 +12,14 @@ namespace lemma::exact {
 /// no selection exists.
 std::optional<Selection> start_selection(const Problem& problem, const Limit& limit = {});
 
-/// By class, the node with the cheapest tree, given how much each class counts for its users
+/// For each class the node with the cheapest tree, given how much each class counts for its users
 /// (Knuth 1977, the generalization of Dijkstra's algorithm): never runs in circles. none for
 /// classes that cannot be chosen. Negative costs count as 0.
 std::vector<std::uint32_t> cheapest_trees(const Problem& problem,
                                           const std::vector<double>& weight);
 
-/// By class, a node of a cheap selection of that class, where what is shared counts once; never runs
-/// in circles. none for classes that cannot be chosen.
-/// At the limit the cheapest trees.
+/// For each class a node of a cheap selection of that class, where what is shared counts once; never
+/// runs in circles. none for classes that cannot be chosen. At the limit the cheapest trees.
 std::vector<std::uint32_t> cheap_choice(const Problem& problem, const Limit& limit = {});
 
 /// Exchanges the node of one class at a time while that helps, then tries again from perturbed

@@ -60,42 +60,68 @@ def run(file):
     return onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
 
 
+def results_of(command, folder):
+    """Writes all models into the folder, runs one command on all of them, and tells the folder of the results."""
+    originals, results = folder / "models", folder / "results"
+    originals.mkdir()
+    results.mkdir()
+    for situation in SITUATIONS:
+        onnx.save(situation.model(), str(originals / f"{situation.name}.onnx"))
+    files = sorted(map(str, originals.iterdir()))
+    done = subprocess.run([LEMMA, *command, *files, "--out-dir", results], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise AssertionError(f"{command[0]} ended with {done.returncode}: {done.stdout}{done.stderr}")
+    return results
+
+
 class Situations(unittest.TestCase):
-    def judge(self, situation, command):
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
-            original, result = str(folder / "model.onnx"), str(folder / "result.onnx")
-            onnx.save(situation.model(), original)
-            done = subprocess.run([LEMMA, *command, original, "-o", result], capture_output=True, text=True)
-            self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
-            onnx.checker.check_model(result, full_check=True)
-            before, after = run(original), run(result)
-            compared = 0
-            for draw in range(6):
-                feeds = feeds_of(before, draw)
-                try:
-                    expected = before.run(None, feeds)
-                except Exception:  # what the original does not compute is not compared
-                    continue
-                compared += 1
-                for left, right in zip(expected, after.run(None, feeds)):
-                    self.assertEqual(left.dtype, right.dtype)
-                    self.assertEqual(left.shape, right.shape)
-                    numpy.testing.assert_allclose(right, left, rtol=2e-4, atol=2e-5, equal_nan=True)
-            self.assertGreater(compared, 0, "the original does not run")
-            return nodes_of(situation.model().graph), nodes_of(onnx.load(result).graph)
+    command = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.holder = tempfile.TemporaryDirectory()
+        cls.results = results_of(cls.command, pathlib.Path(cls.holder.name))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.holder.cleanup()
+
+    def judge(self, situation):
+        """The number of nodes that are left."""
+        original = self.results.parent / "models" / f"{situation.name}.onnx"
+        result = self.results / original.name
+        onnx.checker.check_model(str(result), full_check=True)
+        before, after = run(str(original)), run(str(result))
+        compared = 0
+        for draw in range(6):
+            feeds = feeds_of(before, draw)
+            try:
+                expected = before.run(None, feeds)
+            except Exception:  # what the original does not compute is not compared
+                continue
+            compared += 1
+            for left, right in zip(expected, after.run(None, feeds)):
+                self.assertEqual(left.dtype, right.dtype)
+                self.assertEqual(left.shape, right.shape)
+                numpy.testing.assert_allclose(right, left, rtol=2e-4, atol=2e-5, equal_nan=True)
+        self.assertGreater(compared, 0, "the original does not run")
+        return nodes_of(onnx.load(str(result)).graph)
+
+
+class Simplified(Situations):
+    command = ["simplify"]
+
+
+class Optimized(Situations):
+    command = ["optimize", "--no-measure"]
 
 
 def add(situation):
     def simplify(self):
-        _, left = self.judge(situation, ["simplify"])
-        self.assertLessEqual(left, situation.most_nodes)
+        self.assertLessEqual(self.judge(situation), situation.most_nodes)
 
-    def optimize(self):
-        self.judge(situation, ["optimize", "--no-measure"])
-
-    setattr(Situations, f"test_simplify_{situation.name}", simplify)
-    setattr(Situations, f"test_optimize_{situation.name}", optimize)
+    setattr(Simplified, f"test_{situation.name}", simplify)
+    setattr(Optimized, f"test_{situation.name}", lambda self: self.judge(situation))
 
 
 class Page(unittest.TestCase):
@@ -107,13 +133,16 @@ class Page(unittest.TestCase):
 
 
 def write_page():
-    judge, rows = Situations(), []
-    for situation in SITUATIONS:
-        before, simplified = judge.judge(situation, ["simplify"])
-        _, optimized = judge.judge(situation, ["optimize", "--no-measure"])
+    counts = []
+    for kind in (Simplified, Optimized):
+        kind.setUpClass()
+        counts.append([kind().judge(situation) for situation in SITUATIONS])
+        kind.tearDownClass()
+    rows = []
+    for situation, simplified, optimized in zip(SITUATIONS, *counts):
         owner, number = situation.source.split("#")
         rows.append(f"| [{situation.source}](https://github.com/{owner}/issues/{number}) | {situation.what} | "
-                    f"{before} | {simplified} | {optimized} |")
+                    f"{nodes_of(situation.model().graph)} | {simplified} | {optimized} |")
     PAGE.write_text(
         "# Situations of public reports\n\nUsers of tools that rewrite ONNX models have reported what these do wrong. Each row "
         "is such a situation, rebuilt as a\nsmall model (`tests/strangers/situations.py`). `tests/strangers/situations_test.py` "

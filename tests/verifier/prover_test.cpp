@@ -165,8 +165,8 @@ TEST(Counterexample, IsEvaluatedAgain) {
     ASSERT_NE(refuted, nullptr) << rule.name;
     const auto replayed = replay_counterexample(refuted->record);
     ASSERT_TRUE(replayed) << rule.name << ": " << replayed.error().message;
-    EXPECT_TRUE(replayed->holds()) << rule.name << ": " << replayed->found;
-    EXPECT_EQ(replayed->found, refuted->difference);
+    EXPECT_TRUE(replayed->holds()) << rule.name << ": " << replayed->evaluated;
+    EXPECT_EQ(replayed->evaluated, refuted->difference);
   }
 }
 

@@ -30,7 +30,7 @@ class Lines {
     rest_.remove_prefix(end + 1);
     return line;
   }
-  /// Of the line that was asked for last.
+  /// The number of the line that was asked for last.
   std::size_t number() const { return number_; }
 
  private:
@@ -39,8 +39,9 @@ class Lines {
 };
 
 Result<std::uint32_t> number(std::string_view text) {
-  LEMMA_ASSIGN_OR_RETURN(const Position one, parse_position(text));
-  return one.size() == 1 ? Result<std::uint32_t>(one[0]) : bad_input("a number is wanted");
+  LEMMA_ASSIGN_OR_RETURN(const Position position, parse_position(text));
+  return position.size() == 1 ? Result<std::uint32_t>(position[0])
+                              : bad_input("a number is wanted");
 }
 
 /// The lines about operators and axioms. Axioms that have changed would not fit the steps either;
@@ -92,12 +93,14 @@ Result<void> parse_case_numbers(std::string_view text, std::size_t chain,
                                 Certificate& certificate) {
   for (std::size_t last = 0, at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(", ", at), text.size());
-    LEMMA_ASSIGN_OR_RETURN(const std::size_t one, number(text.substr(at, end - at)));
-    if (one <= last) return bad_input(fmt::format("the case {} is out of order", one));
-    if (one > certificate.case_count) return bad_input(fmt::format("there is no case {}", one));
-    if (!certificate.other_chains.emplace(one - 1, chain).second)
-      return bad_input(fmt::format("the case {} is that of another chain", one));
-    last = one;
+    LEMMA_ASSIGN_OR_RETURN(const std::size_t case_number, number(text.substr(at, end - at)));
+    if (case_number <= last)
+      return bad_input(fmt::format("the case {} is out of order", case_number));
+    if (case_number > certificate.case_count)
+      return bad_input(fmt::format("there is no case {}", case_number));
+    if (!certificate.other_chains.emplace(case_number - 1, chain).second)
+      return bad_input(fmt::format("the case {} is that of another chain", case_number));
+    last = case_number;
     at = end + 2;
   }
   return {};
@@ -160,8 +163,8 @@ Result<Certificate> parse_lines(Lines& lines, const AxiomTable& axioms, Digests&
 
 Result<void> check_rounding(const Certificate& certificate, const RoundingTable& table) {
   std::vector<std::string> used;
-  for (const Substitution* one : used_by(certificate))
-    if (one->is_axiom) used.push_back(one->name);
+  for (const Substitution* used_rule : used_by(certificate))
+    if (used_rule->is_axiom) used.push_back(used_rule->name);
   const std::string_view worst = name(worst_of(used, table));
   if (worst == certificate.rounding) return {};
   return bad_input(fmt::format("its class is {}, not {}", worst, certificate.rounding));

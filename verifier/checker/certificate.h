@@ -47,8 +47,8 @@ struct Certificate {
   /// Cases, counted from 0, that another chain than the first proves: its position in `chains`.
   std::map<std::size_t, std::size_t> other_chains;
 
-  std::size_t chain_of(std::size_t one) const {
-    const auto other = other_chains.find(one);
+  std::size_t chain_of(std::size_t case_number) const {
+    const auto other = other_chains.find(case_number);
     return other == other_chains.end() ? 0 : other->second;
   }
 };
@@ -59,9 +59,9 @@ using AxiomTable = std::map<std::string, const Substitution*, std::less<>>;
 Result<Certificate> parse_certificate(std::string_view text, const AxiomTable& axioms,
                                       Digests& digests, std::size_t first_line = 1);
 
-/// That its class is that of the worst of the axioms its steps use.
+/// Checks that its class is that of the worst of the axioms its steps use.
 Result<void> check_rounding(const Certificate& certificate, const RoundingTable& table);
-/// Its rule, and the axioms that its steps use.
+/// The certificate's rule, and the axioms that its steps use.
 std::vector<const Substitution*> used_by(const Certificate& certificate);
 
 /// Adds the terms it speaks of to `terms`. The line is "step NAME forward 0 at 0.1: x=@0.1.0".

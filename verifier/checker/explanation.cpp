@@ -467,7 +467,7 @@ Result<std::vector<Section>> sections_of(std::string_view text) {
   return result;
 }
 
-/// Of a body, where nothing is known of what is around it.
+/// Checks the explanation of a body, where nothing is known of what is around it.
 Result<ExplanationSize> check_body(const Section& section, const RuleTable& rules,
                                    const RuleNames& bitwise, ExplanationPremises premises) {
   premises.promised.clear();  // they are of inputs of the model
@@ -512,13 +512,14 @@ Result<CheckedExplanation> check_explanation_file(const std::filesystem::path& f
     result.is_complete = result.is_complete && size->unchecked.empty();
     outside.insert(size->outside.begin(), size->outside.end());
   }
-  for (const std::string& one : outside) result.text += fmt::format("  outside: {}\n", one);
+  for (const std::string& uncovered : outside)
+    result.text += fmt::format("  outside: {}\n", uncovered);
   return result;
 }
 
 bool is_proved(const Substitution& rule, const RuleTable& proved) {
-  const auto found = proved.find(rule.name);
-  return found != proved.end() && text(*found->second) == text(rule);
+  const auto entry = proved.find(rule.name);
+  return entry != proved.end() && text(*entry->second) == text(rule);
 }
 
 }  // namespace lemma::checker

@@ -20,7 +20,7 @@ namespace lemma::checker {
 /// Rules that may be used, by name: those whose certificates hold.
 using RuleTable = std::map<std::string, const Substitution*, std::less<>>;
 
-/// Of them those that keep every bit, infinities and NaN included (RoundingClass::bitwise).
+/// The names of rules that keep every bit, infinities and NaN included (RoundingClass::bitwise).
 using RuleNames = std::set<std::string, std::less<>>;
 
 struct ExplanationSize {
@@ -36,7 +36,8 @@ Result<ExplanationSize> check_explanation(std::string_view text, const RuleTable
                                           const RuleNames& bitwise = {},
                                           const ExplanationPremises& premises = {});
 
-/// Of a file: that of the model, and behind it those of bodies, each after a line `body "PLACE"`.
+/// The explanations of a file: that of the model, and behind it those of bodies, each after a line
+/// `body "PLACE"`.
 struct CheckedExplanation {
   std::string text;          // what holds, for people
   bool is_complete = false;  // nothing is unchecked

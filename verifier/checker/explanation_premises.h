@@ -11,7 +11,7 @@ namespace lemma::checker {
 
 /// What an explanation may take for granted.
 struct ExplanationPremises {
-  /// Of inputs of the model, by name, what the user promises.
+  /// What the user promises of inputs of the model, by name.
   std::map<std::string, ValueFacts, std::less<>> promised;
   /// Facts of constants without their bytes are believed: they were just read off them.
   bool knows_constants = false;

@@ -98,7 +98,7 @@ bool TermClasses::unite_kept() {
   return any;
 }
 
-/// What each term shows, given what is known of its operands.
+/// Learns what each term shows, given what is known of its operands.
 bool TermClasses::learn_from_terms() {
   bool changed = false;
   for (std::size_t i = 0; i < graph_.node_count(); ++i) {

@@ -56,7 +56,7 @@ class TermClasses {
   std::vector<std::uint32_t> labels_;  // by node: operator, attributes and number of outputs
   std::vector<ValueFacts> facts_;      // by find()
   std::vector<std::unique_ptr<OperatorFacts>> operators_;  // by node
-  /// By node: the numbers that its operands were known to be when unite_kept() asked.
+  /// The numbers that the operands of each node were known to be when unite_kept() asked.
   std::vector<std::vector<std::optional<double>>> numbers_seen_;
   std::vector<std::pair<ValueId, ValueId>> refinements_;
   std::map<std::pair<ValueId, ValueId>, bool> known_;  // refines()

@@ -121,11 +121,12 @@ Result<std::vector<Section>> read_sections(const std::vector<files::path>& packs
   std::vector<Section> result;
   for (const files::path& pack : packs) {
     LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(pack));
-    std::vector<CertificateSection> found = certificates_of(contents);
-    if (found.empty()) found.emplace_back();
-    for (CertificateSection& one : found) {
-      const std::string name = one.rule.empty() ? "a certificate without a name" : one.rule;
-      result.push_back({fmt::format("{}:{}: {}", pack.string(), one.line, name), std::move(one)});
+    std::vector<CertificateSection> sections = certificates_of(contents);
+    if (sections.empty()) sections.emplace_back();
+    for (CertificateSection& section : sections) {
+      const std::string name = section.rule.empty() ? "a certificate without a name" : section.rule;
+      result.push_back(
+          {fmt::format("{}:{}: {}", pack.string(), section.line, name), std::move(section)});
     }
   }
   return result;

@@ -17,25 +17,28 @@ Result<void> check_witness(const Certificate& certificate) {
   const std::string_view written = certificate.witness;
   if (written.starts_with(" ") == names.empty()) return bad_input("a value is missing, or stray");
   LEMMA_ASSIGN_OR_RETURN(const auto values, named_values(written.substr(!names.empty()), names));
-  RuleCase one;
+  RuleCase rule_case;
   for (std::size_t i = 0; i < names.size(); ++i) {
     LEMMA_ASSIGN_OR_RETURN(const RuleExpression value, parse_rule_expression(values[i]));
-    LEMMA_RETURN_IF_ERROR(bind_variable(rule, names[i], value, {}, one.bindings));
+    LEMMA_RETURN_IF_ERROR(bind_variable(rule, names[i], value, {}, rule_case.bindings));
   }
-  for (const auto& [name, value] : one.bindings.dimensions)
+  for (const auto& [name, value] : rule_case.bindings.dimensions)
     if (!value.is_constant() || value.offset() < 0)
       return bad_input(fmt::format("'{}' is no size", name));
-  if (!conditions_hold(rule, one.bindings)) return bad_input("it does not meet the conditions");
-  LEMMA_ASSIGN_OR_RETURN(one.inputs, input_types(rule, one.bindings));
-  for (const TensorType& type : one.inputs)
+  if (!conditions_hold(rule, rule_case.bindings))
+    return bad_input("it does not meet the conditions");
+  LEMMA_ASSIGN_OR_RETURN(rule_case.inputs, input_types(rule, rule_case.bindings));
+  for (const TensorType& type : rule_case.inputs)
     if (!constant_sizes(*type.shape)) return bad_input("a size is not a number");
-  return Replay(rule, one, DataType::f32).begin();
+  return Replay(rule, rule_case, DataType::f32).begin();
 }
 
 }  // namespace
 
-std::string claim(const RuleCase& one, const Graph& graph, const std::vector<ValueId>& outputs) {
-  std::string result = fmt::format("case{}{} ->", one.text.empty() ? "" : " ", one.text);
+std::string claim(const RuleCase& rule_case, const Graph& graph,
+                  const std::vector<ValueId>& outputs) {
+  std::string result =
+      fmt::format("case{}{} ->", rule_case.text.empty() ? "" : " ", rule_case.text);
   for (std::size_t i = 0; i < outputs.size(); ++i)
     result += (i == 0 ? " " : " & ") + text(*graph.type(outputs[i]).shape);
   return result;
@@ -92,7 +95,7 @@ Result<void> Replay::check_divisors(const std::vector<Dimension>& divisors) cons
   return {};
 }
 
-Result<SubstitutionUse> Replay::use_of(const Step& step, ValueId found) {
+Result<SubstitutionUse> Replay::use_of(const Step& step, ValueId present) {
   SubstitutionUse result{step.axiom, {}, {}};
   for (const Reference& reference : step.inputs) {
     if (!reference.position.empty()) {
@@ -108,7 +111,7 @@ Result<SubstitutionUse> Replay::use_of(const Step& step, ValueId found) {
   for (const auto& [name, value] : step.variables)
     LEMMA_RETURN_IF_ERROR(bind_variable(*step.axiom, name, value, bindings_, result.bindings));
   // The same chain proves the case for every real type.
-  bind_real_type(*step.axiom, graph_.type(found).data_type, result.bindings);
+  bind_real_type(*step.axiom, graph_.type(present).data_type, result.bindings);
   return result;
 }
 
@@ -180,8 +183,8 @@ Result<void> Replay::check_terms(std::size_t first_node) const {
 
 Result<void> Replay::apply(const Step& step) {
   const std::size_t first_node = graph_.node_count();
-  LEMMA_ASSIGN_OR_RETURN(const ValueId found, value_at(graph_, state_, step.position));
-  LEMMA_ASSIGN_OR_RETURN(SubstitutionUse use, use_of(step, found));
+  LEMMA_ASSIGN_OR_RETURN(const ValueId present, value_at(graph_, state_, step.position));
+  LEMMA_ASSIGN_OR_RETURN(SubstitutionUse use, use_of(step, present));
   LEMMA_ASSIGN_OR_RETURN(const Sides sides, sides_of(graph_, use));
   for (const auto* side : {&step.axiom->left, &step.axiom->right})
     LEMMA_RETURN_IF_ERROR(check_divisors(divisors_of(*step.axiom, *side, use.bindings)));
@@ -190,7 +193,8 @@ Result<void> Replay::apply(const Step& step) {
   LEMMA_RETURN_IF_ERROR(check_definedness(step, use, sides));
   const ValueId from = (step.backward ? sides.right : sides.left).at(step.output);
   const ValueId to = (step.backward ? sides.left : sides.right).at(step.output);
-  if (found != from) return bad_input("what stands at the position is not that side of the axiom");
+  if (present != from)
+    return bad_input("what stands at the position is not that side of the axiom");
   if (from == to) return bad_input("the step changes nothing");
   LEMMA_ASSIGN_OR_RETURN(state_[step.position[0]], replaced_at(graph_, state_, step.position, to));
   LEMMA_RETURN_IF_ERROR(check_terms(first_node));
@@ -214,19 +218,19 @@ Result<void> Replay::check_observers() {
   return {};
 }
 
-Result<std::string> replay_case(const Substitution& rule, const RuleCase& one, const Chain& chain,
-                                bool all_types, bool keeps_bits) {
-  Replay replay(rule, one, DataType::f32);
+Result<std::string> replay_case(const Substitution& rule, const RuleCase& rule_case,
+                                const Chain& chain, bool all_types, bool keeps_bits) {
+  Replay replay(rule, rule_case, DataType::f32);
   LEMMA_RETURN_IF_ERROR(replay.run(chain));
   if (!keeps_bits) LEMMA_RETURN_IF_ERROR(replay.check_observers());
-  if (!all_types) return claim(one, replay.graph(), replay.sides().left);
+  if (!all_types) return claim(rule_case, replay.graph(), replay.sides().left);
   for (const DataType real : {DataType::f64, DataType::f16, DataType::bf16}) {
-    Replay other(rule, one, real);
+    Replay other(rule, rule_case, real);
     auto done = other.run(chain);
     if (!done && (!other.sides().left.empty() || other.claims_right_side()))
       return with_context(name(real), std::move(done.error()));
   }
-  return claim(one, replay.graph(), replay.sides().left);
+  return claim(rule_case, replay.graph(), replay.sides().left);
 }
 
 Result<std::vector<std::string>> check(const Certificate& certificate) {

@@ -20,10 +20,10 @@ namespace lemma::checker {
 class Replay {
  public:
   /// `rule` is Certificate::terms; inputs without a written type have the type `real`.
-  Replay(const Substitution& rule, const RuleCase& one, DataType real)
+  Replay(const Substitution& rule, const RuleCase& rule_case, DataType real)
       : rule_(rule),
-        case_(one),
-        bindings_(one.bindings),
+        case_(rule_case),
+        bindings_(rule_case.bindings),
         real_(real),
         real_parameters_(count_real_parameters(rule)) {}
 
@@ -45,17 +45,18 @@ class Replay {
   const std::vector<SubstitutionUse>& uses() const { return uses_; }
 
  private:
-  /// `found` stands at the step's position.
-  Result<SubstitutionUse> use_of(const Step& step, ValueId found);
-  /// That the claim allows the axiom in this direction, given what is defined at every element.
+  /// `present` stands at the step's position.
+  Result<SubstitutionUse> use_of(const Step& step, ValueId present);
+  /// Checks that the claim allows the axiom in this direction, given what is defined at every
+  /// element.
   Result<void> check_definedness(const Step& step, const SubstitutionUse& use, const Sides& sides);
   /// Whether an operator that tells NaN from numbers is on the way from an output to the position.
   Result<bool> is_observed(const Position& position) const;
   Result<void> check_numbers(const SubstitutionUse& use) const;
-  /// That none of them may be 0, unless the left side divides by it too.
+  /// Checks that none of the divisors may be 0, unless the left side divides by it too.
   Result<void> check_divisors(const std::vector<Dimension>& divisors) const;
-  /// What terms may not be: more demanding at run time than the left side, of shapes that depend on a
-  /// real parameter.
+  /// Checks that terms are not what they may not be: more demanding at run time than the left side,
+  /// of shapes that depend on a real parameter.
   Result<void> check_terms(std::size_t first_node) const;
 
   const Substitution& rule_;
@@ -74,14 +75,15 @@ class Replay {
 };
 
 /// The beginning of the line of a case: "case A=[A.0] -> [A.0]".
-std::string claim(const RuleCase& one, const Graph& graph, const std::vector<ValueId>& outputs);
+std::string claim(const RuleCase& rule_case, const Graph& graph,
+                  const std::vector<ValueId>& outputs);
 
 /// Replays the chain in the case and returns the claim that it proves. The real type that inputs
 /// stand for is no part of a case: with `all_types` others than f32 are replayed as well for
 /// which the left side is well typed (of `=`, either side), so that no step depends on the type.
 /// Unless the rule `keeps_bits` its sides may compare only what is defined.
-Result<std::string> replay_case(const Substitution& rule, const RuleCase& one, const Chain& chain,
-                                bool all_types, bool keeps_bits = true);
+Result<std::string> replay_case(const Substitution& rule, const RuleCase& rule_case,
+                                const Chain& chain, bool all_types, bool keeps_bits = true);
 
 /// Replays each case that the rule demands. The answer are the lines of these cases, "case A=[A.0] -> [A.0]
 /// by 1", whose digest the certificate has too.

@@ -67,15 +67,15 @@ bool SizeEquations::solve_one(Dimension zero, bool positive) {
     const auto place = std::find(order_.begin(), order_.end(), name);
     const auto rank = static_cast<std::size_t>(place - order_.begin());
     if (place == order_.end() || (best && rank < *best)) continue;
-    const auto found = solution(zero, name, positive);
-    if (!found) continue;
+    const auto root = solution(zero, name, positive);
+    if (!root) continue;
     best = rank;
-    value = *found;
+    value = *root;
   }
   if (!best) return false;
-  const DimensionBindings one = {{order_[*best], value}};
-  for (auto& [name, known] : solved_) known = substitute(known, one);
-  solved_.insert(*one.begin());
+  const DimensionBindings binding = {{order_[*best], value}};
+  for (auto& [name, known] : solved_) known = substitute(known, binding);
+  solved_.insert(*binding.begin());
   return true;
 }
 
@@ -84,13 +84,13 @@ std::string size_text(const Dimension& size) {
   std::string negative;
   for (const Dimension::Term& term : size.is_constant() ? Dimension::Terms{} : size.terms()) {
     if (term.coefficient > 0) continue;
-    Dimension one(-term.coefficient);
+    Dimension product(-term.coefficient);
     for (const Dimension::AtomPointer& atom : term.atoms) {
       if (atom->kind != AtomKind::symbol) return size.text();
-      one = one * Dimension::symbol(atom->symbol);
+      product = product * Dimension::symbol(atom->symbol);
     }
-    minus = minus + one;
-    negative += " - " + one.text();
+    minus = minus + product;
+    negative += " - " + product.text();
   }
   return negative.empty() ? size.text() : (size + minus).text() + negative;
 }

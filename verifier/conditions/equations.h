@@ -10,8 +10,8 @@ namespace lemma::verifier {
 
 class SizeEquations {
  public:
-  /// Of two symbols that an equation gives, the one that stands later in `order` is replaced; a
-  /// symbol that does not stand there never is.
+  /// Starts without equations. Of two symbols that an equation gives, the one that stands later in
+  /// `order` is replaced; a symbol that does not stand there never is.
   explicit SizeEquations(std::vector<std::string> order = {}) : order_(std::move(order)) {}
 
   void add_symbol(const std::string& name) { order_.push_back(name); }

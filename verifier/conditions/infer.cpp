@@ -164,10 +164,10 @@ class ConditionSearch {
   std::optional<ConditionedRule> conditioned(const SizeEquations& equations) const {
     ConditionedRule result{rule_, {}, Unknown{}, Unknown{}};
     for (const std::string& name : names_) {
-      const auto found = equations.solved().find(name);
-      if (found == equations.solved().end()) continue;
-      result.rule.conditions.push_back(equality(name, found->second));
-      result.added.push_back(fmt::format("{} == {}", name, size_text(found->second)));
+      const auto entry = equations.solved().find(name);
+      if (entry == equations.solved().end()) continue;
+      result.rule.conditions.push_back(equality(name, entry->second));
+      result.added.push_back(fmt::format("{} == {}", name, size_text(entry->second)));
     }
     write_channels_by_group(equations, result.rule);
     auto parsed = parse_substitutions(text(result.rule), "conditions");
@@ -177,8 +177,8 @@ class ConditionSearch {
     return result;
   }
 
-  /// Where a size of the left side has to be a multiple of another, as output channels of the number of groups,
-  /// says so in the declared shapes, now that this number is known: the claim stays the same.
+  /// Writes declared shapes in which it shows that a size of the left side has to be a multiple of another, as
+  /// output channels of the number of groups, now that this number is known: the claim stays the same.
   void write_channels_by_group(const SizeEquations& equations, Substitution& rule) const {
     const RuleBindings now = bindings(equations);
     const auto left = shapes_of(rule_, rule_.left, now);
@@ -250,9 +250,9 @@ class ConditionSearch {
 
   std::optional<ConditionedRule> search(const Substitution& base, const SizeEquations& defined) {
     const auto instances = label_instances(base, {instances_wanted, attempts, 7});
-    std::vector<Candidate> found = candidates(atoms(defined), instances);
-    if (found.size() > tried) found.resize(tried);
-    for (const Candidate& candidate : found) {
+    std::vector<Candidate> ordered = candidates(atoms(defined), instances);
+    if (ordered.size() > tried) ordered.resize(tried);
+    for (const Candidate& candidate : ordered) {
       const auto equations = solved(candidate.atoms);
       auto result = equations ? conditioned(*equations) : std::nullopt;
       if (!result) continue;
@@ -334,7 +334,7 @@ using Names = std::vector<std::string>;
 std::vector<Names> sizes_that_are_empty(const Substitution& rule) {
   const auto instances = label_instances(rule, {instances_wanted, attempts, 7});
   const Names names = size_names(rule);
-  std::vector<std::pair<std::size_t, Names>> found;
+  std::vector<std::pair<std::size_t, Names>> subsets;
   const auto consider = [&](const Names& set) {
     std::size_t kept = 0;
     for (const LabelledInstance& instance : instances) {
@@ -347,21 +347,21 @@ std::vector<Names> sizes_that_are_empty(const Substitution& rule) {
       if (!instance.holds) return;
       ++kept;
     }
-    if (kept >= 2) found.emplace_back(kept, set);
+    if (kept >= 2) subsets.emplace_back(kept, set);
   };
   for (std::size_t i = 0; i < names.size(); ++i) consider({names[i]});
   for (std::size_t i = 0; i < names.size(); ++i)
     for (std::size_t j = 0; j < i; ++j) consider({names[j], names[i]});
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+  std::stable_sort(subsets.begin(), subsets.end(), [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : a.second.size() < b.second.size();
   });
   std::vector<Names> result;
-  for (auto& [kept, set] : found)
+  for (auto& [kept, set] : subsets)
     if (result.size() < tried) result.push_back(std::move(set));
   return result;
 }
 
-/// From axioms, as the verdict says, or from definitions.
+/// Whether the rule has a proof, from axioms as the verdict says or from definitions.
 bool has_a_proof(const Substitution& rule, const Verdict& verdict) {
   return is_proved(verdict) || (!is_refuted(verdict) && prove_by_index(rule).proved);
 }
@@ -382,34 +382,36 @@ std::optional<ConditionedRule> proved_for_positive(const Substitution& rule,
 std::optional<ConditionedRule> proved_or_conditioned(ConditionedRule base, const AxiomSet& axioms) {
   base.verdict = prove(base.rule, axioms);
   if (is_proved(base.verdict)) return base;
-  auto found = ConditionSearch(base.rule, axioms).run();
-  if (found) found->added.insert(found->added.begin(), base.added.begin(), base.added.end());
-  return found;
+  auto conditioned = ConditionSearch(base.rule, axioms).run();
+  if (conditioned)
+    conditioned->added.insert(conditioned->added.begin(), base.added.begin(), base.added.end());
+  return conditioned;
 }
 
 /// Inputs do not stay declared defined that the index prover finds not to be needed, if the rule is proved
 /// without; first all of them together, then one after the other.
 void drop_idle_definedness(const Substitution& original, const AxiomSet& axioms,
-                           const Obligations& obligations, ConditionedRule& found) {
+                           const Obligations& obligations, ConditionedRule& conditioned) {
   if (!obligations.claim_holds) return;
   std::set<std::string> needed = obligations.forward.defined;
-  if (found.rule.bidirectional)
+  if (conditioned.rule.bidirectional)
     needed.insert(obligations.backward.defined.begin(), obligations.backward.defined.end());
   std::vector<std::size_t> idle;
   for (std::size_t i = 0; i < original.inputs.size(); ++i)
     if (!original.inputs[i].defined && !needed.contains(original.inputs[i].name)) idle.push_back(i);
   const auto dropped = [&](std::span<const std::size_t> inputs) {
-    Substitution fewer = found.rule;
+    Substitution fewer = conditioned.rule;
     for (const std::size_t i : inputs) fewer.inputs[i].defined = false;
     Verdict verdict = prove(fewer, axioms);
-    const bool holds = is_proved(found.verdict) ? is_proved(verdict) : has_a_proof(fewer, verdict);
+    const bool holds =
+        is_proved(conditioned.verdict) ? is_proved(verdict) : has_a_proof(fewer, verdict);
     if (!holds) return false;
-    found.rule = std::move(fewer);
-    found.verdict = std::move(verdict);
+    conditioned.rule = std::move(fewer);
+    conditioned.verdict = std::move(verdict);
     return true;
   };
   if (idle.empty() || dropped(idle) || idle.size() == 1) return;
-  for (const std::size_t& one : idle) dropped({&one, 1});
+  for (const std::size_t& input : idle) dropped({&input, 1});
 }
 
 }  // namespace
@@ -420,32 +422,33 @@ ConditionedRule prove_under_conditions(const Substitution& rule, const AxiomSet&
   // Conditions on sizes are looked for with all inputs defined; how many of them have to be is decided
   // at the end.
   const Substitution all = with_defined(rule, [](const RuleInput&) { return true; });
-  std::optional<ConditionedRule> found;
+  std::optional<ConditionedRule> conditioned;
   ConditionedRule given{all, {}, prove(all, axioms), Unknown{}};
   const bool is_false = is_refuted(given.verdict);
-  if (is_proved(given.verdict)) found = std::move(given);
+  if (is_proved(given.verdict)) conditioned = std::move(given);
   ConditionedRule positive = with_positive(all, sizes_in_divisors(all));
-  if (!found && !positive.added.empty()) found = proved_or_conditioned(std::move(positive), axioms);
-  if (!found && is_false) found = proved_for_positive(all, axioms);
-  if (!found) found = ConditionSearch(all, axioms).run();
-  if (!found) return as_it_is;
+  if (!conditioned && !positive.added.empty())
+    conditioned = proved_or_conditioned(std::move(positive), axioms);
+  if (!conditioned && is_false) conditioned = proved_for_positive(all, axioms);
+  if (!conditioned) conditioned = ConditionSearch(all, axioms).run();
+  if (!conditioned) return as_it_is;
   const double before = thread_processor_seconds();
-  const Obligations obligations = obligations_of(found->rule);
-  found->index_seconds = thread_processor_seconds() - before;
-  drop_idle_definedness(rule, axioms, obligations, *found);
+  const Obligations obligations = obligations_of(conditioned->rule);
+  conditioned->index_seconds = thread_processor_seconds() - before;
+  drop_idle_definedness(rule, axioms, obligations, *conditioned);
   for (std::size_t i = 0; i < rule.inputs.size(); ++i)
-    if (found->rule.inputs[i].defined && !rule.inputs[i].defined)
-      found->added.push_back("defined " + rule.inputs[i].name);
-  found->unconditional = std::move(as_it_is.verdict);
-  return std::move(*found);
+    if (conditioned->rule.inputs[i].defined && !rule.inputs[i].defined)
+      conditioned->added.push_back("defined " + rule.inputs[i].name);
+  conditioned->unconditional = std::move(as_it_is.verdict);
+  return std::move(*conditioned);
 }
 
 std::string condition_text(const Substitution& rule) {
   std::vector<std::string> conditions;
   for (const RuleCondition& condition : rule.conditions) {
-    Substitution one = rule;
-    one.conditions = {condition};
-    const std::string all = text(one);
+    Substitution narrowed = rule;
+    narrowed.conditions = {condition};
+    const std::string all = text(narrowed);
     const std::size_t begin = all.find("  where ") + 8;
     conditions.push_back(all.substr(begin, all.find('\n', begin) - begin));
   }

@@ -28,7 +28,7 @@ struct ConditionedRule {
   Substitution rule;               // as it was, or with conditions
   std::vector<std::string> added;  // the conditions found, as text
   Verdict verdict;                 // of `rule`
-  /// Of the rule as it was, if conditions had to be added.
+  /// The verdict on the rule as it was, if conditions had to be added.
   Verdict unconditional;
   double index_seconds = 0;  // processor time for index proofs
 };

@@ -18,7 +18,7 @@ struct ApplicationTypes {
   std::vector<TensorType> outputs;
   std::vector<Constraint> demands;
 
-  /// Those that sizes are equal.
+  /// The demands that sizes are equal, as what is 0.
   Zeros zeros() const;
 };
 Result<ApplicationTypes> types_of_application(const OperatorRecord& op,

@@ -21,8 +21,8 @@ class ProblemBuilder {
     problem_.name = fmt::format("{}.{}", certificate.rule.name, chain + 1);
   }
 
-  Result<Problem> run(const RuleCase& one) {
-    checker::Replay replay(certificate_.terms, one, DataType::f32);
+  Result<Problem> run(const RuleCase& rule_case) {
+    checker::Replay replay(certificate_.terms, rule_case, DataType::f32);
     LEMMA_RETURN_IF_ERROR(replay.run(certificate_.chains[chain_]));
     std::set<std::string> seen;
     for (const SubstitutionUse& use : replay.uses()) {
@@ -248,8 +248,9 @@ Result<std::vector<Problem>> problems_of(const checker::Certificate& certificate
 std::string tptp(const Problem& problem) {
   std::string result = comment_lines(problem, "%");
   for (std::size_t i = 0; i < problem.assumptions.size(); ++i) {
-    const Formula& one = problem.assumptions[i];
-    result += fmt::format("% {}\nfof(a{}, axiom, {}).\n", one.comment, i + 1, tptp_body(one));
+    const Formula& assumption = problem.assumptions[i];
+    result += fmt::format("% {}\nfof(a{}, axiom, {}).\n", assumption.comment, i + 1,
+                          tptp_body(assumption));
   }
   return result + fmt::format("fof(goal, conjecture, {}).\n", tptp_body(problem.goal));
 }
@@ -264,8 +265,8 @@ std::string smtlib(const Problem& problem) {
     for (std::size_t i = 0; i < count; ++i) domain += i == 0 ? "Tensor" : " Tensor";
     result += fmt::format("(declare-fun {} ({}) Tensor)\n", name, domain);
   }
-  for (const Formula& one : problem.assumptions)
-    result += fmt::format("; {}\n(assert {})\n", one.comment, smtlib_body(one));
+  for (const Formula& assumption : problem.assumptions)
+    result += fmt::format("; {}\n(assert {})\n", assumption.comment, smtlib_body(assumption));
   return result + fmt::format("(assert (not {}))\n(check-sat)\n", smtlib_body(problem.goal));
 }
 

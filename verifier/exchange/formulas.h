@@ -26,7 +26,8 @@ struct FormulaTerm {
   std::vector<std::size_t> operands;  // positions of earlier terms
 };
 
-/// For all variables that satisfy their guards: two terms are equal, or one satisfies a predicate.
+/// A formula for all variables that satisfy their guards: two terms are equal, or one satisfies a
+/// predicate.
 struct Formula {
   std::vector<std::pair<std::string, std::string>> variables;  // names and guards
   std::vector<FormulaTerm> terms;

@@ -26,8 +26,8 @@ std::optional<TasoType> simple_type(std::string_view name) {
       {"Mul", TasoType::multiply},        {"MatMul", TasoType::matmul},
       {"Concat", TasoType::concat},       {"Split", TasoType::split},
       {"Transpose", TasoType::transpose}, {"Conv", TasoType::conv2d}};
-  const auto found = types.find(name);
-  return found == types.end() ? std::nullopt : std::optional(found->second);
+  const auto entry = types.find(name);
+  return entry == types.end() ? std::nullopt : std::optional(entry->second);
 }
 
 class RuleExporter {

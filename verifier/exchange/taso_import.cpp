@@ -38,7 +38,7 @@ Result<void> expect_inputs(const TasoOperator& op, std::size_t count) {
 
 std::string list(const Shape& shape) {
   std::vector<std::string> texts;
-  for (const Dimension& one : shape) texts.push_back(size_text(one));
+  for (const Dimension& size : shape) texts.push_back(size_text(size));
   return fmt::format("[{}]", fmt::join(texts, ", "));
 }
 
@@ -127,7 +127,7 @@ class RuleImporter {
 
   Dimension reduced(const Dimension& size) const { return equations_.reduced(size); }
   Shape reduced(Shape shape) const {
-    for (Dimension& one : shape) one = reduced(one);
+    for (Dimension& size : shape) size = reduced(size);
     return shape;
   }
 
@@ -139,7 +139,7 @@ class RuleImporter {
   Result<std::vector<Shape>> typed(std::string_view name, const std::vector<Value>& operands,
                                    const Attributes& attributes, std::size_t output_count = 1) {
     std::vector<TensorType> types;
-    for (const Value& one : operands) types.push_back({DataType::f32, one.shape});
+    for (const Value& operand : operands) types.push_back({DataType::f32, operand.shape});
     LEMMA_ASSIGN_OR_RETURN(const verifier::ApplicationTypes result,
                            verifier::types_of_application(record(operator_named(name)), types,
                                                           attributes, output_count));
@@ -211,11 +211,11 @@ class RuleImporter {
     LEMMA_RETURN_IF_ERROR(expect_inputs(op, count));
     LEMMA_ASSIGN_OR_RETURN(const std::vector<Shape> shapes, typed(name, operands, {}));
     std::vector<std::string> terms;
-    for (const Value& one : operands) terms.push_back(one.term);
+    for (const Value& operand : operands) terms.push_back(operand.term);
     Value value{fmt::format("{}({})", name, fmt::join(terms, ", ")), shapes[0], operands[0].parts};
     for (std::size_t i = 0; i < value.parts.size(); ++i)
-      for (const Value& one : operands)
-        if (one.parts[i] != value.parts[i]) value.parts[i].clear();
+      for (const Value& operand : operands)
+        if (operand.parts[i] != value.parts[i]) value.parts[i].clear();
     return value;
   }
 
@@ -247,16 +247,16 @@ class RuleImporter {
     LEMMA_ASSIGN_OR_RETURN(const std::vector<Shape> shapes,
                            typed("Concat", operands, {{"axis", axis}}));
     std::vector<std::string> terms;
-    for (const Value& one : operands) terms.push_back(one.term);
+    for (const Value& operand : operands) terms.push_back(operand.term);
     Value value{fmt::format("Concat{{axis={}}}({})", axis, fmt::join(terms, ", ")), shapes[0], {}};
     value.parts.resize(value.shape.size());
     const auto along = static_cast<std::size_t>(axis);
     for (std::size_t i = 0; i < value.parts.size(); ++i)
-      for (const Value& one : operands) {
+      for (const Value& operand : operands) {
         if (i == along)
-          value.parts[i].push_back(one.shape[i]);
+          value.parts[i].push_back(operand.shape[i]);
         else
-          value.parts[i] = operands[0].parts[i] == one.parts[i] ? one.parts[i] : Shape{};
+          value.parts[i] = operands[0].parts[i] == operand.parts[i] ? operand.parts[i] : Shape{};
       }
     return value;
   }
@@ -411,7 +411,7 @@ class RuleImporter {
       const std::string group = ranks_.group(id);
       std::vector<std::string> sizes;
       if (!group.empty()) sizes.push_back(group + "..");
-      for (const Dimension& one : reduced(input.shape)) sizes.push_back(size_text(one));
+      for (const Dimension& size : reduced(input.shape)) sizes.push_back(size_text(size));
       text += fmt::format("  {} : [{}]\n", input.term, fmt::join(sizes, ", "));
       if (ranks_.is_empty(id)) empty.insert(group);
     }
@@ -500,7 +500,7 @@ ImportedRules import_rules(const std::vector<TasoRule>& rules) {
 std::string rules_text(const ImportedRules& imported, const std::string& source) {
   std::string result = fmt::format("# Imported from {}: {} rules, {} left out.\n", source,
                                    imported.rules.size(), imported.left_out.size());
-  for (const std::string& one : imported.left_out) result += "# left out: " + one + "\n";
+  for (const std::string& omission : imported.left_out) result += "# left out: " + omission + "\n";
   for (const Substitution& rule : imported.rules) result += "\n" + text(rule);
   return result;
 }

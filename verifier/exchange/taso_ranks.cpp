@@ -136,8 +136,8 @@ class RankInference {
 }  // namespace
 
 std::optional<std::int64_t> parameter(const TasoOperator& op, TasoKey key) {
-  for (const TasoParameter& one : op.parameters)
-    if (one.key == static_cast<std::int64_t>(key)) return one.value;
+  for (const TasoParameter& given : op.parameters)
+    if (given.key == static_cast<std::int64_t>(key)) return given.value;
   return std::nullopt;
 }
 

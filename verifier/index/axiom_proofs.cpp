@@ -38,8 +38,8 @@ std::vector<VerifiedAxiom> verify_axioms(std::span<const Substitution> axioms,
   for (const AxiomRecord& record : records) known[record.axiom] = &record;
   std::vector<VerifiedAxiom> results(axioms.size());
   parallel_for(axioms.size(), options.threads, [&](std::size_t i) {
-    const auto found = known.find(axioms[i].name);
-    results[i] = verify(axioms[i], found == known.end() ? nullptr : found->second, options);
+    const auto entry = known.find(axioms[i].name);
+    results[i] = verify(axioms[i], entry == known.end() ? nullptr : entry->second, options);
   });
   return results;
 }

@@ -24,11 +24,13 @@ struct VerifiedAxiom {
 struct AxiomProofOptions {
   int threads = 0;       // 0: as many as there are processors
   bool reprove = false;  // also what has a fitting record
-  /// Which axioms keep every bit, so that they may compare what is undefined; null: none is known to.
+  /// The table that says which axioms keep every bit, so that they may compare what is undefined;
+  /// null: none is known to.
   const RoundingTable* rounding = nullptr;
 };
 
-/// In the order of the axioms; the same for any number of threads, but for the seconds.
+/// Verifies axioms. The results stand in the order of the axioms; the same for any number of
+/// threads, but for the seconds.
 std::vector<VerifiedAxiom> verify_axioms(std::span<const Substitution> axioms,
                                          std::span<const AxiomRecord> records,
                                          const AxiomProofOptions& options = {});

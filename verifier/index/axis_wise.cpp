@@ -20,11 +20,11 @@ bool is_group(const Substitution& rule, const std::string& name) {
 }
 
 bool mentions_group(const Substitution& rule, const RuleExpression& expression) {
-  bool found = false;
+  bool is_mentioned = false;
   detail::for_each_expression(expression, [&](const RuleExpression& e) {
-    found = found || e.kind == RuleExpression::Kind::splice || is_group(rule, e.name);
+    is_mentioned = is_mentioned || e.kind == RuleExpression::Kind::splice || is_group(rule, e.name);
   });
-  return found;
+  return is_mentioned;
 }
 
 /// The groups that each term's elements depend on.
@@ -111,9 +111,10 @@ std::vector<std::vector<Pattern>> patterns_of(std::size_t operands, std::size_t 
   std::vector<std::vector<Pattern>> result;
   for (Pattern first = 0; first + 1 < std::max<Pattern>(count, 2); ++first)
     for (const std::size_t step : {0U, 1U}) {
-      std::vector<Pattern> one;
-      for (std::size_t axis = 0; axis < rank; ++axis) one.push_back((first + step * axis) % count);
-      result.push_back(std::move(one));
+      std::vector<Pattern> patterns;
+      for (std::size_t axis = 0; axis < rank; ++axis)
+        patterns.push_back((first + step * axis) % count);
+      result.push_back(std::move(patterns));
     }
   return result;
 }
@@ -141,9 +142,9 @@ bool is_elementwise_at_all_ranks(const OperatorRecord& op, const std::vector<Ten
       const auto types = infer_types(op, instance);
       if (!types || types->size() != 1 || !has_broadcast_shape(*(*types)[0].shape, operands))
         return false;
-      const auto found = function_of_elements(op.define(instance), operands);
-      if (!found || (function && *function != *found)) return false;
-      function = found;
+      const auto element_function = function_of_elements(op.define(instance), operands);
+      if (!element_function || (function && *function != *element_function)) return false;
+      function = element_function;
     }
   return true;
 }
@@ -182,9 +183,9 @@ bool treats_axes_alike(const Substitution& rule) {
   }
   const auto cases = cases_with_ranks(rule, scalars, {}, {});
   if (!cases || !*cases || (*cases)->empty()) return false;
-  for (const RuleCase& one : **cases)
+  for (const RuleCase& rule_case : **cases)
     for (const auto* roots : {&rule.left, &rule.right}) {
-      const auto graph = side_as_graph(rule, *roots, one.inputs, one.bindings);
+      const auto graph = side_as_graph(rule, *roots, rule_case.inputs, rule_case.bindings);
       if (!graph || !are_elementwise(*graph, most_axes)) return false;
     }
   return true;

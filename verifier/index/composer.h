@@ -66,8 +66,9 @@ class Composer {
   Formula condition(const Scope& scope, ExpressionId id, const Formula& path);
   /// Index arithmetic without elements.
   static bool is_position(const Scope& scope, ExpressionId id);
-  /// And is strict in booleans that are elements. A condition on indices guards what is read, and so
-  /// does any condition where an element is an index.
+  /// The condition where the second operand of And is read: And is strict in booleans that are
+  /// elements. A condition on indices guards what is read, and so does any condition where an
+  /// element is an index.
   static Formula where_second_is_read(const Scope& scope, const ExpressionNode& node,
                                       const Formula& first, const Formula& path);
   static bool has_index_of_elements(const Definition& definition, ExpressionId id);
@@ -77,7 +78,7 @@ class Composer {
     for (const Piece& piece : pieces) ways.push_back(both(piece.guard, f(piece.value)));
     return disjunction(std::move(ways));
   }
-  /// Of a value that is 0 or 1.
+  /// The condition that a value, which is 0 or 1, is 1.
   static Formula holds(const Pieces& pieces);
   static Pieces truth(const Formula& formula);
   Formula comparison(const Scope& scope, const ExpressionNode& node, const Formula& path);
@@ -121,7 +122,8 @@ class Composer {
   Pieces as_stored(const Scope& scope, ExpressionId id, Pieces value, int width) const;
   /// Division, remainders and operations on bits: of equal numbers they are equal.
   Pieces of_integers(const Scope& scope, const ExpressionNode& node, const Formula& path);
-  /// Of sizes and indices that are not negative. Where the divisor is 0 the result is not defined.
+  /// The result for sizes and indices that are not negative. Where the divisor is 0 the result is
+  /// not defined.
   std::optional<Dimension> of_naturals(const ExpressionNode& node, const Pieces& a, const Pieces& b,
                                        const Formula& path);
   static bool is_remainder_by(const Polynomial& x, const std::string& function,

@@ -76,7 +76,7 @@ std::vector<ComposedOutput> Composer::run() {
     }
     result_.range = ranges(result_.axes);
     result_.value = element(output.value, indices, always());
-    for (ReadElement& one : result_.reads) one = in_normal_variables(std::move(one));
+    for (ReadElement& read : result_.reads) read = in_normal_variables(std::move(read));
     outputs.push_back(std::move(result_));
   }
   return outputs;

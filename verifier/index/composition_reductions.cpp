@@ -101,11 +101,11 @@ std::vector<Formula> Composer::outer_conditions(const Body& body) {
   constexpr std::size_t most = 3;
   if (outer.size() > most) return {always()};
   std::vector<Formula> result = {always()};
-  for (const auto& [text, one] : outer) {
+  for (const auto& [text, formula] : outer) {
     std::vector<Formula> more;
     for (const Formula& before : result) {
-      more.push_back(both(before, one));
-      more.push_back(both(before, negation(one)));
+      more.push_back(both(before, formula));
+      more.push_back(both(before, negation(formula)));
     }
     result = std::move(more);
   }
@@ -126,16 +126,16 @@ Pieces Composer::product(const Scope& scope, const ExpressionNode& node, const F
   const Body body = body_of(scope, node, path);
   Polynomial result = number(1);
   for (const Piece& piece : body.pieces)
-    for (const Polynomial& one : factors_of(piece.value)) {
+    for (const Polynomial& polynomial : factors_of(piece.value)) {
       if (body.bound.empty() && is_always(piece.guard)) {
-        result = multiply(result, one);
+        result = multiply(result, polynomial);
         continue;
       }
       Factor factor;
       factor.kind = Factor::Kind::product;
       factor.bound = body.bound;
       factor.domain = piece.guard;
-      factor.arguments = {one};
+      factor.arguments = {polynomial};
       result = multiply(result, of_factor(std::move(factor)));
     }
   return {{always(), std::move(result)}};

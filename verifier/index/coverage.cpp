@@ -126,7 +126,8 @@ class Solver {
   std::vector<Witness> found_;
 };
 
-/// That the given read is the wanted one under the witness. Variables stand for natural numbers.
+/// The formula that the given read is the wanted one under the witness. Variables stand for natural
+/// numbers.
 Formula agreement(const ReadElement& given, const ReadElement& wanted, const Witness& witness) {
   std::vector<Formula> parts = {substitute(given.guard, witness)};
   for (const auto& [name, value] : witness) parts.push_back(is_nonnegative(value));
@@ -164,9 +165,9 @@ Formula free_part(const ReadElement& read) {
 bool is_covered_by_cases(const std::vector<Formula>& facts, const std::vector<Formula>& cases,
                          const std::vector<Formula>& ways) {
   if (!entails(facts, disjunction(cases))) return false;
-  return std::all_of(cases.begin(), cases.end(), [&](const Formula& one) {
+  return std::all_of(cases.begin(), cases.end(), [&](const Formula& formula) {
     std::vector<Formula> here = facts;
-    here.push_back(one);
+    here.push_back(formula);
     return std::any_of(ways.begin(), ways.end(),
                        [&here](const Formula& way) { return all_follow(here, way); });
   });
@@ -204,13 +205,13 @@ std::set<std::uint32_t> uncovered_inputs(const Known& known, const std::vector<R
                                          const std::vector<ReadElement>& wanted) {
   std::set<std::uint32_t> result;
   std::vector<const ReadElement*> seen;
-  for (const ReadElement& one : wanted) {
-    if (result.contains(one.input)) continue;
+  for (const ReadElement& read : wanted) {
+    if (result.contains(read.input)) continue;
     if (std::any_of(seen.begin(), seen.end(),
-                    [&one](const ReadElement* other) { return is_same(*other, one); }))
+                    [&read](const ReadElement* other) { return is_same(*other, read); }))
       continue;
-    seen.push_back(&one);
-    if (!is_covered(known, given, one)) result.insert(one.input);
+    seen.push_back(&read);
+    if (!is_covered(known, given, read)) result.insert(read.input);
   }
   return result;
 }
@@ -241,7 +242,7 @@ InhabitedDomain with(const InhabitedDomain& set, const DimensionBindings& values
   return result;
 }
 
-/// For the first values of the variables of reductions around it.
+/// The domain for the first values of the variables of reductions around it.
 InhabitedDomain at_first(const InhabitedDomain& set) {
   DimensionBindings first;
   for (const Bound& variable : set.bound) first[variable.name] = 0;

@@ -64,7 +64,7 @@ std::vector<Dimension> candidates(const PartialApplication& wanted) {
   return result;
 }
 
-/// Of tensors that elements are the indices of.
+/// Whether a size is at most another: sizes of tensors that elements are the indices of.
 bool is_at_most(const std::vector<Formula>& facts, const Dimension& size, const Dimension& other) {
   return size == other || entails(facts, less_equal(size, other));
 }
@@ -124,7 +124,7 @@ bool is_positive_factor(const Known& known, const Factor& factor) {
   return factor.function == ScalarFunction::exp;
 }
 
-/// Of sums it is asked that they are not empty.
+/// Whether a term is positive; sums must not be empty for that.
 bool is_positive_term(const Known& known, const Term& term) {
   const bool positive =
       term.coefficient > 0 && is_always(term.domain) &&

@@ -167,8 +167,8 @@ class Symbols {
  public:
   const Pieces* find(const std::string& name) {
     const std::lock_guard lock(mutex_);
-    const auto found = values_.find(name);
-    return found == values_.end() ? nullptr : found->second.get();
+    const auto entry = values_.find(name);
+    return entry == values_.end() ? nullptr : entry->second.get();
   }
 
   void add(const std::string& name, Pieces value) {
@@ -246,7 +246,7 @@ void collect_all_symbols(const Dimension& value, std::map<std::string, int>& cou
       collect_symbols(piece.guard, counts);
       for (const Term& term : piece.value.terms) collect_names(term, inner);
     }
-    for (const std::string& one : inner) ++counts[one];
+    for (const std::string& inner_name : inner) ++counts[inner_name];
   }
 }
 

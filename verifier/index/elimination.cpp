@@ -21,13 +21,13 @@ std::optional<Dimension> solved_for(const std::string& name, const Dimension& ze
   Dimension c;
   for (const Dimension::Term& term : zero.terms()) {
     Dimension rest(term.coefficient);
-    bool found = false;
+    bool is_multiple = false;
     for (const Dimension::AtomPointer& atom : term.atoms)
-      if (!found && atom->kind == AtomKind::symbol && atom->symbol == name)
-        found = true;
+      if (!is_multiple && atom->kind == AtomKind::symbol && atom->symbol == name)
+        is_multiple = true;
       else
         rest = rest * of_atom(*atom);
-    if (found) c = c + rest;
+    if (is_multiple) c = c + rest;
   }
   const auto quotient = c.is(0) ? std::nullopt : exact_div(zero, c);
   if (!quotient || mentions(c, name)) return std::nullopt;

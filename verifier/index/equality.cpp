@@ -57,7 +57,8 @@ class RealQuery {
     return finished("(not (= 0.0 " + text(value) + "))");
   }
 
-  /// That a function is applied says that it is defined there, also if the value is not needed.
+  /// Notes functions that are defined in some places only: that one is applied says that it is
+  /// defined there, also if the value is not needed.
   void note_partial(const Polynomial& value) {
     for (const Term& term : value.terms)
       for (const FactorPointer& factor : term.factors)
@@ -218,9 +219,9 @@ class RealQuery {
     if (factor.kind != Kind::inverse || factor.arguments[0].terms.size() != 1) return false;
     const Term& term = factor.arguments[0].terms[0];
     std::vector<Formula> sizes;
-    for (const FactorPointer& one : term.factors) {
-      if (one->kind != Kind::size) return false;
-      sizes.push_back(less(0, one->indices[0]));
+    for (const FactorPointer& size_factor : term.factors) {
+      if (size_factor->kind != Kind::size) return false;
+      sizes.push_back(less(0, size_factor->indices[0]));
     }
     return term.is_plain() && entails(facts_, conjunction(std::move(sizes)));
   }
@@ -291,7 +292,7 @@ class RealQuery {
     return result;
   }
 
-  /// What was met under a condition first is evaluated here in any case.
+  /// Notes what is evaluated: what was met under a condition first is evaluated here in any case.
   void note_evaluated(const Factor& factor, const std::string& x) {
     if (!is_always_evaluated() || !evaluated_.insert(x).second) return;
     const std::vector<std::string> arguments = arguments_of(factor);
@@ -304,7 +305,7 @@ class RealQuery {
             (factor.function == ScalarFunction::sqrt || factor.function == ScalarFunction::log));
   }
 
-  /// Of an inverse, a root or a logarithm.
+  /// Describes an inverse, a root or a logarithm.
   void describe_partial(const Factor& factor, const std::string& x, const std::string& a) {
     linear_ = linear_ && factor.kind == Kind::function && factor.function == ScalarFunction::log;
     if (factor.kind == Kind::inverse)
@@ -397,13 +398,14 @@ class RealQuery {
     for (const auto& [y, b] : logarithms_) relate_to_exponentials(y, b, x, a);
     if (logarithms_.size() < 2) return;
     linear_ = false;
-    for (const auto& one : logarithms_)
+    for (const auto& logarithm : logarithms_)
       for (const auto& first : logarithms_)
         for (const auto& second : logarithms_) {
-          const bool is_new = one.first == x || first.first == x || second.first == x;
-          if (!is_new || second < first || one == first || one == second) continue;
+          const bool is_new = logarithm.first == x || first.first == x || second.first == x;
+          if (!is_new || second < first || logarithm == first || logarithm == second) continue;
           state("(=> (and (< 0.0 {1}) (< 0.0 {2}) (= {0} (* {1} {2}))) (= {3} (+ {4} {5})))",
-                one.second, first.second, second.second, one.first, first.first, second.first);
+                logarithm.second, first.second, second.second, logarithm.first, first.first,
+                second.first);
         }
   }
 
@@ -440,7 +442,7 @@ class RealQuery {
     }
   }
 
-  /// Only the order of parameters, and of each with 0, is known.
+  /// States the order of parameters: only that, and of each with 0, is known.
   void order_parameters() {
     const std::string* before = nullptr;
     double rank = -HUGE_VAL;
@@ -515,7 +517,7 @@ bool are_equal(const Polynomial& a, const Polynomial& b, const Facts& facts) {
   // Different pairings of factors ask the same of what is inside of these.
   thread_local std::unordered_map<std::string, bool> answers;
   const std::string key = question(a, b, facts);
-  if (const auto found = answers.find(key); found != answers.end()) return found->second;
+  if (const auto entry = answers.find(key); entry != answers.end()) return entry->second;
   const bool answer = are_equal_anew(a, b, facts);
   constexpr std::size_t most_answers = 20'000;
   if (answers.size() >= most_answers) answers.clear();

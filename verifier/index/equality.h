@@ -21,7 +21,7 @@ struct Claim {
 bool follows(const std::vector<Claim>& given, const Claim& wanted,
              const std::vector<Formula>& facts);
 
-/// Without the terms whose domain is empty under the facts.
+/// The polynomial without the terms whose domain is empty under the facts.
 Polynomial without_empty_terms(const Polynomial& a, const std::vector<Formula>& facts);
 
 }  // namespace lemma::verifier::index

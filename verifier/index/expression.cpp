@@ -25,7 +25,7 @@ std::string bound_text(const std::vector<Bound>& bound, const Formula& domain) {
   return text;
 }
 
-/// What a reduction of this text contains binds variables down to this depth.
+/// The depth down to which what a reduction of this text contains binds variables.
 int height(std::string_view text) {
   int result = 0;
   for (std::size_t at = text.find("_b"); at != std::string_view::npos;
@@ -319,10 +319,10 @@ Dimension of_atom(const Dimension::Atom& atom) {
 
 Polynomial size(const Dimension& value) {
   if (value.is_constant()) return whole(value.offset());
-  const auto factor_of = [](const Dimension& one) {
+  const auto factor_of = [](const Dimension& dimension) {
     Factor factor;
     factor.kind = Kind::size;
-    factor.indices = {one};
+    factor.indices = {dimension};
     return finished(std::move(factor));
   };
   Term term;
@@ -390,10 +390,11 @@ bool mentions_any(const Polynomial& a, const std::vector<Bound>& variables) {
 bool mentions(const Factor& factor, const std::vector<Bound>& variables) {
   return std::any_of(factor.indices.begin(), factor.indices.end(),
                      [&](const Dimension& index) { return mentions(index, variables); }) ||
-         std::any_of(factor.arguments.begin(), factor.arguments.end(),
-                     [&](const Polynomial& one) { return mentions_any(one, variables); }) ||
+         std::any_of(
+             factor.arguments.begin(), factor.arguments.end(),
+             [&](const Polynomial& polynomial) { return mentions_any(polynomial, variables); }) ||
          std::any_of(factor.bound.begin(), factor.bound.end(),
-                     [&](const Bound& one) { return mentions(one.extent, variables); }) ||
+                     [&](const Bound& bound) { return mentions(bound.extent, variables); }) ||
          mentions(factor.domain, variables);
 }
 
@@ -486,7 +487,7 @@ bool depends_on(const Term& term, const std::vector<Bound>& variables) {
   return std::any_of(term.factors.begin(), term.factors.end(),
                      [&](const FactorPointer& factor) { return mentions(*factor, variables); }) ||
          std::any_of(term.bound.begin(), term.bound.end(),
-                     [&](const Bound& one) { return mentions(one.extent, variables); }) ||
+                     [&](const Bound& bound) { return mentions(bound.extent, variables); }) ||
          mentions(term.domain, variables);
 }
 

@@ -56,10 +56,10 @@ bool has_opposites(const std::vector<Formula>& parts) {
   for (const Formula& part : parts) {
     if (part->kind != Kind::nonnegative && part->kind != Kind::element) continue;
     const Formula opposite = negation(part);
-    const auto found =
+    const auto position =
         std::lower_bound(parts.begin(), parts.end(), opposite,
                          [](const Formula& a, const Formula& b) { return a->text < b->text; });
-    if (found != parts.end() && (*found)->text == opposite->text) return true;
+    if (position != parts.end() && (*position)->text == opposite->text) return true;
   }
   return false;
 }
@@ -79,7 +79,7 @@ std::vector<Formula> with_simpler_ways(const std::vector<Formula>& parts) {
   if (given.empty() || given.size() == parts.size()) return parts;
   const auto is_given = [&given](const Formula& part) {
     return std::any_of(given.begin(), given.end(),
-                       [&part](const Formula& one) { return one->text == part->text; });
+                       [&part](const Formula& formula) { return formula->text == part->text; });
   };
   for (const Formula& part : parts) {
     if (part->kind != Kind::disjunction || !mentions_elements(part)) {
@@ -90,9 +90,9 @@ std::vector<Formula> with_simpler_ways(const std::vector<Formula>& parts) {
     for (const Formula& way : part->parts) {
       const bool many = way->kind == Kind::conjunction;
       std::vector<Formula> open, all = given;
-      for (const Formula& one : many ? way->parts : std::vector<Formula>{way}) {
-        if (!is_given(one)) open.push_back(one);
-        all.push_back(one);
+      for (const Formula& formula : many ? way->parts : std::vector<Formula>{way}) {
+        if (!is_given(formula)) open.push_back(formula);
+        all.push_back(formula);
       }
       if (!has_opposites(flattened(Kind::conjunction, std::move(all))))
         ways.push_back(conjunction(std::move(open)));

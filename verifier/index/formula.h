@@ -46,7 +46,8 @@ inline bool is_always(const Formula& f) { return f->kind == FormulaNode::Kind::t
 inline bool is_never(const Formula& f) { return f->kind == FormulaNode::Kind::falsity; }
 
 Formula substitute(const Formula& formula, const DimensionBindings& bindings);
-/// Of conditions on elements all names, also of variables that are bound in them.
+/// Counts the symbols; of conditions on elements all names, also of variables that are bound in
+/// them.
 void collect_symbols(const Formula& formula, std::map<std::string, int>& counts);
 /// Whether a condition on elements occurs in it.
 bool mentions_elements(const Formula& formula);

@@ -110,8 +110,8 @@ class Greatest {
       const Polynomial rest = polynomial(std::move(others));
       std::optional<Polynomial> result;
       for (const Polynomial& argument : term.factors[0]->arguments) {
-        const Polynomial one = of(factor, add(rest, scale(argument, term.coefficient)));
-        result = result ? maximum(*result, one) : one;
+        const Polynomial branch = of(factor, add(rest, scale(argument, term.coefficient)));
+        result = result ? maximum(*result, branch) : branch;
       }
       return result;
     }
@@ -124,17 +124,18 @@ class Greatest {
     if (term.coefficient < 0) return std::nullopt;
     Term outside, inside;
     outside.coefficient = term.coefficient;
-    for (const FactorPointer& one : term.factors) {
+    for (const FactorPointer& part : term.factors) {
       Term alone;
-      alone.factors = {one};
-      const bool stays = depends_on(alone, factor.bound) || !is_nonnegative(*one);
-      (stays ? inside : outside).factors.push_back(one);
+      alone.factors = {part};
+      const bool stays = depends_on(alone, factor.bound) || !is_nonnegative(*part);
+      (stays ? inside : outside).factors.push_back(part);
     }
     const bool is_power =
         inside.factors.size() > 1 &&
         (inside.factors.size() % 2 == 1 || is_nonnegative(*inside.factors[0])) &&
-        std::all_of(inside.factors.begin(), inside.factors.end(),
-                    [&](const FactorPointer& one) { return one->text == inside.factors[0]->text; });
+        std::all_of(inside.factors.begin(), inside.factors.end(), [&](const FactorPointer& part) {
+          return part->text == inside.factors[0]->text;
+        });
     if (outside.coefficient == 1 && outside.factors.empty() && !is_power) return std::nullopt;
     const std::size_t exponent = is_power ? inside.factors.size() : 1;
     if (is_power) inside.factors.resize(1);

@@ -37,17 +37,18 @@ using Ranks = std::map<std::string, std::size_t>;
 
 // ---- One case ---------------------------------------------------------------------------------
 
-Result<Graph> side(const Substitution& rule, const std::vector<TermId>& roots, const Case& one) {
-  return side_as_graph(rule, roots, one.inputs, one.bindings);
+Result<Graph> side(const Substitution& rule, const std::vector<TermId>& roots,
+                   const Case& rule_case) {
+  return side_as_graph(rule, roots, rule_case.inputs, rule_case.bindings);
 }
 
 /// Conditions of the axiom that compare sizes, as far as they are that.
-std::vector<Formula> conditions_of(const Substitution& rule, const Case& one) {
+std::vector<Formula> conditions_of(const Substitution& rule, const Case& rule_case) {
   std::vector<Formula> result;
   for (const RuleCondition& condition : rule.conditions) {
     if (condition.kind == RuleCondition::Kind::predicate) continue;
-    const auto a = evaluate_dimension(condition.arguments[0], one.bindings);
-    const auto b = evaluate_dimension(condition.arguments[1], one.bindings);
+    const auto a = evaluate_dimension(condition.arguments[0], rule_case.bindings);
+    const auto b = evaluate_dimension(condition.arguments[1], rule_case.bindings);
     if (!a || !b) continue;
     switch (condition.kind) {
       case RuleCondition::Kind::equal: result.push_back(equal(*a, *b)); break;
@@ -60,7 +61,7 @@ std::vector<Formula> conditions_of(const Substitution& rule, const Case& one) {
   return result;
 }
 
-/// That none of them is 0.
+/// The conditions that none of the divisors is 0.
 std::vector<Formula> not_zero(const std::vector<Dimension>& divisors) {
   std::vector<Formula> result;
   for (const Dimension& divisor : divisors) result.push_back(negation(equal(divisor, 0)));
@@ -75,9 +76,9 @@ class CaseProof {
 
  public:
   /// `reads_more`, if given, takes the inputs that have to be defined beyond those that are declared so.
-  CaseProof(const Substitution& rule, const Case& one, std::set<std::string>* reads_more,
+  CaseProof(const Substitution& rule, const Case& rule_case, std::set<std::string>* reads_more,
             bool keeps_bits)
-      : rule_(rule), case_(one), reads_more_(reads_more), keeps_bits_(keeps_bits) {}
+      : rule_(rule), case_(rule_case), reads_more_(reads_more), keeps_bits_(keeps_bits) {}
 
   Objection run() {
     const auto left = side(rule_, rule_.left, case_), right = side(rule_, rule_.right, case_);
@@ -85,8 +86,8 @@ class CaseProof {
     if (!right) return "the right side is not well typed: " + right.error().message;
     if (Objection objection = note_composites(*left, *right)) return objection;
     if (!keeps_bits_)
-      for (const Graph* one : {&*left, &*right})
-        if (Objection objection = check_observers(*one)) return objection;
+      for (const Graph* graph : {&*left, &*right})
+        if (Objection objection = check_observers(*graph)) return objection;
     if (classifies_elements(*left) || classifies_elements(*right))
       return "IsNaN and IsInf observe what is undefined here";
     const Objection objection = run_for_type(*left, *right);
@@ -153,7 +154,7 @@ class CaseProof {
     try {
       auto without = without_recurrences(
           {std::move(*a), std::move(*b)},
-          [this](const Graph& one, const Graph& other) { return check_operands(one, other); });
+          [this](const Graph& graph, const Graph& other) { return check_operands(graph, other); });
       if (!without) return without.error().message;
       left_ = std::move(without->left);
       right_ = std::move(without->right);
@@ -163,8 +164,8 @@ class CaseProof {
     }
   }
 
-  /// What a recurrence of the right side is applied to refines what one of the left side is applied to, where both
-  /// sides as wholes are well typed as far as composites are.
+  /// Checks operands: what a recurrence of the right side is applied to refines what one of the left side is
+  /// applied to, where both sides as wholes are well typed as far as composites are.
   Objection check_operands(const Graph& left, const Graph& right) const {
     CaseProof operands(rule_, case_, reads_more_, keeps_bits_);
     operands.left_ = left;
@@ -203,8 +204,9 @@ class CaseProof {
     return std::nullopt;
   }
 
-  /// For each other real type that the inputs may share the types of both sides are the same. Values are those of real
-  /// numbers for all of them: where the definitions are those for f32, the proof is, and elsewhere there has to be one.
+  /// Checks that for each other real type that the inputs may share the types of both sides are the same. Values are
+  /// those of real numbers for all of them: where the definitions are those for f32, the proof is, and elsewhere there
+  /// has to be one.
   Objection check_element_types(const Graph& left32, const Graph& right32) const {
     const std::string form = form_of(left32) + form_of(right32);
     for (const DataType real : {DataType::f64, DataType::f16, DataType::bf16}) {
@@ -273,9 +275,9 @@ class CaseProof {
       if (!objection) continue;
       const auto size = may_split ? open_size(known, left[i], right[i]) : std::nullopt;
       if (!size) return objection;
-      for (const Formula& one : {less(0, *size), is_zero(*size)}) {
+      for (const Formula& formula : {less(0, *size), is_zero(*size)}) {
         Known more = known;
-        more.add(one);
+        more.add(formula);
         if (check_values(more, false)) return objection;
       }
       return std::nullopt;
@@ -300,7 +302,8 @@ class CaseProof {
     return std::nullopt;
   }
 
-  /// What the left side divides by is not 0: with that sums may be known not to be empty.
+  /// Both sides as composed where what the left side divides by is not 0: with that sums may be
+  /// known not to be empty.
   ComposedSides composed(const Known& known) const {
     ComposedSides sides = composed_split(known);
     const bool divides = sides.first.size() == 1 && !sides.first[0].partial.empty();
@@ -508,8 +511,8 @@ class AxiomProof {
         LEMMA_ASSIGN_OR_RETURN(const std::optional<std::vector<Case>> cases,
                                cases_with_ranks(rule, ranks, given, {patterns, choices, 0}));
         if (!cases) return bad_input(too_many(rule, ranks));
-        for (const Case& one : *cases) {
-          objection = prove_case(rule, one);
+        for (const Case& rule_case : *cases) {
+          objection = prove_case(rule, rule_case);
           if (objection) return bad_input("");
         }
       }
@@ -538,18 +541,19 @@ class AxiomProof {
       const auto cases = cases_with_ranks(rule, scalars, given, {patterns, choices, 0});
       if (!cases) return cases.error().message;
       if (!*cases) return "there are too many choices of parameters";
-      for (const Case& one : **cases)
-        if (Objection objection = prove_case(rule, one)) return objection;
+      for (const Case& rule_case : **cases)
+        if (Objection objection = prove_case(rule, rule_case)) return objection;
     }
     return std::nullopt;
   }
 
-  Objection prove_case(const Substitution& rule, const Case& one) {
-    CaseProof proof(rule, one, options_.assume_defined ? &proof_.reads_more : nullptr,
+  Objection prove_case(const Substitution& rule, const Case& rule_case) {
+    CaseProof proof(rule, rule_case, options_.assume_defined ? &proof_.reads_more : nullptr,
                     options_.keeps_bits);
     Objection objection = proof.run();
     ++proof_.cases;
-    if (objection && !one.text.empty()) objection = fmt::format("{}: {}", one.text, *objection);
+    if (objection && !rule_case.text.empty())
+      objection = fmt::format("{}: {}", rule_case.text, *objection);
     return objection;
   }
 
@@ -563,8 +567,8 @@ class AxiomProof {
 
 }  // namespace
 
-IndexCase show_index_case(const Substitution& rule, const RuleCase& one) {
-  CaseProof proof(rule, one, nullptr, true);
+IndexCase show_index_case(const Substitution& rule, const RuleCase& rule_case) {
+  CaseProof proof(rule, rule_case, nullptr, true);
   const Objection objection = proof.run();
   IndexCase result = objection ? IndexCase{} : proof.shown();
   if (objection) result.objection = *objection;

@@ -52,6 +52,6 @@ struct IndexCase {
   std::vector<Output> outputs;
 };
 /// Proves the case anew. Real parameters have the values that the case gives them.
-IndexCase show_index_case(const Substitution& rule, const RuleCase& one);
+IndexCase show_index_case(const Substitution& rule, const RuleCase& rule_case);
 
 }  // namespace lemma::verifier

@@ -59,10 +59,10 @@ std::optional<Dimension> factor_of(const Dimension& value, const std::string& va
   const Dimension v = Dimension::symbol(variable);
   for (const Dimension::Term& term : value.terms()) {
     Dimension rest(term.coefficient);
-    bool found = false;
+    bool is_multiple = false;
     for (const Dimension::AtomPointer& atom : term.atoms) {
-      if (!found && atom->kind == AtomKind::symbol && atom->symbol == variable) {
-        found = true;
+      if (!is_multiple && atom->kind == AtomKind::symbol && atom->symbol == variable) {
+        is_multiple = true;
         continue;
       }
       rest = rest * of_atom(*atom);
@@ -70,7 +70,7 @@ std::optional<Dimension> factor_of(const Dimension& value, const std::string& va
     std::map<std::string, int> symbols;
     collect_all_symbols(rest, symbols);
     if (symbols.contains(variable)) return std::nullopt;
-    if (found) result = result + rest;
+    if (is_multiple) result = result + rest;
   }
   return result;
 }
@@ -101,8 +101,8 @@ void Ranges::add(const std::vector<Bound>& bound) {
 }
 
 const Dimension* Ranges::extent(const std::string& variable) const {
-  const auto found = extents_.find(variable);
-  return found == extents_.end() ? nullptr : &found->second;
+  const auto entry = extents_.find(variable);
+  return entry == extents_.end() ? nullptr : &entry->second;
 }
 
 /// The greatest value, or the least one negated.

@@ -27,15 +27,15 @@ std::optional<Dimension> factor_of(const Dimension& value, const std::string& va
 class Ranges {
  public:
   Ranges() = default;
-  /// From facts of the form variable < extent.
+  /// The ranges from facts of the form variable < extent.
   explicit Ranges(const std::vector<Formula>& facts);
   void add(const Formula& fact);
   void add(const std::vector<Bound>& bound);
 
   /// The variable is below this; null if nothing is known.
   const Dimension* extent(const std::string& variable) const;
-  /// Not below the value, for all values of the variables in their ranges: a polynomial over sizes.
-  /// Right where all ranges have an element.
+  /// A bound that is not below the value, for all values of the variables in their ranges: a
+  /// polynomial over sizes. Right where all ranges have an element.
   std::optional<Dimension> greatest(const Dimension& value) const;
   std::optional<Dimension> least(const Dimension& value) const;
   /// 0 <= value < limit follows from the ranges, which says that limit > 0.

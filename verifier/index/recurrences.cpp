@@ -11,7 +11,7 @@
 namespace lemma::verifier::index {
 namespace {
 
-/// In the order in which they are computed.
+/// The recurrences in the order in which they are computed.
 std::vector<NodeId> recurrences_of(const Graph& graph) {
   std::vector<NodeId> result;
   for (const NodeId id : graph.live_nodes())
@@ -124,8 +124,8 @@ Result<std::optional<Graph>> step_of(const Graph& graph, NodeId id) {
   return result;
 }
 
-/// By induction over the steps: the sequences and the states before the first step refine each other, and so does the
-/// state after each step where those before it are the same.
+/// The objection to an induction over the steps: the sequences and the states before the first step refine each
+/// other, and so does the state after each step where those before it are the same.
 Result<std::optional<std::string>> objection_to_induction(const Sides& sides, NodeId left,
                                                           NodeId right, const Refines& refines) {
   LEMMA_ASSIGN_OR_RETURN(const auto given, step_of(sides.left, left));
@@ -145,16 +145,16 @@ Result<Graph> replaced(const Graph& graph, NodeId id, std::size_t number) {
   return copy.finish(graph.outputs());
 }
 
-bool are_alike(const Graph& a, const Node& one, const Graph& b, const Node& other) {
-  return one.op == other.op && one.attributes == other.attributes &&
-         one.output_count == other.output_count && a.output_types(one) == b.output_types(other);
+bool are_alike(const Graph& a, const Node& node, const Graph& b, const Node& other) {
+  return node.op == other.op && node.attributes == other.attributes &&
+         node.output_count == other.output_count && a.output_types(node) == b.output_types(other);
 }
 
 }  // namespace
 
 std::size_t single_steps(const Graph& graph) {
-  const std::vector<NodeId> found = recurrences_of(graph);
-  const auto count = std::count_if(found.begin(), found.end(), [&graph](NodeId id) {
+  const std::vector<NodeId> recurrences = recurrences_of(graph);
+  const auto count = std::count_if(recurrences.begin(), recurrences.end(), [&graph](NodeId id) {
     return graph.type(graph.node(id).inputs[0]).shape->front().is_constant();
   });
   return static_cast<std::size_t>(count);
@@ -174,11 +174,11 @@ Result<Sides> without_recurrences(Sides sides, const Refines& refines) {
     // Nothing recurrent is below the first one.
     LEMMA_ASSIGN_OR_RETURN(const Graph wanted, operands_of(sides.right, right.front()));
     std::string reason = "no recurrence of the left side is alike";
-    bool found = false;
+    bool is_settled = false;
     for (const NodeId id : left) {
       LEMMA_ASSIGN_OR_RETURN(const Graph given, operands_of(sides.left, id));
-      const Node &one = sides.left.node(id), &other = sides.right.node(right.front());
-      if (!recurrences_of(given).empty() || !are_alike(sides.left, one, sides.right, other))
+      const Node &node = sides.left.node(id), &other = sides.right.node(right.front());
+      if (!recurrences_of(given).empty() || !are_alike(sides.left, node, sides.right, other))
         continue;
       auto objection = refines(given, wanted);
       if (objection) {
@@ -189,10 +189,10 @@ Result<Sides> without_recurrences(Sides sides, const Refines& refines) {
       if (objection) continue;
       LEMMA_ASSIGN_OR_RETURN(sides.left, replaced(sides.left, id, number));
       LEMMA_ASSIGN_OR_RETURN(sides.right, replaced(sides.right, right.front(), number));
-      found = true;
+      is_settled = true;
       break;
     }
-    if (!found) return bad_input(fmt::format("operands of a recurrence: {}", reason));
+    if (!is_settled) return bad_input(fmt::format("operands of a recurrence: {}", reason));
   }
 }
 

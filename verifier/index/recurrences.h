@@ -19,7 +19,7 @@ struct Sides {
 using Refines = std::function<std::optional<std::string>(const Graph& left, const Graph& right)>;
 
 std::size_t recurrence_count(const Graph& graph);
-/// Of them those over a number of steps that is known.
+/// How many recurrences are over a number of steps that is known.
 std::size_t single_steps(const Graph& graph);
 
 /// The sides with inputs of their own in place of what recurrences give: an application on the right becomes the same

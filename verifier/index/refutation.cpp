@@ -32,8 +32,8 @@ std::int64_t floor_quotient(std::int64_t a, std::int64_t b) { return a / b - (a 
 }  // namespace
 
 std::int64_t Sample::value(const std::string& name) const {
-  const auto found = values_.find(name);
-  if (found != values_.end()) return found->second;
+  const auto entry = values_.find(name);
+  if (entry != values_.end()) return entry->second;
   return static_cast<std::int64_t>(mixed(hash_of(name), seed_) % 3);
 }
 
@@ -82,9 +82,9 @@ std::optional<bool> Sample::holds(const Formula& formula) const {
   const bool decides = formula->kind == Kind::disjunction;
   bool known = true;
   for (const Formula& part : formula->parts) {
-    const auto one = holds(part);
-    if (one && *one == decides) return decides;
-    known = known && one.has_value();
+    const auto truth = holds(part);
+    if (truth && *truth == decides) return decides;
+    known = known && truth.has_value();
   }
   return known ? std::optional(!decides) : std::nullopt;
 }
@@ -112,8 +112,8 @@ class Draw {
     for (const std::string& name : sizes_)
       sample.set(name, static_cast<std::int64_t>(next() % (most + 1)));
     for (const std::string& name : variables_) {
-      const auto found = extents_.find(name);
-      const auto extent = found == extents_.end() ? std::nullopt : sample.value(found->second);
+      const auto entry = extents_.find(name);
+      const auto extent = entry == extents_.end() ? std::nullopt : sample.value(entry->second);
       if (extent && *extent <= 0) return std::nullopt;
       sample.set(
           name, static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(extent.value_or(3))));
@@ -149,7 +149,7 @@ const std::vector<Sample>& samples_of(const std::vector<Formula>& facts) {
   thread_local std::unordered_map<std::string, std::vector<Sample>> known;
   std::string key;
   for (const Formula& fact : facts) key += fact->text + "\n";
-  if (const auto found = known.find(key); found != known.end()) return found->second;
+  if (const auto entry = known.find(key); entry != known.end()) return entry->second;
   const Draw draw(facts);
   std::vector<Sample> result;
   for (std::size_t seed = 1; seed <= most_draws && result.size() < wanted; ++seed)
@@ -177,9 +177,9 @@ class Elements {
   double value(const Polynomial& polynomial, double& size) {
     double sum = 0;
     for (const Term& term : polynomial.terms) {
-      const double one = static_cast<double>(term.coefficient) * value(term);
-      size += std::abs(one);
-      sum += one;
+      const double summand = static_cast<double>(term.coefficient) * value(term);
+      size += std::abs(summand);
+      sum += summand;
     }
     return sum;
   }
@@ -241,9 +241,9 @@ class Elements {
       case Kind::maximum: {
         double result = -HUGE_VAL;
         for (const Polynomial& argument : factor.arguments) {
-          const double one = value(argument);
-          if (std::isnan(one)) return unknown;
-          result = std::max(result, one);
+          const double argument_value = value(argument);
+          if (std::isnan(argument_value)) return unknown;
+          result = std::max(result, argument_value);
         }
         return result;
       }
@@ -259,9 +259,9 @@ class Elements {
     double result = -HUGE_VAL;
     bool known = true;
     const bool complete = for_each(factor.bound, 0, factor.domain, [&] {
-      const double one = value(factor.arguments[0]);
-      known = known && !std::isnan(one);
-      result = std::max(result, one);
+      const double argument_value = value(factor.arguments[0]);
+      known = known && !std::isnan(argument_value);
+      result = std::max(result, argument_value);
     });
     return complete && known ? result : unknown;
   }

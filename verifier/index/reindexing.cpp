@@ -114,15 +114,15 @@ std::optional<Reduction> with_one_split(const Reduction& reduction, const Ranges
 
 /// u and w < d occur as u*d + w only.
 bool are_one(const std::vector<Dimension>& values, const Bound& u, const Bound& w) {
-  bool found = false;
+  bool is_mentioned = false;
   for (const Dimension& value : values) {
     if (!mentions(value, u.name) && !mentions(value, w.name)) continue;
     const DimensionBindings joined = {
         {w.name, Dimension::symbol(w.name) - Dimension::symbol(u.name) * w.extent}};
     if (mentions(substituted(value, joined), u.name)) return false;
-    found = true;
+    is_mentioned = true;
   }
-  return found;
+  return is_mentioned;
 }
 
 std::optional<Reduction> with_one_join(const Reduction& reduction, const Ranges& ranges) {

@@ -32,8 +32,8 @@ Factor with_normal_variables(const Factor& factor, const Ranges& ranges);
 
 /// All sizes and indices that occur in them.
 std::vector<Dimension> dimensions_of(const Polynomial& value, const Formula& guard);
-/// By which sizes quotients of a variable ask for it to be split: each d with floor(v / d) where d divides
-/// the variable's extent.
+/// The sizes by which quotients of a variable ask for it to be split: each d with floor(v / d) where d
+/// divides the variable's extent.
 std::vector<Dimension> wanted_splits(const std::vector<Dimension>& values, const Bound& variable);
 
 }  // namespace lemma::verifier::index

@@ -15,7 +15,7 @@ class Renaming {
  public:
   Renaming(const std::vector<Bound>& from, const std::vector<Bound>& to) : from_(from), to_(to) {}
 
-  /// That an index over `from` is to be equal to one over `to`.
+  /// Requires that an index over `from` is to be equal to one over `to`.
   void require(const Dimension& here, const Dimension& there) {
     equations_.push_back(here - there);
   }

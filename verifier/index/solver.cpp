@@ -62,10 +62,10 @@ class Query {
   }
 
   std::string proposition(const std::string& text) {
-    const auto [found, is_new] =
+    const auto [entry, is_new] =
         propositions_.try_emplace(text, fmt::format("e{}", propositions_.size()));
-    if (is_new) declarations_ += fmt::format("(declare-const {} Bool)\n", found->second);
-    return found->second;
+    if (is_new) declarations_ += fmt::format("(declare-const {} Bool)\n", entry->second);
+    return entry->second;
   }
 
   std::string value(const Dimension& dimension) {
@@ -87,8 +87,8 @@ class Query {
       for (const std::string& name : names) result += " " + name;
       return result + ")";
     }
-    const auto found = products_.find(names);
-    if (found != products_.end()) return found->second;
+    const auto entry = products_.find(names);
+    if (entry != products_.end()) return entry->second;
     if (names.size() > 2) product({names.begin() + 1, names.end()});  // for order_products()
     std::string name = fmt::format("p{}", products_.size());
     declare(name);
@@ -109,8 +109,8 @@ class Query {
                                 ? atom.symbol
                                 : fmt::format("{} {} | {}", static_cast<int>(atom.kind),
                                               atom.left.text(), atom.right.text());
-    const auto found = variables_.find(key);
-    if (found != variables_.end()) return found->second;
+    const auto entry = variables_.find(key);
+    if (entry != variables_.end()) return entry->second;
     if (atom.kind == AtomKind::symbol) {
       std::string name = fmt::format("x{}", variables_.size());
       declare(name);
@@ -153,7 +153,7 @@ class Query {
                                        right, multiple, left));
   }
 
-  /// What is known of products c*a and c*b from the order of a and b.
+  /// States what is known of products c*a and c*b from the order of a and b.
   void order_products() {
     struct Part {
       std::string whole, rest;
@@ -166,8 +166,8 @@ class Query {
         rest.erase(rest.begin() + static_cast<long>(i));
         if (rest.size() == 1)
           by_factor[names[i]].push_back({whole, rest[0]});
-        else if (const auto found = products_.find(rest); found != products_.end())
-          by_factor[names[i]].push_back({whole, found->second});
+        else if (const auto entry = products_.find(rest); entry != products_.end())
+          by_factor[names[i]].push_back({whole, entry->second});
       }
     for (auto& [factor, parts] : by_factor) {
       parts.push_back({factor, "1"});
@@ -225,8 +225,8 @@ bool is_refuted(const std::string& smt) {
   static std::unordered_map<std::string, bool> answers;
   {
     const std::lock_guard lock(mutex);
-    const auto found = answers.find(smt);
-    if (found != answers.end()) return found->second;
+    const auto entry = answers.find(smt);
+    if (entry != answers.end()) return entry->second;
   }
   const bool answer = ask(smt);
   const std::lock_guard lock(mutex);
@@ -280,17 +280,17 @@ void add_atoms(const Formula& formula, std::map<std::string, AtomPointer>& quoti
         quotients.emplace(atom->left.text() + " / " + atom->right.text(), atom);
 }
 
-/// What multiplies the quotient in products of the formula.
+/// Adds what multiplies the quotient in products of the formula.
 void add_cofactors(const Formula& formula, const Atom& quotient,
                    std::map<std::string, Dimension>& cofactors) {
   for (const Formula& part : formula->parts) add_cofactors(part, quotient, cofactors);
   for (const Dimension::Term& term : formula->value.terms()) {
-    bool found = false;
+    bool is_part = false;
     for (const AtomPointer& atom : term.atoms)
-      found = found || (atom->kind == AtomKind::floor_div && atom->left == quotient.left &&
-                        atom->right == quotient.right);
+      is_part = is_part || (atom->kind == AtomKind::floor_div && atom->left == quotient.left &&
+                            atom->right == quotient.right);
     for (const AtomPointer& atom : term.atoms)
-      if (found && atom->kind == AtomKind::symbol)
+      if (is_part && atom->kind == AtomKind::symbol)
         cofactors.emplace(atom->symbol, Dimension::symbol(atom->symbol));
   }
 }

@@ -29,7 +29,7 @@ FactorPointer nested_choice(const Polynomial& value, bool is_nested) {
       const bool is_choice = factor->kind == Kind::maximum || is_absolute(*factor);
       if (is_choice && is_nested) return factor;
       for (const Polynomial& argument : factor->arguments)
-        if (FactorPointer found = nested_choice(argument, is_nested || !is_choice)) return found;
+        if (FactorPointer choice = nested_choice(argument, is_nested || !is_choice)) return choice;
     }
   }
   return nullptr;
@@ -97,10 +97,10 @@ bool are_equal_in_cases(const Polynomial& a, const Polynomial& b, const std::vec
   if (!choice) choice = nested_choice(b, false);
   if (!choice) return false;
   const std::vector<Piece> cases = cases_of(*choice);
-  return std::all_of(cases.begin(), cases.end(), [&](const Piece& one) {
+  return std::all_of(cases.begin(), cases.end(), [&](const Piece& piece) {
     std::vector<Formula> here = facts;
-    here.push_back(one.guard);
-    const Replacement replacement(*choice, one.value);
+    here.push_back(piece.guard);
+    const Replacement replacement(*choice, piece.value);
     return are_equal_in_cases(replacement.in(a), replacement.in(b), here, depth - 1);
   });
 }

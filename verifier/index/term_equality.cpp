@@ -59,14 +59,16 @@ void require_reads(const Factor& a, const Factor& b, Renaming& renaming) {
     require_reads(a.arguments[i], b.arguments[i], renaming);
 }
 
-/// That a variable is not negative goes without saying, but must be shown of what it stands for.
+/// The conditions that values are natural numbers: that a variable is not negative goes without
+/// saying, but must be shown of what it stands for.
 std::vector<Formula> are_natural(const DimensionBindings& values) {
   std::vector<Formula> parts;
   for (const auto& [name, value] : values) parts.push_back(is_nonnegative(value));
   return parts;
 }
 
-/// That every variable has the value that the other map gives for what the first map gives for it.
+/// The conditions that every variable has the value that the other map gives for what the first map
+/// gives for it.
 std::vector<Formula> are_inverse(const DimensionBindings& first, const DimensionBindings& second) {
   std::vector<Formula> parts;
   for (const auto& [name, value] : second)
@@ -115,15 +117,15 @@ T renamed_from(const T& other, const T& here, const Facts& facts) {
 bool equal_products(const Factors& a, Factors b, const Facts& facts) {
   if (a.size() != b.size()) return false;
   for (const FactorPointer& factor : a) {
-    auto found = std::find_if(b.begin(), b.end(), [&](const FactorPointer& other) {
+    auto partner = std::find_if(b.begin(), b.end(), [&](const FactorPointer& other) {
       return factor->text == other->text;
     });
-    if (found == b.end())
-      found = std::find_if(b.begin(), b.end(), [&](const FactorPointer& other) {
+    if (partner == b.end())
+      partner = std::find_if(b.begin(), b.end(), [&](const FactorPointer& other) {
         return equal_factors(*factor, *other, facts);
       });
-    if (found == b.end()) return false;
-    b.erase(found);
+    if (partner == b.end()) return false;
+    b.erase(partner);
   }
   return true;
 }
@@ -131,7 +133,7 @@ bool equal_products(const Factors& a, Factors b, const Facts& facts) {
 using Sort = std::tuple<Kind, std::uint32_t, ScalarFunction>;
 Sort sort_of(const Factor& factor) { return {factor.kind, factor.input, factor.function}; }
 
-/// Which functions and inputs occur: terms in which others do are not compared further.
+/// The functions and inputs that occur: terms in which others do are not compared further.
 std::vector<Sort> signature(const Term& term) {
   std::vector<Sort> result;
   for (const FactorPointer& factor : term.factors) result.push_back(sort_of(*factor));
@@ -172,8 +174,8 @@ class Pairings {
   std::vector<Order> found_;
 };
 
-/// Where, in terms of a's variables, b adds up what a does: b = sum(a's variables if the condition: a's factors).
-/// No name stands for something in one and is bound in the other.
+/// The domain where, in terms of a's variables, b adds up what a does: b = sum(a's variables if the condition:
+/// a's factors). No name stands for something in one and is bound in the other.
 std::optional<Formula> domain_of_paired(const Term& a, const Term& b, const Pairings::Order& order,
                                         const Facts& facts) {
   Renaming renaming(a.bound, b.bound);
@@ -206,7 +208,7 @@ std::optional<Formula> domain_of(const Term& a, const Term& b, const Facts& fact
   return std::nullopt;
 }
 
-/// By a sample, apart from their coefficients.
+/// Whether terms differ by a sample, apart from their coefficients.
 bool differ(Term a, Term b, const Facts& facts) {
   a.coefficient = b.coefficient = 1;
   return differ_by_sample(polynomial({std::move(a)}), polynomial({std::move(b)}), facts);

@@ -24,9 +24,9 @@ namespace {
 /// Writes the rewriting steps of one case as the lines of a chain.
 class ChainWriter {
  public:
-  ChainWriter(const Substitution& rule, const RuleCase& one, Graph& graph,
+  ChainWriter(const Substitution& rule, const RuleCase& rule_case, Graph& graph,
               const std::vector<AxiomUse>& steps)
-      : graph_(graph), steps_(steps), schematic_(rule, one) {}
+      : graph_(graph), steps_(steps), schematic_(rule, rule_case) {}
 
   Result<std::vector<std::string>> write(const std::vector<Goal>& goals,
                                          const std::vector<ProofRewrite>& rewrites) {
@@ -51,10 +51,10 @@ class ChainWriter {
     const AxiomUse& step = steps_[rewrite.step];
     LEMMA_ASSIGN_OR_RETURN(const Sides sides,
                            sides_of(graph_, {step.axiom, step.inputs, step.bindings}));
-    LEMMA_ASSIGN_OR_RETURN(const ValueId found, value_at(graph_, state, rewrite.position));
+    LEMMA_ASSIGN_OR_RETURN(const ValueId present, value_at(graph_, state, rewrite.position));
     const ValueId from = (rewrite.backward ? sides.right : sides.left)[rewrite.output];
     const ValueId to = (rewrite.backward ? sides.left : sides.right)[rewrite.output];
-    if (found != from) return internal_error("a step of the explanation does not fit");
+    if (present != from) return internal_error("a step of the explanation does not fit");
     LEMMA_ASSIGN_OR_RETURN(state[rewrite.position[0]],
                            replaced_at(graph_, state, rewrite.position, to));
     return state;
@@ -149,7 +149,7 @@ std::set<std::uint32_t> operators_of(const Substitution& rule) {
   return result;
 }
 
-/// Those that bring in no operator that neither they match nor the rule has.
+/// The axioms that bring in no operator that neither they match nor the rule has.
 std::vector<const DirectedAxiom*> axioms_without_others(
     const std::vector<const DirectedAxiom*>& axioms, const Substitution& rule) {
   const std::set<std::uint32_t> own = operators_of(rule);
@@ -164,8 +164,8 @@ std::vector<const DirectedAxiom*> axioms_without_others(
   return result;
 }
 
-/// For each operator that axioms can both bring in beside those of the rule and take away again: the
-/// axioms about it and the rule's operators alone.
+/// The axioms for each operator that axioms can both bring in beside those of the rule and take away
+/// again: the axioms about it and the rule's operators alone.
 std::vector<std::vector<const DirectedAxiom*>> axioms_with_one_other(
     const std::vector<const DirectedAxiom*>& axioms, const Substitution& rule) {
   struct Uses {
@@ -273,23 +273,23 @@ class Certifier {
     return result;
   }
 
-  Result<void> prove_case(const RuleCase& one, std::size_t index) {
+  Result<void> prove_case(const RuleCase& rule_case, std::size_t index) {
     {
-      checker::Replay start(terms_, one, DataType::f32);
+      checker::Replay start(terms_, rule_case, DataType::f32);
       LEMMA_RETURN_IF_ERROR(start.begin());
-      claims_[index] = checker::claim(one, start.graph(), start.sides().left);
+      claims_[index] = checker::claim(rule_case, start.graph(), start.sides().left);
     }
     for (std::size_t i = recent_.size(); i-- > 0;)
-      if (checker::replay_case(terms_, one, chains_[recent_[i]].steps, false)) {
+      if (checker::replay_case(terms_, rule_case, chains_[recent_[i]].steps, false)) {
         chosen_[index] = recent_[i];
         std::rotate(recent_.begin() + static_cast<std::ptrdiff_t>(i),
                     recent_.begin() + static_cast<std::ptrdiff_t>(i) + 1, recent_.end());
-        return confirm(one, chosen_[index]);
+        return confirm(rule_case, chosen_[index]);
       }
-    LEMMA_RETURN_IF_ERROR(add_chain(one));
+    LEMMA_RETURN_IF_ERROR(add_chain(rule_case));
     chosen_[index] = chains_.size() - 1;
     recent_.push_back(chosen_[index]);
-    return confirm(one, chosen_[index]);
+    return confirm(rule_case, chosen_[index]);
   }
 
   /// Both sides of a case in one closure, and what its saturation came to.
@@ -299,19 +299,19 @@ class Certifier {
     ProofSearch saturation;
   };
 
-  Result<Search> search(const RuleCase& one, const std::vector<const DirectedAxiom*>& axioms,
+  Result<Search> search(const RuleCase& rule_case, const std::vector<const DirectedAxiom*>& axioms,
                         Premises premises, const ProofSearchLimits& limits) {
     Search result;
     Graph& graph = result.closure.graph();
     std::vector<ValueId> inputs;
-    for (std::size_t i = 0; i < one.inputs.size(); ++i) {
-      inputs.push_back(*graph.add_input(rule_.inputs[i].name, one.inputs[i]));
+    for (std::size_t i = 0; i < rule_case.inputs.size(); ++i) {
+      inputs.push_back(*graph.add_input(rule_.inputs[i].name, rule_case.inputs[i]));
       if (rule_.inputs[i].defined) premises.defined.push_back(inputs.back());
     }
     LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> left,
-                           instantiate(rule_, rule_.left, inputs, one.bindings, graph));
+                           instantiate(rule_, rule_.left, inputs, rule_case.bindings, graph));
     LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> right,
-                           instantiate(rule_, rule_.right, inputs, one.bindings, graph));
+                           instantiate(rule_, rule_.right, inputs, rule_case.bindings, graph));
     for (std::size_t i = 0; i < left.size(); ++i) result.goals.push_back({left[i], right[i]});
     result.saturation = saturate(result.closure, result.goals, axioms, premises, limits);
     return result;
@@ -319,7 +319,7 @@ class Certifier {
 
   /// Most proofs need no operator that the rule does not have, and of the others most need one. The
   /// axioms that bring in more fill a closure: they are used only where the sides do not meet without.
-  Result<void> add_chain(const RuleCase& one) {
+  Result<void> add_chain(const RuleCase& rule_case) {
     std::vector<const std::vector<const DirectedAxiom*>*> attempts{&own_axioms_};
     for (const auto& axioms : with_one_other_) attempts.push_back(&axioms);
     attempts.push_back(&all_axioms_);
@@ -327,58 +327,60 @@ class Certifier {
     for (const bool from_the_goal : {false, true})
       for (const auto* axioms : attempts) {
         if (from_the_goal && rule_.bidirectional) continue;
-        auto added = add_chain(one, *axioms, from_the_goal, {});
+        auto added = add_chain(rule_case, *axioms, from_the_goal, {});
         if (added) return {};
         if (!from_the_goal) reason = added.error().message;
       }
     // A long chain that needs no reordering may be lost among what reordering adds.
     ProofSearchLimits in_order;
     in_order.rounds = in_order.rounds_in_order = 2 * in_order.rounds;
-    if (add_chain(one, own_axioms_, false, in_order)) return {};
+    if (add_chain(rule_case, own_axioms_, false, in_order)) return {};
     return bad_input(reason);
   }
 
-  /// What a refinement unites may be equal to neither, so that the explanation of what was found can
-  /// need one from right to left. Then those refinements are kept to where they are equations.
-  Result<void> add_chain(const RuleCase& one, const std::vector<const DirectedAxiom*>& axioms,
+  /// Adds a chain by these axioms. What a refinement unites may be equal to neither, so that the
+  /// explanation of what was found can need one from right to left. Then those refinements are kept
+  /// to where they are equations.
+  Result<void> add_chain(const RuleCase& rule_case, const std::vector<const DirectedAxiom*>& axioms,
                          bool from_the_goal, const ProofSearchLimits& limits) {
     Premises premises;
     premises.from_the_goal = from_the_goal;
     premises.equations_only = rule_.bidirectional;
     for (int attempt = 0;; ++attempt) {
-      LEMMA_ASSIGN_OR_RETURN(Search found, search(one, axioms, premises, limits));
-      if (!found.saturation.reached)
-        return bad_input("the sides did not meet: " + found.saturation.stopped);
-      LEMMA_ASSIGN_OR_RETURN(const ProofExplanation explanation,
-                             explain(found.closure, found.goals, found.saturation.steps));
-      if (explanation.chain) return add_chain(one, found, *explanation.chain);
+      LEMMA_ASSIGN_OR_RETURN(Search proof_search, search(rule_case, axioms, premises, limits));
+      if (!proof_search.saturation.reached)
+        return bad_input("the sides did not meet: " + proof_search.saturation.stopped);
+      LEMMA_ASSIGN_OR_RETURN(
+          const ProofExplanation explanation,
+          explain(proof_search.closure, proof_search.goals, proof_search.saturation.steps));
+      if (explanation.chain) return add_chain(rule_case, proof_search, *explanation.chain);
       if (premises.equations_only) return internal_error("an equality has no explanation");
       premises.only_as_equations.insert(explanation.misused.begin(), explanation.misused.end());
       premises.equations_only = attempt >= retries;
     }
   }
 
-  Result<void> add_chain(const RuleCase& one, Search& found,
+  Result<void> add_chain(const RuleCase& rule_case, Search& proof_search,
                          const std::vector<ProofRewrite>& rewrites) {
     const Substitution before = terms_;
-    auto added = write_chain(one, found, rewrites);
+    auto added = write_chain(rule_case, proof_search, rewrites);
     if (!added) terms_ = before;  // certificates list what their terms use
     return added;
   }
 
-  Result<void> write_chain(const RuleCase& one, Search& found,
+  Result<void> write_chain(const RuleCase& rule_case, Search& proof_search,
                            const std::vector<ProofRewrite>& rewrites) {
-    const std::vector<AxiomUse>& steps = found.saturation.steps;
+    const std::vector<AxiomUse>& steps = proof_search.saturation.steps;
     WrittenChain chain;
-    LEMMA_ASSIGN_OR_RETURN(
-        chain.lines,
-        ChainWriter(rule_, one, found.closure.graph(), steps).write(found.goals, rewrites));
+    LEMMA_ASSIGN_OR_RETURN(chain.lines,
+                           ChainWriter(rule_, rule_case, proof_search.closure.graph(), steps)
+                               .write(proof_search.goals, rewrites));
     for (const std::string& line : chain.lines) {
       auto step = checker::parse_step(line, table_, terms_);
       if (!step) return with_context("the chain found is unreadable", std::move(step.error()));
       chain.steps.push_back(std::move(*step));
     }
-    checker::Replay replay(terms_, one, DataType::f32);
+    checker::Replay replay(terms_, rule_case, DataType::f32);
     if (auto replayed = replay.run(chain.steps); !replayed)
       return with_context("the chain found does not replay", std::move(replayed.error()));
     chains_.push_back(std::move(chain));
@@ -386,8 +388,8 @@ class Certifier {
   }
 
   /// The second opinion: Z3 has to find that the goals follow from the axioms' instances.
-  Result<void> confirm(const RuleCase& one, std::size_t chain) {
-    checker::Replay checked(terms_, one, DataType::f32);
+  Result<void> confirm(const RuleCase& rule_case, std::size_t chain) {
+    checker::Replay checked(terms_, rule_case, DataType::f32);
     LEMMA_RETURN_IF_ERROR(checked.run(chains_[chain].steps));
     std::vector<AxiomUse> steps;
     for (const SubstitutionUse& use : checked.uses())

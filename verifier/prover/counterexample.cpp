@@ -26,7 +26,7 @@ constexpr Domain domains[] = {Domain::exact_integer, Domain::prime_field, Domain
 std::string elements_text(const Tensor& tensor) {
   std::string result;
   if (!is_real(tensor.data_type())) {
-    for (const std::int64_t one : tensor.integers()) result += fmt::format(" {}", one);
+    for (const std::int64_t element : tensor.integers()) result += fmt::format(" {}", element);
     return result;
   }
   const std::byte* next = tensor.bytes().data();
@@ -102,13 +102,13 @@ class CounterexampleReplay {
     if (!left) return with_context("the left side is not defined", std::move(left.error()));
     const auto right = instantiate(result_.rule, result_.rule.right, inputs, bindings_, graph_);
     if (!right) {
-      result_.found = "the right side is undefined: " + right.error().message;
+      result_.evaluated = "the right side is undefined: " + right.error().message;
       return {};
     }
     for (std::size_t i = 0; i < left->size(); ++i) {
       const TensorType &l = graph_.type((*left)[i]), &r = graph_.type((*right)[i]);
-      if (!(l == r) && result_.found.empty())
-        result_.found = fmt::format("output {} has the types {} and {}", i, text(l), text(r));
+      if (!(l == r) && result_.evaluated.empty())
+        result_.evaluated = fmt::format("output {} has the types {} and {}", i, text(l), text(r));
       LEMMA_RETURN_IF_ERROR(graph_.add_output(fmt::format("left {}", i), (*left)[i]));
       LEMMA_RETURN_IF_ERROR(graph_.add_output(fmt::format("right {}", i), (*right)[i]));
     }
@@ -134,7 +134,7 @@ class CounterexampleReplay {
     options.threads = 1;
     LEMMA_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
                            interpreter::run(graph_, inputs, options));
-    result_.found = first_difference(outputs, domain);
+    result_.evaluated = first_difference(outputs, domain);
     return {};
   }
 
@@ -251,7 +251,7 @@ Result<ReplayedCounterexample> replay_counterexample(std::string_view written) {
   result.rule = std::move(rules[0]);
   CounterexampleReplay replay(result);
   LEMMA_RETURN_IF_ERROR(replay.bind());
-  if (!result.found.empty() || !parts.domain) return result;
+  if (!result.evaluated.empty() || !parts.domain) return result;
   for (const Domain domain : domains)
     if (interpreter::name(domain) == *parts.domain) {
       LEMMA_RETURN_IF_ERROR(replay.evaluate(domain));

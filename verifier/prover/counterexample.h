@@ -22,7 +22,7 @@
 
 namespace lemma::verifier {
 
-/// Without a domain if the right side is undefined.
+/// The text of a counterexample, without a domain if the right side is undefined.
 std::string counterexample_text(const Substitution& rule, const std::string& values,
                                 std::optional<interpreter::Domain> domain,
                                 const std::vector<interpreter::Tensor>& inputs,
@@ -32,8 +32,8 @@ struct ReplayedCounterexample {
   Substitution rule;
   std::string values, difference;   // as the file says
   std::vector<std::string> inputs;  // lines of the file
-  std::string found;                // what evaluation finds; empty if the sides are equal
-  bool holds() const { return !found.empty() && found == difference; }
+  std::string evaluated;            // what evaluation finds; empty if the sides are equal
+  bool holds() const { return !evaluated.empty() && evaluated == difference; }
 };
 
 /// Evaluates both sides again. An error means that the text is not readable, or that its values are

@@ -34,8 +34,8 @@ class Explainer {
   bool too_long() const { return too_long_; }
   const std::set<const Substitution*>& misused() const { return misused_; }
 
-  /// From one value to another by the first `known` equalities, over as few of them as possible;
-  /// nothing if that takes one in a direction in which it has no explanation.
+  /// A path from one value to another by the first `known` equalities, over as few of them as
+  /// possible; nothing if that takes one in a direction in which it has no explanation.
   std::optional<Chain> path(ValueId from, ValueId to, std::size_t known) {
     while (!too_long_) {
       const auto way = shortest_way(from, to, known);
@@ -55,7 +55,8 @@ class Explainer {
     return {equality, terms_.equalities()[equality].a.v != value};
   }
 
-  /// Without those that were found to have no explanation in their direction.
+  /// The shortest way without those edges that were found to have no explanation in their
+  /// direction.
   std::optional<std::vector<Edge>> shortest_way(ValueId from, ValueId to, std::size_t known) const {
     std::map<std::uint32_t, std::size_t> reached_by;  // the last equality on the way to a value
     std::deque<std::uint32_t> open = {from.v};
@@ -150,15 +151,16 @@ class Explainer {
     return {node.inputs[i], meant.output(operand.output)};
   }
 
-  /// From the node that was found for a term of the pattern to the term over the step's inputs.
+  /// A chain from the node that was found for a term of the pattern to the term over the step's
+  /// inputs.
   std::optional<Chain> to_pattern(const AxiomUse& step, TermId id) {
     const RuleTerm& term = step.directed->rule.terms[id.v];
     const Node& node = terms_.graph().node(step.nodes[id.v]);
     Chain chain;
     for (std::uint32_t i = 0; i < term.operands.size(); ++i) {
       if (term.operands[i].is_none()) continue;
-      const auto [found, meant] = found_and_meant(step, node, term, i);
-      auto part = path(found, meant, step.known);
+      const auto [actual, meant] = found_and_meant(step, node, term, i);
+      auto part = path(actual, meant, step.known);
       if (!part || !append(chain, std::move(*part), i)) return std::nullopt;
       if (step.directed->rule.terms[term.operands[i].v].is_input) continue;
       auto below = to_pattern(step, term.operands[i]);
@@ -174,12 +176,12 @@ class Explainer {
     Chain chain;
     for (auto i = static_cast<std::uint32_t>(term.operands.size()); i-- > 0;) {
       if (term.operands[i].is_none()) continue;
-      const auto [found, meant] = found_and_meant(step, node, term, i);
+      const auto [actual, meant] = found_and_meant(step, node, term, i);
       if (!step.directed->rule.terms[term.operands[i].v].is_input) {
         auto below = from_pattern(step, term.operands[i]);
         if (!below || !append(chain, std::move(*below), i)) return std::nullopt;
       }
-      auto part = path(meant, found, step.known);
+      auto part = path(meant, actual, step.known);
       if (!part || !append(chain, std::move(*part), i)) return std::nullopt;
     }
     return chain;

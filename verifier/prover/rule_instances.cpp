@@ -196,7 +196,8 @@ class RuleInstances::Drawing {
     return static_cast<double>(choose_.in(-2, 3));
   }
 
-  /// Of any magnitude: mostly an integer, and half of the others of a magnitude that f64 can compute with.
+  /// A number of any magnitude: mostly an integer, and half of the others of a magnitude that f64 can
+  /// compute with.
   double any_real() {
     const double digits = static_cast<double>(choose_.in(1, 99)) * (choose_.once_in(2) ? 1 : -1);
     if (!choose_.once_in(3)) return std::ldexp(digits, static_cast<int>(choose_.in(0, 40)));

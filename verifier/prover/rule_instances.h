@@ -19,7 +19,7 @@ struct RuleInstance {
   std::vector<TensorType> inputs;
   /// The base-2 logarithm of the magnitude that contents have, if they are integers.
   int magnitude = 2;
-  /// Of the real parameters, apart from 0: the largest distance of such a logarithm from 0.
+  /// The largest distance from 0 of such a logarithm of the real parameters, apart from 0.
   int spread = 0;
 };
 

@@ -30,9 +30,9 @@ bool takes_powers(const Graph& graph, const Node& node) {
   const std::vector<TensorType> types = graph.input_types(node);
   const Definition definition = op.define({types, node.attributes, node.output_count});
   return std::any_of(definition.nodes().begin(), definition.nodes().end(),
-                     [&definition](const ExpressionNode& one) {
-                       return one.kind == ExpressionKind::power &&
-                              !constant_value(definition, one.operands[1]);
+                     [&definition](const ExpressionNode& expression) {
+                       return expression.kind == ExpressionKind::power &&
+                              !constant_value(definition, expression.operands[1]);
                      });
 }
 
@@ -307,7 +307,8 @@ namespace {
 
 constexpr std::size_t border_attempts = 20;
 
-/// For each dimension variable an instance in which it alone is 0, as far as the rule has one.
+/// Samples for each dimension variable an instance in which it alone is 0, as far as the rule has
+/// one.
 void sample_empty_sizes(const Substitution& rule, std::uint64_t seed, Sampling& result) {
   RuleInstances instances(rule, seed);
   const std::size_t variables = dimension_variables(rule).size();

@@ -40,8 +40,8 @@ struct RoundingError {
   std::string difference;      // of the first instance that is not identical
 };
 
-/// As sample(), but with contents of magnitudes from 2^-6 to 2^6. `real` is f32 or f16; other types
-/// that a rule states are kept.
+/// Measures rounding as sample() samples, but with contents of magnitudes from 2^-6 to 2^6. `real`
+/// is f32 or f16; other types that a rule states are kept.
 RoundingError measure_rounding(const Substitution& rule, DataType real,
                                const SamplingOptions& options = {});
 

@@ -96,17 +96,17 @@ class AxiomSaturator {
   /// Matches of all axioms against the terms of this moment; then their conclusions. A match of an earlier round has had
   /// its conclusion, or will never have one.
   bool apply_all(bool with_reordering) {
-    std::vector<std::pair<const DirectedAxiom*, Match>> found;
+    std::vector<std::pair<const DirectedAxiom*, Match>> matches;
     for (std::size_t i = 0; i < axioms_.size(); ++i) {
       const DirectedAxiom* axiom = axioms_[i];
       if (axiom->reorders && !with_reordering) continue;
       if (axiom->from_the_goal && (!premises_.from_the_goal || premises_.equations_only)) continue;
       for (Match& match : find_matches(terms_, axiom->rule, limits_.matches, tried_[i]))
-        found.emplace_back(axiom, std::move(match));
+        matches.emplace_back(axiom, std::move(match));
     }
     bool changed = false;
     const std::size_t known = terms_.equalities().size();
-    for (auto& [axiom, match] : found) {
+    for (auto& [axiom, match] : matches) {
       changed = apply(*axiom, std::move(match), known) || changed;
       if (terms_.graph().node_count() > 2 * limits_.nodes) break;
     }

@@ -16,7 +16,7 @@ bool is_telling(const AttributeValue& value) {
   return !std::holds_alternative<std::string>(value);
 }
 
-/// As the parser of expressions would print it.
+/// The text as the parser of expressions would print it.
 std::string canonical(const std::string& written) {
   const auto expression = parse_rule_expression(written);
   return expression ? text(*expression) : written;
@@ -24,8 +24,8 @@ std::string canonical(const std::string& written) {
 
 }  // namespace
 
-Schematic::Schematic(const Substitution& rule, const RuleCase& one)
-    : rule_(rule), bindings_(one.bindings) {
+Schematic::Schematic(const Substitution& rule, const RuleCase& rule_case)
+    : rule_(rule), bindings_(rule_case.bindings) {
   for (const RuleParameter& parameter : rule.parameters)
     pool_.push_back({parameter.name, bindings_.parameters.at(parameter.name)});
   for (const RuleTerm& term : rule.terms)
@@ -59,10 +59,11 @@ std::string Schematic::symbol(const std::string& name) const {
     return fmt::format("at({}, {})", list, where - shape.begin());
   };
   for (const auto& [group, shape] : bindings_.groups)
-    if (std::string found = element(group, shape); !found.empty()) return found;
+    if (std::string expression = element(group, shape); !expression.empty()) return expression;
   for (const auto& [parameter, value] : bindings_.parameters)
     if (const auto* shape = std::get_if<Shape>(&value))
-      if (std::string found = element(parameter, *shape); !found.empty()) return found;
+      if (std::string expression = element(parameter, *shape); !expression.empty())
+        return expression;
   return name;
 }
 
@@ -91,7 +92,7 @@ std::string Schematic::dimension(const Dimension& value) const {
   return result;
 }
 
-/// With whole groups of the rule in place of their elements, the longest first.
+/// The elements with whole groups of the rule in place of their elements, the longest first.
 std::string Schematic::elements(const Shape& shape) const {
   std::string result;
   for (std::size_t i = 0; i < shape.size();) {
@@ -138,7 +139,8 @@ std::string Schematic::write_attribute(const AttributeValue& value) const {
   std::string whole = write("", value);
   if (list == nullptr || whole != text(value)) return whole;
   std::string result;
-  for (const std::int64_t one : *list) result += (result.empty() ? "" : ", ") + write("", one);
+  for (const std::int64_t number : *list)
+    result += (result.empty() ? "" : ", ") + write("", number);
   return "[" + result + "]";
 }
 

@@ -12,7 +12,7 @@ namespace lemma::verifier {
 
 class Schematic {
  public:
-  Schematic(const Substitution& rule, const RuleCase& one);
+  Schematic(const Substitution& rule, const RuleCase& rule_case);
 
   /// The value of an axiom's variable. Equal values of the rule's variables are preferred, and that
   /// of the same name to others.
