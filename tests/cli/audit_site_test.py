@@ -159,9 +159,9 @@ class Site(unittest.TestCase):
             subprocess.run([LEMMA, *words, page], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             for width in WIDTHS:
                 with self.subTest(page=name, width=width):
-                    found = probed(page.read_text(), width)
-                    self.assertGreater(found["pictures"], 0)
-                    self.assertLessEqual(found["wide"], found["window"])
+                    seen = probed(page.read_text(), width)
+                    self.assertGreater(seen["pictures"], 0)
+                    self.assertLessEqual(seen["wide"], seen["window"])
 
 
 if __name__ == "__main__":

@@ -76,8 +76,8 @@ class Diff(unittest.TestCase):
         self.assertEqual(set(found["places"]), {"Add -> Add with other constants"})
 
     def test_weights_that_changed_are_one_change(self):
-        """The second weight of the one is the first of the other, and both sums have their operands the other way
-        round: neither names nor operands pair what has the other weight."""
+        """The second weight before is the first one after, and the difference may have its operands exchanged: neither
+        names nor operands pair what has another weight."""
         def products(name, first, second, swaps):
             file = self.folder / f"{name}.onnx"
             terms = [f"{name}1", f"{name}2"]
@@ -87,19 +87,20 @@ class Diff(unittest.TestCase):
             file.write_bytes(tiny_models.model(nodes, [("x", VECTOR)], [("y", VECTOR)], initializers=weights))
             return file
 
-        found = self.sections(products("a", (1, 2), (3, 4), False), products("b", (3, 4), (5, 6), False))
-        self.assertEqual(set(found["places"]), {"Mul -> Mul with other constants"})
-        found = self.sections(products("a", (1, 2), (3, 4), False), products("b", (3, 4), (5, 6), True))
-        for place in found["places"]:
+        sections = self.sections(products("a", (1, 2), (3, 4), False), products("b", (3, 4), (5, 6), False))
+        self.assertEqual(set(sections["places"]), {"Mul -> Mul with other constants"})
+        sections = self.sections(products("a", (1, 2), (3, 4), False), products("b", (3, 4), (5, 6), True))
+        for place in sections["places"]:
             self.assertNotIn("nothing", place)
 
     def test_a_factor_that_went_into_weights_is_one_change(self):
-        one = self.write("a.onnx", [node("Mul", ["x", "w"], ["v"]), node("Relu", ["v"], ["u"]),
-                                    node("Mul", ["u", "w"], ["t"]), node("Neg", ["t"], ["s"]), node("Exp", ["s"], ["y"])])
-        other = self.write("b.onnx", [node("Mul", ["x", "w"], ["v"]), node("Relu", ["v"], ["u"]),
-                                      node("Mul", ["u", "w"], ["s"]), node("Exp", ["s"], ["y"])], weights=(1, 3))
-        found = self.sections(one, other)
-        self.assertEqual(set(found["places"]), {"Mul -> Mul with other constants", "Mul, Neg -> Mul"})
+        beginning = [node("Mul", ["x", "w"], ["v"]), node("Relu", ["v"], ["u"])]
+        before = self.write("a.onnx", [*beginning, node("Mul", ["u", "w"], ["t"]), node("Neg", ["t"], ["s"]),
+                                       node("Exp", ["s"], ["y"])])
+        after = self.write("b.onnx", [*beginning, node("Mul", ["u", "w"], ["s"]), node("Exp", ["s"], ["y"])],
+                           weights=(1, 3))
+        sections = self.sections(before, after)
+        self.assertEqual(set(sections["places"]), {"Mul -> Mul with other constants", "Mul, Neg -> Mul"})
 
     def test_the_same_operators_connected_otherwise(self):
         one = self.write("a.onnx", [node("Sub", ["x", "w"], ["y"])])

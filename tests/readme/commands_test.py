@@ -63,7 +63,7 @@ def options_in(words):
 
 
 class Commands(unittest.TestCase):
-    def each(self):
+    def calls(self):
         for document in DOCUMENTS:
             if document.name in GENERATED:
                 continue
@@ -72,10 +72,10 @@ class Commands(unittest.TestCase):
                     yield f"{document.relative_to(ROOT)}:{number}: {' '.join(words)}", words
 
     def test_there_are_some(self):
-        self.assertGreater(len(list(self.each())), 150)
+        self.assertGreater(len(list(self.calls())), 150)
 
     def test_programs_exist(self):
-        for where, words in self.each():
+        for where, words in self.calls():
             with self.subTest(where):
                 path = pathlib.Path(program_of(words[0]))
                 self.assertTrue(list(ROOT.glob(words[0].rstrip("/"))) or path.exists())
@@ -83,7 +83,7 @@ class Commands(unittest.TestCase):
                     self.assertTrue(os.access(path, os.X_OK) or path.suffix == ".py", "cannot be executed")
 
     def test_lemma_has_the_commands_and_options(self):
-        for where, words in self.each():
+        for where, words in self.calls():
             if program_of(words[0]) != PROGRAMS["lemma"] or len(words) == 1 or not re.match(r"[a-z]", words[1]):
                 continue
             with self.subTest(where):
@@ -96,7 +96,7 @@ class Commands(unittest.TestCase):
                     self.assertRegex(said, rf"(?<![\w-]){option}(?![\w-])")
 
     def test_measurements_have_the_commands(self):
-        for where, words in self.each():
+        for where, words in self.calls():
             if not words[0].startswith("bench/") or len(words) == 1 or not re.match(r"[a-z_]+$", words[1]):
                 continue
             with self.subTest(where):
