@@ -66,6 +66,7 @@ Result<void> GraphBuilder::add_node(const FlatNode& flat) {
     auto operation = add_operation(node, operands);
     if (operation || add_alias(node, operands)) return {};
     if (operation.error().kind == ErrorKind::bad_input) return operation;
+    if (expansion_.writes_out_recurrences && add_unrolled_recurrence(node)) return {};
     LEMMA_RETURN_IF_ERROR(add_opaque(node, operands, std::move(operation.error().message)));
     if (expansion_.takes_branches) remember_container(node, operands);
     return {};

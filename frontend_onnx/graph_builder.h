@@ -25,7 +25,8 @@ namespace lemma::frontend {
 /// What of a model is written out in the place of nodes that stand for it (ImportOptions::takes_branches).
 struct Expansion {
   bool takes_branches = true;
-  std::int64_t loop_limit = 0;  // on the nodes that one Loop or Scan becomes
+  std::int64_t loop_limit = 0;          // on the nodes that one Loop or Scan becomes
+  bool writes_out_recurrences = false;  // in the forms that their records leave out
 };
 
 class GraphBuilder {
@@ -94,6 +95,7 @@ class GraphBuilder {
   bool add_taken_branch(const ::onnx::NodeProto& node, const Operands& operands);
   bool add_unrolled_scan(const ::onnx::NodeProto& node);
   bool add_unrolled_loop(const ::onnx::NodeProto& node);
+  bool add_unrolled_recurrence(const ::onnx::NodeProto& node);
   /// Gives the output its value, if the node takes something out of a sequence or an optional value that is known.
   bool add_container_part(const ::onnx::NodeProto& node, const Operands& operands);
   /// Looks at a node that was added: what it makes may be such a value.

@@ -39,6 +39,9 @@ struct ImportOptions {
   /// Limit on the nodes that one Loop or Scan becomes: its steps times the nodes of its body. All of them become at most
   /// four times as many. 0: they stay loops.
   std::int64_t unrolled_node_limit = 2'000;
+  /// Whether an LSTM, GRU or RNN that no record describes (peepholes, lengths of sequences, other activations) becomes its
+  /// steps. A runtime that has the operator is faster with it.
+  bool writes_out_recurrences = false;
   /// Computes an operation on constants (interpreter/constant_operation.h), so that parameters of operators and conditions
   /// of an If may be computed by other nodes; none: they have to be constants.
   std::function<Result<std::vector<Constant>>(const Node& node,

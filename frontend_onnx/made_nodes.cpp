@@ -62,6 +62,39 @@ bool NodeMaker::add_boolean(const std::string& name, bool value) {
   return builder_.add_tensor(name, tensor).has_value();
 }
 
+bool NodeMaker::add_real(const std::string& name, double value, DataType type) {
+  ::onnx::TensorProto tensor;
+  tensor.set_data_type(static_cast<int>(type));
+  if (type == DataType::f32)
+    tensor.add_float_data(static_cast<float>(value));
+  else if (type == DataType::f64)
+    tensor.add_double_data(value);
+  else
+    return false;
+  return builder_.add_tensor(name, tensor).has_value();
+}
+
+bool NodeMaker::add(const std::string& op, const std::vector<std::string>& inputs,
+                    const std::string& output, const std::vector<Attribute>& attributes) {
+  NodeMessage node = node_of(op.c_str(), inputs, {output});
+  for (const Attribute& given : attributes) {
+    if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&given.value)) {
+      set_integers(node, given.name.c_str(), *integers);
+      continue;
+    }
+    auto& attribute = *node.add_attribute();
+    attribute.set_name(given.name);
+    const auto* integer = std::get_if<std::int64_t>(&given.value);
+    attribute.set_type(integer != nullptr ? ::onnx::AttributeProto::INT
+                                          : ::onnx::AttributeProto::FLOAT);
+    if (integer != nullptr)
+      attribute.set_i(*integer);
+    else
+      attribute.set_f(std::get<float>(given.value));
+  }
+  return add(node);
+}
+
 bool NodeMaker::gather(const std::string& input, std::int64_t position, std::int64_t axis,
                        const std::string& output) {
   const std::string index = builder_.fresh_name(output + "/index");

@@ -2,6 +2,7 @@
 // Nodes that the file does not have, which stand in the place of one of its own: steps of a loop, elements of a sequence.
 
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "frontend_onnx/graph_builder.h"
@@ -18,6 +19,8 @@ class NodeMaker {
   bool add_integer(const std::string& name, std::int64_t value);
   bool add_integers(const std::string& name, const std::vector<std::int64_t>& values);
   bool add_boolean(const std::string& name, bool value);
+  /// A scalar of a real type; false for types other than f32 and f64.
+  bool add_real(const std::string& name, double value, DataType type);
   /// The element at a position of an axis, which goes.
   bool gather(const std::string& input, std::int64_t position, std::int64_t axis,
               const std::string& output);
@@ -27,6 +30,14 @@ class NodeMaker {
   /// Parts of these sizes along an axis, one for each output.
   bool split(const std::string& input, const std::vector<std::int64_t>& sizes, std::int64_t axis,
              const std::vector<std::string>& outputs);
+
+  /// A node of one output with these attributes, which are integers or reals.
+  struct Attribute {
+    std::string name;
+    std::variant<std::int64_t, std::vector<std::int64_t>, float> value;
+  };
+  bool add(const std::string& op, const std::vector<std::string>& inputs, const std::string& output,
+           const std::vector<Attribute>& attributes = {});
 
  private:
   bool add(const ::onnx::NodeProto& node);
