@@ -11,7 +11,7 @@ struct FormerName {
   std::string_view command, former, present;
 };
 
-constexpr std::array<FormerName, 15> former_names = {{
+constexpr std::array<FormerName, 17> former_names = {{
     {"emit", "--random", "--seed"},
     {"optimize", "--check", "--samples"},
     {"optimize", "--fp-class", "--rounding-class"},
@@ -21,8 +21,10 @@ constexpr std::array<FormerName, 15> former_names = {{
     {"rules build", "--memory", "--memory-limit"},
     {"rules generate", "--memory", "--memory-limit"},
     {"rules minimize", "--nodes", "--node-limit"},
+    {"rules verify", "--certificates", "--write-certificates"},
     {"run", "--random", "--seed"},
     {"run", "--time-limit", "--model-time-limit"},
+    {"schedule", "--library-calls", "--call-costs"},
     {"simplify", "--check", "--samples"},
     {"simplify", "--fp-class", "--rounding-class"},
     {"simplify", "--memory", "--memory-limit"},

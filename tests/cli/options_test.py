@@ -37,7 +37,7 @@ def options_of(command):
     said = run(*command, "--help").stdout
     shown = [re.split(r"\s{2,}|\sTEXT|\sINT|\sUINT|\sFLOAT", line[2:], maxsplit=1)[0]
              for line in said.splitlines() if line.startswith("  -")]
-    return {name for words in shown for name in re.findall(r"--[a-z][a-z-]*", words)}
+    return {name for words in shown for name in re.findall(r"--[a-z][a-z0-9-]*", words)}
 
 
 class OneMeaning(unittest.TestCase):
@@ -47,7 +47,7 @@ class OneMeaning(unittest.TestCase):
             for option in options_of(command) - EVERYWHERE:
                 users.setdefault(option, []).append(" ".join(command))
         shared = {option: sorted(names) for option, names in users.items() if len(names) > 1}
-        rows = re.findall(r"^\| `(--[a-z-]+)` \| ([^|]*) \| ([^|]+) \|$", (ROOT / "docs" / "options.md").read_text(),
+        rows = re.findall(r"^\| `(--[a-z0-9-]+)` \| ([^|]*) \| ([^|]+) \|$", (ROOT / "docs" / "options.md").read_text(),
                           re.MULTILINE)
         table = {option: sorted(names.replace("`", "").split(", ")) for option, names, _ in rows}
         self.assertEqual(table, shared)
