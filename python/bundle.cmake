@@ -1,6 +1,7 @@
 # Copies the shared libraries that LEMMA_PROGRAM_FILES need into LEMMA_BUNDLE_FOLDER, each under the name that is
 # asked for (a wheel holds no links). The C library stays that of the machine. The licences of these libraries, and of those
-# that are compiled into the programs, stand in licenses/, a file for each package of Debian.
+# that are compiled into the programs, stand in licenses/, a file for each package of Debian; licenses/libraries says which library
+# is of which package.
 
 cmake_minimum_required(VERSION 3.25)
 if(NOT CMAKE_OBJDUMP)
@@ -58,6 +59,7 @@ function(copy_license package)
 endfunction()
 
 file(MAKE_DIRECTORY "${LEMMA_BUNDLE_FOLDER}")
+set(origins "")
 set(packages libcli11-dev libexpected-dev nlohmann-json3-dev)  # headers alone
 foreach(library IN LISTS libraries)
   cmake_path(GET library FILENAME name)
@@ -66,11 +68,13 @@ foreach(library IN LISTS libraries)
   find_package_of("${source}" package)
   if(package)
     list(APPEND packages "${package}")
+    string(APPEND origins "${name} ${package}\n")
   else()
     message(WARNING "the licence of '${name}' is not found")
   endif()
 endforeach()
 list(REMOVE_DUPLICATES packages)
+file(WRITE "${LICENSES}/libraries" "${origins}")
 foreach(package IN LISTS packages)
   copy_license("${package}")
 endforeach()

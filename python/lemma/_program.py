@@ -55,6 +55,8 @@ def _read_both(process: subprocess.Popen[str], on_line: Callable[[str], None]) -
         on_line(line.rstrip("\n"))
     beside.join()
     process.wait()
+    process.stdout.close()
+    process.stderr.close()
     return "".join(output), "".join(said)
 
 
@@ -80,7 +82,8 @@ def run(words: Sequence[str], accepted: Collection[int] = (0,), on_line: Callabl
     except BaseException:
         _end(process)
         raise
-    if process.returncode not in accepted:
+    # With an accepted code there is an answer, unless the call itself was wrong.
+    if process.returncode not in accepted or (process.returncode == 2 and not output.strip()):
         raise error_of(process.returncode, complaints)
     return output
 

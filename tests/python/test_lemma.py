@@ -168,6 +168,10 @@ class ManyModels(unittest.TestCase):
         self.assertIsInstance(bad.error, lemma.Error)
         self.assertIsNone(bad.model)
         self.assertIsNone(good.error)
+        (bad,) = lemma.simplify_all([b"no model"], second_judge=False)
+        self.assertIn("not an ONNX model", str(bad.error))
+        with self.assertRaises(lemma.InputError):
+            lemma.simplify_all([double_negation()], time_limit=-1)
 
     def test_a_folder(self):
         with tempfile.TemporaryDirectory() as folder:
