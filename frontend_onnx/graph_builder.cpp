@@ -35,18 +35,41 @@ const ValueId* GraphBuilder::find(const std::string& name) const {
   return entry != values_.end() ? &entry->second : nullptr;
 }
 
+std::string GraphBuilder::fresh_name(std::string name) const {
+  while (values_.contains(name) || used_.contains(name)) name += "'";
+  return name;
+}
+
+bool GraphBuilder::has_opaque_from(std::size_t first) const {
+  const std::vector<Node>& nodes = graph_.nodes();
+  return std::any_of(nodes.begin() + static_cast<long>(first), nodes.end(),
+                     [this](const Node& node) {
+                       return node.kind == NodeKind::opaque &&
+                              (node.output_count != 1 || !containers_.has(node.output()));
+                     });
+}
+
+/// Adds other nodes in the place of one that stands for them, if it does.
+bool GraphBuilder::expand(const NodeMessage& node, const Operands& operands) {
+  return expansion_.takes_branches &&
+         (add_taken_branch(node, operands) || add_unrolled_scan(node) || add_unrolled_loop(node) ||
+          add_container_part(node, operands));
+}
+
 Result<void> GraphBuilder::add_node(const FlatNode& flat) {
   const NodeMessage& node = *flat.node;
   auto added = [&]() -> Result<void> {
     LEMMA_ASSIGN_OR_RETURN(const Operands operands, operands_of(node));
     if (!flat.opaque_reason.empty()) return add_opaque(node, operands, flat.opaque_reason);
     LEMMA_ASSIGN_OR_RETURN(const bool constant, add_constant_node(node));
-    if (constant || (takes_branches_ && add_taken_branch(node, operands))) return {};
-    if (takes_branches_ && add_unrolled_scan(node)) return {};
+    if (constant || expand(node, operands)) return {};
     auto operation = add_operation(node, operands);
     if (operation || add_alias(node, operands)) return {};
     if (operation.error().kind == ErrorKind::bad_input) return operation;
-    return add_opaque(node, operands, std::move(operation.error().message));
+    if (expansion_.writes_out_recurrences && add_unrolled_recurrence(node)) return {};
+    LEMMA_RETURN_IF_ERROR(add_opaque(node, operands, std::move(operation.error().message)));
+    if (expansion_.takes_branches) remember_container(node, operands);
+    return {};
   }();
   if (!added) return with_context(label(flat), std::move(added.error()));
   return {};
@@ -154,7 +177,7 @@ const ::onnx::GraphProto* taken_branch(const NodeMessage& node, const Constant* 
 bool GraphBuilder::add_body(const ::onnx::GraphProto& body, const std::string& place,
                             NameMap& names) {
   const auto define = [&](const std::string& name) {
-    if (!name.empty()) names[name] = fmt::format("{}/{}", place, name);
+    if (!name.empty()) names[name] = fresh_name(fmt::format("{}/{}", place, name));
   };
   const auto renamed = [&names](const std::string& name) {
     const auto entry = names.find(name);

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import tested_programs
 import tiny_models
-from tiny_models import F16, F32, integer_attribute, node, tensor_type
+from tiny_models import F16, F32, I64, integer_attribute, node, tensor_type
 
 LEMMA = None
 TWO_LAYER = pathlib.Path(__file__).resolve().parents[2] / "examples" / "two_layer.onnx"
@@ -171,6 +171,46 @@ class Emit(unittest.TestCase):
         self.assertEqual(recorded[1][:10240], (recorded[0][:61 * 4] * 42)[:10240])
         self.assertNotEqual(recorded[1][10240:], recorded[0][10240:])
         self.assertEqual(recorded[2], recorded[0])
+
+    def division_model(self):
+        """Integers by integers, which are defined where no divisor is 0."""
+        numbers = tensor_type(I64, [64])
+        return self.write("division.onnx", [node("Div", ["x", "d"], ["y"])], [("x", numbers), ("d", numbers)],
+                          [("y", numbers)])
+
+    def recorded_integers(self, directory):
+        content = (directory / "selfcheck.bin").read_bytes()[:3 * 64 * 8]
+        values = struct.unpack("<192q", content)
+        return values[:64], values[64:128], values[128:]
+
+    def test_inputs_are_drawn_where_the_model_is_defined(self):
+        numbers, divisors, results = self.recorded_integers(self.emit(self.division_model(), "drawn"))
+        self.assertNotIn(0, divisors)
+        self.assertEqual(list(results), [number // divisor for number, divisor in zip(numbers, divisors)])
+        one_row = self.write("one_row.onnx", [node("Gather", ["x", "i"], ["y"])],
+                             [("x", tensor_type(F32, [1, 4])), ("i", tensor_type(I64, [16]))],
+                             [("y", tensor_type(F32, [16, 4]))])
+        self.emit(one_row, "one_row")
+
+    def inputs(self, name, *values):
+        folder = self.folder / name
+        folder.mkdir()
+        for i, elements in enumerate(values):
+            (folder / f"input_{i}.pb").write_bytes(tiny_models.tensor("", [len(elements)], elements, I64))
+        return folder
+
+    def test_inputs_may_be_given(self):
+        given = self.inputs("given", list(range(64)), [3] * 64)
+        numbers, divisors, results = self.recorded_integers(self.emit(self.division_model(), "out", "--inputs", given))
+        self.assertEqual((list(numbers), list(divisors)), (list(range(64)), [3] * 64))
+        self.assertEqual(list(results), [number // 3 for number in range(64)])
+        for folder, code, part in ((self.inputs("zeros", [1] * 64, [0] * 64), 2, "division by zero"),
+                                   (self.inputs("short", [1] * 63, [1] * 64), 2, "input_0.pb"),
+                                   (self.folder / "nowhere", 2, "nowhere")):
+            done = self.run_it("emit", self.division_model(), "-o", self.folder / "refused", "--inputs", folder)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(part, done.stderr)
+            self.assertFalse((self.folder / "refused").exists())
 
     def test_outputs_do_not_depend_on_the_number_of_threads(self):
         if not shutil.which("c++") and not os.environ.get("CXX"):
