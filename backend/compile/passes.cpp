@@ -36,6 +36,11 @@ constexpr ComputationPass computation_list[] = {
        if (by == ReadBy::lanes) return graph;
        return separate_algorithms(std::move(graph));
      }},
+    {"split_by_stride", always,
+     [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
+       if (by == ReadBy::lanes) return graph;
+       return split_by_stride(std::move(graph));
+     }},
     {"store_padding", always, plain<store_padding>},
     {"tile_windows", [](const CompileOptions& options) { return options.tiles_windows; },
      [](ComputationGraph graph, const CompileOptions& options, ReadBy) {
