@@ -36,6 +36,11 @@ constexpr ComputationPass computation_list[] = {
        if (by == ReadBy::lanes) return graph;
        return separate_algorithms(std::move(graph));
      }},
+    {"pair_integers", always,
+     [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
+       if (by == ReadBy::lanes) return graph;
+       return pair_integers(std::move(graph));
+     }},
     {"split_by_stride", always,
      [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
        if (by == ReadBy::lanes) return graph;

@@ -10,6 +10,7 @@
 #include "backend/layout/channel_lanes.h"
 #include "backend/layout/layout.h"
 #include "backend/lower/copy_definition.h"
+#include "backend/pairs.h"
 #include "backend_cuda/blocks/shared_terms.h"
 #include "backend_cuda/blocks/tile_choice.h"
 #include "lowering/sum_of_products.h"
@@ -104,7 +105,8 @@ class TurnedWeights {
     for (lowering::TermNumber id = 0; id < nest->graph.size(); ++id) {
       const lowering::Term& term = nest->graph.term(id);
       if (term.kind != Kind::read || !(is_weight(computation, graph_.buffers, term.input) ||
-                                       is_worth_a_copy(*nest, id)))
+                                       is_worth_a_copy(*nest, id)) ||
+          is_read_in_pairs(*nest, id))
         continue;
       const auto neighbours = neighbours_of(*nest, id);
       const auto [at, is_new] = wanted.try_emplace(term.input, neighbours);

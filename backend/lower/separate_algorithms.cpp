@@ -17,7 +17,7 @@ namespace {
 
 using Kind = ExpressionKind;
 
-const DefinedOutput& output_of(const Computation& computation) {
+const DefinedOutput& defined_output(const Computation& computation) {
   return computation.definition.outputs()[computation.output];
 }
 
@@ -67,9 +67,9 @@ class Separation {
     std::vector<Computation> before = std::exchange(graph_.computations, {});
     waiting_.resize(before.size());
     for (std::size_t i = 0; i < before.size(); ++i) {
-      const ExpressionId root = output_of(before[i]).value;
+      const ExpressionId root = defined_output(before[i]).value;
       if (const auto part = part_of(before[i], root);
-          part && part->axes.size() == output_of(before[i]).axes.size())
+          part && part->axes.size() == defined_output(before[i]).axes.size())
         wholes_.try_emplace(key_of(part->computation), i);
       waiting_[i] = std::move(before[i]);
     }
@@ -95,7 +95,7 @@ class Separation {
     DefinitionBuilder builder;
     std::vector<Expression> axes;
     std::map<std::uint32_t, Expression> variables;
-    for (const VariableId axis : output_of(whole).axes) {
+    for (const VariableId axis : defined_output(whole).axes) {
       if (!free[axis.v]) continue;
       free[axis.v] = false;
       part.axes.push_back(axis);
@@ -120,7 +120,7 @@ class Separation {
   /// which makes no difference where it would be next.
   static bool keeps_value(const Computation& whole, ExpressionId id) {
     const ExpressionNode& node = whole.definition.node(id);
-    const ExpressionId root = output_of(whole).value;
+    const ExpressionId root = defined_output(whole).value;
     if (id == root || node.kind == Kind::minimum_over || node.kind == Kind::maximum_over)
       return true;
     if (is_real(node.type)) return byte_size(node.type) >= byte_size(DataType::f32);
@@ -143,9 +143,9 @@ class Separation {
   void add(std::size_t number) {
     if (!waiting_[number]) return;
     Computation computation = *std::exchange(waiting_[number], std::nullopt);
-    const ExpressionId root = output_of(computation).value;
+    const ExpressionId root = defined_output(computation).value;
     const auto whole = part_of(computation, root);
-    if (whole && whole->axes.size() == output_of(computation).axes.size()) {
+    if (whole && whole->axes.size() == defined_output(computation).axes.size()) {
       results_.try_emplace(key_of(whole->computation), computation.result);
       computation.is_stored = true;
     } else {
@@ -158,7 +158,7 @@ class Separation {
   bool separate_one(Computation& computation) {
     const Definition& definition = computation.definition;
     for (const ExpressionId id :
-         outermost_reductions(definition, output_of(computation).value)) {
+         outermost_reductions(definition, defined_output(computation).value)) {
       const auto part = part_of(computation, id);
       if (!part) continue;
       const BufferNumber result = result_of(*part);
