@@ -61,6 +61,8 @@ Result<void> GraphBuilder::add_node(const FlatNode& flat) {
   auto added = [&]() -> Result<void> {
     LEMMA_ASSIGN_OR_RETURN(const Operands operands, operands_of(node));
     if (!flat.opaque_reason.empty()) return add_opaque(node, operands, flat.opaque_reason);
+    if (node.output_size() > 0 && opaque_outputs_.contains(node.output(0)))
+      return add_opaque(node, operands, "it was when the file was written");
     LEMMA_ASSIGN_OR_RETURN(const bool constant, add_constant_node(node));
     if (constant || expand(node, operands)) return {};
     auto operation = add_operation(node, operands);
@@ -92,11 +94,21 @@ Result<GraphBuilder::Operands> GraphBuilder::operands_of(const NodeMessage& node
   return operands;
 }
 
+namespace {
+
+/// Identity, or a Dropout that does not train and whose mask nobody asks for.
+bool hands_on_its_operand(const NodeMessage& node) {
+  if (!canonical_domain(node.domain()).empty() || node.output_size() != 1) return false;
+  if (node.op_type() == "Identity") return true;
+  return node.op_type() == "Dropout" && (node.input_size() < 3 || node.input(2).empty());
+}
+
+}  // namespace
+
 /// Adds an alias. What hands on a value of unknown type is that value: an opaque node would hide where
 /// it comes from.
 bool GraphBuilder::add_alias(const NodeMessage& node, const Operands& operands) {
-  if (node.op_type() != "Identity" || !canonical_domain(node.domain()).empty()) return false;
-  if (operands.values.size() != 1 || operands.values[0].is_none() || node.output_size() != 1)
+  if (!hands_on_its_operand(node) || operands.values.empty() || operands.values[0].is_none())
     return false;
   if (graph_.type(operands.values[0]).is_known()) return false;
   values_.insert_or_assign(node.output(0), operands.values[0]);

@@ -59,6 +59,10 @@ class GraphBuilder {
       std::function<Dimension(const std::string& value, std::size_t axis)> make) {
     unknown_size_ = std::move(make);
   }
+  /// Nodes whose first outputs have these names are opaque.
+  void keep_opaque(std::set<std::string, std::less<>> outputs) {
+    opaque_outputs_ = std::move(outputs);
+  }
   /// States that something uses the value of that name; outputs nobody uses may be left out.
   void mark_used(const std::string& name) { used_.insert(name); }
 
@@ -140,6 +144,7 @@ class GraphBuilder {
   std::function<Dimension(const std::string&, std::size_t)> unknown_size_;
   absl::flat_hash_set<std::string> used_;
   std::set<std::string> runtimes_;
+  std::set<std::string, std::less<>> opaque_outputs_;
   std::vector<std::pair<NodeId, std::string>> positive_sizes_;  // by the nodes that say so
   int taken_branches_ = 0;
   std::int64_t unrolled_nodes_ = 0;                                      // that Scans have become

@@ -49,6 +49,7 @@ class Importer {
             {options.takes_branches, options.unrolled_node_limit, options.writes_out_recurrences},
             options.evaluate) {
     data_->source = source_;
+    builder_.keep_opaque(options.opaque_outputs);
     if (options.trusts_declarations)
       builder_.take_unknown_sizes([this](const std::string& value, std::size_t axis) {
         return symbols_.unnamed(value, axis);

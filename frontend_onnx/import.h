@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,6 +43,8 @@ struct ImportOptions {
   /// Whether an LSTM, GRU or RNN that no record describes (peepholes, lengths of sequences, other activations) becomes its
   /// steps. A runtime that has the operator is faster with it.
   bool writes_out_recurrences = false;
+  /// First outputs of nodes that are opaque whatever is known of their types.
+  std::set<std::string, std::less<>> opaque_outputs;
   /// Computes an operation on constants (interpreter/constant_operation.h), so that parameters of operators and conditions
   /// of an If may be computed by other nodes; none: they have to be constants.
   std::function<Result<std::vector<Constant>>(const Node& node,

@@ -95,8 +95,9 @@ Result<std::optional<Outcome>> objection_of_size(const AttemptSetup& setup, cons
                                                  const StagedModel& staged, std::string& reason) {
   const Job& job = setup.job;
   if (job.options.cleans) {
-    LEMMA_ASSIGN_OR_RETURN(const OnnxModel read,
-                           read_back(staged.file(), result, job.options.reading));
+    LEMMA_ASSIGN_OR_RETURN(
+        const OnnxModel read,
+        read_back(staged.file(), result, staged.exported().opaque_outputs, job.options.reading));
     if (read.envelope.file_nodes() > most_nodes(job.model))
       return std::optional(Outcome::no_better);
   }
@@ -115,6 +116,7 @@ ResultVerdict check(const AttemptSetup& setup, const SearchResult& searched,
       .original_file = job.file,
       .result = searched.graph,
       .result_file = staged.file(),
+      .opaque_outputs = staged.exported().opaque_outputs,
       .reading = job.options.reading,
       .explanation = searched.explanation,
       .rules = job.replayed,

@@ -68,7 +68,9 @@ Result<void> write_original(const Job& job, const std::string& explanation,
   }
   LEMMA_ASSIGN_OR_RETURN(StagedModel staged,
                          StagedModel::write(job.model, job.output, job.options.writing));
-  if (auto read = read_back(staged.file(), job.model.graph, job.options.reading); !read)
+  if (auto read = read_back(staged.file(), job.model.graph, staged.exported().opaque_outputs,
+                            job.options.reading);
+      !read)
     return with_context(job.output.string() + ": it does not hold the model",
                         std::move(read.error()));
   LEMMA_RETURN_IF_ERROR(staged.publish(job.options.before_publishing));
